@@ -1,0 +1,57 @@
+//! The contract of a congestion controller: one per connection, so that a coupled rule sees every
+//! path and nothing has to be shared behind a lock.
+
+use core::fmt::Debug;
+
+use fairpath_core::{Ack, Bitrate, Bytes, Congestion, Groups, PathId, Sent, Timestamp};
+
+/// Which part of its life a path's window is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Doubling each round trip.
+    SlowStart,
+    /// Growing by the rule of the algorithm.
+    CongestionAvoidance,
+    /// Waiting for the packets sent before the last reduction to be accounted for.
+    Recovery,
+}
+
+/// What a recorder may see of a path's control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ControlState {
+    /// The congestion window.
+    pub window: Bytes,
+    /// The slow-start threshold; `None` while it is unlimited.
+    pub ssthresh: Option<Bytes>,
+    /// The part of its life.
+    pub phase: Phase,
+}
+
+/// A congestion controller for all paths of one connection.
+///
+/// It reads no clock and cannot fail. Events for a path that is not open are ignored. Windows are
+/// in bytes, never below the configured minimum, and always finite.
+pub trait Controller: Debug + Send {
+    /// A path was opened; its datagrams carry up to `max_datagram`.
+    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp);
+    /// A path is gone; it takes part in no coupling from now on.
+    fn on_path_closed(&mut self, path: PathId);
+    /// The size of the path's datagrams changed.
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes);
+    /// A packet left.
+    fn on_sent(&mut self, _path: PathId, _sent: &Sent) {}
+    /// A packet was acknowledged.
+    fn on_ack(&mut self, path: PathId, ack: &Ack);
+    /// The network signalled congestion.
+    fn on_congestion(&mut self, path: PathId, event: &Congestion);
+    /// The detector has a new partition. Windows are kept; only the coupling changes.
+    fn on_groups(&mut self, _groups: &Groups) {}
+    /// How much may be in flight on the path. Zero for a path that is not open.
+    fn window(&self, path: PathId) -> Bytes;
+    /// How fast the path may send; `None`: as the host likes.
+    fn pacing_rate(&self, _path: PathId) -> Option<Bitrate> {
+        None
+    }
+    /// What a recorder may see; `None` for a path that is not open.
+    fn state(&self, path: PathId) -> Option<ControlState>;
+}

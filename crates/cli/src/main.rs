@@ -1,0 +1,2 @@
+//! Fairpath.
+fn main() {}

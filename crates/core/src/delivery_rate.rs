@@ -1,0 +1,179 @@
+//! Delivery-rate estimation: how fast data arrives, measured from acknowledgements
+//! [BBRv3 §4.1; DeliveryRate].
+//!
+//! Each packet carries away the state at its sending; its acknowledgement compares it with the
+//! state then. The rate is the delivered amount over the longer of the time it took to send it
+//! and the time it took to be acknowledged, so that neither a burst nor compressed
+//! acknowledgements inflate it.
+
+use core::time::Duration;
+
+use crate::units::{Bitrate, Bytes, Timestamp};
+
+/// What a packet carries from its sending to its acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub struct SentState {
+    delivered: Bytes,
+    delivered_at: Timestamp,
+    first_sent_at: Timestamp,
+    sent_at: Timestamp,
+    app_limited: bool,
+}
+
+/// One measurement of the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// How fast data arrived.
+    pub rate: Bitrate,
+    /// How much arrived in `interval`.
+    pub delivered: Bytes,
+    /// How long that took.
+    pub interval: Duration,
+    /// How much had been delivered on the path when the packet was sent: rounds are counted by it.
+    pub prior_delivered: Bytes,
+    /// Whether the application, not the network, bounded what was sent. The path may be faster.
+    pub app_limited: bool,
+}
+
+/// Estimates the delivery rate of one path.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryRate {
+    delivered: Bytes,
+    delivered_at: Timestamp,
+    first_sent_at: Timestamp,
+    /// The application ran dry: samples are marked until this much has been delivered.
+    app_limited_until: Option<Bytes>,
+    last: Option<RateSample>,
+}
+
+impl DeliveryRate {
+    /// An estimator that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Notes that a packet leaves. `in_flight` is what was in flight before it.
+    pub fn on_sent(&mut self, now: Timestamp, in_flight: Bytes) -> SentState {
+        if in_flight == Bytes::ZERO {
+            // After idleness the clock starts anew, or the pause would count as slowness.
+            self.first_sent_at = now;
+            self.delivered_at = now;
+        }
+        SentState {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            sent_at: now,
+            app_limited: self.app_limited_until.is_some(),
+        }
+    }
+
+    /// Notes that the sender had nothing more to send though the window had room; `in_flight` is
+    /// what is in flight then.
+    pub fn on_app_limited(&mut self, in_flight: Bytes) {
+        self.app_limited_until = Some(self.delivered + in_flight.max(Bytes::new(1)));
+    }
+
+    /// Notes that a packet of `bytes` arrived and gives the rate it shows. `None` where no time
+    /// has passed to measure over.
+    pub fn on_ack(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) -> Option<RateSample> {
+        self.delivered += bytes;
+        self.delivered_at = now;
+        self.first_sent_at = self.first_sent_at.max(packet.sent_at);
+        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
+            self.app_limited_until = None;
+        }
+        let send_elapsed = packet.sent_at.since(packet.first_sent_at);
+        let ack_elapsed = now.since(packet.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        let delivered = self.delivered - packet.delivered;
+        let sample = RateSample {
+            rate: delivered.per(interval)?,
+            delivered,
+            interval,
+            prior_delivered: packet.delivered,
+            app_limited: packet.app_limited,
+        };
+        self.last = Some(sample);
+        Some(sample)
+    }
+
+    /// How much has been delivered in all.
+    pub fn delivered(&self) -> Bytes {
+        self.delivered
+    }
+
+    /// The newest measurement.
+    pub fn last(&self) -> Option<RateSample> {
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: Bytes = Bytes::new(1250);
+
+    fn ms(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// A packet each `gap_ms`, acknowledged `rtt_ms` later.
+    fn steady(gap_ms: u64, rtt_ms: u64, packets: u64) -> RateSample {
+        let mut rate = DeliveryRate::new();
+        let mut sent = std::collections::VecDeque::new();
+        let mut last = None;
+        for tick in 0..packets * gap_ms + rtt_ms {
+            if sent.front().is_some_and(|(at, _)| at + rtt_ms == tick) {
+                let (_, state) = sent.pop_front().unwrap();
+                last = rate.on_ack(ms(tick), PACKET, &state);
+            }
+            if tick % gap_ms == 0 && tick / gap_ms < packets {
+                let in_flight = PACKET * sent.len() as u64;
+                sent.push_back((tick, rate.on_sent(ms(tick), in_flight)));
+            }
+        }
+        last.unwrap()
+    }
+
+    #[test]
+    fn a_packet_of_1250_bytes_each_millisecond_is_10_megabits() {
+        let sample = steady(1, 20, 200);
+        let mbps = sample.rate.as_mbps_f64();
+        assert!((9.5..=10.6).contains(&mbps), "{mbps}");
+        assert!(!sample.app_limited);
+    }
+
+    #[test]
+    fn compressed_acknowledgements_do_not_inflate_the_rate() {
+        // Ten packets sent over 10 ms, all acknowledged at 30 ms: 12,500 B over 30 ms, not over 0.
+        let mut rate = DeliveryRate::new();
+        let states: Vec<_> = (0..10).map(|i| rate.on_sent(ms(i), PACKET * i)).collect();
+        let last = states.iter().filter_map(|state| rate.on_ack(ms(30), PACKET, state)).last().unwrap();
+        assert_eq!(last.delivered, PACKET * 10);
+        assert_eq!(last.interval, Duration::from_millis(30));
+    }
+
+    #[test]
+    fn samples_are_marked_until_the_dry_spell_has_been_delivered() {
+        let mut rate = DeliveryRate::new();
+        let first = rate.on_sent(ms(0), Bytes::ZERO);
+        rate.on_app_limited(PACKET);
+        let marked = rate.on_sent(ms(1), PACKET);
+        assert!(!rate.on_ack(ms(10), PACKET, &first).unwrap().app_limited);
+        assert!(rate.on_ack(ms(11), PACKET, &marked).unwrap().app_limited);
+        let after = rate.on_sent(ms(12), Bytes::ZERO);
+        assert!(!rate.on_ack(ms(22), PACKET, &after).unwrap().app_limited);
+    }
+
+    #[test]
+    fn idleness_does_not_count_as_slowness() {
+        let mut rate = DeliveryRate::new();
+        let first = rate.on_sent(ms(0), Bytes::ZERO);
+        rate.on_ack(ms(10), PACKET, &first);
+        let late = rate.on_sent(ms(5_000), Bytes::ZERO);
+        let sample = rate.on_ack(ms(5_010), PACKET, &late).unwrap();
+        assert_eq!(sample.interval, Duration::from_millis(10));
+    }
+}

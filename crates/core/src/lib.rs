@@ -1,0 +1,20 @@
+//! The words every Fairpath crate shares: units, path ids, events, groups of paths, and the
+//! estimators that turn events into delays and rates.
+//!
+//! Nothing here reads a clock, does I/O or owns randomness: `now` is an argument.
+
+mod delivery_rate;
+mod event;
+mod groups;
+mod path;
+mod rtt;
+mod units;
+mod windowed_filter;
+
+pub use delivery_rate::{DeliveryRate, RateSample, SentState};
+pub use event::{Ack, Congestion, CongestionSignal, DelaySample, Lost, Sent};
+pub use groups::{GroupId, Groups};
+pub use path::{PathId, PathMap};
+pub use rtt::{Rtt, RttEstimator};
+pub use units::{Bitrate, Bytes, Timestamp};
+pub use windowed_filter::{WindowedMax, WindowedMin};

@@ -1,0 +1,128 @@
+//! Round-trip time estimation [RFC9002 §5].
+
+use core::time::Duration;
+
+use crate::units::Timestamp;
+use crate::windowed_filter::WindowedMin;
+
+/// How far back the windowed minimum looks: 10 s, as BBR's [BBRv3 §2.13].
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+
+/// The round-trip times of a path at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rtt {
+    /// The newest sample.
+    pub latest: Duration,
+    /// The exponentially smoothed time, gain 1/8.
+    pub smoothed: Duration,
+    /// The mean deviation from the smoothed time, gain 1/4.
+    pub variance: Duration,
+    /// The smallest sample ever.
+    pub min: Duration,
+    /// The smallest sample of the last 10 s.
+    pub windowed_min: Duration,
+}
+
+impl Rtt {
+    /// The probe timeout without the peer's acknowledgement delay [RFC9002 §6.2.1].
+    pub fn probe_timeout(&self) -> Duration {
+        self.smoothed + (self.variance * 4).max(Duration::from_millis(1))
+    }
+}
+
+/// Estimates the round-trip time of one path.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    rtt: Option<Rtt>,
+    windowed_min: WindowedMin<Duration>,
+}
+
+impl Default for RttEstimator {
+    fn default() -> Self {
+        Self { rtt: None, windowed_min: WindowedMin::new(MIN_RTT_WINDOW) }
+    }
+}
+
+impl RttEstimator {
+    /// An estimator that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the time between the sending of the largest newly acknowledged packet and its
+    /// acknowledgement. `ack_delay` is what the peer says it waited; it is taken off only where
+    /// that does not go below the minimum [RFC9002 §5.3].
+    pub fn on_sample(&mut self, now: Timestamp, sample: Duration, ack_delay: Duration) -> Rtt {
+        let windowed_min = self.windowed_min.update(now, sample);
+        let rtt = match self.rtt {
+            None => Rtt { latest: sample, smoothed: sample, variance: sample / 2, min: sample, windowed_min },
+            Some(old) => {
+                let min = old.min.min(sample);
+                let adjusted = if sample >= min + ack_delay { sample - ack_delay } else { sample };
+                // rttvar = 3/4 · rttvar + 1/4 · |smoothed_rtt − adjusted_rtt|
+                let variance = (old.variance * 3 + old.smoothed.abs_diff(adjusted)) / 4;
+                // smoothed_rtt = 7/8 · smoothed_rtt + 1/8 · adjusted_rtt
+                let smoothed = (old.smoothed * 7 + adjusted) / 8;
+                Rtt { latest: sample, smoothed, variance, min, windowed_min }
+            }
+        };
+        self.rtt = Some(rtt);
+        rtt
+    }
+
+    /// What is known; `None` before the first sample.
+    pub fn get(&self) -> Option<Rtt> {
+        self.rtt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_first_sample_is_the_estimate_and_half_of_it_the_variance() {
+        let mut estimator = RttEstimator::new();
+        assert_eq!(estimator.get(), None);
+        let rtt = estimator.on_sample(Timestamp::ZERO, ms(100), ms(20));
+        assert_eq!((rtt.smoothed, rtt.variance, rtt.min), (ms(100), ms(50), ms(100)));
+    }
+
+    #[test]
+    fn the_second_sample_moves_an_eighth_and_a_quarter() {
+        let mut estimator = RttEstimator::new();
+        estimator.on_sample(Timestamp::ZERO, ms(100), Duration::ZERO);
+        let rtt = estimator.on_sample(Timestamp::from_millis(100), ms(180), Duration::ZERO);
+        // smoothed = 7/8·100 + 1/8·180 = 110; variance = 3/4·50 + 1/4·|100 − 180| = 57.5
+        assert_eq!(rtt.smoothed, ms(110));
+        assert_eq!(rtt.variance, Duration::from_micros(57_500));
+        assert_eq!(rtt.probe_timeout(), ms(340));
+    }
+
+    #[test]
+    fn the_ack_delay_never_takes_a_sample_below_the_minimum() {
+        let mut estimator = RttEstimator::new();
+        estimator.on_sample(Timestamp::ZERO, ms(100), Duration::ZERO);
+        // 110 − 20 would be below the minimum of 100: the sample counts whole. 7/8·100 + 1/8·110
+        let rtt = estimator.on_sample(Timestamp::from_millis(1), ms(110), ms(20));
+        assert_eq!(rtt.smoothed, Duration::from_micros(101_250));
+        // 140 − 20 is not: 7/8·101.25 + 1/8·120 = 103.59375
+        let rtt = estimator.on_sample(Timestamp::from_millis(2), ms(140), ms(20));
+        assert_eq!(rtt.smoothed, Duration::from_nanos(103_593_750));
+    }
+
+    #[test]
+    fn the_windowed_minimum_forgets_and_the_minimum_does_not() {
+        let mut estimator = RttEstimator::new();
+        estimator.on_sample(Timestamp::ZERO, ms(20), Duration::ZERO);
+        let mut rtt = estimator.get().unwrap();
+        for second in 1..=25 {
+            rtt = estimator.on_sample(Timestamp::from_secs(second), ms(50), Duration::ZERO);
+        }
+        assert_eq!((rtt.min, rtt.windowed_min), (ms(20), ms(50)));
+    }
+}

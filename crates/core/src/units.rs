@@ -1,0 +1,316 @@
+//! Unit types. Only dimensional operators exist: `Bytes / Bitrate = Duration`, and so on.
+//! A raw number enters through a named constructor and leaves through a named getter.
+
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::time::Duration;
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// An amount of data, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// The largest amount; stands for "no limit".
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `bytes` bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// `kilobytes` × 1,000 bytes.
+    pub const fn from_kilobytes(kilobytes: u64) -> Self {
+        Self(kilobytes * 1_000)
+    }
+
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number of bytes as `f64`, for window arithmetic.
+    pub const fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// `bytes` rounded down; negative numbers and NaN give zero.
+    pub const fn from_f64(bytes: f64) -> Self {
+        Self(bytes as u64)
+    }
+
+    /// The difference, or zero where `other` is larger.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// The sum, at most [`Bytes::MAX`].
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The rate that moves this amount in `time`; `None` where `time` is zero.
+    pub fn per(self, time: Duration) -> Option<Bitrate> {
+        let bits_per_second = (u128::from(self.0) * 8 * NANOS_PER_SECOND).checked_div(time.as_nanos())?;
+        Some(Bitrate(u64::try_from(bits_per_second).unwrap_or(u64::MAX)))
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            b if b < 10_000 => write!(f, "{b} B"),
+            b if b < 10_000_000 => write!(f, "{:.1} kB", b as f64 / 1e3),
+            b if b < 10_000_000_000 => write!(f, "{:.1} MB", b as f64 / 1e6),
+            b => write!(f, "{:.2} GB", b as f64 / 1e9),
+        }
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Bytes {
+    fn sub_assign(&mut self, other: Self) {
+        self.0 -= other.0;
+    }
+}
+
+impl Mul<u64> for Bytes {
+    type Output = Self;
+    fn mul(self, factor: u64) -> Self {
+        Self(self.0 * factor)
+    }
+}
+
+impl Div for Bytes {
+    type Output = u64;
+    fn div(self, other: Self) -> u64 {
+        self.0 / other.0
+    }
+}
+
+impl Div<Bitrate> for Bytes {
+    type Output = Duration;
+    /// The time to serialise this amount at `rate`, to the nanosecond below. A rate of zero gives
+    /// [`Duration::MAX`].
+    fn div(self, rate: Bitrate) -> Duration {
+        let bits = u128::from(self.0) * 8 * NANOS_PER_SECOND;
+        match bits.checked_div(u128::from(rate.0)) {
+            Some(nanos) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
+            None => Duration::MAX,
+        }
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+/// A rate, in bits per second (decimal: 1 Mbit/s is 1,000,000 bits per second).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bitrate(u64);
+
+impl Bitrate {
+    /// Nothing moves.
+    pub const ZERO: Self = Self(0);
+
+    /// `bits` bits per second.
+    pub const fn from_bps(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// `kilobits` × 1,000 bits per second.
+    pub const fn from_kbps(kilobits: u64) -> Self {
+        Self(kilobits * 1_000)
+    }
+
+    /// `megabits` × 1,000,000 bits per second.
+    pub const fn from_mbps(megabits: u64) -> Self {
+        Self(megabits * 1_000_000)
+    }
+
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Megabits per second.
+    pub fn as_mbps_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// Bytes per second, rounded down.
+    pub const fn as_bytes_per_second(self) -> u64 {
+        self.0 / 8
+    }
+
+    /// This rate times `factor`; negative and NaN give zero.
+    pub fn scaled(self, factor: f64) -> Self {
+        Self((self.0 as f64 * factor) as u64)
+    }
+}
+
+impl fmt::Display for Bitrate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            b if b < 1_000 => write!(f, "{b} bit/s"),
+            b if b < 1_000_000 => write!(f, "{:.1} kbit/s", b as f64 / 1e3),
+            b if b < 10_000_000_000 => write!(f, "{:.1} Mbit/s", b as f64 / 1e6),
+            b => write!(f, "{:.1} Gbit/s", b as f64 / 1e9),
+        }
+    }
+}
+
+impl Add for Bitrate {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl Sum for Bitrate {
+    fn sum<I: Iterator<Item = Self>>(rates: I) -> Self {
+        rates.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl Mul<Duration> for Bitrate {
+    type Output = Bytes;
+    /// The amount that this rate moves in `time`, rounded down to whole bytes.
+    fn mul(self, time: Duration) -> Bytes {
+        let bits = u128::from(self.0) * time.as_nanos() / NANOS_PER_SECOND;
+        Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX))
+    }
+}
+
+/// A point in time: nanoseconds since the start of the run. Where that start lies is the host's
+/// affair; only differences mean anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The start of the run.
+    pub const ZERO: Self = Self(0);
+    /// Later than every event; stands for "never".
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `nanos` nanoseconds after the start.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// `micros` microseconds after the start.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros * 1_000)
+    }
+
+    /// `millis` milliseconds after the start.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis * 1_000_000)
+    }
+
+    /// `seconds` seconds after the start.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(seconds * 1_000_000_000)
+    }
+
+    /// Nanoseconds since the start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The time since `earlier`, or zero where `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.6} s", self.as_secs_f64())
+    }
+}
+
+impl Add<Duration> for Timestamp {
+    type Output = Self;
+    /// The point `time` later, at most [`Timestamp::MAX`].
+    fn add(self, time: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Duration> for Timestamp {
+    type Output = Self;
+    /// The point `time` earlier, at least [`Timestamp::ZERO`].
+    fn sub(self, time: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serialising_1500_bytes_at_10_megabits_takes_1200_microseconds() {
+        // 1500 · 8 / 10^7 = 0.0012 s
+        assert_eq!(Bytes::new(1500) / Bitrate::from_mbps(10), Duration::from_micros(1200));
+    }
+
+    #[test]
+    fn a_rate_of_zero_never_finishes() {
+        assert_eq!(Bytes::new(1) / Bitrate::ZERO, Duration::MAX);
+        assert_eq!(Timestamp::from_secs(1) + Duration::MAX, Timestamp::MAX);
+    }
+
+    #[test]
+    fn rate_times_time_is_the_bandwidth_delay_product() {
+        // 30 Mbit/s · 100 ms = 375,000 B
+        let bdp = Bitrate::from_mbps(30) * Duration::from_millis(100);
+        assert_eq!(bdp, Bytes::new(375_000));
+        assert_eq!(bdp.per(Duration::from_millis(100)), Some(Bitrate::from_mbps(30)));
+        assert_eq!(bdp.per(Duration::ZERO), None);
+    }
+
+    #[test]
+    fn display_carries_the_unit() {
+        assert_eq!(Bitrate::from_mbps(20).to_string(), "20.0 Mbit/s");
+        assert_eq!(Bytes::new(200_000_000).to_string(), "200.0 MB");
+        assert_eq!(Bytes::new(1452).to_string(), "1452 B");
+    }
+
+    #[test]
+    fn window_arithmetic_that_went_wrong_becomes_zero_not_garbage() {
+        assert_eq!(Bytes::from_f64(-1.0), Bytes::ZERO);
+        assert_eq!(Bytes::from_f64(f64::NAN), Bytes::ZERO);
+    }
+}

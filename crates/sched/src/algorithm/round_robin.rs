@@ -1,0 +1,66 @@
+//! Round robin: the paths with room take turns, one packet each.
+//!
+//! # Source
+//! [SCHED §3.2].
+//!
+//! # Symbols
+//! None.
+//!
+//! # Deviations
+//! None.
+
+use fairpath_core::{Bytes, PathId, Timestamp};
+
+use crate::scheduler::{Choice, PathView, Pending, Scheduler, candidates};
+
+/// Sends on the next path, in order of the ids, that has room.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoundRobin {
+    last: Option<PathId>,
+}
+
+impl Scheduler for RoundRobin {
+    fn pick(&self, paths: &[PathView], _data: &Pending, _now: Timestamp) -> Choice {
+        let after_last = candidates(paths).find(|path| Some(path.id) > self.last);
+        match after_last.or_else(|| candidates(paths).next()) {
+            Some(path) => Choice::Send(path.id),
+            None => Choice::Wait,
+        }
+    }
+
+    fn on_sent(&mut self, path: PathId, _bytes: Bytes) {
+        self.last = Some(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{path, view};
+
+    #[test]
+    fn paths_take_turns_and_a_full_one_is_passed_over() {
+        let mut paths = [view(0, 10), view(1, 20), view(2, 30)];
+        let mut scheduler = RoundRobin::default();
+        let mut order = Vec::new();
+        for step in 0..6 {
+            if step == 3 {
+                paths[1].in_flight = paths[1].window;
+            }
+            let Choice::Send(chosen) = scheduler.pick(&paths, &Pending::default(), Timestamp::ZERO) else {
+                panic!("two paths have room");
+            };
+            scheduler.on_sent(chosen, Bytes::new(1200));
+            order.push(chosen);
+        }
+        assert_eq!(order, [0, 1, 2, 0, 2, 0].map(path));
+    }
+
+    #[test]
+    fn asking_twice_without_sending_gives_the_same_answer() {
+        let paths = [view(0, 10), view(1, 20)];
+        let scheduler = RoundRobin::default();
+        let first = scheduler.pick(&paths, &Pending::default(), Timestamp::ZERO);
+        assert_eq!(first, scheduler.pick(&paths, &Pending::default(), Timestamp::ZERO));
+    }
+}
