@@ -1,1 +1,26 @@
-//! (under construction)
+//! The engine on multipath QUIC: congestion control and scheduling of noq's paths, one socket per
+//! interface, paths that are opened, watched and reopened, and bulk data over lanes.
+//!
+//! `adapter` joins the engine to noq and is free of sockets and of any runtime. `endpoint` and
+//! `connection` are what applications use.
+
+pub mod adapter;
+pub mod bulk;
+mod connection;
+mod endpoint;
+mod error;
+pub mod interfaces;
+pub mod lanes;
+mod pairs;
+mod path_manager;
+mod socket;
+mod tls;
+mod transport;
+
+pub use connection::{Connection, PathNotice, PathReport, PathState};
+pub use endpoint::{ConnectConfig, ListenConfig, Listener, connect};
+pub use error::Error;
+pub use fairpath_engine::{Coupling, EngineConfig};
+pub use socket::{Binding, binding_of};
+pub use tls::{BadFingerprint, Fingerprint, Identity};
+pub use transport::{IDLE_TIMEOUT, PATHS_MAX};

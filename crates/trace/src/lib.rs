@@ -1,1 +1,45 @@
-//! (under construction)
+//! What a run writes: newline-delimited JSON, one [`Record`] per path and time, and CSV tables
+//! made from it.
+//!
+//! A host fills a [`Sample`] in the types of `fairpath-core`, turns it into a [`Record`] and gives
+//! it to a [`Writer`]. A [`Reader`] takes the file apart again and names the line that is wrong.
+//! `docs/trace.md` describes the format, `docs/trace.schema.json` is its JSON Schema, and a test
+//! holds every written line against that schema.
+//!
+//! The same records give the same bytes: nothing here reads a clock or depends on an order that
+//! changes.
+//!
+//! ```
+//! use fairpath_core::{Bytes, Groups, PathId, Timestamp};
+//! use fairpath_trace::{Header, Reader, Record, Sample, State, Writer};
+//!
+//! let path = PathId::new(0);
+//! let sample = Sample {
+//!     now: Timestamp::from_millis(20),
+//!     path,
+//!     cwnd: Bytes::new(12_000),
+//!     srtt: None,
+//!     rtt_min: None,
+//!     in_flight: Bytes::new(2_400),
+//!     rate: None,
+//!     lost: Bytes::ZERO,
+//!     group: Groups::one([path]).of(path),
+//!     state: State::SlowStart,
+//! };
+//! let mut writer = Writer::new(Vec::new(), &Header::new(Some("separate/olia")))?;
+//! writer.write(&Record::from(sample))?;
+//! let file = writer.finish()?;
+//!
+//! let mut reader = Reader::new(file.as_slice())?;
+//! assert_eq!(reader.next().expect("one record")?, Record::from(sample));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod csv;
+mod reader;
+mod record;
+mod writer;
+
+pub use reader::{LINE_BYTES_MAX, ReadError, Reader};
+pub use record::{FORMAT, Header, Record, Sample, State};
+pub use writer::{WriteError, Writer};

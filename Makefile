@@ -1,0 +1,55 @@
+# The two commands that a newcomer needs are `make demo` and `make test`. `make help` lists all.
+
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+# The crates that do no I/O also build where there is no operating system.
+WASM_TARGET := wasm32-unknown-unknown
+WASM_CRATES := core cc sbd sched engine net
+
+.PHONY: help demo test bench setup fmt lint fetch unit wasm clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do \
+		printf 'make %-8s %s\n' "$$name" "$$text"; done
+
+demo: setup ## two paths at work, in an emulated network: no root, under a minute once built
+	cargo run --release -p fairpath -- demo
+
+test: setup ## everything that must hold before a change lands
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory fetch
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory wasm
+
+bench: setup ## the figures: one acknowledgement, the emulator's timing, goodput against plain QUIC
+	cargo bench -p fairpath-cc
+	cargo bench -p fairpath-emu
+	cargo bench -p fairpath-quic
+
+setup: ## check the tools, and install what is missing where that is possible
+	@sh scripts/setup.sh
+
+fmt: ## bring the code into its form
+	cargo fmt --all
+
+clean: ## remove what was built
+	cargo clean
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+# The licence check reads the crates of all platforms, where they can be had.
+fetch:
+	@cargo fetch --quiet || echo "fetch: not all crates could be had; licences are checked for this platform only"
+
+unit:
+	cargo test --workspace --no-fail-fast
+
+wasm:
+	@if [ -d "$$(rustc --print target-libdir --target $(WASM_TARGET) 2>/dev/null)" ]; then \
+		set -x; cargo build --target $(WASM_TARGET) $(WASM_CRATES:%=-p fairpath-%); \
+	else \
+		echo "wasm: skipped, the target is not installed (rustup target add $(WASM_TARGET))"; \
+	fi

@@ -1,0 +1,74 @@
+//! What one acknowledgement in congestion avoidance costs, by algorithm and number of paths, all in
+//! one group. The goals: 50 ns with two paths, 150 ns with eight.
+
+use core::time::Duration;
+use std::hint::black_box;
+
+use criterion::Criterion;
+use fairpath_cc::{Controller, NAMES, by_name};
+use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, Groups, PathId, Rtt, Timestamp};
+
+const DATAGRAM: Bytes = Bytes::new(1_200);
+
+fn acknowledgement(now: Timestamp, rtt: Duration) -> Ack {
+    let rtts = Rtt { latest: rtt, smoothed: rtt, variance: rtt / 2, min: rtt, windowed_min: rtt };
+    Ack {
+        now,
+        sent_at: now - rtt,
+        bytes: DATAGRAM,
+        in_flight: DATAGRAM * 100,
+        window_limited: true,
+        rtt: Some(rtts),
+        rate: None,
+    }
+}
+
+/// Paths in congestion avoidance with windows and round-trip times that all differ.
+fn in_avoidance(name: &str, paths: u32) -> Box<dyn Controller> {
+    let mut controller = by_name(name).expect("a name of the catalogue");
+    let ids = || (0..paths).map(PathId::new);
+    for path in ids() {
+        controller.on_path_opened(path, DATAGRAM, Timestamp::ZERO);
+        let rtt = Duration::from_millis(20 + 7 * u64::from(path.get()));
+        for _ in 0..90 + 10 * path.get() {
+            controller.on_ack(path, &acknowledgement(Timestamp::from_secs(1), rtt));
+        }
+        let now = Timestamp::from_secs(2);
+        let signal = CongestionSignal::Loss;
+        let lost = Congestion { now, sent_at: now, signal, lost: DATAGRAM, in_flight: DATAGRAM, persistent: false };
+        controller.on_congestion(path, &lost);
+        controller.on_ack(path, &acknowledgement(Timestamp::from_secs(3), rtt));
+    }
+    controller.on_groups(&Groups::one(ids()));
+    controller
+}
+
+fn acknowledgements(criterion: &mut Criterion) {
+    for name in NAMES {
+        let mut group = criterion.benchmark_group(*name);
+        for paths in [1, 2, 4, 8, 16] {
+            let mut controller = in_avoidance(name, paths);
+            let mut round = 0u64;
+            group.bench_function(format!("{paths} paths"), |bencher| {
+                bencher.iter(|| {
+                    // Each acknowledgement changes the smoothed time, as real ones do.
+                    round += 1;
+                    let path = PathId::new((round % u64::from(paths)) as u32);
+                    let rtt = Duration::from_nanos(20_000_000 + round % 1000);
+                    let ack = acknowledgement(Timestamp::from_nanos(4_000_000_000 + round * 1000), rtt);
+                    controller.on_ack(black_box(path), black_box(&ack));
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .configure_from_args();
+    acknowledgements(&mut criterion);
+    criterion.final_summary();
+}

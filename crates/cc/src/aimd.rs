@@ -1,0 +1,302 @@
+//! The machine that all AIMD rules share: additive increase, multiplicative decrease, and
+//! everything around it that is the same for each of them [RFC5681 §3.1; RFC9002 §7].
+//!
+//! It keeps slow start, recovery episodes, the minimum window and growth by fractions; a published
+//! algorithm is a [`Rule`]: what an acknowledgement adds in congestion avoidance and what
+//! congestion leaves.
+//!
+//! # Deviations
+//!
+//! - Persistent congestion does not clear the start of the recovery episode, as [RFC9002 §7.6.2]
+//!   does. Late reports of the same outage would otherwise halve a window that is already the
+//!   minimum, and with it the threshold up to which slow start may return.
+//! - The reduction takes the window and not what is in flight, which [RFC5681 §3.1] takes: a window
+//!   that grows only while it is full cannot outgrow what was in flight.
+
+mod config;
+mod group_view;
+mod path_window;
+
+use core::fmt::Debug;
+
+use fairpath_core::{Ack, Bitrate, Bytes, Congestion, Groups, PathId, PathMap, Timestamp};
+
+pub use self::config::AimdConfig;
+pub use self::group_view::{GroupView, Member};
+pub use self::path_window::PathWindow;
+
+use self::group_view::PathEntry;
+use crate::controller::{ControlState, Controller};
+
+/// What makes one AIMD algorithm differ from another.
+///
+/// The machine calls [`on_ack`](Self::on_ack) for each acknowledgement and then, where the window
+/// may grow and slow start is over, [`increase`](Self::increase). For each episode of congestion it
+/// calls [`decrease`](Self::decrease) and then [`on_reduced`](Self::on_reduced).
+pub trait Rule: Debug + Send {
+    /// What the rule remembers of each path.
+    type Memory: Clone + Debug + Default + Send;
+
+    /// How much the window of the view's own path grows for `acked`, in bytes. May be negative.
+    fn increase(&self, group: &GroupView<'_, Self::Memory>, acked: Bytes) -> f64;
+
+    /// The window of the view's own path after congestion, in bytes. The machine keeps it above the
+    /// least threshold and the minimum window.
+    fn decrease(&self, group: &GroupView<'_, Self::Memory>) -> f64;
+
+    /// The least slow-start threshold, in datagrams. `configured` is what holds for one path.
+    fn min_ssthresh_datagrams(&self, _group: &GroupView<'_, Self::Memory>, configured: u32) -> u32 {
+        configured
+    }
+
+    /// A packet was acknowledged, in whatever phase. `window` is what it was before.
+    fn on_ack(&self, _memory: &mut Self::Memory, _window: &PathWindow, _ack: &Ack) {}
+
+    /// The window is being reduced. `window` is what it was before.
+    fn on_reduced(&self, _memory: &mut Self::Memory, _window: &PathWindow) {}
+
+    /// Congestion persisted: the window falls to the minimum and slow start begins anew.
+    fn on_collapsed(&self, _memory: &mut Self::Memory) {}
+}
+
+/// A controller that follows the AIMD rule `R`.
+///
+/// Paths are coupled within the groups of the newest partition. Before there is one, all paths are
+/// one group; a path that the partition does not name is alone. Opening a path that is open
+/// changes nothing.
+#[derive(Clone, Debug)]
+pub struct Aimd<R: Rule> {
+    rule: R,
+    config: AimdConfig,
+    paths: PathMap<PathEntry<R::Memory>>,
+    groups: Option<Groups>,
+}
+
+impl<R: Rule> Aimd<R> {
+    /// A controller without paths.
+    pub fn new(rule: R, config: AimdConfig) -> Self {
+        Self { rule, config, paths: PathMap::new(), groups: None }
+    }
+}
+
+impl<R: Rule> Controller for Aimd<R> {
+    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, _now: Timestamp) {
+        if !self.paths.contains(path) {
+            let group = self.groups.as_ref().map(|groups| groups.of(path));
+            let window = PathWindow::new(&self.config, max_datagram);
+            self.paths.insert(path, PathEntry { group, window, memory: R::Memory::default() });
+        }
+    }
+
+    fn on_path_closed(&mut self, path: PathId) {
+        self.paths.remove(path);
+    }
+
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+        if let Some(entry) = self.paths.get_mut(path) {
+            entry.window.set_max_datagram(max_datagram);
+        }
+    }
+
+    fn on_ack(&mut self, path: PathId, ack: &Ack) {
+        let Some(entry) = self.paths.get_mut(path) else { return };
+        entry.window.on_ack(ack);
+        self.rule.on_ack(&mut entry.memory, &entry.window, ack);
+        if !entry.window.may_grow(ack) {
+            return;
+        }
+        if entry.window.in_slow_start() {
+            entry.window.double(ack.bytes);
+            return;
+        }
+        let Some(group) = GroupView::new(&self.paths, path) else { return };
+        let growth = self.rule.increase(&group, ack.bytes);
+        if let Some(entry) = self.paths.get_mut(path) {
+            entry.window.grow(growth);
+        }
+    }
+
+    fn on_congestion(&mut self, path: PathId, event: &Congestion) {
+        let Some(group) = GroupView::new(&self.paths, path) else { return };
+        let reduced = self.rule.decrease(&group);
+        let floor = self.rule.min_ssthresh_datagrams(&group, self.config.min_ssthresh_datagrams);
+        let Some(entry) = self.paths.get_mut(path) else { return };
+        if entry.window.starts_episode(event.sent_at) {
+            self.rule.on_reduced(&mut entry.memory, &entry.window);
+            entry.window.reduce(reduced, floor, event.now);
+        }
+        if event.persistent {
+            self.rule.on_collapsed(&mut entry.memory);
+            entry.window.collapse();
+        }
+    }
+
+    fn on_groups(&mut self, groups: &Groups) {
+        for (path, entry) in self.paths.iter_mut() {
+            entry.group = Some(groups.of(path));
+        }
+        self.groups = Some(groups.clone());
+    }
+
+    fn window(&self, path: PathId) -> Bytes {
+        self.paths.get(path).map_or(Bytes::ZERO, |entry| Bytes::from_f64(entry.window.cwnd()))
+    }
+
+    fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
+        self.paths.get(path)?.window.pacing_rate(&self.config)
+    }
+
+    fn state(&self, path: PathId) -> Option<ControlState> {
+        self.paths.get(path).map(|entry| entry.window.state())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::Phase;
+    use crate::testing::*;
+    use crate::{Lia, Olia, Reno};
+
+    const DATAGRAM: Bytes = Bytes::new(1200);
+
+    fn opened() -> Aimd<Reno> {
+        let mut reno = Aimd::new(Reno, AimdConfig::default());
+        reno.on_path_opened(path(0), DATAGRAM, Timestamp::ZERO);
+        reno
+    }
+
+    fn phase(controller: &impl Controller) -> Phase {
+        controller.state(path(0)).unwrap().phase
+    }
+
+    #[test]
+    fn a_path_begins_with_ten_datagrams_and_doubles_them_in_a_round_trip() {
+        let mut reno = opened();
+        assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 10, Phase::SlowStart));
+        reno.on_ack(path(0), &ack(100, DATAGRAM * 10, 100));
+        assert_eq!(reno.window(path(0)), DATAGRAM * 20);
+    }
+
+    #[test]
+    fn one_episode_is_one_reduction_until_a_packet_sent_after_it_is_lost() {
+        let mut reno = opened();
+        reno.on_congestion(path(0), &loss(1_000));
+        assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 5, Phase::Recovery));
+        // Lost as well, but sent before the reduction: 1000 ms, not later.
+        reno.on_congestion(path(0), &Congestion { now: Timestamp::from_millis(1_050), ..loss(1_000) });
+        assert_eq!(reno.window(path(0)), DATAGRAM * 5);
+        reno.on_congestion(path(0), &loss(1_100));
+        assert_eq!(reno.window(path(0)), Bytes::new(3_000));
+    }
+
+    #[test]
+    fn packets_sent_before_the_reduction_do_not_grow_the_window() {
+        let mut reno = opened();
+        reno.on_congestion(path(0), &loss(1_000));
+        reno.on_ack(path(0), &ack(1_050, DATAGRAM, 100));
+        assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 5, Phase::Recovery));
+        reno.on_ack(path(0), &ack(1_101, DATAGRAM, 100));
+        assert_eq!(phase(&reno), Phase::CongestionAvoidance);
+        // 1200 · 1200 / 6000 = 240
+        assert_eq!(reno.window(path(0)), Bytes::new(6_240));
+    }
+
+    #[test]
+    fn persistent_congestion_falls_to_the_minimum_and_starts_slowly_to_the_threshold() {
+        let mut reno = opened();
+        let outage = Congestion { persistent: true, ..loss(1_000) };
+        reno.on_congestion(path(0), &outage);
+        let state = reno.state(path(0)).unwrap();
+        assert_eq!((state.window, state.ssthresh), (DATAGRAM * 2, Some(DATAGRAM * 5)));
+        assert_eq!(state.phase, Phase::SlowStart);
+        // A late report of the same outage changes nothing: least of all the threshold.
+        reno.on_congestion(path(0), &outage);
+        assert_eq!(reno.state(path(0)), Some(state));
+        reno.on_ack(path(0), &ack(1_200, DATAGRAM * 9, 100));
+        assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 5, Phase::CongestionAvoidance));
+    }
+
+    #[test]
+    fn an_ecn_mark_counts_as_a_loss_does() {
+        let mut reno = opened();
+        let mark = Congestion { signal: fairpath_core::CongestionSignal::Ecn, lost: Bytes::ZERO, ..loss(1_000) };
+        reno.on_congestion(path(0), &mark);
+        assert_eq!(reno.window(path(0)), DATAGRAM * 5);
+    }
+
+    #[test]
+    fn fractions_add_up() {
+        // 1000 acknowledgements of one byte at 5 datagrams: 1200/6000 = 0.2 each, about 200 in all;
+        // rounded one by one they would be none.
+        let mut reno = opened();
+        reno.on_congestion(path(0), &loss(1_000));
+        for _ in 0..1000 {
+            reno.on_ack(path(0), &ack(2_000, Bytes::new(1), 100));
+        }
+        assert!((Bytes::new(6_190)..Bytes::new(6_200)).contains(&reno.window(path(0))));
+    }
+
+    #[test]
+    fn larger_datagrams_raise_the_minimum_and_keep_the_window() {
+        let mut reno = opened();
+        reno.on_max_datagram(path(0), Bytes::new(1500));
+        assert_eq!(reno.window(path(0)), DATAGRAM * 10);
+        reno.on_max_datagram(path(0), Bytes::new(9000));
+        assert_eq!(reno.window(path(0)), Bytes::new(18_000));
+    }
+
+    #[test]
+    fn pacing_waits_for_a_sample_and_is_faster_in_slow_start() {
+        let mut reno = opened();
+        assert_eq!(reno.pacing_rate(path(0)), None);
+        reno.on_ack(path(0), &Ack { window_limited: false, ..ack(100, DATAGRAM, 100) });
+        // 2 · 12,000 B / 0.1 s = 240,000 B/s
+        assert_eq!(reno.pacing_rate(path(0)), Some(Bitrate::from_bps(1_920_000)));
+        reno.on_congestion(path(0), &loss(1_000));
+        // 1.25 · 6,000 B / 0.1 s = 75,000 B/s
+        assert_eq!(reno.pacing_rate(path(0)), Some(Bitrate::from_bps(600_000)));
+    }
+
+    #[test]
+    fn a_round_trip_of_no_time_gives_a_finite_rate() {
+        let mut reno = opened();
+        reno.on_ack(path(0), &ack(100, DATAGRAM, 0));
+        // 2 · 13,200 B / 1 µs
+        assert_eq!(reno.pacing_rate(path(0)), Some(Bitrate::from_bps(211_200_000_000)));
+    }
+
+    #[test]
+    fn all_paths_are_coupled_until_a_partition_says_otherwise() {
+        // As in `lia`: coupled 0.025 per packet, alone 1/20.
+        let paths = [(20, 100), (10, 50)];
+        let mut lia = in_avoidance(Lia, &paths);
+        lia.on_groups(&Groups::singletons([path(0), path(1)]));
+        assert_near(growth(&mut lia, 0, 100), 0.05);
+        let mut lia = in_avoidance(Lia, &paths);
+        lia.on_groups(&Groups::one([path(1)]));
+        assert_near(growth(&mut lia, 0, 100), 0.05);
+        let mut lia = in_avoidance(Lia, &paths);
+        lia.on_groups(&Groups::one([path(0), path(1)]));
+        assert_near(growth(&mut lia, 0, 100), 0.025);
+    }
+
+    #[test]
+    fn the_window_shrunk_by_a_rule_is_not_taken_back_by_slow_start() {
+        // [OLIA §3]: path 0 gives way to path 1 by 0.0125 per packet.
+        let mut olia = in_avoidance(Olia::default(), &[(20, 100), (10, 50)]);
+        olia.on_ack(path(1), &Ack { window_limited: false, ..ack(10_000, PACKET * 1000, 50) });
+        assert!(growth(&mut olia, 0, 100) < 0.0);
+        assert_eq!(phase(&olia), Phase::CongestionAvoidance);
+        assert!(growth(&mut olia, 0, 100) < 0.0);
+    }
+
+    #[test]
+    fn a_path_that_is_not_open_has_no_window() {
+        let mut reno = opened();
+        reno.on_path_closed(path(0));
+        reno.on_ack(path(0), &ack(100, DATAGRAM, 100));
+        reno.on_congestion(path(0), &loss(200));
+        assert_eq!((reno.window(path(0)), reno.state(path(0))), (Bytes::ZERO, None));
+    }
+}

@@ -1,0 +1,89 @@
+//! What a rule sees: the paths that are coupled with the one an event came from.
+
+use fairpath_core::{GroupId, PathId, PathMap};
+
+use super::PathWindow;
+
+/// What the machine keeps of one path.
+#[derive(Clone, Debug)]
+pub(super) struct PathEntry<M> {
+    /// `None` before the first partition: all such paths are one group.
+    pub(super) group: Option<GroupId>,
+    pub(super) window: PathWindow,
+    pub(super) memory: M,
+}
+
+/// One path, seen from a rule, with the paths it is coupled with. Nothing is copied or allocated.
+#[derive(Debug)]
+pub struct GroupView<'a, M> {
+    paths: &'a PathMap<PathEntry<M>>,
+    own: &'a PathEntry<M>,
+}
+
+/// A path that takes part in the coupling.
+#[derive(Debug)]
+pub struct Member<'a, M> {
+    /// The congestion window, in bytes; the threshold while the path recovers.
+    pub cwnd: f64,
+    /// One over the smoothed round-trip time, in 1/s.
+    pub inverse_rtt: f64,
+    /// The size of a full datagram, in bytes.
+    pub max_datagram: f64,
+    /// What the rule remembers of the path.
+    pub memory: &'a M,
+}
+
+impl<M> Member<'_, M> {
+    /// Window over round-trip time, in bytes per second.
+    pub fn rate(&self) -> f64 {
+        self.cwnd * self.inverse_rtt
+    }
+
+    /// The window in datagrams.
+    pub fn datagrams(&self) -> f64 {
+        self.cwnd / self.max_datagram
+    }
+}
+
+impl<'a, M> GroupView<'a, M> {
+    pub(super) fn new(paths: &'a PathMap<PathEntry<M>>, path: PathId) -> Option<Self> {
+        Some(Self { paths, own: paths.get(path)? })
+    }
+
+    /// The path that the event came from.
+    pub fn own(&self) -> &'a PathWindow {
+        &self.own.window
+    }
+
+    /// What the rule remembers of the path that the event came from.
+    pub fn own_memory(&self) -> &'a M {
+        &self.own.memory
+    }
+
+    /// The path that the event came from as its group sees it; `None` while it takes no part.
+    pub fn own_member(&self) -> Option<Member<'a, M>> {
+        member(self.own)
+    }
+
+    /// The paths of the group, in order of their ids: its own path and those it is coupled with. A
+    /// path without a round-trip sample has no known rate and takes no part.
+    pub fn members(&self) -> impl Iterator<Item = Member<'a, M>> + use<'a, M> {
+        let group = self.own.group;
+        self.paths.values().filter(move |entry| entry.group == group).filter_map(member)
+    }
+
+    /// Whether the path is coupled with another.
+    pub fn is_coupled(&self) -> bool {
+        self.own().inverse_rtt().is_some() && self.members().nth(1).is_some()
+    }
+}
+
+fn member<M>(entry: &PathEntry<M>) -> Option<Member<'_, M>> {
+    let window = &entry.window;
+    Some(Member {
+        cwnd: window.effective_cwnd(),
+        inverse_rtt: window.inverse_rtt()?,
+        max_datagram: window.max_datagram(),
+        memory: &entry.memory,
+    })
+}

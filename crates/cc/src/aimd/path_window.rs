@@ -1,0 +1,168 @@
+//! The window of one path and what decides when it may change. No rule is known here.
+
+use core::time::Duration;
+
+use fairpath_core::{Ack, Bitrate, Bytes, Timestamp};
+
+use super::AimdConfig;
+use crate::controller::{ControlState, Phase};
+use crate::slow_start;
+
+/// A smoothed round-trip time below this is taken for this: a time of zero, which a clock of coarse
+/// ticks can measure, would make rates infinite.
+const MIN_RTT: Duration = Duration::from_micros(1);
+
+/// The smoothed round-trip time with its inverse: every rate needs it, and a division costs more
+/// than all else in an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+struct SmoothedRtt {
+    time: Duration,
+    inverse: f64,
+}
+
+impl SmoothedRtt {
+    fn new(time: Duration) -> Self {
+        let counted = time.max(MIN_RTT);
+        // From nanoseconds at once: by way of seconds it would take a second division.
+        let nanos = counted.as_secs() as f64 * 1e9 + f64::from(counted.subsec_nanos());
+        Self { time, inverse: 1e9 / nanos }
+    }
+}
+
+/// The congestion window of one path.
+#[derive(Clone, Debug)]
+pub struct PathWindow {
+    cwnd: f64,
+    /// `None` while it is unlimited.
+    ssthresh: Option<f64>,
+    max_datagram: f64,
+    min_window_datagrams: f64,
+    rtt: Option<SmoothedRtt>,
+    /// When the window was last reduced.
+    recovery_start: Option<Timestamp>,
+    /// Whether no packet sent after the last reduction has been acknowledged yet.
+    recovering: bool,
+}
+
+impl PathWindow {
+    pub(crate) fn new(config: &AimdConfig, max_datagram: Bytes) -> Self {
+        let mut window = Self {
+            cwnd: slow_start::initial_window(config.initial_window_datagrams, config.initial_window_cap, max_datagram),
+            ssthresh: None,
+            max_datagram: 1.0,
+            min_window_datagrams: f64::from(config.min_window_datagrams.max(1)),
+            rtt: None,
+            recovery_start: None,
+            recovering: false,
+        };
+        window.set_max_datagram(max_datagram);
+        window
+    }
+
+    /// The congestion window, in bytes.
+    pub fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// The window that other paths of the group count with, in bytes: the threshold while the path
+    /// recovers, so that no transient of the recovery disturbs them.
+    pub fn effective_cwnd(&self) -> f64 {
+        match self.ssthresh {
+            Some(ssthresh) if self.recovering => ssthresh,
+            _ => self.cwnd,
+        }
+    }
+
+    /// The size of a full datagram, in bytes.
+    pub fn max_datagram(&self) -> f64 {
+        self.max_datagram
+    }
+
+    /// One over the smoothed round-trip time, in 1/s; `None` before the first sample.
+    pub fn inverse_rtt(&self) -> Option<f64> {
+        self.rtt.map(|rtt| rtt.inverse)
+    }
+
+    /// Whether the window is below the threshold and doubles each round trip.
+    pub fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
+    }
+
+    /// Whether this acknowledgement lets the window grow: the window was the limit [RFC9002 §7.8],
+    /// and the packet was sent after the last reduction [RFC9002 §7.3.2].
+    pub fn may_grow(&self, ack: &Ack) -> bool {
+        ack.window_limited && self.starts_episode(ack.sent_at)
+    }
+
+    /// Whether a packet sent at `sent_at` was sent after the last reduction. If it was lost, that is
+    /// news; if an earlier one was, the window has been reduced for it [RFC9002 §7.3.2].
+    pub(super) fn starts_episode(&self, sent_at: Timestamp) -> bool {
+        self.recovery_start.is_none_or(|start| sent_at > start)
+    }
+
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt
+            && self.rtt.is_none_or(|known| known.time != rtt.smoothed)
+        {
+            self.rtt = Some(SmoothedRtt::new(rtt.smoothed));
+        }
+        if self.recovering && self.starts_episode(ack.sent_at) {
+            self.recovering = false;
+        }
+    }
+
+    /// Grows as slow start does.
+    pub(super) fn double(&mut self, acked: Bytes) {
+        self.cwnd = slow_start::grown(self.cwnd, self.ssthresh, acked);
+    }
+
+    /// Grows by `bytes`, which may be negative.
+    pub(super) fn grow(&mut self, bytes: f64) {
+        debug_assert!(bytes.is_finite(), "a rule gave {bytes}");
+        self.cwnd = (self.cwnd + bytes).max(self.min_window());
+        // A rule that shrinks a window means it: slow start must not take it back to the threshold.
+        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.min(self.cwnd));
+    }
+
+    /// Starts a recovery episode with a window of `cwnd` bytes.
+    pub(super) fn reduce(&mut self, cwnd: f64, min_ssthresh_datagrams: u32, now: Timestamp) {
+        let ssthresh = cwnd.max(f64::from(min_ssthresh_datagrams) * self.max_datagram);
+        self.ssthresh = Some(ssthresh);
+        self.cwnd = ssthresh.max(self.min_window());
+        self.recovery_start = Some(now);
+        self.recovering = true;
+    }
+
+    /// Falls to the minimum and starts slowly [RFC9002 §7.6.2].
+    pub(super) fn collapse(&mut self) {
+        self.cwnd = self.min_window();
+        self.recovering = false;
+    }
+
+    /// Sets the size of a full datagram. The window stays, except that it may not be below the new
+    /// minimum.
+    pub(super) fn set_max_datagram(&mut self, max_datagram: Bytes) {
+        // A size of zero would divide by zero in every rule.
+        self.max_datagram = max_datagram.max(Bytes::new(1)).as_f64();
+        self.cwnd = self.cwnd.max(self.min_window());
+    }
+
+    pub(super) fn pacing_rate(&self, config: &AimdConfig) -> Option<Bitrate> {
+        let gain = if self.in_slow_start() { config.pacing_gain_slow_start } else { config.pacing_gain };
+        let bytes_per_second = gain * self.cwnd * self.inverse_rtt()?;
+        Some(Bitrate::from_bps((8.0 * bytes_per_second) as u64))
+    }
+
+    pub(super) fn state(&self) -> ControlState {
+        let phase = match (self.recovering, self.in_slow_start()) {
+            (true, _) => Phase::Recovery,
+            (false, true) => Phase::SlowStart,
+            (false, false) => Phase::CongestionAvoidance,
+        };
+        ControlState { window: Bytes::from_f64(self.cwnd), ssthresh: self.ssthresh.map(Bytes::from_f64), phase }
+    }
+
+    fn min_window(&self) -> f64 {
+        self.min_window_datagrams * self.max_datagram
+    }
+}

@@ -1,0 +1,421 @@
+//! The engine of one connection.
+
+use core::time::Duration;
+
+use fairpath_cc::{Controller, Phase};
+use fairpath_core::{
+    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, GroupId, Groups, Lost, PathId, PathMap, Rtt, Sent,
+    Timestamp,
+};
+use fairpath_sbd::Detector;
+use fairpath_sched::{Choice, PathView, Pending, Scheduler};
+
+use crate::path::Path;
+use crate::sent_packets::SentPacket;
+
+/// By how many datagrams a host's count of what is in flight may differ from ours.
+const SURE_ROOM: u64 = 2;
+
+/// What a recorder or a person may see of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathSnapshot {
+    /// The path.
+    pub path: PathId,
+    /// The congestion window.
+    pub window: Bytes,
+    /// The slow-start threshold; `None` while it is unlimited.
+    pub ssthresh: Option<Bytes>,
+    /// The part of its life the window is in.
+    pub phase: Phase,
+    /// What is in flight.
+    pub in_flight: Bytes,
+    /// The round-trip times; `None` before the first sample.
+    pub rtt: Option<Rtt>,
+    /// The newest delivery rate; `None` before the first sample.
+    pub rate: Option<Bitrate>,
+    /// How much arrived in all.
+    pub delivered: Bytes,
+    /// How much was lost in all.
+    pub lost: Bytes,
+    /// The group the path is coupled with.
+    pub group: GroupId,
+    /// Whether the host says that the path can carry data.
+    pub usable: bool,
+    /// Whether the path seems dead.
+    pub suspected: bool,
+}
+
+/// Detection, congestion control and scheduling of one connection.
+///
+/// Events for a path that is not open are ignored. `now` must not go backwards; where it does, the
+/// time in between counts as zero.
+#[derive(Debug)]
+pub struct Engine {
+    controller: Box<dyn Controller>,
+    detector: Box<dyn Detector>,
+    scheduler: Box<dyn Scheduler>,
+    paths: PathMap<Path>,
+    groups: Groups,
+    views: Vec<PathView>,
+}
+
+impl Engine {
+    /// An engine of these three, without paths.
+    pub fn new(controller: Box<dyn Controller>, detector: Box<dyn Detector>, scheduler: Box<dyn Scheduler>) -> Self {
+        Self { controller, detector, scheduler, paths: PathMap::new(), groups: Groups::default(), views: Vec::new() }
+    }
+
+    /// A path was opened; its datagrams carry up to `max_datagram`. It is not used before
+    /// [`Engine::set_usable`].
+    pub fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp) {
+        self.paths.insert(path, Path::new(max_datagram, now));
+        self.controller.on_path_opened(path, max_datagram, now);
+        self.detector.on_path_opened(path, now);
+        self.poll(now);
+    }
+
+    /// A path is gone for good.
+    pub fn on_path_closed(&mut self, path: PathId, now: Timestamp) {
+        if self.paths.remove(path).is_some() {
+            self.controller.on_path_closed(path);
+            self.detector.on_path_closed(path, now);
+            self.poll(now);
+        }
+    }
+
+    /// Whether the path can carry data: validated and not being closed.
+    pub fn set_usable(&mut self, path: PathId, usable: bool) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.usable = usable;
+        }
+    }
+
+    /// Whether the path is for emergencies only.
+    pub fn set_backup(&mut self, path: PathId, backup: bool) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.backup = backup;
+        }
+    }
+
+    /// The size of the path's datagrams changed.
+    pub fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.max_datagram = max_datagram;
+            self.controller.on_max_datagram(path, max_datagram);
+        }
+    }
+
+    /// The packet `number`, which will be acknowledged, left on the path.
+    pub fn on_sent(&mut self, path: PathId, number: u64, bytes: Bytes, now: Timestamp) {
+        let window = self.controller.window(path);
+        let pacing = self.controller.pacing_rate(path);
+        let Some(state) = self.paths.get_mut(path) else { return };
+        let sent_state = state.rate.on_sent(now, state.packets.in_flight());
+        state.packets.insert(number, SentPacket { at: now, bytes, state: sent_state });
+        let in_flight = state.packets.in_flight();
+        if in_flight + state.max_datagram > window {
+            state.full_at = Some(now);
+        }
+        if let Some(rate) = pacing {
+            state.pacer.on_sent(now, bytes, rate);
+        }
+        self.controller.on_sent(path, &Sent { now, bytes, in_flight });
+        self.scheduler.on_sent(path, bytes);
+    }
+
+    /// The packet `number` was acknowledged. After the last packet of an acknowledgement the host
+    /// calls [`Engine::on_ack_end`].
+    pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
+        let Some(state) = self.paths.get_mut(path) else { return };
+        let in_flight = state.packets.in_flight();
+        let Some(packet) = state.packets.take(number) else { return };
+        state.heard_at = now;
+        if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
+            state.newest_acked = Some((number, packet.at));
+        }
+        let ack = Ack {
+            now,
+            sent_at: packet.at,
+            bytes: packet.bytes,
+            in_flight,
+            window_limited: state.window_was_full(now),
+            rtt: state.rtt.get(),
+            rate: state.rate.on_ack(now, packet.bytes, &packet.state),
+        };
+        self.controller.on_ack(path, &ack);
+    }
+
+    /// An acknowledgement has been read whole. `ack_delay` is what the peer says it waited; zero
+    /// where the host does not know. Only the newest packet gives a sample [RFC9002 §5.1].
+    pub fn on_ack_end(&mut self, path: PathId, ack_delay: Duration, now: Timestamp) {
+        let Some(state) = self.paths.get_mut(path) else { return };
+        let Some((number, sent_at)) = state.newest_acked.take() else { return };
+        if state.largest_acked.is_none_or(|largest| number > largest) {
+            state.largest_acked = Some(number);
+            let rtt = now.since(sent_at);
+            state.rtt.on_sample(now, rtt, ack_delay);
+            self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
+        }
+        self.poll(now);
+    }
+
+    /// The packet `number` was lost. After the last one that was found lost at this moment the host
+    /// calls [`Engine::on_congestion`].
+    pub fn on_lost(&mut self, path: PathId, number: u64, now: Timestamp) {
+        let Some(state) = self.paths.get_mut(path) else { return };
+        let in_flight = state.packets.in_flight();
+        let Some(packet) = state.packets.take(number) else { return };
+        let (_, lost) = state.losing.get_or_insert((in_flight, Bytes::ZERO));
+        *lost += packet.bytes;
+        state.lost += packet.bytes;
+        self.detector.on_loss(path, &Lost { now, bytes: packet.bytes });
+    }
+
+    /// The network signalled congestion; the newest packet concerned had been sent at `sent_at`.
+    pub fn on_congestion(
+        &mut self,
+        path: PathId,
+        signal: CongestionSignal,
+        sent_at: Timestamp,
+        persistent: bool,
+        now: Timestamp,
+    ) {
+        let Some(state) = self.paths.get_mut(path) else { return };
+        let (in_flight, lost) = state.losing.take().unwrap_or((state.packets.in_flight(), Bytes::ZERO));
+        self.controller.on_congestion(path, &Congestion { now, sent_at, signal, lost, in_flight, persistent });
+    }
+
+    /// The application had nothing more to send though the path could.
+    pub fn on_app_limited(&mut self, path: PathId) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.rate.on_app_limited(state.packets.in_flight());
+        }
+    }
+
+    /// Lets the detector decide. Hosts call it when time passes without packets.
+    pub fn poll(&mut self, now: Timestamp) {
+        if let Some(groups) = self.detector.poll(now) {
+            self.controller.on_groups(&groups);
+            self.groups = groups;
+        }
+    }
+
+    /// How much may be in flight on the path.
+    pub fn window(&self, path: PathId) -> Bytes {
+        self.controller.window(path)
+    }
+
+    /// How fast the path may send; `None`: as the host likes.
+    pub fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
+        self.controller.pacing_rate(path)
+    }
+
+    /// The path for the next packet.
+    pub fn pick(&mut self, data: &Pending, now: Timestamp) -> Choice {
+        self.look(now, 0);
+        self.scheduler.pick(&self.views, data, now)
+    }
+
+    /// For hosts that cannot be given a path but only be refused one: whether the path may carry
+    /// the next packet. False only while another path surely can, so the connection does not stall:
+    /// the host counts what is in flight a little differently (probes, padding), so a path is taken
+    /// to have room only where `SURE_ROOM` datagrams more would fit.
+    pub fn may_send(&mut self, path: PathId, now: Timestamp) -> bool {
+        if self.paths.len() < 2 {
+            return true;
+        }
+        self.look(now, SURE_ROOM);
+        let is_open = |view: &PathView| view.id == path && view.usable;
+        if !self.views.iter().any(is_open) {
+            // Not to be used, unless there is nothing else.
+            return !self.views.iter().any(|view| view.usable);
+        }
+        match self.scheduler.pick(&self.views, &Pending::default(), now) {
+            Choice::Send(chosen) => chosen == path,
+            Choice::Wait => true,
+        }
+    }
+
+    /// Every path as a recorder may see it.
+    pub fn snapshots(&self, now: Timestamp) -> impl Iterator<Item = PathSnapshot> + '_ {
+        self.paths.paths().filter_map(move |path| self.snapshot(path, now))
+    }
+
+    /// A path as a recorder may see it; `None` for one that is not open.
+    pub fn snapshot(&self, path: PathId, now: Timestamp) -> Option<PathSnapshot> {
+        let state = self.paths.get(path)?;
+        let control = self.controller.state(path)?;
+        Some(PathSnapshot {
+            path,
+            window: control.window,
+            ssthresh: control.ssthresh,
+            phase: control.phase,
+            in_flight: state.packets.in_flight(),
+            rtt: state.rtt.get(),
+            rate: state.rate.last().map(|sample| sample.rate),
+            delivered: state.rate.delivered(),
+            lost: state.lost,
+            group: self.groups.of(path),
+            usable: state.usable,
+            suspected: state.suspected(now),
+        })
+    }
+
+    /// The partition in force.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// Draws up the views of all paths, their windows short of `margin` datagrams. A path that its
+    /// pacer holds back shows a full window: the scheduler then takes another rather than wait.
+    fn look(&mut self, now: Timestamp, margin: u64) {
+        let controller = &self.controller;
+        self.views.clear();
+        self.views.extend(self.paths.iter().map(|(id, state)| {
+            let window = controller.window(id).saturating_sub(state.max_datagram * margin);
+            let in_flight = state.packets.in_flight();
+            PathView {
+                id,
+                window: if state.pacer.may_send(now) { window } else { window.min(in_flight) },
+                in_flight,
+                max_datagram: state.max_datagram,
+                smoothed_rtt: state.rtt.get().map(|rtt| rtt.smoothed),
+                usable: state.usable && !state.suspected(now),
+                backup: state.backup,
+            }
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Coupling, EngineConfig};
+
+    const MTU: Bytes = Bytes::new(1200);
+
+    fn engine(scheduler: &str, coupling: Coupling) -> Engine {
+        let config = EngineConfig { scheduler: scheduler.into(), coupling, ..EngineConfig::default() };
+        let mut engine = config.build().unwrap();
+        for path in [path(0), path(1)] {
+            engine.on_path_opened(path, MTU, Timestamp::ZERO);
+            engine.set_usable(path, true);
+        }
+        engine
+    }
+
+    fn path(id: u32) -> PathId {
+        PathId::new(id)
+    }
+
+    fn ms(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// A packet goes and is answered after `rtt_ms`, so that the path has a round-trip time.
+    fn warm_up(engine: &mut Engine, id: u32, rtt_ms: u64) {
+        engine.on_sent(path(id), 0, MTU, ms(0));
+        engine.on_ack(path(id), 0, ms(rtt_ms));
+        engine.on_ack_end(path(id), Duration::ZERO, ms(rtt_ms));
+    }
+
+    #[test]
+    fn a_host_that_is_refused_a_path_is_allowed_another() {
+        let mut engine = engine("min_rtt", Coupling::Always);
+        warm_up(&mut engine, 0, 60);
+        warm_up(&mut engine, 1, 20);
+        let now = ms(1000);
+        assert!(!engine.may_send(path(0), now), "path 1 is faster and has room");
+        assert!(engine.may_send(path(1), now));
+        // The faster path fills up; the pacer has all the time in the world.
+        let mut number = 1;
+        let mut at = now;
+        while engine.snapshot(path(1), at).unwrap().in_flight + MTU <= engine.window(path(1)) {
+            engine.on_sent(path(1), number, MTU, at);
+            number += 1;
+            at = at + Duration::from_micros(1);
+        }
+        assert!(engine.may_send(path(0), at), "the faster path is full");
+        assert!(!engine.may_send(path(1), at), "and path 0 has room");
+    }
+
+    #[test]
+    fn a_silent_path_gets_no_new_data_while_another_answers() {
+        let mut engine = engine("min_rtt", Coupling::Always);
+        warm_up(&mut engine, 0, 20);
+        warm_up(&mut engine, 1, 60);
+        engine.on_sent(path(0), 1, MTU, ms(100));
+        // PTO = 20 + 4 · 10 = 60 ms, and the peer may wait 25 ms: two of them are 170 ms.
+        assert!(!engine.snapshot(path(0), ms(260)).unwrap().suspected);
+        let late = ms(280);
+        assert!(engine.snapshot(path(0), late).unwrap().suspected);
+        assert!(!engine.may_send(path(0), late), "its good round-trip time is old");
+        assert!(engine.may_send(path(1), late));
+        engine.on_ack(path(0), 1, ms(290));
+        engine.on_ack_end(path(0), Duration::ZERO, ms(290));
+        assert!(!engine.snapshot(path(0), ms(290)).unwrap().suspected, "it answered");
+    }
+
+    #[test]
+    fn where_every_path_is_silent_none_is_refused() {
+        let mut engine = engine("min_rtt", Coupling::Always);
+        for id in [0, 1] {
+            warm_up(&mut engine, id, 20);
+            engine.on_sent(path(id), 1, MTU, ms(100));
+        }
+        let late = ms(5000);
+        assert!(engine.may_send(path(0), late) && engine.may_send(path(1), late));
+    }
+
+    #[test]
+    fn a_path_that_is_not_usable_is_refused_while_another_is() {
+        let mut engine = engine("round_robin", Coupling::Always);
+        engine.set_usable(path(1), false);
+        assert!(engine.may_send(path(0), ms(1)));
+        assert!(!engine.may_send(path(1), ms(1)));
+        engine.on_path_closed(path(0), ms(2));
+        assert!(engine.may_send(path(1), ms(2)), "the only one left");
+    }
+
+    #[test]
+    fn coupling_puts_the_paths_in_one_group_or_each_in_its_own() {
+        assert!(engine("min_rtt", Coupling::Always).groups().together(path(0), path(1)));
+        assert!(!engine("min_rtt", Coupling::Never).groups().together(path(0), path(1)));
+    }
+
+    #[test]
+    fn losses_are_counted_once_and_reduce_the_window_once() {
+        let mut engine = engine("min_rtt", Coupling::Never);
+        warm_up(&mut engine, 0, 20);
+        for number in 1..=8 {
+            engine.on_sent(path(0), number, MTU, ms(100));
+        }
+        let before = engine.window(path(0));
+        for number in 1..=3 {
+            engine.on_lost(path(0), number, ms(120));
+        }
+        engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(120));
+        let after = engine.window(path(0));
+        assert!(after < before);
+        engine.on_lost(path(0), 4, ms(121));
+        engine.on_lost(path(0), 4, ms(121));
+        engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(121));
+        assert_eq!(engine.window(path(0)), after, "the same episode");
+        let snapshot = engine.snapshot(path(0), ms(121)).unwrap();
+        assert_eq!(snapshot.lost, MTU * 4);
+        assert_eq!(snapshot.in_flight, MTU * 4);
+    }
+
+    #[test]
+    fn a_window_that_is_never_full_does_not_grow() {
+        let mut engine = engine("min_rtt", Coupling::Never);
+        let before = engine.window(path(0));
+        for number in 0..100 {
+            let sent = ms(100 * number);
+            engine.on_sent(path(0), number, MTU, sent);
+            engine.on_ack(path(0), number, sent + Duration::from_millis(20));
+            engine.on_ack_end(path(0), Duration::ZERO, sent + Duration::from_millis(20));
+        }
+        assert_eq!(engine.window(path(0)), before);
+    }
+}

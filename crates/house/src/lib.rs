@@ -1,0 +1,8 @@
+//! Checks of the house, not of the programs: that every citation names a known source, that the
+//! crates depend downwards only, that every dependency may be used under our licence.
+//!
+//! The checks are this crate's tests; what they share is here.
+
+pub mod citation;
+pub mod repository;
+pub mod source;

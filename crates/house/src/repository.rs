@@ -1,0 +1,49 @@
+//! Where things lie.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder with the workspace's `Cargo.toml`.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is two folders up")
+}
+
+/// The text of a file.
+pub fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The folders of the crates, in order.
+pub fn crate_folders() -> Vec<PathBuf> {
+    let mut folders = entries(&root().join("crates"));
+    folders.retain(|folder| folder.join("Cargo.toml").is_file());
+    folders
+}
+
+/// The Rust files under `folder`, in order; none where there is no such folder.
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in entries(folder) {
+        if entry.is_dir() {
+            if entry.file_name().is_some_and(|name| name != "target") {
+                files.extend(rust_files(&entry));
+            }
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            files.push(entry);
+        }
+    }
+    files
+}
+
+/// `path` as seen from the root, with forward slashes.
+pub fn relative(path: &Path) -> String {
+    let path = path.strip_prefix(root()).unwrap_or(path);
+    path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut entries: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    entries.sort();
+    entries
+}

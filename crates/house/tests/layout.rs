@@ -1,0 +1,198 @@
+//! The layout that ARCHITECTURE.md describes.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use fairpath_house::{repository, source};
+
+/// What each crate may depend on, as folders. A new crate gets a line here first.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("core", &[]),
+    ("cc", &["core"]),
+    ("sbd", &["core"]),
+    ("sched", &["core"]),
+    ("engine", &["core", "cc", "sbd", "sched"]),
+    ("net", &["core"]),
+    ("emu", &["core", "net"]),
+    ("trace", &["core"]),
+    ("quic", &["core", "engine", "trace"]),
+    ("transfer", &["core", "engine", "trace", "quic"]),
+    ("cli", &["core", "engine", "net", "emu", "trace", "quic", "transfer"]),
+    ("house", &[]),
+];
+
+/// Hosts may also put their tests into an emulated network.
+const TESTS_MAY_USE: &[(&str, &[&str])] =
+    &[("engine", &["net"]), ("quic", &["net", "emu"]), ("transfer", &["net", "emu"])];
+
+/// Crates of algorithms and virtual networks: no clock, no sockets, no threads, no randomness of
+/// their own.
+const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "net"];
+
+const IMPURE: &[&str] = &[
+    "Instant",
+    "SystemTime",
+    "tokio",
+    "std::net",
+    "std::fs",
+    "std::io",
+    "std::thread",
+    "UdpSocket",
+    "thread_rng",
+    "from_os_rng",
+    "OsRng",
+];
+
+/// No file has more lines than this before its tests.
+const LINES_MAX: usize = 600;
+
+/// Files that have more, and how many they may have. Numbers here only ever fall.
+const LONGER: &[(&str, usize)] = &[];
+
+fn manifest(folder: &Path) -> toml::Table {
+    let path = folder.join("Cargo.toml");
+    repository::read(&path).parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().expect("a folder has a name").to_string_lossy().into_owned()
+}
+
+fn package_of(folder: &str) -> String {
+    if folder == "cli" { "fairpath".to_owned() } else { format!("fairpath-{folder}") }
+}
+
+/// The crates of this workspace among the dependencies in a section of a manifest, as folders.
+fn uses(manifest: &toml::Table, section: &str) -> BTreeSet<String> {
+    let names = manifest.get(section).and_then(|value| value.as_table()).into_iter().flat_map(|table| table.keys());
+    let folder = |name: &String| match name.as_str() {
+        "fairpath" => Some("cli".to_owned()),
+        name => name.strip_prefix("fairpath-").map(str::to_owned),
+    };
+    names.filter_map(folder).collect()
+}
+
+fn allowed(table: &[(&str, &[&str])], folder: &str) -> BTreeSet<String> {
+    let line = table.iter().find(|(name, _)| *name == folder);
+    line.into_iter().flat_map(|(_, folders)| folders.iter().map(|name| (*name).to_owned())).collect()
+}
+
+#[test]
+fn a_folder_is_named_like_its_crate() {
+    let folders = repository::crate_folders();
+    assert!(!folders.is_empty());
+    for folder in folders {
+        let package = &manifest(&folder)["package"];
+        assert_eq!(package["name"].as_str(), Some(package_of(&name(&folder)).as_str()));
+        assert!(package.get("description").is_some(), "{} has no description", name(&folder));
+    }
+}
+
+#[test]
+fn every_crate_keeps_the_lints_of_the_workspace() {
+    for folder in repository::crate_folders() {
+        let manifest = manifest(&folder);
+        let inherited = manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
+        assert_eq!(inherited, Some(true), "{}: [lints] workspace = true is missing", name(&folder));
+    }
+}
+
+#[test]
+fn crates_depend_downwards_only() {
+    for folder in repository::crate_folders() {
+        let name = name(&folder);
+        assert!(MAY_USE.iter().any(|(known, _)| *known == name), "{name} has no line in MAY_USE");
+        let manifest = manifest(&folder);
+        let may_use = allowed(MAY_USE, &name);
+        for section in ["dependencies", "build-dependencies"] {
+            let wrong: Vec<_> = uses(&manifest, section).difference(&may_use).cloned().collect();
+            assert!(wrong.is_empty(), "{name} must not depend on {wrong:?}");
+        }
+        let tests_may_use: BTreeSet<_> = may_use.union(&allowed(TESTS_MAY_USE, &name)).cloned().collect();
+        let wrong: Vec<_> = uses(&manifest, "dev-dependencies").difference(&tests_may_use).cloned().collect();
+        assert!(wrong.is_empty(), "the tests of {name} must not depend on {wrong:?}");
+    }
+}
+
+#[test]
+fn every_algorithm_names_its_source_its_symbols_and_its_deviations() {
+    let mut seen = 0;
+    for folder in ["cc", "sbd", "sched"] {
+        for file in repository::rust_files(&repository::root().join("crates").join(folder).join("src/algorithm")) {
+            if file.file_name().is_some_and(|name| name == "mod.rs") {
+                continue;
+            }
+            seen += 1;
+            let text = repository::read(&file);
+            let head: Vec<&str> = text.lines().take_while(|line| line.starts_with("//!")).collect();
+            let found: Vec<&str> =
+                head.iter().filter_map(|line| line.strip_prefix("//! # ")).map(str::trim_end).collect();
+            let file = repository::relative(&file);
+            assert_eq!(found, ["Source", "Symbols", "Deviations"], "{file}: the sections of its head");
+        }
+    }
+    assert!(seen > 0, "no algorithm was found");
+}
+
+#[test]
+fn algorithms_and_virtual_networks_touch_nothing_outside() {
+    for folder in PURE {
+        let folder = repository::root().join("crates").join(folder);
+        assert!(!folder.join("clippy.toml").exists(), "{} may not relax the lints", repository::relative(&folder));
+        for file in repository::rust_files(&folder.join("src")) {
+            assert_free_of(&file, IMPURE);
+        }
+    }
+}
+
+/// The adapter to QUIC is driven in virtual time as well, without tokio and sockets.
+#[test]
+fn the_quic_adapter_knows_no_runtime_and_no_socket() {
+    let src = repository::root().join("crates/quic/src");
+    for file in repository::rust_files(&src) {
+        let inside = repository::relative(&file);
+        let inside = inside.trim_start_matches("crates/quic/src/");
+        if inside.starts_with("adapter") {
+            let forbidden =
+                ["tokio", "socket2", "UdpSocket", "TcpStream", "TcpListener", "Instant::now", "std::thread"];
+            assert_free_of(&file, &forbidden);
+        }
+    }
+}
+
+/// Panics where the code before the tests of `file` contains one of `words`.
+fn assert_free_of(file: &Path, words: &[&str]) {
+    let text = repository::read(file);
+    let code = source::split(&text).code;
+    for (at, line) in code.lines().take(source::lines_before_tests(&text)).enumerate() {
+        for word in words {
+            assert!(!contains_word(line, word), "{}:{}: {word}", repository::relative(file), at + 1);
+        }
+    }
+}
+
+fn contains_word(line: &str, word: &str) -> bool {
+    let part_of_a_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word)
+        .any(|(at, _)| !line[..at].ends_with(part_of_a_word) && !line[at + word.len()..].starts_with(part_of_a_word))
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let mut longer = BTreeSet::new();
+    for folder in repository::crate_folders() {
+        for file in repository::rust_files(&folder.join("src")) {
+            let lines = source::lines_before_tests(&repository::read(&file));
+            let file = repository::relative(&file);
+            let exception = LONGER.iter().find(|(name, _)| *name == file).map(|(_, lines)| *lines);
+            let limit = exception.unwrap_or(LINES_MAX);
+            assert!(lines <= limit, "{file} has {lines} lines before its tests, more than {limit}: find its seam");
+            if lines > LINES_MAX {
+                longer.insert(file);
+            }
+        }
+    }
+    for (file, _) in LONGER {
+        assert!(longer.contains(*file), "{file} is no longer too long: take it from the list");
+    }
+}

@@ -1,0 +1,122 @@
+//! The description of a link.
+
+use core::time::Duration;
+
+use fairpath_core::Bytes;
+
+use crate::loss::LossConfig;
+use crate::queue::QueueConfig;
+use crate::rate::Rate;
+
+/// The waiting room of a link that is not told otherwise.
+const DEFAULT_QUEUE: QueueConfig = QueueConfig::sojourn(Duration::from_millis(100));
+
+/// What a link is like: one direction of one wire.
+///
+/// ```
+/// use core::time::Duration;
+/// use fairpath_core::Bitrate;
+/// use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
+///
+/// let lte = LinkConfig::new(Bitrate::from_mbps(20))
+///     .delay(Duration::from_millis(30))
+///     .queue(QueueConfig::packets(100))
+///     .loss(LossConfig::Random { probability: 0.001 });
+/// ```
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// How fast it transmits.
+    pub rate: Rate,
+    /// How long a packet takes from the end of its transmission to the far end.
+    pub delay: Duration,
+    /// The most that is added to the delay, uniformly from zero. A packet never overtakes another:
+    /// one that would arrive before its predecessor arrives together with it. So jitter far above
+    /// the gap between packets bunches them, and then adds more than half of itself on average.
+    pub jitter: Duration,
+    /// What may wait for transmission.
+    pub queue: QueueConfig,
+    /// What is lost before it reaches the queue.
+    pub loss: LossConfig,
+    /// What the link adds to every packet for its transmission and in its queue: 4 bytes make a
+    /// Mahimahi trace treat IP packets as Mahimahi does, 38 bytes are Ethernet's frame and gap.
+    pub overhead: Bytes,
+}
+
+impl LinkConfig {
+    /// A link of `rate` with no delay, no jitter, no loss and a drop-tail queue of 100 ms.
+    pub fn new(rate: impl Into<Rate>) -> Self {
+        Self {
+            rate: rate.into(),
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            queue: DEFAULT_QUEUE,
+            loss: LossConfig::None,
+            overhead: Bytes::ZERO,
+        }
+    }
+
+    /// A link that transmits at once and delivers after `delay`.
+    pub fn pure_delay(delay: Duration) -> Self {
+        Self::new(Rate::Unlimited).delay(delay)
+    }
+
+    /// The same with this propagation delay.
+    pub fn delay(self, delay: Duration) -> Self {
+        Self { delay, ..self }
+    }
+
+    /// The same with up to this much jitter.
+    pub fn jitter(self, jitter: Duration) -> Self {
+        Self { jitter, ..self }
+    }
+
+    /// The same with this queue.
+    pub fn queue(self, queue: QueueConfig) -> Self {
+        Self { queue, ..self }
+    }
+
+    /// The same with these losses.
+    pub fn loss(self, loss: LossConfig) -> Self {
+        Self { loss, ..self }
+    }
+
+    /// The same with this much framing per packet.
+    pub fn overhead(self, overhead: Bytes) -> Self {
+        Self { overhead, ..self }
+    }
+
+    /// Finds what cannot be meant.
+    ///
+    /// # Errors
+    ///
+    /// A probability outside 0 to 1.
+    pub fn check(&self) -> Result<(), LinkConfigError> {
+        let probabilities = match self.loss {
+            LossConfig::None => vec![],
+            LossConfig::Random { probability } => vec![("loss.probability", probability)],
+            LossConfig::GilbertElliott(model) => vec![
+                ("loss.good_to_bad", model.good_to_bad),
+                ("loss.bad_to_good", model.bad_to_good),
+                ("loss.loss_in_good", model.loss_in_good),
+                ("loss.loss_in_bad", model.loss_in_bad),
+            ],
+        };
+        match probabilities.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
+            Some((field, value)) => Err(LinkConfigError::NotAProbability { field, value }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A description of a link that cannot be meant. The fault is the description's.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum LinkConfigError {
+    /// A probability is not one.
+    #[error("{field} is {value}, which is no probability: it must be from 0 to 1")]
+    NotAProbability {
+        /// Which.
+        field: &'static str,
+        /// What it is.
+        value: f64,
+    },
+}

@@ -1,0 +1,250 @@
+//! One direction of one wire: loss, queue, transmission, propagation.
+//!
+//! The queue holds what waits for transmission. As soon as a transmission begins its end is known,
+//! and so is the time of arrival at the far end: the packet goes into the link's own first-in
+//! first-out list of what is in flight. Hence a link needs one pending event, whatever the number
+//! of packets on it, and the host may drive it late without changing any result: every step is
+//! taken with the time at which it was due.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use fairpath_core::{Bytes, Timestamp};
+use rand_chacha::ChaCha8Rng;
+
+use crate::config::LinkConfig;
+use crate::loss::Loss;
+use crate::queue::{Queue, Waiting};
+use crate::rate::{Rate, Transmitter};
+use crate::stats::{Count, LinkStats};
+use crate::stream::{Streams, uniform};
+
+/// Why a link refused a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropCause {
+    /// The loss model took it.
+    Lost,
+    /// It did not fit into the queue.
+    Overflow,
+    /// The link was down.
+    Down,
+}
+
+/// What became of a packet that was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Offered<P> {
+    /// The link has it.
+    Queued,
+    /// It is dropped, and given back.
+    Dropped(DropCause, P),
+}
+
+/// A packet at the far end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered<P> {
+    /// When it was due there.
+    pub at: Timestamp,
+    /// Its size.
+    pub size: Bytes,
+    /// The packet.
+    pub packet: P,
+}
+
+/// One direction of one wire. Time must not run backwards from call to call.
+#[derive(Debug)]
+pub struct Link<P> {
+    loss: Loss,
+    queue: Queue<P>,
+    transmitter: Transmitter,
+    delay_ns: u64,
+    jitter: Option<Jitter>,
+    overhead: Bytes,
+    up: bool,
+    /// When the transmission of the packet at the head of the queue begins; never, if there is none.
+    next_start: Timestamp,
+    /// What is transmitted or under way, in the order of delivery.
+    in_flight: VecDeque<Delivered<P>>,
+    in_flight_bytes: Bytes,
+    /// When the newest of these is due.
+    last_due: Timestamp,
+    counters: LinkStats,
+    waited_ns: u64,
+    waited_ns_max: u64,
+}
+
+#[derive(Debug)]
+struct Jitter {
+    max_ns: u64,
+    generator: Box<ChaCha8Rng>,
+}
+
+impl<P> Link<P> {
+    /// A link as described. Its randomness is that of `name` in `streams`.
+    pub fn new(name: &str, config: &LinkConfig, streams: &Streams) -> Self {
+        let max_ns = u64::try_from(config.jitter.as_nanos()).unwrap_or(u64::MAX);
+        let jitter = || Jitter { max_ns, generator: Box::new(streams.generator(name, "jitter")) };
+        Self {
+            loss: Loss::new(&config.loss, name, streams),
+            queue: Queue::new(&config.queue),
+            transmitter: Transmitter::new(&config.rate, Timestamp::ZERO),
+            delay_ns: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX),
+            jitter: (max_ns > 0).then(jitter),
+            overhead: config.overhead,
+            up: true,
+            next_start: Timestamp::MAX,
+            in_flight: VecDeque::new(),
+            in_flight_bytes: Bytes::ZERO,
+            last_due: Timestamp::ZERO,
+            counters: LinkStats::default(),
+            waited_ns: 0,
+            waited_ns_max: 0,
+        }
+    }
+
+    /// Hands the link a packet of `size`.
+    #[inline]
+    pub fn offer(&mut self, now: Timestamp, packet: P, size: Bytes) -> Offered<P> {
+        self.transmit_until(now);
+        self.counters.offered.add(size);
+        if !self.up {
+            self.counters.down.add(size);
+            return Offered::Dropped(DropCause::Down, packet);
+        }
+        if self.loss.loses() {
+            self.counters.lost.add(size);
+            return Offered::Dropped(DropCause::Lost, packet);
+        }
+        let on_wire = size.saturating_add(self.overhead);
+        if self.next_start == Timestamp::MAX && self.queue.head_arrival().is_none() {
+            let start = self.transmitter.next_start(now);
+            if start <= now {
+                // The wire is free and nothing waits: the queue and its limit do not come into it.
+                self.transmit(now, start, packet, on_wire);
+                return Offered::Queued;
+            }
+        }
+        let rate = self.transmitter.rate_at(now);
+        if let Err(packet) = self.queue.push(Waiting { arrival: now, size: on_wire, packet }, rate) {
+            self.counters.overflowed.add(size);
+            return Offered::Dropped(DropCause::Overflow, packet);
+        }
+        self.counters.queued_bytes_max = self.counters.queued_bytes_max.max(self.queued().bytes);
+        self.find_next_start();
+        Offered::Queued
+    }
+
+    /// When to call [`poll`](Self::poll) next; `None` while nothing is due. Seldom there is then
+    /// nothing to deliver yet, where a transmission begins that could not be foreseen.
+    #[inline]
+    pub fn next_event(&self) -> Option<Timestamp> {
+        let next = self.in_flight.front().map_or(self.next_start, |first| first.at);
+        (next != Timestamp::MAX).then_some(next)
+    }
+
+    /// The next packet that is due by `now`, with the time at which it was due. Call it until it
+    /// gives `None`.
+    #[inline]
+    pub fn poll(&mut self, now: Timestamp) -> Option<Delivered<P>> {
+        self.transmit_until(now);
+        if self.in_flight.front()?.at > now {
+            return None;
+        }
+        let delivered = self.in_flight.pop_front()?;
+        self.in_flight_bytes -= delivered.size;
+        self.counters.delivered.add(delivered.size);
+        Some(delivered)
+    }
+
+    /// Switches the link on or off. When it goes down what waits in its queue is dropped, and so
+    /// is everything that is offered until it comes up; what is being transmitted or on its way
+    /// still arrives.
+    pub fn set_up(&mut self, up: bool, now: Timestamp) {
+        self.transmit_until(now);
+        self.up = up;
+        if !up {
+            self.counters.down += without(self.queue.clear(), self.overhead);
+            self.next_start = Timestamp::MAX;
+        }
+    }
+
+    /// Whether the link is on.
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// Changes the rate, for every packet whose transmission has not begun. Tables and traces
+    /// start with the run, not with the change.
+    pub fn set_rate(&mut self, rate: &Rate, now: Timestamp) {
+        self.transmit_until(now);
+        let under_way = self.transmitter.free_at();
+        // What a rate that fell to zero for good has cut off does not hold up the rest.
+        let free_at = if under_way == Timestamp::MAX { now } else { under_way.max(now) };
+        self.transmitter = Transmitter::new(rate, free_at);
+        self.find_next_start();
+    }
+
+    /// What the link has done, as of the last time it was driven.
+    pub fn stats(&self) -> LinkStats {
+        let in_flight = Count { packets: self.in_flight.len() as u64, bytes: self.in_flight_bytes };
+        LinkStats {
+            queued: self.queued(),
+            in_flight,
+            queueing_delay_total: Duration::from_nanos(self.waited_ns),
+            queueing_delay_max: Duration::from_nanos(self.waited_ns_max),
+            ..self.counters
+        }
+    }
+
+    fn queued(&self) -> Count {
+        without(self.queue.waiting(), self.overhead)
+    }
+
+    /// Begins every transmission that is due by `now`, each at its own time.
+    #[inline]
+    fn transmit_until(&mut self, now: Timestamp) {
+        while self.next_start <= now && self.next_start != Timestamp::MAX {
+            let start = self.next_start;
+            if let Some(next) = self.queue.pop(start) {
+                self.transmit(next.arrival, start, next.packet, next.size);
+            }
+            self.find_next_start();
+        }
+    }
+
+    #[inline]
+    fn find_next_start(&mut self) {
+        self.next_start = match self.queue.head_arrival() {
+            Some(arrival) => self.transmitter.next_start(arrival),
+            None => Timestamp::MAX,
+        };
+    }
+
+    #[inline]
+    fn transmit(&mut self, arrival: Timestamp, start: Timestamp, packet: P, on_wire: Bytes) {
+        let size = on_wire - self.overhead;
+        let end = self.transmitter.transmit(start, on_wire);
+        if end == Timestamp::MAX {
+            // The rate falls to zero for good before the packet is through: it is cut off.
+            self.counters.down.add(size);
+            return;
+        }
+        // Nanoseconds as numbers: a `Duration` is seconds and nanoseconds, and this is every packet.
+        let waited_ns = start.as_nanos() - arrival.as_nanos();
+        self.waited_ns += waited_ns;
+        self.waited_ns_max = self.waited_ns_max.max(waited_ns);
+        let mut due_ns = end.as_nanos().saturating_add(self.delay_ns);
+        if let Some(jitter) = &mut self.jitter {
+            due_ns = due_ns.saturating_add(uniform(&mut jitter.generator, jitter.max_ns));
+        }
+        let due = Timestamp::from_nanos(due_ns);
+        self.last_due = due.max(self.last_due);
+        self.in_flight_bytes += size;
+        self.in_flight.push_back(Delivered { at: self.last_due, size, packet });
+    }
+}
+
+/// `count` without the framing of each packet.
+fn without(count: Count, overhead: Bytes) -> Count {
+    Count { bytes: count.bytes - overhead * count.packets, ..count }
+}

@@ -1,0 +1,149 @@
+//! Networks: routes, shared links, determinism, and real traces.
+
+use core::time::Duration;
+use std::path::Path;
+
+use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_net::{
+    Delivery, LinkConfig, LinkId, LossConfig, MahimahiTrace, Network, Offered, QueueConfig, TopologyError,
+};
+
+const PACKET: Bytes = Bytes::new(1_500);
+
+fn ms(millis: u64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn mbps(rate: u64) -> LinkConfig {
+    LinkConfig::new(Bitrate::from_mbps(rate))
+}
+
+fn drain(network: &mut Network<u64>) -> Vec<Delivery<u64>> {
+    let mut delivered = Vec::new();
+    while let Some(now) = network.next_event() {
+        delivered.extend(core::iter::from_fn(|| network.poll(now)));
+    }
+    delivered
+}
+
+#[test]
+fn a_chain_adds_up_its_links() {
+    let mut network = Network::new(1);
+    let first = network.add_link("first", &mbps(12).delay(Duration::from_millis(10))).unwrap();
+    let second = network.add_link("second", &mbps(6).delay(Duration::from_millis(20))).unwrap();
+    let path = network.add_path(&[first, second], &[second]).unwrap();
+    assert_eq!(network.send(ms(0), path.forward, 1, PACKET), Offered::Queued);
+    assert_eq!(network.send(ms(0), path.backward, 2, PACKET), Offered::Queued);
+    // Forward 1 + 10 + 2 + 20 ms, backward 2 + 20 ms.
+    let at: Vec<_> = drain(&mut network).iter().map(|d| (d.route, d.packet, d.at)).collect();
+    assert_eq!(at, [(path.backward, 2, ms(22)), (path.forward, 1, ms(33))]);
+}
+
+#[test]
+fn routes_that_share_a_link_share_its_rate() {
+    let mut network = Network::new(1);
+    let access: Vec<LinkId> = ["a", "b"].map(|name| network.add_link(name, &mbps(1_000)).unwrap()).into();
+    let shared = network.add_link("shared", &mbps(12).queue(QueueConfig::unlimited())).unwrap();
+    let routes: Vec<_> = access.iter().map(|link| network.add_route(&[*link, shared]).unwrap()).collect();
+    for number in 0..100 {
+        for route in &routes {
+            let _ = network.send(ms(0), *route, number, PACKET);
+        }
+    }
+    // Access takes 12 µs; then 1 ms for each packet of either route.
+    let delivered = drain(&mut network);
+    assert_eq!(delivered.last().unwrap().at, Timestamp::from_micros(200_012));
+    assert_eq!(delivered.iter().filter(|delivery| delivery.route == routes[0]).count(), 100);
+    assert!(network.stats(shared).is_conserved());
+}
+
+#[test]
+fn an_empty_route_delivers_at_once() {
+    let mut network = Network::new(1);
+    let route = network.add_route(&[]).unwrap();
+    let _ = network.send(ms(3), route, 9, PACKET);
+    assert_eq!(network.next_event(), Some(ms(3)));
+    assert_eq!(network.poll(ms(3)), Some(Delivery { route, at: ms(3), size: PACKET, packet: 9 }));
+    assert_eq!(network.next_event(), None);
+}
+
+#[test]
+fn names_are_taken_once_and_routes_go_over_links_that_exist() {
+    let mut large = Network::<u64>::new(1);
+    large.add_link("a", &mbps(1)).unwrap();
+    let foreign = large.add_link("b", &mbps(1)).unwrap();
+    assert_eq!(large.add_link("a", &mbps(2)), Err(TopologyError::DuplicateLink { name: "a".into() }));
+    let mut small = Network::<u64>::new(1);
+    assert_eq!(small.add_route(&[foreign]), Err(TopologyError::UnknownLink { link: foreign, links: 0 }));
+}
+
+/// Sends 2,000 packets over a link with every kind of randomness, after adding `others` first.
+fn lossy_run(seed: u64, others: &[&str]) -> Vec<(u64, Timestamp)> {
+    let mut network = Network::new(seed);
+    let config = mbps(20)
+        .delay(Duration::from_millis(5))
+        .jitter(Duration::from_millis(1))
+        .loss(LossConfig::Random { probability: 0.1 });
+    let others: Vec<_> = others.iter().map(|name| network.add_link(name, &config).unwrap()).collect();
+    let link = network.add_link("observed", &config).unwrap();
+    let route = network.add_route(&[link]).unwrap();
+    let detour = network.add_route(&others).unwrap();
+    for number in 0..2_000 {
+        let now = Timestamp::from_micros(700 * number);
+        let _ = network.send(now, detour, number, PACKET);
+        let _ = network.send(now, route, number, PACKET);
+    }
+    let observed = |delivery: &Delivery<u64>| (delivery.route == route).then_some((delivery.packet, delivery.at));
+    drain(&mut network).iter().filter_map(observed).collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_deliveries_and_another_does_not() {
+    assert_eq!(lossy_run(1, &[]), lossy_run(1, &[]));
+    assert_ne!(lossy_run(1, &[]), lossy_run(2, &[]));
+}
+
+#[test]
+fn adding_an_element_changes_no_other() {
+    assert_eq!(lossy_run(1, &[]), lossy_run(1, &["x"]));
+    assert_eq!(lossy_run(1, &[]), lossy_run(1, &["a", "b", "c"]));
+}
+
+/// The traces recorded on cellular networks are not part of this project; where they lie beside it
+/// they are read. Their sizes are known: lines and last millisecond.
+#[test]
+fn real_traces_are_read_and_have_the_rate_their_lines_say() {
+    const TRACES: [(&str, u64, u64); 3] = [
+        ("ATT-LTE-driving-2016.down", 45_604, 120_002),
+        ("TMobile-LTE-short.up", 155_381, 140_000),
+        ("Verizon-LTE-short.down", 58_655, 140_000),
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    for (name, lines, period_ms) in TRACES {
+        let Ok(text) = std::fs::read_to_string(folder.join(name)) else {
+            println!("skipped: {name} is not in {}", folder.display());
+            continue;
+        };
+        let trace = MahimahiTrace::parse(&text).unwrap();
+        assert_eq!(trace.at_ms().len() as u64, lines);
+        assert_eq!(trace.period(), Duration::from_millis(period_ms));
+        let expected = 1504.0 * 8.0 * lines as f64 / (period_ms as f64 / 1e3);
+        let mean = trace.mean().as_bps() as f64;
+        assert!((mean - expected).abs() < 1.0, "{name}: {mean} bit/s, not {expected}");
+        carries_its_mean(trace, lines, period_ms);
+    }
+}
+
+/// A link of `trace` that always has something to send is done with one period's worth at its end.
+fn carries_its_mean(trace: MahimahiTrace, lines: u64, period_ms: u64) {
+    let at_zero = trace.at_ms().iter().filter(|at| **at == 0).count() as u64;
+    let mut network = Network::new(1);
+    let link = network.add_link("lte", &LinkConfig::new(trace).queue(QueueConfig::unlimited())).unwrap();
+    let route = network.add_route(&[link]).unwrap();
+    for number in 0..lines {
+        let _ = network.send(ms(0), route, number, Bytes::new(1504));
+    }
+    // What comes at 0 is too late for the opportunities at 0, which come again with the next period.
+    let inside = drain(&mut network).iter().filter(|delivery| delivery.at <= ms(period_ms)).count() as u64;
+    assert!((lines - at_zero..=lines).contains(&inside), "{inside} of {lines}");
+}

@@ -1,0 +1,160 @@
+//! Goodput of bulk data beside the QUIC stack as it is, in the same run: on loopback without
+//! limits, and over emulated bonds of unequal links.
+//!
+//! `cargo bench -p fairpath-quic`; with words after `--`, only the measurements whose name contains
+//! one of them.
+
+mod fairpath;
+mod raw;
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use fairpath_core::Bitrate;
+use fairpath_emu::{Emulator, LinkConfig, QueueConfig, QueueLimit};
+use raw::Stack;
+
+/// Who moves the data.
+#[derive(Clone, Copy)]
+enum Mover {
+    /// noq with its own controller and one stream.
+    Raw(Stack),
+    /// This crate, with a congestion control and a coupling.
+    Fairpath(&'static str, &'static str),
+}
+
+/// How long to wait before measuring, and how long to measure.
+#[derive(Clone, Copy)]
+struct Span {
+    warm_up: Duration,
+    measured: Duration,
+}
+
+/// The goodput of one transfer over the given relays, in Mbit/s of application data; `None` where
+/// the connection died.
+async fn goodput(mover: Mover, server: SocketAddr, relays: Vec<SocketAddr>, span: Span) -> Option<f64> {
+    match mover {
+        Mover::Raw(stack) => raw::goodput(stack, server, relays, span).await,
+        Mover::Fairpath(congestion, coupling) => fairpath::goodput(congestion, coupling, server, relays, span).await,
+    }
+}
+
+/// What was received over the measured span, in Mbit/s.
+async fn measure(span: Span, received_bytes: impl Fn() -> u64) -> f64 {
+    tokio::time::sleep(span.warm_up).await;
+    let (from, start) = (received_bytes(), Instant::now());
+    tokio::time::sleep(span.measured).await;
+    (received_bytes() - from) as f64 * 8.0 / 1e6 / start.elapsed().as_secs_f64()
+}
+
+fn free_address() -> SocketAddr {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port on loopback");
+    socket.local_addr().expect("an address")
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let want = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word.as_str()));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    if want("loopback") {
+        runtime.block_on(loopback());
+    }
+    if want("bonds") {
+        for bond in BONDS {
+            runtime.block_on(unequal(bond));
+        }
+    }
+}
+
+/// Loopback, no emulated limits: what the engine costs.
+async fn loopback() {
+    const ROUNDS: usize = 5;
+    let span = Span { warm_up: Duration::from_millis(500), measured: Duration::from_secs(2) };
+    println!("Goodput on loopback, no limits: median of {ROUNDS} rounds in turn (Mbit/s)");
+    let movers = [
+        ("raw noq, NewReno, 1 path", Mover::Raw(Stack::NewReno), 1),
+        ("raw noq, NewReno, 2 paths", Mover::Raw(Stack::NewReno), 2),
+        ("fairpath, reno, 1 path", Mover::Fairpath("reno", "never"), 1),
+        ("fairpath, lia, 2 paths", Mover::Fairpath("lia", "always"), 2),
+    ];
+    let mut rates = vec![Vec::new(); movers.len()];
+    for _ in 0..ROUNDS {
+        for ((_, mover, paths), rates) in movers.iter().zip(&mut rates) {
+            let server = free_address();
+            let rate = goodput(*mover, server, vec![server; *paths], span).await;
+            rates.push(rate.unwrap_or(0.0));
+        }
+    }
+    let medians: Vec<f64> = rates.into_iter().map(median).collect();
+    for ((name, _, _), rate) in movers.iter().zip(&medians) {
+        println!("  {name:28} {rate:8.0}");
+    }
+    let better = medians[0].max(medians[1]);
+    println!(
+        "  ratio to the better raw one: 1 path {:.2}, 2 paths {:.2} (goal 0.95)",
+        medians[2] / better,
+        medians[3] / better
+    );
+}
+
+/// Two links.
+struct Bond {
+    mbps: [u64; 2],
+    rtt_ms: [u64; 2],
+}
+
+const BONDS: &[Bond] = &[
+    Bond { mbps: [100, 20], rtt_ms: [20, 60] },
+    Bond { mbps: [50, 10], rtt_ms: [20, 60] },
+    Bond { mbps: [20, 5], rtt_ms: [20, 60] },
+];
+
+/// The share of a full packet on the wire that is application data: 1,452 bytes of UDP payload carry
+/// about 1,412 of them (short header 12, tag 16, stream header 12), and IP and UDP add 28.
+const PAYLOAD_SHARE: f64 = 1412.0 / 1480.0;
+
+fn emulate(bond: &Bond, paths: &[usize], server: SocketAddr) -> Emulator {
+    let mut builder = Emulator::builder(1);
+    for &path in paths {
+        let delay = Duration::from_millis(bond.rtt_ms[path] / 2);
+        let queue = QueueConfig::DropTail(QueueLimit::Sojourn(Duration::from_millis(bond.rtt_ms[path].max(50))));
+        let link = LinkConfig::new(Bitrate::from_mbps(bond.mbps[path])).delay(delay).queue(queue);
+        let there = builder.link(&format!("there {path}"), &link).expect("a link");
+        let back = builder.link(&format!("back {path}"), &link).expect("a link");
+        builder.path(&[there], &[back], server).expect("a path");
+    }
+    builder.start().expect("an emulation")
+}
+
+/// An unequal bond: raw noq on it, raw noq on its better link, and ours.
+async fn unequal(bond: &Bond) {
+    let span = Span { warm_up: Duration::from_secs(4), measured: Duration::from_secs(10) };
+    let sum: u64 = bond.mbps.iter().sum();
+    let ceiling = sum as f64 * PAYLOAD_SHARE;
+    println!(
+        "Bond of {} + {} Mbit/s, {} and {} ms; application data can be {ceiling:.1} Mbit/s (Mbit/s, share of that)",
+        bond.mbps[0], bond.mbps[1], bond.rtt_ms[0], bond.rtt_ms[1]
+    );
+    let movers = [
+        ("raw noq, CUBIC, better link alone", Mover::Raw(Stack::Default), vec![0]),
+        ("raw noq, CUBIC", Mover::Raw(Stack::Default), vec![0, 1]),
+        ("fairpath, reno, better link alone", Mover::Fairpath("reno", "never"), vec![0]),
+        ("fairpath, uncoupled reno", Mover::Fairpath("reno", "never"), vec![0, 1]),
+        ("fairpath, uncoupled cubic", Mover::Fairpath("cubic", "never"), vec![0, 1]),
+        ("fairpath, lia", Mover::Fairpath("lia", "always"), vec![0, 1]),
+        ("fairpath, olia", Mover::Fairpath("olia", "always"), vec![0, 1]),
+    ];
+    for (name, mover, paths) in movers {
+        let server = free_address();
+        let emulator = emulate(bond, &paths, server);
+        match goodput(mover, server, emulator.relays().to_vec(), span).await {
+            Some(rate) => println!("  {name:36} {rate:6.1}  {:.2}", rate / ceiling),
+            None => println!("  {name:36}   died"),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The same transfer by noq as it is: its own controllers, default windows, one stream.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use noq::congestion::NewRenoConfig;
+use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use noq::{ClientConfig, Endpoint, PathStatus, ServerConfig, TransportConfig};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use crate::Span;
+
+/// Which of noq's controllers.
+#[derive(Clone, Copy)]
+pub(crate) enum Stack {
+    /// What noq takes by itself: CUBIC.
+    Default,
+    /// NewReno.
+    NewReno,
+}
+
+fn transport(stack: Stack) -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    transport.max_concurrent_multipath_paths(8);
+    if let Stack::NewReno = stack {
+        transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()));
+    }
+    Arc::new(transport)
+}
+
+pub(crate) async fn goodput(stack: Stack, server: SocketAddr, relays: Vec<SocketAddr>, span: Span) -> Option<f64> {
+    let (server_config, client_config) = configs(stack).ok()?;
+    let listener = Endpoint::server(server_config, server).ok()?;
+    let endpoint = Endpoint::client("127.0.0.1:0".parse().ok()?).ok()?;
+    let connecting = endpoint.connect_with(client_config, relays[0], "raw").ok()?;
+    let accepting = async { listener.accept().await?.await.ok() };
+    let (client, accepted) = tokio::join!(connecting, accepting);
+    let (client, accepted) = (client.ok()?, accepted?);
+    for relay in &relays[1..] {
+        for _ in 0..20 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if client.open_path(*relay, PathStatus::Available).await.is_ok() {
+                break;
+            }
+        }
+    }
+    let received = Arc::new(AtomicU64::new(0));
+    let counter = received.clone();
+    let reading = tokio::spawn(async move {
+        let mut stream = accepted.accept_uni().await.ok()?;
+        while let Ok(Some(chunk)) = stream.read_chunk(usize::MAX).await {
+            counter.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+        }
+        Some(())
+    });
+    let mut stream = client.open_uni().await.ok()?;
+    let writing = tokio::spawn(async move {
+        let data = bytes::Bytes::from(vec![7u8; 64 << 10]);
+        while stream.write_chunk(data.clone()).await.is_ok() {}
+    });
+    let rate = crate::measure(span, || received.load(Ordering::Relaxed)).await;
+    let alive = client.close_reason().is_none();
+    writing.abort();
+    reading.abort();
+    endpoint.close(0u32.into(), b"");
+    let _ = tokio::time::timeout(Duration::from_secs(3), endpoint.wait_idle()).await;
+    alive.then_some(rate)
+}
+
+fn configs(stack: Stack) -> anyhow::Result<(ServerConfig, ClientConfig)> {
+    let made = rcgen::generate_simple_self_signed(["raw".to_owned()])?;
+    let certificate: CertificateDer<'static> = made.cert.into();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let server = rustls::ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)?;
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate)?;
+    let client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let mut server = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(server)?));
+    server.transport_config(transport(stack));
+    let mut client = ClientConfig::new(Arc::new(QuicClientConfig::try_from(client)?));
+    client.transport_config(transport(stack));
+    Ok((server, client))
+}

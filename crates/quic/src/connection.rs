@@ -1,0 +1,136 @@
+//! A connection over several paths, as the application has it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fairpath_engine::{Bitrate, Bytes, PathSnapshot, Timestamp};
+use tokio::sync::broadcast;
+
+use crate::adapter::ConnectionEngine;
+use crate::path_manager::{self, Role};
+use crate::socket::{Binding, Sockets};
+
+pub use crate::path_manager::PathNotice;
+
+/// How a path is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathState {
+    /// Being validated.
+    Opening,
+    /// Carrying data.
+    Open,
+    /// No answer for a while; no new data is sent on it as long as another path works.
+    Suspected,
+    /// Closed; it will be tried again.
+    Closed,
+}
+
+impl std::fmt::Display for PathState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Opening => "opening",
+            Self::Open => "open",
+            Self::Suspected => "suspected",
+            Self::Closed => "closed",
+        })
+    }
+}
+
+/// What became of one interface pair, over all the times its path was opened.
+#[derive(Clone, Debug)]
+pub struct PathReport {
+    /// The interface here.
+    pub interface: String,
+    /// The address here.
+    pub local: Option<IpAddr>,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// How the path is tied to its interface; `None` once the interface is gone.
+    pub binding: Option<Binding>,
+    /// How it is doing.
+    pub state: PathState,
+    /// How often it was opened.
+    pub opened: u32,
+    /// What we sent and the peer acknowledged.
+    pub acked: Bytes,
+    /// What we sent and was lost.
+    pub lost: Bytes,
+    /// What we received, in UDP payloads.
+    pub received: Bytes,
+    /// How fast data is being acknowledged, over the last half second or so.
+    pub send_rate: Bitrate,
+    /// How fast data is coming in, over the last half second or so.
+    pub receive_rate: Bitrate,
+    /// What the engine knows; `None` while the path is closed.
+    pub snapshot: Option<PathSnapshot>,
+}
+
+impl PathReport {
+    /// The smoothed round-trip time.
+    pub fn smoothed_rtt(&self) -> Option<Duration> {
+        self.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed)
+    }
+}
+
+/// A connection whose paths are opened, watched and reopened behind the scenes.
+#[derive(Debug)]
+pub struct Connection {
+    quic: noq::Connection,
+    engine: ConnectionEngine,
+    reports: Arc<Mutex<Vec<PathReport>>>,
+    notices: broadcast::Sender<PathNotice>,
+    manager: tokio::task::JoinHandle<()>,
+}
+
+impl Connection {
+    pub(crate) fn new(quic: noq::Connection, engine: ConnectionEngine, sockets: Sockets, role: Role) -> Self {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let (notices, _) = broadcast::channel(256);
+        let manager = path_manager::spawn(&quic, &engine, sockets, role, reports.clone(), notices.clone());
+        Self { quic, engine, reports, notices, manager }
+    }
+
+    /// The QUIC connection: its streams are the application's.
+    pub fn quic(&self) -> &noq::Connection {
+        &self.quic
+    }
+
+    /// Every interface pair that has carried a path, in the order of first use.
+    pub fn paths(&self) -> Vec<PathReport> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What happens to the paths from now on.
+    pub fn notices(&self) -> broadcast::Receiver<PathNotice> {
+        self.notices.subscribe()
+    }
+
+    /// The engine's view of its paths, for a recorder, with the engine's time.
+    pub fn snapshots(&self) -> (Timestamp, Vec<PathSnapshot>) {
+        self.engine.with(Instant::now(), |engine, now| (now, engine.snapshots(now).collect()))
+    }
+
+    /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.
+    pub async fn paths_open(&self, count: usize, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline {
+            if self.paths().iter().filter(|path| path.state == PathState::Open).count() >= count {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        false
+    }
+
+    /// Ends the connection and tells the peer `code` and `reason`.
+    pub fn close(&self, code: u32, reason: &str) {
+        self.quic.close(code.into(), reason.as_bytes());
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.manager.abort();
+    }
+}

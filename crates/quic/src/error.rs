@@ -1,0 +1,88 @@
+//! What can go wrong between two ends, told so that a person knows what to do.
+
+use std::net::SocketAddr;
+
+use fairpath_engine::UnknownName;
+
+use crate::interfaces::UnknownInterface;
+use crate::tls::{Fingerprint, WRONG_FINGERPRINT};
+
+/// Why a connection could not be made, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A congestion control or scheduler of that name does not exist. The caller is at fault.
+    #[error(transparent)]
+    UnknownName(#[from] UnknownName),
+    /// An interface asked for does not exist. The caller is at fault.
+    #[error(transparent)]
+    UnknownInterface(#[from] UnknownInterface),
+    /// No interface can carry a path.
+    #[error("no usable network interface; `fairpath paths` says why")]
+    NoUsableInterface,
+    /// A local address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The system refused something else.
+    #[error("cannot read the network interfaces: {0}")]
+    System(#[from] std::io::Error),
+    /// No address of the peer answered.
+    #[error("no answer from {}; is the receiver running, and reachable from here?", tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Unreachable {
+        /// The addresses that were tried.
+        tried: Vec<SocketAddr>,
+    },
+    /// The address answered, but as somebody else.
+    #[error("the receiver at {address} is not the one meant: its certificate is not {expected}")]
+    WrongFingerprint {
+        /// Who answered.
+        address: SocketAddr,
+        /// Who was meant.
+        expected: Fingerprint,
+    },
+    /// The peer does not speak multipath QUIC.
+    #[error("the peer at {0} does not speak multipath QUIC")]
+    NoMultipath(SocketAddr),
+    /// The handshake failed in another way.
+    #[error("no connection to {address}: {source}")]
+    Handshake {
+        /// The peer.
+        address: SocketAddr,
+        /// What QUIC says.
+        source: noq::ConnectionError,
+    },
+    /// TLS could not be set up.
+    #[error("cannot set up TLS: {0}")]
+    Tls(String),
+}
+
+impl Error {
+    /// Whether the caller gave something that cannot be, rather than the network failing.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::UnknownName(_) | Self::UnknownInterface(_))
+    }
+
+    pub(crate) fn handshake(address: SocketAddr, expected: Fingerprint, source: noq::ConnectionError) -> Self {
+        match source {
+            noq::ConnectionError::TimedOut => Self::Unreachable { tried: vec![address] },
+            other if other.to_string().contains(WRONG_FINGERPRINT) => Self::WrongFingerprint { address, expected },
+            source => Self::Handshake { address, source },
+        }
+    }
+}
+
+impl From<rustls::Error> for Error {
+    fn from(error: rustls::Error) -> Self {
+        Self::Tls(error.to_string())
+    }
+}
+
+impl From<rcgen::Error> for Error {
+    fn from(error: rcgen::Error) -> Self {
+        Self::Tls(error.to_string())
+    }
+}

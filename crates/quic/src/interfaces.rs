@@ -1,0 +1,185 @@
+//! The network interfaces of this machine: which of their addresses a path can start from, and why
+//! not from the others.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+
+/// Why an address is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// It reaches only this machine.
+    Loopback,
+    /// It reaches only the local link, and peers cannot be told which link is meant.
+    LinkLocal,
+    /// The interface is down, or has no carrier.
+    Down,
+    /// It was not among those asked for.
+    NotSelected,
+    /// The interface has a better address of the same family already.
+    SecondAddress,
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loopback => "reaches only this machine (name it with --via to use it)",
+            Self::LinkLocal => "link-local, reaches only its own link",
+            Self::Down => "the interface is down or has no carrier",
+            Self::NotSelected => "not among the interfaces asked for",
+            Self::SecondAddress => "the interface has another address of this family, which is used",
+        })
+    }
+}
+
+/// One address of one interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The name of the interface.
+    pub name: String,
+    /// The address.
+    pub address: IpAddr,
+    /// How many leading bits of the address name its subnet.
+    pub prefix_bits: u8,
+    /// `None`: a path can start here; else why not.
+    pub unusable: Option<Unusable>,
+}
+
+impl Interface {
+    /// Whether `other` lies in the subnet of this address.
+    pub fn same_subnet(&self, other: IpAddr) -> bool {
+        fn common_bits(a: &[u8], b: &[u8]) -> u32 {
+            let mut bits = 0;
+            for (a, b) in a.iter().zip(b) {
+                bits += (a ^ b).leading_zeros();
+                if a != b {
+                    break;
+                }
+            }
+            bits
+        }
+        let common = match (self.address, other) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => common_bits(&a.octets(), &b.octets()),
+            (IpAddr::V6(a), IpAddr::V6(b)) => common_bits(&a.octets(), &b.octets()),
+            _ => return false,
+        };
+        common >= u32::from(self.prefix_bits)
+    }
+}
+
+/// A name or address asked for that this machine does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no interface or address '{name}' on this machine; there are {}", .available.join(", "))]
+pub struct UnknownInterface {
+    /// What was asked for.
+    pub name: String,
+    /// The names of the interfaces there are.
+    pub available: Vec<String>,
+}
+
+/// All addresses of this machine, in the order of the system. With `via`, only those whose interface
+/// or address is named there are usable, and loopback addresses may be named too.
+pub fn interfaces(via: &[String]) -> io::Result<Vec<Interface>> {
+    let mut found: Vec<Interface> = Vec::new();
+    for interface in if_addrs::get_if_addrs()? {
+        let address = interface.ip();
+        let prefix_bits = match &interface.addr {
+            if_addrs::IfAddr::V4(v4) => v4.prefixlen,
+            if_addrs::IfAddr::V6(v6) => v6.prefixlen,
+        };
+        let down = matches!(
+            interface.oper_status,
+            if_addrs::IfOperStatus::Down
+                | if_addrs::IfOperStatus::LowerLayerDown
+                | if_addrs::IfOperStatus::NotPresent
+                | if_addrs::IfOperStatus::Dormant
+        );
+        let named = via.iter().any(|name| *name == interface.name || *name == address.to_string());
+        let by_address = via.iter().any(|name| *name == address.to_string());
+        let has_address = found.iter().any(|other| other.name == interface.name && other.unusable.is_none());
+        let unusable = if !via.is_empty() && !named {
+            Some(Unusable::NotSelected)
+        } else if down {
+            Some(Unusable::Down)
+        } else if address.is_loopback() && via.is_empty() {
+            Some(Unusable::Loopback)
+        } else if interface.is_link_local() {
+            Some(Unusable::LinkLocal)
+        } else if has_address && !by_address {
+            Some(Unusable::SecondAddress)
+        } else {
+            None
+        };
+        found.push(Interface { name: interface.name, address, prefix_bits, unusable });
+    }
+    Ok(found)
+}
+
+/// Checks that every name in `via` is an interface or an address of this machine. Addresses inside a
+/// loopback subnet count: the whole of it is this machine's.
+pub fn check_names(via: &[String], found: &[Interface]) -> Result<(), UnknownInterface> {
+    for name in via {
+        let known = found.iter().any(|one| one.name == *name || one.address.to_string() == *name);
+        if !known && loopback_alias(name).is_none() {
+            let mut available: Vec<String> = found.iter().map(|one| one.name.clone()).collect();
+            available.dedup();
+            return Err(UnknownInterface { name: name.clone(), available });
+        }
+    }
+    Ok(())
+}
+
+/// The address `name` where it is one of 127.0.0.0/8: usable on Linux without being configured, and
+/// so a second "interface" for tests and demonstrations on one machine.
+pub fn loopback_alias(name: &str) -> Option<IpAddr> {
+    let address: IpAddr = name.parse().ok()?;
+    (address.is_ipv4() && address.is_loopback()).then_some(address)
+}
+
+/// The addresses that paths start from: the usable ones, and loopback addresses named in `via`.
+pub fn usable(via: &[String]) -> io::Result<Vec<Interface>> {
+    let mut found: Vec<Interface> = interfaces(via)?.into_iter().filter(|one| one.unusable.is_none()).collect();
+    for address in via.iter().filter_map(|name| loopback_alias(name)) {
+        if !found.iter().any(|one| one.address == address) {
+            let name = format!("lo:{address}");
+            found.push(Interface { name, address, prefix_bits: 8, unusable: None });
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(address: &str, prefix_bits: u8) -> Interface {
+        Interface { name: "eth0".into(), address: address.parse().unwrap(), prefix_bits, unusable: None }
+    }
+
+    #[test]
+    fn a_subnet_is_decided_by_its_leading_bits() {
+        let lan = interface("10.1.2.3", 24);
+        assert!(lan.same_subnet("10.1.2.250".parse().unwrap()));
+        assert!(!lan.same_subnet("10.1.3.3".parse().unwrap()));
+        assert!(!lan.same_subnet("fe80::1".parse().unwrap()));
+        let odd = interface("10.1.2.129", 25);
+        assert!(!odd.same_subnet("10.1.2.1".parse().unwrap()));
+        assert!(interface("2001:db8::1", 64).same_subnet("2001:db8::ffff".parse().unwrap()));
+    }
+
+    #[test]
+    fn loopback_is_used_only_when_named() {
+        let all = interfaces(&[]).unwrap();
+        assert!(all.iter().filter(|one| one.address.is_loopback()).all(|one| one.unusable.is_some()));
+        let named = usable(&["127.0.0.1".into(), "127.0.7.1".into()]).unwrap();
+        assert_eq!(named.len(), 2, "{named:?}");
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_known_ones() {
+        let all = interfaces(&[]).unwrap();
+        let error = check_names(&["wwan9".into()], &all).unwrap_err();
+        assert_eq!(error.name, "wwan9");
+        assert!(error.to_string().contains("'wwan9'"));
+    }
+}

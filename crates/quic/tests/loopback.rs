@@ -1,0 +1,53 @@
+//! Two ends on loopback, without limits.
+
+mod common;
+
+use common::{Pair, receive, send};
+use fairpath_quic::{ConnectConfig, Error, Fingerprint, ListenConfig, Listener, PathState, connect};
+use std::time::Duration;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bulk_data_crosses_two_paths_intact() {
+    let pair = Pair::connect(&["127.0.1.1", "127.0.2.1"]).await;
+    assert!(pair.client.paths_open(2, Duration::from_secs(5)).await, "{:#?}", pair.client.paths());
+    let total = 20 << 20;
+    let receiving = tokio::spawn(receive(pair.server.quic().clone(), total));
+    send(pair.client.quic(), total).await.expect("the data leaves");
+    receiving.await.unwrap().expect("the data arrives, byte for byte");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let paths = pair.client.paths();
+    assert_eq!(paths.len(), 2);
+    for path in &paths {
+        assert_eq!(path.state, PathState::Open);
+        assert!(path.acked.get() > total as u64 / 20, "{path:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_acceptor_knows_its_paths_too() {
+    let pair = Pair::connect(&["127.0.1.1", "127.0.2.1"]).await;
+    assert!(pair.client.paths_open(2, Duration::from_secs(5)).await);
+    assert!(pair.server.paths_open(2, Duration::from_secs(5)).await, "{:#?}", pair.server.paths());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_certificate_is_refused_in_words() {
+    let listener =
+        Listener::bind(ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() }).unwrap();
+    let config = ConnectConfig::new(listener.addresses(), Fingerprint([7; 32]));
+    match connect(config).await {
+        Err(Error::WrongFingerprint { address, .. }) => assert_eq!(address, listener.addresses()[0]),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_there_is_told_with_the_addresses_tried() {
+    // A port that was free a moment ago, and that nobody answers on.
+    let address = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = ConnectConfig::new(vec![address], Fingerprint([7; 32]));
+    match connect(config).await {
+        Err(Error::Unreachable { tried }) => assert_eq!(tried, [address]),
+        other => panic!("{other:?}"),
+    }
+}
