@@ -90,6 +90,11 @@ impl Engine {
         }
     }
 
+    /// What [`Engine::set_usable`] said last; false for a path that is not open.
+    pub fn is_usable(&self, path: PathId) -> bool {
+        self.paths.get(path).is_some_and(|state| state.usable)
+    }
+
     /// Whether the path is for emergencies only.
     pub fn set_backup(&mut self, path: PathId, backup: bool) {
         if let Some(state) = self.paths.get_mut(path) {
@@ -219,16 +224,22 @@ impl Engine {
     /// For hosts that cannot be given a path but only be refused one: whether the path may carry
     /// the next packet. False only while another path surely can, so the connection does not stall:
     /// the host counts what is in flight a little differently (probes, padding), so a path is taken
-    /// to have room only where `SURE_ROOM` datagrams more would fit.
+    /// to have room only where `SURE_ROOM` datagrams more would fit. A path that is not usable or a
+    /// backup is never refused: the host itself sends no data there, but it does send probes.
     pub fn may_send(&mut self, path: PathId, now: Timestamp) -> bool {
         if self.paths.len() < 2 {
             return true;
         }
+        let Some(state) = self.paths.get(path) else { return true };
+        if !state.usable || state.backup {
+            // The host keeps data off it by itself; refusing would only stop its probes.
+            return true;
+        }
+        let suspected = state.suspected(now);
         self.look(now, SURE_ROOM);
-        let is_open = |view: &PathView| view.id == path && view.usable;
-        if !self.views.iter().any(is_open) {
-            // Not to be used, unless there is nothing else.
-            return !self.views.iter().any(|view| view.usable);
+        if suspected {
+            // It waits for an answer, unless there is nothing else.
+            return !self.views.iter().any(|view| view.usable && !view.backup);
         }
         match self.scheduler.pick(&self.views, &Pending::default(), now) {
             Choice::Send(chosen) => chosen == path,
@@ -368,13 +379,17 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_not_usable_is_refused_while_another_is() {
-        let mut engine = engine("round_robin", Coupling::Always);
+    fn probes_of_a_path_that_the_host_keeps_data_off_are_not_stopped() {
+        let mut engine = engine("min_rtt", Coupling::Always);
+        warm_up(&mut engine, 0, 20);
+        warm_up(&mut engine, 1, 60);
+        assert!(!engine.may_send(path(1), ms(100)), "path 0 is faster");
         engine.set_usable(path(1), false);
-        assert!(engine.may_send(path(0), ms(1)));
-        assert!(!engine.may_send(path(1), ms(1)));
-        engine.on_path_closed(path(0), ms(2));
-        assert!(engine.may_send(path(1), ms(2)), "the only one left");
+        assert!(engine.may_send(path(1), ms(100)), "it is being validated");
+        engine.set_usable(path(1), true);
+        engine.set_backup(path(1), true);
+        assert!(engine.may_send(path(1), ms(100)), "it is a backup");
+        assert!(engine.may_send(path(0), ms(100)));
     }
 
     #[test]

@@ -184,9 +184,14 @@ impl Controller for PathHandle {
     fn window(&self) -> u64 {
         let mut shared = self.shared();
         let now = shared.now;
-        match shared.engine.may_send(self.path(), now) {
-            true => shared.engine.window(self.path()).get(),
-            false => 0,
+        if !shared.engine.is_usable(self.path()) {
+            // noq sends no data here, only challenges that validate the path. Those that were lost
+            // count as in flight and would in the end fill any window, and no answer could come.
+            u64::MAX / 2
+        } else if shared.engine.may_send(self.path(), now) {
+            shared.engine.window(self.path()).get()
+        } else {
+            0
         }
     }
 

@@ -15,14 +15,19 @@ use crate::lanes::{LANES, LaneError, LaneReceiver, LaneSender, RECORD, Record};
 pub struct Source(JoinHandle<()>);
 
 impl Source {
-    /// Starts sending.
+    /// Starts sending, in records of the usual size.
     pub async fn start(connection: &Connection) -> Result<Self, LaneError> {
+        Self::start_with(connection, RECORD).await
+    }
+
+    /// Starts sending in records of `record` bytes: smaller ones arrive whole sooner.
+    pub async fn start_with(connection: &Connection, record: usize) -> Result<Self, LaneError> {
         let mut lanes = LaneSender::open(connection.quic(), LANES).await?;
         let task = tokio::spawn(async move {
-            let data = Bytes::from(vec![0; RECORD]);
+            let data = Bytes::from(vec![0; record]);
             let mut offset = 0;
             while lanes.send(Record { object: 0, offset, data: data.clone() }).await.is_ok() {
-                offset += RECORD as u64;
+                offset += record as u64;
             }
         });
         Ok(Self(task))

@@ -1,8 +1,16 @@
 //! Opens a path per interface pair, watches them, closes the dead, and opens them again.
 //!
 //! Only the end that connected opens and closes paths; the other end watches. Both tell the engine
-//! which paths can carry data. Nobody closes the last path that works: where every path is silent,
-//! all are asked for a sign of life, four times a second, until one answers or QUIC gives up.
+//! which paths can carry data, and nobody closes a path while no other works.
+//!
+//! # What tells that a path is dead
+//!
+//! That its packets are not acknowledged is not enough: noq sends the acknowledgements of all paths
+//! on the available path of the lowest id, so when that one dies, every path falls silent at both
+//! ends, and each waits for the other. What comes *in* on a path is free of that. While data flows
+//! both ends therefore say something on every path, [`PROBE`] apart, and a path on which nothing comes
+//! in for [`DEAF`] is deaf. A path that is worse than another gets the status of a backup, which takes
+//! acknowledgements and data off it at once; the end that opened it closes it after [`DEAD_AFTER`].
 
 mod meter;
 mod notice;
@@ -12,6 +20,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fairpath_engine::{Engine, PathId as EnginePath};
 use noq::{PathError, PathEvent, PathId, PathStatus};
 use tokio::sync::broadcast;
 
@@ -24,23 +33,33 @@ use crate::socket::{Sockets, mapped, unmapped};
 use crate::transport::PATHS_MAX;
 
 pub use notice::PathNotice;
-use slot::Slot;
+use slot::{Health, Slot};
 
 /// How often the paths are looked at.
-const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(50);
 
 /// How often the interfaces are looked at.
 const INTERFACES: Duration = Duration::from_millis(500);
 
-/// A path is closed after this long without an answer, or ten times its round trip if that is
-/// longer, while another path works.
-const DEAD_AFTER: Duration = Duration::from_secs(1);
+/// A path is closed after it has been sick for this long, while another is better. Only then does noq
+/// send again, elsewhere, what the path held; lanes wait for that.
+const DEAD_AFTER: Duration = Duration::from_millis(600);
 
-/// A path that is not validated after this long is given up for now.
-const OPENING: Duration = Duration::from_secs(3);
+/// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life
+/// are missing, and a queue may have grown by 100 ms meanwhile.
+const DEAF: Duration = Duration::from_millis(600);
 
-/// How often a silent path is asked for a sign of life.
-const PROBE: Duration = Duration::from_millis(250);
+/// The same where hardly anything flows: only QUIC's keep-alive, once a second, is to be heard then.
+const DEAF_WHEN_IDLE: Duration = Duration::from_millis(3500);
+
+/// Data is flowing where the connection moves this many datagrams in a second.
+const BUSY_DATAGRAMS: u64 = 40;
+
+/// And it is still meant to flow for this long after: a dead path may have stopped it.
+const BUSY_FOR: Duration = Duration::from_secs(10);
+
+/// How often something is said on a path at least.
+const PROBE: Duration = Duration::from_millis(150);
 
 /// What this end does about paths.
 #[derive(Debug)]
@@ -79,6 +98,7 @@ pub(crate) fn spawn(
         reports,
         notices,
         interfaces_at: Instant::now(),
+        traffic: Traffic::default(),
     };
     manager.adopt_first(quic);
     tokio::spawn(manager.run(quic.on_closed(), events))
@@ -94,6 +114,33 @@ struct Manager {
     reports: Arc<Mutex<Vec<PathReport>>>,
     notices: broadcast::Sender<PathNotice>,
     interfaces_at: Instant,
+    traffic: Traffic,
+}
+
+/// Whether data is flowing.
+#[derive(Debug, Default)]
+struct Traffic {
+    /// When the datagrams were counted last, and how many there had been.
+    counted: Option<(Instant, u64)>,
+    busy_until: Option<Instant>,
+}
+
+impl Traffic {
+    fn update(&mut self, quic: &noq::Connection, now: Instant) {
+        let stats = quic.stats();
+        let datagrams = stats.udp_rx.datagrams + stats.udp_tx.datagrams;
+        let (at, before) = *self.counted.get_or_insert((now, datagrams));
+        if now.saturating_duration_since(at) >= Duration::from_secs(1) {
+            self.counted = Some((now, datagrams));
+        }
+        if datagrams.saturating_sub(before) >= BUSY_DATAGRAMS {
+            self.busy_until = Some(now + BUSY_FOR);
+        }
+    }
+
+    fn is_busy(&self, now: Instant) -> bool {
+        self.busy_until.is_some_and(|until| now < until)
+    }
 }
 
 impl Manager {
@@ -147,7 +194,7 @@ impl Manager {
         match event {
             PathEvent::Established { id, .. } => self.on_established(&quic, id),
             PathEvent::Abandoned { id, .. } => {
-                self.tell_engine(&quic, id, false);
+                self.tell_engine(&quic, id, |engine, path| engine.set_usable(path, false));
                 self.on_abandoned(id);
             }
             PathEvent::Discarded { id, path_stats, .. } => {
@@ -161,7 +208,7 @@ impl Manager {
     }
 
     fn on_established(&mut self, quic: &noq::Connection, id: PathId) {
-        self.tell_engine(quic, id, true);
+        self.tell_engine(quic, id, |engine, path| engine.set_usable(path, true));
         if !self.slots.iter().any(|slot| slot.id() == Some(id)) {
             if matches!(self.role, Role::Opener { .. }) {
                 return;
@@ -198,18 +245,18 @@ impl Manager {
         }
     }
 
-    /// Tells the engine whether a noq path can carry data.
-    fn tell_engine(&self, quic: &noq::Connection, id: PathId, usable: bool) {
+    /// Tells the engine something about a noq path.
+    fn tell_engine(&self, quic: &noq::Connection, id: PathId, what: impl FnOnce(&mut Engine, EnginePath)) {
         // The connection is asked first and the engine after: never both locks at once.
         if let Some(path) = quic.congestion_state(id).and_then(PathHandle::of) {
-            self.engine.with(Instant::now(), |engine, _| engine.set_usable(path, usable));
+            self.engine.with(Instant::now(), |engine, _| what(engine, path));
         }
     }
 
     /// One look at everything.
     fn look(&mut self, quic: &noq::Connection, now: Instant) {
         self.measure(quic, now);
-        self.probe_or_close(quic, now);
+        self.nurse(quic, now);
         if matches!(self.role, Role::Opener { .. }) {
             if now >= self.interfaces_at {
                 self.interfaces_at = now + INTERFACES;
@@ -222,31 +269,42 @@ impl Manager {
 
     /// Takes the state of every path from the engine and its counters from noq.
     fn measure(&mut self, quic: &noq::Connection, now: Instant) {
+        self.traffic.update(quic, now);
+        let deaf_after = if self.traffic.is_busy(now) { DEAF } else { DEAF_WHEN_IDLE };
         for slot in &mut self.slots {
             let Some(id) = slot.id() else { continue };
             let stats = quic.path_stats(id);
             let path = quic.congestion_state(id).and_then(PathHandle::of);
             let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
-            slot.measure(stats.as_ref(), snapshot, now);
+            slot.measure(stats.as_ref(), snapshot, deaf_after, now);
         }
     }
 
-    fn probe_or_close(&mut self, quic: &noq::Connection, now: Instant) {
+    /// Asks unheard paths for a sign of life, takes the traffic off sick ones, and closes the dead.
+    fn nurse(&mut self, quic: &noq::Connection, now: Instant) {
+        let best = self.slots.iter().filter(|slot| slot.is_open()).map(Slot::health).min();
         for at in 0..self.slots.len() {
-            let silent = match (self.slots[at].is_open(), self.slots[at].silent_for(now)) {
-                (true, Some(silent)) => silent,
-                _ => continue,
-            };
-            let carriers = self.carriers(at);
-            let dead_after = DEAD_AFTER.max(10 * self.slots[at].smoothed_rtt());
-            if silent > dead_after && !carriers.is_empty() && matches!(self.role, Role::Opener { .. }) {
-                let reason = format!("no answer for {:.1} s", silent.as_secs_f64());
+            if !self.slots[at].is_open() {
+                continue;
+            }
+            let sick_for = self.slots[at].sick_for(now);
+            let opener = matches!(self.role, Role::Opener { .. });
+            let worse = best.is_some_and(|best| self.slots[at].health() > best);
+            if opener && sick_for > DEAD_AFTER && worse {
+                let reason = format!("no answer for {:.1} s", self.slots[at].unheard_for(now).as_secs_f64());
                 self.close(quic, at, &reason, now);
-            } else if self.slots[at].probe_due(now, PROBE)
-                && let Some(path) = self.slots[at].path()
-            {
-                // Fails only for a path that is closed already; its event is on the way.
+                continue;
+            }
+            let slot = &mut self.slots[at];
+            let Some(path) = slot.path().cloned() else { continue };
+            // Both calls fail only for a path that is closed already; its event is on the way.
+            if slot.unsaid_for(now) > PROBE && (self.traffic.is_busy(now) || slot.health() != Health::Healthy) {
                 let _ = path.ping();
+            }
+            if worse != slot.is_backup {
+                slot.is_backup = worse;
+                let _ = path.set_status(if worse { PathStatus::Backup } else { PathStatus::Available });
+                self.tell_engine(quic, path.id(), |engine, path| engine.set_backup(path, worse));
             }
         }
     }
@@ -264,7 +322,7 @@ impl Manager {
             // The last path stays: without it there would be no connection.
             return;
         }
-        self.tell_engine(quic, id, false);
+        self.tell_engine(quic, id, |engine, path| engine.set_usable(path, false));
         let was_open = self.slots[at].is_open();
         self.slots[at].closed(now);
         if was_open {
@@ -280,7 +338,8 @@ impl Manager {
         let remotes = remotes.clone();
         for at in 0..self.slots.len() {
             let present = found.iter().any(|one| one.address == self.slots[at].local());
-            if !present && self.slots[at].id().is_some() {
+            let another = self.slots.iter().enumerate().any(|(other, slot)| other != at && slot.is_open());
+            if !present && self.slots[at].is_open() && another {
                 self.close(quic, at, "its interface is down", now);
             }
             if !present {
@@ -304,12 +363,13 @@ impl Manager {
         }
     }
 
+    /// Opens what is due. A path that is being opened is never given up: noq asks for its validation
+    /// again and again, at most two seconds apart, and a path that was closed before the peer ever saw
+    /// it would use up one of the path ids the peer allows, for good.
     fn open_due(&mut self, quic: &noq::Connection, now: Instant) {
+        let any_answers = self.slots.iter().any(Slot::answers);
         for at in 0..self.slots.len() {
-            if self.slots[at].opening_for(now).is_some_and(|opening| opening > OPENING) {
-                self.close(quic, at, "not validated", now);
-            }
-            if !self.slots[at].due(now) || self.sockets.of(self.slots[at].local()).is_none() {
+            if !self.slots[at].due(now, any_answers) || self.sockets.of(self.slots[at].local()).is_none() {
                 continue;
             }
             let four_tuple = noq::FourTuple::new(mapped(self.slots[at].remote()), Some(self.slots[at].local()));

@@ -16,7 +16,7 @@ use crate::socket::Sockets;
 const BACKOFF: Duration = Duration::from_millis(250);
 
 /// The longest wait before a path is opened again.
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
+const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
 /// A path that stayed open this long has earned a short wait next time.
 const STABLE: Duration = Duration::from_secs(5);
@@ -26,10 +26,10 @@ const SOON: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 enum Life {
-    /// Not open; to be opened at this time, if the interface is there.
-    Waiting(Instant),
+    /// Not open; to be opened at a time, if the interface is there.
+    Waiting { since: Instant, until: Instant },
     /// Opened, not validated yet.
-    Opening { path: Path, since: Instant },
+    Opening { path: Path },
     /// Carrying data.
     Open { path: Path, since: Instant },
 }
@@ -52,8 +52,29 @@ pub(super) struct Slot {
     sending: Meter,
     receiving: Meter,
     snapshot: Option<PathSnapshot>,
-    silent_since: Option<Instant>,
-    probed_at: Option<Instant>,
+    /// When the newest packet came in on the path, and how many had by then.
+    heard_at: Instant,
+    heard: u64,
+    /// When we last sent a packet on it, and how many we had sent by then.
+    said_at: Instant,
+    said: u64,
+    health: Health,
+    /// Since when the path has not been healthy.
+    sick_since: Option<Instant>,
+    /// Whether noq has been told to use another path if it can.
+    pub(super) is_backup: bool,
+}
+
+/// How well a path seems, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Health {
+    /// It works.
+    Healthy,
+    /// What is sent on it is not acknowledged. Acknowledgements may travel on another path, so the
+    /// fault may be there.
+    Unacknowledged,
+    /// Nothing comes in on it, though the peer asks for signs of life as we do.
+    Deaf,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,7 +96,7 @@ impl Slot {
             interface,
             local,
             remote,
-            life: Life::Waiting(Instant::now()),
+            life: Life::Waiting { since: Instant::now(), until: Instant::now() },
             present: true,
             backoff: BACKOFF,
             opened: 0,
@@ -85,8 +106,13 @@ impl Slot {
             sending: Meter::default(),
             receiving: Meter::default(),
             snapshot: None,
-            silent_since: None,
-            probed_at: None,
+            heard_at: Instant::now(),
+            heard: 0,
+            said_at: Instant::now(),
+            said: 0,
+            health: Health::Healthy,
+            sick_since: None,
+            is_backup: false,
         }
     }
 
@@ -118,7 +144,7 @@ impl Slot {
 
     pub(super) fn path(&self) -> Option<&Path> {
         match &self.life {
-            Life::Waiting(_) => None,
+            Life::Waiting { .. } => None,
             Life::Opening { path, .. } | Life::Open { path, .. } => Some(path),
         }
     }
@@ -131,25 +157,29 @@ impl Slot {
         matches!(self.life, Life::Open { .. })
     }
 
-    /// Whether the path is open and not silent.
+    /// How well the path seems.
+    pub(super) fn health(&self) -> Health {
+        self.health
+    }
+
+    /// Whether the path is open and well.
     pub(super) fn answers(&self) -> bool {
-        self.is_open() && self.silent_since.is_none()
+        self.is_open() && self.health == Health::Healthy
     }
 
     pub(super) fn was_ever_opened(&self) -> bool {
         self.opened > 0
     }
 
-    pub(super) fn opening_for(&self, now: Instant) -> Option<Duration> {
+    /// Whether it is time to open the path. Where no path answers, waiting long helps nobody.
+    pub(super) fn due(&self, now: Instant, any_answers: bool) -> bool {
         match self.life {
-            Life::Opening { since, .. } => Some(now.saturating_duration_since(since)),
-            _ => None,
+            Life::Waiting { until, since } => {
+                let until = if any_answers { until } else { until.min(since + 2 * BACKOFF) };
+                self.present && now >= until
+            }
+            Life::Opening { .. } | Life::Open { .. } => false,
         }
-    }
-
-    /// Whether it is time to open the path.
-    pub(super) fn due(&self, now: Instant) -> bool {
-        self.present && matches!(self.life, Life::Waiting(at) if now >= at)
     }
 
     /// The path was opened; the one of the handshake is validated already.
@@ -158,11 +188,16 @@ impl Slot {
         let first_of_connection = path.id() == PathId::ZERO;
         self.life = match first_of_connection {
             true => Life::Open { path, since: now },
-            false => Life::Opening { path, since: now },
+            false => Life::Opening { path },
         };
         if first_of_connection {
             self.opened = 1;
         }
+        (self.heard_at, self.heard) = (now, 0);
+        (self.said_at, self.said) = (now, 0);
+        self.health = Health::Healthy;
+        self.sick_since = None;
+        self.is_backup = false;
     }
 
     /// The path is validated. True where it is not the first time.
@@ -170,6 +205,9 @@ impl Slot {
         if let Life::Opening { path, .. } | Life::Open { path, .. } = &self.life {
             self.life = Life::Open { path: path.clone(), since: now };
             self.opened += 1;
+            self.heard_at = now;
+            self.health = Health::Healthy;
+            self.sick_since = None;
         }
         self.opened > 1
     }
@@ -177,7 +215,7 @@ impl Slot {
     /// It could not be opened now.
     pub(super) fn not_opened(&mut self, now: Instant, soon: bool) {
         let wait = if soon { SOON } else { self.next_backoff() };
-        self.life = Life::Waiting(now + wait);
+        self.life = Life::Waiting { since: now, until: now + wait };
     }
 
     /// The path is closed.
@@ -192,8 +230,9 @@ impl Slot {
         self.sending.reset();
         self.receiving.reset();
         self.snapshot = None;
-        self.silent_since = None;
-        self.life = Life::Waiting(now + self.next_backoff());
+        self.health = Health::Healthy;
+        self.sick_since = None;
+        self.life = Life::Waiting { since: now, until: now + self.next_backoff() };
     }
 
     fn next_backoff(&mut self) -> Duration {
@@ -210,47 +249,66 @@ impl Slot {
 
     /// Whether the interface is there. One that comes back is tried at once.
     pub(super) fn set_present(&mut self, present: bool, now: Instant) {
-        if present && !self.present && matches!(self.life, Life::Waiting(_)) {
+        if present && !self.present && matches!(self.life, Life::Waiting { .. }) {
             self.backoff = BACKOFF;
-            self.life = Life::Waiting(now);
+            self.life = Life::Waiting { since: now, until: now };
         }
         self.present = present;
     }
 
-    /// Takes the newest counters and the engine's view.
-    pub(super) fn measure(&mut self, stats: Option<&PathStats>, snapshot: Option<PathSnapshot>, now: Instant) {
+    /// Takes the newest counters and the engine's view. A path is deaf after `deaf_after` without an
+    /// incoming packet.
+    pub(super) fn measure(
+        &mut self,
+        stats: Option<&PathStats>,
+        snapshot: Option<PathSnapshot>,
+        deaf_after: Duration,
+        now: Instant,
+    ) {
         if let Some(stats) = stats {
             self.current.received = Bytes::new(stats.udp_rx.bytes);
+            if stats.udp_rx.datagrams != self.heard {
+                (self.heard_at, self.heard) = (now, stats.udp_rx.datagrams);
+            }
+            if stats.udp_tx.datagrams != self.said {
+                (self.said_at, self.said) = (now, stats.udp_tx.datagrams);
+            }
         }
         if let Some(snapshot) = snapshot {
             self.current.acked = snapshot.delivered;
             self.current.lost = snapshot.lost;
-            match snapshot.suspected {
-                true => self.silent_since = self.silent_since.or(Some(now)),
-                false => self.silent_since = None,
-            }
         }
         self.snapshot = snapshot;
+        self.health = if !self.is_open() {
+            Health::Healthy
+        } else if self.unheard_for(now) > deaf_after {
+            Health::Deaf
+        } else if snapshot.is_some_and(|path| path.suspected) {
+            Health::Unacknowledged
+        } else {
+            Health::Healthy
+        };
+        self.sick_since = match self.health {
+            Health::Healthy => None,
+            _ => self.sick_since.or(Some(now)),
+        };
         self.sending.update(now, self.current.acked);
         self.receiving.update(now, self.current.received);
     }
 
-    /// For how long the path has been suspected.
-    pub(super) fn silent_for(&self, now: Instant) -> Option<Duration> {
-        self.silent_since.map(|since| now.saturating_duration_since(since))
+    /// For how long nothing has come in on the path.
+    pub(super) fn unheard_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.heard_at)
     }
 
-    pub(super) fn smoothed_rtt(&self) -> Duration {
-        self.snapshot.and_then(|path| path.rtt).map_or(Duration::ZERO, |rtt| rtt.smoothed)
+    /// For how long the path has not been well.
+    pub(super) fn sick_for(&self, now: Instant) -> Duration {
+        self.sick_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// Whether to ask for a sign of life now; notes that it was done.
-    pub(super) fn probe_due(&mut self, now: Instant, every: Duration) -> bool {
-        let due = self.probed_at.is_none_or(|at| now.saturating_duration_since(at) >= every);
-        if due {
-            self.probed_at = Some(now);
-        }
-        due
+    /// For how long we have sent nothing on the path.
+    pub(super) fn unsaid_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.said_at)
     }
 
     pub(super) fn report(&self, sockets: &Sockets) -> PathReport {
@@ -262,7 +320,7 @@ impl Slot {
             local: Some(self.local),
             remote: self.remote,
             binding: sockets.of(self.local).map(|socket| socket.binding),
-            state: state(open, opening, self.silent_since.is_some()),
+            state: state(open, opening, self.health != Health::Healthy),
             opened: self.opened,
             acked: totals.acked,
             lost: totals.lost,

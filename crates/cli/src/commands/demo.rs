@@ -1,0 +1,186 @@
+//! `fairpath demo`: what coupling is for, on this machine, in under a minute.
+
+mod picture;
+mod scene;
+mod verdict;
+
+use std::fs::File;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use fairpath_core::Bitrate;
+use fairpath_trace::{Header, Writer};
+use serde_json::json;
+
+use crate::text::table;
+use scene::{Mode, Network, Outcome, Span};
+use verdict::Row;
+
+/// See it work: real QUIC over emulated links, without network, root or flags, in under a minute
+///
+/// Two scenes: two separate bottlenecks, where a bond should be fast, and one bottleneck shared with
+/// a competing connection, where it should be fair. Each runs with a single path, with uncoupled
+/// paths, and coupled by LIA and by OLIA. A table, a picture and a trace come out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  fairpath demo\n  fairpath demo --out /tmp/demo --json")]
+pub(crate) struct Args {
+    /// Where the picture and the trace go
+    #[arg(long, value_name = "DIR", default_value = "fairpath-demo")]
+    out: PathBuf,
+    /// How long to measure, in seconds; shorter measures more noise
+    #[arg(long, value_name = "SECONDS", default_value_t = 40, value_parser = clap::value_parser!(u64).range(2..=3600))]
+    seconds: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Slow start and the first losses are over after this long.
+const START_UP: Duration = Duration::from_secs(6);
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    // Before a minute is spent: can the results be kept?
+    std::fs::create_dir_all(&args.out)
+        .with_context(|| format!("cannot create the directory {}", args.out.display()))?;
+    let files = Files::create(&args.out)?;
+    let span = Span { start_up: START_UP, measured: Duration::from_secs(args.seconds) };
+    let outcomes = run_all(span).await?;
+    let rows: Vec<Row> = [Network::Separate, Network::Shared]
+        .into_iter()
+        .flat_map(|network| verdict::rows(&of(&outcomes, network)))
+        .collect();
+    let files = files.write(&outcomes, &rows)?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let result = json!({
+            "measured_seconds": args.seconds,
+            "bottleneck_bps": scene::BOTTLENECK.as_bps(),
+            "runs": rows,
+            "picture": files.picture,
+            "trace": files.trace,
+        });
+        writeln!(out, "{}", serde_json::to_string_pretty(&result)?)?;
+    } else {
+        write!(out, "{}", report(&rows, args.seconds))?;
+        writeln!(out, "Picture: {}", files.picture.display())?;
+        writeln!(out, "Trace:   {}", files.trace.display())?;
+    }
+    Ok(())
+}
+
+fn of(outcomes: &[Outcome], network: Network) -> Vec<&Outcome> {
+    outcomes.iter().filter(|one| one.network == network).collect()
+}
+
+/// All runs side by side, each in its own emulated network.
+async fn run_all(span: Span) -> anyhow::Result<Vec<Outcome>> {
+    let bar = progress(span);
+    let mut tasks = tokio::task::JoinSet::new();
+    let wanted = [Network::Separate, Network::Shared].into_iter().flat_map(|n| Mode::ALL.map(|mode| (n, mode)));
+    for (at, (network, mode)) in wanted.enumerate() {
+        tasks.spawn(async move {
+            let outcome = scene::run(network, mode, span).await;
+            (at, outcome.with_context(|| format!("{} on {network:?} links", mode.name())))
+        });
+    }
+    let mut outcomes = Vec::new();
+    while let Some(task) = tasks.join_next().await {
+        let (at, outcome) = task.context("a run panicked")?;
+        outcomes.push((at, outcome?));
+    }
+    bar.abort();
+    if std::io::stderr().is_terminal() {
+        eprint!("\r\x1b[K");
+    }
+    outcomes.sort_by_key(|(at, _)| *at);
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+}
+
+/// Says what is going on while nothing is to be seen.
+fn progress(span: Span) -> tokio::task::JoinHandle<()> {
+    let total = span.start_up + span.measured;
+    eprintln!("Eight runs side by side over emulated links, about {} s.", total.as_secs() + 1);
+    tokio::spawn(async move {
+        if !std::io::stderr().is_terminal() {
+            return;
+        }
+        let bar = indicatif::ProgressBar::new(total.as_secs()).with_style(
+            indicatif::ProgressStyle::with_template("{bar:40} {pos}/{len} s {msg}").expect("a constant template"),
+        );
+        let begun = Instant::now();
+        loop {
+            let elapsed = begun.elapsed();
+            bar.set_message(if elapsed < span.start_up { "starting up" } else { "measuring" });
+            bar.set_position(elapsed.as_secs().min(total.as_secs()));
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    })
+}
+
+fn report(rows: &[Row], seconds: u64) -> String {
+    let mbps = |bps: u64| format!("{:.1}", Bitrate::from_bps(bps).as_mbps_f64());
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+    let (separate, shared): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.network == Network::Separate);
+    let mut text = format!(
+        "Two separate bottlenecks of {}, {} ms; goodput over {seconds} s in Mbit/s\n\n",
+        scene::BOTTLENECK,
+        scene::RTT.as_millis()
+    );
+    let cells: Vec<Vec<String>> = separate
+        .iter()
+        .map(|row| vec![row.mode.name().into(), mbps(row.goodput_bps), number(row.times_single), row.verdict.clone()])
+        .collect();
+    text += &table(&["mode", "goodput", "times single", "verdict"], &cells);
+    text += &format!("\nOne bottleneck of {}, shared with a competing connection of one path\n\n", scene::BOTTLENECK);
+    let cells: Vec<Vec<String>> = shared
+        .iter()
+        .map(|row| {
+            vec![
+                row.mode.name().into(),
+                mbps(row.goodput_bps),
+                row.competitor_bps.map_or("-".into(), mbps),
+                number(row.share),
+                number(row.jain),
+                row.verdict.clone(),
+            ]
+        })
+        .collect();
+    text += &table(&["mode", "goodput", "competitor", "share", "Jain", "verdict"], &cells);
+    let surprises = rows.iter().filter(|row| !row.as_expected).count();
+    text += &match surprises {
+        0 => "\nCoupled paths are fast where they can be and fair where they must be.\n\n".to_owned(),
+        _ => {
+            format!("\n{surprises} of {} runs did not come out as expected; a busy machine does that.\n\n", rows.len())
+        }
+    };
+    text
+}
+
+/// The files to be written, opened before the run so that it is not for nothing.
+struct Files {
+    picture: PathBuf,
+    trace: PathBuf,
+    trace_file: File,
+}
+
+impl Files {
+    fn create(out: &Path) -> anyhow::Result<Self> {
+        let (picture, trace) = (out.join("demo.svg"), out.join("demo.ndjson"));
+        let trace_file = File::create(&trace).with_context(|| format!("cannot write {}", trace.display()))?;
+        Ok(Self { picture, trace, trace_file })
+    }
+
+    fn write(self, outcomes: &[Outcome], rows: &[Row]) -> anyhow::Result<Self> {
+        let svg = picture::draw(rows, &of(outcomes, Network::Shared))?;
+        std::fs::write(&self.picture, svg).with_context(|| format!("cannot write {}", self.picture.display()))?;
+        let in_trace = || format!("cannot write {}", self.trace.display());
+        let mut writer = Writer::new(&self.trace_file, &Header::new(Some("demo"))).with_context(in_trace)?;
+        for record in outcomes.iter().flat_map(|one| &one.records) {
+            writer.write(record).with_context(in_trace)?;
+        }
+        writer.finish().with_context(in_trace)?;
+        Ok(self)
+    }
+}

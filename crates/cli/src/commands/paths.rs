@@ -1,0 +1,80 @@
+//! `fairpath paths`: the interfaces and addresses that paths can start from.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use fairpath_quic::interfaces::{self, Interface};
+use serde_json::json;
+
+use crate::text::table;
+
+/// Show the interfaces and addresses that would be used, and why others are not
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  fairpath paths\n  fairpath paths --via wlan0 --via wwan0 --json")]
+pub(crate) struct Args {
+    /// Use only this interface or address; may be given several times
+    #[arg(long, value_name = "IF")]
+    via: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let all = interfaces::interfaces(&args.via).context("cannot read the network interfaces")?;
+    interfaces::check_names(&args.via, &all).map_err(fairpath_quic::Error::from)?;
+    // Loopback addresses named with --via are usable without being configured.
+    let mut shown = all;
+    for one in interfaces::usable(&args.via)? {
+        if !shown.iter().any(|known| known.address == one.address) {
+            shown.push(one);
+        }
+    }
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let list: Vec<_> = shown.iter().map(to_json).collect();
+        writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = shown
+        .iter()
+        .map(|one| {
+            let verdict = match &one.unusable {
+                None => "used".to_owned(),
+                Some(why) => format!("not used: {why}"),
+            };
+            vec![one.name.clone(), one.address.to_string(), binding(one).to_owned(), verdict]
+        })
+        .collect();
+    write!(out, "{}", table(&["interface", "address", "bound by", ""], &rows))?;
+    let usable = shown.iter().filter(|one| one.unusable.is_none()).count();
+    match usable {
+        0 => writeln!(out, "No path can start here.")?,
+        1 => writeln!(out, "One path can start here: there is nothing to bond it with.")?,
+        paths => writeln!(out, "{paths} paths can start here.")?,
+    }
+    Ok(())
+}
+
+/// How a path from here would be tied to its interface.
+fn binding(one: &Interface) -> &'static str {
+    match &one.unusable {
+        Some(_) => "-",
+        None => match fairpath_quic::binding_of(one) {
+            Ok(fairpath_quic::Binding::Device) => "device",
+            Ok(fairpath_quic::Binding::Address) => "source address",
+            Err(_) => "cannot be bound",
+        },
+    }
+}
+
+fn to_json(one: &Interface) -> serde_json::Value {
+    json!({
+        "interface": one.name,
+        "address": one.address,
+        "prefix_bits": one.prefix_bits,
+        "used": one.unusable.is_none(),
+        "bound_by": binding(one),
+        "reason": one.unusable.as_ref().map(ToString::to_string),
+    })
+}

@@ -1,0 +1,125 @@
+//! What a measurement shows while it runs and at its end.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_quic::{PathNotice, PathReport};
+use serde_json::{Value, json};
+
+use super::protocol::{Direction, Total};
+use crate::text::table;
+
+/// A report in the making.
+pub(super) struct Report {
+    direction: Direction,
+    json: bool,
+    /// When the last interval ended, and what every path had carried by then.
+    last: (Duration, Vec<Bytes>),
+    intervals: Vec<Value>,
+    notices: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(direction: Direction, json: bool) -> Self {
+        Self { direction, json, last: (Duration::ZERO, Vec::new()), intervals: Vec::new(), notices: Vec::new() }
+    }
+
+    /// What the path carried in the direction measured.
+    fn carried(&self, path: &PathReport) -> Bytes {
+        match self.direction {
+            Direction::Upload => path.acked,
+            Direction::Download => path.received,
+        }
+    }
+
+    /// A second is over.
+    pub(super) fn interval(&mut self, now: Duration, paths: &[PathReport]) {
+        let (then, before) = std::mem::take(&mut self.last);
+        let elapsed = now.saturating_sub(then);
+        let carried: Vec<Bytes> = paths.iter().map(|path| self.carried(path)).collect();
+        let rate = |at: usize| {
+            let earlier = before.get(at).copied().unwrap_or(Bytes::ZERO);
+            carried[at].saturating_sub(earlier).per(elapsed).unwrap_or(Bitrate::ZERO)
+        };
+        let rates: Vec<Bitrate> = (0..paths.len()).map(rate).collect();
+        if self.json {
+            let per_path: Vec<Value> = paths
+                .iter()
+                .zip(&rates)
+                .map(|(path, rate)| json!({ "interface": path.interface, "remote": path.remote, "rate_bps": rate.as_bps() }))
+                .collect();
+            self.intervals.push(json!({ "end_s": now.as_secs_f64(), "paths": per_path }));
+        } else {
+            let shown: Vec<String> =
+                paths.iter().zip(&rates).map(|(path, rate)| format!("{} {rate}", path.interface)).collect();
+            let total: Bitrate = rates.into_iter().sum();
+            eprintln!("{:4.0} s  {total:>14}   {}", now.as_secs_f64(), shown.join(", "));
+        }
+        self.last = (now, carried);
+    }
+
+    pub(super) fn notice(&mut self, notice: &PathNotice) {
+        if !self.json {
+            eprintln!("        {notice}");
+        }
+        self.notices.push(notice.to_string());
+    }
+
+    /// Shows the result on standard output.
+    pub(super) fn finish(&self, total: Total, paths: &[PathReport]) -> anyhow::Result<()> {
+        let goodput = total.bytes.per(total.elapsed).unwrap_or(Bitrate::ZERO);
+        let mean = |path: &PathReport| self.carried(path).per(total.elapsed).unwrap_or(Bitrate::ZERO);
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            let per_path: Vec<Value> = paths
+                .iter()
+                .map(|path| {
+                    json!({
+                        "interface": path.interface,
+                        "local": path.local,
+                        "remote": path.remote,
+                        "bound_by": path.binding.map(|binding| binding.to_string()),
+                        "state": path.state.to_string(),
+                        "bytes": self.carried(path).get(),
+                        "rate_bps": mean(path).as_bps(),
+                        "lost_bytes": path.lost.get(),
+                        "srtt_ns": path.smoothed_rtt().map(|rtt| rtt.as_nanos() as u64),
+                    })
+                })
+                .collect();
+            let result = json!({
+                "goodput_bps": goodput.as_bps(),
+                "received_bytes": total.bytes.get(),
+                "elapsed_s": total.elapsed.as_secs_f64(),
+                "direction": if self.direction == Direction::Upload { "upload" } else { "download" },
+                "paths": per_path,
+                "intervals": self.intervals,
+                "notices": self.notices,
+            });
+            writeln!(out, "{}", serde_json::to_string_pretty(&result)?)?;
+            return Ok(());
+        }
+        let rows: Vec<Vec<String>> = paths
+            .iter()
+            .map(|path| {
+                vec![
+                    path.interface.clone(),
+                    path.remote.to_string(),
+                    format!("{:.1}", mean(path).as_mbps_f64()),
+                    path.smoothed_rtt().map_or("-".into(), |rtt| format!("{:.1}", rtt.as_secs_f64() * 1e3)),
+                    path.lost.to_string(),
+                    path.state.to_string(),
+                ]
+            })
+            .collect();
+        write!(out, "{}", table(&["interface", "peer", "Mbit/s", "rtt ms", "lost", "state"], &rows))?;
+        writeln!(
+            out,
+            "Goodput {goodput}: {} of application data in {:.1} s. Per path, packets are counted with their headers.",
+            total.bytes,
+            total.elapsed.as_secs_f64()
+        )?;
+        Ok(())
+    }
+}

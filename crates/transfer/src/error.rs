@@ -1,0 +1,248 @@
+//! Why a transfer failed: one variant per cause, on each side.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fairpath_core::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::admission::AdmissionError;
+use crate::manifest::ManifestError;
+use crate::protocol::ProtocolError;
+
+/// What one end tells the other about a failure, beside the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fault {
+    /// The ends speak different versions of the protocol.
+    Version,
+    /// The secret of the ticket is wrong.
+    WrongSecret,
+    /// The receiver takes no more transfers.
+    Closed,
+    /// A name or a sum of the manifest was refused.
+    Manifest,
+    /// A file exists and may not be overwritten.
+    Exists,
+    /// The disk is full.
+    DiskFull,
+    /// The receiver may not write there.
+    PermissionDenied,
+    /// The content did not arrive as it was sent.
+    Mismatch,
+    /// A file changed while it was sent.
+    Changed,
+    /// Another error of a file system.
+    Io,
+    /// The other end broke the protocol.
+    Protocol,
+    /// The user or a newer connection ended it.
+    Cancelled,
+}
+
+/// Why a sender failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// No files were named.
+    #[error("nothing to send: name at least one file or directory")]
+    Nothing,
+    /// A named file does not exist.
+    #[error("no such file: {}", .0.display())]
+    NoSuchFile(PathBuf),
+    /// A file may not be read.
+    #[error("permission denied: {} cannot be read", .0.display())]
+    PermissionDenied(PathBuf),
+    /// A name that is not UTF-8 cannot travel.
+    #[error("the name {0:?} is not valid UTF-8: rename it before sending")]
+    NotUtf8(PathBuf),
+    /// A named thing is neither file nor directory.
+    #[error("{} is neither a file nor a directory", .0.display())]
+    Special(PathBuf),
+    /// Reading failed.
+    #[error("reading {} failed: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A name or a sum is not acceptable.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// A file was written to while it was sent.
+    #[error("{} changed while it was sent: send it again when nothing writes to it", .0.display())]
+    Changed(PathBuf),
+    /// The receiver gave up; its words.
+    #[error("the receiver refused: {text}")]
+    Receiver {
+        /// The kind of failure.
+        fault: Fault,
+        /// The receiver's words.
+        text: String,
+    },
+    /// The connection ended before the transfer did.
+    #[error("the receiver is gone ({0}): run the same command again to resume, if the receiver still waits")]
+    PeerGone(String),
+    /// The receiver broke the protocol.
+    #[error(transparent)]
+    Protocol(ProtocolError),
+}
+
+impl SendError {
+    /// Sorts an I/O error of `path` into its cause.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NoSuchFile(path.to_owned()),
+            io::ErrorKind::PermissionDenied => Self::PermissionDenied(path.to_owned()),
+            _ => Self::Io { path: path.to_owned(), source },
+        }
+    }
+
+    /// What the receiver is told; `None` where it caused the error or cannot hear.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Receiver { .. } | Self::PeerGone(_) => None,
+            Self::Changed(_) => Some(Fault::Changed),
+            Self::Manifest(_) => Some(Fault::Manifest),
+            Self::PermissionDenied(_) => Some(Fault::PermissionDenied),
+            Self::Protocol(_) => Some(Fault::Protocol),
+            _ => Some(Fault::Io),
+        }
+    }
+}
+
+impl From<ProtocolError> for SendError {
+    fn from(error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Gone(reason) => Self::PeerGone(reason),
+            other => Self::Protocol(other),
+        }
+    }
+}
+
+/// Why a receiver failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// The peer was not admitted.
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
+    /// A name or a sum of the manifest is refused.
+    #[error("the sender's list of files is refused: {0}")]
+    Manifest(#[from] ManifestError),
+    /// A file exists.
+    #[error("{path:?} already exists with other content: move it away, or allow overwriting with --force")]
+    Exists {
+        /// The name inside the directory.
+        path: String,
+    },
+    /// A directory is where a file should be, or the reverse.
+    #[error("{path:?} cannot be written: {there} is in its place")]
+    InTheWay {
+        /// The name inside the directory.
+        path: String,
+        /// What is there.
+        there: &'static str,
+    },
+    /// A directory on the way to the file is a symbolic link.
+    #[error("{path:?} is a symbolic link: nothing is written through links")]
+    Symlink {
+        /// The link's name inside the directory.
+        path: String,
+    },
+    /// The disk cannot hold the files.
+    #[error("the disk is too small: {needed} are needed in {}, {free} are free", directory.display())]
+    NoSpace {
+        /// Where.
+        directory: PathBuf,
+        /// What is still to come.
+        needed: Bytes,
+        /// What the file system offers.
+        free: Bytes,
+    },
+    /// The disk became full.
+    #[error("the disk is full: {} cannot be written further", .0.display())]
+    DiskFull(PathBuf),
+    /// The system refused.
+    #[error("permission denied: {} cannot be written", .0.display())]
+    PermissionDenied(PathBuf),
+    /// Another receiver writes into the directory.
+    #[error("another receiver is writing into {}", .0.display())]
+    Busy(PathBuf),
+    /// Another error of the file system.
+    #[error("writing {} failed: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The content did not arrive as it was sent, twice.
+    #[error("{path:?} arrived damaged twice (its BLAKE3 digest is wrong): it was discarded")]
+    Mismatch {
+        /// The name inside the directory.
+        path: String,
+    },
+    /// The sender gave up; its words.
+    #[error("the sender gave up: {text}")]
+    Sender {
+        /// The kind of failure.
+        fault: Fault,
+        /// The sender's words.
+        text: String,
+    },
+    /// The connection ended before the transfer did.
+    #[error("the sender is gone ({0}); what arrived is kept, the same ticket resumes the transfer")]
+    PeerGone(String),
+    /// The same ticket came again over a newer connection.
+    #[error("a newer connection of the sender took over")]
+    Superseded,
+    /// The sender broke the protocol.
+    #[error(transparent)]
+    Protocol(ProtocolError),
+}
+
+impl ReceiveError {
+    /// Sorts an I/O error of `path` into its cause.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull(path.to_owned()),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::PermissionDenied(path.to_owned())
+            }
+            _ => Self::Io { path: path.to_owned(), source },
+        }
+    }
+
+    /// What the sender is told; `None` where it caused the error or cannot hear.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        Some(match self {
+            // The admission has answered already.
+            Self::Admission(_) | Self::Sender { .. } | Self::PeerGone(_) | Self::Superseded => return None,
+            Self::Manifest(_) => Fault::Manifest,
+            Self::Exists { .. } | Self::InTheWay { .. } | Self::Symlink { .. } => Fault::Exists,
+            Self::NoSpace { .. } | Self::DiskFull(_) => Fault::DiskFull,
+            Self::PermissionDenied(_) => Fault::PermissionDenied,
+            Self::Mismatch { .. } => Fault::Mismatch,
+            Self::Protocol(_) => Fault::Protocol,
+            Self::Busy(_) | Self::Io { .. } => Fault::Io,
+        })
+    }
+
+    /// Whether the receiver may go on waiting for the same sender, or another: nothing is wrong
+    /// on this side.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Admission(error) => !matches!(error, AdmissionError::TooManyTries),
+            Self::PeerGone(_) | Self::Superseded | Self::Sender { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl From<ProtocolError> for ReceiveError {
+    fn from(error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Gone(reason) => Self::PeerGone(reason),
+            other => Self::Protocol(other),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The manifest: what is to be sent, and the rules that its names must keep.
+//!
+//! Names are relative, with `/` between components. Both ends apply the same rules, so an honest
+//! sender learns of a name that cannot travel before it connects, and a receiver never trusts one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a receiver keeps unfinished files, at the root of its directory. No manifest may name it.
+pub(crate) const PARTIAL: &str = ".fairpath-partial";
+
+/// One thing to be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry {
+    /// A regular file.
+    File {
+        /// Relative, `/` between components.
+        path: String,
+        /// Its size in bytes.
+        size: u64,
+        /// When it was last modified: nanoseconds since 1970, negative before.
+        mtime_ns: i64,
+        /// Whether its owner may execute it.
+        executable: bool,
+    },
+    /// A directory; needed for empty ones, allowed for all.
+    Directory {
+        /// Relative, `/` between components.
+        path: String,
+    },
+}
+
+impl Entry {
+    /// The entry's name.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::File { path, .. } | Self::Directory { path } => path,
+        }
+    }
+
+    /// The entry's size; zero for a directory.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::File { size, .. } => *size,
+            Self::Directory { .. } => 0,
+        }
+    }
+}
+
+/// What a receiver accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most files and directories.
+    pub entries: usize,
+    /// The most bytes of all files together.
+    pub bytes: u64,
+    /// The most bytes of one component of a name.
+    pub component_bytes: usize,
+    /// The most bytes of a name.
+    pub path_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { entries: 1_000_000, bytes: 1 << 50, component_bytes: 255, path_bytes: 4096 }
+    }
+}
+
+/// Why a manifest is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// The name would leave the directory or is otherwise unfit.
+    #[error("the name {path:?} is refused: {fault}")]
+    Name {
+        /// The name as it came.
+        path: String,
+        /// What is wrong with it.
+        fault: NameFault,
+    },
+    /// Two entries have one name.
+    #[error("the name {0:?} occurs twice")]
+    Duplicate(String),
+    /// A file's name is also used as a directory.
+    #[error("the name {0:?} is used both as a file and as a directory")]
+    FileAndDirectory(String),
+    /// Too many files.
+    #[error("there are more than {0} files and directories")]
+    TooMany(usize),
+    /// Too much data.
+    #[error("the files hold more than {0} bytes")]
+    TooLarge(u64),
+}
+
+/// What is wrong with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameFault {
+    /// It is empty.
+    #[error("it is empty")]
+    Empty,
+    /// It begins with `/`.
+    #[error("it is absolute, only names inside the directory are accepted")]
+    Absolute,
+    /// It contains `..`.
+    #[error("it climbs out of the directory with \"..\"")]
+    Parent,
+    /// It contains `.` as a component.
+    #[error("it contains the component \".\"")]
+    Current,
+    /// It contains `//` or ends with `/`.
+    #[error("it contains an empty component")]
+    EmptyComponent,
+    /// It contains a NUL character.
+    #[error("it contains a NUL character")]
+    Nul,
+    /// It contains a backslash, which separates components on some systems.
+    #[error("it contains a backslash")]
+    Backslash,
+    /// It begins like a drive of some systems.
+    #[error("it begins with a drive letter")]
+    Drive,
+    /// A component is too long.
+    #[error("a component is longer than {0} bytes")]
+    LongComponent(usize),
+    /// The whole is too long.
+    #[error("it is longer than {0} bytes")]
+    Long(usize),
+    /// It is the receiver's own directory for unfinished files.
+    #[error("it is reserved for unfinished files")]
+    Reserved,
+}
+
+/// Checks one name.
+pub fn check_name(path: &str, limits: &Limits) -> Result<(), NameFault> {
+    if path.is_empty() {
+        return Err(NameFault::Empty);
+    }
+    if path.len() > limits.path_bytes {
+        return Err(NameFault::Long(limits.path_bytes));
+    }
+    if path.starts_with('/') {
+        return Err(NameFault::Absolute);
+    }
+    if path.contains('\0') {
+        return Err(NameFault::Nul);
+    }
+    if path.contains('\\') {
+        return Err(NameFault::Backslash);
+    }
+    if matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic()) {
+        return Err(NameFault::Drive);
+    }
+    for component in path.split('/') {
+        match component {
+            "" => return Err(NameFault::EmptyComponent),
+            "." => return Err(NameFault::Current),
+            ".." => return Err(NameFault::Parent),
+            long if long.len() > limits.component_bytes => {
+                return Err(NameFault::LongComponent(limits.component_bytes));
+            }
+            _ => {}
+        }
+    }
+    let first = path.split('/').next().unwrap_or_default();
+    if first.eq_ignore_ascii_case(PARTIAL) {
+        return Err(NameFault::Reserved);
+    }
+    Ok(())
+}
+
+/// Entries whose names and sizes have been checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    entries: Vec<Entry>,
+    bytes: u64,
+}
+
+impl Manifest {
+    /// Checks the entries: every name, no name twice, no file that is also a directory, and the sums.
+    pub fn new(entries: Vec<Entry>, limits: &Limits) -> Result<Self, ManifestError> {
+        if entries.len() > limits.entries {
+            return Err(ManifestError::TooMany(limits.entries));
+        }
+        let mut bytes: u64 = 0;
+        let mut is_file = BTreeMap::new();
+        for entry in &entries {
+            let path = entry.path();
+            check_name(path, limits).map_err(|fault| ManifestError::Name { path: path.to_owned(), fault })?;
+            bytes = match bytes.checked_add(entry.size()) {
+                Some(sum) if sum <= limits.bytes => sum,
+                _ => return Err(ManifestError::TooLarge(limits.bytes)),
+            };
+            if is_file.insert(path, matches!(entry, Entry::File { .. })).is_some() {
+                return Err(ManifestError::Duplicate(path.to_owned()));
+            }
+        }
+        for path in is_file.keys() {
+            let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
+            for parent in parents {
+                if is_file.get(parent) == Some(&true) {
+                    return Err(ManifestError::FileAndDirectory(parent.to_owned()));
+                }
+            }
+        }
+        Ok(Self { entries, bytes })
+    }
+
+    /// The entries; a file's number on the wire is its place here.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The sizes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many regular files there are.
+    pub fn files(&self) -> u64 {
+        self.entries.iter().filter(|entry| matches!(entry, Entry::File { .. })).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file(path: &str, size: u64) -> Entry {
+        Entry::File { path: path.to_owned(), size, mtime_ns: 0, executable: false }
+    }
+
+    fn refused(entries: Vec<Entry>) -> ManifestError {
+        Manifest::new(entries, &Limits::default()).unwrap_err()
+    }
+
+    #[test]
+    fn every_kind_of_traversal_is_refused_by_name() {
+        for (path, fault) in [
+            ("/etc/passwd", NameFault::Absolute),
+            ("../x", NameFault::Parent),
+            ("a/../../x", NameFault::Parent),
+            ("a/..", NameFault::Parent),
+            ("..", NameFault::Parent),
+            ("./x", NameFault::Current),
+            ("a//x", NameFault::EmptyComponent),
+            ("a/", NameFault::EmptyComponent),
+            ("", NameFault::Empty),
+            ("a\0b", NameFault::Nul),
+            ("..\\x", NameFault::Backslash),
+            ("C:/x", NameFault::Drive),
+            ("c:x", NameFault::Drive),
+            (".fairpath-partial/x", NameFault::Reserved),
+            (".Fairpath-Partial", NameFault::Reserved),
+        ] {
+            assert_eq!(refused(vec![file(path, 0)]), ManifestError::Name { path: path.to_owned(), fault });
+        }
+        let long = "a".repeat(256);
+        assert!(refused(vec![file(&long, 0)]).to_string().contains("255"));
+        let deep = "ab/".repeat(1400) + "x";
+        assert!(refused(vec![file(&deep, 0)]).to_string().contains("4096"));
+    }
+
+    #[test]
+    fn odd_but_harmless_names_are_accepted() {
+        let names = ["a b", "日本語/ü", "new\nline", "...", "..a", "a..", ".hidden", "-rf", "ab:c", "~"];
+        let entries = names.iter().map(|name| file(name, 1)).collect();
+        assert_eq!(Manifest::new(entries, &Limits::default()).unwrap().bytes(), names.len() as u64);
+    }
+
+    #[test]
+    fn duplicates_and_conflicts_are_refused() {
+        assert_eq!(refused(vec![file("a", 0), file("a", 0)]), ManifestError::Duplicate("a".into()));
+        let both = vec![file("a/b", 0), file("a.b", 0), file("a", 0)];
+        assert_eq!(refused(both), ManifestError::FileAndDirectory("a".into()));
+        let directory = vec![Entry::Directory { path: "a".into() }, file("a/b", 0)];
+        assert!(Manifest::new(directory, &Limits::default()).is_ok());
+    }
+
+    #[test]
+    fn sums_and_counts_are_limited() {
+        assert!(matches!(refused(vec![file("a", u64::MAX), file("b", 2)]), ManifestError::TooLarge(_)));
+        let limits = Limits { entries: 1, ..Limits::default() };
+        let two = vec![file("a", 0), file("b", 0)];
+        assert_eq!(Manifest::new(two, &limits).unwrap_err(), ManifestError::TooMany(1));
+    }
+
+    proptest! {
+        #[test]
+        fn an_accepted_name_stays_inside(path in "[a./\\\\:\0]{0,12}") {
+            if check_name(&path, &Limits::default()).is_ok() {
+                let components: Vec<_> = std::path::Path::new(&path).components().collect();
+                let inside = components.iter().all(|part| matches!(part, std::path::Component::Normal(_)));
+                prop_assert!(inside && !components.is_empty());
+            }
+        }
+
+        #[test]
+        fn arbitrary_names_never_panic(path in any::<String>()) {
+            let _ = Manifest::new(vec![file(&path, 1)], &Limits::default());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! An unfinished file and its journal, by which an interrupted transfer resumes.
+//!
+//! The journal says which ranges are on the disk, of which file: name, size and time of change. It
+//! is saved after the data were synced; and whatever it says, the digest of the whole file judges.
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+
+use crate::destination::Partial;
+use crate::error::ReceiveError;
+use crate::manifest::Entry;
+use crate::protocol::MAX_RANGES;
+use crate::ranges::RangeSet;
+
+/// The largest journal that is read back, in bytes.
+const MAX_JOURNAL: u64 = 1 << 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Journal {
+    path: String,
+    size: u64,
+    mtime_ns: i64,
+    ranges: Vec<(u64, u64)>,
+}
+
+/// The names of one unfinished file and its journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PartNames {
+    pub(crate) data: String,
+    pub(crate) journal: String,
+}
+
+impl PartNames {
+    /// The names for the file `path`: a digest, since the path itself may be longer than a name.
+    pub(crate) fn of(path: &str) -> Self {
+        let digest = blake3::hash(path.as_bytes()).to_hex();
+        let id = &digest[..32];
+        Self { data: format!("{id}.part"), journal: format!("{id}.journal") }
+    }
+
+    /// Removes both files.
+    pub(crate) fn discard(&self, partial: &Partial) -> Result<(), ReceiveError> {
+        partial.remove(&self.journal)?;
+        partial.remove(&self.data)
+    }
+}
+
+/// Notes which ranges of a file are present.
+pub(crate) fn save(partial: &Partial, entry: &Entry, ranges: &RangeSet) -> Result<(), ReceiveError> {
+    let Entry::File { path, size, mtime_ns, .. } = entry else { return Ok(()) };
+    let journal = Journal { path: path.clone(), size: *size, mtime_ns: *mtime_ns, ranges: ranges.to_pairs(MAX_RANGES) };
+    let text = serde_json::to_vec(&journal).expect("a journal has no keys but strings");
+    partial.replace(&PartNames::of(path).journal, &text)
+}
+
+/// The ranges of a file that an interrupted transfer has left; none where anything does not fit,
+/// and then what is left of it is removed.
+pub(crate) fn load(partial: &Partial, entry: &Entry) -> Result<RangeSet, ReceiveError> {
+    let names = PartNames::of(entry.path());
+    match read(partial, entry, &names) {
+        Some(ranges) => Ok(ranges),
+        None => {
+            names.discard(partial)?;
+            Ok(RangeSet::default())
+        }
+    }
+}
+
+fn read(partial: &Partial, entry: &Entry, names: &PartNames) -> Option<RangeSet> {
+    let Entry::File { path, size, mtime_ns, .. } = entry else { return None };
+    let mut text = Vec::new();
+    partial.open_existing(&names.journal).ok()?.take(MAX_JOURNAL).read_to_end(&mut text).ok()?;
+    let journal: Journal = serde_json::from_slice(&text).ok()?;
+    if journal.path != *path || journal.size != *size || journal.mtime_ns != *mtime_ns {
+        return None;
+    }
+    let written = partial.open_existing(&names.data).ok()?.metadata().ok()?.len();
+    RangeSet::from_pairs(&journal.ranges, written.min(*size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::destination::Destination;
+
+    #[test]
+    fn a_journal_counts_only_for_the_same_file_with_its_data() {
+        let directory = tempfile::tempdir().unwrap();
+        let partial = Partial::open(&Destination::open(directory.path()).unwrap()).unwrap();
+        let file = |size, mtime_ns| Entry::File { path: "a/b".into(), size, mtime_ns, executable: false };
+        let ranges = RangeSet::from_pairs(&[(0, 4), (6, 8)], 10).unwrap();
+        let names = PartNames::of("a/b");
+
+        partial.replace(&names.data, b"12345678").unwrap();
+        save(&partial, &file(10, 1), &ranges).unwrap();
+        assert_eq!(load(&partial, &file(10, 1)).unwrap(), ranges);
+
+        assert_eq!(load(&partial, &file(10, 2)).unwrap(), RangeSet::default());
+        assert!(partial.open_existing(&names.data).is_err(), "data of another version are removed");
+
+        // The data are shorter than the journal says.
+        partial.replace(&names.data, b"1234567").unwrap();
+        save(&partial, &file(10, 1), &ranges).unwrap();
+        assert_eq!(load(&partial, &file(10, 1)).unwrap(), RangeSet::default());
+
+        partial.replace(&names.journal, b"{ not json").unwrap();
+        assert_eq!(load(&partial, &file(10, 1)).unwrap(), RangeSet::default());
+    }
+}

@@ -1,0 +1,105 @@
+//! How far a transfer is: written by the transfer, polled by whoever shows it.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use fairpath_core::Bytes;
+
+/// What a transfer is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nobody has connected yet, or the peer is not admitted yet.
+    Waiting,
+    /// The two ends agree on what is to be sent; existing files are compared.
+    Preparing,
+    /// Data flows.
+    Transferring,
+    /// Everything is in place.
+    Done,
+}
+
+/// A transfer's progress; cheap to read at any time.
+#[derive(Debug, Default)]
+pub struct Progress {
+    phase: AtomicU8,
+    bytes_total: AtomicU64,
+    bytes_done: AtomicU64,
+    bytes_resumed: AtomicU64,
+    files_total: AtomicU64,
+    files_done: AtomicU64,
+}
+
+/// The progress at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgressSnapshot {
+    /// What the transfer is doing.
+    pub phase: Phase,
+    /// The sizes of all files.
+    pub bytes_total: Bytes,
+    /// What the receiver has written, including what it had before.
+    pub bytes_done: Bytes,
+    /// What the receiver had before: parts of an interrupted transfer and identical files.
+    pub bytes_resumed: Bytes,
+    /// How many files there are.
+    pub files_total: u64,
+    /// How many of them are verified and in place.
+    pub files_done: u64,
+}
+
+impl Progress {
+    /// The progress now.
+    pub fn snapshot(&self) -> ProgressSnapshot {
+        let bytes = |field: &AtomicU64| Bytes::new(field.load(Ordering::Relaxed));
+        ProgressSnapshot {
+            phase: match self.phase.load(Ordering::Relaxed) {
+                0 => Phase::Waiting,
+                1 => Phase::Preparing,
+                2 => Phase::Transferring,
+                _ => Phase::Done,
+            },
+            bytes_total: bytes(&self.bytes_total),
+            bytes_done: bytes(&self.bytes_done),
+            bytes_resumed: bytes(&self.bytes_resumed),
+            files_total: self.files_total.load(Ordering::Relaxed),
+            files_done: self.files_done.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn enter(&self, phase: Phase) {
+        let number = match phase {
+            Phase::Waiting => 0,
+            Phase::Preparing => 1,
+            Phase::Transferring => 2,
+            Phase::Done => 3,
+        };
+        self.phase.store(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_totals(&self, bytes: u64, files: u64) {
+        self.bytes_total.store(bytes, Ordering::Relaxed);
+        self.files_total.store(files, Ordering::Relaxed);
+        self.bytes_resumed.store(0, Ordering::Relaxed);
+        self.bytes_done.store(0, Ordering::Relaxed);
+        self.files_done.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_resumed(&self, bytes: u64) {
+        self.bytes_resumed.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes_done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_done(&self, bytes: u64) {
+        self.bytes_done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_back(&self, bytes: u64) {
+        self.bytes_done.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_done(&self, bytes: u64) {
+        self.bytes_done.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_file(&self) {
+        self.files_done.fetch_add(1, Ordering::Relaxed);
+    }
+}

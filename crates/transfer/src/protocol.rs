@@ -1,0 +1,303 @@
+//! The messages of the control stream, and their frames.
+//!
+//! A frame is a length (4 bytes, big-endian, at most [`MAX_FRAME`]) and a message in postcard's
+//! encoding. Only the first frame, the greeting, has a form of its own, so that versions can tell
+//! each other apart: `FPT`, the version (1 byte), the proof (32 bytes).
+
+use fairpath_quic::lanes::LaneError;
+use noq::{Connection, ConnectionError, RecvStream, SendStream};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Fault;
+use crate::manifest::Entry;
+
+/// The version of the protocol.
+pub const VERSION: u8 = 1;
+
+/// The largest frame, in bytes.
+pub const MAX_FRAME: usize = 1 << 20;
+
+/// The most ranges of one file that a plan names; what is left out is sent again.
+pub(crate) const MAX_RANGES: usize = 4096;
+
+/// The most bytes of a peer's words.
+const MAX_TEXT: usize = 1000;
+
+pub(crate) const GREETING_BYTES: usize = 36;
+const MAGIC: &[u8; 3] = b"FPT";
+
+/// A digest of a file's content: BLAKE3.
+pub(crate) type Digest = [u8; 32];
+
+/// What the sender says after the greeting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FromSender {
+    /// A part of the manifest.
+    Entries(Vec<Entry>),
+    /// The manifest is complete.
+    EntriesEnd,
+    /// The digest of a file: asked for before the plan, or after its data were read.
+    Digest {
+        /// The entry's number.
+        file: u32,
+        /// BLAKE3 of the content.
+        digest: [u8; 32],
+    },
+    /// The sender gives up.
+    Failed {
+        /// The kind of failure.
+        fault: Fault,
+        /// What a person should read.
+        text: String,
+    },
+}
+
+/// What the receiver says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FromReceiver {
+    /// The proof was right.
+    Admitted,
+    /// Files of the same size exist: the receiver wants the digests of these.
+    Compare(Vec<u32>),
+    /// These files are there already.
+    Skip(Vec<u32>),
+    /// Parts of this file are there already: start and end (excluded), in bytes.
+    Have {
+        /// The entry's number.
+        file: u32,
+        /// The ranges.
+        ranges: Vec<(u64, u64)>,
+    },
+    /// The plan is complete: send what is missing.
+    Begin,
+    /// How many bytes of data are written, those that were there before included.
+    Written(u64),
+    /// A file is verified and in place.
+    Done(u32),
+    /// A file arrived damaged: send all of it again.
+    Again(u32),
+    /// Everything is in place.
+    Complete,
+    /// The receiver gives up.
+    Failed {
+        /// The kind of failure.
+        fault: Fault,
+        /// What a person should read.
+        text: String,
+    },
+}
+
+/// Why the conversation broke.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProtocolError {
+    /// The connection or its stream ended.
+    #[error("the peer is gone: {0}")]
+    Gone(String),
+    /// A frame is larger than allowed.
+    #[error("the peer announced a message of {0} bytes, more than the {MAX_FRAME} allowed")]
+    FrameTooLarge(usize),
+    /// A message cannot be read.
+    #[error("the peer sent a message that cannot be understood")]
+    Malformed,
+    /// The peer speaks another version.
+    #[error("the peer speaks version {0} of the protocol, this program version {VERSION}: update the older end")]
+    Version(u8),
+    /// The peer does not speak this protocol.
+    #[error("the peer does not speak the protocol of Fairpath's transfers")]
+    NotOurs,
+    /// A message came at the wrong time or names something that does not exist.
+    #[error("the peer broke the protocol: {0}")]
+    Unexpected(&'static str),
+}
+
+impl From<ConnectionError> for ProtocolError {
+    fn from(error: ConnectionError) -> Self {
+        Self::Gone(match error {
+            ConnectionError::TimedOut => "it no longer answers".to_owned(),
+            ConnectionError::ApplicationClosed(close) if !close.reason.is_empty() => {
+                printable(&String::from_utf8_lossy(&close.reason))
+            }
+            ConnectionError::ApplicationClosed(_) => "it closed the connection".to_owned(),
+            ConnectionError::LocallyClosed => "the connection was closed on this side".to_owned(),
+            other => other.to_string(),
+        })
+    }
+}
+
+impl From<LaneError> for ProtocolError {
+    fn from(error: LaneError) -> Self {
+        match error {
+            LaneError::Connection(error) => error.into(),
+            LaneError::RecordTooLarge(bytes) => Self::FrameTooLarge(bytes),
+            LaneError::Truncated => Self::Unexpected("a lane ended inside a record"),
+            other => Self::Gone(other.to_string()),
+        }
+    }
+}
+
+/// A peer's words, cut and without control characters.
+pub(crate) fn printable(text: &str) -> String {
+    let mut safe = String::new();
+    for character in text.chars() {
+        match character {
+            c if c.is_control() => safe.extend(c.escape_default()),
+            c => safe.push(c),
+        }
+        if safe.len() >= MAX_TEXT {
+            break;
+        }
+    }
+    safe
+}
+
+/// The greeting with this proof.
+pub(crate) fn greeting(proof: &[u8; 32]) -> [u8; GREETING_BYTES] {
+    let mut frame = [0; GREETING_BYTES];
+    frame[..3].copy_from_slice(MAGIC);
+    frame[3] = VERSION;
+    frame[4..].copy_from_slice(proof);
+    frame
+}
+
+/// The proof in a greeting.
+pub(crate) fn parse_greeting(frame: &[u8; GREETING_BYTES]) -> Result<[u8; 32], ProtocolError> {
+    if &frame[..3] != MAGIC {
+        return Err(ProtocolError::NotOurs);
+    }
+    if frame[3] != VERSION {
+        return Err(ProtocolError::Version(frame[3]));
+    }
+    Ok(frame[4..].try_into().expect("thirty-two bytes"))
+}
+
+/// One message from its encoding; nothing may be left over.
+pub(crate) fn decode<T: DeserializeOwned>(frame: &[u8]) -> Result<T, ProtocolError> {
+    match postcard::take_from_bytes(frame) {
+        Ok((message, [])) => Ok(message),
+        _ => Err(ProtocolError::Malformed),
+    }
+}
+
+/// The writing half of a control stream.
+#[derive(Debug)]
+pub(crate) struct ControlWriter {
+    pub(crate) stream: SendStream,
+    pub(crate) connection: Connection,
+}
+
+impl ControlWriter {
+    /// Sends bytes without a frame.
+    pub(crate) async fn write_raw(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.stream.write_all(bytes).await.map_err(|error| self.gone(&error))
+    }
+
+    /// Sends one message.
+    pub(crate) async fn write<T: Serialize>(&mut self, message: &T) -> Result<(), ProtocolError> {
+        let body = postcard::to_stdvec(message).map_err(|_| ProtocolError::Malformed)?;
+        if body.len() > MAX_FRAME {
+            return Err(ProtocolError::FrameTooLarge(body.len()));
+        }
+        let mut frame = Vec::with_capacity(4 + body.len());
+        frame.extend((body.len() as u32).to_be_bytes());
+        frame.extend(body);
+        self.write_raw(&frame).await
+    }
+
+    /// Nothing more will be said.
+    pub(crate) fn finish(&mut self) {
+        // It can only fail where the stream has ended already.
+        let _ = self.stream.finish();
+    }
+
+    fn gone(&self, error: &dyn std::error::Error) -> ProtocolError {
+        match self.connection.close_reason() {
+            Some(reason) => reason.into(),
+            None => ProtocolError::Gone(error.to_string()),
+        }
+    }
+}
+
+/// The reading half of a control stream.
+#[derive(Debug)]
+pub(crate) struct ControlReader {
+    pub(crate) stream: RecvStream,
+    pub(crate) connection: Connection,
+}
+
+impl ControlReader {
+    /// Reads bytes without a frame.
+    pub(crate) async fn read_raw(&mut self, bytes: &mut [u8]) -> Result<(), ProtocolError> {
+        match self.stream.read_exact(bytes).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(match (self.connection.close_reason(), error) {
+                (Some(reason), _) => reason.into(),
+                (None, noq::ReadExactError::FinishedEarly(_)) => {
+                    ProtocolError::Gone("it ended the conversation".to_owned())
+                }
+                (None, error) => ProtocolError::Gone(error.to_string()),
+            }),
+        }
+    }
+
+    /// Reads one message. Not safe to cancel: a task of its own should call it.
+    pub(crate) async fn read<T: DeserializeOwned>(&mut self) -> Result<T, ProtocolError> {
+        let mut length = [0; 4];
+        self.read_raw(&mut length).await?;
+        let length = u32::from_be_bytes(length) as usize;
+        if length > MAX_FRAME {
+            return Err(ProtocolError::FrameTooLarge(length));
+        }
+        let mut frame = vec![0; length];
+        self.read_raw(&mut frame).await?;
+        decode(&frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_wire() {
+        let entry = Entry::File { path: "a b/ü".into(), size: 1 << 40, mtime_ns: -5, executable: true };
+        let message = FromSender::Entries(vec![entry, Entry::Directory { path: "d".into() }]);
+        assert_eq!(decode::<FromSender>(&postcard::to_stdvec(&message).unwrap()), Ok(message));
+        let plan = FromReceiver::Have { file: 3, ranges: vec![(0, 10), (20, u64::MAX)] };
+        assert_eq!(decode::<FromReceiver>(&postcard::to_stdvec(&plan).unwrap()), Ok(plan));
+    }
+
+    #[test]
+    fn a_greeting_of_another_version_says_so() {
+        let mut frame = greeting(&[5; 32]);
+        assert_eq!(parse_greeting(&frame), Ok([5; 32]));
+        frame[3] = 9;
+        assert_eq!(parse_greeting(&frame), Err(ProtocolError::Version(9)));
+        frame[0] = b'G';
+        assert_eq!(parse_greeting(&frame), Err(ProtocolError::NotOurs));
+    }
+
+    #[test]
+    fn a_peers_words_cannot_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
+        assert!(printable(&"x".repeat(9999)).len() <= MAX_TEXT);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let _ = decode::<FromSender>(&bytes);
+            let _ = decode::<FromReceiver>(&bytes);
+        }
+
+        #[test]
+        fn a_list_that_claims_to_be_huge_allocates_nothing_and_fails(count in 1_000_000u64..u64::MAX) {
+            let mut bytes = postcard::to_stdvec(&FromReceiver::Skip(vec![])).unwrap();
+            bytes.pop();
+            bytes.extend(postcard::to_stdvec(&count).unwrap());
+            prop_assert_eq!(decode::<FromReceiver>(&bytes), Err(ProtocolError::Malformed));
+        }
+    }
+}

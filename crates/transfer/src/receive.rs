@@ -1,0 +1,365 @@
+//! The receiving side of a transfer.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fairpath_core::Bytes;
+use fairpath_quic::lanes::{LANES, LaneReceiver};
+use noq::Connection;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use crate::admission::{Admission, AdmissionError, say_goodbye};
+use crate::destination::{Destination, Partial};
+use crate::error::ReceiveError;
+use crate::manifest::{Limits, Manifest};
+use crate::plan::{self, Plan};
+use crate::progress::{Phase, Progress};
+use crate::protocol::{
+    ControlReader, ControlWriter, Digest, FromReceiver, FromSender, MAX_RANGES, ProtocolError, printable,
+};
+use crate::ticket::Secret;
+use crate::writer::{Command, Event, Writer};
+
+const REPORT_INTERVAL: Duration = Duration::from_millis(250);
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many entry numbers one message lists: well within a frame.
+const NUMBERS_PER_MESSAGE: usize = 100_000;
+
+/// What a receiver is to do.
+#[derive(Clone, Debug)]
+pub struct ReceiveConfig {
+    /// Where the files go; created once a sender has proved itself.
+    pub directory: PathBuf,
+    /// Whether existing files may be overwritten.
+    pub force: bool,
+    /// Whether the ticket stays good after a complete transfer.
+    pub keep: bool,
+    /// The secret of the ticket.
+    pub secret: Secret,
+    /// What is accepted.
+    pub limits: Limits,
+}
+
+/// A complete transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Files in place, those that were there before included.
+    pub files: u64,
+    /// Their sizes.
+    pub bytes: Bytes,
+    /// How much of it was there before.
+    pub resumed: Bytes,
+    /// From the proof of the secret to the last file in place.
+    pub elapsed: Duration,
+}
+
+/// Receives what senders with the right secret send; one transfer at a time.
+#[derive(Debug)]
+pub struct Receiver {
+    config: ReceiveConfig,
+    admission: Admission,
+    progress: Arc<Progress>,
+    // The admitted connection; a newer one takes over, since the sender came back.
+    current: Mutex<Option<Connection>>,
+    running: tokio::sync::Mutex<()>,
+}
+
+impl Receiver {
+    /// A receiver; nothing is touched before a sender has proved itself.
+    pub fn new(config: ReceiveConfig) -> Self {
+        Self {
+            admission: Admission::new(config.secret.clone()),
+            config,
+            progress: Arc::default(),
+            current: Mutex::default(),
+            running: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// How far the transfer is.
+    pub fn progress(&self) -> Arc<Progress> {
+        self.progress.clone()
+    }
+
+    /// Whether a sender can still be admitted.
+    pub fn is_open(&self) -> bool {
+        self.admission.is_open()
+    }
+
+    /// Serves one connection to its end. Several may be served at the same time: who proves the
+    /// secret later takes over from who did so before.
+    ///
+    /// # Errors
+    ///
+    /// One variant per cause; [`ReceiveError::is_retryable`] tells whether it makes sense to wait
+    /// for another connection. The sender has been told, and the connection is closed.
+    pub async fn serve(&self, connection: &Connection) -> Result<Received, ReceiveError> {
+        connection.set_max_concurrent_bi_streams(1u32.into());
+        connection.set_max_concurrent_uni_streams((LANES as u32).into());
+        let (mut writer, reader) = self.admission.admit(connection).await.inspect_err(|_| {
+            connection.close(1u32.into(), b"not admitted");
+        })?;
+        if let Some(before) = self.current().replace(connection.clone()) {
+            before.close(1u32.into(), b"a newer connection with the same ticket took over");
+        }
+        let _running = self.running.lock().await;
+        let result = self.run(connection, &mut writer, reader).await;
+        match &result {
+            Ok(_) => {
+                // The sender closes when it has read the last message.
+                let _ = tokio::time::timeout(Duration::from_secs(5), connection.closed()).await;
+                connection.close(0u32.into(), b"done");
+            }
+            Err(error) => {
+                self.progress.enter(Phase::Waiting);
+                refuse(connection, &mut writer, error).await;
+            }
+        }
+        result.map_err(|error| self.superseded_or(connection, error))
+    }
+
+    async fn run(
+        &self,
+        connection: &Connection,
+        writer: &mut ControlWriter,
+        mut reader: ControlReader,
+    ) -> Result<Received, ReceiveError> {
+        let start = Instant::now();
+        if !self.admission.is_open() {
+            return Err(AdmissionError::Used.into());
+        }
+        self.progress.enter(Phase::Preparing);
+        let manifest = Arc::new(read_manifest(&mut reader, self.config.limits).await?);
+        self.progress.set_totals(manifest.bytes(), manifest.files());
+        let files = self.prepare(&manifest, writer, &mut reader).await?;
+        self.progress.enter(Phase::Transferring);
+        let session = Session::start(connection, reader, files);
+        session.run(writer, &self.progress).await?;
+        if !self.config.keep {
+            self.admission.use_up();
+        }
+        writer.write(&FromReceiver::Complete).await?;
+        writer.finish();
+        self.progress.enter(Phase::Done);
+        let resumed = self.progress.snapshot().bytes_resumed;
+        let bytes = Bytes::new(manifest.bytes());
+        Ok(Received { files: manifest.files(), bytes, resumed, elapsed: start.elapsed() })
+    }
+
+    /// Everything between the manifest and the data: what exists is compared, the plan is sent.
+    async fn prepare(
+        &self,
+        manifest: &Arc<Manifest>,
+        writer: &mut ControlWriter,
+        reader: &mut ControlReader,
+    ) -> Result<Writer, ReceiveError> {
+        let (directory, force) = (self.config.directory.clone(), self.config.force);
+        let list = manifest.clone();
+        let (mut destination, compare) = blocking(move || {
+            let mut destination = Destination::open(&directory)?;
+            let compare = plan::survey(&mut destination, &list, force)?;
+            Ok((destination, compare))
+        })
+        .await?;
+        for numbers in compare.chunks(NUMBERS_PER_MESSAGE) {
+            writer.write(&FromReceiver::Compare(numbers.to_vec())).await?;
+        }
+        writer.write(&FromReceiver::Compare(vec![])).await?;
+
+        let (list, numbers) = (manifest.clone(), compare.clone());
+        let own = tokio::task::spawn_blocking(move || {
+            let digests = plan::digest_existing(&mut destination, &list, &numbers)?;
+            Ok((destination, digests))
+        });
+        let sent = read_digests(reader, &compare).await?;
+        let (destination, own) = joined(own).await?;
+        let compared: Vec<_> = compare.iter().zip(own.iter().zip(&sent)).map(|(&n, (a, b))| (n, a == b)).collect();
+
+        let (list, progress) = (manifest.clone(), self.progress.clone());
+        let (files, skip, have) = blocking(move || {
+            let partial = Partial::open(&destination)?;
+            let plan = plan::decide(&destination, &partial, &list, &compared, force)?;
+            let Plan { skip, have } = &plan;
+            let have: Vec<_> = have.iter().map(|(&file, ranges)| (file, ranges.to_pairs(MAX_RANGES))).collect();
+            let skip = skip.clone();
+            let mut files = Writer::new(destination, partial, list, force, progress);
+            files.apply(plan);
+            Ok((files, skip, have))
+        })
+        .await?;
+        for numbers in skip.chunks(NUMBERS_PER_MESSAGE) {
+            writer.write(&FromReceiver::Skip(numbers.to_vec())).await?;
+        }
+        for (file, ranges) in have {
+            writer.write(&FromReceiver::Have { file, ranges }).await?;
+        }
+        writer.write(&FromReceiver::Begin).await?;
+        Ok(files)
+    }
+
+    fn superseded_or(&self, connection: &Connection, error: ReceiveError) -> ReceiveError {
+        let is_current = self.current().as_ref().is_some_and(|now| now.stable_id() == connection.stable_id());
+        match error {
+            ReceiveError::PeerGone(_) if !is_current => ReceiveError::Superseded,
+            other => other,
+        }
+    }
+
+    fn current(&self) -> std::sync::MutexGuard<'_, Option<Connection>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the sender why, where it can still hear, and closes.
+async fn refuse(connection: &Connection, writer: &mut ControlWriter, error: &ReceiveError) {
+    if let Some(fault) = error.fault() {
+        let failed = FromReceiver::Failed { fault, text: printable(&error.to_string()) };
+        if writer.write(&failed).await.is_ok() {
+            writer.finish();
+            return say_goodbye(connection).await;
+        }
+    }
+    connection.close(1u32.into(), b"the transfer ended early");
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ReceiveError> + Send + 'static,
+) -> Result<T, ReceiveError> {
+    joined(tokio::task::spawn_blocking(work)).await
+}
+
+async fn joined<T>(task: JoinHandle<Result<T, ReceiveError>>) -> Result<T, ReceiveError> {
+    match task.await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ReceiveError::PeerGone("this program is ending".to_owned())),
+        },
+    }
+}
+
+/// The next message, with the sender's giving up already turned into an error.
+async fn next(reader: &mut ControlReader) -> Result<FromSender, ReceiveError> {
+    match reader.read().await? {
+        FromSender::Failed { fault, text } => Err(ReceiveError::Sender { fault, text: printable(&text) }),
+        message => Ok(message),
+    }
+}
+
+async fn read_manifest(reader: &mut ControlReader, limits: Limits) -> Result<Manifest, ReceiveError> {
+    let mut entries = Vec::new();
+    loop {
+        match next(reader).await? {
+            FromSender::Entries(more) => entries.extend(more),
+            FromSender::EntriesEnd => break,
+            _ => return Err(ProtocolError::Unexpected("the list of files was expected").into()),
+        }
+        if entries.len() > limits.entries {
+            break;
+        }
+    }
+    blocking(move || Ok(Manifest::new(entries, &limits)?)).await
+}
+
+async fn read_digests(reader: &mut ControlReader, files: &[u32]) -> Result<Vec<Digest>, ReceiveError> {
+    let mut digests = Vec::with_capacity(files.len());
+    for &expected in files {
+        match next(reader).await? {
+            FromSender::Digest { file, digest } if file == expected => digests.push(digest),
+            _ => return Err(ProtocolError::Unexpected("the digest of an existing file was expected").into()),
+        }
+    }
+    Ok(digests)
+}
+
+/// The time in which data flows.
+struct Session {
+    lanes: LaneReceiver,
+    control: mpsc::Receiver<Result<FromSender, ReceiveError>>,
+    commands: mpsc::Sender<Command>,
+    events: mpsc::UnboundedReceiver<Event>,
+    thread: JoinHandle<Result<(), ReceiveError>>,
+}
+
+impl Session {
+    fn start(connection: &Connection, mut reader: ControlReader, files: Writer) -> Self {
+        let (commands, inbox) = mpsc::channel(64);
+        let (outbox, events) = mpsc::unbounded_channel();
+        let thread = tokio::task::spawn_blocking(move || files.run(inbox, outbox));
+        let (heard, control) = mpsc::channel(64);
+        tokio::spawn(async move {
+            loop {
+                let message = next(&mut reader).await;
+                let is_last = message.is_err();
+                if heard.send(message).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        Self { lanes: LaneReceiver::new(connection), control, commands, events, thread }
+    }
+
+    /// Runs until everything is in place. On every way out the writing thread has ended before.
+    async fn run(mut self, writer: &mut ControlWriter, progress: &Progress) -> Result<(), ReceiveError> {
+        let talked = self.talk(writer, progress).await;
+        // Without commands the thread saves its journals and ends.
+        drop(self.commands);
+        let written = joined(self.thread).await;
+        match (talked, written) {
+            (_, Err(cause)) => Err(cause),
+            (Err(error), Ok(())) => Err(error),
+            (Ok(()), Ok(())) => Ok(()),
+        }
+    }
+
+    /// Passes everything on; ends in success when the thread has ended.
+    async fn talk(&mut self, writer: &mut ControlWriter, progress: &Progress) -> Result<(), ReceiveError> {
+        let mut report = tokio::time::interval(REPORT_INTERVAL);
+        let mut save = tokio::time::interval(SAVE_INTERVAL);
+        report.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        save.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                event = self.events.recv() => match event {
+                    Some(Event::Done(file)) => writer.write(&FromReceiver::Done(file)).await?,
+                    Some(Event::Again(file)) => writer.write(&FromReceiver::Again(file)).await?,
+                    Some(Event::Complete) | None => return Ok(()),
+                },
+                record = self.lanes.recv() => {
+                    let record = match record {
+                        Some(record) => record.map_err(ProtocolError::from)?,
+                        None => return Err(ended(writer)),
+                    };
+                    self.command(Command::Record(record)).await;
+                }
+                message = self.control.recv() => match message {
+                    Some(Ok(FromSender::Digest { file, digest })) => self.command(Command::Digest { file, digest }).await,
+                    Some(Ok(_)) => return Err(ProtocolError::Unexpected("only digests follow the plan").into()),
+                    Some(Err(error)) => return Err(error),
+                    None => return Err(ended(writer)),
+                },
+                _ = report.tick() => {
+                    writer.write(&FromReceiver::Written(progress.snapshot().bytes_done.get())).await?;
+                }
+                // A thread that has no time for it is told a second later.
+                _ = save.tick() => { let _ = self.commands.try_send(Command::Save); }
+            }
+        }
+    }
+
+    async fn command(&self, command: Command) {
+        // It fails when the thread has ended; the closed event channel then tells why.
+        let _ = self.commands.send(command).await;
+    }
+}
+
+fn ended(writer: &ControlWriter) -> ReceiveError {
+    match writer.connection.close_reason() {
+        Some(reason) => ProtocolError::from(reason).into(),
+        None => ReceiveError::PeerGone("it ended the conversation".to_owned()),
+    }
+}

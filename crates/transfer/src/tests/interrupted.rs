@@ -1,0 +1,128 @@
+use std::fs;
+
+use super::*;
+use crate::manifest::PARTIAL;
+use crate::{Fault, Progress};
+
+const SIZE: usize = 48_000_000;
+
+async fn until_done(progress: &Progress, bytes: u64) {
+    while progress.snapshot().bytes_done.get() < bytes {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Starts a transfer and cuts the connection when about half is written.
+async fn cut_in_the_middle(net: &Net, receiver: &Arc<Receiver>, path: &Path) -> ReceiveError {
+    let (sending, receiving) = net.connect().await;
+    let sender = Sender::new(Selection::collect(&[path.to_owned()]).unwrap(), SECRET);
+    let serving = serve(receiver, receiving);
+    let connection = sending.clone();
+    let sent = tokio::spawn(async move { sender.send(&connection).await });
+    until_done(&receiver.progress(), SIZE as u64 / 3).await;
+    sending.close(9u32.into(), b"the cable was cut");
+    assert!(matches!(sent.await.unwrap(), Err(SendError::PeerGone(_))));
+    serving.await.unwrap().unwrap_err()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_transfer_resumes_and_sends_only_what_is_missing() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("big");
+    fs::write(&path, content(SIZE, 1)).unwrap();
+    let waiting = receiver(to.path());
+    let error = cut_in_the_middle(&net, &waiting, &path).await;
+    assert!(matches!(&error, ReceiveError::PeerGone(why) if why.contains("cut")), "{error}");
+    assert!(error.is_retryable() && waiting.is_open(), "the ticket is still good");
+    assert_eq!(names(to.path()).len(), 3, "nothing under the final name: {:?}", names(to.path()));
+
+    let (sent, received) = net.transfer(&waiting, &[path]).await;
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert!(sent.resumed.get() >= SIZE as u64 / 3, "{sent:?}");
+    assert_eq!(sent.sent + sent.resumed, sent.bytes);
+    assert_eq!(received.resumed, sent.resumed);
+    assert_eq!(fs::read(to.path().join("big")).unwrap(), content(SIZE, 1));
+    assert_eq!(names(to.path()), ["big"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lie_of_the_disk_is_found_by_the_digest_and_everything_sent_again() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("big");
+    fs::write(&path, content(SIZE, 1)).unwrap();
+    let waiting = receiver(to.path());
+    cut_in_the_middle(&net, &waiting, &path).await;
+    let part = names(to.path()).into_iter().find(|name| name.ends_with(".part")).unwrap();
+    let mut data = fs::read(to.path().join(&part)).unwrap();
+    data[1000] ^= 1;
+    fs::write(to.path().join(&part), data).unwrap();
+
+    let sent = net.transfer(&waiting, &[path]).await.0.unwrap();
+    assert!(sent.sent >= sent.bytes, "all of it again: {sent:?}");
+    assert_eq!(fs::read(to.path().join("big")).unwrap(), content(SIZE, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changed_in_between_starts_from_nothing() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("big");
+    fs::write(&path, content(SIZE, 1)).unwrap();
+    let waiting = receiver(to.path());
+    cut_in_the_middle(&net, &waiting, &path).await;
+    fs::write(&path, content(SIZE, 2)).unwrap();
+    let sent = net.transfer(&waiting, &[path]).await.0.unwrap();
+    assert_eq!(sent.resumed.get(), 0);
+    assert_eq!(fs::read(to.path().join("big")).unwrap(), content(SIZE, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_came_back_takes_over_from_its_own_dead_connection() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("x");
+    fs::write(&path, content(1000, 1)).unwrap();
+    let waiting = receiver(to.path());
+    let (dead, receiving) = net.connect().await;
+    let first = serve(&waiting, receiving);
+    let (mut writer, mut reader) = malice::greet(&dead, &SECRET).await;
+    malice::admitted(&mut reader).await;
+    malice::offer(&mut writer, vec![malice::file("x", 1_000_000)]).await;
+    malice::until_begin(&mut reader).await;
+
+    let (sent, received) = net.transfer(&waiting, &[path]).await;
+    assert!(sent.is_ok() && received.is_ok());
+    assert!(matches!(first.await.unwrap(), Err(ReceiveError::Superseded)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vanished_receiver_is_one_clear_error() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("big");
+    fs::write(&path, content(SIZE, 1)).unwrap();
+    let waiting = receiver(to.path());
+    let (sending, receiving) = net.connect().await;
+    let serving = serve(&waiting, receiving.clone());
+    let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET);
+    let sent = tokio::spawn(async move { sender.send(&sending).await });
+    until_done(&waiting.progress(), 1_000_000).await;
+    receiving.close(0u32.into(), b"interrupted by the user");
+    let error = sent.await.unwrap().unwrap_err().to_string();
+    assert!(error.contains("interrupted by the user") && error.contains("resume"), "{error}");
+    assert!(serving.await.unwrap().is_err());
+    assert!(to.path().join(PARTIAL).exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changes_while_it_is_sent_is_named_on_both_sides() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("log");
+    fs::write(&path, content(1000, 1)).unwrap();
+    let sender = Sender::new(Selection::collect(std::slice::from_ref(&path)).unwrap(), SECRET);
+    fs::write(&path, content(1001, 1)).unwrap();
+    let (sending, receiving) = net.connect().await;
+    let serving = serve(&receiver(to.path()), receiving);
+    let sent = sender.send(&sending).await;
+    assert!(matches!(&sent, Err(SendError::Changed(changed)) if *changed == path), "{sent:?}");
+    let received = serving.await.unwrap().unwrap_err();
+    assert!(matches!(&received, ReceiveError::Sender { fault: Fault::Changed, text } if text.contains("log")));
+    assert!(!to.path().join("log").exists());
+}

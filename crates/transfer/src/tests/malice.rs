@@ -1,0 +1,217 @@
+use std::fs;
+
+use fairpath_quic::lanes::{LaneSender, Record};
+
+use super::*;
+use crate::admission::{AdmissionError, proof};
+use crate::protocol::{ControlReader, ControlWriter, FromReceiver, FromSender, greeting};
+use crate::{Entry, Fault, ManifestError};
+
+/// Greets as a sender would, with this secret.
+pub(super) async fn greet(connection: &Connection, secret: &Secret) -> (ControlWriter, ControlReader) {
+    let (send, recv) = connection.open_bi().await.unwrap();
+    let mut writer = ControlWriter { stream: send, connection: connection.clone() };
+    let reader = ControlReader { stream: recv, connection: connection.clone() };
+    writer.write_raw(&greeting(&proof(connection, secret).unwrap())).await.unwrap();
+    (writer, reader)
+}
+
+pub(super) async fn admitted(reader: &mut ControlReader) {
+    assert_eq!(reader.read::<FromReceiver>().await.unwrap(), FromReceiver::Admitted);
+}
+
+pub(super) async fn offer(writer: &mut ControlWriter, entries: Vec<Entry>) {
+    writer.write(&FromSender::Entries(entries)).await.unwrap();
+    writer.write(&FromSender::EntriesEnd).await.unwrap();
+}
+
+pub(super) async fn until_begin(reader: &mut ControlReader) {
+    while reader.read::<FromReceiver>().await.unwrap() != FromReceiver::Begin {}
+}
+
+pub(super) fn file(path: &str, size: u64) -> Entry {
+    Entry::File { path: path.to_owned(), size, mtime_ns: 0, executable: false }
+}
+
+/// The next message that is not a report of progress.
+async fn answer(reader: &mut ControlReader) -> FromReceiver {
+    loop {
+        match reader.read().await.unwrap() {
+            FromReceiver::Written(_) => {}
+            other => return other,
+        }
+    }
+}
+
+/// A sender with the right secret that has got as far as the data.
+struct Stub {
+    writer: ControlWriter,
+    reader: ControlReader,
+    lanes: LaneSender,
+    serving: JoinHandle<Result<Received, ReceiveError>>,
+}
+
+impl Stub {
+    async fn start(net: &Net, receiver: &Arc<Receiver>, entries: Vec<Entry>) -> Self {
+        let (sending, receiving) = net.connect().await;
+        let serving = serve(receiver, receiving);
+        let (mut writer, mut reader) = greet(&sending, &SECRET).await;
+        admitted(&mut reader).await;
+        offer(&mut writer, entries).await;
+        until_begin(&mut reader).await;
+        let lanes = LaneSender::open(&sending, 2).await.unwrap();
+        Self { writer, reader, lanes, serving }
+    }
+
+    async fn data(&mut self, object: u32, offset: u64, data: &[u8]) {
+        self.lanes.send(Record { object, offset, data: data.to_vec().into() }).await.unwrap();
+    }
+
+    async fn digest(&mut self, file: u32, digest: [u8; 32]) {
+        self.writer.write(&FromSender::Digest { file, digest }).await.unwrap();
+    }
+
+    async fn refusal(mut self) -> (Fault, ReceiveError) {
+        let FromReceiver::Failed { fault, .. } = answer(&mut self.reader).await else { panic!("a refusal") };
+        self.writer.connection.close(0u32.into(), b"");
+        (fault, self.serving.await.unwrap().unwrap_err())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_secret_writes_nothing_and_three_of_them_close_the_receiver() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    fs::write(from.path().join("x"), "1").unwrap();
+    let directory = to.path().join("d");
+    let waiting = receiver(&directory);
+    let selection = Selection::collect(&[from.path().join("x")]).unwrap();
+    for tries_left in [2, 1, 0] {
+        let (sending, receiving) = net.connect().await;
+        let serving = serve(&waiting, receiving);
+        let sent = Sender::new(selection.clone(), Secret::from_bytes([1; 16])).send(&sending).await;
+        assert!(matches!(sent, Err(SendError::Receiver { .. })), "{sent:?}");
+        let refused = serving.await.unwrap().unwrap_err();
+        let ReceiveError::Admission(error) = &refused else { panic!("{refused}") };
+        match tries_left {
+            0 => assert_eq!(*error, AdmissionError::TooManyTries),
+            _ => assert_eq!(*error, AdmissionError::WrongSecret { tries_left }),
+        }
+        assert_eq!(refused.is_retryable(), tries_left > 0);
+    }
+    assert!(!waiting.is_open());
+    let (sent, _) = net.transfer(&waiting, &[from.path().join("x")]).await;
+    assert!(matches!(sent, Err(SendError::Receiver { fault: Fault::Closed, .. })), "{sent:?}");
+    assert!(!directory.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proof_is_worth_nothing_on_another_connection() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let waiting = receiver(to.path());
+    let (first, _first) = net.connect().await;
+    let (second, receiving) = net.connect().await;
+    let stolen = proof(&first, &SECRET).unwrap();
+    let serving = serve(&waiting, receiving);
+    let (mut send, _recv) = second.open_bi().await.unwrap();
+    send.write_all(&greeting(&stolen)).await.unwrap();
+    let refused = serving.await.unwrap().unwrap_err();
+    assert!(matches!(refused, ReceiveError::Admission(AdmissionError::WrongSecret { .. })), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn peers_who_say_nothing_are_few() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let waiting = receiver(to.path());
+    let mut silent = Vec::new();
+    for _ in 0..crate::MAX_UNPROVEN {
+        let (sending, receiving) = net.connect().await;
+        silent.push((sending, serve(&waiting, receiving)));
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let (_sending, receiving) = net.connect().await;
+    let refused = serve(&waiting, receiving).await.unwrap().unwrap_err();
+    assert!(matches!(refused, ReceiveError::Admission(AdmissionError::Crowded)), "{refused}");
+    for (sending, serving) in silent {
+        sending.close(0u32.into(), b"");
+        assert!(serving.await.unwrap().is_err());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_crafted_name_is_refused_before_anything_is_written() {
+    let (parent, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let to = parent.path().join("to");
+    fs::create_dir(&to).unwrap();
+    let long = "a".repeat(256);
+    let names_to_try =
+        ["/x", "../x", "a/../../x", "..", ".", "a//b", "a/", "", "a\0", "..\\x", "C:x", ".fairpath-partial/x", &long];
+    for name in names_to_try {
+        let (sending, receiving) = net.connect().await;
+        let serving = serve(&receiver(&to), receiving);
+        let (mut writer, mut reader) = greet(&sending, &SECRET).await;
+        admitted(&mut reader).await;
+        offer(&mut writer, vec![file("harmless", 1), file(name, 1)]).await;
+        let FromReceiver::Failed { fault, text } = answer(&mut reader).await else { panic!("a refusal") };
+        assert_eq!(fault, Fault::Manifest);
+        assert!(text.contains("the name"), "{text}");
+        sending.close(0u32.into(), b"");
+        let error = serving.await.unwrap().unwrap_err();
+        assert!(matches!(&error, ReceiveError::Manifest(ManifestError::Name { path, .. }) if path == name), "{error}");
+        assert_eq!(names(parent.path()), ["to"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_data_are_asked_for_once_more_and_then_refused() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let right = *blake3::hash(b"right").as_bytes();
+    for second in [&b"right"[..], &b"wrong"[..]] {
+        let mut stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5)]).await;
+        stub.data(0, 0, b"wrong").await;
+        stub.digest(0, right).await;
+        assert_eq!(answer(&mut stub.reader).await, FromReceiver::Again(0));
+        assert!(!to.path().join("x").exists());
+        stub.data(0, 0, second).await;
+        stub.digest(0, right).await;
+        if second == b"right" {
+            assert_eq!(answer(&mut stub.reader).await, FromReceiver::Done(0));
+            assert_eq!(answer(&mut stub.reader).await, FromReceiver::Complete);
+            stub.writer.connection.close(0u32.into(), b"");
+            assert_eq!(stub.serving.await.unwrap().unwrap().files, 1);
+            fs::remove_file(to.path().join("x")).unwrap();
+        } else {
+            let (fault, error) = stub.refusal().await;
+            assert!(matches!(error, ReceiveError::Mismatch { .. }) && fault == Fault::Mismatch, "{error}");
+            assert_eq!(names(to.path()), [""; 0], "nothing is left of it");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_that_do_not_belong_anywhere_end_the_transfer() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let directory = Entry::Directory { path: "d".into() };
+    for (object, offset) in [(0, 4), (0, u64::MAX), (1, 0), (7, 0), (u32::MAX, 0)] {
+        let mut stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5), directory.clone()]).await;
+        stub.data(object, offset, b"12").await;
+        let (fault, error) = stub.refusal().await;
+        assert!(fault == Fault::Protocol && matches!(error, ReceiveError::Protocol(_)), "{error}");
+    }
+    assert!(!to.path().join("x").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_in_the_middle_is_one_clear_error_on_both_sides() {
+    let Some(mount) = disk::Mount::tmpfs("size=4m") else { return };
+    let net = Net::new();
+    let mut stub = Stub::start(&net, &receiver(mount.path()), vec![file("x", 3_000_000)]).await;
+    fs::write(mount.path().join("someone else's"), vec![0; 3_500_000]).unwrap();
+    for piece in 0..3 {
+        // The receiver stops the lanes when it gives up, which may be before the last piece.
+        let data = vec![1; 1_000_000].into();
+        let _ = stub.lanes.send(Record { object: 0, offset: piece * 1_000_000, data }).await;
+    }
+    let (fault, error) = stub.refusal().await;
+    assert!(matches!(error, ReceiveError::DiskFull(_)) && fault == Fault::DiskFull, "{error}");
+    assert!(!mount.path().join("x").exists());
+}
