@@ -1,4 +1,13 @@
-//! Tables for people.
+//! What goes to standard output: tables for people, lines for programs.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+
+/// A line on standard output, where somebody may have stopped reading.
+pub(crate) fn print_line(line: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
+}
 
 /// A table with a line of headings; columns are as wide as their widest cell, and those whose cells
 /// begin with a digit or a dash stand to the right.

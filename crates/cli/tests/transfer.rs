@@ -1,93 +1,30 @@
 //! `fairpath recv` and `fairpath send` as a person runs them, over loopback.
 
+mod common;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use fairpath_transfer::{Secret, Ticket};
+use common::{Listening, Scratch, error_of, fairpath, text};
+use fairpath_transfer::Ticket;
 use serde_json::Value;
 
-/// A directory that disappears in the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("fairpath-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(path.join("from")).unwrap();
-        fs::create_dir_all(path.join("to")).unwrap();
-        Self(path)
-    }
-
-    /// A file to send.
-    fn file(&self, name: &str, content: &[u8]) -> PathBuf {
-        let path = self.0.join("from").join(name);
-        fs::write(&path, content).unwrap();
-        path
-    }
-
-    fn to(&self) -> PathBuf {
-        self.0.join("to")
-    }
+/// A receiver into the scratch directory's `to`.
+fn receive(scratch: &Scratch, more: &[&str]) -> Listening {
+    let to = to(scratch);
+    Listening::start(&[&["recv", "--listen", "127.0.0.1:0", "--dir", text(&to)], more].concat())
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn fairpath() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_fairpath"))
-}
-
-/// A receiver that has printed its ticket.
-struct Recv {
-    child: Child,
-    output: BufReader<ChildStdout>,
-    ticket: String,
-}
-
-impl Recv {
-    fn start(directory: &Path, more: &[&str]) -> Self {
-        let mut command = fairpath();
-        command.args(["recv", "--listen", "127.0.0.1:0", "--dir"]).arg(directory).args(more);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        Self { child, output, ticket: line.trim_end().to_owned() }
-    }
-
-    /// The exit code, the rest of standard output, and standard error.
-    fn end(mut self) -> (Option<i32>, String, String) {
-        let (mut output, mut errors) = (String::new(), String::new());
-        self.output.read_to_string(&mut output).unwrap();
-        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        (self.child.wait().unwrap().code(), output, errors)
-    }
-}
-
-impl Drop for Recv {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn to(scratch: &Scratch) -> PathBuf {
+    let path = scratch.0.join("to");
+    fs::create_dir_all(&path).unwrap();
+    path
 }
 
 fn send(files: &[&Path], ticket: &str, more: &[&str]) -> Output {
-    fairpath().arg("send").args(files).arg(ticket).args(more).output().unwrap()
-}
-
-fn error_of(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let errors: Vec<_> = text.lines().filter(|line| line.starts_with("error: ")).map(str::to_owned).collect();
-    assert_eq!(errors.len(), 1, "one clear error: {text}");
-    errors.into_iter().next().unwrap()
+    fairpath(&["send"]).args(files).arg(ticket).args(more).output().unwrap()
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -100,7 +37,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// A file of `megabytes` that takes no room here.
 fn large_file(scratch: &Scratch, megabytes: u64) -> PathBuf {
-    let path = scratch.file("large", b"");
+    let path = scratch.file("from/large", b"");
     fs::File::options().write(true).open(&path).unwrap().set_len(megabytes * 1_000_000).unwrap();
     path
 }
@@ -114,12 +51,12 @@ fn partial_files(directory: &Path, ending: &str) -> Vec<PathBuf> {
 #[test]
 fn files_and_directories_arrive_and_both_ends_sum_up() {
     let scratch = Scratch::new();
-    let one = scratch.file("one file", &[7; 300_000]);
+    let one = scratch.file("from/one file", &[7; 300_000]);
     let tree = scratch.0.join("from/tree");
     fs::create_dir_all(tree.join("empty")).unwrap();
     fs::write(tree.join("x"), "x").unwrap();
     let trace = scratch.0.join("trace.ndjson");
-    let recv = Recv::start(&scratch.to(), &["--json"]);
+    let recv = receive(&scratch, &["--json"]);
     let output = send(&[&one, &tree], &recv.ticket, &["--json", "--trace", trace.to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
     let sent: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -132,16 +69,16 @@ fn files_and_directories_arrive_and_both_ends_sum_up() {
         assert!(!summary["paths"].as_array().unwrap().is_empty(), "{summary}");
     }
     assert!(errors.contains("received 2 files, 300.0 kB"), "{errors}");
-    assert_eq!(fs::read(scratch.to().join("one file")).unwrap(), [7; 300_000]);
-    assert!(scratch.to().join("tree/empty").is_dir());
+    assert_eq!(fs::read(to(&scratch).join("one file")).unwrap(), [7; 300_000]);
+    assert!(to(&scratch).join("tree/empty").is_dir());
     assert!(fs::read_to_string(trace).unwrap().starts_with('{'));
 }
 
 #[test]
 fn what_the_user_can_get_wrong_is_one_clear_error() {
     let scratch = Scratch::new();
-    let file = scratch.file("x", b"content");
-    let recv = Recv::start(&scratch.to(), &[]);
+    let file = scratch.file("from/x", b"content");
+    let recv = receive(&scratch, &[]);
 
     let truncated = send(&[&file], &recv.ticket[..40], &[]);
     assert!(error_of(&truncated).contains("truncated"));
@@ -152,8 +89,8 @@ fn what_the_user_can_get_wrong_is_one_clear_error() {
     assert_eq!(missing.status.code(), Some(1));
 
     let unknown = send(&[&file], &recv.ticket, &["--congestion", "magic"]);
-    let error = error_of(&unknown);
-    assert!(error.contains("magic") && error.contains("olia"), "the names that exist are listed: {error}");
+    assert!(error_of(&unknown).contains("'magic'"));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("olia"), "the names that exist are listed: {unknown:?}");
     assert_eq!(unknown.status.code(), Some(2));
 
     let mut other: Ticket = recv.ticket.parse().unwrap();
@@ -161,60 +98,90 @@ fn what_the_user_can_get_wrong_is_one_clear_error() {
     let stranger = send(&[&file], &other.to_string(), &[]);
     assert!(error_of(&stranger).contains("not the one meant"), "{stranger:?}");
     assert_eq!(stranger.status.code(), Some(1));
-    assert_eq!(fs::read_dir(scratch.to()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(to(&scratch)).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_in_place_of_the_directory_is_told_before_anybody_is_invited() {
+    let scratch = Scratch::new();
+    let below_a_file = scratch.file("file", b"").join("inbox");
+    let output = common::run(&["recv", "--dir", text(&below_a_file)]);
+    assert!(error_of(&output).ends_with("file is not a directory"), "{output:?}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty(), "no ticket");
+}
+
+#[test]
+fn both_ends_name_their_paths_and_what_each_carried() {
+    let scratch = Scratch::new();
+    let file = large_file(&scratch, 400);
+    let recv = receive(&scratch, &[]);
+    let sent = send(&[&file], &recv.ticket, &["--via", "127.0.1.1", "--via", "127.0.2.1"]);
+    assert!(sent.status.success(), "{sent:?}");
+    let sent = String::from_utf8(sent.stderr).unwrap();
+    let (_, _, received) = recv.end();
+    for (said, names) in [(&sent, ["lo:127.0.1.1", "lo:127.0.2.1"]), (&received, ["lo/127.0.1.1", "lo/127.0.2.1"])] {
+        let begun = said.lines().find(|line| line.starts_with("paths: ")).unwrap_or_else(|| panic!("{said}"));
+        let ended = said.lines().find(|line| line.starts_with("  2 paths: ")).unwrap_or_else(|| panic!("{said}"));
+        for name in names {
+            let bound = [format!("{name} (device)"), format!("{name} (source address)")];
+            assert!(bound.iter().any(|one| begun.contains(one)), "{said}");
+            assert!(ended.contains(&format!("{name} ")) && ended.contains(" %"), "{said}");
+        }
+        assert!(!said.contains("path open"), "what the first line names is not told again: {said}");
+    }
 }
 
 #[test]
 fn three_wrong_secrets_end_the_receiver() {
     let scratch = Scratch::new();
-    let file = scratch.file("x", b"content");
-    let recv = Recv::start(&scratch.to(), &[]);
-    let mut wrong: Ticket = recv.ticket.parse().unwrap();
-    wrong.secret = Secret::from_bytes([0; 16]);
+    let file = scratch.file("from/x", b"content");
+    let recv = receive(&scratch, &[]);
+    let wrong = recv.ticket_with_wrong_secret();
     for attempt in 1..=3 {
-        let refused = send(&[&file], &wrong.to_string(), &[]);
+        let refused = send(&[&file], &wrong, &[]);
         assert_eq!(refused.status.code(), Some(1));
         assert!(error_of(&refused).contains("secret"), "{attempt}: {refused:?}");
     }
     let (code, _, errors) = recv.end();
     assert_eq!(code, Some(1));
     assert!(errors.contains("error: 3 wrong secrets"), "{errors}");
-    assert_eq!(fs::read_dir(scratch.to()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(to(&scratch)).unwrap().count(), 0);
 }
 
 #[test]
 fn an_existing_file_stays_unless_forced() {
     let scratch = Scratch::new();
-    let file = scratch.file("x", b"new");
-    fs::write(scratch.to().join("x"), b"precious").unwrap();
-    let recv = Recv::start(&scratch.to(), &[]);
+    let file = scratch.file("from/x", b"new");
+    fs::write(to(&scratch).join("x"), b"precious").unwrap();
+    let recv = receive(&scratch, &[]);
     let refused = send(&[&file], &recv.ticket, &[]);
     assert!(error_of(&refused).contains("already exists"), "{refused:?}");
     let (code, _, errors) = recv.end();
     assert_eq!(code, Some(1));
     assert!(errors.contains("--force"), "{errors}");
-    assert_eq!(fs::read(scratch.to().join("x")).unwrap(), b"precious");
+    assert_eq!(fs::read(to(&scratch).join("x")).unwrap(), b"precious");
 
-    let recv = Recv::start(&scratch.to(), &["--force"]);
+    let recv = receive(&scratch, &["--force"]);
     assert!(send(&[&file], &recv.ticket, &["--quiet"]).stderr.is_empty());
     assert_eq!(recv.end().0, Some(0));
-    assert_eq!(fs::read(scratch.to().join("x")).unwrap(), b"new");
+    assert_eq!(fs::read(to(&scratch).join("x")).unwrap(), b"new");
 }
 
 #[test]
 fn a_killed_sender_resumes_with_the_same_ticket() {
     let scratch = Scratch::new();
     let file = large_file(&scratch, 300);
-    let recv = Recv::start(&scratch.to(), &[]);
-    let mut first = fairpath().arg("send").arg(&file).arg(&recv.ticket).stderr(Stdio::null()).spawn().unwrap();
+    let recv = receive(&scratch, &[]);
+    let mut first = fairpath(&["send", text(&file), &recv.ticket]).stderr(Stdio::null()).spawn().unwrap();
     until("a good part", || {
-        partial_files(&scratch.to(), ".part")
+        partial_files(&to(&scratch), ".part")
             .iter()
             .any(|part| fs::metadata(part).is_ok_and(|part| part.len() > 50_000_000))
     });
     first.kill().unwrap();
     first.wait().unwrap();
-    assert!(!scratch.to().join("large").exists());
+    assert!(!to(&scratch).join("large").exists());
 
     let second = send(&[&file], &recv.ticket, &["--json"]);
     assert!(second.status.success(), "{second:?}");
@@ -222,30 +189,30 @@ fn a_killed_sender_resumes_with_the_same_ticket() {
     assert!(summary["resumed_bytes"].as_u64().unwrap() > 10_000_000, "{summary}");
     let (code, _, errors) = recv.end();
     assert_eq!(code, Some(0), "{errors}");
-    assert_eq!(fs::metadata(scratch.to().join("large")).unwrap().len(), 300_000_000);
-    assert!(!scratch.to().join(".fairpath-partial").exists());
+    assert_eq!(fs::metadata(to(&scratch).join("large")).unwrap().len(), 300_000_000);
+    assert!(!to(&scratch).join(".fairpath-partial").exists());
 }
 
 #[test]
 fn a_killed_receiver_uses_what_its_journal_says() {
     let scratch = Scratch::new();
     let file = large_file(&scratch, 600);
-    let mut recv = Recv::start(&scratch.to(), &[]);
-    let mut first = fairpath().arg("send").arg(&file).arg(&recv.ticket).stderr(Stdio::null()).spawn().unwrap();
-    until("a journal", || !partial_files(&scratch.to(), ".journal").is_empty() || scratch.to().join("large").exists());
+    let mut recv = receive(&scratch, &[]);
+    let mut first = fairpath(&["send", text(&file), &recv.ticket]).stderr(Stdio::null()).spawn().unwrap();
+    until("a journal", || !partial_files(&to(&scratch), ".journal").is_empty() || to(&scratch).join("large").exists());
     recv.child.kill().unwrap();
     first.kill().unwrap();
     first.wait().unwrap();
-    if scratch.to().join("large").exists() {
+    if to(&scratch).join("large").exists() {
         println!("skipped: this machine is too fast, everything arrived within a second");
         return;
     }
 
-    let recv = Recv::start(&scratch.to(), &[]);
+    let recv = receive(&scratch, &[]);
     let second = send(&[&file], &recv.ticket, &["--json"]);
     assert!(second.status.success(), "{second:?}");
     let summary: Value = serde_json::from_slice(&second.stdout).unwrap();
     assert!(summary["resumed_bytes"].as_u64().unwrap() > 1_000_000, "{summary}");
     assert_eq!(recv.end().0, Some(0));
-    assert_eq!(fs::metadata(scratch.to().join("large")).unwrap().len(), 600_000_000);
+    assert_eq!(fs::metadata(to(&scratch).join("large")).unwrap().len(), 600_000_000);
 }

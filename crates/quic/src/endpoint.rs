@@ -247,6 +247,10 @@ fn bind_all(found: &[Interface], port: u16) -> Result<Sockets, Error> {
         });
         match bound {
             Ok(socket) => sockets.push(socket),
+            // A port asked for is asked for on all of them.
+            Err(source) if port != 0 => {
+                return Err(Error::Bind { address: SocketAddr::new(interface.address, port), source });
+            }
             Err(source) => {
                 tracing::warn!(interface = %interface.name, address = %interface.address, error = %source, "not bound");
                 failure = Some(Error::Bind { address: SocketAddr::new(interface.address, port), source });

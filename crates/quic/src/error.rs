@@ -31,13 +31,13 @@ pub enum Error {
     #[error("cannot read the network interfaces: {0}")]
     System(#[from] std::io::Error),
     /// No address of the peer answered.
-    #[error("no answer from {}; is the receiver running, and reachable from here?", tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("no answer from {}; is the other end running, and reachable from here?", tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Unreachable {
         /// The addresses that were tried.
         tried: Vec<SocketAddr>,
     },
     /// The address answered, but as somebody else.
-    #[error("the receiver at {address} is not the one meant: its certificate is not {expected}")]
+    #[error("the end at {address} is not the one meant: its certificate is not {expected}")]
     WrongFingerprint {
         /// Who answered.
         address: SocketAddr,

@@ -122,6 +122,7 @@ pub fn check_names(via: &[String], found: &[Interface]) -> Result<(), UnknownInt
         let known = found.iter().any(|one| one.name == *name || one.address.to_string() == *name);
         if !known && loopback_alias(name).is_none() {
             let mut available: Vec<String> = found.iter().map(|one| one.name.clone()).collect();
+            available.sort_unstable();
             available.dedup();
             return Err(UnknownInterface { name: name.clone(), available });
         }

@@ -121,6 +121,8 @@ impl Admission {
 
     async fn converse(&self, connection: &Connection) -> Result<(ControlWriter, ControlReader), AdmissionError> {
         let (send, recv) = connection.accept_bi().await.map_err(ProtocolError::from)?;
+        // Before the lanes, which never run out of data. Fails only for a stream that is closed.
+        let _ = send.set_priority(1);
         let mut writer = ControlWriter { stream: send, connection: connection.clone() };
         let mut reader = ControlReader { stream: recv, connection: connection.clone() };
         let mut frame = [0; GREETING_BYTES];

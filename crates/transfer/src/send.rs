@@ -68,6 +68,8 @@ impl Sender {
     pub async fn send(&self, connection: &Connection) -> Result<Sent, SendError> {
         let start = Instant::now();
         let (send, recv) = connection.open_bi().await.map_err(ProtocolError::from)?;
+        // Before the lanes, which never run out of data. Fails only for a stream that is closed.
+        let _ = send.set_priority(1);
         let mut writer = ControlWriter { stream: send, connection: connection.clone() };
         let reader = ControlReader { stream: recv, connection: connection.clone() };
         match self.run(connection, &mut writer, reader).await {

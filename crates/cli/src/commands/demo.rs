@@ -4,16 +4,15 @@ mod picture;
 mod scene;
 mod verdict;
 
-use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use fairpath_core::Bitrate;
-use fairpath_trace::{Header, Writer};
 use serde_json::json;
 
+use crate::recording::TraceFile;
 use crate::text::table;
 use scene::{Mode, Network, Outcome, Span};
 use verdict::Row;
@@ -42,8 +41,6 @@ const START_UP: Duration = Duration::from_secs(6);
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     // Before a minute is spent: can the results be kept?
-    std::fs::create_dir_all(&args.out)
-        .with_context(|| format!("cannot create the directory {}", args.out.display()))?;
     let files = Files::create(&args.out)?;
     let span = Span { start_up: START_UP, measured: Duration::from_secs(args.seconds) };
     let outcomes = run_all(span).await?;
@@ -51,21 +48,21 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         .into_iter()
         .flat_map(|network| verdict::rows(&of(&outcomes, network)))
         .collect();
-    let files = files.write(&outcomes, &rows)?;
+    let (picture, trace) = files.write(&outcomes, &rows)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         let result = json!({
             "measured_seconds": args.seconds,
             "bottleneck_bps": scene::BOTTLENECK.as_bps(),
             "runs": rows,
-            "picture": files.picture,
-            "trace": files.trace,
+            "picture": picture,
+            "trace": trace,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&result)?)?;
     } else {
         write!(out, "{}", report(&rows, args.seconds))?;
-        writeln!(out, "Picture: {}", files.picture.display())?;
-        writeln!(out, "Trace:   {}", files.trace.display())?;
+        writeln!(out, "Picture: {}", picture.display())?;
+        writeln!(out, "Trace:   {}", trace.display())?;
     }
     Ok(())
 }
@@ -158,29 +155,27 @@ fn report(rows: &[Row], seconds: u64) -> String {
     text
 }
 
-/// The files to be written, opened before the run so that it is not for nothing.
+/// The files to be written, the trace opened before the runs so that these are not for nothing.
 struct Files {
     picture: PathBuf,
     trace: PathBuf,
-    trace_file: File,
+    trace_file: TraceFile,
 }
 
 impl Files {
     fn create(out: &Path) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(out).with_context(|| format!("cannot create the directory {}", out.display()))?;
         let (picture, trace) = (out.join("demo.svg"), out.join("demo.ndjson"));
-        let trace_file = File::create(&trace).with_context(|| format!("cannot write {}", trace.display()))?;
+        let trace_file = TraceFile::create(&trace, "demo")?;
         Ok(Self { picture, trace, trace_file })
     }
 
-    fn write(self, outcomes: &[Outcome], rows: &[Row]) -> anyhow::Result<Self> {
+    /// Writes both, and says where they are: picture and trace.
+    fn write(mut self, outcomes: &[Outcome], rows: &[Row]) -> anyhow::Result<(PathBuf, PathBuf)> {
         let svg = picture::draw(rows, &of(outcomes, Network::Shared))?;
         std::fs::write(&self.picture, svg).with_context(|| format!("cannot write {}", self.picture.display()))?;
-        let in_trace = || format!("cannot write {}", self.trace.display());
-        let mut writer = Writer::new(&self.trace_file, &Header::new(Some("demo"))).with_context(in_trace)?;
-        for record in outcomes.iter().flat_map(|one| &one.records) {
-            writer.write(record).with_context(in_trace)?;
-        }
-        writer.finish().with_context(in_trace)?;
-        Ok(self)
+        self.trace_file.write(outcomes.iter().flat_map(|one| &one.records))?;
+        self.trace_file.finish()?;
+        Ok((self.picture, self.trace))
     }
 }

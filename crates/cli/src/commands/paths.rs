@@ -6,26 +6,27 @@ use anyhow::Context as _;
 use fairpath_quic::interfaces::{self, Interface};
 use serde_json::json;
 
+use crate::ends::Via;
 use crate::text::table;
 
 /// Show the interfaces and addresses that would be used, and why others are not
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath paths\n  fairpath paths --via wlan0 --via wwan0 --json")]
 pub(crate) struct Args {
-    /// Use only this interface or address; may be given several times
-    #[arg(long, value_name = "IF")]
-    via: Vec<String>,
+    #[command(flatten)]
+    via: Via,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let all = interfaces::interfaces(&args.via).context("cannot read the network interfaces")?;
-    interfaces::check_names(&args.via, &all).map_err(fairpath_quic::Error::from)?;
+    let via = &args.via.via;
+    let all = interfaces::interfaces(via).context("cannot read the network interfaces")?;
+    interfaces::check_names(via, &all).map_err(fairpath_quic::Error::from)?;
     // Loopback addresses named with --via are usable without being configured.
     let mut shown = all;
-    for one in interfaces::usable(&args.via)? {
+    for one in interfaces::usable(via)? {
         if !shown.iter().any(|known| known.address == one.address) {
             shown.push(one);
         }

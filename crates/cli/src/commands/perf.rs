@@ -3,26 +3,26 @@
 mod protocol;
 mod report;
 
-use std::io::Write as _;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use fairpath_core::Bytes;
+use fairpath_quic::Connection;
 use fairpath_quic::bulk::{Sink, Source};
-use fairpath_quic::{ConnectConfig, Connection, Fingerprint, Identity, ListenConfig, Listener, connect};
-use fairpath_transfer::{Secret, Ticket};
+use fairpath_transfer::{MAX_WRONG_PROOFS, Secret};
+use tokio::task::JoinSet;
 
-use crate::commands::send::view::{EngineArgs, transport_error};
-use crate::error::UsageError;
-use protocol::{Direction, Request, Total};
+use crate::ends::{ConnectArgs, Host, ListenArgs, parse_ticket, say_goodbye};
+use crate::error::describe;
+use crate::text::print_line;
+use protocol::{Control, Direction, Refused, Request, Total};
 use report::Report;
 
 /// Measure goodput per path between two machines
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath perf server                        on one machine: prints a ticket\n  \
     fairpath perf client TICKET                 on another: sends for 10 s\n  \
-    fairpath perf client TICKET --reverse --json")]
+    fairpath perf client TICKET --reverse       the other way")]
 pub(crate) struct Args {
     #[command(subcommand)]
     end: End,
@@ -38,41 +38,33 @@ enum End {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath perf server --listen 0.0.0.0:4433")]
 struct ServerArgs {
-    /// Listen on this address only; 0.0.0.0 with a port: on all, on that port
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
-    /// Use only this interface or address; may be given several times
-    #[arg(long, value_name = "IF")]
-    via: Vec<String>,
     /// End after one measurement
     #[arg(long)]
     once: bool,
     #[command(flatten)]
-    engine: EngineArgs,
+    listen: ListenArgs,
 }
 
 /// Measure against a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath perf client TICKET --via wlan0 --via wwan0 --seconds 30")]
 struct ClientArgs {
-    /// What the server printed
+    /// What `fairpath perf server` printed
     ticket: String,
     /// How long to measure, in seconds
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
-    /// The server sends, not the client
+    /// Let the server send, not the client
     #[arg(long)]
     reverse: bool,
-    /// Use only this interface or address; may be given several times
-    #[arg(long, value_name = "IF")]
-    via: Vec<String>,
+    #[command(flatten)]
+    connect: ConnectArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    engine: EngineArgs,
 }
 
+/// Runs one end.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     match args.end {
         End::Server(args) => serve(args).await,
@@ -80,81 +72,83 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
 }
 
+/// How long a client may take over each step that needs no measuring.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 async fn serve(args: ServerArgs) -> anyhow::Result<()> {
-    let identity = Identity::generate().map_err(fairpath_quic::Error::from)?;
-    let config = ListenConfig {
-        listen: args.listen,
-        via: args.via,
-        identity,
-        engine: args.engine.config()?,
-        ..ListenConfig::new()?
-    };
-    let listener = Listener::bind(config).map_err(transport_error)?;
-    let secret = Secret::generate().context("the system gives no randomness")?;
-    let ticket =
-        Ticket { addresses: listener.addresses(), fingerprint: listener.fingerprint().0, secret: secret.clone() };
-    println!("{ticket}");
-    std::io::stdout().flush()?;
-    loop {
-        let connection = tokio::select! {
-            connection = listener.accept() => connection.context("the listener ended")?,
-            _ = tokio::signal::ctrl_c() => return Ok(()),
-        };
-        let answering = answer(connection, secret.clone());
-        if args.once {
-            let result = answering.await;
-            listener.close(0, "done").await;
-            return result;
-        }
-        tokio::spawn(async move {
-            if let Err(error) = answering.await {
-                eprintln!("a measurement failed: {error:#}");
+    let Host { listener, ticket } = args.listen.open()?;
+    print_line(&ticket.to_string())?;
+    let mut clients = JoinSet::new();
+    let mut wrong_secrets = 0;
+    let result = loop {
+        tokio::select! {
+            connection = listener.accept() => {
+                clients.spawn(answer(connection.context("the network sockets are gone")?, ticket.secret.clone()));
             }
-        });
-    }
+            Some(ended) = clients.join_next() => match ended.context("a measurement ended in a fault of this program")? {
+                Ok(measured) if args.once => break measured,
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => eprintln!("a measurement failed: {}; still waiting", describe(&error)),
+                Err(refused) => {
+                    wrong_secrets += u32::from(matches!(refused, Refused::WrongSecret));
+                    if wrong_secrets >= MAX_WRONG_PROOFS {
+                        break Err(anyhow::anyhow!("{wrong_secrets} wrong secrets: start again for a new ticket"));
+                    }
+                    eprintln!("{refused}; still waiting");
+                }
+            },
+            _ = tokio::signal::ctrl_c() => break Ok(()),
+        }
+    };
+    listener.close(0, "the server has ended").await;
+    result
 }
 
-/// Answers one measurement.
-async fn answer(connection: Connection, secret: Secret) -> anyhow::Result<()> {
-    let deadline = Duration::from_secs(10);
-    let asked = tokio::time::timeout(deadline, protocol::accept(connection.quic(), &secret)).await;
-    let (mut control, request) = asked.context("a client asked for nothing within 10 s")??;
+/// Answers one client. The outer error: it was not let in; the inner one: its measurement failed.
+async fn answer(connection: Connection, secret: Secret) -> Result<anyhow::Result<()>, Refused> {
+    let asked = tokio::time::timeout(PATIENCE, protocol::accept(connection.quic(), &secret)).await;
+    let (control, request) = asked.map_err(|_| Refused::Silent)??;
+    Ok(carry_out(&connection, control, request).await)
+}
+
+async fn carry_out(connection: &Connection, mut control: Control, request: Request) -> anyhow::Result<()> {
     match request.direction {
         Direction::Upload => {
-            let sink = Sink::start(&connection);
+            let sink = Sink::start(connection);
             let begun = Instant::now();
             control.stopped().await?;
             control.tell(Total { bytes: sink.received(), elapsed: begun.elapsed() }).await?;
         }
         Direction::Download => {
-            let source = Source::start(&connection).await?;
+            let source = Source::start(connection).await?;
             control.stopped().await?;
             drop(source);
             control.tell(Total { bytes: Bytes::ZERO, elapsed: Duration::ZERO }).await?;
         }
     }
     // The client closes once it has read the total.
-    let _ = tokio::time::timeout(deadline, connection.quic().closed()).await;
+    let _ = tokio::time::timeout(PATIENCE, connection.quic().closed()).await;
     Ok(())
 }
 
 async fn measure(args: ClientArgs) -> anyhow::Result<()> {
-    let ticket: Ticket = args.ticket.parse().map_err(|error| UsageError(format!("{error}")))?;
-    let config = ConnectConfig {
-        via: args.via,
-        engine: args.engine.config()?,
-        ..ConnectConfig::new(ticket.addresses, Fingerprint(ticket.fingerprint))
-    };
-    let connection = connect(config).await.map_err(transport_error)?;
+    let ticket = parse_ticket(&args.ticket)?;
+    let connection = args.connect.connect(&ticket).await?;
+    let measured = measure_over(&connection, &ticket.secret, &args).await;
+    say_goodbye(&connection).await;
+    measured
+}
+
+async fn measure_over(connection: &Connection, secret: &Secret, args: &ClientArgs) -> anyhow::Result<()> {
     let mut notices = connection.notices();
     let direction = if args.reverse { Direction::Download } else { Direction::Upload };
     let request = Request { direction };
-    let mut control = protocol::ask(connection.quic(), &ticket.secret, request).await?;
+    let mut control = protocol::ask(connection.quic(), secret, request).await?;
     let mut report = Report::new(direction, args.json);
     let begun = Instant::now();
     let (sink, source) = match direction {
-        Direction::Upload => (None, Some(Source::start(&connection).await?)),
-        Direction::Download => (Some(Sink::start(&connection)), None),
+        Direction::Upload => (None, Some(Source::start(connection).await?)),
+        Direction::Download => (Some(Sink::start(connection)), None),
     };
     let end = begun + Duration::from_secs(args.seconds.into());
     let mut second = tokio::time::interval_at((begun + Duration::from_secs(1)).into(), Duration::from_secs(1));
@@ -176,8 +170,5 @@ async fn measure(args: ClientArgs) -> anyhow::Result<()> {
     drop(source);
     let told = control.stop().await?;
     let total = received.map_or(told, |bytes| Total { bytes, elapsed });
-    report.finish(total, &connection.paths())?;
-    connection.close(0, "done");
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    Ok(())
+    report.finish(total, &connection.paths())
 }

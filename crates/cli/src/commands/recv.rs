@@ -1,89 +1,81 @@
 //! `fairpath recv`: prints a ticket and receives what its holder sends.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use fairpath_core::Bytes;
-use fairpath_quic::{Connection, Identity, ListenConfig, Listener};
-use fairpath_transfer::{
-    AdmissionError, Limits, MAX_ADDRESSES, Phase, ReceiveConfig, ReceiveError, Received, Receiver, Secret, Ticket,
-};
+use fairpath_quic::{Connection, Listener, PathNotice};
+use fairpath_transfer::{AdmissionError, Limits, Phase, ReceiveConfig, ReceiveError, Received, Receiver};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::send::view::{EngineArgs, Role, Summary, TICK, View, transport_error};
+use crate::ends::{Host, ListenArgs};
+use crate::text::print_line;
+use crate::transfer::{Role, Shown, Summary, TICK, View};
 
 const EXAMPLE: &str = "\
 Example:
   fairpath recv --dir inbox
+
 It prints one ticket, alone on a line; give that to the sender, who runs
   fairpath send photos/ TICKET
+
 The ticket is good for one complete transfer; an interrupted one may be resumed with it.";
 
-/// Receive files: print a ticket and wait for its holder.
+/// Receive files: print a ticket and wait for its holder
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Args {
-    /// Where the files go.
+    /// Where the files go
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Listen on this address only; 0.0.0.0:PORT sets the port only.
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
-    /// Use this interface or local address only; may be given several times.
-    #[arg(long, value_name = "IF")]
-    via: Vec<String>,
-    /// Overwrite existing files.
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
-    /// Go on after a transfer; the ticket stays good.
+    /// Go on after a transfer; the ticket stays good
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
-    engine: EngineArgs,
-    /// Print each summary as one line of JSON on standard output, after the ticket.
-    #[arg(long)]
-    json: bool,
-    /// Show neither progress nor summary.
-    #[arg(long)]
-    quiet: bool,
+    listen: ListenArgs,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 /// Receives, and shows how it goes.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let mut config = ListenConfig::new().map_err(transport_error)?;
-    config.engine = args.engine.config()?;
-    config.listen = args.listen;
-    config.via = args.via.clone();
-    config.identity = Identity::generate()?;
-    let secret = Secret::generate().context("the system gives no randomness")?;
-    let listener = Listener::bind(config).map_err(transport_error)?;
-    let mut addresses = listener.addresses();
-    addresses.truncate(MAX_ADDRESSES);
-    let ticket = Ticket { addresses, fingerprint: listener.fingerprint().0, secret: secret.clone() };
-    println!("{ticket}");
-
+    check_directory(&args.dir)?;
+    let Host { listener, ticket } = args.listen.open()?;
+    print_line(&ticket.to_string())?;
     let receiver = Arc::new(Receiver::new(ReceiveConfig {
         directory: args.dir.clone(),
         force: args.force,
         keep: args.keep,
-        secret,
+        secret: ticket.secret,
         limits: Limits::default(),
     }));
-    let view = View::new(Role::Receive, receiver.progress(), args.quiet);
-    if !args.quiet {
-        let shown: Vec<_> = listener.addresses().iter().map(ToString::to_string).collect();
-        view.line(&format!("waiting on {}; files go to {}", shown.join(", "), args.dir.display()));
-    }
+    let view = View::new(Role::Receive, receiver.progress(), args.shown.quiet);
+    let addresses: Vec<_> = listener.addresses().iter().map(ToString::to_string).collect();
+    view.line(&format!("waiting on {}; files go to {}", addresses.join(", "), args.dir.display()));
     let (notice_sender, notices) = mpsc::channel(64);
-    let desk =
-        Desk { args: &args, receiver, view, live: vec![], tasks: JoinSet::new(), notice_sender, notices, said: vec![] };
+    let desk = Desk { args: &args, receiver, view, live: vec![], tasks: JoinSet::new(), notice_sender, notices };
     let result = desk.run(&listener).await;
     let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
     listener.close(code, reason).await;
     result
+}
+
+/// Whether files can go to `directory`, before anybody is invited. It is created only for a sender
+/// that has proved itself.
+fn check_directory(directory: &Path) -> anyhow::Result<()> {
+    // Above a relative path stands the empty one, which has no metadata: it is where we are.
+    let existing = directory.ancestors().find_map(|one| Some((one, one.metadata().ok()?)));
+    match existing {
+        Some((there, metadata)) if !metadata.is_dir() => {
+            bail!("cannot receive into {}: {} is not a directory", directory.display(), there.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Who is connected, and what they have caused.
@@ -93,10 +85,8 @@ struct Desk<'a> {
     view: View,
     live: Vec<Arc<Connection>>,
     tasks: JoinSet<(Arc<Connection>, Result<Received, ReceiveError>)>,
-    notice_sender: mpsc::Sender<String>,
-    notices: mpsc::Receiver<String>,
-    /// The notices of the transfer that is running.
-    said: Vec<String>,
+    notice_sender: mpsc::Sender<PathNotice>,
+    notices: mpsc::Receiver<PathNotice>,
 }
 
 impl Desk<'_> {
@@ -108,7 +98,7 @@ impl Desk<'_> {
             tokio::select! {
                 connection = listener.accept() => match connection {
                     Some(connection) => self.serve(connection),
-                    None => anyhow::bail!("the network sockets are gone"),
+                    None => bail!("the network sockets are gone"),
                 },
                 Some(ended) = self.tasks.join_next() => {
                     let (connection, result) = ended.context("a transfer ended in a fault of this program")?;
@@ -116,10 +106,7 @@ impl Desk<'_> {
                         return Ok(());
                     }
                 }
-                Some(notice) = self.notices.recv() => {
-                    self.view.line(&notice);
-                    self.said.push(notice);
-                }
+                Some(notice) = self.notices.recv() => self.view.notice(notice),
                 _ = tick.tick() => {
                     let paths = self.main_connection().map(|connection| connection.paths()).unwrap_or_default();
                     self.view.tick(&paths);
@@ -137,9 +124,7 @@ impl Desk<'_> {
         tokio::spawn(async move {
             while let Ok(notice) = happened.recv().await {
                 // Who has not proved the secret is not worth a line.
-                if receiver.progress().snapshot().phase != Phase::Waiting
-                    && notices.send(notice.to_string()).await.is_err()
-                {
+                if receiver.progress().snapshot().phase != Phase::Waiting && notices.send(notice).await.is_err() {
                     return;
                 }
             }
@@ -154,13 +139,12 @@ impl Desk<'_> {
     /// What the end of one connection means; true ends the command in success.
     fn ended(&mut self, connection: &Arc<Connection>, result: Result<Received, ReceiveError>) -> anyhow::Result<bool> {
         self.live.retain(|other| !Arc::ptr_eq(other, connection));
-        self.view.clear();
+        let notices = self.view.end();
         match result {
             Ok(received) => {
                 let progress = self.receiver.progress().snapshot();
-                let said = std::mem::take(&mut self.said);
-                let summary = Summary::new(Role::Receive, &progress, received.elapsed, &connection.paths(), said);
-                summary.show(self.args.quiet, self.args.json)?;
+                let summary = Summary::new(Role::Receive, &progress, received.elapsed, &connection.paths(), notices);
+                summary.show(self.args.shown)?;
                 Ok(!self.args.keep)
             }
             // A transfer that is running was let in before the door closed, and may end well.
@@ -187,11 +171,11 @@ impl Desk<'_> {
 
     /// Ends every connection and waits until what arrived is saved.
     async fn interrupted(mut self) -> anyhow::Result<()> {
-        self.view.clear();
+        self.view.end();
         for connection in &self.live {
             connection.close(2, "interrupted by the receiver's user");
         }
         while self.tasks.join_next().await.is_some() {}
-        anyhow::bail!("interrupted; what arrived is kept and used when the same files are sent again")
+        bail!("interrupted; what arrived is kept and used when the same files are sent again")
     }
 }

@@ -1,0 +1,153 @@
+//! The two ends of a connection as the command line has them: who listens and prints a ticket, and
+//! who connects with one.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use fairpath_quic::{ConnectConfig, Connection, Error, Fingerprint, ListenConfig, Listener};
+use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket, TicketError};
+
+use crate::engine_args::EngineArgs;
+use crate::error::UsageError;
+
+/// What a perf server says when it closes a connection that speaks something else, so that
+/// `fairpath send` can tell what is wrong with its ticket.
+pub(crate) const NO_FILES: &str = "this is `fairpath perf server`: it takes no files";
+
+/// Which interfaces to use.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Via {
+    /// Use only this interface or address; may be given several times
+    #[arg(long, value_name = "IF")]
+    pub(crate) via: Vec<String>,
+}
+
+/// The options of an end that listens.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListenArgs {
+    /// Listen on this address only; 0.0.0.0:PORT listens everywhere, on that port
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    via: Via,
+    #[command(flatten)]
+    engine: EngineArgs,
+}
+
+/// An end that listens, and what its peers must know.
+pub(crate) struct Host {
+    pub(crate) listener: Listener,
+    pub(crate) ticket: Ticket,
+}
+
+impl ListenArgs {
+    /// Binds the sockets and makes a ticket with a new key and a new secret.
+    pub(crate) fn open(&self) -> anyhow::Result<Host> {
+        if let Some(address) = self.listen.filter(|address| !address.ip().is_unspecified() && !self.via.via.is_empty())
+        {
+            return Err(UsageError(format!(
+                "--listen {address} names one address already; for a port on the interfaces of --via use --listen 0.0.0.0:{}",
+                address.port()
+            ))
+            .into());
+        }
+        let config = ListenConfig {
+            listen: self.listen,
+            via: self.via.via.clone(),
+            engine: self.engine.config(),
+            ..ListenConfig::new()?
+        };
+        let listener = Listener::bind(config).map_err(with_advice)?;
+        let secret = Secret::generate().context("the system gives no randomness")?;
+        let mut addresses = listener.addresses();
+        addresses.truncate(MAX_ADDRESSES);
+        let ticket = Ticket { addresses, fingerprint: listener.fingerprint().0, secret };
+        Ok(Host { listener, ticket })
+    }
+}
+
+fn socket_address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "an IP address and a port are needed, such as 192.0.2.1:4433, [2001:db8::1]:4433 or 0.0.0.0:4433")
+}
+
+/// What can be done about a port that cannot be had.
+fn with_advice(error: Error) -> anyhow::Error {
+    let advice = match &error {
+        Error::Bind { source, .. } => match source.kind() {
+            io::ErrorKind::AddrInUse => "another program uses this port: give another to --listen, or 0 for any",
+            io::ErrorKind::PermissionDenied => "ports below 1024 need root: give another to --listen, or 0 for any",
+            _ => return error.into(),
+        },
+        _ => return error.into(),
+    };
+    anyhow!("{error}; {advice}")
+}
+
+/// The options of an end that connects.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConnectArgs {
+    #[command(flatten)]
+    via: Via,
+    #[command(flatten)]
+    engine: EngineArgs,
+}
+
+impl ConnectArgs {
+    /// Connects to whoever printed the ticket.
+    pub(crate) async fn connect(&self, ticket: &Ticket) -> Result<Connection, Error> {
+        let config = ConnectConfig {
+            via: self.via.via.clone(),
+            engine: self.engine.config(),
+            ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
+        };
+        fairpath_quic::connect(config).await
+    }
+}
+
+/// The ticket in an argument.
+pub(crate) fn parse_ticket(word: &str) -> Result<Ticket, UsageError> {
+    word.parse().map_err(|error| match error {
+        // A word that begins otherwise holds no secret and can be shown.
+        TicketError::NotATicket => UsageError(format!(
+            "'{word}' stands in the place of the ticket, which comes last and begins with \"fp1\", as the other machine printed it"
+        )),
+        error => UsageError(error.to_string()),
+    })
+}
+
+/// With which words the peer closed the connection, if it did.
+pub(crate) fn closed_by_peer(quic: &noq::Connection) -> Option<String> {
+    match quic.close_reason()? {
+        noq::ConnectionError::ApplicationClosed(close) => {
+            Some(String::from_utf8_lossy(&close.reason).chars().filter(|one| !one.is_control()).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Ends a connection in peace. The peer should hear of it, and nothing tells when that packet has
+/// left.
+pub(crate) async fn say_goodbye(connection: &Connection) {
+    connection.close(0, "done");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forgotten_ticket_is_told_by_the_word_in_its_place() {
+        let error = parse_ticket("notes.txt").unwrap_err().to_string();
+        assert!(error.contains("'notes.txt'") && error.contains("fp1"), "{error}");
+    }
+
+    #[test]
+    fn an_address_without_a_port_is_told_what_would_be_right() {
+        assert!(socket_address("127.0.0.1").unwrap_err().contains("192.0.2.1:4433"));
+        assert!(socket_address("[::]:0").is_ok());
+    }
+}

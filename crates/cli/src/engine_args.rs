@@ -1,0 +1,63 @@
+//! The options of the engine: every name comes from its catalogue.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use fairpath_quic::{Coupling, EngineConfig};
+
+/// What each end runs on what it sends.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct EngineArgs {
+    /// Congestion control of what this end sends
+    #[arg(long, value_name = "NAME", default_value = EngineConfig::CONGESTION[0])]
+    #[arg(value_parser = PossibleValuesParser::new(EngineConfig::CONGESTION))]
+    congestion: String,
+    /// When paths are coupled: coupled ones are fair together on a bottleneck that they share
+    #[arg(long, value_name = "WHEN", default_value = Coupling::NAMES[0])]
+    #[arg(value_parser = PossibleValuesParser::new(Coupling::NAMES).try_map(|name| name.parse::<Coupling>()))]
+    coupling: Coupling,
+    /// Which path carries the next packet
+    #[arg(long, value_name = "NAME", default_value = EngineConfig::SCHEDULERS[0])]
+    #[arg(value_parser = PossibleValuesParser::new(EngineConfig::SCHEDULERS))]
+    scheduler: String,
+}
+
+impl EngineArgs {
+    /// The configuration; clap has checked every name.
+    pub(crate) fn config(&self) -> EngineConfig {
+        EngineConfig { congestion: self.congestion.clone(), coupling: self.coupling, scheduler: self.scheduler.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        #[command(flatten)]
+        engine: EngineArgs,
+    }
+
+    #[test]
+    fn without_options_the_engine_is_the_default_one() {
+        assert_eq!(Alone::parse_from(["x"]).engine.config(), EngineConfig::default());
+    }
+
+    #[test]
+    fn every_name_of_the_catalogues_can_be_given() {
+        let lists = [
+            ("--congestion", EngineConfig::CONGESTION),
+            ("--scheduler", EngineConfig::SCHEDULERS),
+            ("--coupling", Coupling::NAMES),
+        ];
+        for (option, names) in lists {
+            for name in names {
+                let config = Alone::parse_from(["x", option, name]).engine.config();
+                assert!(config.build().is_ok(), "{option} {name}");
+            }
+            let error = Alone::try_parse_from(["x", option, "magic"]).unwrap_err().to_string();
+            assert!(names.iter().all(|name| error.contains(name)), "{error}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What a transfer did, for people and for programs.
+
+use std::time::Duration;
+
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_quic::{PathNotice, PathReport};
+use fairpath_transfer::ProgressSnapshot;
+use serde::{Serialize, Serializer};
+
+use super::{Role, Shown};
+use crate::text::print_line;
+
+/// From this multiple of the busiest path's share on, the others were worth their while.
+const WORTH_IT: f64 = 1.05;
+
+/// What a transfer did.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    role: Role,
+    files: u64,
+    bytes: u64,
+    /// What the receiver had before.
+    resumed_bytes: u64,
+    seconds: f64,
+    /// The mean rate of what was not there before.
+    rate_bps: u64,
+    paths: Vec<PathSummary>,
+    /// What happened to the paths, in plain words.
+    #[serde(serialize_with = "in_words")]
+    notices: Vec<PathNotice>,
+}
+
+/// What one interface pair carried.
+#[derive(Debug, Serialize)]
+struct PathSummary {
+    #[serde(skip)]
+    name: String,
+    interface: String,
+    local: Option<String>,
+    remote: String,
+    bound_by: Option<String>,
+    bytes: u64,
+    share: f64,
+    lost_bytes: u64,
+    opened: u32,
+    state: String,
+}
+
+fn in_words<S: Serializer>(notices: &[PathNotice], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(notices.iter().map(ToString::to_string))
+}
+
+impl Summary {
+    pub(crate) fn new(
+        role: Role,
+        progress: &ProgressSnapshot,
+        elapsed: Duration,
+        paths: &[PathReport],
+        notices: Vec<PathNotice>,
+    ) -> Self {
+        let moved = progress.bytes_total.saturating_sub(progress.bytes_resumed);
+        Self {
+            role,
+            files: progress.files_total,
+            bytes: progress.bytes_total.get(),
+            resumed_bytes: progress.bytes_resumed.get(),
+            seconds: elapsed.as_secs_f64(),
+            rate_bps: moved.per(elapsed).unwrap_or_default().as_bps(),
+            paths: path_summaries(role, paths),
+            notices,
+        }
+    }
+
+    /// The summary for a person, on standard error; and as one line of JSON on standard output.
+    pub(crate) fn show(&self, shown: Shown) -> anyhow::Result<()> {
+        if !shown.quiet {
+            eprint!("{}", self.text());
+        }
+        if shown.json {
+            print_line(&serde_json::to_string(self)?)?;
+        }
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let verb = match self.role {
+            Role::Send => "sent",
+            Role::Receive => "received",
+        };
+        let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
+        let (bytes, rate) = (Bytes::new(self.bytes), Bitrate::from_bps(self.rate_bps));
+        let mut text = format!("{verb} {files}, {bytes}, in {:.1} s ({rate})\n", self.seconds);
+        if self.resumed_bytes > 0 {
+            text += &format!("  {} were there before\n", Bytes::new(self.resumed_bytes));
+        }
+        if !self.paths.is_empty() {
+            text += &format!("  {}\n", verdict(&self.paths));
+        }
+        let preposition = if self.role == Role::Send { "to" } else { "from" };
+        for path in &self.paths {
+            text += &format!("  {} {preposition} {}: {}", path.interface, path.remote, Bytes::new(path.bytes));
+            if self.role == Role::Send && path.lost_bytes > 0 {
+                text += &format!(", {} lost and sent again", Bytes::new(path.lost_bytes));
+            }
+            if path.opened > 1 {
+                text += &format!(", opened {} times", path.opened);
+            }
+            text.push('\n');
+        }
+        // The same thing may happen many times: say it once, with the count. That a path opened is
+        // told by its being listed.
+        let mut counts: Vec<(&PathNotice, u32)> = Vec::new();
+        for notice in self.notices.iter().filter(|notice| !matches!(notice, PathNotice::Opened { .. })) {
+            match counts.iter_mut().find(|(said, _)| *said == notice) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((notice, 1)),
+            }
+        }
+        for (notice, count) in counts {
+            text += &if count == 1 { format!("  {notice}\n") } else { format!("  {notice} ({count} times)\n") };
+        }
+        text
+    }
+}
+
+fn path_summaries(role: Role, paths: &[PathReport]) -> Vec<PathSummary> {
+    let all: Bytes = paths.iter().map(|path| role.bytes(path)).sum();
+    let of_path = |(path, name): (&PathReport, String)| PathSummary {
+        name,
+        interface: path.interface.clone(),
+        local: path.local.map(|ip| ip.to_string()),
+        remote: path.remote.to_string(),
+        bound_by: path.binding.map(|binding| binding.to_string()),
+        bytes: role.bytes(path).get(),
+        share: role.bytes(path).as_f64() / all.as_f64().max(1.0),
+        lost_bytes: path.lost.get(),
+        opened: path.opened,
+        state: path.state.to_string(),
+    };
+    paths.iter().zip(role.names(paths)).map(of_path).collect()
+}
+
+/// Whether it paid to have several paths.
+fn verdict(paths: &[PathSummary]) -> String {
+    let Some(busiest) = paths.iter().max_by(|a, b| a.share.total_cmp(&b.share)) else { return String::new() };
+    if paths.len() == 1 {
+        return format!("1 path: {} carried everything", busiest.name);
+    }
+    let shares: Vec<_> = paths.iter().map(|path| format!("{} {:.0} %", path.name, path.share * 100.0)).collect();
+    let times = 1.0 / busiest.share.max(f64::MIN_POSITIVE);
+    let worth = match times >= WORTH_IT {
+        true => format!("together {times:.1} times what {} carried", busiest.name),
+        false => format!("nearly everything went over {}", busiest.name),
+    };
+    format!("{} paths: {}; {worth}", paths.len(), shares.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path;
+    use super::*;
+
+    fn summary(paths: &[PathReport], notices: Vec<PathNotice>) -> Summary {
+        let paths = path_summaries(Role::Send, paths);
+        Summary {
+            role: Role::Send,
+            files: 1,
+            bytes: 2_000,
+            resumed_bytes: 500,
+            seconds: 1.0,
+            rate_bps: 12_000,
+            paths,
+            notices,
+        }
+    }
+
+    #[test]
+    fn what_happened_is_told_in_order_and_once() {
+        let closed = PathNotice::Closed {
+            interface: "b".into(),
+            reason: "no answer for 1.0 s".into(),
+            carriers: vec!["a".into()],
+        };
+        let notices = vec![
+            PathNotice::Opened { interface: "b".into() },
+            closed.clone(),
+            PathNotice::Reopened { interface: "a".into() },
+            closed,
+        ];
+        let expected = "sent 1 file, 2000 B, in 1.0 s (12.0 kbit/s)\n  500 B were there before\n  \
+            b: path closed, no answer for 1.0 s; its data goes over a (2 times)\n  a: path open again\n";
+        assert_eq!(summary(&[], notices).text(), expected);
+    }
+
+    #[test]
+    fn the_shares_of_the_paths_are_told_in_plain_words() {
+        let peer = "192.0.2.1:9";
+        // 1 / 0.61 = 1.64
+        let two = summary(&[path("eth0", peer, 1_220), path("wwan0", peer, 780)], vec![]).text();
+        let expected = "\n  2 paths: eth0 61 %, wwan0 39 %; together 1.6 times what eth0 carried\n  \
+            eth0 to 192.0.2.1:9: 1220 B\n";
+        assert!(two.contains(expected), "{two}");
+        let idle = summary(&[path("eth0", peer, 1_980), path("wwan0", peer, 20)], vec![]).text();
+        assert!(idle.contains("2 paths: eth0 99 %, wwan0 1 %; nearly everything went over eth0\n"), "{idle}");
+        let one = summary(&[path("eth0", peer, 2_000)], vec![]).text();
+        assert!(one.contains("1 path: eth0 carried everything\n"), "{one}");
+    }
+}

@@ -1,0 +1,234 @@
+//! The progress of a transfer: a bar or plain lines on standard error.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_quic::{Binding, PathNotice, PathReport, PathState};
+use fairpath_transfer::{Phase, Progress, ProgressSnapshot};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::Role;
+
+/// How often a bar moves.
+pub(crate) const TICK: Duration = Duration::from_millis(200);
+
+/// How often a line is written where there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long the paths are given to open before the open ones are named. Each takes two round trips.
+const OPENING: Duration = Duration::from_millis(500);
+
+/// When nothing has arrived for this long, no time that is left can be told.
+const STALLED: Duration = Duration::from_secs(2);
+
+/// The progress of a transfer on standard error.
+pub(crate) struct View {
+    role: Role,
+    progress: Arc<Progress>,
+    bar: Option<ProgressBar>,
+    /// Plain lines instead of the bar.
+    is_plain: bool,
+    is_quiet: bool,
+    last_line: Instant,
+    /// When data began to flow, and how much was there then.
+    flowing: Option<(Instant, Bytes)>,
+    /// When the last byte arrived, and how much was there then.
+    moved: (Instant, Bytes),
+    /// When the peer was first seen at work.
+    begun: Option<Instant>,
+    /// Whether the open paths have been named.
+    is_introduced: bool,
+    notices: Vec<PathNotice>,
+}
+
+impl View {
+    pub(crate) fn new(role: Role, progress: Arc<Progress>, is_quiet: bool) -> Self {
+        Self {
+            role,
+            progress,
+            bar: None,
+            is_plain: !std::io::stderr().is_terminal(),
+            is_quiet,
+            last_line: Instant::now(),
+            flowing: None,
+            moved: (Instant::now(), Bytes::ZERO),
+            begun: None,
+            is_introduced: false,
+            notices: Vec::new(),
+        }
+    }
+
+    /// One line that stays, above the bar.
+    pub(crate) fn line(&self, text: &str) {
+        match &self.bar {
+            _ if self.is_quiet => {}
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    /// Tells what happened to a path, and keeps it for the summary.
+    pub(crate) fn notice(&mut self, notice: PathNotice) {
+        // The paths that open at first are about to be named together.
+        if self.is_introduced || !matches!(notice, PathNotice::Opened { .. }) {
+            self.line(&notice.to_string());
+        }
+        self.notices.push(notice);
+    }
+
+    /// Shows how far the transfer is.
+    pub(crate) fn tick(&mut self, paths: &[PathReport]) {
+        let now = self.progress.snapshot();
+        if now.phase == Phase::Waiting {
+            (self.begun, self.is_introduced) = (None, false);
+        } else if self.begun.get_or_insert_with(Instant::now).elapsed() >= OPENING {
+            self.introduce(paths);
+        }
+        if now.phase != Phase::Transferring {
+            self.flowing = None;
+            return;
+        }
+        if self.flowing.is_none() || now.bytes_done != self.moved.1 {
+            self.moved = (Instant::now(), now.bytes_done);
+        }
+        let (since, before) = *self.flowing.get_or_insert(self.moved);
+        let amounts = amounts(&now, eta(&now, since.elapsed(), before), self.moved.0.elapsed());
+        let rates = self.rates(paths);
+        if self.is_quiet {
+            return;
+        }
+        if !self.is_plain {
+            let bar = self.bar.get_or_insert_with(new_bar);
+            bar.set_length(now.bytes_total.get());
+            bar.set_message(amounts);
+            bar.set_prefix(rates);
+            bar.set_position(now.bytes_done.get());
+        } else if self.last_line.elapsed() >= LINE_INTERVAL {
+            self.last_line = Instant::now();
+            let percent = now.bytes_done.get() * 100 / now.bytes_total.get().max(1);
+            eprintln!("{percent} %, {amounts}; {rates}");
+        }
+    }
+
+    /// Names the paths that are open, once.
+    fn introduce(&mut self, paths: &[PathReport]) {
+        if self.is_introduced || !paths.iter().any(works) {
+            return;
+        }
+        self.is_introduced = true;
+        self.line(&introduction(&self.role.names(paths), paths));
+    }
+
+    /// The end of a transfer: removes the bar and gives what happened to its paths.
+    pub(crate) fn end(&mut self) -> Vec<PathNotice> {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        (self.begun, self.is_introduced, self.flowing) = (None, false, None);
+        std::mem::take(&mut self.notices)
+    }
+
+    fn rates(&self, paths: &[PathReport]) -> String {
+        let names = self.role.names(paths);
+        let open = paths.iter().zip(names).filter(|(path, _)| works(path));
+        let rates: Vec<_> = open.map(|(path, name)| format!("{name} {}", self.role.rate(path))).collect();
+        if rates.is_empty() { "no path works".to_owned() } else { rates.join(", ") }
+    }
+}
+
+fn works(path: &PathReport) -> bool {
+    matches!(path.state, PathState::Open | PathState::Suspected)
+}
+
+fn new_bar() -> ProgressBar {
+    // Two lines: what several paths do is too long for one beside a bar.
+    let style = ProgressStyle::with_template("{wide_bar} {percent:>3} %\n{msg}\n{prefix}");
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    bar.set_style(style.expect("a template without mistakes"));
+    bar
+}
+
+/// The open paths, and how each is tied to its interface.
+fn introduction(names: &[String], paths: &[PathReport]) -> String {
+    let bound = |binding: Option<Binding>| binding.map_or(String::new(), |binding| format!(" ({binding})"));
+    let open = paths.iter().zip(names).filter(|(path, _)| works(path));
+    let shown: Vec<_> = open.map(|(path, name)| format!("{name}{}", bound(path.binding))).collect();
+    format!("paths: {}", shown.join(", "))
+}
+
+/// How much is done, and how long the rest will take; or for how long nothing has come.
+fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Duration) -> String {
+    let text = format!("{} of {}, file {} of {}", now.bytes_done, now.bytes_total, now.files_done, now.files_total);
+    match eta {
+        _ if idle >= STALLED => text + &format!(", nothing new for {}", clock(idle)),
+        Some(eta) => text + &format!(", {} left", clock(eta)),
+        None => text,
+    }
+}
+
+/// The time left at the mean rate so far.
+fn eta(now: &ProgressSnapshot, elapsed: Duration, before: Bytes) -> Option<Duration> {
+    let rate = now.bytes_done.saturating_sub(before).per(elapsed).filter(|rate| *rate > Bitrate::ZERO)?;
+    Some(now.bytes_total.saturating_sub(now.bytes_done) / rate)
+}
+
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02} h", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::path;
+    use super::*;
+
+    #[test]
+    fn times_are_short_and_carry_their_unit() {
+        assert_eq!(clock(Duration::from_secs(59)), "59 s");
+        assert_eq!(clock(Duration::from_secs(61)), "1:01 min");
+        assert_eq!(clock(Duration::from_secs(7260)), "2:01 h");
+    }
+
+    #[test]
+    fn the_open_paths_are_named_with_their_binding() {
+        let mut paths = ["eth0", "wwan0", "eth1"].map(|name| path(name, "192.0.2.1:9", 0));
+        paths[1].binding = Some(Binding::Address);
+        paths[2].state = PathState::Closed;
+        let names = Role::Send.names(&paths);
+        assert_eq!(introduction(&names, &paths), "paths: eth0 (device), wwan0 (source address)");
+    }
+
+    /// 600 of 1,000 bytes, of which 400 were there before.
+    fn halfway() -> ProgressSnapshot {
+        ProgressSnapshot {
+            phase: Phase::Transferring,
+            bytes_total: Bytes::new(1_000),
+            bytes_done: Bytes::new(600),
+            bytes_resumed: Bytes::new(400),
+            files_total: 1,
+            files_done: 0,
+        }
+    }
+
+    #[test]
+    fn a_stalled_transfer_promises_no_end() {
+        let left = Some(Duration::from_secs(4));
+        let seconds = Duration::from_secs;
+        assert_eq!(amounts(&halfway(), left, seconds(1)), "600 B of 1000 B, file 0 of 1, 4 s left");
+        assert_eq!(amounts(&halfway(), left, seconds(9)), "600 B of 1000 B, file 0 of 1, nothing new for 9 s");
+    }
+
+    #[test]
+    fn the_time_left_follows_the_mean_rate_of_this_run() {
+        let (now, bytes) = (halfway(), Bytes::new);
+        // 200 bytes in 2 s, 400 are to come: 4 s.
+        assert_eq!(eta(&now, Duration::from_secs(2), bytes(400)), Some(Duration::from_secs(4)));
+        assert_eq!(eta(&now, Duration::from_secs(2), bytes(600)), None);
+    }
+}
