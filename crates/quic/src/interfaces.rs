@@ -87,13 +87,12 @@ pub fn interfaces(via: &[String]) -> io::Result<Vec<Interface>> {
             if_addrs::IfAddr::V4(v4) => v4.prefixlen,
             if_addrs::IfAddr::V6(v6) => v6.prefixlen,
         };
-        let down = matches!(
-            interface.oper_status,
-            if_addrs::IfOperStatus::Down
-                | if_addrs::IfOperStatus::LowerLayerDown
-                | if_addrs::IfOperStatus::NotPresent
-                | if_addrs::IfOperStatus::Dormant
-        );
+        // On Unix the system only says whether the interface runs: `Up` or `Unknown`.
+        let down = match interface.oper_status {
+            if_addrs::IfOperStatus::Up => false,
+            if_addrs::IfOperStatus::Unknown | if_addrs::IfOperStatus::Testing => cfg!(unix),
+            _ => true,
+        };
         let named = via.iter().any(|name| *name == interface.name || *name == address.to_string());
         let by_address = via.iter().any(|name| *name == address.to_string());
         let has_address = found.iter().any(|other| other.name == interface.name && other.unusable.is_none());

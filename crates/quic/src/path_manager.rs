@@ -291,7 +291,10 @@ impl Manager {
             let opener = matches!(self.role, Role::Opener { .. });
             let worse = best.is_some_and(|best| self.slots[at].health() > best);
             if opener && sick_for > DEAD_AFTER && worse {
-                let reason = format!("no answer for {:.1} s", self.slots[at].unheard_for(now).as_secs_f64());
+                let reason = match self.slots[at].health() {
+                    Health::Deaf => format!("no answer for {:.1} s", self.slots[at].unheard_for(now).as_secs_f64()),
+                    _ => format!("nothing acknowledged for {:.1} s", sick_for.as_secs_f64()),
+                };
                 self.close(quic, at, &reason, now);
                 continue;
             }

@@ -110,7 +110,7 @@ async fn a_path_that_dies_is_told_and_told_again_when_it_is_back() {
     flows(&pair, &sink, "at first").await;
     emulator.set_path_up(PathId::new(1), false);
     let closed = next(&mut notices).await;
-    assert!(closed.contains("closed, no answer") && closed.contains("its data goes over"), "{closed}");
+    assert!(closed.contains("path closed, no") && closed.contains("its data goes over"), "{closed}");
     assert_eq!(pair.client.paths().iter().filter(|path| path.state == PathState::Open).count(), 1);
     emulator.set_path_up(PathId::new(1), true);
     let opened = next(&mut notices).await;

@@ -1,0 +1,159 @@
+//! `fairpath recv` and `fairpath send` between two network namespaces, over two links of the kernel
+//! that are limited with `tbf`: 10 and 20 Mbit/s. Needs root, `ip` and `tc`; without them each test
+//! says that it is skipped, and why.
+
+#![cfg(target_os = "linux")]
+
+#[path = "namespaces/network.rs"]
+mod network;
+#[path = "namespaces/transfer.rs"]
+mod transfer;
+
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use network::{End, FAST, LINKS, Link, Network, SLOW};
+use transfer::{Scratch, Transfer};
+
+/// How long a link is cut.
+const OUTAGE: Duration = Duration::from_secs(4);
+
+/// What is on the wire of an Ethernet frame that carries 1,452 bytes of QUIC, the largest datagram
+/// that noq sends where the MTU is 1,500: `tbf` counts 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
+const FRAME: f64 = 14.0 + 20.0 + 8.0 + DATAGRAM;
+const DATAGRAM: f64 = 1452.0;
+
+/// What of it cannot be application data: the short header (flags 1, connection id 8, packet number
+/// 2 at least), the seal of the AEAD (16), and the header of one STREAM frame (type 1, stream id 1,
+/// offset 4). Packet numbers, ids and offsets may take more room, and acknowledgements, probes and
+/// the words of the transfer protocol take some too: nothing is allowed for these, so this share is
+/// what no transfer can pass, and the goals below are the stricter for it.
+const QUIC: f64 = 1.0 + 8.0 + 2.0 + 16.0 + 1.0 + 1.0 + 4.0;
+
+#[test]
+fn a_directory_over_two_links_reaches_nine_tenths_of_their_sum() {
+    let Some((_alone, network)) = network() else { return };
+    let scratch = Scratch::with_tree(200_000_000);
+    let transfer = Transfer::start(&network, &scratch);
+    let ended = transfer.end(Duration::from_secs(180));
+
+    ended.assert_success();
+    scratch.assert_arrived_identical();
+    let goodput = mbps(scratch.bytes(), ended.elapsed);
+    let (possible, wire) = (goodput_possible(&LINKS), wire_rate(&LINKS));
+    say(&format!(
+        "two links: 200 MB in {:.1} s, {goodput:.2} Mbit/s: {:.3} of the {possible:.2} Mbit/s of application data \
+         that the links can carry, {:.3} of their {wire:.0} Mbit/s",
+        ended.elapsed.as_secs_f64(),
+        goodput / possible,
+        goodput / wire,
+    ));
+    assert!(goodput >= 0.9 * possible, "{goodput:.2} of {possible:.2} Mbit/s\n{}", ended.sender_said);
+}
+
+#[test]
+fn an_interface_of_the_sender_that_goes_down_and_returns_is_used_again() {
+    let cut = |network: &Network| network.set_link(&FAST, End::Sender, "down");
+    let mend = |network: &Network| network.set_link(&FAST, End::Sender, "up");
+    an_outage("interface down at the sender", "its interface is down", cut, mend);
+}
+
+/// The sender's interface stays up, but has no carrier. The kernel may take a second to tell, and
+/// then the silence has told before: either reason is right.
+#[test]
+fn an_interface_of_the_receiver_that_goes_down_and_returns_is_used_again() {
+    let cut = |network: &Network| network.set_link(&FAST, End::Receiver, "down");
+    let mend = |network: &Network| network.set_link(&FAST, End::Receiver, "up");
+    an_outage("interface down at the receiver", "", cut, mend);
+}
+
+/// What a radio link does: nothing tells but the silence.
+#[test]
+fn a_link_that_swallows_everything_while_it_seems_up_is_used_again() {
+    let cut = |network: &Network| network.swallow(&FAST);
+    let mend = |network: &Network| network.limit(&FAST);
+    an_outage("everything swallowed", "no answer for", cut, mend);
+}
+
+/// Cuts the fast link in the middle of a transfer. `reason` is how the sender has to begin to
+/// explain it.
+fn an_outage(name: &str, reason: &str, cut: impl Fn(&Network), mend: impl Fn(&Network)) {
+    let Some((_alone, network)) = network() else { return };
+    let scratch = Scratch::with_tree(60_000_000);
+    let mut transfer = Transfer::start(&network, &scratch);
+
+    // A quarter has arrived: the windows have grown, and there is enough left for what follows.
+    transfer.until("a quarter arrived", || network.carried(&FAST) >= 10_000_000);
+    cut(&network);
+    let slow_before = network.carried(&SLOW);
+    std::thread::sleep(OUTAGE);
+    let slow_in_outage = network.carried(&SLOW) - slow_before;
+    mend(&network);
+    let before = LINKS.map(|link| network.carried(&link));
+    let mended = Instant::now();
+    // A second's worth of data, on each link: more than probes, and more than leftovers in queues.
+    transfer.until("both links carry data again", || {
+        LINKS.iter().zip(before).all(|(link, before)| network.carried(link) - before >= link.mbit * 125_000)
+    });
+    let returned = mended.elapsed();
+    let ended = transfer.end(Duration::from_secs(90));
+
+    ended.assert_success();
+    scratch.assert_arrived_identical();
+    let goodput = mbps(scratch.bytes(), ended.elapsed);
+    let (one, slow) = (goodput_possible(&[FAST]), mbps(slow_in_outage, OUTAGE));
+    say(&format!(
+        "{name}: 60 MB in {:.1} s, {goodput:.2} Mbit/s, against {one:.2} Mbit/s that the fast link alone can carry; \
+         {slow:.1} Mbit/s over the slow link meanwhile; both in full use {:.1} s after the return",
+        ended.elapsed.as_secs_f64(),
+        returned.as_secs_f64(),
+    ));
+    let closed = format!("fast: path closed, {reason}");
+    assert_told_in_order(&ended.sender_said, &[&closed, "fast: path open again"]);
+    assert_told_in_order(&ended.receiver_said, &["fast: path closed", "fast: path open again"]);
+    assert!(goodput >= one, "{goodput:.2} Mbit/s is less than {one:.2} over the best link alone");
+    assert!(slow >= 5.0, "the connection stalled in the outage: {slow:.1} Mbit/s over the link that worked");
+}
+
+/// A network, and the right to be the only one that uses it now: measurements would disturb each
+/// other. `None` where this machine cannot have one.
+fn network() -> Option<(MutexGuard<'static, ()>, Network)> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    // A test that failed has left nothing that could disturb the next.
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    match Network::new() {
+        Ok(network) => Some((alone, network)),
+        Err(reason) => {
+            let test = std::thread::current().name().unwrap_or("a test").to_owned();
+            say(&format!("{test}: skipped, {reason}"));
+            None
+        }
+    }
+}
+
+/// Prints past the capture of test output: figures and skipped tests are to be seen when all is well.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Asserts that lines that begin so were said, in this order.
+fn assert_told_in_order(said: &str, beginnings: &[&str]) {
+    let mut lines = said.lines();
+    for beginning in beginnings {
+        assert!(lines.any(|line| line.starts_with(beginning)), "'{beginning}' was not said in its turn:\n{said}");
+    }
+}
+
+fn mbps(bytes: u64, elapsed: Duration) -> f64 {
+    bytes as f64 * 8.0 / 1e6 / elapsed.as_secs_f64()
+}
+
+fn wire_rate(links: &[Link]) -> f64 {
+    links.iter().map(|link| link.mbit as f64).sum()
+}
+
+/// Application data that `links` can carry together, in Mbit/s: 95 % of what is on the wire.
+fn goodput_possible(links: &[Link]) -> f64 {
+    wire_rate(links) * (DATAGRAM - QUIC) / FRAME
+}

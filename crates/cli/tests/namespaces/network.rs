@@ -1,0 +1,161 @@
+//! Two network namespaces, joined by two limited links.
+
+use std::fs;
+use std::io;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A link; its interface has the same name at both ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Link {
+    pub(crate) name: &'static str,
+    /// The third byte of its addresses.
+    subnet: u8,
+    /// Its rate in each direction, in Mbit/s.
+    pub(crate) mbit: u64,
+}
+
+pub(crate) const SLOW: Link = Link { name: "slow", subnet: 1, mbit: 10 };
+pub(crate) const FAST: Link = Link { name: "fast", subnet: 2, mbit: 20 };
+pub(crate) const LINKS: [Link; 2] = [SLOW, FAST];
+
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    Sender,
+    Receiver,
+}
+
+const ENDS: [End; 2] = [End::Sender, End::Receiver];
+
+/// The queue of a link is this long.
+const QUEUE: &str = "50ms";
+
+/// What `tbf` lets through at once. Less than a batch of packets that the sender hands over in one
+/// piece (GSO, up to 64 kB): `tbf` cuts such a batch up, and its packets wait and are lost one by one
+/// as on a real link. And enough for 13 ms at 20 Mbit/s: a timer of the kernel that fires late on a
+/// busy machine costs the link nothing.
+const BURST: &str = "32kb";
+
+/// The namespaces, until it is dropped. The links go with them.
+pub(crate) struct Network {
+    /// Of the sender and of the receiver.
+    names: [String; 2],
+    /// How many of them exist.
+    made: usize,
+}
+
+impl Network {
+    /// `Err` says why this machine cannot have one.
+    pub(crate) fn new() -> Result<Self, String> {
+        if !is_root() {
+            return Err("only root may make network namespaces".to_owned());
+        }
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("fairpath-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut network = Self { names: ["sender", "receiver"].map(|end| format!("{name}-{end}")), made: 0 };
+        for at in 0..network.names.len() {
+            run(&["ip", "netns", "add", &network.names[at]])?;
+            network.made += 1;
+        }
+        for link in LINKS {
+            network.join(&link)?;
+        }
+        network.wait_until_up();
+        Ok(network)
+    }
+
+    fn join(&self, link: &Link) -> Result<(), String> {
+        let Link { name, subnet, .. } = *link;
+        let [sender, receiver] = &self.names;
+        // Each interface is born where it belongs: the host never sees it.
+        run(&["ip", "link", "add", name, "netns", sender, "type", "veth", "peer", "name", name, "netns", receiver])?;
+        for (end, host) in ENDS.into_iter().zip(1..) {
+            let address = format!("10.77.{subnet}.{host}/24");
+            run(&["ip", "-n", self.name(end), "address", "add", &address, "dev", name])?;
+            run(&["ip", "-n", self.name(end), "link", "set", name, "up"])?;
+        }
+        self.shape(link, &["latency", QUEUE])
+    }
+
+    /// The kernel looks at changed carriers once a second only, so a new interface may pass for down
+    /// for that long.
+    fn wait_until_up(&self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        for (end, link) in ENDS.into_iter().flat_map(|end| LINKS.map(|link| (end, link))) {
+            while self.attribute(&link, end, "operstate") != "up" {
+                assert!(Instant::now() < deadline, "{} never came up", link.name);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+
+    pub(crate) fn name(&self, end: End) -> &str {
+        &self.names[end as usize]
+    }
+
+    /// Gives the link its rate, in both directions.
+    pub(crate) fn limit(&self, link: &Link) {
+        self.shape(link, &["latency", QUEUE]).unwrap();
+    }
+
+    /// The link loses every packet, in both directions: no packet fits a queue of one byte. The
+    /// interfaces stay up.
+    pub(crate) fn swallow(&self, link: &Link) {
+        self.shape(link, &["limit", "1"]).unwrap();
+    }
+
+    fn shape(&self, link: &Link, queue: &[&str]) -> Result<(), String> {
+        let rate = format!("{}mbit", link.mbit);
+        for end in ENDS {
+            let device = ["tc", "-n", self.name(end), "qdisc", "replace", "dev", link.name, "root"];
+            run(&[&device, &["tbf", "rate", &rate, "burst", BURST][..], queue].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Sets the interface at one end of the link "up" or "down".
+    pub(crate) fn set_link(&self, link: &Link, end: End, state: &str) {
+        run(&["ip", "-n", self.name(end), "link", "set", link.name, state]).unwrap();
+    }
+
+    /// The bytes that the link has brought to the receiver.
+    pub(crate) fn carried(&self, link: &Link) -> u64 {
+        self.attribute(link, End::Receiver, "statistics/rx_bytes").parse().unwrap()
+    }
+
+    /// What the kernel says of one end of the link.
+    fn attribute(&self, link: &Link, end: End, attribute: &str) -> String {
+        let file = format!("/sys/class/net/{}/{attribute}", link.name);
+        run(&["ip", "netns", "exec", self.name(end), "cat", &file]).unwrap().trim().to_owned()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for name in &self.names[..self.made] {
+            let _ = run(&["ip", "netns", "delete", name]);
+        }
+    }
+}
+
+/// Whether this process has the rights of root; the standard library does not tell.
+fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    // Real, effective, saved, file system.
+    ids.split_whitespace().nth(1) == Some("0")
+}
+
+/// What the command prints.
+fn run(command: &[&str]) -> Result<String, String> {
+    let output = Command::new(command[0]).args(&command[1..]).output().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no `{}` here", command[0]),
+        _ => format!("`{}`: {error}", command[0]),
+    })?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("`{}`: {}", command.join(" "), why.trim().replace('\n', " ")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

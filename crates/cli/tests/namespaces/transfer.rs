@@ -1,0 +1,203 @@
+//! A directory tree, and the two processes that carry it from one namespace to the other.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::network::{End, Network};
+
+/// How long anything but the transfer itself may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A directory with what is sent in `from/tree`; it disappears in the end.
+pub(crate) struct Scratch {
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl Scratch {
+    /// A tree of `bytes`: a large file, a middle one, many small ones, an empty one. The tests run one
+    /// at a time, so the process id is a unique name.
+    pub(crate) fn with_tree(bytes: u64) -> Self {
+        let path = std::env::temp_dir().join(format!("fairpath-namespaces-{}", std::process::id()));
+        let scratch = Self { path, bytes };
+        let tree = scratch.path.join("from/tree");
+        fs::create_dir_all(tree.join("deep/er")).unwrap();
+        fs::create_dir_all(scratch.path.join("to")).unwrap();
+        let (small, middle) = (bytes / 1000, bytes * 3 / 10);
+        let mut rest = bytes;
+        let mut add = |name: &str, length: u64| {
+            fs::write(tree.join(name), noise(rest, length)).unwrap();
+            rest -= length;
+        };
+        (0..50).for_each(|at| add(&format!("deep/er/small-{at}"), small));
+        add("deep/middle", middle);
+        add("empty", 0);
+        add("large", bytes - 50 * small - middle);
+        scratch
+    }
+
+    /// How much there is to send.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn assert_arrived_identical(&self) {
+        let (sent, received) = (hashes(&self.path.join("from")), hashes(&self.path.join("to")));
+        assert_eq!(sent.len(), 53, "the tree is not what it was made as");
+        assert_eq!(sent, received);
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The sender and the receiver at work.
+pub(crate) struct Transfer {
+    sender: Process,
+    receiver: Process,
+    since: Instant,
+}
+
+/// How a transfer ended.
+pub(crate) struct Ended {
+    sender: ExitStatus,
+    receiver: ExitStatus,
+    pub(crate) sender_said: String,
+    pub(crate) receiver_said: String,
+    /// From the start of the sender's process to its end: what a person waits.
+    pub(crate) elapsed: Duration,
+}
+
+impl Transfer {
+    pub(crate) fn start(network: &Network, scratch: &Scratch) -> Self {
+        let path = |name: &str| scratch.path.join(name).display().to_string();
+        let mut receiver = Process::start(network, End::Receiver, &["recv", "--dir", &path("to")], &scratch.path);
+        receiver.until("a ticket", PATIENCE, |receiver| receiver.printed().ends_with('\n'));
+        let ticket = receiver.printed().trim_end().to_owned();
+        let since = Instant::now();
+        let sender = Process::start(network, End::Sender, &["send", &path("from/tree"), &ticket], &scratch.path);
+        Self { sender, receiver, since }
+    }
+
+    /// Waits for something that happens while the transfer runs.
+    pub(crate) fn until(&mut self, what: &str, mut is_so: impl FnMut() -> bool) {
+        self.sender.until(what, PATIENCE, |_| is_so());
+    }
+
+    /// Waits for the end.
+    pub(crate) fn end(mut self, limit: Duration) -> Ended {
+        let sender = self.sender.end(limit.saturating_sub(self.since.elapsed()));
+        let elapsed = self.since.elapsed();
+        let receiver = self.receiver.end(PATIENCE);
+        Ended { sender, receiver, sender_said: self.sender.said(), receiver_said: self.receiver.said(), elapsed }
+    }
+}
+
+impl Ended {
+    pub(crate) fn assert_success(&self) {
+        assert!(self.sender.success(), "{}: {}", self.sender, self.sender_said);
+        assert!(self.receiver.success(), "{}: {}", self.receiver, self.receiver_said);
+    }
+}
+
+/// `fairpath` in a namespace, killed when it is dropped. What it says goes to files, so that no full
+/// pipe can hold it.
+struct Process {
+    /// `ip netns exec` becomes the program it starts: this is `fairpath` itself.
+    child: Child,
+    printed: PathBuf,
+    said: PathBuf,
+}
+
+impl Process {
+    fn start(network: &Network, end: End, arguments: &[&str], directory: &Path) -> Self {
+        let printed = directory.join(format!("{}.out", arguments[0]));
+        let said = directory.join(format!("{}.err", arguments[0]));
+        let child = Command::new("ip")
+            .args(["netns", "exec", network.name(end), env!("CARGO_BIN_EXE_fairpath")])
+            .args(arguments)
+            .stdout(File::create(&printed).unwrap())
+            .stderr(File::create(&said).unwrap())
+            .spawn()
+            .unwrap();
+        Self { child, printed, said }
+    }
+
+    fn printed(&self) -> String {
+        fs::read_to_string(&self.printed).unwrap()
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.said).unwrap()
+    }
+
+    /// Waits for something that happens while the process runs.
+    fn until(&mut self, what: &str, limit: Duration, mut is_so: impl FnMut(&Self) -> bool) {
+        let deadline = Instant::now() + limit;
+        while !is_so(self) {
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "ended before {what}: {}", self.said());
+            assert!(Instant::now() < deadline, "not within {limit:?}: {what}: {}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn end(&mut self, limit: Duration) -> ExitStatus {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "has not ended: {}", self.said());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `length` bytes that no compression or accident makes equal to others: splitmix64 from `seed`.
+fn noise(seed: u64, length: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0xd134_2543_de82_ef95);
+    let mut words = std::iter::repeat_with(|| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    });
+    let mut bytes = Vec::with_capacity(length as usize + 8);
+    while (bytes.len() as u64) < length {
+        bytes.extend(words.next().unwrap_or_default().to_le_bytes());
+    }
+    bytes.truncate(length as usize);
+    bytes
+}
+
+/// The hash of every file below `root`, by its path from there.
+fn hashes(root: &Path) -> BTreeMap<PathBuf, blake3::Hash> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for item in fs::read_dir(directory).unwrap() {
+            let path = item.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                let hash = blake3::hash(&fs::read(&path).unwrap());
+                found.insert(path.strip_prefix(root).unwrap().to_owned(), hash);
+            }
+        }
+    }
+    found
+}
