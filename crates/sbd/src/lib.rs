@@ -5,7 +5,9 @@
 
 mod algorithm;
 mod detector;
+mod fixed;
 
-pub use algorithm::{Always, Never};
+pub use algorithm::{Always, Apart, Never, Together};
 pub use detector::Detector;
 pub use fairpath_core::{GroupId, Groups};
+pub use fixed::{Fixed, FixedRule};

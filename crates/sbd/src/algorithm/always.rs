@@ -9,30 +9,20 @@
 //! # Deviations
 //! None.
 
-use fairpath_core::{Groups, PathId, Timestamp};
+use fairpath_core::{Groups, PathId};
 
-use crate::detector::Detector;
+use crate::fixed::{Fixed, FixedRule};
 
 /// All paths are one group: coupling never stops.
-#[derive(Clone, Debug, Default)]
-pub struct Always {
-    paths: Vec<PathId>,
-    changed: bool,
-}
+pub type Always = Fixed<Together>;
 
-impl Detector for Always {
-    fn on_path_opened(&mut self, path: PathId, _now: Timestamp) {
-        self.paths.push(path);
-        self.changed = true;
-    }
+/// The rule of [`Always`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Together;
 
-    fn on_path_closed(&mut self, path: PathId, _now: Timestamp) {
-        self.paths.retain(|open| *open != path);
-        self.changed = true;
-    }
-
-    fn poll(&mut self, _now: Timestamp) -> Option<Groups> {
-        core::mem::take(&mut self.changed).then(|| Groups::one(self.paths.iter().copied()))
+impl FixedRule for Together {
+    fn partition(paths: &[PathId]) -> Groups {
+        Groups::one(paths.iter().copied())
     }
 }
 
@@ -42,16 +32,7 @@ mod tests {
 
     #[test]
     fn all_paths_are_one_group() {
-        let mut detector = Always::default();
-        assert_eq!(detector.poll(Timestamp::ZERO), None);
-        for id in 0..3 {
-            detector.on_path_opened(PathId::new(id), Timestamp::ZERO);
-        }
-        let groups = detector.poll(Timestamp::ZERO).expect("paths were opened");
+        let groups = Together::partition(&[0, 1, 2].map(PathId::new));
         assert!(groups.together(PathId::new(0), PathId::new(2)));
-        assert_eq!(detector.poll(Timestamp::ZERO), None, "nothing changed since");
-        detector.on_path_closed(PathId::new(1), Timestamp::ZERO);
-        let left: Vec<_> = detector.poll(Timestamp::ZERO).expect("a path was closed").paths().collect();
-        assert_eq!(left, [PathId::new(0), PathId::new(2)]);
     }
 }

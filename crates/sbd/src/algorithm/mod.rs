@@ -3,5 +3,5 @@
 mod always;
 mod never;
 
-pub use always::Always;
-pub use never::Never;
+pub use always::{Always, Together};
+pub use never::{Apart, Never};

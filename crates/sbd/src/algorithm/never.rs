@@ -9,30 +9,20 @@
 //! # Deviations
 //! None.
 
-use fairpath_core::{Groups, PathId, Timestamp};
+use fairpath_core::{Groups, PathId};
 
-use crate::detector::Detector;
+use crate::fixed::{Fixed, FixedRule};
 
 /// Every path is a group of its own: nothing is ever coupled.
-#[derive(Clone, Debug, Default)]
-pub struct Never {
-    paths: Vec<PathId>,
-    changed: bool,
-}
+pub type Never = Fixed<Apart>;
 
-impl Detector for Never {
-    fn on_path_opened(&mut self, path: PathId, _now: Timestamp) {
-        self.paths.push(path);
-        self.changed = true;
-    }
+/// The rule of [`Never`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Apart;
 
-    fn on_path_closed(&mut self, path: PathId, _now: Timestamp) {
-        self.paths.retain(|open| *open != path);
-        self.changed = true;
-    }
-
-    fn poll(&mut self, _now: Timestamp) -> Option<Groups> {
-        core::mem::take(&mut self.changed).then(|| Groups::singletons(self.paths.iter().copied()))
+impl FixedRule for Apart {
+    fn partition(paths: &[PathId]) -> Groups {
+        Groups::singletons(paths.iter().copied())
     }
 }
 
@@ -42,16 +32,7 @@ mod tests {
 
     #[test]
     fn every_path_is_alone() {
-        let mut detector = Never::default();
-        assert_eq!(detector.poll(Timestamp::ZERO), None);
-        for id in 0..3 {
-            detector.on_path_opened(PathId::new(id), Timestamp::ZERO);
-        }
-        let groups = detector.poll(Timestamp::ZERO).expect("paths were opened");
+        let groups = Apart::partition(&[0, 1, 2].map(PathId::new));
         assert!(!groups.together(PathId::new(0), PathId::new(2)));
-        assert_eq!(detector.poll(Timestamp::ZERO), None, "nothing changed since");
-        detector.on_path_closed(PathId::new(1), Timestamp::ZERO);
-        let left: Vec<_> = detector.poll(Timestamp::ZERO).expect("a path was closed").paths().collect();
-        assert_eq!(left, [PathId::new(0), PathId::new(2)]);
     }
 }
