@@ -8,7 +8,7 @@ use fairpath_engine::Bytes as Amount;
 use tokio::task::JoinHandle;
 
 use crate::connection::Connection;
-use crate::lanes::{LANES, LaneError, LaneReceiver, LaneSender, RECORD, Record};
+use crate::lanes::{self, LANES, LaneError, LaneSender, RECORD, Record};
 
 /// Sends zeros over lanes until it is dropped or the connection ends.
 #[derive(Debug)]
@@ -51,13 +51,7 @@ impl Sink {
     /// Starts counting.
     pub fn start(connection: &Connection) -> Self {
         let received = Arc::new(AtomicU64::new(0));
-        let counter = received.clone();
-        let mut lanes = LaneReceiver::new(connection.quic());
-        let task = tokio::spawn(async move {
-            while let Some(Ok(record)) = lanes.recv().await {
-                counter.fetch_add(record.data.len() as u64, Ordering::Relaxed);
-            }
-        });
+        let task = tokio::spawn(lanes::count(connection.quic().clone(), received.clone()));
         Self { received, task }
     }
 

@@ -9,6 +9,7 @@
 //! it in its place whatever the order of arrival. A lane that is slow takes fewer records.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use noq::{Connection, RecvStream, SendStream};
@@ -228,6 +229,21 @@ async fn read_lane(mut stream: RecvStream, records: mpsc::Sender<Result<Record, 
 }
 
 async fn read_record(stream: &mut RecvStream) -> Result<Option<Record>, LaneError> {
+    let Some(header) = read_header(stream).await? else { return Ok(None) };
+    let mut data = vec![0; header.length];
+    stream.read_exact(&mut data).await?;
+    Ok(Some(Record { object: header.object, offset: header.offset, data: data.into() }))
+}
+
+/// What stands before the data of a record.
+struct Header {
+    object: u32,
+    offset: u64,
+    length: usize,
+}
+
+/// The next header; `None` at the end of the lane.
+async fn read_header(stream: &mut RecvStream) -> Result<Option<Header>, LaneError> {
     let mut header = [0; HEADER];
     match stream.read_exact(&mut header).await {
         Ok(()) => {}
@@ -237,10 +253,35 @@ async fn read_record(stream: &mut RecvStream) -> Result<Option<Record>, LaneErro
     let object = u32::from_be_bytes(header[..4].try_into().expect("four bytes"));
     let offset = u64::from_be_bytes(header[4..12].try_into().expect("eight bytes"));
     let length = u32::from_be_bytes(header[12..].try_into().expect("four bytes")) as usize;
-    if length > MAX_RECORD {
-        return Err(LaneError::RecordTooLarge(length));
+    match length > MAX_RECORD {
+        true => Err(LaneError::RecordTooLarge(length)),
+        false => Ok(Some(Header { object, offset, length })),
     }
-    let mut data = vec![0; length];
-    stream.read_exact(&mut data).await?;
-    Ok(Some(Record { object, offset, data: data.into() }))
+}
+
+/// Reads every lane of the connection and keeps nothing: `counter` rises by what arrives, piece by
+/// piece. Ends with the connection.
+pub(crate) async fn count(connection: Connection, counter: Arc<AtomicU64>) {
+    let mut lanes = JoinSet::new();
+    loop {
+        tokio::select! {
+            stream = connection.accept_uni() => match stream {
+                Ok(stream) => { lanes.spawn(count_lane(stream, counter.clone())); }
+                Err(_) => return,
+            },
+            Some(_) = lanes.join_next() => {}
+        }
+    }
+}
+
+async fn count_lane(mut stream: RecvStream, counter: Arc<AtomicU64>) -> Result<(), LaneError> {
+    while let Some(header) = read_header(&mut stream).await? {
+        let mut missing = header.length;
+        while missing > 0 {
+            let Ok(Some(piece)) = stream.read_chunk(missing).await else { return Err(LaneError::Truncated) };
+            missing -= piece.len();
+            counter.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        }
+    }
+    Ok(())
 }
