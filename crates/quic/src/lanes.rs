@@ -2,8 +2,9 @@
 //!
 //! One stream over paths of unequal delay holds many separate pieces out of order, and the QUIC
 //! stack ends a connection whose stream holds more than 1,024 of them. With a stream window of
-//! [`STREAM_WINDOW`] a lane cannot hold that many: of its 1,445 or more smallest full packets
-//! at most every second one can be missing. What one lane may not hold, several can.
+//! [`STREAM_WINDOW`] a lane filled by full packets cannot: even of the smallest datagrams, 1,200 bytes
+//! with some 1,160 of data, it holds 1,724, and where every second one is missing that is 862 pieces.
+//! What one lane may not hold, several can.
 //!
 //! The unit is a [`Record`]: a piece of a numbered object with its offset, so the receiver can put
 //! it in its place whatever the order of arrival. A lane that is slow takes fewer records.

@@ -17,7 +17,7 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often an idle path asks the peer for a sign of life. What makes a dead idle path known.
 const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);
 
-/// Unidirectional streams the peer may have open: the lanes, twice over.
+/// Unidirectional streams the peer may have open: the lanes, four times over.
 const UNI_STREAMS: u32 = 4 * LANES as u32;
 
 /// Bidirectional streams the peer may have open.
