@@ -13,11 +13,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sched", &["core"]),
     ("engine", &["core", "cc", "sbd", "sched"]),
     ("net", &["core"]),
+    ("scenario", &["core", "engine", "net"]),
+    ("sim", &["core", "engine", "net", "scenario"]),
     ("emu", &["core", "net"]),
     ("trace", &["core"]),
     ("quic", &["core", "engine", "trace"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
-    ("cli", &["core", "engine", "net", "emu", "trace", "quic", "transfer"]),
+    ("cli", &["core", "engine", "net", "scenario", "sim", "emu", "trace", "quic", "transfer"]),
     ("house", &[]),
 ];
 
@@ -27,7 +29,7 @@ const TESTS_MAY_USE: &[(&str, &[&str])] =
 
 /// Crates of algorithms and virtual networks: no clock, no sockets, no threads, no randomness of
 /// their own.
-const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "net"];
+const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "net", "scenario", "sim"];
 
 const IMPURE: &[&str] = &[
     "Instant",

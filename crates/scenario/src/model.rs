@@ -1,0 +1,195 @@
+//! The description of a run, whole.
+
+use core::time::Duration;
+
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_engine::EngineConfig;
+use fairpath_net::{LinkConfig, Rate};
+
+/// The position of a link in [`Scenario::links`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkIndex(pub u32);
+
+/// A network, its flows and how long they run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it is called.
+    pub title: String,
+    /// From this everything random is drawn: with the same seed the same run.
+    pub seed: u64,
+    /// How long it runs.
+    pub duration: Duration,
+    /// Summaries leave out what happened before this.
+    pub warm_up: Duration,
+    /// How often the time series take a sample.
+    pub sample_every: Duration,
+    /// Every direction of every wire.
+    pub links: Vec<ScenarioLink>,
+    /// Every flow.
+    pub flows: Vec<Flow>,
+    /// What happens to links in mid-run, in order of time.
+    pub changes: Vec<Change>,
+}
+
+/// One direction of one wire between two nodes.
+#[derive(Clone, Debug)]
+pub struct ScenarioLink {
+    /// Its name, unique in the scenario.
+    pub name: String,
+    /// The node it leaves.
+    pub from: String,
+    /// The node it reaches.
+    pub to: String,
+    /// What it is like.
+    pub config: LinkConfig,
+}
+
+/// The links of one path of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRoute {
+    /// From the sender to the receiver.
+    pub forward: Vec<LinkIndex>,
+    /// And back, for the acknowledgements.
+    pub backward: Vec<LinkIndex>,
+}
+
+/// A sender, a receiver and the paths between them.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name, unique in the scenario.
+    pub name: String,
+    /// The entry of the description that it comes from: flows of one class are summed up together.
+    pub class: String,
+    /// Its paths; at least one.
+    pub paths: Vec<PathRoute>,
+    /// Congestion control, coupling and scheduling.
+    pub engine: EngineConfig,
+    /// How packets are made, acknowledged and buffered.
+    pub transport: Transport,
+    /// What the application sends.
+    pub traffic: Traffic,
+    /// When it starts.
+    pub start: Duration,
+    /// It starts up to this much later, drawn uniformly for each flow.
+    pub start_jitter: Duration,
+    /// When it stops sending; `None`: with the run.
+    pub stop: Option<Duration>,
+}
+
+/// How a flow's packets are made, acknowledged and buffered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transport {
+    /// The size of a full data packet on the wire: 1,500 B.
+    pub packet: Bytes,
+    /// The part of it that is not the application's: 52 B, so that 1,448 B are.
+    pub header: Bytes,
+    /// The size of an acknowledgement: 52 B.
+    pub ack: Bytes,
+    /// An acknowledgement for every so many packets: 1.
+    pub ack_every: u32,
+    /// The longest that an acknowledgement waits for the next packet: 25 ms.
+    pub ack_delay_max: Duration,
+    /// What the sender may hold that is not acknowledged, over all paths; `None`: anything.
+    pub send_buffer: Option<Bytes>,
+    /// What the receiver may hold that is out of order; `None`: anything.
+    pub receive_buffer: Option<Bytes>,
+    /// Data that holds up the others is sent again on a path that has room.
+    pub reinjection: bool,
+    /// Packets may be marked instead of dropped.
+    pub ecn: bool,
+}
+
+impl Default for Transport {
+    fn default() -> Self {
+        Self {
+            packet: Bytes::new(1500),
+            header: Bytes::new(52),
+            ack: Bytes::new(52),
+            ack_every: 1,
+            ack_delay_max: Duration::from_millis(25),
+            send_buffer: None,
+            receive_buffer: None,
+            reinjection: false,
+            ecn: false,
+        }
+    }
+}
+
+/// How long something takes, or how much it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// Always the mean.
+    Fixed,
+    /// Exponentially distributed around the mean.
+    Exponential,
+}
+
+/// What an application sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Traffic {
+    /// As much as the network takes.
+    Bulk,
+    /// This much, and then no more.
+    Finite {
+        /// How much, without headers.
+        size: Bytes,
+    },
+    /// One transfer after the other, each on a connection of its own, begun at random: a Poisson
+    /// process.
+    ShortFlows {
+        /// How much each is, without headers.
+        size: Bytes,
+        /// The mean time from one beginning to the next.
+        mean_interval: Duration,
+    },
+    /// As much as the network takes for a while, then nothing for a while.
+    OnOff {
+        /// The mean time on.
+        on: Duration,
+        /// The mean time off.
+        off: Duration,
+        /// Around these means.
+        distribution: Distribution,
+    },
+    /// A steady rate, under congestion control: what the window does not let out waits.
+    Constant {
+        /// Without headers.
+        rate: Bitrate,
+    },
+    /// Frames of a live picture, under congestion control.
+    Media {
+        /// The mean rate, without headers.
+        rate: Bitrate,
+        /// Frames in a second.
+        frames_per_second: u32,
+        /// Every so many frames one is a key frame.
+        key_frame_every: u32,
+        /// How many times larger a key frame is than another.
+        key_frame_ratio: f64,
+    },
+    /// A steady rate whatever becomes of it: no congestion control, no acknowledgements.
+    Unresponsive {
+        /// On the wire.
+        rate: Bitrate,
+    },
+}
+
+/// Something that happens to a link in mid-run.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// When.
+    pub at: Duration,
+    /// To which link.
+    pub link: LinkIndex,
+    /// What.
+    pub kind: ChangeKind,
+}
+
+/// What happens to a link.
+#[derive(Clone, Debug)]
+pub enum ChangeKind {
+    /// It is switched on or off.
+    Up(bool),
+    /// It has another rate from now on.
+    Rate(Rate),
+}

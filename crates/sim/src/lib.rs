@@ -1,0 +1,1 @@
+//! A packet-level simulator that carries the engine unchanged.
