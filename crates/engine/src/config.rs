@@ -89,6 +89,11 @@ impl EngineConfig {
     /// The names of the schedulers, the default first.
     pub const SCHEDULERS: &'static [&'static str] = fairpath_sched::NAMES;
 
+    /// Whether the congestion control is based on rates, so that without pacing it is not itself.
+    pub fn is_rate_based(&self) -> bool {
+        matches!(self.congestion.as_str(), "bbr" | "bbr3" | "coupled_bbr")
+    }
+
     /// An engine, or the name that is not known.
     pub fn build(&self) -> Result<Engine, UnknownName> {
         let unknown = |kind, name: &str, known: &'static [&'static str]| UnknownName {

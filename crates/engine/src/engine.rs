@@ -57,12 +57,27 @@ pub struct Engine {
     paths: PathMap<Path>,
     groups: Groups,
     views: Vec<PathView>,
+    paces: bool,
 }
 
 impl Engine {
     /// An engine of these three, without paths.
     pub fn new(controller: Box<dyn Controller>, detector: Box<dyn Detector>, scheduler: Box<dyn Scheduler>) -> Self {
-        Self { controller, detector, scheduler, paths: PathMap::new(), groups: Groups::default(), views: Vec::new() }
+        Self {
+            controller,
+            detector,
+            scheduler,
+            paths: PathMap::new(),
+            groups: Groups::default(),
+            views: Vec::new(),
+            paces: true,
+        }
+    }
+
+    /// The same, sending as its windows allow and without regard to pacing rates. Published models
+    /// of window-based control do not pace; an algorithm that is based on rates needs it.
+    pub fn unpaced(self) -> Self {
+        Self { paces: false, ..self }
     }
 
     /// A path was opened; its datagrams carry up to `max_datagram`. It is not used before
@@ -113,7 +128,7 @@ impl Engine {
     /// The packet `number`, which will be acknowledged, left on the path.
     pub fn on_sent(&mut self, path: PathId, number: u64, bytes: Bytes, now: Timestamp) {
         let window = self.controller.window(path);
-        let pacing = self.controller.pacing_rate(path);
+        let pacing = if self.paces { self.controller.pacing_rate(path) } else { None };
         let Some(state) = self.paths.get_mut(path) else { return };
         let sent_state = state.rate.on_sent(now, state.packets.in_flight());
         state.packets.insert(number, SentPacket { at: now, bytes, state: sent_state });
@@ -213,6 +228,24 @@ impl Engine {
     /// How fast the path may send; `None`: as the host likes.
     pub fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
         self.controller.pacing_rate(path)
+    }
+
+    /// When the first path that only its pacer holds back may send; `None` where there is none. A
+    /// host that was told to wait asks again then, if no acknowledgement comes before.
+    pub fn paced_until(&self, now: Timestamp) -> Option<Timestamp> {
+        if !self.paces {
+            return None;
+        }
+        let held_back = |(id, state): (PathId, &Path)| {
+            let room = state.packets.in_flight() + state.max_datagram <= self.controller.window(id);
+            (state.usable && room && !state.pacer.may_send(now)).then(|| state.pacer.free_at())
+        };
+        self.paths.iter().filter_map(held_back).min()
+    }
+
+    /// The round-trip times of the path; `None` before the first sample.
+    pub fn rtt(&self, path: PathId) -> Option<Rtt> {
+        self.paths.get(path)?.rtt.get()
     }
 
     /// The path for the next packet.

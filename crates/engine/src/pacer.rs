@@ -22,6 +22,11 @@ impl Pacer {
         self.paid_until = self.paid_until.max(now - BURST) + bytes / rate;
     }
 
+    /// When the next packet may leave.
+    pub(crate) fn free_at(&self) -> Timestamp {
+        self.paid_until
+    }
+
     /// Whether a packet may leave at `now`.
     pub(crate) fn may_send(&self, now: Timestamp) -> bool {
         self.paid_until <= now

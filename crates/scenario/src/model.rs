@@ -97,6 +97,8 @@ pub struct Transport {
     pub reinjection: bool,
     /// Packets may be marked instead of dropped.
     pub ecn: bool,
+    /// Whether packets are spaced; `None`: where the congestion control is based on rates.
+    pub pacing: Option<bool>,
 }
 
 impl Default for Transport {
@@ -111,6 +113,7 @@ impl Default for Transport {
             receive_buffer: None,
             reinjection: false,
             ecn: false,
+            pacing: None,
         }
     }
 }

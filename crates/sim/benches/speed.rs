@@ -1,0 +1,90 @@
+//! How fast the simulator is: `cargo bench -p fairpath-sim`.
+//!
+//! The dumbbell and the fat tree are those on which other simulators were measured.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use core::time::Duration;
+use std::time::Instant;
+
+use fairpath_core::Bitrate;
+use fairpath_engine::EngineConfig;
+use fairpath_net::{LinkConfig, QueueConfig};
+use fairpath_scenario::{Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport};
+use fairpath_sim::{Simulation, jain_index};
+
+/// 30 bulk flows over one bottleneck of 40 Mbit/s and 20 ms with a queue of 100 ms.
+fn dumbbell(access: bool, mbps: u64, flows: u32, seconds: u64) -> Scenario {
+    let mut links = Vec::new();
+    let mut link = |name: String, config: LinkConfig| {
+        links.push(ScenarioLink { name, from: String::new(), to: String::new(), config });
+        LinkIndex(links.len() as u32 - 1)
+    };
+    let rate = Bitrate::from_mbps(mbps);
+    let delay = Duration::from_millis(20);
+    let there = link(
+        "there".into(),
+        LinkConfig::new(rate).delay(delay).queue(QueueConfig::sojourn(Duration::from_millis(100))),
+    );
+    let back =
+        link("back".into(), LinkConfig::new(rate).delay(delay).queue(QueueConfig::sojourn(Duration::from_millis(100))));
+    let flow = |at: u32| {
+        let gigabit = || LinkConfig::new(Bitrate::from_mbps(1000)).queue(QueueConfig::packets(1000));
+        let mut side = |name: String| if access { vec![link(name, gigabit())] } else { vec![] };
+        let forward = [side(format!("up {at}")), vec![there], side(format!("down {at}"))].concat();
+        let backward = [side(format!("back up {at}")), vec![back], side(format!("back down {at}"))].concat();
+        Flow {
+            name: format!("flow {at}"),
+            class: "bulk".into(),
+            paths: vec![PathRoute { forward, backward }],
+            engine: EngineConfig { congestion: "reno".into(), ..EngineConfig::default() },
+            transport: Transport { header: fairpath_core::Bytes::ZERO, ..Transport::default() },
+            traffic: Traffic::Bulk,
+            start: Duration::ZERO,
+            start_jitter: Duration::from_millis(100),
+            stop: None,
+        }
+    };
+    let flows = (0..flows).map(flow).collect();
+    Scenario {
+        title: "dumbbell".into(),
+        seed: 1,
+        duration: Duration::from_secs(seconds),
+        warm_up: Duration::ZERO,
+        sample_every: Duration::ZERO,
+        links,
+        flows,
+        changes: Vec::new(),
+    }
+}
+
+fn main() {
+    let measure = |name: &str, scenario: &Scenario, bottlenecks: &[&str]| {
+        let mut best = f64::MAX;
+        let mut line = String::new();
+        for _ in 0..5 {
+            let mut simulation = Simulation::new(scenario).expect("a scenario");
+            let start = Instant::now();
+            simulation.run(&mut ());
+            let seconds = start.elapsed().as_secs_f64();
+            let outcome = simulation.outcome();
+            let packets: u64 =
+                outcome.flows.iter().flat_map(|flow| &flow.paths).map(|path| path.count.delivered.get() / 1500).sum();
+            let goodput: f64 = outcome.flows.iter().map(|flow| flow.goodput.as_mbps_f64()).sum();
+            let jain = jain_index(outcome.flows.iter().map(|flow| flow.goodput.as_mbps_f64()));
+            best = best.min(seconds);
+            let drops: u64 = bottlenecks.iter().filter_map(|name| outcome.link(name)).map(|link| link.dropped).sum();
+            line = format!(
+                "{packets:9} packets  {:6.0} ns each  {:5.2} M/s  {goodput:7.1} Mbit/s  Jain {jain:.2}  drops {drops}  events {:.1}",
+                best * 1e9 / packets as f64,
+                packets as f64 / best / 1e6,
+                simulation.events() as f64 / packets as f64,
+            );
+        }
+        println!("{name:34} {line}");
+    };
+    measure("dumbbell, bottleneck only", &dumbbell(false, 40, 30, 100), &["there"]);
+    measure("dumbbell, access links", &dumbbell(true, 40, 30, 100), &["there"]);
+    measure("dumbbell at 1 Gbit/s", &dumbbell(true, 1000, 30, 10), &["there"]);
+    measure("250 flows over 400 Mbit/s", &dumbbell(true, 400, 250, 10), &["there"]);
+}

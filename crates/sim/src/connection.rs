@@ -1,0 +1,393 @@
+//! A connection: the engine, loss recovery and data on one side, the receiver on the other.
+//!
+//! Both ends are one object, because nothing but packets passes between them and one look-up finds
+//! either. The engine is the one that real connections carry.
+
+use std::collections::VecDeque;
+
+use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_engine::{Choice, CongestionSignal, Engine, Pending};
+use fairpath_net::{Network, PathRoutes};
+use fairpath_scenario::Transport;
+
+use crate::count::FlowCount;
+use crate::packet::{AckFrame, Body, Chunk, Packet};
+use crate::receiver::{AckNow, Receiver};
+use crate::recorder::{FlowIndex, Recorder};
+use crate::recovery::{LossBatch, Recovery, SentPacket};
+use crate::send_stream::SendStream;
+use crate::timers::{Lazy, Timer, Timers};
+
+/// Where a connection's packets and timers go, and what counts them.
+pub(crate) struct Outside<'a, R> {
+    pub(crate) network: &'a mut Network<Packet>,
+    pub(crate) timers: &'a mut Timers,
+    pub(crate) count: &'a mut FlowCount,
+    /// How many packets all hosts have sent.
+    pub(crate) sent: &'a mut u64,
+    pub(crate) recorder: &'a mut R,
+}
+
+/// The sender's side of a path.
+#[derive(Debug)]
+struct SendPath {
+    routes: PathRoutes,
+    recovery: Recovery,
+    timer: Lazy,
+    /// How many packets had come marked by the newest acknowledgement.
+    marked: u32,
+    /// When the newest episode of congestion began.
+    episode_at: Option<Timestamp>,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) flow: u32,
+    pub(crate) engine: Engine,
+    pub(crate) stream: SendStream,
+    pub(crate) receiver: Receiver,
+    slot: u32,
+    generation: u32,
+    started: Timestamp,
+    completed: bool,
+    transport: Transport,
+    paths: Vec<SendPath>,
+    pacing: Lazy,
+    /// The newest piece that was sent a second time because it held up the others.
+    reinjected: Option<u64>,
+    /// Frames on their way: where each ends among the bytes, and when it was taken.
+    frames: VecDeque<(u64, Timestamp)>,
+    lost: Vec<(u64, SentPacket)>,
+}
+
+/// What names a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name {
+    pub(crate) flow: u32,
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+impl Connection {
+    /// A connection over `routes`, all of which can be used at once.
+    pub(crate) fn new(
+        name: Name,
+        mut engine: Engine,
+        transport: Transport,
+        routes: &[PathRoutes],
+        now: Timestamp,
+    ) -> Self {
+        for path in (0..routes.len() as u32).map(PathId::new) {
+            engine.on_path_opened(path, transport.packet, now);
+            engine.set_usable(path, true);
+        }
+        let payload = transport.packet.saturating_sub(transport.header).max(Bytes::new(1));
+        let pieces = |buffer: Option<Bytes>| buffer.map_or(u64::MAX, |buffer| (buffer / payload).max(1));
+        let receive_buffer = pieces(transport.receive_buffer);
+        let path = |routes: &PathRoutes| SendPath {
+            routes: *routes,
+            recovery: Recovery::default(),
+            timer: Lazy::default(),
+            marked: 0,
+            episode_at: None,
+        };
+        Self {
+            flow: name.flow,
+            engine,
+            stream: SendStream::new(payload.get() as u32, pieces(transport.send_buffer), receive_buffer),
+            receiver: Receiver::new(routes.len(), receive_buffer, transport.ack_every, transport.ack_delay_max),
+            slot: name.slot,
+            generation: name.generation,
+            started: now,
+            completed: false,
+            transport,
+            paths: routes.iter().map(path).collect(),
+            pacing: Lazy::default(),
+            reinjected: None,
+            frames: VecDeque::new(),
+            lost: Vec::new(),
+        }
+    }
+
+    /// Which of the connections that had this slot it is.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Whether nothing more will happen: all was delivered, and the sender knows.
+    pub(crate) fn is_over(&self) -> bool {
+        self.completed && self.stream.is_finished()
+    }
+
+    /// A frame of so many bytes was taken.
+    pub(crate) fn supply_frame(&mut self, bytes: u64, now: Timestamp) {
+        let end = self.frames.back().map_or(self.receiver.delivered_bytes(), |(end, _)| *end) + bytes;
+        self.frames.push_back((end, now));
+        self.stream.supply(bytes);
+    }
+
+    /// Sends as much as there is and the windows let out.
+    #[inline]
+    pub(crate) fn send<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
+        loop {
+            let chunk = self.stream.next();
+            if chunk.is_none() && self.paths.len() == 1 && !self.stream.is_dry() {
+                // Held back by a buffer, and there is no other path to help.
+                return;
+            }
+            match (self.engine.pick(&Pending::default(), now), chunk) {
+                (Choice::Send(path), Some(chunk)) => {
+                    self.stream.on_sent(chunk);
+                    self.transmit(path, chunk, now, out);
+                }
+                (Choice::Send(path), None) => {
+                    if !self.reinject(path, now, out) {
+                        self.engine.on_app_limited(path);
+                        return;
+                    }
+                }
+                (Choice::Wait, _) => break,
+            }
+        }
+        if let Some(at) = self.engine.paced_until(now) {
+            let timer = Timer::Pacing { connection: self.slot, generation: self.generation };
+            self.pacing.arm(at, timer, out.timers);
+        }
+    }
+
+    /// A piece of data goes out on a path.
+    #[inline]
+    fn transmit<R: Recorder>(&mut self, path: PathId, chunk: Chunk, now: Timestamp, out: &mut Outside<'_, R>) {
+        let index = path.get() as usize;
+        let state = &mut self.paths[index];
+        let number = state.recovery.on_sent(chunk, now);
+        let size = self.transport.header + Bytes::new(u64::from(chunk.bytes));
+        self.engine.on_sent(path, number, size, now);
+        out.count.paths[index].sent += 1;
+        *out.sent += 1;
+        let body = Body::Data { number, chunk };
+        let packet = Packet { connection: self.slot, generation: self.generation, path: path.get(), body };
+        let _ = out.network.send(now, state.routes.forward, packet, size);
+        if !state.timer.is_armed() {
+            self.arm_recovery(index, out.timers);
+        }
+    }
+
+    /// Where a buffer holds the sender back though `path` has room: sends the piece that holds up
+    /// the others once more, if it is on its way on another path. Whether it did.
+    fn reinject<R: Recorder>(&mut self, path: PathId, now: Timestamp, out: &mut Outside<'_, R>) -> bool {
+        let oldest = self.stream.oldest_unacked();
+        if !self.transport.reinjection || self.stream.is_dry() || self.reinjected.is_some_and(|at| at >= oldest) {
+            return false;
+        }
+        let others = self.paths.iter().enumerate().filter(|(index, _)| *index != path.get() as usize);
+        let found = others
+            .filter_map(|(_, other)| other.recovery.outstanding().next())
+            .find(|packet| packet.chunk.number == oldest)
+            .map(|packet| packet.chunk);
+        let Some(chunk) = found else { return false };
+        self.reinjected = Some(oldest);
+        self.transmit(path, chunk, now, out);
+        true
+    }
+
+    fn arm_recovery(&mut self, index: usize, timers: &mut Timers) {
+        let path = PathId::new(index as u32);
+        let state = &mut self.paths[index];
+        let deadline = state.recovery.deadline(self.engine.rtt(path), self.transport.ack_delay_max);
+        let timer = Timer::Recovery { connection: self.slot, generation: self.generation, path: path.get() };
+        state.timer.arm(deadline, timer, timers);
+    }
+
+    /// Data came.
+    #[inline]
+    pub(crate) fn on_data<R: Recorder>(
+        &mut self,
+        packet: &Packet,
+        number: u64,
+        chunk: Chunk,
+        marked: bool,
+        now: Timestamp,
+        out: &mut Outside<'_, R>,
+    ) {
+        let index = packet.path as usize;
+        let ack = self.receiver.on_packet(index, number, marked, now);
+        let before = (self.receiver.delivered_bytes(), self.receiver.duplicates());
+        let fresh = self.receiver.on_chunk(chunk);
+        out.count.paths[index].delivered += Bytes::new(u64::from(fresh));
+        out.count.delivered += Bytes::new(self.receiver.delivered_bytes() - before.0);
+        out.count.duplicates += self.receiver.duplicates() - before.1;
+        while self.frames.front().is_some_and(|(end, _)| *end <= self.receiver.delivered_bytes()) {
+            if let Some((_, taken)) = self.frames.pop_front() {
+                out.count.frame_delays.push(now.since(taken));
+            }
+        }
+        if self.receiver.is_complete() && !self.completed {
+            self.completed = true;
+            let took = now.since(self.started);
+            out.count.completions.push(took);
+            out.recorder.on_completion(now, FlowIndex(self.flow), took);
+        }
+        match ack {
+            AckNow::Yes => self.acknowledge(index, now, out),
+            AckNow::By(at) => {
+                let (connection, generation, path) = (self.slot, self.generation, packet.path);
+                self.receiver.ack_timers[index].arm(at, Timer::Ack { connection, generation, path }, out.timers);
+            }
+        }
+    }
+
+    #[inline]
+    fn acknowledge<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
+        let Some(frame) = self.receiver.ack(index, now) else { return };
+        let body = Body::Ack(frame);
+        let packet = Packet { connection: self.slot, generation: self.generation, path: index as u32, body };
+        *out.sent += 1;
+        let _ = out.network.send(now, self.paths[index].routes.backward, packet, self.transport.ack);
+    }
+
+    /// An acknowledgement may have waited long enough.
+    pub(crate) fn on_ack_timer<R: Recorder>(&mut self, path: u32, now: Timestamp, out: &mut Outside<'_, R>) {
+        let index = path as usize;
+        let deadline = self.receiver.ack_deadline(index);
+        let timer = Timer::Ack { connection: self.slot, generation: self.generation, path };
+        if self.receiver.ack_timers[index].is_due(now, deadline, timer, out.timers) {
+            self.acknowledge(index, now, out);
+        }
+    }
+
+    /// The pacer may let something out.
+    pub(crate) fn on_pacing_timer<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
+        let timer = Timer::Pacing { connection: self.slot, generation: self.generation };
+        if self.pacing.is_due(now, now, timer, out.timers) {
+            self.send(now, out);
+        }
+    }
+
+    /// An acknowledgement came.
+    #[inline]
+    pub(crate) fn on_ack<R: Recorder>(
+        &mut self,
+        path: u32,
+        frame: &AckFrame,
+        now: Timestamp,
+        out: &mut Outside<'_, R>,
+    ) {
+        let id = PathId::new(path);
+        let index = path as usize;
+        let Self { engine, stream, paths, .. } = self;
+        let state = &mut paths[index];
+        let uncertain = state.recovery.is_uncertain();
+        let mut newest = None;
+        state.recovery.on_ack(frame, |number, packet| {
+            engine.on_ack(id, number, now);
+            stream.on_ack(packet.chunk);
+            newest = Some((number, packet.at));
+        });
+        stream.on_limit(frame.limit);
+        engine.on_ack_end(id, frame.delay, now);
+        if let Some((_, at)) = newest.filter(|(number, _)| *number == frame.largest) {
+            let rtt = now.since(at);
+            let count = &mut out.count.paths[index];
+            count.rtt_samples += 1;
+            count.rtt_sum += rtt;
+            out.recorder.on_rtt(now, FlowIndex(self.flow), id, rtt);
+        }
+        if let Some((_, sent_at)) = newest.filter(|_| frame.marked > state.marked) {
+            state.marked = frame.marked;
+            self.on_congestion(index, CongestionSignal::Ecn, sent_at, false, now, out);
+        }
+        let has_gap = self.paths[index].recovery.has_gap();
+        if has_gap {
+            self.give_up(index, now, out);
+        }
+        if uncertain || has_gap {
+            self.arm_recovery(index, out.timers);
+        }
+        self.send(now, out);
+    }
+
+    /// Gives up what must be taken for lost by now.
+    fn give_up<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
+        let path = PathId::new(index as u32);
+        let rtt = self.engine.rtt(path);
+        let mut lost = core::mem::take(&mut self.lost);
+        let recovery = &mut self.paths[index].recovery;
+        let batch: LossBatch =
+            recovery.find_lost(rtt, self.transport.ack_delay_max, now, |number, packet| lost.push((number, *packet)));
+        out.count.paths[index].lost += lost.len() as u64;
+        for (number, packet) in lost.drain(..) {
+            self.engine.on_lost(path, number, now);
+            self.stream.send_again(packet.chunk);
+            out.recorder.on_lost(now, FlowIndex(self.flow), path);
+        }
+        self.lost = lost;
+        if let Some(sent_at) = batch.newest {
+            self.on_congestion(index, CongestionSignal::Loss, sent_at, batch.persistent, now, out);
+        }
+    }
+
+    fn on_congestion<R: Recorder>(
+        &mut self,
+        index: usize,
+        signal: CongestionSignal,
+        sent_at: Timestamp,
+        persistent: bool,
+        now: Timestamp,
+        out: &mut Outside<'_, R>,
+    ) {
+        let path = PathId::new(index as u32);
+        self.engine.on_congestion(path, signal, sent_at, persistent, now);
+        if self.paths[index].episode_at.is_none_or(|began| sent_at > began) {
+            self.paths[index].episode_at = Some(now);
+            out.count.paths[index].episodes += 1;
+            out.recorder.on_congestion(now, FlowIndex(self.flow), path);
+        }
+    }
+
+    /// Something may be late.
+    pub(crate) fn on_recovery_timer<R: Recorder>(&mut self, path: u32, now: Timestamp, out: &mut Outside<'_, R>) {
+        let index = path as usize;
+        let deadline =
+            self.paths[index].recovery.deadline(self.engine.rtt(PathId::new(path)), self.transport.ack_delay_max);
+        let timer = Timer::Recovery { connection: self.slot, generation: self.generation, path };
+        if !self.paths[index].timer.is_due(now, deadline, timer, out.timers) {
+            return;
+        }
+        if self.paths[index].recovery.loss_is_due(now) {
+            self.give_up(index, now, out);
+        } else {
+            self.probe(index, now, out);
+        }
+        self.arm_recovery(index, out.timers);
+        self.send(now, out);
+    }
+
+    /// The probe timeout has passed: the oldest packet goes out again, whatever the window says
+    /// [RFC9002 §6.2.4]. At the second in a row what the path holds is given to the others too.
+    fn probe<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
+        out.count.paths[index].timeouts += 1;
+        let row = self.paths[index].recovery.on_probe_timeout();
+        let Some(oldest) = self.paths[index].recovery.outstanding().next().map(|packet| packet.chunk) else { return };
+        if row == 2 && self.paths.len() > 1 {
+            for packet in self.paths[index].recovery.outstanding() {
+                self.stream.send_again(packet.chunk);
+            }
+        }
+        self.transmit(PathId::new(index as u32), oldest, now, out);
+    }
+
+    /// Checks what must hold between the two ends at any time.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (known, delivered) = (self.stream.oldest_unacked(), self.receiver.expected());
+        if known > delivered {
+            return Err(format!("the sender takes {known} pieces for delivered, the receiver has {delivered}"));
+        }
+        let (held, buffer) = (self.receiver.held_count(), self.receiver.buffer());
+        if held > buffer {
+            return Err(format!("the receiver holds {held} pieces out of order and has room for {buffer}"));
+        }
+        Ok(())
+    }
+}

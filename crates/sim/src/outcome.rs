@@ -1,0 +1,170 @@
+//! What has come out of a run.
+
+use core::time::Duration;
+
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_net::LinkStats;
+use fairpath_scenario::{Flow, ScenarioLink};
+
+use crate::count::{FlowCount, PathCount};
+
+/// What a flow has done since the end of the warm-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowOutcome {
+    /// Its name.
+    pub name: String,
+    /// The class it belongs to.
+    pub class: String,
+    /// What was delivered in order, without headers.
+    pub delivered: Bytes,
+    /// That over time.
+    pub goodput: Bitrate,
+    /// Path by path.
+    pub paths: Vec<PathOutcome>,
+    /// How long each transfer that ended took, in order of their ends.
+    pub completions: Vec<Duration>,
+    /// How many transfers were begun.
+    pub begun: u64,
+    /// How long each frame took, from the camera to its last byte in order.
+    pub frame_delays: Vec<Duration>,
+    /// Pieces that arrived more than once.
+    pub duplicates: u64,
+}
+
+/// What a path of a flow has done since the end of the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathOutcome {
+    /// What was counted.
+    pub count: PathCount,
+    /// New data that arrived on this path, without headers, over time.
+    pub goodput: Bitrate,
+}
+
+/// What a link has done since the end of the warm-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkOutcome {
+    /// Its name.
+    pub name: String,
+    /// What it delivered, over time.
+    pub rate: Bitrate,
+    /// That in parts of its mean rate; `None` where it has no limit.
+    pub utilisation: Option<f64>,
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets dropped, for whatever cause.
+    pub dropped: u64,
+    /// The mean time a packet waited in the queue.
+    pub mean_wait: Duration,
+}
+
+impl LinkOutcome {
+    /// The share of the packets that were dropped.
+    pub fn drop_share(&self) -> f64 {
+        if self.offered == 0 { 0.0 } else { self.dropped as f64 / self.offered as f64 }
+    }
+}
+
+/// What has come out of a run since the end of the warm-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// How long that was.
+    pub measured: Duration,
+    /// Flow by flow, as in the scenario.
+    pub flows: Vec<FlowOutcome>,
+    /// Link by link, as in the scenario.
+    pub links: Vec<LinkOutcome>,
+}
+
+impl Outcome {
+    pub(crate) fn new<'a>(
+        measured: Duration,
+        flows: impl Iterator<Item = (&'a Flow, (&'a FlowCount, &'a FlowCount))>,
+        links: impl Iterator<Item = ((&'a ScenarioLink, LinkStats), &'a LinkStats)>,
+    ) -> Self {
+        Self {
+            measured,
+            flows: flows.map(|(flow, (before, after))| flow_outcome(flow, before, after, measured)).collect(),
+            links: links.map(|((link, after), before)| link_outcome(link, before, &after, measured)).collect(),
+        }
+    }
+
+    /// The flows of a class.
+    pub fn class<'a>(&'a self, class: &'a str) -> impl Iterator<Item = &'a FlowOutcome> {
+        self.flows.iter().filter(move |flow| flow.class == class)
+    }
+
+    /// The mean goodput of the flows of a class; zero where it has none.
+    pub fn mean_goodput(&self, class: &str) -> Bitrate {
+        let (count, sum) =
+            self.class(class).fold((0, 0), |(count, sum), flow| (count + 1, sum + flow.goodput.as_bps()));
+        Bitrate::from_bps(sum.checked_div(count).unwrap_or(0))
+    }
+
+    /// The link of that name.
+    pub fn link(&self, name: &str) -> Option<&LinkOutcome> {
+        self.links.iter().find(|link| link.name == name)
+    }
+
+    /// The flow of that name.
+    pub fn flow(&self, name: &str) -> Option<&FlowOutcome> {
+        self.flows.iter().find(|flow| flow.name == name)
+    }
+}
+
+fn rate(bytes: Bytes, time: Duration) -> Bitrate {
+    bytes.per(time).unwrap_or(Bitrate::ZERO)
+}
+
+fn flow_outcome(flow: &Flow, before: &FlowCount, after: &FlowCount, measured: Duration) -> FlowOutcome {
+    let delivered = after.delivered - before.delivered;
+    let paths = after.paths.iter().zip(&before.paths).map(|(after, before)| {
+        let count = after.since(before);
+        PathOutcome { count, goodput: rate(count.delivered, measured) }
+    });
+    FlowOutcome {
+        name: flow.name.clone(),
+        class: flow.class.clone(),
+        delivered,
+        goodput: rate(delivered, measured),
+        paths: paths.collect(),
+        completions: after.completions[before.completions.len()..].to_vec(),
+        begun: after.begun - before.begun,
+        frame_delays: after.frame_delays[before.frame_delays.len()..].to_vec(),
+        duplicates: after.duplicates - before.duplicates,
+    }
+}
+
+fn link_outcome(link: &ScenarioLink, before: &LinkStats, after: &LinkStats, measured: Duration) -> LinkOutcome {
+    let rate = rate(after.delivered.bytes - before.delivered.bytes, measured);
+    let sent = after.delivered.packets + after.in_flight.packets - before.delivered.packets - before.in_flight.packets;
+    let waited = after.queueing_delay_total - before.queueing_delay_total;
+    let limit = link.config.rate.mean().filter(|limit| limit.as_bps() > 0);
+    LinkOutcome {
+        name: link.name.clone(),
+        rate,
+        utilisation: limit.map(|limit| rate.as_bps() as f64 / limit.as_bps() as f64),
+        offered: after.offered.packets - before.offered.packets,
+        dropped: after.dropped().packets - before.dropped().packets,
+        mean_wait: u32::try_from(sent).ok().filter(|sent| *sent > 0).map_or(Duration::ZERO, |sent| waited / sent),
+    }
+}
+
+/// Jain's index of fairness: 1 where all are equal, 1/n where one has everything.
+pub fn jain_index(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (count, sum, squares) =
+        values.into_iter().fold((0.0, 0.0, 0.0), |(count, sum, squares), x| (count + 1.0, sum + x, squares + x * x));
+    if squares == 0.0 { 1.0 } else { sum * sum / (count * squares) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_is_one_for_equals_and_the_share_for_one_of_many() {
+        assert!((jain_index([2.0, 2.0, 2.0]) - 1.0).abs() < 1e-12);
+        assert!((jain_index([1.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
+        // (1 + 2)² / (2 · (1 + 4))
+        assert!((jain_index([1.0, 2.0]) - 0.9).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,60 @@
+//! What crosses the network.
+
+use core::time::Duration;
+
+/// A packet. It carries no bytes of data, only what is needed to account for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// The slot of its connection.
+    pub(crate) connection: u32,
+    /// Which of the connections that had this slot: what a finished one left in the network is
+    /// thrown away.
+    pub(crate) generation: u32,
+    /// The path of the connection.
+    pub(crate) path: u32,
+    /// What it carries.
+    pub(crate) body: Body,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    /// Data, to be acknowledged.
+    Data {
+        /// The number of the packet on its path.
+        number: u64,
+        /// The piece of data.
+        chunk: Chunk,
+    },
+    /// What has arrived.
+    Ack(AckFrame),
+    /// Data that nobody asks about.
+    Datagram,
+}
+
+/// A piece of data. Pieces are numbered through the connection, whichever path they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    /// Its position among the pieces.
+    pub(crate) number: u64,
+    /// How many bytes it is.
+    pub(crate) bytes: u32,
+    /// Whether it is the last.
+    pub(crate) last: bool,
+}
+
+/// An acknowledgement of one path. It names the 64 newest packets, so that nothing is forgotten
+/// until 64 packets' acknowledgements in a row are lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckFrame {
+    /// The largest packet number that has arrived.
+    pub(crate) largest: u64,
+    /// Bit i: the packet `largest` − i has arrived.
+    pub(crate) seen: u64,
+    /// How long the largest one waited for this.
+    pub(crate) delay: Duration,
+    /// Pieces from this on must not be sent yet.
+    pub(crate) limit: u64,
+    /// How many packets of the path have come marked.
+    pub(crate) marked: u32,
+}

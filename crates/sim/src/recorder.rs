@@ -1,0 +1,108 @@
+//! Those who watch a run.
+
+use core::time::Duration;
+
+use fairpath_core::{PathId, Timestamp};
+use fairpath_engine::{Groups, PathSnapshot};
+use fairpath_net::LinkStats;
+use fairpath_scenario::{Scenario, ScenarioLink};
+
+/// The position of a flow in [`Scenario::flows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowIndex(pub u32);
+
+/// Watches a run. It changes nothing: with another recorder, or `()`, the result is the same.
+///
+/// The simulator is built for the recorder it is given, so what a recorder leaves out costs
+/// nothing.
+pub trait Recorder {
+    /// The time has come for a sample, every [`Scenario::sample_every`].
+    fn on_sample(&mut self, _now: Timestamp, _view: &View<'_>) {}
+    /// An acknowledgement gave a round-trip time.
+    fn on_rtt(&mut self, _now: Timestamp, _flow: FlowIndex, _path: PathId, _rtt: Duration) {}
+    /// An episode of congestion began on a path.
+    fn on_congestion(&mut self, _now: Timestamp, _flow: FlowIndex, _path: PathId) {}
+    /// A packet was found lost.
+    fn on_lost(&mut self, _now: Timestamp, _flow: FlowIndex, _path: PathId) {}
+    /// A transfer ended after this long.
+    fn on_completion(&mut self, _now: Timestamp, _flow: FlowIndex, _took: Duration) {}
+}
+
+/// Nobody watches.
+impl Recorder for () {}
+
+/// Two watch.
+impl<A: Recorder, B: Recorder> Recorder for (A, B) {
+    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
+        self.0.on_sample(now, view);
+        self.1.on_sample(now, view);
+    }
+    fn on_rtt(&mut self, now: Timestamp, flow: FlowIndex, path: PathId, rtt: Duration) {
+        self.0.on_rtt(now, flow, path, rtt);
+        self.1.on_rtt(now, flow, path, rtt);
+    }
+    fn on_congestion(&mut self, now: Timestamp, flow: FlowIndex, path: PathId) {
+        self.0.on_congestion(now, flow, path);
+        self.1.on_congestion(now, flow, path);
+    }
+    fn on_lost(&mut self, now: Timestamp, flow: FlowIndex, path: PathId) {
+        self.0.on_lost(now, flow, path);
+        self.1.on_lost(now, flow, path);
+    }
+    fn on_completion(&mut self, now: Timestamp, flow: FlowIndex, took: Duration) {
+        self.0.on_completion(now, flow, took);
+        self.1.on_completion(now, flow, took);
+    }
+}
+
+impl<R: Recorder> Recorder for &mut R {
+    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
+        (**self).on_sample(now, view);
+    }
+    fn on_rtt(&mut self, now: Timestamp, flow: FlowIndex, path: PathId, rtt: Duration) {
+        (**self).on_rtt(now, flow, path, rtt);
+    }
+    fn on_congestion(&mut self, now: Timestamp, flow: FlowIndex, path: PathId) {
+        (**self).on_congestion(now, flow, path);
+    }
+    fn on_lost(&mut self, now: Timestamp, flow: FlowIndex, path: PathId) {
+        (**self).on_lost(now, flow, path);
+    }
+    fn on_completion(&mut self, now: Timestamp, flow: FlowIndex, took: Duration) {
+        (**self).on_completion(now, flow, took);
+    }
+}
+
+/// A run at one moment, as a recorder sees it.
+pub struct View<'a> {
+    pub(crate) simulation: &'a crate::Simulation,
+    pub(crate) now: Timestamp,
+}
+
+impl<'a> View<'a> {
+    /// What is run.
+    pub fn scenario(&self) -> &'a Scenario {
+        self.simulation.scenario()
+    }
+
+    /// Every path of every connection that is open, with its flow. A flow of short transfers has
+    /// none or several.
+    pub fn paths(&self) -> impl Iterator<Item = (FlowIndex, PathSnapshot)> + use<'a> {
+        let now = self.now;
+        self.simulation.connections().flat_map(move |connection| {
+            let flow = FlowIndex(connection.flow);
+            connection.engine.snapshots(now).map(move |snapshot| (flow, snapshot))
+        })
+    }
+
+    /// The partition of the paths of a flow's connections.
+    pub fn groups(&self, flow: FlowIndex) -> Option<&'a Groups> {
+        let mut connections = self.simulation.connections();
+        connections.find(|connection| connection.flow == flow.0).map(|connection| connection.engine.groups())
+    }
+
+    /// Every link.
+    pub fn links(&self) -> impl Iterator<Item = (&'a ScenarioLink, LinkStats)> + use<'a> {
+        self.simulation.links()
+    }
+}

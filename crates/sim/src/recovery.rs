@@ -1,0 +1,332 @@
+//! Loss recovery of one path: what was sent, what must be given up, when to probe [RFC9002 §6].
+//!
+//! # Deviations
+//!
+//! - Persistent congestion is looked for within the losses that one acknowledgement shows
+//!   [RFC9002 §7.6.2 has it over all losses]: an outage ends with one acknowledgement that shows
+//!   all of it.
+//! - A packet that is declared lost and acknowledged later stays lost. Links keep the order of
+//!   packets, so that happens only where 64 acknowledgements in a row are lost.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use fairpath_core::{Rtt, Timestamp};
+
+use crate::packet::{AckFrame, Chunk};
+
+/// [RFC9002 §6.1.1, kPacketThreshold]
+const PACKET_THRESHOLD: u64 = 3;
+/// [RFC9002 §6.1.2, kGranularity]
+const GRANULARITY: Duration = Duration::from_millis(1);
+/// Before the first sample [RFC9002 §6.2.2, kInitialRtt].
+const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// [RFC9002 §7.6.1, kPersistentCongestionThreshold]
+const PERSISTENT: u32 = 3;
+/// A probe timeout is doubled at most so often: 2^10 of 100 ms are 102 s.
+const DOUBLINGS_MAX: u32 = 10;
+
+/// What is remembered of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentPacket {
+    pub(crate) at: Timestamp,
+    pub(crate) chunk: Chunk,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Outstanding,
+    Acked,
+    Lost,
+}
+
+/// The packets that an acknowledgement shows to be lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LossBatch {
+    /// When the newest of them was sent; `None` where there are none.
+    pub(crate) newest: Option<Timestamp>,
+    /// Whether everything over longer than the period of persistent congestion was lost.
+    pub(crate) persistent: bool,
+}
+
+/// The packets of one path.
+#[derive(Debug, Default)]
+pub(crate) struct Recovery {
+    first: u64,
+    sent: VecDeque<SentPacket>,
+    outstanding: u32,
+    newest_acked: Option<u64>,
+    seen: u64,
+    last_sent_at: Timestamp,
+    /// When the next packet is late enough to be given up; `None` where none waits for that.
+    loss_at: Option<Timestamp>,
+    probes: u32,
+}
+
+impl Recovery {
+    /// A packet leaves; its number.
+    pub(crate) fn on_sent(&mut self, chunk: Chunk, now: Timestamp) -> u64 {
+        self.sent.push_back(SentPacket { at: now, chunk, fate: Fate::Outstanding });
+        self.outstanding += 1;
+        self.last_sent_at = now;
+        self.first + self.sent.len() as u64 - 1
+    }
+
+    /// What is on its way, oldest first.
+    pub(crate) fn outstanding(&self) -> impl Iterator<Item = &SentPacket> {
+        self.sent.iter().filter(|packet| packet.fate == Fate::Outstanding)
+    }
+
+    /// Hands each packet that this acknowledges for the first time to `acked`, oldest first.
+    pub(crate) fn on_ack(&mut self, frame: &AckFrame, mut acked: impl FnMut(u64, &SentPacket)) {
+        let mut fresh = match self.newest_acked {
+            None => frame.seen,
+            Some(newest) if frame.largest >= newest => {
+                let known = shift_left(self.seen, frame.largest - newest);
+                self.seen = known | frame.seen;
+                frame.seen & !known
+            }
+            Some(newest) => frame.seen & !shift_right(self.seen, newest - frame.largest),
+        };
+        if self.newest_acked.is_none_or(|newest| frame.largest > newest) {
+            if self.newest_acked.is_none() {
+                self.seen = frame.seen;
+            }
+            self.newest_acked = Some(frame.largest);
+        }
+        if fresh != 0 {
+            self.probes = 0;
+        }
+        while fresh != 0 {
+            let age = 63 - u64::from(fresh.leading_zeros());
+            fresh &= !(1 << age);
+            let Some(at) = frame.largest.checked_sub(age).and_then(|number| number.checked_sub(self.first)) else {
+                continue;
+            };
+            let Some(packet) = self.sent.get_mut(at as usize) else { continue };
+            if packet.fate == Fate::Outstanding {
+                packet.fate = Fate::Acked;
+                self.outstanding -= 1;
+                acked(self.first + at, packet);
+            }
+        }
+        self.forget();
+    }
+
+    /// Whether [`Recovery::deadline`] may have come nearer with the acknowledgement that is read
+    /// next: it ends probing, or brings the first round-trip time.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        self.probes > 0 || self.newest_acked.is_none()
+    }
+
+    /// Whether something older than what has arrived is still missing.
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.sent.is_empty() && self.newest_acked.is_some_and(|newest| self.first <= newest)
+    }
+
+    /// Hands each packet that must be taken for lost by now to `lost`, oldest first
+    /// [RFC9002 §6.1].
+    pub(crate) fn find_lost(
+        &mut self,
+        rtt: Option<Rtt>,
+        ack_delay_max: Duration,
+        now: Timestamp,
+        mut lost: impl FnMut(u64, &SentPacket),
+    ) -> LossBatch {
+        self.loss_at = None;
+        let mut batch = LossBatch::default();
+        let Some(newest_acked) = self.newest_acked else { return batch };
+        let patience = patience(rtt);
+        let mut run_began: Option<Timestamp> = None;
+        let mut run_max = Duration::ZERO;
+        for (at, packet) in self.sent.iter_mut().enumerate() {
+            let number = self.first + at as u64;
+            if number > newest_acked {
+                break;
+            }
+            match packet.fate {
+                Fate::Lost => continue,
+                Fate::Acked => {
+                    run_began = None;
+                    continue;
+                }
+                Fate::Outstanding => {}
+            }
+            let late_at = packet.at + patience;
+            if newest_acked - number < PACKET_THRESHOLD && late_at > now {
+                self.loss_at = Some(self.loss_at.map_or(late_at, |at| at.min(late_at)));
+                continue;
+            }
+            packet.fate = Fate::Lost;
+            self.outstanding -= 1;
+            batch.newest = Some(packet.at);
+            run_max = run_max.max(packet.at.since(*run_began.get_or_insert(packet.at)));
+            lost(number, packet);
+        }
+        batch.persistent = rtt.is_some_and(|rtt| run_max > (rtt.probe_timeout() + ack_delay_max) * PERSISTENT);
+        self.forget();
+        batch
+    }
+
+    /// Whether packets are due to be given up, not probed for.
+    pub(crate) fn loss_is_due(&self, now: Timestamp) -> bool {
+        self.loss_at.is_some_and(|at| at <= now)
+    }
+
+    /// When something must be done though no acknowledgement comes [RFC9002 §6.2.1].
+    pub(crate) fn deadline(&self, rtt: Option<Rtt>, ack_delay_max: Duration) -> Timestamp {
+        if let Some(at) = self.loss_at {
+            return at;
+        }
+        if self.outstanding == 0 {
+            return Timestamp::MAX;
+        }
+        let timeout = rtt.map_or(INITIAL_RTT * 3, |rtt| rtt.probe_timeout() + ack_delay_max);
+        self.last_sent_at + timeout * (1 << self.probes.min(DOUBLINGS_MAX))
+    }
+
+    /// The probe timeout has passed: how often in a row.
+    pub(crate) fn on_probe_timeout(&mut self) -> u32 {
+        self.probes += 1;
+        self.probes
+    }
+
+    fn forget(&mut self) {
+        while self.sent.front().is_some_and(|packet| packet.fate != Fate::Outstanding) {
+            self.sent.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+/// [RFC9002 §6.1.2] 9/8 of the longer of the smoothed and the latest round-trip time.
+fn patience(rtt: Option<Rtt>) -> Duration {
+    rtt.map_or(INITIAL_RTT, |rtt| (rtt.smoothed.max(rtt.latest) * 9 / 8).max(GRANULARITY))
+}
+
+fn shift_left(bits: u64, by: u64) -> u64 {
+    if by < 64 { bits << by } else { 0 }
+}
+
+fn shift_right(bits: u64, by: u64) -> u64 {
+    if by < 64 { bits >> by } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(number: u64) -> Chunk {
+        Chunk { number, bytes: 1448, last: false }
+    }
+
+    fn frame(largest: u64, seen: u64) -> AckFrame {
+        AckFrame { largest, seen, delay: Duration::ZERO, limit: u64::MAX, marked: 0 }
+    }
+
+    fn ms(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn rtt_ms(millis: u64) -> Option<Rtt> {
+        let rtt = Duration::from_millis(millis);
+        Some(Rtt { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, windowed_min: rtt })
+    }
+
+    fn sent(count: u64) -> Recovery {
+        let mut recovery = Recovery::default();
+        for number in 0..count {
+            assert_eq!(recovery.on_sent(chunk(number), ms(number)), number);
+        }
+        recovery
+    }
+
+    fn acked(recovery: &mut Recovery, frame: AckFrame) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        recovery.on_ack(&frame, |number, _| numbers.push(number));
+        numbers
+    }
+
+    fn lost(recovery: &mut Recovery, now: Timestamp) -> (Vec<u64>, LossBatch) {
+        let mut numbers = Vec::new();
+        let batch = recovery.find_lost(rtt_ms(100), Duration::ZERO, now, |number, _| numbers.push(number));
+        (numbers, batch)
+    }
+
+    #[test]
+    fn each_packet_is_acknowledged_once() {
+        let mut recovery = sent(6);
+        assert_eq!(acked(&mut recovery, frame(1, 0b11)), [0, 1]);
+        assert_eq!(acked(&mut recovery, frame(1, 0b11)), []);
+        assert_eq!(acked(&mut recovery, frame(4, 0b11011)), [3, 4], "0 and 1 are known, 2 is missing");
+        assert_eq!(acked(&mut recovery, frame(4, 0b11111)), [2]);
+        assert_eq!(acked(&mut recovery, frame(3, 0b1)), [], "an old one that came late");
+    }
+
+    #[test]
+    fn a_packet_is_lost_when_three_later_ones_have_arrived() {
+        let mut recovery = sent(6);
+        acked(&mut recovery, frame(2, 0b110));
+        assert_eq!(lost(&mut recovery, ms(100)).0, [], "0 and 1 arrived, 2 did not; largest is 2");
+        let mut recovery = sent(6);
+        acked(&mut recovery, frame(3, 0b1));
+        let (numbers, batch) = lost(&mut recovery, ms(100));
+        assert_eq!((numbers, batch.newest, batch.persistent), (vec![0], Some(ms(0)), false));
+        acked(&mut recovery, frame(4, 0b11));
+        assert_eq!(lost(&mut recovery, ms(101)).0, [1]);
+    }
+
+    #[test]
+    fn a_packet_is_lost_when_it_is_an_eighth_of_a_round_trip_late() {
+        let mut recovery = sent(2);
+        acked(&mut recovery, frame(1, 0b1));
+        assert_eq!(lost(&mut recovery, ms(100)).0, []);
+        // Sent at 0: 9/8 · 100 ms.
+        assert_eq!(recovery.deadline(rtt_ms(100), Duration::ZERO), Timestamp::from_micros(112_500));
+        assert!(recovery.loss_is_due(ms(113)));
+        assert_eq!(lost(&mut recovery, ms(113)).0, [0]);
+        assert_eq!(recovery.deadline(rtt_ms(100), Duration::ZERO), Timestamp::MAX, "nothing is under way");
+    }
+
+    #[test]
+    fn probe_timeouts_double_until_something_arrives() {
+        let mut recovery = sent(1);
+        // 100 + max(4 · 0, 1) = 101 ms, and 25 for the peer's waiting.
+        let delay = Duration::from_millis(25);
+        assert_eq!(recovery.deadline(rtt_ms(100), delay), ms(126));
+        assert_eq!(recovery.on_probe_timeout(), 1);
+        assert_eq!(recovery.deadline(rtt_ms(100), delay), ms(252));
+        recovery.on_sent(chunk(0), ms(126));
+        acked(&mut recovery, frame(1, 0b1));
+        lost(&mut recovery, ms(230));
+        recovery.on_sent(chunk(1), ms(300));
+        assert_eq!(recovery.deadline(rtt_ms(100), delay), ms(426));
+    }
+
+    #[test]
+    fn losing_everything_for_three_probe_timeouts_is_persistent_congestion() {
+        // 3 · 101 ms = 303 ms.
+        for (last, persistent) in [(301, false), (302, true)] {
+            let mut recovery = Recovery::default();
+            recovery.on_sent(chunk(0), ms(0));
+            recovery.on_sent(chunk(1), ms(last));
+            for at in 1..=3 {
+                recovery.on_sent(chunk(2), ms(last + at));
+            }
+            acked(&mut recovery, frame(4, 0b1));
+            let (_, batch) = lost(&mut recovery, ms(1000));
+            // Of the five the last arrived; the fourth, 2 ms after `last`, is the newest lost.
+            assert_eq!((batch.newest, batch.persistent), (Some(ms(last + 2)), persistent));
+        }
+        let mut recovery = Recovery::default();
+        for (number, at) in [(0, 0), (1, 200), (2, 400)] {
+            recovery.on_sent(chunk(number), ms(at));
+        }
+        acked(&mut recovery, frame(1, 0b1));
+        recovery.on_sent(chunk(3), ms(401));
+        acked(&mut recovery, frame(3, 0b101));
+        let (numbers, batch) = lost(&mut recovery, ms(1000));
+        assert_eq!((numbers, batch.persistent), (vec![0, 2], false), "one in between arrived");
+    }
+}

@@ -1,0 +1,211 @@
+//! What a connection has to send: data cut into numbered pieces, and what must be sent again.
+
+use std::collections::VecDeque;
+
+use crate::packet::Chunk;
+
+/// How much the application has for the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Supply {
+    /// This many bytes.
+    Bytes(u64),
+    /// More than the network takes.
+    Endless,
+}
+
+/// The data of one connection. Pieces are numbered from 0; each is sent on some path, and again
+/// where it was lost.
+#[derive(Debug)]
+pub(crate) struct SendStream {
+    payload: u32,
+    supply: Supply,
+    /// The supply ends here: the last piece of it is marked.
+    ends: bool,
+    next: u64,
+    again: VecDeque<Chunk>,
+    /// The first piece that is not acknowledged, and for each from there on whether it is.
+    acked_from: u64,
+    acked: VecDeque<bool>,
+    /// The receiver takes pieces below this.
+    limit: u64,
+    /// How many pieces may be unacknowledged.
+    buffer: u64,
+}
+
+impl SendStream {
+    /// A stream of pieces of up to `payload` bytes, of which `buffer` may be unacknowledged, to a
+    /// receiver that takes `limit` for a start.
+    pub(crate) fn new(payload: u32, buffer: u64, limit: u64) -> Self {
+        Self {
+            payload,
+            supply: Supply::Bytes(0),
+            ends: false,
+            next: 0,
+            again: VecDeque::new(),
+            acked_from: 0,
+            acked: VecDeque::new(),
+            limit,
+            buffer,
+        }
+    }
+
+    /// The application has `bytes` more.
+    pub(crate) fn supply(&mut self, bytes: u64) {
+        if let Supply::Bytes(supply) = &mut self.supply {
+            *supply += bytes;
+        }
+    }
+
+    /// The application has more than the network takes, or no longer.
+    pub(crate) fn set_endless(&mut self, endless: bool) {
+        self.supply = if endless { Supply::Endless } else { Supply::Bytes(0) };
+    }
+
+    /// What was supplied is all.
+    pub(crate) fn end(&mut self) {
+        self.ends = true;
+    }
+
+    /// Throws away what has not been cut into pieces yet.
+    pub(crate) fn stop(&mut self) {
+        self.supply = Supply::Bytes(0);
+    }
+
+    /// The piece to send next; it stays the next until [`SendStream::on_sent`].
+    pub(crate) fn next(&mut self) -> Option<Chunk> {
+        while let Some(chunk) = self.again.front().copied() {
+            if !self.is_acked(chunk.number) {
+                return Some(chunk);
+            }
+            self.again.pop_front();
+        }
+        if self.next >= self.limit || self.next - self.acked_from >= self.buffer {
+            return None;
+        }
+        let bytes = match self.supply {
+            Supply::Endless => self.payload,
+            Supply::Bytes(0) => return None,
+            Supply::Bytes(supply) => u32::try_from(supply).unwrap_or(u32::MAX).min(self.payload),
+        };
+        let last = self.ends && self.supply == Supply::Bytes(u64::from(bytes));
+        Some(Chunk { number: self.next, bytes, last })
+    }
+
+    /// The piece that [`SendStream::next`] gave has been sent.
+    pub(crate) fn on_sent(&mut self, chunk: Chunk) {
+        if chunk.number < self.next {
+            self.again.pop_front();
+            return;
+        }
+        self.next += 1;
+        self.acked.push_back(false);
+        if let Supply::Bytes(supply) = &mut self.supply {
+            *supply -= u64::from(chunk.bytes);
+        }
+    }
+
+    /// The piece was lost, or must go another way.
+    pub(crate) fn send_again(&mut self, chunk: Chunk) {
+        if !self.is_acked(chunk.number) {
+            self.again.push_back(chunk);
+        }
+    }
+
+    /// The piece has arrived.
+    pub(crate) fn on_ack(&mut self, chunk: Chunk) {
+        let Some(at) = chunk.number.checked_sub(self.acked_from) else { return };
+        if let Some(acked) = self.acked.get_mut(at as usize) {
+            *acked = true;
+        }
+        while self.acked.front() == Some(&true) {
+            self.acked.pop_front();
+            self.acked_from += 1;
+        }
+    }
+
+    /// The receiver takes pieces below `limit`.
+    pub(crate) fn on_limit(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// Whether the piece has arrived.
+    pub(crate) fn is_acked(&self, number: u64) -> bool {
+        match number.checked_sub(self.acked_from) {
+            None => true,
+            Some(at) => self.acked.get(at as usize).is_some_and(|acked| *acked),
+        }
+    }
+
+    /// The oldest piece that has not arrived.
+    pub(crate) fn oldest_unacked(&self) -> u64 {
+        self.acked_from
+    }
+
+    /// Whether everything has arrived and no more will come.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.ends && self.supply == Supply::Bytes(0) && self.acked.is_empty() && self.next > 0
+    }
+
+    /// Whether the application, not the network or the receiver, has nothing more.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.again.is_empty() && self.supply == Supply::Bytes(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(stream: &mut SendStream) -> Option<(u64, u32, bool)> {
+        let chunk = stream.next()?;
+        stream.on_sent(chunk);
+        Some((chunk.number, chunk.bytes, chunk.last))
+    }
+
+    #[test]
+    fn the_rest_is_a_smaller_piece_and_the_last_one() {
+        let mut stream = SendStream::new(1000, u64::MAX, u64::MAX);
+        stream.supply(2500);
+        stream.end();
+        assert_eq!(take(&mut stream), Some((0, 1000, false)));
+        assert_eq!(take(&mut stream), Some((1, 1000, false)));
+        assert_eq!(take(&mut stream), Some((2, 500, true)));
+        assert_eq!(take(&mut stream), None);
+        assert!(!stream.is_finished());
+        for number in 0..3 {
+            stream.on_ack(Chunk { number, bytes: 0, last: false });
+        }
+        assert!(stream.is_finished());
+    }
+
+    #[test]
+    fn what_was_lost_goes_first_unless_it_has_arrived_in_the_meantime() {
+        let mut stream = SendStream::new(1000, u64::MAX, u64::MAX);
+        stream.set_endless(true);
+        for _ in 0..3 {
+            take(&mut stream);
+        }
+        for number in [0, 1] {
+            stream.send_again(Chunk { number, bytes: 1000, last: false });
+        }
+        stream.on_ack(Chunk { number: 0, bytes: 1000, last: false });
+        assert_eq!(take(&mut stream), Some((1, 1000, false)));
+        assert_eq!(take(&mut stream), Some((3, 1000, false)));
+    }
+
+    #[test]
+    fn the_buffer_and_the_receiver_hold_the_sender_back() {
+        let mut stream = SendStream::new(1000, 2, 3);
+        stream.set_endless(true);
+        take(&mut stream);
+        take(&mut stream);
+        assert_eq!(take(&mut stream), None, "two are unacknowledged");
+        stream.on_ack(Chunk { number: 0, bytes: 1000, last: false });
+        stream.on_ack(Chunk { number: 1, bytes: 1000, last: false });
+        assert_eq!(take(&mut stream), Some((2, 1000, false)));
+        assert_eq!(take(&mut stream), None, "the receiver takes three");
+        stream.on_limit(4);
+        assert_eq!(take(&mut stream), Some((3, 1000, false)));
+        assert!(!stream.is_dry());
+    }
+}

@@ -1,0 +1,265 @@
+//! What hosts do, and what must hold whatever they do.
+
+mod common;
+
+use core::time::Duration;
+
+use common::{Net, ms};
+use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
+use fairpath_scenario::{Change, ChangeKind, Distribution, PathRoute, Scenario, Traffic};
+use fairpath_sim::{Outcome, Recorder, Simulation, View, run};
+use proptest::prelude::*;
+
+/// Runs and checks at every sample and at the end.
+fn checked(scenario: &Scenario) -> Outcome {
+    struct Check;
+    impl Recorder for Check {
+        fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
+            assert!(view.links().all(|(_, stats)| stats.is_conserved()));
+        }
+    }
+    let mut simulation = Simulation::new(scenario).unwrap();
+    simulation.run(&mut Check);
+    simulation.check().unwrap();
+    simulation.outcome()
+}
+
+fn two_paths(seconds: u64, congestion: &str) -> Net {
+    let mut net = Net::new(seconds, 1);
+    let paths = [10, 10].map(|mbps| net.path(mbps, ms(25), QueueConfig::sojourn(ms(50))));
+    net.flow("multipath", congestion, &paths);
+    net
+}
+
+#[test]
+fn two_paths_carry_the_sum() {
+    for congestion in ["lia", "olia", "uncoupled reno", "uncoupled cubic"] {
+        let outcome = checked(&two_paths(60, congestion).warm_up(10).scenario);
+        let goodput = outcome.flows[0].goodput.as_mbps_f64();
+        // 20 Mbit/s · 1448/1500 = 19.3
+        assert!(goodput > 0.95 * 19.3, "{congestion}: {goodput}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_watching_changes_nothing() {
+    struct Watch(usize);
+    impl Recorder for Watch {
+        fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
+            self.0 += view.paths().count();
+        }
+    }
+    let mut scenario = two_paths(20, "lia").scenario;
+    for link in &mut scenario.links {
+        link.config.loss = LossConfig::Random { probability: 0.001 };
+    }
+    let one = run(&scenario, &mut ()).unwrap();
+    let mut watch = Watch(0);
+    let two = run(&scenario, &mut watch).unwrap();
+    assert_eq!(one, two);
+    assert_eq!(watch.0, 40);
+    scenario.sample_every = Duration::ZERO;
+    assert_eq!(one, run(&scenario, &mut ()).unwrap());
+    scenario.seed = 2;
+    assert_ne!(one, run(&scenario, &mut ()).unwrap());
+}
+
+#[test]
+fn a_path_that_is_cut_stops_neither_the_data_nor_itself_for_good() {
+    let mut net = two_paths(60, "lia");
+    let link = net.scenario.flows[0].paths[0].forward[0];
+    for (at, up) in [(20, false), (30, true)] {
+        net.scenario.changes.push(Change { at: Duration::from_secs(at), link, kind: ChangeKind::Up(up) });
+    }
+    let part = |from: u64, to: u64| {
+        let mut scenario = net.scenario.clone();
+        (scenario.warm_up, scenario.duration) = (Duration::from_secs(from), Duration::from_secs(to));
+        checked(&scenario).flows[0].goodput.as_mbps_f64()
+    };
+    let (during, after) = (part(21, 30), part(45, 60));
+    assert!(during > 9.0, "one link is left: {during}");
+    assert!(after > 18.0, "both are back: {after}");
+}
+
+#[test]
+fn what_is_finite_arrives_whole_however_much_is_lost() {
+    let mut net = Net::new(600, 4);
+    let lossy = LossConfig::Random { probability: 0.2 };
+    let paths = [20, 60].map(|one_way| {
+        let config = LinkConfig::new(Bitrate::from_mbps(5)).delay(ms(one_way)).loss(lossy);
+        let (there, back) = (net.link(config.clone()), net.link(config));
+        PathRoute { forward: vec![there], backward: vec![back] }
+    });
+    net.flow("finite", "lia", &paths).traffic = Traffic::Finite { size: Bytes::new(1_000_000) };
+    let outcome = checked(&net.scenario);
+    assert_eq!((outcome.flows[0].delivered, outcome.flows[0].completions.len()), (Bytes::new(1_000_000), 1));
+}
+
+#[test]
+fn a_constant_rate_that_fits_arrives_as_it_is() {
+    let mut net = two_paths(30, "olia").warm_up(5);
+    net.scenario.flows[0].traffic = Traffic::Constant { rate: Bitrate::from_mbps(12) };
+    let goodput = checked(&net.scenario).flows[0].goodput.as_mbps_f64();
+    assert!((goodput - 12.0).abs() < 0.05, "{goodput}");
+}
+
+#[test]
+fn frames_come_in_time_where_there_is_room_for_them() {
+    let mut net = two_paths(30, "olia").warm_up(5);
+    let rate = Bitrate::from_mbps(6);
+    net.scenario.flows[0].traffic =
+        Traffic::Media { rate, frames_per_second: 30, key_frame_every: 60, key_frame_ratio: 4.0 };
+    let outcome = checked(&net.scenario);
+    let delays = &outcome.flows[0].frame_delays;
+    assert!(delays.len().abs_diff(750) <= 2, "{}", delays.len());
+    let mut delays = delays.clone();
+    delays.sort();
+    // A frame of 24 kB takes 10 ms at 20 Mbit/s and 25 ms to get there. A key frame of 95 kB is four
+    // times what the windows are used to, and a window that is not used does not grow: four round
+    // trips of 50 ms and the queue it makes.
+    assert!(delays[delays.len() / 2] < ms(45), "{:?}", delays[delays.len() / 2]);
+    assert!(delays[delays.len() - 1] < ms(300), "{:?}", delays[delays.len() - 1]);
+}
+
+#[test]
+fn short_transfers_end_and_leave_no_connections_behind() {
+    let mut net = Net::new(60, 1);
+    let path = net.path(100, ms(10), QueueConfig::sojourn(ms(50)));
+    net.flow("short", "reno", &[path]).traffic =
+        Traffic::ShortFlows { size: Bytes::new(70_000), mean_interval: ms(50) };
+    struct MostOpen(usize);
+    impl Recorder for MostOpen {
+        fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
+            self.0 = self.0.max(view.paths().count());
+        }
+    }
+    let mut open = MostOpen(0);
+    let outcome = run(&net.scenario, &mut open).unwrap();
+    let flow = &outcome.flows[0];
+    assert!((1000..1400).contains(&flow.begun), "{}", flow.begun);
+    assert!(flow.begun - flow.completions.len() as u64 <= 5);
+    // 49 packets: ten, twenty, and the rest: three round trips of 20 ms less one way, and some ms
+    // of transmission.
+    let mean = flow.completions.iter().sum::<Duration>() / flow.completions.len() as u32;
+    assert!(mean > ms(50) && mean < ms(75), "{mean:?}");
+    assert!(open.0 <= 10, "{}", open.0);
+}
+
+#[test]
+fn on_and_off_sends_in_its_share_of_the_time() {
+    let mut net = Net::new(100, 1);
+    let path = net.path(10, ms(10), QueueConfig::sojourn(ms(50)));
+    let (on, off) = (Duration::from_secs(3), Duration::from_secs(2));
+    net.flow("talk", "cubic", &[path]).traffic = Traffic::OnOff { on, off, distribution: Distribution::Fixed };
+    let goodput = checked(&net.scenario).flows[0].goodput.as_mbps_f64();
+    // 0.6 · 9.65 = 5.79, less the first round trips of each burst, and at most the 50 ms of the queue
+    // more: · 3.05/3 = 5.89.
+    assert!((5.4..5.89).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn a_small_receive_buffer_costs_less_with_reinjection() {
+    let goodput = |reinjection| {
+        let mut net = Net::new(60, 1).warm_up(10);
+        let paths =
+            [(20, 10), (20, 100)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(50))));
+        let flow = net.flow("multipath", "lia", &paths);
+        flow.transport.receive_buffer = Some(Bytes::new(200_000));
+        flow.transport.reinjection = reinjection;
+        checked(&net.scenario).flows[0].goodput.as_mbps_f64()
+    };
+    let (without, with) = (goodput(false), goodput(true));
+    assert!(with > 1.1 * without, "{without} and {with}");
+}
+
+#[test]
+fn delayed_acknowledgements_halve_their_number_and_keep_the_rate() {
+    let run = |ack_every| {
+        let mut net = Net::new(60, 1).warm_up(10);
+        let path = net.path(10, ms(20), QueueConfig::sojourn(ms(50)));
+        net.flow("one", "reno", &[path]).transport.ack_every = ack_every;
+        let outcome = checked(&net.scenario);
+        (outcome.flows[0].goodput.as_mbps_f64(), outcome.links[1].offered)
+    };
+    let ((every, many), (second, few)) = (run(1), run(2));
+    assert!((many as f64 / few as f64 - 2.0).abs() < 0.05, "{many} and {few}");
+    assert!((second / every - 1.0).abs() < 0.02, "{every} and {second}");
+}
+
+fn any_traffic() -> impl Strategy<Value = Traffic> {
+    prop_oneof![
+        Just(Traffic::Bulk),
+        (1_u64..300_000).prop_map(|size| Traffic::Finite { size: Bytes::new(size) }),
+        (1_u64..100_000, 10_u64..500)
+            .prop_map(|(size, interval)| Traffic::ShortFlows { size: Bytes::new(size), mean_interval: ms(interval) }),
+        (10_u64..2000, 10_u64..2000, any::<bool>()).prop_map(|(on, off, fixed)| Traffic::OnOff {
+            on: ms(on),
+            off: ms(off),
+            distribution: if fixed { Distribution::Fixed } else { Distribution::Exponential }
+        }),
+        (10_u64..20_000).prop_map(|kbps| Traffic::Constant { rate: Bitrate::from_kbps(kbps) }),
+        (10_u64..20_000).prop_map(|kbps| Traffic::Unresponsive { rate: Bitrate::from_kbps(kbps) }),
+        (100_u64..8_000, 1_u32..60, 1_u32..100).prop_map(|(kbps, fps, every)| Traffic::Media {
+            rate: Bitrate::from_kbps(kbps),
+            frames_per_second: fps,
+            key_frame_every: every,
+            key_frame_ratio: 3.0
+        }),
+    ]
+}
+
+prop_compose! {
+    fn any_scenario()(
+        links in prop::collection::vec((1_u64..50, 0_u64..80, 1_usize..200, 0.0..0.1_f64), 1..5),
+        flows in prop::collection::vec(
+            (prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4), any_traffic(),
+             prop::sample::select(vec!["lia", "olia", "reno", "cubic", "uncoupled lia"]),
+             any::<bool>(), 1_u32..4, prop::option::of(2_000_u64..200_000), 0_u64..3_000),
+            1..5,
+        ),
+        cut in prop::option::of((any::<prop::sample::Index>(), 500_u64..3_000)),
+        seed: u64,
+    ) -> Scenario {
+        let mut net = Net::new(4, seed);
+        net.scenario.sample_every = ms(100);
+        let links: Vec<_> = links.into_iter().map(|(mbps, delay, queue, probability)| {
+            let config = LinkConfig::new(Bitrate::from_mbps(mbps)).delay(ms(delay)).queue(QueueConfig::packets(queue));
+            net.link(config.loss(LossConfig::Random { probability }))
+        }).collect();
+        for (paths, traffic, congestion, reinjection, ack_every, buffer, start) in flows {
+            let paths: Vec<_> = paths.iter().map(|(there, back)| PathRoute {
+                forward: vec![*there.get(&links)],
+                backward: vec![*back.get(&links)],
+            }).collect();
+            let flow = net.flow("flow", congestion, &paths);
+            flow.traffic = traffic;
+            flow.start = ms(start);
+            flow.transport.reinjection = reinjection;
+            flow.transport.ack_every = ack_every;
+            flow.transport.receive_buffer = buffer.map(Bytes::new);
+        }
+        if let Some((link, at)) = cut {
+            let link = *link.get(&links);
+            net.scenario.changes = vec![
+                Change { at: ms(at), link, kind: ChangeKind::Up(false) },
+                Change { at: ms(at + 500), link, kind: ChangeKind::Up(true) },
+            ];
+        }
+        net.scenario
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn packets_are_conserved_and_data_is_delivered_once_in_any_scenario(scenario in any_scenario()) {
+        let one = checked(&scenario);
+        for flow in &one.flows {
+            let arrived: u64 = flow.paths.iter().map(|path| path.count.delivered.get()).sum();
+            prop_assert!(flow.delivered.get() <= arrived);
+        }
+        prop_assert_eq!(one, checked(&scenario));
+    }
+}
