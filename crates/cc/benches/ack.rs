@@ -6,12 +6,23 @@ use std::hint::black_box;
 
 use criterion::Criterion;
 use fairpath_cc::{Controller, NAMES, by_name};
-use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, Groups, PathId, Rtt, Timestamp};
+use fairpath_core::{Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, PathId, RateSample, Rtt, Timestamp};
 
 const DATAGRAM: Bytes = Bytes::new(1_200);
 
 fn acknowledgement(now: Timestamp, rtt: Duration) -> Ack {
     let rtts = Rtt { latest: rtt, smoothed: rtt, variance: rtt / 2, min: rtt, windowed_min: rtt };
+    // A datagram each microsecond on all paths together.
+    let delivered = DATAGRAM * (now.as_nanos() / 1_000);
+    let rate = RateSample {
+        rate: Bitrate::from_mbps(48),
+        delivered: DATAGRAM * 100,
+        interval: rtt,
+        prior_delivered: delivered,
+        app_limited: false,
+        tx_in_flight: DATAGRAM * 100,
+        lost: Bytes::ZERO,
+    };
     Ack {
         now,
         sent_at: now - rtt,
@@ -19,7 +30,7 @@ fn acknowledgement(now: Timestamp, rtt: Duration) -> Ack {
         in_flight: DATAGRAM * 100,
         window_limited: true,
         rtt: Some(rtts),
-        rate: None,
+        rate: Some(rate),
     }
 }
 
@@ -30,14 +41,18 @@ fn in_avoidance(name: &str, paths: u32) -> Box<dyn Controller> {
     for path in ids() {
         controller.on_path_opened(path, DATAGRAM, Timestamp::ZERO);
         let rtt = Duration::from_millis(20 + 7 * u64::from(path.get()));
-        for _ in 0..90 + 10 * path.get() {
-            controller.on_ack(path, &acknowledgement(Timestamp::from_secs(1), rtt));
+        for at in 0..90 + 10 * u64::from(path.get()) {
+            let now = Timestamp::from_millis(1_000 + at);
+            controller.on_ack(path, &acknowledgement(now, rtt));
+            controller.on_ack_end(path, now);
         }
         let now = Timestamp::from_secs(2);
         let signal = CongestionSignal::Loss;
         let lost = Congestion { now, sent_at: now, signal, lost: DATAGRAM, in_flight: DATAGRAM, persistent: false };
         controller.on_congestion(path, &lost);
-        controller.on_ack(path, &acknowledgement(Timestamp::from_secs(3), rtt));
+        let now = Timestamp::from_secs(3);
+        controller.on_ack(path, &acknowledgement(now, rtt));
+        controller.on_ack_end(path, now);
     }
     controller.on_groups(&Groups::one(ids()));
     controller
@@ -57,6 +72,7 @@ fn acknowledgements(criterion: &mut Criterion) {
                     let rtt = Duration::from_nanos(20_000_000 + round % 1000);
                     let ack = acknowledgement(Timestamp::from_nanos(4_000_000_000 + round * 1000), rtt);
                     controller.on_ack(black_box(path), black_box(&ack));
+                    controller.on_ack_end(black_box(path), ack.now);
                 });
             });
         }

@@ -16,6 +16,7 @@
 mod config;
 mod group_view;
 mod path_window;
+mod totals;
 
 use core::fmt::Debug;
 
@@ -24,15 +25,18 @@ use fairpath_core::{Ack, Bitrate, Bytes, Congestion, Groups, PathId, PathMap, Ti
 pub use self::config::AimdConfig;
 pub use self::group_view::{GroupView, Member};
 pub use self::path_window::PathWindow;
+pub use self::totals::Totals;
 
 use self::group_view::PathEntry;
 use crate::controller::{ControlState, Controller};
 
 /// What makes one AIMD algorithm differ from another.
 ///
-/// The machine calls [`on_ack`](Self::on_ack) for each acknowledgement and then, where the window
-/// may grow and slow start is over, [`increase`](Self::increase). For each episode of congestion it
-/// calls [`decrease`](Self::decrease) and then [`on_reduced`](Self::on_reduced).
+/// The machine calls [`on_ack`](Self::on_ack) for each acknowledgement. Where the window may change,
+/// because it was the limit and no recovery is going on, it then asks
+/// [`on_delay`](Self::on_delay), and if that says nothing and slow start is over,
+/// [`increase`](Self::increase). For each episode of congestion it calls
+/// [`decrease`](Self::decrease) and then [`on_reduced`](Self::on_reduced).
 pub trait Rule: Debug + Send {
     /// What the rule remembers of each path.
     type Memory: Clone + Debug + Default + Send;
@@ -49,6 +53,13 @@ pub trait Rule: Debug + Send {
         configured
     }
 
+    /// What the delays that were measured make of the window of the view's own path, in slow start
+    /// as well as later. `None`: nothing; the window grows as it otherwise does. Rules that look at
+    /// delays collect them in [`on_ack`](Self::on_ack).
+    fn on_delay(&self, _group: &GroupView<'_, Self::Memory>, _ack: &Ack) -> Option<Adjustment<Self::Memory>> {
+        None
+    }
+
     /// A packet was acknowledged, in whatever phase. `window` is what it was before.
     fn on_ack(&self, _memory: &mut Self::Memory, _window: &PathWindow, _ack: &Ack) {}
 
@@ -57,6 +68,15 @@ pub trait Rule: Debug + Send {
 
     /// Congestion persisted: the window falls to the minimum and slow start begins anew.
     fn on_collapsed(&self, _memory: &mut Self::Memory) {}
+}
+
+/// What a rule makes of the delays that were measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Adjustment<M> {
+    /// The window from now on, in bytes. The machine keeps it above the minimum, and ends slow start.
+    pub cwnd: f64,
+    /// What the rule remembers of the path from now on.
+    pub memory: M,
 }
 
 /// A controller that follows the AIMD rule `R`.
@@ -105,14 +125,19 @@ impl<R: Rule> Controller for Aimd<R> {
         if !entry.window.may_grow(ack) {
             return;
         }
-        if entry.window.in_slow_start() {
-            entry.window.double(ack.bytes);
+        let Some(group) = GroupView::new(&self.paths, path) else { return };
+        if let Some(adjustment) = self.rule.on_delay(&group, ack) {
+            if let Some(entry) = self.paths.get_mut(path) {
+                entry.window.adjust(adjustment.cwnd);
+                entry.memory = adjustment.memory;
+            }
             return;
         }
-        let Some(group) = GroupView::new(&self.paths, path) else { return };
-        let growth = self.rule.increase(&group, ack.bytes);
-        if let Some(entry) = self.paths.get_mut(path) {
-            entry.window.grow(growth);
+        let growth = (!group.own().in_slow_start()).then(|| self.rule.increase(&group, ack.bytes));
+        let Some(entry) = self.paths.get_mut(path) else { return };
+        match growth {
+            Some(bytes) => entry.window.grow(bytes),
+            None => entry.window.double(ack.bytes),
         }
     }
 
@@ -156,7 +181,7 @@ mod tests {
     use super::*;
     use crate::controller::Phase;
     use crate::testing::*;
-    use crate::{Lia, Olia, Reno};
+    use crate::{Lia, Olia, Reno, SlowStart};
 
     const DATAGRAM: Bytes = Bytes::new(1200);
 
@@ -215,6 +240,53 @@ mod tests {
         assert_eq!(reno.state(path(0)), Some(state));
         reno.on_ack(path(0), &ack(1_200, DATAGRAM * 9, 100));
         assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 5, Phase::CongestionAvoidance));
+    }
+
+    #[test]
+    fn a_timeout_of_tcp_leaves_one_segment_and_a_loss_two() {
+        let mut reno = Aimd::new(Reno, AimdConfig::tcp());
+        reno.on_path_opened(path(0), DATAGRAM, Timestamp::ZERO);
+        for second in 1..5 {
+            reno.on_congestion(path(0), &loss(second * 1_000));
+        }
+        // 10, 5, 2.5 datagrams, and then not less than 2
+        assert_eq!(reno.window(path(0)), DATAGRAM * 2);
+        reno.on_congestion(path(0), &Congestion { persistent: true, ..loss(10_000) });
+        let state = reno.state(path(0)).unwrap();
+        assert_eq!((state.window, state.ssthresh), (DATAGRAM, Some(DATAGRAM * 2)));
+    }
+
+    /// Packets that come back 10 ms apart, each 2 ms later than the one before: a round trip takes a
+    /// quarter longer than the last. It is found out after 21 packets, and five such rounds take 123.
+    fn growing_delay(step: u64) -> Ack {
+        ack(200 + 10 * step, DATAGRAM, 100 + 2 * step)
+    }
+
+    #[test]
+    fn a_queue_ends_the_first_slow_start_where_hystart_is_on() {
+        for (slow_start, phase) in
+            [(SlowStart::Standard, Phase::SlowStart), (SlowStart::HyStartPlusPlus, Phase::CongestionAvoidance)]
+        {
+            let mut reno = Aimd::new(Reno, AimdConfig { slow_start, ..AimdConfig::default() });
+            reno.on_path_opened(path(0), DATAGRAM, Timestamp::ZERO);
+            for step in 0..200 {
+                reno.on_ack(path(0), &growing_delay(step));
+            }
+            assert_eq!(self::phase(&reno), phase, "{slow_start:?}");
+        }
+    }
+
+    #[test]
+    fn conservative_slow_start_grows_by_a_quarter_of_what_was_acknowledged() {
+        let mut reno = Aimd::new(Reno, AimdConfig { slow_start: SlowStart::HyStartPlusPlus, ..AimdConfig::default() });
+        reno.on_path_opened(path(0), DATAGRAM, Timestamp::ZERO);
+        let mut growths = Vec::new();
+        for step in 0..100 {
+            let before = reno.window(path(0));
+            reno.on_ack(path(0), &growing_delay(step));
+            growths.push((reno.window(path(0)) - before).get());
+        }
+        assert_eq!((growths[0], growths[99]), (1_200, 300));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use core::fmt::Debug;
 
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, Groups, PathId, Sent, Timestamp};
+use fairpath_core::{Ack, Bitrate, Bytes, Congestion, Groups, LostPacket, PathId, Sent, Timestamp};
 
 /// Which part of its life a path's window is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct ControlState {
     pub ssthresh: Option<Bytes>,
     /// The part of its life.
     pub phase: Phase,
+    /// How often a measured delay, and not a loss or a mark, has made the window smaller.
+    pub delay_cuts: u64,
 }
 
 /// A congestion controller for all paths of one connection.
@@ -42,6 +44,11 @@ pub trait Controller: Debug + Send {
     fn on_sent(&mut self, _path: PathId, _sent: &Sent) {}
     /// A packet was acknowledged.
     fn on_ack(&mut self, path: PathId, ack: &Ack);
+    /// An acknowledgement, whose packets were reported one by one, has been read whole.
+    fn on_ack_end(&mut self, _path: PathId, _now: Timestamp) {}
+    /// A packet was lost. [`on_congestion`](Self::on_congestion) follows, once for all that were
+    /// found lost at the same moment.
+    fn on_lost(&mut self, _path: PathId, _lost: &LostPacket) {}
     /// The network signalled congestion.
     fn on_congestion(&mut self, path: PathId, event: &Congestion);
     /// The detector has a new partition. Windows are kept; only the coupling changes.

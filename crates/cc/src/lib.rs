@@ -1,8 +1,9 @@
 //! Congestion control for connections with several paths, coupled and uncoupled.
 //!
 //! `controller` is the contract, `aimd` the machine that all window rules share, `slow_start` what
-//! comes before a rule has its say, `algorithm` has one file for each published rule, and
-//! [`by_name`] makes a controller of it.
+//! comes before a rule has its say, `model` what the controllers share that keep a model of the
+//! path, `algorithm` has one file for each published rule, and [`by_name`] makes a controller of it.
+//! [`equilibrium`] says where the window rules settle.
 
 mod aimd;
 mod algorithm;
@@ -10,11 +11,20 @@ mod catalogue;
 #[cfg(test)]
 mod contract;
 mod controller;
+pub mod equilibrium;
+mod model;
+mod rounds;
 mod slow_start;
 #[cfg(test)]
 mod testing;
+mod time;
 
-pub use aimd::{Aimd, AimdConfig, GroupView, Member, PathWindow, Rule};
-pub use algorithm::{Cubic, Lia, Olia, PathMetric, Reno};
-pub use catalogue::{NAMES, by_name, by_name_with};
+pub use aimd::{Adjustment, Aimd, AimdConfig, GroupView, Member, PathWindow, Rule, Totals};
+pub use algorithm::{
+    Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, LongestQueue, Olia,
+    PathMetric, Reno, WVegas,
+};
+pub use catalogue::{NAMES, Parameters, by_name, by_name_with};
 pub use controller::{ControlState, Controller, Phase};
+pub use model::{BbrConfig, PerPath};
+pub use slow_start::SlowStart;

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, PathId, Rtt, Timestamp};
 
-use crate::{Aimd, AimdConfig, Controller, Rule};
+use crate::{Aimd, AimdConfig, Controller, Rule, SlowStart};
 
 /// A datagram of a million bytes: a change of the window by 0.000001 packets is visible in whole bytes.
 pub(crate) const PACKET: Bytes = Bytes::new(1_000_000);
@@ -15,6 +15,7 @@ pub(crate) const IN_PACKETS: AimdConfig = AimdConfig {
     initial_window_cap: Bytes::MAX,
     min_window_datagrams: 1,
     min_ssthresh_datagrams: 1,
+    slow_start: SlowStart::Standard,
     pacing_gain_slow_start: 2.0,
     pacing_gain: 1.25,
 };
@@ -58,8 +59,9 @@ pub(crate) fn in_avoidance<R: Rule>(rule: R, paths: &[(u64, u64)]) -> Aimd<R> {
     for (id, (packets, rtt_ms)) in (0..).zip(paths) {
         controller.on_path_opened(path(id), PACKET, Timestamp::ZERO);
         // Slow start to twice the window, half of it after a loss, recovery over; the last
-        // acknowledgement does not grow the window.
-        controller.on_ack(path(id), &ack(1_000, PACKET * (2 * packets - 1), *rtt_ms));
+        // acknowledgement does not grow the window. It brings the first round-trip sample: until
+        // then the path is not coupled.
+        controller.on_ack(path(id), &Ack { rtt: None, ..ack(1_000, PACKET * (2 * packets - 1), *rtt_ms) });
         controller.on_congestion(path(id), &loss(2_000));
         controller.on_ack(path(id), &Ack { window_limited: false, ..ack(10_000, Bytes::ZERO, *rtt_ms) });
         assert_eq!(controller.window(path(id)), PACKET * *packets);

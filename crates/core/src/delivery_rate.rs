@@ -18,6 +18,9 @@ pub struct SentState {
     first_sent_at: Timestamp,
     sent_at: Timestamp,
     app_limited: bool,
+    /// What was in flight before it.
+    in_flight: Bytes,
+    lost: Bytes,
 }
 
 /// One measurement of the rate.
@@ -33,6 +36,21 @@ pub struct RateSample {
     pub prior_delivered: Bytes,
     /// Whether the application, not the network, bounded what was sent. The path may be faster.
     pub app_limited: bool,
+    /// What was in flight right after the packet had been sent, the packet included.
+    pub tx_in_flight: Bytes,
+    /// How much was found lost on the path between the sending of the packet and now.
+    pub lost: Bytes,
+}
+
+/// What a lost packet says of the path: what was tried, and what it cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossSample {
+    /// Whether the application, not the network, bounded what was sent then.
+    pub app_limited: bool,
+    /// What was in flight right after the packet had been sent, the packet included.
+    pub tx_in_flight: Bytes,
+    /// How much was found lost on the path since the packet was sent, the packet included.
+    pub lost: Bytes,
 }
 
 /// Estimates the delivery rate of one path.
@@ -41,6 +59,7 @@ pub struct DeliveryRate {
     delivered: Bytes,
     delivered_at: Timestamp,
     first_sent_at: Timestamp,
+    lost: Bytes,
     /// The application ran dry: samples are marked until this much has been delivered.
     app_limited_until: Option<Bytes>,
     last: Option<RateSample>,
@@ -65,6 +84,8 @@ impl DeliveryRate {
             first_sent_at: self.first_sent_at,
             sent_at: now,
             app_limited: self.app_limited_until.is_some(),
+            in_flight,
+            lost: self.lost,
         }
     }
 
@@ -93,9 +114,21 @@ impl DeliveryRate {
             interval,
             prior_delivered: packet.delivered,
             app_limited: packet.app_limited,
+            tx_in_flight: packet.in_flight + bytes,
+            lost: self.lost - packet.lost,
         };
         self.last = Some(sample);
         Some(sample)
+    }
+
+    /// Notes that a packet of `bytes` was lost and gives what that shows.
+    pub fn on_lost(&mut self, bytes: Bytes, packet: &SentState) -> LossSample {
+        self.lost += bytes;
+        LossSample {
+            app_limited: packet.app_limited,
+            tx_in_flight: packet.in_flight + bytes,
+            lost: self.lost - packet.lost,
+        }
     }
 
     /// How much has been delivered in all.
@@ -165,6 +198,22 @@ mod tests {
         assert!(rate.on_ack(ms(11), PACKET, &marked).unwrap().app_limited);
         let after = rate.on_sent(ms(12), Bytes::ZERO);
         assert!(!rate.on_ack(ms(22), PACKET, &after).unwrap().app_limited);
+    }
+
+    #[test]
+    fn losses_count_from_the_sending_of_each_packet() {
+        let mut rate = DeliveryRate::new();
+        let packets: Vec<_> = (0..3).map(|i| rate.on_sent(ms(i), PACKET * i)).collect();
+        let first = rate.on_lost(PACKET, &packets[0]);
+        assert_eq!((first.tx_in_flight, first.lost), (PACKET, PACKET));
+        // Sent after that loss was found: it does not count for this one.
+        let late = rate.on_sent(ms(10), PACKET * 2);
+        let second = rate.on_lost(PACKET, &packets[1]);
+        assert_eq!((second.tx_in_flight, second.lost), (PACKET * 2, PACKET * 2));
+        let third = rate.on_ack(ms(20), PACKET, &packets[2]).unwrap();
+        assert_eq!((third.tx_in_flight, third.lost), (PACKET * 3, PACKET * 2));
+        let late = rate.on_ack(ms(30), PACKET, &late).unwrap();
+        assert_eq!((late.tx_in_flight, late.lost), (PACKET * 3, PACKET));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::delivery_rate::RateSample;
+use crate::delivery_rate::{LossSample, RateSample};
 use crate::rtt::Rtt;
 use crate::units::{Bytes, Timestamp};
 
@@ -62,6 +62,21 @@ pub struct Congestion {
     pub in_flight: Bytes,
     /// Everything sent over longer than the persistent-congestion period was lost [RFC9002 §7.6].
     pub persistent: bool,
+}
+
+/// A packet was lost, as a controller is told of it that judges each loss by what was in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPacket {
+    /// When it was found out.
+    pub now: Timestamp,
+    /// When the packet had been sent.
+    pub sent_at: Timestamp,
+    /// Its number: packets that were sent one after the other have consecutive numbers.
+    pub number: u64,
+    /// Its size.
+    pub bytes: Bytes,
+    /// What the loss says of the path.
+    pub sample: LossSample,
 }
 
 /// A delay was measured.

@@ -11,10 +11,10 @@ mod rtt;
 mod units;
 mod windowed_filter;
 
-pub use delivery_rate::{DeliveryRate, RateSample, SentState};
-pub use event::{Ack, Congestion, CongestionSignal, DelaySample, Lost, Sent};
+pub use delivery_rate::{DeliveryRate, LossSample, RateSample, SentState};
+pub use event::{Ack, Congestion, CongestionSignal, DelaySample, Lost, LostPacket, Sent};
 pub use groups::{GroupId, Groups};
 pub use path::{PathId, PathMap};
 pub use rtt::{Rtt, RttEstimator};
 pub use units::{Bitrate, Bytes, Timestamp};
-pub use windowed_filter::{WindowedMax, WindowedMin};
+pub use windowed_filter::{RoundMax, WindowedMax, WindowedMin};

@@ -106,6 +106,33 @@ impl<T: Copy + PartialOrd> WindowedMax<T> {
     }
 }
 
+/// The largest sample of the last rounds: the same filter on a clock that counts round trips.
+#[derive(Clone, Debug)]
+pub struct RoundMax<T>(Windowed<T>);
+
+impl<T: Copy + PartialOrd> RoundMax<T> {
+    /// A filter that forgets what is more than `rounds` rounds old.
+    pub fn new(rounds: u64) -> Self {
+        Self(Windowed::new(Duration::from_nanos(rounds)))
+    }
+
+    /// Forgets, from now on, what is more than `rounds` rounds old.
+    pub fn set_window(&mut self, rounds: u64) {
+        self.0.window = Duration::from_nanos(rounds);
+    }
+
+    /// Takes a sample of the round `round` and gives the maximum of the window.
+    pub fn update(&mut self, round: u64, value: T) -> T {
+        // The filter only compares ages, so a round may pass for a nanosecond.
+        self.0.update(Timestamp::from_nanos(round), value, |a, b| a >= b)
+    }
+
+    /// The maximum as of the last sample.
+    pub fn get(&self) -> Option<T> {
+        self.0.get()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +169,18 @@ mod tests {
         let mut max = WindowedMax::new(WINDOW);
         max.update(ms(0), 90);
         assert_eq!(max.update(ms(500), 1), 1);
+    }
+
+    #[test]
+    fn a_maximum_is_kept_for_its_rounds_and_not_longer() {
+        let mut max = RoundMax::new(10);
+        max.update(0, 9);
+        for round in 1..=10 {
+            assert_eq!(max.update(round, 5), 9, "round {round}");
+        }
+        assert_eq!(max.update(11, 5), 5);
+        max.set_window(1);
+        assert_eq!((max.update(12, 4), max.update(13, 4)), (5, 4));
     }
 
     proptest! {

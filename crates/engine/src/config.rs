@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use fairpath_sbd::{Always, Detector, Never};
+use fairpath_sbd::{Always, Concordance, Detector, Never};
 
 use crate::engine::Engine;
 
@@ -27,16 +27,19 @@ pub enum Coupling {
     Always,
     /// No path, ever: each runs as a connection of its own would.
     Never,
+    /// The paths that are found to share a bottleneck.
+    Auto,
 }
 
 impl Coupling {
     /// The names, the default first.
-    pub const NAMES: &'static [&'static str] = &["always", "never"];
+    pub const NAMES: &'static [&'static str] = &["always", "never", "auto"];
 
     fn detector(self) -> Box<dyn Detector> {
         match self {
             Self::Always => Box::new(Always::default()),
             Self::Never => Box::new(Never::default()),
+            Self::Auto => Box::new(Concordance::default()),
         }
     }
 }
@@ -48,6 +51,7 @@ impl FromStr for Coupling {
         match name {
             "always" => Ok(Self::Always),
             "never" => Ok(Self::Never),
+            "auto" => Ok(Self::Auto),
             _ => Err(UnknownName { kind: "coupling", name: name.into(), known: Self::NAMES.to_vec() }),
         }
     }
@@ -58,15 +62,18 @@ impl fmt::Display for Coupling {
         f.write_str(match self {
             Self::Always => "always",
             Self::Never => "never",
+            Self::Auto => "auto",
         })
     }
 }
 
 /// How to build an engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EngineConfig {
     /// The congestion control, one of [`EngineConfig::CONGESTION`].
     pub congestion: String,
+    /// What can be set of it.
+    pub parameters: fairpath_cc::Parameters,
     /// The packet scheduler, one of [`EngineConfig::SCHEDULERS`].
     pub scheduler: String,
     /// When paths are coupled.
@@ -77,6 +84,7 @@ impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             congestion: Self::CONGESTION[0].into(),
+            parameters: fairpath_cc::Parameters::default(),
             scheduler: Self::SCHEDULERS[0].into(),
             coupling: Coupling::default(),
         }
@@ -88,6 +96,15 @@ impl EngineConfig {
     pub const CONGESTION: &'static [&'static str] = fairpath_cc::NAMES;
     /// The names of the schedulers, the default first.
     pub const SCHEDULERS: &'static [&'static str] = fairpath_sched::NAMES;
+
+    /// The defaults for connections over real networks: there slow start also ends where the
+    /// round-trip time grows, which spares a deep queue and hundreds of losses. The plain default is
+    /// that of published evaluations.
+    pub fn live() -> Self {
+        let mut config = Self::default();
+        config.parameters.aimd.slow_start = fairpath_cc::SlowStart::HyStartPlusPlus;
+        config
+    }
 
     /// Whether the congestion control is based on rates, so that without pacing it is not itself.
     pub fn is_rate_based(&self) -> bool {
@@ -101,7 +118,7 @@ impl EngineConfig {
             name: name.into(),
             known: known.to_vec(),
         };
-        let controller = fairpath_cc::by_name(&self.congestion)
+        let controller = fairpath_cc::by_name_with(&self.congestion, &self.parameters)
             .ok_or_else(|| unknown("congestion control", &self.congestion, Self::CONGESTION))?;
         let scheduler = fairpath_sched::by_name(&self.scheduler)
             .ok_or_else(|| unknown("scheduler", &self.scheduler, Self::SCHEDULERS))?;
@@ -122,6 +139,7 @@ mod tests {
                         congestion: (*congestion).into(),
                         scheduler: (*scheduler).into(),
                         coupling: coupling.parse().unwrap(),
+                        ..EngineConfig::default()
                     };
                     assert!(config.build().is_ok(), "{config:?}");
                 }

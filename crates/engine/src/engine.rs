@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use fairpath_cc::{Controller, Phase};
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, GroupId, Groups, Lost, PathId, PathMap, Rtt, Sent,
-    Timestamp,
+    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, GroupId, Groups, Lost, LostPacket, PathId, PathMap,
+    Rtt, Sent, Timestamp,
 };
 use fairpath_sbd::Detector;
 use fairpath_sched::{Choice, PathView, Pending, Scheduler};
@@ -27,6 +27,8 @@ pub struct PathSnapshot {
     pub ssthresh: Option<Bytes>,
     /// The part of its life the window is in.
     pub phase: Phase,
+    /// How often a measured delay, and not a loss or a mark, has made the window smaller.
+    pub delay_cuts: u64,
     /// What is in flight.
     pub in_flight: Bytes,
     /// The round-trip times; `None` before the first sample.
@@ -139,6 +141,7 @@ impl Engine {
         if let Some(rate) = pacing {
             state.pacer.on_sent(now, bytes, rate);
         }
+        state.sent_at = now;
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
     }
@@ -146,8 +149,12 @@ impl Engine {
     /// The packet `number` was acknowledged. After the last packet of an acknowledgement the host
     /// calls [`Engine::on_ack_end`].
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
+        let window = self.controller.window(path);
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.packets.in_flight();
+        if state.newest_acked.is_none() && state.is_starved(window, now) {
+            state.rate.on_app_limited(in_flight);
+        }
         let Some(packet) = state.packets.take(number) else { return };
         state.heard_at = now;
         if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
@@ -176,6 +183,7 @@ impl Engine {
             state.rtt.on_sample(now, rtt, ack_delay);
             self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
         }
+        self.controller.on_ack_end(path, now);
         self.poll(now);
     }
 
@@ -188,6 +196,8 @@ impl Engine {
         let (_, lost) = state.losing.get_or_insert((in_flight, Bytes::ZERO));
         *lost += packet.bytes;
         state.lost += packet.bytes;
+        let sample = state.rate.on_lost(packet.bytes, &packet.state);
+        self.controller.on_lost(path, &LostPacket { now, sent_at: packet.at, number, bytes: packet.bytes, sample });
         self.detector.on_loss(path, &Lost { now, bytes: packet.bytes });
     }
 
@@ -294,6 +304,7 @@ impl Engine {
             window: control.window,
             ssthresh: control.ssthresh,
             phase: control.phase,
+            delay_cuts: control.delay_cuts,
             in_flight: state.packets.in_flight(),
             rtt: state.rtt.get(),
             rate: state.rate.last().map(|sample| sample.rate),
@@ -465,5 +476,82 @@ mod tests {
             engine.on_ack_end(path(0), Duration::ZERO, sent + Duration::from_millis(20));
         }
         assert_eq!(engine.window(path(0)), before);
+    }
+
+    fn rate_based(congestion: &str) -> Engine {
+        let config =
+            EngineConfig { congestion: congestion.into(), coupling: Coupling::Never, ..EngineConfig::default() };
+        let mut engine = config.build().unwrap();
+        engine.on_path_opened(path(0), MTU, Timestamp::ZERO);
+        engine.set_usable(path(0), true);
+        engine
+    }
+
+    /// From `start` on a packet each `gap_ms`, answered 20 ms later. Gives the number after the last.
+    fn trickle(engine: &mut Engine, id: u32, first: u64, start: u64, gap_ms: u64, packets: u64) -> u64 {
+        for at in 0..packets * gap_ms + 20 {
+            let now = ms(start + at);
+            if at >= 20 && (at - 20) % gap_ms == 0 {
+                engine.on_ack(path(id), first + (at - 20) / gap_ms, now);
+                engine.on_ack_end(path(id), Duration::ZERO, now);
+            }
+            if at % gap_ms == 0 && at / gap_ms < packets {
+                engine.on_sent(path(id), first + at / gap_ms, MTU, now);
+            }
+        }
+        first + packets
+    }
+
+    #[test]
+    fn a_path_that_is_opened_later_and_hardly_used_paces_by_its_first_round_trip_time() {
+        for (congestion, gain) in [("bbr", 2.885), ("bbr3", 2.77)] {
+            let mut engine = rate_based(congestion);
+            trickle(&mut engine, 0, 0, 0, 1, 1000);
+            engine.on_path_opened(path(1), MTU, ms(2000));
+            engine.set_usable(path(1), true);
+            assert_eq!(engine.pacing_rate(path(1)), None, "nothing is known of it");
+            // gain · 12,000 B / 20 ms, from the first answer on.
+            let expected = Bytes::new(12_000).per(Duration::from_millis(20)).unwrap().scaled(gain);
+            let next = trickle(&mut engine, 1, 0, 2000, 100, 1);
+            assert_eq!(engine.pacing_rate(path(1)), Some(expected), "{congestion}");
+            trickle(&mut engine, 1, next, 3000, 100, 50);
+            assert_eq!(engine.pacing_rate(path(1)), Some(expected), "{congestion}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_others_are_preferred_to_does_not_seem_slow() {
+        for congestion in ["bbr", "bbr3"] {
+            let mut engine = rate_based(congestion);
+            // 1,200 B each millisecond are 9.6 Mbit/s; then 50 rounds with one packet in 100 ms.
+            let next = trickle(&mut engine, 0, 0, 0, 1, 2000);
+            trickle(&mut engine, 0, next, 3000, 100, 50);
+            let rate = engine.pacing_rate(path(0)).unwrap().as_mbps_f64();
+            assert!(rate > 0.75 * 0.99 * 9.6, "{congestion}: {rate}");
+        }
+    }
+
+    #[test]
+    fn a_rate_based_controller_is_told_of_each_loss() {
+        let mut engine = rate_based("bbr3");
+        let phase = |engine: &Engine| engine.snapshot(path(0), ms(0)).unwrap().phase;
+        // Six scattered losses of 60 are more than 2 %: after the round they end Startup.
+        (0..60).for_each(|number| engine.on_sent(path(0), number, MTU, ms(0)));
+        for number in (0..60).filter(|number| number % 10 != 5) {
+            engine.on_ack(path(0), number, ms(20));
+        }
+        engine.on_ack_end(path(0), Duration::ZERO, ms(20));
+        (0..6).for_each(|tenth| engine.on_lost(path(0), 10 * tenth + 5, ms(20)));
+        engine.on_congestion(path(0), CongestionSignal::Loss, ms(0), false, ms(20));
+        assert_eq!(phase(&engine), Phase::SlowStart);
+        // The packets of the next round know of losses only what is lost after they were sent.
+        (60..120).for_each(|number| engine.on_sent(path(0), number, MTU, ms(21)));
+        for tenth in 6..12 {
+            engine.on_lost(path(0), 10 * tenth + 5, ms(30));
+        }
+        engine.on_congestion(path(0), CongestionSignal::Loss, ms(21), false, ms(30));
+        engine.on_ack(path(0), 119, ms(41));
+        engine.on_ack_end(path(0), Duration::ZERO, ms(41));
+        assert_eq!(phase(&engine), Phase::CongestionAvoidance);
     }
 }

@@ -11,6 +11,6 @@ mod sent_packets;
 
 pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{Engine, PathSnapshot};
-pub use fairpath_cc::Phase;
+pub use fairpath_cc::{Phase, SlowStart};
 pub use fairpath_core::{Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, Rtt, Timestamp};
 pub use fairpath_sched::{Choice, PathView, Pending};

@@ -13,6 +13,10 @@ const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
 /// Before the first sample a path is given this long [RFC9002 §6.2.2, kInitialRtt · 3].
 const FIRST_ANSWER: Duration = Duration::from_millis(999);
 
+/// A path that may send and does not for this long lacks data, or the scheduler keeps data off it.
+/// Timers of hosts and their bursts make gaps that are shorter.
+const STARVED: Duration = Duration::from_millis(5);
+
 /// The state of one path.
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -24,6 +28,8 @@ pub(crate) struct Path {
     pub(crate) usable: bool,
     pub(crate) backup: bool,
     pub(crate) lost: Bytes,
+    /// When the newest packet left.
+    pub(crate) sent_at: Timestamp,
     /// When the newest acknowledgement came.
     pub(crate) heard_at: Timestamp,
     /// When the window was last full.
@@ -47,6 +53,7 @@ impl Path {
             usable: false,
             backup: false,
             lost: Bytes::ZERO,
+            sent_at: now,
             heard_at: now,
             full_at: None,
             newest_acked: None,
@@ -59,11 +66,23 @@ impl Path {
     /// and nothing was heard in that time. An old, good round-trip time counts for nothing here.
     pub(crate) fn suspected(&self, now: Timestamp) -> bool {
         let Some(oldest) = self.packets.oldest() else { return false };
+        let waited = now.since(oldest.max(self.heard_at));
+        if waited <= 2 * ACK_DELAY_MAX {
+            // Shorter than any patience: the usual case, and this is asked for every packet.
+            return false;
+        }
         let patience = match self.rtt.get() {
             Some(rtt) => 2 * (rtt.probe_timeout() + ACK_DELAY_MAX),
             None => FIRST_ANSWER,
         };
-        now.since(oldest.max(self.heard_at)) > patience
+        waited > patience
+    }
+
+    /// Whether the path has carried less than it could for a while: what it delivers then says
+    /// nothing of what it can deliver [BBRv3 §4.1.2.4].
+    pub(crate) fn is_starved(&self, window: Bytes, now: Timestamp) -> bool {
+        let has_room = self.packets.in_flight() + self.max_datagram <= window;
+        has_room && now.since(self.pacer.free_at().max(self.sent_at)) > STARVED
     }
 
     /// Whether the window was full at some time in the last round trip.

@@ -2,7 +2,7 @@
 
 use fairpath_core::{GroupId, PathId, PathMap};
 
-use super::PathWindow;
+use super::{PathWindow, Totals};
 
 /// What the machine keeps of one path.
 #[derive(Clone, Debug)]
@@ -70,6 +70,16 @@ impl<'a, M> GroupView<'a, M> {
     pub fn members(&self) -> impl Iterator<Item = Member<'a, M>> + use<'a, M> {
         let group = self.own.group;
         self.paths.values().filter(move |entry| entry.group == group).filter_map(member)
+    }
+
+    /// Sums and maxima over [`members`](Self::members).
+    pub fn totals(&self) -> Totals {
+        Totals::of(self.members())
+    }
+
+    /// The path that the event came from as its group sees it; `None` where no other path is in it.
+    pub fn coupled_member(&self) -> Option<Member<'a, M>> {
+        if self.is_coupled() { self.own_member() } else { None }
     }
 
     /// Whether the path is coupled with another.

@@ -6,7 +6,8 @@ use fairpath_core::{Ack, Bitrate, Bytes, Timestamp};
 
 use super::AimdConfig;
 use crate::controller::{ControlState, Phase};
-use crate::slow_start;
+use crate::slow_start::{self, HyStartPlusPlus, SlowStart};
+use crate::time::nanos;
 
 /// A smoothed round-trip time below this is taken for this: a time of zero, which a clock of coarse
 /// ticks can measure, would make rates infinite.
@@ -22,10 +23,7 @@ struct SmoothedRtt {
 
 impl SmoothedRtt {
     fn new(time: Duration) -> Self {
-        let counted = time.max(MIN_RTT);
-        // From nanoseconds at once: by way of seconds it would take a second division.
-        let nanos = counted.as_secs() as f64 * 1e9 + f64::from(counted.subsec_nanos());
-        Self { time, inverse: 1e9 / nanos }
+        Self { time, inverse: 1e9 / nanos(time.max(MIN_RTT)) }
     }
 }
 
@@ -42,6 +40,10 @@ pub struct PathWindow {
     recovery_start: Option<Timestamp>,
     /// Whether no packet sent after the last reduction has been acknowledged yet.
     recovering: bool,
+    delay_cuts: u64,
+    /// What is only needed until slow start ends first is kept apart, so that the windows of all
+    /// paths stay close together.
+    hystart: Option<Box<HyStartPlusPlus>>,
 }
 
 impl PathWindow {
@@ -54,6 +56,11 @@ impl PathWindow {
             rtt: None,
             recovery_start: None,
             recovering: false,
+            delay_cuts: 0,
+            hystart: match config.slow_start {
+                SlowStart::Standard => None,
+                SlowStart::HyStartPlusPlus => Some(Box::default()),
+            },
         };
         window.set_max_datagram(max_datagram);
         window
@@ -109,11 +116,15 @@ impl PathWindow {
         if self.recovering && self.starts_episode(ack.sent_at) {
             self.recovering = false;
         }
+        if self.ssthresh.is_none() && self.hystart.as_mut().is_some_and(|hystart| hystart.on_ack(ack)) {
+            self.ssthresh = Some(self.cwnd);
+        }
     }
 
     /// Grows as slow start does.
     pub(super) fn double(&mut self, acked: Bytes) {
-        self.cwnd = slow_start::grown(self.cwnd, self.ssthresh, acked);
+        let slowed = self.hystart.as_ref().filter(|_| self.ssthresh.is_none()).map_or(1.0, |hystart| hystart.divisor());
+        self.cwnd = slow_start::grown(self.cwnd, self.ssthresh, acked.as_f64() / slowed);
     }
 
     /// Grows by `bytes`, which may be negative.
@@ -124,11 +135,21 @@ impl PathWindow {
         self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.min(self.cwnd));
     }
 
+    /// Sets the window to `cwnd` bytes because of a delay that was measured. Slow start is over.
+    pub(super) fn adjust(&mut self, cwnd: f64) {
+        debug_assert!(cwnd.is_finite(), "a rule gave {cwnd}");
+        let before = self.cwnd;
+        self.cwnd = cwnd.max(self.min_window());
+        self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
+        self.delay_cuts += u64::from(self.cwnd < before);
+    }
+
     /// Starts a recovery episode with a window of `cwnd` bytes.
     pub(super) fn reduce(&mut self, cwnd: f64, min_ssthresh_datagrams: u32, now: Timestamp) {
         let ssthresh = cwnd.max(f64::from(min_ssthresh_datagrams) * self.max_datagram);
         self.ssthresh = Some(ssthresh);
-        self.cwnd = ssthresh.max(self.min_window());
+        // A window below the least threshold, as a timeout of TCP leaves it, is not raised to it.
+        self.cwnd = ssthresh.min(self.cwnd).max(self.min_window());
         self.recovery_start = Some(now);
         self.recovering = true;
     }
@@ -159,7 +180,12 @@ impl PathWindow {
             (false, true) => Phase::SlowStart,
             (false, false) => Phase::CongestionAvoidance,
         };
-        ControlState { window: Bytes::from_f64(self.cwnd), ssthresh: self.ssthresh.map(Bytes::from_f64), phase }
+        ControlState {
+            window: Bytes::from_f64(self.cwnd),
+            ssthresh: self.ssthresh.map(Bytes::from_f64),
+            phase,
+            delay_cuts: self.delay_cuts,
+        }
     }
 
     fn min_window(&self) -> f64 {

@@ -39,7 +39,7 @@ use fairpath_core::{Ack, Bytes, Timestamp};
 use crate::aimd::{GroupView, PathWindow, Rule};
 
 /// CUBIC, on each path by itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cubic {
     /// Whether a window that did not reach the last W_max leaves room for new flows [RFC9438 §4.7].
     pub fast_convergence: bool,

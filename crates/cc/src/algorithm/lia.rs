@@ -25,8 +25,8 @@
 
 use fairpath_core::Bytes;
 
-use super::reno;
-use crate::aimd::{GroupView, Rule};
+use super::{coupled_increase, reno};
+use crate::aimd::{GroupView, Member, Rule, Totals};
 
 /// The Linked Increases Algorithm.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,36 +36,11 @@ impl Rule for Lia {
     type Memory = ();
 
     fn increase(&self, group: &GroupView<'_, ()>, acked: Bytes) -> f64 {
-        let uncoupled = reno::increase(group.own(), acked);
-        if !group.is_coupled() {
-            return uncoupled;
-        }
-        coupled_increase(&Totals::of(group), group.own().max_datagram(), acked).min(uncoupled)
+        coupled_increase(group, acked, gain)
     }
 
     fn decrease(&self, group: &GroupView<'_, ()>) -> f64 {
         reno::halved(group.own())
-    }
-}
-
-/// What the equations need of the whole group.
-#[derive(Clone, Copy, Debug, Default)]
-struct Totals {
-    /// sum_i cwnd_i, in bytes.
-    cwnd: f64,
-    /// sum_i ( cwnd_i / rtt_i ), in bytes per second.
-    rate: f64,
-    /// max_i ( cwnd_i / rtt_i^2 ), in bytes per second squared.
-    rate_over_rtt_max: f64,
-}
-
-impl Totals {
-    fn of<M>(group: &GroupView<'_, M>) -> Self {
-        group.members().fold(Self::default(), |totals, path| Self {
-            cwnd: totals.cwnd + path.cwnd,
-            rate: totals.rate + path.rate(),
-            rate_over_rtt_max: totals.rate_over_rtt_max.max(path.rate() * path.inverse_rtt),
-        })
     }
 }
 
@@ -77,12 +52,12 @@ fn alpha(group: &Totals) -> f64 {
     group.cwnd * group.rate_over_rtt_max / (group.rate * group.rate)
 }
 
-// [RFC6356 §3 eq. 1], the first of the two of which the smaller counts
+// [RFC6356 §3 eq. 1], without the factor bytes_acked * MSS_i that both have
 //            alpha * bytes_acked * MSS_i     bytes_acked * MSS_i
 //     min ( ----------------------------- , --------------------- )
 //                    cwnd_total                    cwnd_i
-fn coupled_increase(group: &Totals, max_datagram: f64, acked: Bytes) -> f64 {
-    alpha(group) * acked.as_f64() * max_datagram / group.cwnd
+pub(crate) fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
+    (alpha(group) / group.cwnd).min(1.0 / own.cwnd)
 }
 
 #[cfg(test)]
@@ -103,7 +78,7 @@ mod tests {
 
     #[test]
     fn alpha_is_the_worked_example() {
-        let group = Totals { cwnd: 30.0, rate: 400.0, rate_over_rtt_max: 4000.0 };
+        let group = Totals { cwnd: 30.0, rate: 400.0, rate_over_rtt_max: 4000.0, ..Totals::default() };
         assert_eq!(alpha(&group), 0.75);
     }
 

@@ -1,11 +1,47 @@
 //! One file for each published rule.
 
+pub(crate) mod balia;
+mod bbr;
+mod bbr3;
+pub(crate) mod coupled;
+mod coupled_bbr;
 mod cubic;
-mod lia;
-mod olia;
+mod daimd;
+pub(crate) mod epsilon;
+pub(crate) mod ewtcp;
+pub(crate) mod lia;
+pub(crate) mod olia;
 mod reno;
+mod wvegas;
 
+use fairpath_core::Bytes;
+
+pub use balia::Balia;
+pub use bbr::Bbr;
+pub use bbr3::Bbr3;
+pub use coupled::Coupled;
+pub use coupled_bbr::{CoupledBbr, Cruise};
 pub use cubic::Cubic;
+pub use daimd::{BaseRtt, Daimd, LongestQueue};
+pub use epsilon::Epsilon;
+pub use ewtcp::Ewtcp;
 pub use lia::Lia;
 pub use olia::{Olia, PathMetric};
 pub use reno::Reno;
+pub use wvegas::WVegas;
+
+use crate::aimd::{GroupView, Member, Totals};
+
+/// How much the window of the view's own path grows, in bytes, where it grows by `gain` bytes for
+/// each byte acknowledged and byte of a full datagram, which is in packets the growth for each
+/// packet. A path that is alone grows as Reno does.
+fn coupled_increase<M>(
+    group: &GroupView<'_, M>,
+    acked: Bytes,
+    gain: impl FnOnce(&Member<'_, M>, &Totals) -> f64,
+) -> f64 {
+    match group.coupled_member() {
+        Some(own) => gain(&own, &group.totals()) * acked.as_f64() * own.max_datagram,
+        None => reno::increase(group.own(), acked),
+    }
+}

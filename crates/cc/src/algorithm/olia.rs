@@ -40,7 +40,7 @@ use super::reno;
 use crate::aimd::{GroupView, Member, PathWindow, Rule};
 
 /// The Opportunistic Linked Increases Algorithm.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Olia {
     /// What makes a path the best.
     pub metric: PathMetric,
@@ -123,7 +123,7 @@ fn metric(path: &Member<'_, Delivered>, metric: PathMetric) -> f64 {
 //            w_r / rtt_r^2
 //     -------------------------
 //      ( sum_p w_p / rtt_p )^2
-fn optimum(own: &Member<'_, Delivered>, rate_sum: f64) -> f64 {
+pub(crate) fn optimum<M>(own: &Member<'_, M>, rate_sum: f64) -> f64 {
     own.rate() * own.inverse_rtt / (rate_sum * rate_sum)
 }
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_threshold_goes_down_to_one_packet_only_where_paths_are_coupled() {
-        let config = crate::AimdConfig { min_ssthresh_datagrams: 2, ..IN_PACKETS };
+        let config = crate::AimdConfig { initial_window_datagrams: 2, min_ssthresh_datagrams: 2, ..IN_PACKETS };
         let mut olia = Aimd::new(Olia::default(), config);
         olia.on_path_opened(path(0), PACKET, fairpath_core::Timestamp::ZERO);
         olia.on_ack(path(0), &Ack { window_limited: false, ..ack(1_000, PACKET, 100) });

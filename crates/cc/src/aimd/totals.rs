@@ -1,0 +1,31 @@
+//! What the equations of the coupled rules need of the whole group.
+
+use super::Member;
+
+/// Sums and maxima over the paths of a group. Windows are in bytes, times in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// The number of paths.
+    pub paths: u32,
+    /// The sum of the windows, in bytes.
+    pub cwnd: f64,
+    /// The sum of window over round-trip time, in bytes per second.
+    pub rate: f64,
+    /// The largest window over round-trip time, in bytes per second.
+    pub rate_max: f64,
+    /// The largest window over squared round-trip time, in bytes per second squared.
+    pub rate_over_rtt_max: f64,
+}
+
+impl Totals {
+    /// The totals of these paths; all zero for none.
+    pub fn of<'a, M: 'a>(paths: impl Iterator<Item = Member<'a, M>>) -> Self {
+        paths.fold(Self::default(), |totals, path| Self {
+            paths: totals.paths + 1,
+            cwnd: totals.cwnd + path.cwnd,
+            rate: totals.rate + path.rate(),
+            rate_max: totals.rate_max.max(path.rate()),
+            rate_over_rtt_max: totals.rate_over_rtt_max.max(path.rate() * path.inverse_rtt),
+        })
+    }
+}

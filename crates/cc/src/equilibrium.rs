@@ -1,0 +1,46 @@
+//! Where window rules settle: closed forms of published scenarios, and a solver for any network.
+//!
+//! The equilibrium meant is that of the fluid model, in which a path's window w grows by what the
+//! rule adds for each packet acknowledged and shrinks by what it takes for each packet lost, at loss
+//! probability p, and both balance: gain(w) = p · cut(w). Packets that are lost count as acknowledged
+//! ones do, which is an error of the order of p, and time-outs, slow start and the granularity of
+//! packets are left out. For one TCP this gives w = √(2/p) packets, the formula that all published
+//! predictions here rest on.
+//!
+//! Simulations differ from it where windows are a few packets.
+
+mod linear;
+mod network;
+mod root;
+mod rule;
+mod scenario_a;
+mod scenario_c;
+mod solver;
+
+use core::time::Duration;
+
+use fairpath_core::{Bitrate, Bytes};
+
+pub use network::{Equilibrium, EquilibriumError, Link, LinkState, Network, Price, Route, RouteState, User, UserState};
+pub use rule::FluidRule;
+pub use scenario_a::{ScenarioA, ScenarioARates};
+pub use scenario_c::{ScenarioC, ScenarioCRates};
+
+/// The loss probability at which one TCP has this rate; infinite where it sends nothing.
+///
+/// ```text
+/// [CoNEXT2012OLIA]
+///              1          2
+///     rate = ----- * √ ( --- )    in packets
+///             rtt         p
+/// ```
+pub fn tcp_loss(rate: Bitrate, rtt: Duration, packet: Bytes) -> f64 {
+    let window = rate.as_bps() as f64 * rtt.as_secs_f64() / (8.0 * packet.as_f64());
+    2.0 / (window * window)
+}
+
+/// The least rate of a path that is kept open by a window: one packet per round trip. Zero where
+/// the round trip takes no time.
+pub fn probing_rate(rtt: Duration, packet: Bytes) -> Bitrate {
+    packet.per(rtt).unwrap_or(Bitrate::ZERO)
+}

@@ -1,0 +1,86 @@
+//! The window rules as the fluid model has them: the equations of the algorithms themselves, in
+//! packets and seconds.
+
+use crate::aimd::{Member, Totals};
+use crate::algorithm::{Epsilon, Ewtcp, balia, coupled, epsilon, ewtcp, lia, olia};
+
+/// A window rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FluidRule {
+    /// Reno on each route by itself; also "uncoupled".
+    Reno,
+    /// EWTCP.
+    Ewtcp(Ewtcp),
+    /// The fully coupled algorithm.
+    Coupled,
+    /// The ε-family.
+    Epsilon(Epsilon),
+    /// LIA.
+    Lia,
+    /// OLIA, without the term that moves windows between equally good routes: how much each of these
+    /// carries is left to the links, and to the symmetry of the start.
+    Olia,
+    /// BALIA.
+    Balia,
+}
+
+/// What an acknowledged packet adds to a window and a lost one takes from it, in packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) gain: f64,
+    pub(super) cut: f64,
+}
+
+impl FluidRule {
+    /// The step of each of a user's routes with these (window in packets, 1/s), in their order.
+    pub(super) fn steps(&self, routes: &[(f64, f64)]) -> Vec<Step> {
+        let member = |&(cwnd, inverse_rtt): &(f64, f64)| Member { cwnd, inverse_rtt, max_datagram: 1.0, memory: &() };
+        let members = || routes.iter().map(member);
+        let totals = Totals::of(members());
+        let step = |own: Member<'_, ()>| {
+            let halved = own.cwnd / 2.0;
+            let (gain, cut) = match *self {
+                _ if routes.len() == 1 => (1.0 / own.cwnd, halved),
+                Self::Reno => (1.0 / own.cwnd, halved),
+                Self::Ewtcp(Ewtcp { increase }) => (ewtcp::gain(&own, &totals, increase), halved),
+                Self::Coupled => (coupled::gain(&own, &totals), coupled::cut(&totals)),
+                Self::Epsilon(Epsilon { epsilon }) => (epsilon::gain(&own, members(), totals.rate, epsilon), halved),
+                Self::Lia => (lia::gain(&own, &totals), halved),
+                Self::Olia => (olia::optimum(&own, totals.rate), halved),
+                Self::Balia => (balia::gain(&own, &totals), balia::cut(&own, &totals)),
+            };
+            Step { gain, cut }
+        };
+        members().map(step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_on_one_route_is_reno() {
+        for rule in [
+            FluidRule::Reno,
+            FluidRule::Ewtcp(Ewtcp { increase: Some(0.5) }),
+            FluidRule::Coupled,
+            FluidRule::Epsilon(Epsilon { epsilon: 0.5 }),
+            FluidRule::Lia,
+            FluidRule::Olia,
+            FluidRule::Balia,
+        ] {
+            let step = rule.steps(&[(20.0, 10.0)])[0];
+            assert_eq!((step.gain, step.cut), (0.05, 10.0), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn the_equations_are_those_of_the_algorithms() {
+        // w = (20, 10), rtt = (0.1, 0.05): as in the tests of each.
+        let steps = FluidRule::Olia.steps(&[(20.0, 10.0), (10.0, 20.0)]);
+        assert!((steps[0].gain - 0.0125).abs() < 1e-15 && (steps[1].gain - 0.025).abs() < 1e-15);
+        let steps = FluidRule::Coupled.steps(&[(20.0, 10.0), (10.0, 20.0)]);
+        assert!((steps[0].gain - 1.0 / 30.0).abs() < 1e-15 && (steps[1].cut - 15.0).abs() < 1e-15);
+    }
+}
