@@ -5,9 +5,9 @@
 //! server; the relay passes every datagram through the path's chain of links and on to the
 //! server, and the answers back through the other chain. Paths may share links.
 //!
-//! A datagram's content, its boundaries and its ECN bits are preserved. It counts on the links
-//! with its IP and UDP headers (28 bytes more over IPv4, 48 over IPv6), so that rates are those of
-//! IP packets.
+//! A datagram's content, its boundaries and its ECN bits are preserved, except that a managed queue
+//! may mark it. It counts on the links with its IP and UDP headers (28 bytes more over IPv4, 48 over
+//! IPv6), so that rates are those of IP packets.
 //!
 //! One thread does all the work: it sleeps in `ppoll` until the next datagram is due or comes, and
 //! measures by how much it was late ([`EmulatorStats::timing`]). Where the process may, the thread
@@ -49,8 +49,8 @@ mod timing;
 pub use builder::{EmulatorBuilder, EmulatorError};
 pub use emulator::Emulator;
 pub use fairpath_net::{
-    Count, GilbertElliott, LinkConfig, LinkId, LinkStats, LossConfig, MahimahiTrace, QueueConfig, QueueLimit, Rate,
-    RateTable, RateTableEnd, TopologyError,
+    CoDelConfig, Count, GilbertElliott, LinkConfig, LinkId, LinkStats, LossConfig, MahimahiTrace, QueueConfig,
+    QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, TopologyError,
 };
 pub use stats::{DirectionStats, EmulatorStats, LinkReport, PathStats};
 pub use timing::TimingReport;

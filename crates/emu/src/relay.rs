@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use fairpath_core::{Bytes, Timestamp};
-use fairpath_net::{Count, PathRoutes};
+use fairpath_net::{Count, Packet, PathRoutes};
 use noq_udp::EcnCodepoint;
 
 use crate::builder::EmulatorError;
@@ -37,6 +37,16 @@ pub(crate) struct Datagram {
     pub(crate) contents: Vec<u8>,
     pub(crate) ecn: Option<EcnCodepoint>,
     pub(crate) client: ClientId,
+}
+
+impl Packet for Datagram {
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn.is_some()
+    }
+
+    fn mark(&mut self) {
+        self.ecn = Some(EcnCodepoint::Ce);
+    }
 }
 
 #[derive(Debug)]

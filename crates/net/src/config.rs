@@ -71,8 +71,8 @@ impl LinkConfig {
     }
 
     /// The same with this queue.
-    pub fn queue(self, queue: QueueConfig) -> Self {
-        Self { queue, ..self }
+    pub fn queue(self, queue: impl Into<QueueConfig>) -> Self {
+        Self { queue: queue.into(), ..self }
     }
 
     /// The same with these losses.
@@ -89,7 +89,7 @@ impl LinkConfig {
     ///
     /// # Errors
     ///
-    /// A probability outside 0 to 1.
+    /// A probability outside 0 to 1, or a queue that cannot be managed as described.
     pub fn check(&self) -> Result<(), LinkConfigError> {
         let probabilities = match self.loss {
             LossConfig::None => vec![],
@@ -101,10 +101,10 @@ impl LinkConfig {
                 ("loss.loss_in_bad", model.loss_in_bad),
             ],
         };
-        match probabilities.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
-            Some((field, value)) => Err(LinkConfigError::NotAProbability { field, value }),
-            None => Ok(()),
+        for (field, value) in probabilities {
+            LinkConfigError::check_probability(field, value)?;
         }
+        self.queue.check()
     }
 }
 
@@ -119,4 +119,29 @@ pub enum LinkConfigError {
         /// What it is.
         value: f64,
     },
+    /// The weight of an average is not above 0 and at most 1.
+    #[error("queue.weight is {value}, and it must be above 0 and at most 1")]
+    NotAWeight {
+        /// What it is.
+        value: f64,
+    },
+    /// The profile of a managed queue has no points.
+    #[error("queue.points is empty, so nothing would ever be dropped early")]
+    NoPoints,
+    /// The thresholds of a managed queue are not amounts of one unit that do not fall.
+    #[error("queue.points: threshold {number} must be of the unit of the first, and not below the one before")]
+    BadThreshold {
+        /// Which point, from 1.
+        number: usize,
+    },
+    /// An interval has no length.
+    #[error("queue.interval is 0, so the drops would have no distance")]
+    NoInterval,
+}
+
+impl LinkConfigError {
+    /// Refuses a probability that is none.
+    pub(crate) fn check_probability(field: &'static str, value: f64) -> Result<(), Self> {
+        if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(Self::NotAProbability { field, value }) }
+    }
 }

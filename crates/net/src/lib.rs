@@ -6,6 +6,8 @@
 //! - [`Link`] is one direction of one wire: loss, then queue, then transmission at the rate, then
 //!   propagation. Times are whole nanoseconds and the fractions are carried over, so that a link
 //!   of 1 Gbit/s carries 1.000 Gbit/s.
+//! - A queue refuses what does not fit; a managed one ([`RedConfig`], [`CoDelConfig`]) signals
+//!   congestion before, by marks where a [`Packet`] can carry one and by drops where it cannot.
 //! - [`Network`] moves packets through chains of links; several routes may share one link.
 //! - Every random element draws from a [stream](Streams) of its own, named after it: adding an
 //!   element changes no other element's randomness.
@@ -30,6 +32,7 @@
 mod config;
 mod link;
 mod loss;
+mod packet;
 mod queue;
 mod rate;
 mod schedule;
@@ -40,7 +43,8 @@ mod topology;
 pub use config::{LinkConfig, LinkConfigError};
 pub use link::{Delivered, DropCause, Link, Offered};
 pub use loss::{GilbertElliott, LossConfig};
-pub use queue::{QueueConfig, QueueLimit};
+pub use packet::Packet;
+pub use queue::{CoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
 pub use rate::{MahimahiError, MahimahiTrace, Rate, RateTable, RateTableEnd, RateTableError};
 pub use stats::{Count, LinkStats};
 pub use stream::Streams;

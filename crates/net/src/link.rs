@@ -9,12 +9,13 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{Bitrate, Bytes, Timestamp};
 use rand_chacha::ChaCha8Rng;
 
 use crate::config::LinkConfig;
 use crate::loss::Loss;
-use crate::queue::{Queue, Waiting};
+use crate::packet::Packet;
+use crate::queue::{Arrival, Queue, Verdict, Waiting};
 use crate::rate::{Rate, Transmitter};
 use crate::stats::{Count, LinkStats};
 use crate::stream::{Streams, uniform};
@@ -26,6 +27,8 @@ pub enum DropCause {
     Lost,
     /// It did not fit into the queue.
     Overflow,
+    /// The management of the queue dropped it before the queue was full.
+    Early,
     /// The link was down.
     Down,
 }
@@ -66,7 +69,9 @@ pub struct Link<P> {
     /// What is transmitted or under way, in the order of delivery.
     in_flight: VecDeque<Delivered<P>>,
     in_flight_bytes: Bytes,
-    /// When the newest of these is due.
+    /// When the first of these is due; never, if there is none.
+    first_due: Timestamp,
+    /// When the last one is or was due.
     last_due: Timestamp,
     counters: LinkStats,
     waited_ns: u64,
@@ -79,14 +84,14 @@ struct Jitter {
     generator: Box<ChaCha8Rng>,
 }
 
-impl<P> Link<P> {
+impl<P: Packet> Link<P> {
     /// A link as described. Its randomness is that of `name` in `streams`.
     pub fn new(name: &str, config: &LinkConfig, streams: &Streams) -> Self {
         let max_ns = u64::try_from(config.jitter.as_nanos()).unwrap_or(u64::MAX);
         let jitter = || Jitter { max_ns, generator: Box::new(streams.generator(name, "jitter")) };
         Self {
             loss: Loss::new(&config.loss, name, streams),
-            queue: Queue::new(&config.queue),
+            queue: Queue::new(&config.queue, config.overhead, name, streams),
             transmitter: Transmitter::new(&config.rate, Timestamp::ZERO),
             delay_ns: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX),
             jitter: (max_ns > 0).then(jitter),
@@ -95,6 +100,7 @@ impl<P> Link<P> {
             next_start: Timestamp::MAX,
             in_flight: VecDeque::new(),
             in_flight_bytes: Bytes::ZERO,
+            first_due: Timestamp::MAX,
             last_due: Timestamp::ZERO,
             counters: LinkStats::default(),
             waited_ns: 0,
@@ -104,7 +110,7 @@ impl<P> Link<P> {
 
     /// Hands the link a packet of `size`.
     #[inline]
-    pub fn offer(&mut self, now: Timestamp, packet: P, size: Bytes) -> Offered<P> {
+    pub fn offer(&mut self, now: Timestamp, mut packet: P, size: Bytes) -> Offered<P> {
         self.transmit_until(now);
         self.counters.offered.add(size);
         if !self.up {
@@ -115,22 +121,36 @@ impl<P> Link<P> {
             self.counters.lost.add(size);
             return Offered::Dropped(DropCause::Lost, packet);
         }
-        let on_wire = size.saturating_add(self.overhead);
-        if self.next_start == Timestamp::MAX && self.queue.head_arrival().is_none() {
-            let start = self.transmitter.next_start(now);
-            if start <= now {
-                // The wire is free and nothing waits: the queue and its limit do not come into it.
-                self.transmit(now, start, packet, on_wire);
-                return Offered::Queued;
+        // While something waits, the wire is not free.
+        let nothing_waits = self.queue.is_empty();
+        let start = if nothing_waits { self.transmitter.next_start(now) } else { Timestamp::MAX };
+        let idle = start <= now;
+        if !idle || self.queue.is_managed() {
+            match self.judge(now, idle, size) {
+                Verdict::Pass => {}
+                Verdict::Signal if packet.is_ecn_capable() => {
+                    packet.mark();
+                    self.counters.marked.add(size);
+                }
+                Verdict::Signal | Verdict::Drop => {
+                    self.counters.early.add(size);
+                    return Offered::Dropped(DropCause::Early, packet);
+                }
+                Verdict::Overflow => {
+                    self.counters.overflowed.add(size);
+                    return Offered::Dropped(DropCause::Overflow, packet);
+                }
             }
         }
-        let rate = self.transmitter.rate_at(now);
-        if let Err(packet) = self.queue.push(Waiting { arrival: now, size: on_wire, packet }, rate) {
-            self.counters.overflowed.add(size);
-            return Offered::Dropped(DropCause::Overflow, packet);
+        if idle {
+            self.transmit(start, Waiting { arrival: now, size, packet });
+            return Offered::Queued;
         }
-        self.counters.queued_bytes_max = self.counters.queued_bytes_max.max(self.queued().bytes);
-        self.find_next_start();
+        self.queue.push(Waiting { arrival: now, size, packet });
+        self.counters.queued_bytes_max = self.counters.queued_bytes_max.max(self.queue.waiting().bytes);
+        if nothing_waits {
+            self.next_start = start;
+        }
         Offered::Queued
     }
 
@@ -138,8 +158,14 @@ impl<P> Link<P> {
     /// nothing to deliver yet, where a transmission begins that could not be foreseen.
     #[inline]
     pub fn next_event(&self) -> Option<Timestamp> {
-        let next = self.in_flight.front().map_or(self.next_start, |first| first.at);
+        let next = self.next_due();
         (next != Timestamp::MAX).then_some(next)
+    }
+
+    /// The same; the end of time while nothing is due.
+    #[inline]
+    pub(crate) fn next_due(&self) -> Timestamp {
+        if self.first_due == Timestamp::MAX { self.next_start } else { self.first_due }
     }
 
     /// The next packet that is due by `now`, with the time at which it was due. Call it until it
@@ -147,10 +173,11 @@ impl<P> Link<P> {
     #[inline]
     pub fn poll(&mut self, now: Timestamp) -> Option<Delivered<P>> {
         self.transmit_until(now);
-        if self.in_flight.front()?.at > now {
+        if self.first_due > now {
             return None;
         }
         let delivered = self.in_flight.pop_front()?;
+        self.first_due = self.in_flight.front().map_or(Timestamp::MAX, |first| first.at);
         self.in_flight_bytes -= delivered.size;
         self.counters.delivered.add(delivered.size);
         Some(delivered)
@@ -163,7 +190,7 @@ impl<P> Link<P> {
         self.transmit_until(now);
         self.up = up;
         if !up {
-            self.counters.down += without(self.queue.clear(), self.overhead);
+            self.counters.down += self.queue.clear();
             self.next_start = Timestamp::MAX;
         }
     }
@@ -188,7 +215,7 @@ impl<P> Link<P> {
     pub fn stats(&self) -> LinkStats {
         let in_flight = Count { packets: self.in_flight.len() as u64, bytes: self.in_flight_bytes };
         LinkStats {
-            queued: self.queued(),
+            queued: self.queue.waiting(),
             in_flight,
             queueing_delay_total: Duration::from_nanos(self.waited_ns),
             queueing_delay_max: Duration::from_nanos(self.waited_ns_max),
@@ -196,17 +223,59 @@ impl<P> Link<P> {
         }
     }
 
-    fn queued(&self) -> Count {
-        without(self.queue.waiting(), self.overhead)
+    /// What waits in the queue at `now`. This is cheap, and asking changes no result.
+    #[inline]
+    pub fn queued(&mut self, now: Timestamp) -> Count {
+        self.transmit_until(now);
+        self.queue.waiting()
+    }
+
+    /// How long a packet of `size` takes from end to end when nothing is before it: transmission at
+    /// the mean rate, and propagation without jitter.
+    pub fn unloaded_delay(&self, size: Bytes) -> Duration {
+        let transmission = match self.transmitter.mean() {
+            Some(rate) => size.saturating_add(self.overhead) / rate,
+            None => Duration::ZERO,
+        };
+        transmission.saturating_add(self.delay())
+    }
+
+    /// The propagation delay, without jitter.
+    pub fn delay(&self) -> Duration {
+        Duration::from_nanos(self.delay_ns)
+    }
+
+    /// The rate in the long run, as [`Rate::mean`] says.
+    pub fn rate(&self) -> Option<Bitrate> {
+        self.transmitter.mean()
+    }
+
+    /// What the queue says to a packet of `size`. An idle link will take it at once.
+    #[inline]
+    fn judge(&mut self, now: Timestamp, idle: bool, size: Bytes) -> Verdict {
+        self.queue.judge(&Arrival {
+            now,
+            on_wire: size.saturating_add(self.overhead),
+            rate: self.transmitter.rate_at(now),
+            idle_since: idle.then(|| self.transmitter.free_at()),
+        })
     }
 
     /// Begins every transmission that is due by `now`, each at its own time.
     #[inline]
     fn transmit_until(&mut self, now: Timestamp) {
+        if self.next_start <= now {
+            self.transmit_waiting(now);
+        }
+    }
+
+    /// Apart from the question whether there is anything to begin, which every call asks and most
+    /// deny.
+    fn transmit_waiting(&mut self, now: Timestamp) {
         while self.next_start <= now && self.next_start != Timestamp::MAX {
             let start = self.next_start;
-            if let Some(next) = self.queue.pop(start) {
-                self.transmit(next.arrival, start, next.packet, next.size);
+            if let Some(next) = self.queue.pop(start, &mut self.counters) {
+                self.transmit(start, next);
             }
             self.find_next_start();
         }
@@ -220,10 +289,10 @@ impl<P> Link<P> {
         };
     }
 
-    #[inline]
-    fn transmit(&mut self, arrival: Timestamp, start: Timestamp, packet: P, on_wire: Bytes) {
-        let size = on_wire - self.overhead;
-        let end = self.transmitter.transmit(start, on_wire);
+    // A call would cost a quarter of what it calls.
+    #[inline(always)]
+    fn transmit(&mut self, start: Timestamp, Waiting { arrival, size, packet }: Waiting<P>) {
+        let end = self.transmitter.transmit(start, size.saturating_add(self.overhead));
         if end == Timestamp::MAX {
             // The rate falls to zero for good before the packet is through: it is cut off.
             self.counters.down.add(size);
@@ -239,12 +308,8 @@ impl<P> Link<P> {
         }
         let due = Timestamp::from_nanos(due_ns);
         self.last_due = due.max(self.last_due);
+        self.first_due = self.first_due.min(self.last_due);
         self.in_flight_bytes += size;
         self.in_flight.push_back(Delivered { at: self.last_due, size, packet });
     }
-}
-
-/// `count` without the framing of each packet.
-fn without(count: Count, overhead: Bytes) -> Count {
-    Count { bytes: count.bytes - overhead * count.packets, ..count }
 }

@@ -93,6 +93,7 @@ impl Loss {
     }
 
     /// Whether the next packet is lost.
+    #[inline]
     pub(crate) fn loses(&mut self) -> bool {
         match self {
             Self::None => false,

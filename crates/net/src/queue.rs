@@ -1,23 +1,41 @@
-//! Queues: what waits for the wire, and what is refused.
+//! Queues: what waits for the wire, what is refused, what is dropped early or marked.
 //!
-//! One discipline, one file. An `enum` and not a trait object, so that a link's hot path has no
-//! indirect call. A discipline decides at both ends: it may refuse an arrival, and it may drop
-//! from its head when the wire asks for the next packet (as CoDel will).
+//! Every queue is first in, first out, and has a limit. It may be managed besides, by a discipline
+//! that signals congestion before the limit is reached: one discipline, one file. An `enum` and not
+//! a trait object, so that a link's hot path has no indirect call. A discipline may decide at both
+//! ends: when a packet arrives (RED), and when the wire asks for the next one (CoDel).
 
+mod codel;
 mod drop_tail;
+mod fifo;
+mod red;
 
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 
-use crate::stats::Count;
+use crate::config::LinkConfigError;
+use crate::packet::Packet;
+use crate::stats::{Count, LinkStats};
+use crate::stream::Streams;
+use codel::CoDel;
 use drop_tail::DropTail;
+use fifo::Fifo;
+use red::Red;
+
+pub use codel::CoDelConfig;
+pub(crate) use fifo::Waiting;
+pub use red::{RedConfig, RedSpacing};
 
 /// The queue of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
     /// First in, first out; what does not fit is refused.
     DropTail(QueueLimit),
+    /// Random early detection: drops or marks some of the arrivals while the average queue is long.
+    Red(RedConfig),
+    /// Controlled delay: drops or marks some of the departures while the wait stays long.
+    CoDel(CoDelConfig),
 }
 
 impl QueueConfig {
@@ -40,10 +58,31 @@ impl QueueConfig {
     pub const fn unlimited() -> Self {
         Self::DropTail(QueueLimit::Unlimited)
     }
+
+    /// Finds what cannot be meant.
+    pub(crate) fn check(&self) -> Result<(), LinkConfigError> {
+        match self {
+            Self::DropTail(_) => Ok(()),
+            Self::Red(config) => config.check(),
+            Self::CoDel(config) => config.check(),
+        }
+    }
 }
 
-/// How much may wait. What is being transmitted does not wait: it is outside the limit, even when
-/// it is partly sent and must pause for the next opportunity of a trace [Mahimahi].
+impl From<RedConfig> for QueueConfig {
+    fn from(config: RedConfig) -> Self {
+        Self::Red(config)
+    }
+}
+
+impl From<CoDelConfig> for QueueConfig {
+    fn from(config: CoDelConfig) -> Self {
+        Self::CoDel(config)
+    }
+}
+
+/// An amount that may wait. What is being transmitted does not wait: it is outside the limit, even
+/// when it is partly sent and must pause for the next opportunity of a trace [Mahimahi].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// This many bytes.
@@ -59,65 +98,117 @@ pub enum QueueLimit {
     Unlimited,
 }
 
-/// A packet that waits.
-#[derive(Debug)]
-pub(crate) struct Waiting<P> {
-    pub(crate) arrival: Timestamp,
-    pub(crate) size: Bytes,
-    pub(crate) packet: P,
+/// A packet that comes to the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now: Timestamp,
+    /// With framing.
+    pub(crate) on_wire: Bytes,
+    /// What the link sends at now; `None` where it sends at once.
+    pub(crate) rate: Option<Bitrate>,
+    /// Since when nothing is transmitted and nothing waits; `None` where something does.
+    pub(crate) idle_since: Option<Timestamp>,
+}
+
+/// What a queue says to an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It may come in.
+    Pass,
+    /// It is to carry the news of congestion: marked if it can be, dropped if not.
+    Signal,
+    /// It must be dropped, marks or not.
+    Drop,
+    /// It does not fit.
+    Overflow,
 }
 
 /// A queue at work.
 #[derive(Debug)]
-pub(crate) enum Queue<P> {
-    DropTail(DropTail<P>),
+pub(crate) struct Queue<P> {
+    fifo: Fifo<P>,
+    limit: DropTail,
+    manager: Option<Manager>,
 }
 
-impl<P> Queue<P> {
-    pub(crate) fn new(config: &QueueConfig) -> Self {
-        match *config {
-            QueueConfig::DropTail(limit) => Self::DropTail(DropTail::new(limit)),
-        }
+#[derive(Debug)]
+enum Manager {
+    Red(Box<Red>),
+    CoDel(Box<CoDel>),
+}
+
+impl<P: Packet> Queue<P> {
+    /// The queue `config` of the link `name`, which adds `overhead` to each packet.
+    pub(crate) fn new(config: &QueueConfig, overhead: Bytes, name: &str, streams: &Streams) -> Self {
+        let (limit, manager) = match config {
+            QueueConfig::DropTail(limit) => (*limit, None),
+            QueueConfig::Red(config) => {
+                (config.limit, Some(Manager::Red(Box::new(Red::new(config, streams.generator(name, "red"))))))
+            }
+            QueueConfig::CoDel(config) => (config.limit, Some(Manager::CoDel(Box::new(CoDel::new(config))))),
+        };
+        Self { fifo: Fifo::new(overhead), limit: DropTail::new(limit), manager }
     }
 
-    /// Takes a packet in, or gives it back. `rate` is what the link sends at now; `None` where it
-    /// sends at once.
+    /// What is to become of an arrival. One that finds the link idle will not wait, and so fits
+    /// whatever the limit.
     #[inline]
-    pub(crate) fn push(&mut self, waiting: Waiting<P>, rate: Option<Bitrate>) -> Result<(), P> {
-        match self {
-            Self::DropTail(queue) => queue.push(waiting, rate),
-        }
+    pub(crate) fn judge(&mut self, arrival: &Arrival) -> Verdict {
+        let verdict = match &mut self.manager {
+            None => Verdict::Pass,
+            Some(Manager::Red(red)) => red.judge(self.fifo.on_wire(), arrival),
+            Some(Manager::CoDel(codel)) => {
+                codel.on_arrival(arrival);
+                Verdict::Pass
+            }
+        };
+        let fits =
+            arrival.idle_since.is_some() || self.limit.has_room(self.fifo.on_wire(), arrival.on_wire, arrival.rate);
+        if fits || verdict == Verdict::Drop { verdict } else { Verdict::Overflow }
+    }
+
+    /// Takes a packet in.
+    #[inline]
+    pub(crate) fn push(&mut self, waiting: Waiting<P>) {
+        self.fifo.push(waiting);
+    }
+
+    /// Whether a discipline manages it, which then must hear of every arrival.
+    #[inline]
+    pub(crate) fn is_managed(&self) -> bool {
+        self.manager.is_some()
+    }
+
+    /// Whether nothing waits.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fifo.count().packets == 0
     }
 
     /// When the packet at the head arrived.
     #[inline]
     pub(crate) fn head_arrival(&self) -> Option<Timestamp> {
-        match self {
-            Self::DropTail(queue) => queue.head_arrival(),
-        }
+        self.fifo.head().map(|head| head.arrival)
     }
 
-    /// The next packet for the wire, which is free at `now`. A discipline that drops from the head
-    /// instead gives `None` and counts the drop itself.
+    /// The next packet for the wire, which is free at `now`. What is dropped before it or marked is
+    /// added to `counters`.
     #[inline]
-    pub(crate) fn pop(&mut self, _now: Timestamp) -> Option<Waiting<P>> {
-        match self {
-            Self::DropTail(queue) => queue.pop(),
+    pub(crate) fn pop(&mut self, now: Timestamp, counters: &mut LinkStats) -> Option<Waiting<P>> {
+        match &mut self.manager {
+            Some(Manager::CoDel(codel)) => codel.dequeue(now, &mut self.fifo, counters),
+            _ => self.fifo.pop(),
         }
     }
 
-    /// What waits.
+    /// What waits, without framing.
     #[inline]
     pub(crate) fn waiting(&self) -> Count {
-        match self {
-            Self::DropTail(queue) => queue.waiting(),
-        }
+        self.fifo.count()
     }
 
     /// Throws out everything and says how much that was.
     pub(crate) fn clear(&mut self) -> Count {
-        match self {
-            Self::DropTail(queue) => queue.clear(),
-        }
+        self.fifo.clear()
     }
 }

@@ -71,7 +71,8 @@ fn work(size: Bytes) -> u64 {
 /// A transmitter: takes one packet after the other and says when each begins and ends.
 #[derive(Debug)]
 pub(crate) enum Transmitter {
-    Unlimited,
+    /// From this time on, transmission takes no time.
+    Unlimited(Timestamp),
     Fixed(Fixed),
     Stepped(Stepped),
     Opportunities(Opportunities),
@@ -81,7 +82,7 @@ impl Transmitter {
     /// A transmitter of `rate` that is free from `free_at`.
     pub(crate) fn new(rate: &Rate, free_at: Timestamp) -> Self {
         match rate {
-            Rate::Unlimited => Self::Unlimited,
+            Rate::Unlimited => Self::Unlimited(free_at),
             Rate::Fixed(rate) => Self::Fixed(Fixed::new(*rate, free_at)),
             Rate::Table(table) => Self::Stepped(Stepped::new(table.clone(), free_at)),
             Rate::Mahimahi(trace) => Self::Opportunities(Opportunities::new(trace.clone(), free_at)),
@@ -93,7 +94,7 @@ impl Transmitter {
     #[inline]
     pub(crate) fn next_start(&mut self, arrival: Timestamp) -> Timestamp {
         match self {
-            Self::Unlimited => arrival,
+            Self::Unlimited(free_at) => arrival.max(*free_at),
             Self::Fixed(fixed) => fixed.next_start(arrival),
             Self::Stepped(stepped) => stepped.next_start(arrival),
             Self::Opportunities(opportunities) => opportunities.next_start(arrival),
@@ -104,7 +105,7 @@ impl Transmitter {
     #[inline]
     pub(crate) fn transmit(&mut self, start: Timestamp, size: Bytes) -> Timestamp {
         match self {
-            Self::Unlimited => start,
+            Self::Unlimited(_) => start,
             Self::Fixed(fixed) => fixed.transmit(start, size),
             Self::Stepped(stepped) => stepped.transmit(start, size),
             Self::Opportunities(opportunities) => opportunities.transmit(size),
@@ -114,10 +115,20 @@ impl Transmitter {
     /// When the transmission under way ends.
     pub(crate) fn free_at(&self) -> Timestamp {
         match self {
-            Self::Unlimited => Timestamp::ZERO,
+            Self::Unlimited(free_at) => *free_at,
             Self::Fixed(fixed) => fixed.free_at(),
             Self::Stepped(stepped) => stepped.free_at(),
             Self::Opportunities(opportunities) => opportunities.free_at(),
+        }
+    }
+
+    /// The rate in the long run; `None` where it is unlimited.
+    pub(crate) fn mean(&self) -> Option<Bitrate> {
+        match self {
+            Self::Unlimited(_) => None,
+            Self::Fixed(fixed) => Some(fixed.rate()),
+            Self::Stepped(stepped) => Some(stepped.mean()),
+            Self::Opportunities(opportunities) => Some(opportunities.mean()),
         }
     }
 
@@ -125,7 +136,7 @@ impl Transmitter {
     #[inline]
     pub(crate) fn rate_at(&mut self, now: Timestamp) -> Option<Bitrate> {
         match self {
-            Self::Unlimited => None,
+            Self::Unlimited(_) => None,
             Self::Fixed(fixed) => Some(fixed.rate()),
             Self::Stepped(stepped) => Some(stepped.rate_at(now)),
             Self::Opportunities(opportunities) => Some(opportunities.mean()),

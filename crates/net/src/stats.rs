@@ -39,11 +39,15 @@ pub struct LinkStats {
     pub delivered: Count,
     /// Lost to the loss model.
     pub lost: Count,
-    /// Refused or dropped by the queue.
+    /// Refused because they did not fit into the queue.
     pub overflowed: Count,
+    /// Dropped by the management of the queue, before it was full.
+    pub early: Count,
     /// Offered while the link was down, in the queue when it went down, or cut off by a rate that
     /// fell to zero for good.
     pub down: Count,
+    /// Marked by the management of the queue; they are not dropped.
+    pub marked: Count,
     /// What waits in the queue now.
     pub queued: Count,
     /// What is being transmitted or on its way now.
@@ -68,6 +72,7 @@ impl LinkStats {
     pub fn dropped(&self) -> Count {
         let mut dropped = self.lost;
         dropped += self.overflowed;
+        dropped += self.early;
         dropped += self.down;
         dropped
     }

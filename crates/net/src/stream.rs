@@ -59,6 +59,12 @@ pub(crate) fn uniform(generator: &mut ChaCha8Rng, max: u64) -> u64 {
     (scaled >> 64) as u64
 }
 
+/// A number from 0 up to but not including 1, uniform in steps of 2^-53.
+pub(crate) fn unit(generator: &mut ChaCha8Rng) -> f64 {
+    const STEP: f64 = 1.0 / 9_007_199_254_740_992.0;
+    (generator.next_u64() >> 11) as f64 * STEP
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

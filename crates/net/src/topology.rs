@@ -1,14 +1,16 @@
 //! Links and the routes over them.
 
+use core::time::Duration;
 use std::collections::{BTreeSet, VecDeque};
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{Bitrate, Bytes, Timestamp};
 
 use crate::config::{LinkConfig, LinkConfigError};
-use crate::link::{DropCause, Link, Offered};
+use crate::link::{Delivered, Link, Offered};
+use crate::packet::Packet;
 use crate::rate::Rate;
 use crate::schedule::Schedule;
-use crate::stats::LinkStats;
+use crate::stats::{Count, LinkStats};
 use crate::stream::Streams;
 
 /// A link of a [`Network`].
@@ -72,6 +74,12 @@ pub enum TopologyError {
         /// How many links there are.
         links: usize,
     },
+    /// There are as many links as there can be.
+    #[error("there can be no more than {max} links")]
+    TooManyLinks {
+        /// How many.
+        max: usize,
+    },
     /// A link's description cannot be meant.
     #[error("link {name:?}: {source}")]
     Link {
@@ -82,13 +90,31 @@ pub enum TopologyError {
     },
 }
 
-/// A packet between two links.
+/// What a packet on a route does next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Cross(LinkId),
+    Arrive(RouteId),
+}
+
+/// A packet on a link.
 #[derive(Debug)]
 struct Hop<P> {
-    route: RouteId,
-    /// How many links of the route it has begun.
-    begun: u32,
+    /// What it does after this link: a position among the steps of all routes.
+    next: u32,
     packet: P,
+}
+
+impl<P: Packet> Packet for Hop<P> {
+    #[inline]
+    fn is_ecn_capable(&self) -> bool {
+        self.packet.is_ecn_capable()
+    }
+
+    #[inline]
+    fn mark(&mut self) {
+        self.packet.mark();
+    }
 }
 
 /// Links by id, and packets that move over chains of them. Several routes may share a link, and
@@ -96,24 +122,31 @@ struct Hop<P> {
 ///
 /// Driven like a link: [`send`](Self::send), [`next_event`](Self::next_event),
 /// [`poll`](Self::poll). A host that is late changes no result, only when it learns of it.
+///
+/// Where several links have something to deliver at the very same instant, they come in the order
+/// in which these deliveries became the next of their links; what is sent at that instant comes
+/// after them.
 #[derive(Debug)]
 pub struct Network<P> {
     streams: Streams,
     links: Vec<Link<Hop<P>>>,
     names: BTreeSet<String>,
-    routes: Vec<Box<[LinkId]>>,
+    /// The steps of all routes, one route after the other, each with its end, and where each begins.
+    steps: Vec<Step>,
+    routes: Vec<u32>,
     schedule: Schedule,
     /// What has arrived and was not yet asked for.
     arrived: VecDeque<Delivery<P>>,
 }
 
-impl<P> Network<P> {
+impl<P: Packet> Network<P> {
     /// An empty network with the randomness of `seed`.
     pub fn new(seed: u64) -> Self {
         Self {
             streams: Streams::new(seed),
             links: Vec::new(),
             names: BTreeSet::new(),
+            steps: Vec::new(),
             routes: Vec::new(),
             schedule: Schedule::default(),
             arrived: VecDeque::new(),
@@ -124,9 +157,12 @@ impl<P> Network<P> {
     ///
     /// # Errors
     ///
-    /// Where the name is taken or the description cannot be meant.
+    /// Where the name is taken, the description cannot be meant, or there are a million links.
     pub fn add_link(&mut self, name: &str, config: &LinkConfig) -> Result<LinkId, TopologyError> {
         config.check().map_err(|source| TopologyError::Link { name: name.to_owned(), source })?;
+        if self.links.len() == Schedule::LINKS_MAX {
+            return Err(TopologyError::TooManyLinks { max: Schedule::LINKS_MAX });
+        }
         if !self.names.insert(name.to_owned()) {
             return Err(TopologyError::DuplicateLink { name: name.to_owned() });
         }
@@ -147,7 +183,9 @@ impl<P> Network<P> {
             return Err(TopologyError::UnknownLink { link: *link, links });
         }
         let id = RouteId(self.routes.len() as u32);
-        self.routes.push(chain.into());
+        self.routes.push(self.steps.len() as u32);
+        self.steps.extend(chain.iter().map(|link| Step::Cross(*link)));
+        self.steps.push(Step::Arrive(id));
         Ok(id)
     }
 
@@ -169,9 +207,16 @@ impl<P> Network<P> {
     #[inline]
     pub fn send(&mut self, now: Timestamp, route: RouteId, packet: P, size: Bytes) -> Offered<P> {
         self.advance(now);
-        match self.forward(now, Hop { route, begun: 0, packet }, size) {
-            None => Offered::Queued,
-            Some((cause, packet)) => Offered::Dropped(cause, packet),
+        let first = self.routes[route.index()];
+        match self.steps[first as usize] {
+            Step::Arrive(route) => {
+                self.arrived.push_back(Delivery { route, at: now, size, packet });
+                Offered::Queued
+            }
+            Step::Cross(link) => match self.offer(now, link, Hop { next: first + 1, packet }, size) {
+                Offered::Queued => Offered::Queued,
+                Offered::Dropped(cause, hop) => Offered::Dropped(cause, hop.packet),
+            },
         }
     }
 
@@ -179,17 +224,17 @@ impl<P> Network<P> {
     #[inline]
     pub fn next_event(&self) -> Option<Timestamp> {
         let arrived = self.arrived.front().map(|delivery| delivery.at);
-        arrived.or_else(|| self.schedule.first().map(|(at, _)| at))
+        arrived.or_else(|| Some(self.schedule.first().0).filter(|at| *at != Timestamp::MAX))
     }
 
     /// The next packet that reached the end of its route by `now`, in order of time. Call it until
     /// it gives `None`.
     #[inline]
     pub fn poll(&mut self, now: Timestamp) -> Option<Delivery<P>> {
-        if self.arrived.is_empty() {
-            self.advance(now);
+        match self.arrived.pop_front() {
+            None => self.next_arrival(now),
+            arrived => arrived,
         }
-        self.arrived.pop_front()
     }
 
     /// Switches a link on or off, as [`Link::set_up`] says.
@@ -223,13 +268,66 @@ impl<P> Network<P> {
         self.links[link.index()].is_up()
     }
 
-    /// What a link has done.
+    /// What a link has done, as of the last time something happened on it.
     ///
     /// # Panics
     ///
     /// If `link` is another network's.
     pub fn stats(&self, link: LinkId) -> LinkStats {
         self.links[link.index()].stats()
+    }
+
+    /// What waits in a link's queue at `now`. This is cheap, and asking changes no result.
+    ///
+    /// # Panics
+    ///
+    /// If `link` is another network's.
+    pub fn queued(&mut self, link: LinkId, now: Timestamp) -> Count {
+        self.advance(now);
+        self.links[link.index()].queued(now)
+    }
+
+    /// A link's propagation delay, without jitter.
+    ///
+    /// # Panics
+    ///
+    /// If `link` is another network's.
+    pub fn delay(&self, link: LinkId) -> Duration {
+        self.links[link.index()].delay()
+    }
+
+    /// A link's rate in the long run, as [`Rate::mean`] says.
+    ///
+    /// # Panics
+    ///
+    /// If `link` is another network's.
+    pub fn rate(&self, link: LinkId) -> Option<Bitrate> {
+        self.links[link.index()].rate()
+    }
+
+    /// How long a packet of `size` takes over a route when nothing else is on it: the sum of its
+    /// links' [`unloaded_delay`](Link::unloaded_delay)s. There and back again, that is the base
+    /// round-trip time.
+    ///
+    /// # Panics
+    ///
+    /// If `route` is another network's.
+    pub fn unloaded_delay(&self, route: RouteId, size: Bytes) -> Duration {
+        let delay = |link: LinkId| self.links[link.index()].unloaded_delay(size);
+        self.route(route).map(delay).fold(Duration::ZERO, Duration::saturating_add)
+    }
+
+    /// The links of a route.
+    ///
+    /// # Panics
+    ///
+    /// If `route` is another network's.
+    pub fn route(&self, route: RouteId) -> impl Iterator<Item = LinkId> + use<'_, P> {
+        let steps = &self.steps[self.routes[route.index()] as usize..];
+        steps.iter().map_while(|step| match step {
+            Step::Cross(link) => Some(*link),
+            Step::Arrive(_) => None,
+        })
     }
 
     /// The links, in the order in which they were added.
@@ -240,37 +338,51 @@ impl<P> Network<P> {
     /// Moves every packet as far as it comes by `now`.
     #[inline]
     fn advance(&mut self, now: Timestamp) {
-        while let Some((at, link)) = self.schedule.first() {
-            if at > now {
-                break;
+        while let Some(arrived) = self.next_arrival(now) {
+            self.arrived.push_back(arrived);
+        }
+    }
+
+    /// Moves packets until one arrives at the end of its route, or all are as far as they come by
+    /// `now`.
+    #[inline]
+    fn next_arrival(&mut self, now: Timestamp) -> Option<Delivery<P>> {
+        if self.schedule.first().0 <= now { self.move_packets(now) } else { None }
+    }
+
+    /// Apart from the question whether there is anything to move, which every call asks and half
+    /// deny.
+    fn move_packets(&mut self, now: Timestamp) -> Option<Delivery<P>> {
+        loop {
+            let (at, link) = self.schedule.first();
+            if at > now || at == Timestamp::MAX {
+                return None;
             }
-            let delivered = self.links[link as usize].poll(at);
-            self.reschedule(LinkId(link));
-            if let Some(delivered) = delivered {
+            let from = &mut self.links[link as usize];
+            let delivered = from.poll(at);
+            self.schedule.set(link, from.next_due());
+            let Some(Delivered { at, size, packet: Hop { next, packet } }) = delivered else { continue };
+            match self.steps[next as usize] {
+                Step::Arrive(route) => return Some(Delivery { route, at, size, packet }),
                 // What a later link drops is counted there.
-                let _ = self.forward(delivered.at, delivered.packet, delivered.size);
+                Step::Cross(link) => drop(self.offer(at, link, Hop { next: next + 1, packet }, size)),
             }
         }
     }
 
-    /// Offers a packet to the next link of its route, or notes that it has arrived.
-    #[inline]
-    fn forward(&mut self, now: Timestamp, mut hop: Hop<P>, size: Bytes) -> Option<(DropCause, P)> {
-        let Some(link) = self.routes[hop.route.index()].get(hop.begun as usize).copied() else {
-            self.arrived.push_back(Delivery { route: hop.route, at: now, size, packet: hop.packet });
-            return None;
-        };
-        hop.begun += 1;
-        let offered = self.links[link.index()].offer(now, hop, size);
-        self.reschedule(link);
-        match offered {
-            Offered::Queued => None,
-            Offered::Dropped(cause, hop) => Some((cause, hop.packet)),
+    #[inline(always)]
+    fn offer(&mut self, now: Timestamp, link: LinkId, hop: Hop<P>, size: Bytes) -> Offered<Hop<P>> {
+        let to = &mut self.links[link.index()];
+        let before = to.next_due();
+        let offered = to.offer(now, hop, size);
+        let after = to.next_due();
+        if after != before {
+            self.schedule.set(link.0, after);
         }
+        offered
     }
 
-    #[inline]
     fn reschedule(&mut self, link: LinkId) {
-        self.schedule.set(link.0, self.links[link.index()].next_event());
+        self.schedule.set(link.0, self.links[link.index()].next_due());
     }
 }

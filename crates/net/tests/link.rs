@@ -4,15 +4,32 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{
-    Delivered, DropCause, GilbertElliott, Link, LinkConfig, LossConfig, MahimahiTrace, Offered, QueueConfig, Rate,
-    RateTable, RateTableEnd, Streams,
+    CoDelConfig, Delivered, DropCause, GilbertElliott, Link, LinkConfig, LossConfig, MahimahiTrace, Offered, Packet,
+    QueueConfig, QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, Streams,
 };
 use proptest::prelude::*;
 
 const PACKET: Bytes = Bytes::new(1_500);
 
-fn link(config: &LinkConfig) -> Link<u64> {
+fn link<P: Packet>(config: &LinkConfig) -> Link<P> {
     Link::new("link", config, &Streams::new(1))
+}
+
+/// A packet of which every other can be marked.
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    number: u64,
+    marked: bool,
+}
+
+impl Packet for Numbered {
+    fn is_ecn_capable(&self) -> bool {
+        self.number.is_multiple_of(2)
+    }
+
+    fn mark(&mut self) {
+        self.marked = true;
+    }
 }
 
 fn mbps(rate: u64) -> LinkConfig {
@@ -211,6 +228,18 @@ fn a_changed_rate_holds_for_what_is_not_yet_being_sent() {
 }
 
 #[test]
+fn what_waited_for_a_rate_goes_when_it_comes_even_if_it_has_no_limit() {
+    for queue in [QueueConfig::unlimited(), CoDelConfig::default().into()] {
+        let mut link = link(&mbps(0).queue(queue));
+        (0..3).for_each(|number| assert_eq!(link.offer(ms(number), number, PACKET), Offered::Queued));
+        link.set_rate(&Rate::Unlimited, ms(4));
+        let at: Vec<_> = drain(&mut link).iter().map(|delivered| delivered.at).collect();
+        assert_eq!(at, [ms(4); 3]);
+        assert_eq!(link.stats().queueing_delay_max, Duration::from_millis(4));
+    }
+}
+
+#[test]
 fn what_a_last_rate_of_zero_cuts_off_is_accounted_for_and_holds_up_nothing() {
     // 1.5 ms at 12 Mbit/s carry one packet and a half.
     let entries = vec![(ms(0), Bitrate::from_mbps(12)), (Timestamp::from_micros(1_500), Bitrate::ZERO)];
@@ -228,13 +257,19 @@ fn what_a_last_rate_of_zero_cuts_off_is_accounted_for_and_holds_up_nothing() {
 #[test]
 fn a_late_host_learns_the_same_as_a_punctual_one() {
     let config = mbps(10).delay(Duration::from_millis(3)).jitter(Duration::from_millis(1));
-    let punctual = offer_steadily(&mut link(&config), 500, Duration::from_micros(900));
-    let mut late = link(&config);
-    for number in 0..500_u64 {
-        let _ = late.offer(Timestamp::from_micros(900 * number), number, PACKET);
+    let red = RedConfig::olia_testbed(PACKET).weight(0.1);
+    for queue in [QueueConfig::packets(50), red.into(), CoDelConfig::default().into()] {
+        let config = config.clone().queue(queue);
+        let punctual = offer_steadily(&mut link(&config), 2_000, Duration::from_micros(900));
+        let mut late = link(&config);
+        for number in 0..2_000_u64 {
+            let _ = late.offer(Timestamp::from_micros(900 * number), number, PACKET);
+        }
+        let late: Vec<_> = core::iter::from_fn(|| late.poll(ms(10_000))).collect();
+        assert_eq!(late, punctual);
+        // A third more than fits: something was dropped.
+        assert!(late.len() < 2_000);
     }
-    let late: Vec<_> = core::iter::from_fn(|| late.poll(ms(10_000))).collect();
-    assert_eq!(late, punctual);
 }
 
 fn any_rate() -> impl Strategy<Value = Rate> {
@@ -255,13 +290,44 @@ fn any_rate() -> impl Strategy<Value = Rate> {
     ]
 }
 
-fn any_config() -> impl Strategy<Value = LinkConfig> {
-    let queue = prop_oneof![
-        (0usize..8).prop_map(QueueConfig::packets),
-        (0u64..9_000).prop_map(|bytes| QueueConfig::bytes(Bytes::new(bytes))),
-        (0u64..20).prop_map(|time| QueueConfig::sojourn(Duration::from_millis(time))),
-        Just(QueueConfig::unlimited()),
+fn any_limit() -> impl Strategy<Value = QueueLimit> {
+    prop_oneof![
+        (0usize..8).prop_map(QueueLimit::Packets),
+        (0u64..9_000).prop_map(|bytes| QueueLimit::Bytes(Bytes::new(bytes))),
+        (0u64..20).prop_map(|time| QueueLimit::Sojourn(Duration::from_millis(time))),
+        Just(QueueLimit::Unlimited),
+    ]
+}
+
+fn any_queue() -> impl Strategy<Value = QueueConfig> {
+    let millis = |millis: u64| QueueLimit::Sojourn(Duration::from_millis(millis));
+    let profile = prop_oneof![
+        (0usize..4, 0usize..4).prop_map(|(min, more)| {
+            RedConfig::gentle(QueueLimit::Packets(min), QueueLimit::Packets(min + more), 0.5)
+        }),
+        (0u64..4, 0u64..4).prop_map(move |(min, more)| RedConfig::classic(millis(min), millis(min + more), 0.5)),
+        Just(RedConfig::olia_testbed(Bytes::new(100))),
     ];
+    let spacing = prop_oneof![Just(RedSpacing::Geometric), Just(RedSpacing::Uniform)];
+    let red = (profile, spacing, 1u32..=10, any_limit()).prop_map(|(profile, spacing, tenths, limit)| RedConfig {
+        spacing,
+        limit,
+        ..profile.weight(f64::from(tenths) / 10.0)
+    });
+    let codel = (0u64..3, 1u64..10, any_limit()).prop_map(|(target, interval, limit)| CoDelConfig {
+        target: Duration::from_millis(target),
+        interval: Duration::from_millis(interval),
+        limit,
+    });
+    prop_oneof![
+        any_limit().prop_map(QueueConfig::DropTail),
+        red.prop_map(QueueConfig::from),
+        codel.prop_map(QueueConfig::from),
+    ]
+}
+
+fn any_config() -> impl Strategy<Value = LinkConfig> {
+    let queue = any_queue();
     let loss = prop_oneof![
         Just(LossConfig::None),
         Just(LossConfig::Random { probability: 0.2 }),
@@ -302,30 +368,36 @@ fn any_operation() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    /// No packet is made, lost without account or delivered twice; they come in order and on time.
+    /// No packet is made, lost without account or delivered twice; they come in order and on time,
+    /// and only those are marked that can be.
     #[test]
     fn packets_are_conserved_and_in_order(
         config in any_config(),
         operations in proptest::collection::vec((0u64..3_000, any_operation()), 1..200),
     ) {
+        prop_assert_eq!(config.check(), Ok(()));
         let mut link = link(&config);
         let mut now = Timestamp::ZERO;
         let mut offered = 0;
-        let mut last: Option<Delivered<u64>> = None;
+        let mut last: Option<Delivered<Numbered>> = None;
+        let mut marked = 0;
         for (wait, operation) in operations {
             now = now + Duration::from_micros(wait);
             match operation {
                 Operation::Offer(size) => {
-                    if let Offered::Dropped(_, packet) = link.offer(now, offered, Bytes::new(size)) {
-                        prop_assert_eq!(packet, offered);
+                    let packet = Numbered { number: offered, marked: false };
+                    if let Offered::Dropped(_, packet) = link.offer(now, packet, Bytes::new(size)) {
+                        prop_assert_eq!((packet.number, packet.marked), (offered, false));
                     }
                     offered += 1;
                 }
                 Operation::Poll => while let Some(delivered) = link.poll(now) {
                     prop_assert!(delivered.at <= now);
                     if let Some(last) = last {
-                        prop_assert!(last.at <= delivered.at && last.packet < delivered.packet);
+                        prop_assert!(last.at <= delivered.at && last.packet.number < delivered.packet.number);
                     }
+                    prop_assert!(delivered.packet.is_ecn_capable() || !delivered.packet.marked);
+                    marked += u64::from(delivered.packet.marked);
                     last = Some(delivered);
                 },
                 Operation::SetUp(up) => link.set_up(up, now),
@@ -334,13 +406,17 @@ proptest! {
             let stats = link.stats();
             prop_assert!(stats.is_conserved(), "{stats:?}");
             prop_assert_eq!(stats.offered.packets, offered);
+            // What is marked may still be on its way, or was dropped when the link went down.
+            let elsewhere = stats.queued.packets + stats.in_flight.packets + stats.down.packets;
+            prop_assert!((marked..=marked + elsewhere).contains(&stats.marked.packets));
+            prop_assert_eq!(link.queued(now).packets, link.stats().queued.packets);
         }
     }
 
     /// Whatever was accepted arrives, if the rate ever moves.
     #[test]
     fn a_link_left_alone_becomes_empty(config in any_config(), sizes in proptest::collection::vec(0u64..4_000, 1..50)) {
-        let mut link = link(&config);
+        let mut link = link::<u64>(&config);
         for (number, size) in sizes.iter().enumerate() {
             let _ = link.offer(ms(number as u64), number as u64, Bytes::new(*size));
         }

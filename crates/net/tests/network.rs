@@ -5,8 +5,10 @@ use std::path::Path;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{
-    Delivery, LinkConfig, LinkId, LossConfig, MahimahiTrace, Network, Offered, QueueConfig, TopologyError,
+    CoDelConfig, Delivery, LinkConfig, LinkId, LossConfig, MahimahiTrace, Network, Offered, QueueConfig, Rate,
+    RedConfig, RouteId, TopologyError,
 };
+use proptest::prelude::*;
 
 const PACKET: Bytes = Bytes::new(1_500);
 
@@ -65,6 +67,48 @@ fn an_empty_route_delivers_at_once() {
     assert_eq!(network.next_event(), Some(ms(3)));
     assert_eq!(network.poll(ms(3)), Some(Delivery { route, at: ms(3), size: PACKET, packet: 9 }));
     assert_eq!(network.next_event(), None);
+}
+
+#[test]
+fn a_route_knows_its_links_and_how_long_it_takes_unloaded() {
+    let mut network = Network::<u64>::new(1);
+    let config = mbps(12).delay(Duration::from_millis(10)).jitter(Duration::from_millis(5));
+    let first = network.add_link("first", &config).unwrap();
+    let second = network.add_link("second", &LinkConfig::pure_delay(Duration::from_millis(3))).unwrap();
+    let path = network.add_path(&[first, second, second], &[second]).unwrap();
+    assert_eq!(network.route(path.forward).collect::<Vec<_>>(), [first, second, second]);
+    assert_eq!(network.route(path.backward).collect::<Vec<_>>(), [second]);
+    assert_eq!((network.rate(first), network.rate(second)), (Some(Bitrate::from_mbps(12)), None));
+    assert_eq!(network.delay(first), Duration::from_millis(10));
+    // 1500 B at 12 Mbit/s take 1 ms: 1 + 10 + 3 + 3.
+    assert_eq!(network.unloaded_delay(path.forward, PACKET), Duration::from_millis(17));
+    network.set_link_rate(first, &Rate::Fixed(Bitrate::from_mbps(6)), ms(1));
+    assert_eq!(network.unloaded_delay(path.forward, PACKET), Duration::from_millis(18));
+}
+
+#[test]
+fn what_waits_is_known_at_any_time() {
+    // 1 ms each, the first goes at once; at 3.5 ms the fourth has begun. Nothing has arrived yet.
+    let mut network = Network::new(1);
+    let link = network.add_link("link", &mbps(12).delay(Duration::from_millis(100))).unwrap();
+    let route = network.add_route(&[link]).unwrap();
+    (0..10).for_each(|number| assert_eq!(network.send(ms(0), route, number, PACKET), Offered::Queued));
+    assert_eq!(network.queued(link, ms(0)).packets, 9);
+    assert_eq!(network.queued(link, Timestamp::from_micros(3_500)).packets, 6);
+    assert_eq!(network.queued(link, Timestamp::from_micros(3_500)).bytes, PACKET * 6);
+    assert_eq!(network.queued(link, ms(20)).packets, 0);
+}
+
+#[test]
+fn what_is_due_at_one_instant_comes_in_the_order_in_which_it_was_sent() {
+    let mut network = Network::new(1);
+    let names = ["a", "b", "c", "d", "e"];
+    let links = names.map(|name| network.add_link(name, &mbps(12)).unwrap());
+    let routes = links.map(|link| network.add_route(&[link]).unwrap());
+    for number in [3, 1, 4, 0, 2] {
+        let _ = network.send(ms(0), routes[number], number as u64, PACKET);
+    }
+    assert_eq!(drain(&mut network).iter().map(|delivery| delivery.packet).collect::<Vec<_>>(), [3, 1, 4, 0, 2]);
 }
 
 #[test]
@@ -146,4 +190,67 @@ fn carries_its_mean(trace: MahimahiTrace, lines: u64, period_ms: u64) {
     // What comes at 0 is too late for the opportunities at 0, which come again with the next period.
     let inside = drain(&mut network).iter().filter(|delivery| delivery.at <= ms(period_ms)).count() as u64;
     assert!((lines - at_zero..=lines).contains(&inside), "{inside} of {lines}");
+}
+
+/// Three access links, a managed bottleneck and a way out; a route that uses a link twice. Times
+/// are multiples of a millisecond, so that many events are due at one instant.
+fn crossroads(queue: QueueConfig) -> (Network<u64>, Vec<LinkId>, Vec<RouteId>) {
+    let mut network = Network::new(1);
+    let delayed = |rate: u64, millis: u64| mbps(rate).delay(Duration::from_millis(millis));
+    let configs = [
+        delayed(12, 1),
+        delayed(12, 1).loss(LossConfig::Random { probability: 0.1 }),
+        delayed(24, 2).jitter(Duration::from_millis(1)),
+        delayed(12, 3).queue(queue),
+        delayed(120, 0),
+    ];
+    let add = |(number, config)| network.add_link(&format!("link {number}"), config).unwrap();
+    let links: Vec<LinkId> = configs.iter().enumerate().map(add).collect();
+    let chains = [&[0, 3, 4][..], &[1, 3, 4], &[2, 3], &[3, 0, 3]];
+    let mut route = |chain: &&[usize]| {
+        let chain: Vec<LinkId> = chain.iter().map(|link| links[*link]).collect();
+        network.add_route(&chain).unwrap()
+    };
+    let routes = chains.iter().map(&mut route).collect();
+    (network, links, routes)
+}
+
+proptest! {
+    /// The packets that arrive, and when, do not depend on how often the host looks, nor on whether
+    /// it asks for the queues.
+    #[test]
+    fn a_late_or_curious_host_changes_no_result(
+        queue in prop_oneof![
+            Just(QueueConfig::packets(4)),
+            Just(CoDelConfig { interval: Duration::from_millis(5), ..CoDelConfig::default() }.into()),
+            Just(RedConfig::olia_testbed(Bytes::new(100)).weight(0.1).into()),
+        ],
+        sends in proptest::collection::vec((0u64..4, 0usize..4, 1u64..4), 1..150),
+    ) {
+        let run = |punctual: bool, curious: bool| {
+            let (mut network, links, routes) = crossroads(queue.clone());
+            let mut delivered = Vec::new();
+            let mut now = Timestamp::ZERO;
+            for (number, (wait, route, thirds)) in sends.iter().enumerate() {
+                let next = now + Duration::from_millis(*wait);
+                while punctual && network.next_event().is_some_and(|at| at <= next) {
+                    let at = network.next_event().unwrap();
+                    delivered.extend(network.poll(at));
+                }
+                now = next;
+                if curious {
+                    links.iter().for_each(|link| _ = network.queued(*link, now));
+                }
+                let _ = network.send(now, routes[*route], number as u64, Bytes::new(500 * thirds));
+            }
+            delivered.extend(drain(&mut network));
+            let stats: Vec<_> = links.iter().map(|link| network.stats(*link)).collect();
+            assert!(stats.iter().all(|stats| stats.is_conserved()));
+            (delivered, stats)
+        };
+        let late = run(false, false);
+        prop_assert_eq!(&run(true, false), &late);
+        prop_assert_eq!(&run(false, true), &late);
+        prop_assert_eq!(&run(true, true), &late);
+    }
 }

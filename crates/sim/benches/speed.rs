@@ -1,4 +1,5 @@
-//! How fast the simulator is: `cargo bench -p fairpath-sim`.
+//! How fast the simulator is: `cargo bench -p fairpath-sim`; with words after `--`, only the runs
+//! whose name contains one of them, and with a number, so many rounds of each.
 //!
 //! The dumbbell and the fat tree are those on which other simulators were measured.
 
@@ -59,10 +60,16 @@ fn dumbbell(access: bool, mbps: u64, flows: u32, seconds: u64) -> Scenario {
 }
 
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let rounds: u32 = words.iter().find_map(|word| word.parse().ok()).unwrap_or(5);
+    let names: Vec<&String> = words.iter().filter(|word| word.parse::<u32>().is_err()).collect();
     let measure = |name: &str, scenario: &Scenario, bottlenecks: &[&str]| {
+        if !names.is_empty() && !names.iter().any(|word| name.contains(word.as_str())) {
+            return;
+        }
         let mut best = f64::MAX;
         let mut line = String::new();
-        for _ in 0..5 {
+        for _ in 0..rounds {
             let mut simulation = Simulation::new(scenario).expect("a scenario");
             let start = Instant::now();
             simulation.run(&mut ());

@@ -166,8 +166,9 @@ impl Connection {
         self.engine.on_sent(path, number, size, now);
         out.count.paths[index].sent += 1;
         *out.sent += 1;
+        let (connection, generation, ecn_capable) = (self.slot, self.generation, self.transport.ecn);
         let body = Body::Data { number, chunk };
-        let packet = Packet { connection: self.slot, generation: self.generation, path: path.get(), body };
+        let packet = Packet { connection, generation, path: path.get(), ecn_capable, marked: false, body };
         let _ = out.network.send(now, state.routes.forward, packet, size);
         if !state.timer.is_armed() {
             self.arm_recovery(index, out.timers);
@@ -207,12 +208,11 @@ impl Connection {
         packet: &Packet,
         number: u64,
         chunk: Chunk,
-        marked: bool,
         now: Timestamp,
         out: &mut Outside<'_, R>,
     ) {
         let index = packet.path as usize;
-        let ack = self.receiver.on_packet(index, number, marked, now);
+        let ack = self.receiver.on_packet(index, number, packet.marked, now);
         let before = (self.receiver.delivered_bytes(), self.receiver.duplicates());
         let fresh = self.receiver.on_chunk(chunk);
         out.count.paths[index].delivered += Bytes::new(u64::from(fresh));
@@ -242,7 +242,8 @@ impl Connection {
     fn acknowledge<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
         let Some(frame) = self.receiver.ack(index, now) else { return };
         let body = Body::Ack(frame);
-        let packet = Packet { connection: self.slot, generation: self.generation, path: index as u32, body };
+        let (connection, generation, path) = (self.slot, self.generation, index as u32);
+        let packet = Packet { connection, generation, path, ecn_capable: false, marked: false, body };
         *out.sent += 1;
         let _ = out.network.send(now, self.paths[index].routes.backward, packet, self.transport.ack);
     }

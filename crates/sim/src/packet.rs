@@ -12,8 +12,24 @@ pub(crate) struct Packet {
     pub(crate) generation: u32,
     /// The path of the connection.
     pub(crate) path: u32,
+    /// Whether it can be marked.
+    pub(crate) ecn_capable: bool,
+    /// Whether a link marked it.
+    pub(crate) marked: bool,
     /// What it carries.
     pub(crate) body: Body,
+}
+
+impl fairpath_net::Packet for Packet {
+    #[inline]
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn_capable
+    }
+
+    #[inline]
+    fn mark(&mut self) {
+        self.marked = true;
+    }
 }
 
 /// What a packet carries.

@@ -222,7 +222,7 @@ impl Simulation {
         };
         let now = delivery.at;
         match packet.body {
-            Body::Data { number, chunk } => connection.on_data(packet, number, chunk, false, now, out),
+            Body::Data { number, chunk } => connection.on_data(packet, number, chunk, now, out),
             Body::Ack(frame) => {
                 connection.on_ack(packet.path, &frame, now, out);
                 if connection.is_over()
@@ -368,8 +368,9 @@ impl Simulation {
         let path = (state.count.paths.iter().map(|path| path.sent).sum::<u64>() % state.routes.len() as u64) as u32;
         state.count.paths[path as usize].sent += 1;
         self.sent += 1;
-        let packet =
-            Packet { connection: slot, generation: self.generations[slot as usize], path, body: Body::Datagram };
+        let generation = self.generations[slot as usize];
+        let body = Body::Datagram;
+        let packet = Packet { connection: slot, generation, path, ecn_capable: false, marked: false, body };
         let _ = self.network.send(now, state.routes[path as usize].forward, packet, size);
     }
 

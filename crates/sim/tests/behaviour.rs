@@ -5,10 +5,11 @@ mod common;
 use core::time::Duration;
 
 use common::{Net, ms};
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_engine::Coupling;
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{Change, ChangeKind, Distribution, PathRoute, Scenario, Traffic};
-use fairpath_sim::{Outcome, Recorder, Simulation, View, run};
+use fairpath_sim::{FlowIndex, Outcome, Recorder, Simulation, View, run};
 use proptest::prelude::*;
 
 /// Runs and checks at every sample and at the end.
@@ -185,6 +186,70 @@ fn delayed_acknowledgements_halve_their_number_and_keep_the_rate() {
     let ((every, many), (second, few)) = (run(1), run(2));
     assert!((many as f64 / few as f64 - 2.0).abs() < 0.05, "{many} and {few}");
     assert!((second / every - 1.0).abs() < 0.02, "{every} and {second}");
+}
+
+/// [RFC8289] CoDel marks packets that can carry a mark instead of dropping them: the flow slows
+/// down and nothing is lost.
+#[test]
+fn marks_slow_a_flow_down_as_drops_do_and_nothing_is_lost() {
+    let run = |ecn| {
+        let mut net = Net::new(60, 1).warm_up(10);
+        let codel = QueueConfig::CoDel(fairpath_net::CoDelConfig::default());
+        let path = net.path(10, ms(20), codel);
+        net.flow("one", "reno", &[path]).transport.ecn = ecn;
+        let outcome = checked(&net.scenario);
+        let path = outcome.flows[0].paths[0].count;
+        (outcome.flows[0].goodput.as_mbps_f64(), path.lost, path.episodes)
+    };
+    let ((dropped_rate, dropped, _), (marked_rate, lost, episodes)) = (run(false), run(true));
+    assert!(dropped > 10 && lost == 0 && episodes > 10, "{dropped} dropped; {lost} lost, {episodes} episodes");
+    assert!((marked_rate / dropped_rate - 1.0).abs() < 0.05, "{marked_rate} and {dropped_rate}");
+}
+
+/// How long the two paths of the first flow are in one group, in parts of the run.
+#[derive(Default)]
+struct Together {
+    samples: u32,
+    together: u32,
+}
+
+impl Recorder for Together {
+    fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
+        let groups = view.groups(FlowIndex(0)).unwrap();
+        self.samples += 1;
+        self.together += u32::from(groups.together(PathId::new(0), PathId::new(1)));
+    }
+}
+
+#[test]
+fn automatic_coupling_couples_paths_of_one_bottleneck_and_no_others() {
+    let coupled = |shared: bool| {
+        let mut net = Net::new(100, 1);
+        net.scenario.sample_every = ms(100);
+        let paths = if shared {
+            let bottleneck = net.path(20, ms(5), QueueConfig::sojourn(ms(60)));
+            [10, 20].map(|one_way| {
+                let there = net.link(LinkConfig::pure_delay(ms(one_way)));
+                let back = net.link(LinkConfig::pure_delay(ms(one_way)));
+                let mut path = bottleneck.clone();
+                path.forward.insert(0, there);
+                path.backward.push(back);
+                path
+            })
+        } else {
+            [(10, 15), (10, 25)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(60))))
+        };
+        net.flow("multipath", "lia", &paths).engine.coupling = Coupling::Auto;
+        for path in &paths {
+            net.flow("single", "reno", std::slice::from_ref(path)).start_jitter = ms(1000);
+        }
+        let mut together = Together::default();
+        run(&net.scenario, &mut together).unwrap();
+        f64::from(together.together) / f64::from(together.samples)
+    };
+    let (shared, separate) = (coupled(true), coupled(false));
+    assert!(shared > 0.7, "coupled for {shared:.2} of the time on one bottleneck");
+    assert!(separate < 0.1, "coupled for {separate:.2} of the time on two");
 }
 
 fn any_traffic() -> impl Strategy<Value = Traffic> {

@@ -1,85 +1,62 @@
-//! Drop-tail: first in, first out, and what does not fit is refused.
+//! Drop-tail: what does not fit is refused.
 
-use std::collections::VecDeque;
+use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, Bytes};
 
-use super::{QueueLimit, Waiting};
+use super::QueueLimit;
 use crate::stats::Count;
 
-/// A first-in first-out queue with a limit.
+/// The limit of a queue.
 #[derive(Debug)]
-pub(crate) struct DropTail<P> {
+pub(crate) struct DropTail {
     limit: QueueLimit,
     /// A limit in time as bytes, for the rate it was worked out with.
     sojourn_limit: (Option<Bitrate>, Bytes),
-    waiting: VecDeque<Waiting<P>>,
-    bytes: Bytes,
 }
 
-impl<P> DropTail<P> {
+impl DropTail {
     pub(crate) fn new(limit: QueueLimit) -> Self {
-        Self { limit, sojourn_limit: (None, Bytes::MAX), waiting: VecDeque::new(), bytes: Bytes::ZERO }
+        Self { limit, sojourn_limit: (None, Bytes::MAX) }
     }
 
+    /// Whether a packet of `size` fits behind what is `waiting`, both with framing.
     #[inline]
-    pub(crate) fn push(&mut self, waiting: Waiting<P>, rate: Option<Bitrate>) -> Result<(), P> {
-        let bytes = self.bytes.saturating_add(waiting.size);
-        let fits = match self.limit {
+    pub(crate) fn has_room(&mut self, waiting: Count, size: Bytes, rate: Option<Bitrate>) -> bool {
+        let bytes = waiting.bytes.saturating_add(size);
+        match self.limit {
             QueueLimit::Bytes(limit) => bytes <= limit,
-            QueueLimit::Packets(limit) => self.waiting.len() < limit,
+            QueueLimit::Packets(limit) => waiting.packets < limit as u64,
             QueueLimit::Sojourn(time) => {
                 if self.sojourn_limit.0 != rate {
-                    self.sojourn_limit = (rate, rate.map_or(Bytes::MAX, |rate| rate * time));
+                    self.sojourn_limit = (rate, sent_in(time, rate));
                 }
                 bytes <= self.sojourn_limit.1
             }
             QueueLimit::Unlimited => true,
-        };
-        if !fits {
-            return Err(waiting.packet);
         }
-        self.bytes = bytes;
-        self.waiting.push_back(waiting);
-        Ok(())
     }
+}
 
-    #[inline]
-    pub(crate) fn head_arrival(&self) -> Option<Timestamp> {
-        self.waiting.front().map(|head| head.arrival)
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Waiting<P>> {
-        let head = self.waiting.pop_front()?;
-        self.bytes -= head.size;
-        Some(head)
-    }
-
-    #[inline]
-    pub(crate) fn waiting(&self) -> Count {
-        Count { packets: self.waiting.len() as u64, bytes: self.bytes }
-    }
-
-    pub(crate) fn clear(&mut self) -> Count {
-        let thrown_out = self.waiting();
-        self.waiting.clear();
-        self.bytes = Bytes::ZERO;
-        thrown_out
-    }
+/// What a link of `rate` sends in `time`; without a limit if the link has none.
+pub(crate) fn sent_in(time: Duration, rate: Option<Bitrate>) -> Bytes {
+    rate.map_or(Bytes::MAX, |rate| rate * time)
 }
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use super::*;
 
+    const PACKET: Bytes = Bytes::new(1_500);
+
+    fn packets(packets: u64) -> Count {
+        Count { packets, bytes: PACKET * packets }
+    }
+
     /// How many packets of 1500 bytes fit.
-    fn room(limit: QueueLimit, rate: Option<Bitrate>) -> usize {
+    fn room(limit: QueueLimit, rate: Option<Bitrate>) -> u64 {
         let mut queue = DropTail::new(limit);
-        let packet = |packet| Waiting { arrival: Timestamp::ZERO, size: Bytes::new(1500), packet };
-        (0..1_000).take_while(|number| queue.push(packet(*number), rate).is_ok()).count()
+        (0..1_000).take_while(|waiting| queue.has_room(packets(*waiting), PACKET, rate)).count() as u64
     }
 
     #[test]
@@ -96,12 +73,13 @@ mod tests {
     #[test]
     fn a_limit_in_time_follows_the_rate() {
         let mut queue = DropTail::new(QueueLimit::Sojourn(Duration::from_millis(12)));
-        let packet = || Waiting { arrival: Timestamp::ZERO, size: Bytes::new(1500), packet: () };
+        let mut fits = |waiting, mbps| queue.has_room(packets(waiting), PACKET, Some(Bitrate::from_mbps(mbps)));
         // 1 Mbit/s · 12 ms = 1500 B: one packet. 2 Mbit/s: two. Without rate there is no room.
-        assert!(queue.push(packet(), Some(Bitrate::ZERO)).is_err());
-        assert!(queue.push(packet(), Some(Bitrate::from_mbps(1))).is_ok());
-        assert!(queue.push(packet(), Some(Bitrate::from_mbps(1))).is_err());
-        assert!(queue.push(packet(), Some(Bitrate::from_mbps(2))).is_ok());
-        assert_eq!(queue.clear(), Count { packets: 2, bytes: Bytes::new(3000) });
+        assert!(!fits(0, 0));
+        assert!(fits(0, 1));
+        assert!(!fits(1, 1));
+        assert!(fits(1, 2));
+        // A link that sends at once has room for everything.
+        assert!(queue.has_room(packets(1_000_000), PACKET, None));
     }
 }

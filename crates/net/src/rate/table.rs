@@ -234,6 +234,10 @@ impl Stepped {
         self.free_at
     }
 
+    pub(crate) fn mean(&self) -> Bitrate {
+        self.table.mean()
+    }
+
     pub(crate) fn rate_at(&mut self, now: Timestamp) -> Bitrate {
         // The transmission under way may have looked further ahead than now.
         if now < self.base + self.table.entries[self.entry].0.since(Timestamp::ZERO) {
