@@ -5,6 +5,9 @@ use core::fmt::Debug;
 use fairpath_core::{DelaySample, Groups, Lost, PathId, Timestamp};
 
 /// Says which paths share a bottleneck, as a partition of the paths into groups.
+///
+/// Only paths that are open are in the partition. What is reported of a path that is not open is
+/// ignored. `now` must not go backwards.
 pub trait Detector: Debug + Send {
     /// A path was opened.
     fn on_path_opened(&mut self, path: PathId, now: Timestamp);
@@ -16,4 +19,24 @@ pub trait Detector: Debug + Send {
     fn on_loss(&mut self, _path: PathId, _lost: &Lost) {}
     /// The partition, where it changed since the last call; `None`: nothing new.
     fn poll(&mut self, now: Timestamp) -> Option<Groups>;
+
+    /// What speaks for the partition, pair by pair, for people to read. Nothing is decided by it.
+    /// Empty: the detector gathers no evidence.
+    fn verdicts(&self) -> Vec<PairVerdict> {
+        Vec::new()
+    }
+}
+
+/// What a detector thinks of two paths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PairVerdict {
+    /// The two paths, the lower id first.
+    pub paths: (PathId, PathId),
+    /// How sure the detector is that they share a bottleneck, from 0 (surely not) to 1. Each
+    /// detector says what it means by that.
+    pub confidence: f64,
+    /// Whether they are in one group. Two paths may be in one group because of a third.
+    pub together: bool,
+    /// Since when they have been in one group, or in two.
+    pub since: Timestamp,
 }

@@ -22,13 +22,16 @@ pub struct Fixed<R> {
 
 impl<R: FixedRule> Detector for Fixed<R> {
     fn on_path_opened(&mut self, path: PathId, _now: Timestamp) {
-        self.paths.push(path);
-        self.changed = true;
+        if !self.paths.contains(&path) {
+            self.paths.push(path);
+            self.changed = true;
+        }
     }
 
     fn on_path_closed(&mut self, path: PathId, _now: Timestamp) {
+        let before = self.paths.len();
         self.paths.retain(|open| *open != path);
-        self.changed = true;
+        self.changed |= self.paths.len() < before;
     }
 
     fn poll(&mut self, _now: Timestamp) -> Option<Groups> {

@@ -1,0 +1,140 @@
+//! How the growth of a path's delay changes: what is compared.
+
+use core::time::Duration;
+
+use fairpath_core::{DelaySample, Timestamp, WindowedMin};
+
+use crate::grid::{Grid, millis};
+
+/// How many steps a mean spans.
+pub(super) const SPAN: u64 = 6;
+
+/// How many changes are kept: what one path may be behind another, and the largest lag.
+const KEPT: usize = 32;
+
+/// The longest run of steps without a sample that is bridged.
+const GAP_MAX: u64 = 5;
+
+/// How long the least round-trip time is remembered: a route may change.
+const BASE_RTT_WINDOW: Duration = Duration::from_secs(60);
+
+/// The newest changes of one path.
+#[derive(Clone, Debug)]
+pub(super) struct Changes {
+    grid: Grid<32>,
+    changes: [f64; KEPT],
+    /// The known changes that hang together: from the first of these steps, up to before the
+    /// second.
+    first: u64,
+    end: u64,
+    base_rtt: WindowedMin<Duration>,
+    base_rtt_ms: f64,
+}
+
+impl Changes {
+    /// None yet.
+    pub(super) fn new(step: Duration) -> Self {
+        let grid = Grid::new(step, GAP_MAX);
+        let base_rtt = WindowedMin::new(BASE_RTT_WINDOW);
+        Self { grid, changes: [0.0; KEPT], first: 0, end: 0, base_rtt, base_rtt_ms: f64::INFINITY }
+    }
+
+    /// The step that holds `now`.
+    pub(super) fn step_of(&self, now: Timestamp) -> u64 {
+        self.grid.step_of(now)
+    }
+
+    /// The least round-trip time of the last minute, in ms; infinite where there was no sample.
+    pub(super) fn base_rtt_ms(&self) -> f64 {
+        self.base_rtt_ms
+    }
+
+    /// The steps whose changes are known and hang together.
+    pub(super) fn known(&self) -> core::ops::Range<u64> {
+        self.first.max(self.end.saturating_sub(KEPT as u64))..self.end
+    }
+
+    /// The change of a step that is known.
+    pub(super) fn get(&self, step: u64) -> f64 {
+        self.changes[(step % KEPT as u64) as usize]
+    }
+
+    /// Takes a sample; true: there are new changes.
+    pub(super) fn add(&mut self, sample: &DelaySample) -> bool {
+        self.base_rtt_ms = millis(self.base_rtt.update(sample.now, sample.rtt));
+        if !self.grid.add(sample) {
+            return false;
+        }
+        let points = self.grid.known();
+        let possible = points.start + 3 * SPAN - 1;
+        if possible > self.end {
+            // After a break, or at the beginning.
+            (self.first, self.end) = (possible, possible);
+        }
+        let before = self.end;
+        for step in self.end..points.end {
+            self.changes[(step % KEPT as u64) as usize] = self.change(step);
+            self.end = step + 1;
+        }
+        self.end > before
+    }
+
+    /// By how much the delay grew more in the last span than in the one before, in ms.
+    //
+    //     w(t) = m(t) - 2 m(t - S) + m(t - 2S),  m(t) the mean over the S steps up to t
+    //
+    // A delay that grows evenly has no change, however fast it grows: all queues do that most of
+    // the time, and it says little of which queue it is.
+    fn change(&self, step: u64) -> f64 {
+        let mean = |up_to: u64| {
+            let points = (up_to + 1 - SPAN..=up_to).filter_map(|step| self.grid.get(step));
+            points.sum::<f64>() / SPAN as f64
+        };
+        mean(step) - 2.0 * mean(step - SPAN) + mean(step - 2 * SPAN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ms, sample};
+
+    fn changes(delay: impl Fn(u64) -> f64, steps: u64) -> Changes {
+        let mut changes = Changes::new(ms(100));
+        (0..=steps).for_each(|step| {
+            changes.add(&sample(step * 100, delay(step)));
+        });
+        changes
+    }
+
+    #[test]
+    fn the_first_change_needs_three_spans() {
+        assert_eq!(changes(|_| 50.0, 17).known(), 17..17, "18 points are steps 0 to 17, of which 17 is under way");
+        assert_eq!(changes(|_| 50.0, 18).known(), 17..18);
+    }
+
+    #[test]
+    fn a_delay_that_grows_evenly_does_not_change() {
+        let changes = changes(|step| 50.0 + 3.0 * step as f64, 40);
+        assert!(changes.known().all(|step| changes.get(step).abs() < 1e-9));
+    }
+
+    #[test]
+    fn a_queue_that_drains_is_a_change() {
+        // 80 ms up to step 29, 20 ms from step 30: at step 35 the last span is all low, at step 41
+        // the middle one: 20 - 2 · 80 + 80 = -60 and 20 - 2 · 20 + 80 = 60.
+        let changes = changes(|step| if step < 30 { 80.0 } else { 20.0 }, 50);
+        assert_eq!([29, 35, 41, 47].map(|step| changes.get(step).round()), [0.0, -60.0, 60.0, 0.0]);
+        assert_eq!(changes.base_rtt_ms(), 20.0);
+    }
+
+    #[test]
+    fn a_break_begins_anew() {
+        let mut changes = changes(|_| 50.0, 30);
+        (60..=80).for_each(|step| {
+            changes.add(&sample(step * 100, 50.0));
+        });
+        // Points from step 60 on, changes 17 steps later.
+        assert_eq!(changes.known(), 77..80);
+    }
+}
