@@ -3,9 +3,25 @@
 //! A [`Scenario`] is complete: every link, every route and every flow stands in it, nothing is left
 //! to be drawn but what its elements draw while it runs. The simulator and the emulator take it as
 //! it is.
+//!
+//! It comes from a [`ScenarioFile`], which a person writes in TOML, or from a program that takes a
+//! network from [`topology`] and finds its ways. This crate reads no files itself: the caller gives
+//! it their text.
 
+mod error;
+mod file;
+mod keys;
+pub mod matrix;
 mod model;
+mod nearest;
+mod route;
+pub mod schema;
+pub mod topology;
+pub mod units;
 
+pub use error::{Problem, ScenarioError};
+pub use file::ScenarioFile;
 pub use model::{
     Change, ChangeKind, Distribution, Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport,
 };
+pub use route::RouteError;

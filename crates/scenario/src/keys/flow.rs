@@ -1,0 +1,339 @@
+//! The tables that describe flows, and what happens in mid-run.
+
+use fairpath_engine::{Coupling, EngineConfig};
+
+use super::{FLOWS_MAX, Key, Keys, PATHS_MAX, Shape};
+
+const APPLICATION: Shape = Shape::Either(&[Shape::Words(&["bulk"]), Shape::Table(&TRAFFIC)]);
+
+const VALUES: &[Key] = &[
+    Key::optional(
+        "congestion",
+        Shape::Words(EngineConfig::CONGESTION),
+        "the first of them",
+        "the congestion control",
+        "\"olia\"",
+    ),
+    Key::optional(
+        "coupling",
+        Shape::Words(Coupling::NAMES),
+        "the first of them",
+        "when the paths of a flow are coupled",
+        "\"never\"",
+    ),
+    Key::optional(
+        "scheduler",
+        Shape::Words(EngineConfig::SCHEDULERS),
+        "the first of them",
+        "which path carries the next packet",
+        "\"round_robin\"",
+    ),
+    Key::optional(
+        "traffic",
+        APPLICATION,
+        "`\"bulk\"`",
+        "what the application sends; `\"bulk\"` is as much as the network takes",
+        "{ size = \"3MB\" }",
+    ),
+    Key::optional("start", Shape::Time, "`\"0s\"`", "when it starts", "\"2s\""),
+    Key::optional(
+        "start_jitter",
+        Shape::Time,
+        "`\"0s\"`",
+        "each copy starts up to this much later, at random",
+        "\"1s\"",
+    ),
+    Key::optional("stop", Shape::Time, "the end of the run", "when it stops sending", "\"40s\""),
+    Key::optional(
+        "transport",
+        Shape::Table(&TRANSPORT),
+        "the defaults of `transport`",
+        "how packets are made, acknowledged and buffered",
+        "{ ecn = true }",
+    ),
+    Key::optional(
+        "parameters",
+        Shape::Table(&PARAMETERS),
+        "the defaults of `parameters`",
+        "of the congestion control",
+        "{ min_window = 1 }",
+    ),
+];
+
+/// An entry `[[flow]]`.
+pub(crate) static FLOW: Keys = Keys::new(
+    "flow",
+    &[
+        &[
+            Key::needed(
+                "name",
+                Shape::Text,
+                "what it is called; flows of one entry are summed up together",
+                "\"download\"",
+            ),
+            Key::optional("from", Shape::Text, "`matrix`, or it must be given", "the node that sends", "\"server\""),
+            Key::optional("to", Shape::Text, "`matrix`, or it must be given", "the node that receives", "\"phone\""),
+            Key::optional(
+                "count",
+                Shape::Whole(1, FLOWS_MAX),
+                "one flow, called `NAME`",
+                "so many copies, called `NAME.0`, `NAME.1` and so on; `{i}` in the names of nodes and links stands for the number",
+                "15",
+            ),
+            Key::optional("first", Shape::Whole(0, FLOWS_MAX), "`0`", "the number of the first copy", "15"),
+            Key::optional(
+                "via",
+                VIA,
+                "see [paths](#paths)",
+                "the nodes, or links, between the ends; a list for each path",
+                "[[\"wifi\"], [\"lte\"]]",
+            ),
+            Key::optional(
+                "back_via",
+                VIA,
+                "the same ways back",
+                "the same for the acknowledgements, from `to` to `from`",
+                "[[\"wifi\"], [\"wifi\"]]",
+            ),
+            Key::optional(
+                "paths",
+                Shape::Whole(1, PATHS_MAX),
+                "`1`",
+                "so many paths that share no link, the shortest",
+                "2",
+            ),
+            Key::optional(
+                "subflows",
+                Shape::Whole(1, PATHS_MAX),
+                "see [paths](#paths)",
+                "so many different paths of those with the fewest links, at random; all, where there are fewer",
+                "8",
+            ),
+            Key::optional(
+                "matrix",
+                Shape::Words(&["permutation", "random"]),
+                "`from` and `to`",
+                "who sends to whom, among the hosts of `topology`",
+                "\"permutation\"",
+            ),
+            Key::optional(
+                "share",
+                Shape::Either(&[Shape::Share, Shape::Words(&["rest"])]),
+                "`\"rest\"`",
+                "the share of the hosts that send, at random; later entries take from the others",
+                "\"1/3\"",
+            ),
+        ],
+        VALUES,
+    ],
+);
+
+const VIA: Shape = Shape::Either(&[Shape::List(&Shape::Text), Shape::List(&Shape::List(&Shape::Text))]);
+
+/// `[defaults.flow]`.
+pub(crate) static FLOW_DEFAULTS: Keys = Keys::like("flow", "defaults.flow", &[VALUES]);
+
+/// `traffic = { … }`.
+pub(crate) static TRAFFIC: Keys = Keys::one_of(
+    "traffic",
+    &[&[
+        Key::optional("size", Shape::Size, "", "this much, and then no more", "\"3MB\""),
+        Key::optional(
+            "short_flows",
+            Shape::Table(&SHORT_FLOWS),
+            "",
+            "one transfer after the other, each on a connection of its own, begun at random (a Poisson process)",
+            "{ size = \"70kB\", mean_interval = \"200ms\" }",
+        ),
+        Key::optional(
+            "on_off",
+            Shape::Table(&ON_OFF),
+            "",
+            "as much as the network takes for a while, then nothing for a while",
+            "{ on = \"1s\", off = \"2s\" }",
+        ),
+        Key::optional(
+            "constant",
+            Shape::Rate,
+            "",
+            "a steady rate without headers, under congestion control; what it does not let out waits",
+            "\"2Mbit/s\"",
+        ),
+        Key::optional(
+            "media",
+            Shape::Table(&MEDIA),
+            "",
+            "frames of a live picture, under congestion control",
+            "{ rate = \"4Mbit/s\" }",
+        ),
+        Key::optional(
+            "unresponsive",
+            Shape::Rate,
+            "",
+            "a steady rate on the wire whatever becomes of it: no congestion control, no acknowledgements",
+            "\"2Mbit/s\"",
+        ),
+    ]],
+);
+
+/// `traffic = { short_flows = { … } }`.
+pub(crate) static SHORT_FLOWS: Keys = Keys::new(
+    "short_flows",
+    &[&[
+        Key::needed("size", Shape::Size, "how much each is, without headers", "\"70kB\""),
+        Key::needed("mean_interval", Shape::Time, "the mean time from one beginning to the next", "\"200ms\""),
+    ]],
+);
+
+/// `traffic = { on_off = { … } }`.
+pub(crate) static ON_OFF: Keys = Keys::new(
+    "on_off",
+    &[&[
+        Key::needed("on", Shape::Time, "the mean time on", "\"1s\""),
+        Key::needed("off", Shape::Time, "the mean time off", "\"2s\""),
+        Key::optional(
+            "distribution",
+            Shape::Words(&["exponential", "fixed"]),
+            "`\"exponential\"`",
+            "how the times are spread around their means",
+            "\"fixed\"",
+        ),
+    ]],
+);
+
+/// `traffic = { media = { … } }`.
+pub(crate) static MEDIA: Keys = Keys::new(
+    "media",
+    &[&[
+        Key::needed("rate", Shape::Rate, "the mean rate, without headers", "\"4Mbit/s\""),
+        Key::optional("frames_per_second", Shape::Whole(1, 1_000), "`30`", "frames in a second", "25"),
+        Key::optional(
+            "key_frame_every",
+            Shape::Whole(1, 100_000),
+            "`60`",
+            "every so many frames one is a key frame",
+            "50",
+        ),
+        Key::optional(
+            "key_frame_ratio",
+            Shape::Above(0, 1_000),
+            "`5`",
+            "how many times larger a key frame is than another",
+            "4.0",
+        ),
+    ]],
+);
+
+/// `transport = { … }`.
+pub(crate) static TRANSPORT: Keys = Keys::new(
+    "transport",
+    &[&[
+        Key::optional("packet", Shape::Size, "`\"1500B\"`", "a full data packet on the wire", "\"1500B\""),
+        Key::optional("header", Shape::Size, "`\"52B\"`", "the part of it that is not the application's", "\"52B\""),
+        Key::optional("ack", Shape::Size, "`\"52B\"`", "an acknowledgement", "\"52B\""),
+        Key::optional("ack_every", Shape::Whole(1, 1_000), "`1`", "an acknowledgement for every so many packets", "2"),
+        Key::optional(
+            "ack_delay_max",
+            Shape::Time,
+            "`\"25ms\"`",
+            "the longest that an acknowledgement waits for the next packet",
+            "\"25ms\"",
+        ),
+        Key::optional(
+            "send_buffer",
+            BUFFER,
+            "`\"unlimited\"`",
+            "what the sender may hold that is not acknowledged, over all paths",
+            "\"1MB\"",
+        ),
+        Key::optional(
+            "receive_buffer",
+            BUFFER,
+            "`\"unlimited\"`",
+            "what the receiver may hold that is out of order",
+            "\"1MB\"",
+        ),
+        Key::optional(
+            "reinjection",
+            Shape::Flag,
+            "`false`",
+            "data that holds up the others is sent again on a path that has room",
+            "true",
+        ),
+        Key::optional("ecn", Shape::Flag, "`false`", "packets may be marked instead of dropped", "true"),
+        Key::optional(
+            "pacing",
+            Shape::Flag,
+            "`true` where the congestion control is based on rates",
+            "whether packets are spaced",
+            "false",
+        ),
+    ]],
+);
+
+const BUFFER: Shape = Shape::Either(&[Shape::Size, Shape::Words(&["unlimited"])]);
+
+/// `parameters = { … }`.
+pub(crate) static PARAMETERS: Keys = Keys::new(
+    "parameters",
+    &[&[
+        Key::optional(
+            "initial_window",
+            Shape::Whole(1, 10_000),
+            "10 packets, and at most 14,720 B",
+            "the window of a new path, in packets",
+            "3",
+        ),
+        Key::optional(
+            "min_window",
+            Shape::Whole(1, 1_000),
+            "`2`",
+            "no window falls below this, in packets; published measurements of OLIA need 1",
+            "1",
+        ),
+        Key::optional("min_ssthresh", Shape::Whole(1, 1_000), "`2`", "the least slow-start threshold, in packets", "1"),
+        Key::optional(
+            "hystart",
+            Shape::Flag,
+            "`false`",
+            "HyStart++: slow start also ends where the round-trip time grows; not for BBR",
+            "true",
+        ),
+        Key::optional(
+            "epsilon",
+            Shape::Number(0, 2),
+            "`1`",
+            "of the congestion control `epsilon`: from 0, fully coupled, to 2, uncoupled",
+            "0.5",
+        ),
+    ]],
+);
+
+/// An entry `[[change]]`.
+pub(crate) static CHANGE: Keys = Keys::new(
+    "change",
+    &[&[
+        Key::needed("at", Shape::Time, "when", "\"20s\""),
+        Key::needed(
+            "link",
+            Shape::Either(&[Shape::Text, Shape::List(&Shape::Text)]),
+            "the link, or several",
+            "\"wifi\"",
+        ),
+        Key::optional(
+            "direction",
+            Shape::Words(&["both", "forward", "back"]),
+            "`\"both\"`",
+            "of a wire, which direction; a link named `NAME.back` is one direction only",
+            "\"forward\"",
+        ),
+        Key::optional("up", Shape::Flag, "`rate`", "`false` switches it off, `true` on again", "false"),
+        Key::optional(
+            "rate",
+            Shape::Either(&[Shape::Rate, Shape::Words(&["unlimited"])]),
+            "`up`",
+            "its rate from now on; `\"0bit/s\"` lets everything wait",
+            "\"5Mbit/s\"",
+        ),
+    ]],
+);

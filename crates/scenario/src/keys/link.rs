@@ -1,0 +1,246 @@
+//! The tables that describe links.
+
+use super::{Key, Keys, Shape};
+
+const RATE: Shape = Shape::Either(&[Shape::Rate, Shape::Words(&["unlimited"]), Shape::Table(&RATE_STEPS)]);
+const FILE: Shape = Shape::Either(&[Shape::Text, Shape::Table(&TRACE)]);
+const WAITING: Shape = Shape::Either(&[Shape::Room, Shape::Table(&QUEUE)]);
+const LOSSES: Shape = Shape::Either(&[Shape::Share, Shape::Table(&LOSS)]);
+
+const VALUES: &[Key] = &[
+    Key::optional(
+        "rate",
+        RATE,
+        "`trace`, or it must be given",
+        "how fast it transmits; with `\"unlimited\"` transmission takes no time",
+        "\"30Mbit/s\"",
+    ),
+    Key::optional(
+        "trace",
+        FILE,
+        "`rate`",
+        "a file with its rate over time, instead of `rate`: a table in CSV where the name ends in `.csv`, a Mahimahi trace otherwise",
+        "\"lte.down\"",
+    ),
+    Key::optional("delay", Shape::Time, "`\"0ms\"`", "the propagation delay, one way", "\"20ms\""),
+    Key::optional("queue", WAITING, "`\"100ms\"`", "what may wait for transmission", "\"300 packets\""),
+    Key::optional("loss", LOSSES, "`0`", "the share of packets that is lost at random, before the queue", "\"0.1%\""),
+    Key::optional(
+        "jitter",
+        Shape::Time,
+        "`\"0ms\"`",
+        "the most that is added to the delay, at random for each packet; none overtakes another",
+        "\"2ms\"",
+    ),
+    Key::optional(
+        "overhead",
+        Shape::Size,
+        "`\"0B\"`",
+        "framing that each packet has in the queue and on the wire: `\"38B\"` are Ethernet's, `\"4B\"` Mahimahi's",
+        "\"38B\"",
+    ),
+];
+
+const BACK_KEY: &[Key] = &[Key::optional(
+    "back",
+    Shape::Table(&BACK),
+    "the same as forward",
+    "what differs in the other direction",
+    "{ rate = \"5Mbit/s\" }",
+)];
+
+/// An entry `[[link]]`.
+pub(crate) static LINK: Keys = Keys::new(
+    "link",
+    &[
+        &[
+            Key::optional(
+                "name",
+                Shape::Text,
+                "`from-to`",
+                "what it is called; the other direction is called `NAME.back`",
+                "\"wifi\"",
+            ),
+            Key::needed("from", Shape::Text, "the node where it begins", "\"phone\""),
+            Key::needed("to", Shape::Text, "the node where it ends", "\"server\""),
+            Key::optional("one_way", Shape::Flag, "`false`", "whether there is no other direction", "true"),
+        ],
+        VALUES,
+        BACK_KEY,
+    ],
+);
+
+/// A wire of a ready-made network.
+pub(crate) static WIRE: Keys = Keys::like("link", "wire", &[VALUES, BACK_KEY]);
+
+/// `back`: the other direction.
+pub(crate) static BACK: Keys = Keys::like("link", "back", &[VALUES]);
+
+/// `[defaults.link]`.
+pub(crate) static LINK_DEFAULTS: Keys = Keys::like("link", "defaults.link", &[VALUES]);
+
+/// `rate = { steps = [[…]] }`.
+pub(crate) static RATE_STEPS: Keys = Keys::new(
+    "rate_steps",
+    &[&[
+        Key::needed(
+            "steps",
+            Shape::List(&Shape::List(&Shape::Text)),
+            "pairs of a time and the rate from then on; the first time is `\"0s\"`, and `\"0bit/s\"` is an outage",
+            "[[\"0s\", \"20Mbit/s\"], [\"12s\", \"5Mbit/s\"]]",
+        ),
+        Key::optional("repeat", Shape::Time, "the last rate stays", "the steps start over after this time", "\"20s\""),
+    ]],
+);
+
+/// `trace = { … }`.
+pub(crate) static TRACE: Keys = Keys::new(
+    "trace",
+    &[&[
+        Key::optional(
+            "mahimahi",
+            Shape::Text,
+            "`csv`",
+            "a file with one millisecond per line, each an opportunity to send 1,504 bytes",
+            "\"lte.down\"",
+        ),
+        Key::optional("csv", Shape::Text, "`mahimahi`", "a file with columns like `time_s,rate_mbps`", "\"walk.csv\""),
+        Key::optional(
+            "repeat",
+            Shape::Time,
+            "the last rate stays",
+            "the table in CSV starts over after this time",
+            "\"60s\"",
+        ),
+    ]],
+);
+
+/// `queue = { … }`.
+pub(crate) static QUEUE: Keys = Keys::one_of(
+    "queue",
+    &[&[
+        Key::optional(
+            "drop_tail",
+            Shape::Room,
+            "",
+            "first in, first out; what does not fit is dropped. The same as the text alone",
+            "\"100ms\"",
+        ),
+        Key::optional(
+            "red",
+            Shape::Table(&RED),
+            "",
+            "random early detection",
+            "{ min = \"25 packets\", max = \"50 packets\" }",
+        ),
+        Key::optional("codel", Shape::Table(&CODEL), "", "controlled delay", "{ target = \"5ms\" }"),
+    ]],
+);
+
+/// `queue = { red = { … } }`.
+pub(crate) static RED: Keys = Keys::new(
+    "red",
+    &[&[
+        Key::optional(
+            "min",
+            Shape::Room,
+            "`points`",
+            "up to this average queue nothing is dropped early: a time, a size or a number of packets",
+            "\"25 packets\"",
+        ),
+        Key::optional(
+            "max",
+            Shape::Room,
+            "`points`",
+            "at this average queue an arrival is dropped with `max_probability`",
+            "\"50 packets\"",
+        ),
+        Key::optional("max_probability", Shape::Share, "`\"10%\"`", "see `max`", "\"2%\""),
+        Key::optional(
+            "gentle",
+            Shape::Flag,
+            "`true`",
+            "whether the probability grows on to 1 from `max` to twice `max`, instead of at once",
+            "false",
+        ),
+        Key::optional(
+            "points",
+            POINTS,
+            "`min` and `max`",
+            "instead of these, pairs of an average queue and a probability, with straight lines between them",
+            "[[\"30ms\", 0], [\"60ms\", \"10%\"], [\"120ms\", 1]]",
+        ),
+        Key::optional(
+            "weight",
+            Shape::Above(0, 1),
+            "`0.002`",
+            "the weight of the newest queue in the average, at most 1",
+            "0.01",
+        ),
+        Key::optional(
+            "spacing",
+            Shape::Words(&["uniform", "geometric"]),
+            "`\"uniform\"`",
+            "how drops are spread: as the original does, or each for itself",
+            "\"geometric\"",
+        ),
+        Key::optional(
+            "limit",
+            Shape::Room,
+            "`\"unlimited\"`",
+            "what may wait at most, whatever the average",
+            "\"100 packets\"",
+        ),
+    ]],
+);
+
+const POINTS: Shape = Shape::List(&Shape::List(&Shape::Either(&[Shape::Room, Shape::Share])));
+
+/// `queue = { codel = { … } }`.
+pub(crate) static CODEL: Keys = Keys::new(
+    "codel",
+    &[&[
+        Key::optional("target", Shape::Time, "`\"5ms\"`", "the wait that is acceptable for good", "\"10ms\""),
+        Key::optional(
+            "interval",
+            Shape::Time,
+            "`\"100ms\"`",
+            "how long every packet must have waited longer before the first is dropped",
+            "\"200ms\"",
+        ),
+        Key::optional("limit", Shape::Room, "`\"unlimited\"`", "what may wait at most", "\"1000 packets\""),
+    ]],
+);
+
+/// `loss = { … }`.
+pub(crate) static LOSS: Keys = Keys::one_of(
+    "loss",
+    &[&[Key::optional(
+        "gilbert_elliott",
+        Shape::Table(&GILBERT_ELLIOTT),
+        "",
+        "losses in bursts",
+        "{ good_to_bad = \"0.1%\", bad_to_good = \"20%\" }",
+    )]],
+);
+
+/// `loss = { gilbert_elliott = { … } }`.
+pub(crate) static GILBERT_ELLIOTT: Keys = Keys::new(
+    "gilbert_elliott",
+    &[&[
+        Key::needed(
+            "good_to_bad",
+            Shape::Share,
+            "the probability, per packet, to go from the good to the bad state",
+            "\"0.1%\"",
+        ),
+        Key::needed(
+            "bad_to_good",
+            Shape::Share,
+            "and back; a bad spell lasts 1/`bad_to_good` packets on average",
+            "\"20%\"",
+        ),
+        Key::optional("loss_in_good", Shape::Share, "`0`", "the share lost in the good state", "0"),
+        Key::optional("loss_in_bad", Shape::Share, "`1`", "the share lost in the bad state", "\"50%\""),
+    ]],
+);
