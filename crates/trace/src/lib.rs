@@ -1,5 +1,5 @@
-//! What a run writes: newline-delimited JSON, one [`Record`] per path and time, and CSV tables
-//! made from it.
+//! What a run writes: newline-delimited JSON, one [`Record`] per path and time and one
+//! [`LinkRecord`] per link and time, and CSV and Parquet tables.
 //!
 //! A host fills a [`Sample`] in the types of `fairpath-core`, turns it into a [`Record`] and gives
 //! it to a [`Writer`]. A [`Reader`] takes the file apart again and names the line that is wrong.
@@ -36,10 +36,14 @@
 //! ```
 
 pub mod csv;
+mod link;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod reader;
 mod record;
 mod writer;
 
+pub use link::{LINK_FORMAT, LinkHeader, LinkRecord};
 pub use reader::{LINE_BYTES_MAX, ReadError, Reader};
 pub use record::{FORMAT, Header, Record, Sample, State};
 pub use writer::{WriteError, Writer};

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use crate::link::{LinkHeader, LinkRecord};
 use crate::record::{Header, Record};
 
 /// A trace could not be written.
@@ -32,6 +33,18 @@ impl<W: Write> Writer<W> {
         let mut writer = Self { out: BufWriter::new(out), line: Vec::new() };
         writer.write_line(header)?;
         Ok(writer)
+    }
+
+    /// A writer of links that has written their header.
+    pub fn of_links(out: W, header: &LinkHeader) -> Result<Self, WriteError> {
+        let mut writer = Self { out: BufWriter::new(out), line: Vec::new() };
+        writer.write_line(header)?;
+        Ok(writer)
+    }
+
+    /// Writes one record of a link.
+    pub fn write_link(&mut self, record: &LinkRecord) -> Result<(), WriteError> {
+        self.write_line(record)
     }
 
     /// Writes one record.
