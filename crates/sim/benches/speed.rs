@@ -11,7 +11,7 @@ use std::time::Instant;
 use fairpath_core::Bitrate;
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, QueueConfig};
-use fairpath_scenario::{Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport};
+use fairpath_scenario::{Flow, LinkIndex, PathRoute, Scenario, ScenarioFile, ScenarioLink, Traffic, Transport};
 use fairpath_sim::{Simulation, jain_index};
 
 /// 30 bulk flows over one bottleneck of 40 Mbit/s and 20 ms with a queue of 100 ms.
@@ -59,6 +59,31 @@ fn dumbbell(access: bool, mbps: u64, flows: u32, seconds: u64) -> Scenario {
     }
 }
 
+/// 128 hosts, each with a flow of 8 subflows to another, 100 Mbit/s links of 100 µs.
+fn fat_tree(subflows: u32) -> Scenario {
+    let text = format!(
+        r#"
+        duration = "10s"
+        sample_every = "0s"
+        [topology.fat_tree]
+        k = 8
+        link = {{ rate = "100Mbit/s", delay = "100us", queue = "100 packets" }}
+        [[flow]]
+        name = "permutation"
+        matrix = "permutation"
+        subflows = {subflows}
+        congestion = "lia"
+        transport = {{ header = "0B" }}
+        "#
+    );
+    ScenarioFile::parse(&text, "fat tree").and_then(|file| file.expand(Some(1))).expect("a scenario")
+}
+
+/// What others need for a delivered packet, on a machine of the same kind: [htsim] and ns-3's own
+/// build with optimisation, both by one thread.
+const PEERS: &str =
+    "for comparison, ns per packet: dumbbell htsim 222, ns-3 28,000; fat tree k = 8, 8 subflows htsim 6,000";
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let rounds: u32 = words.iter().find_map(|word| word.parse().ok()).unwrap_or(5);
@@ -94,4 +119,7 @@ fn main() {
     measure("dumbbell, access links", &dumbbell(true, 40, 30, 100), &["there"]);
     measure("dumbbell at 1 Gbit/s", &dumbbell(true, 1000, 30, 10), &["there"]);
     measure("250 flows over 400 Mbit/s", &dumbbell(true, 400, 250, 10), &["there"]);
+    measure("fat tree k = 8, 1 subflow", &fat_tree(1), &[]);
+    measure("fat tree k = 8, 8 subflows, LIA", &fat_tree(8), &[]);
+    println!("{PEERS}");
 }

@@ -3,6 +3,7 @@
 //! Both ends are one object, because nothing but packets passes between them and one look-up finds
 //! either. The engine is the one that real connections carry.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{Bytes, PathId, Timestamp};
@@ -168,7 +169,7 @@ impl Connection {
         *out.sent += 1;
         let (connection, generation, ecn_capable) = (self.slot, self.generation, self.transport.ecn);
         let body = Body::Data { number, chunk };
-        let packet = Packet { connection, generation, path: path.get(), ecn_capable, marked: false, body };
+        let packet = Packet { connection, generation, path: path.get() as u16, ecn_capable, marked: false, body };
         let _ = out.network.send(now, state.routes.forward, packet, size);
         if !state.timer.is_armed() {
             self.arm_recovery(index, out.timers);
@@ -232,7 +233,7 @@ impl Connection {
         match ack {
             AckNow::Yes => self.acknowledge(index, now, out),
             AckNow::By(at) => {
-                let (connection, generation, path) = (self.slot, self.generation, packet.path);
+                let (connection, generation, path) = (self.slot, self.generation, packet.path.into());
                 self.receiver.ack_timers[index].arm(at, Timer::Ack { connection, generation, path }, out.timers);
             }
         }
@@ -242,7 +243,7 @@ impl Connection {
     fn acknowledge<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
         let Some(frame) = self.receiver.ack(index, now) else { return };
         let body = Body::Ack(frame);
-        let (connection, generation, path) = (self.slot, self.generation, index as u32);
+        let (connection, generation, path) = (self.slot, self.generation, index as u16);
         let packet = Packet { connection, generation, path, ecn_capable: false, marked: false, body };
         *out.sent += 1;
         let _ = out.network.send(now, self.paths[index].routes.backward, packet, self.transport.ack);
@@ -287,7 +288,7 @@ impl Connection {
             newest = Some((number, packet.at));
         });
         stream.on_limit(frame.limit);
-        engine.on_ack_end(id, frame.delay, now);
+        engine.on_ack_end(id, Duration::from_nanos(frame.delay_ns.into()), now);
         if let Some((_, at)) = newest.filter(|(number, _)| *number == frame.largest) {
             let rtt = now.since(at);
             let count = &mut out.count.paths[index];

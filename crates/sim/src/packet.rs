@@ -1,8 +1,7 @@
 //! What crosses the network.
 
-use core::time::Duration;
-
-/// A packet. It carries no bytes of data, only what is needed to account for them.
+/// A packet. It carries no bytes of data, only what is needed to account for them, and that in few
+/// bytes: thousands of them wait in the links of a large network, and caches are small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// The slot of its connection.
@@ -11,7 +10,7 @@ pub(crate) struct Packet {
     /// thrown away.
     pub(crate) generation: u32,
     /// The path of the connection.
-    pub(crate) path: u32,
+    pub(crate) path: u16,
     /// Whether it can be marked.
     pub(crate) ecn_capable: bool,
     /// Whether a link marked it.
@@ -67,8 +66,9 @@ pub(crate) struct AckFrame {
     pub(crate) largest: u64,
     /// Bit i: the packet `largest` − i has arrived.
     pub(crate) seen: u64,
-    /// How long the largest one waited for this.
-    pub(crate) delay: Duration,
+    /// How long the largest one waited for this, in nanoseconds: four seconds at most, so that a
+    /// packet stays small.
+    pub(crate) delay_ns: u32,
     /// Pieces from this on must not be sent yet.
     pub(crate) limit: u64,
     /// How many packets of the path have come marked.

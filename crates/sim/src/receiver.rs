@@ -137,7 +137,7 @@ impl Receiver {
         Some(AckFrame {
             largest: arrivals.largest?,
             seen: arrivals.seen,
-            delay: now.since(arrivals.largest_at),
+            delay_ns: u32::try_from(now.since(arrivals.largest_at).as_nanos()).unwrap_or(u32::MAX),
             limit,
             marked: arrivals.marked,
         })
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(receiver.ack(0, now).map(|ack| (ack.largest, ack.seen)), Some((1, 0b11)));
         assert_eq!(receiver.on_packet(0, 3, false, now), AckNow::Yes, "2 is missing");
         let ack = receiver.ack(0, now + Duration::from_millis(1)).unwrap();
-        assert_eq!((ack.largest, ack.seen, ack.delay), (3, 0b1101, Duration::from_millis(1)));
+        assert_eq!((ack.largest, ack.seen, ack.delay_ns), (3, 0b1101, 1_000_000));
         assert_eq!(receiver.ack_deadline(0), Timestamp::MAX);
     }
 

@@ -38,6 +38,14 @@ pub enum SimError {
         /// The flow.
         flow: String,
     },
+    /// A flow has more paths than packets can name.
+    #[error("flow {flow:?} has {paths} paths; at most {} can be told apart", u16::MAX)]
+    TooManyPaths {
+        /// The flow.
+        flow: String,
+        /// How many.
+        paths: usize,
+    },
     /// A flow's path or a change names a link that the scenario does not have.
     #[error("{what} goes over link number {link}, and there are only {links} links")]
     UnknownLink {
@@ -224,7 +232,7 @@ impl Simulation {
         match packet.body {
             Body::Data { number, chunk } => connection.on_data(packet, number, chunk, now, out),
             Body::Ack(frame) => {
-                connection.on_ack(packet.path, &frame, now, out);
+                connection.on_ack(packet.path.into(), &frame, now, out);
                 if connection.is_over()
                     && matches!(self.scenario.flows[connection.flow as usize].traffic, Traffic::ShortFlows { .. })
                 {
@@ -365,7 +373,7 @@ impl Simulation {
             None => self.connect(index, now),
         };
         let state = &mut self.flows[index as usize];
-        let path = (state.count.paths.iter().map(|path| path.sent).sum::<u64>() % state.routes.len() as u64) as u32;
+        let path = (state.count.paths.iter().map(|path| path.sent).sum::<u64>() % state.routes.len() as u64) as u16;
         state.count.paths[path as usize].sent += 1;
         self.sent += 1;
         let generation = self.generations[slot as usize];
@@ -428,6 +436,9 @@ fn check_link(what: &str, link: u32, links: &[LinkId]) -> Result<(), SimError> {
 fn routes(flow: &Flow, links: &[LinkId], network: &mut Network<Packet>) -> Result<Vec<PathRoutes>, SimError> {
     if flow.paths.is_empty() {
         return Err(SimError::NoPath { flow: flow.name.clone() });
+    }
+    if flow.paths.len() > usize::from(u16::MAX) {
+        return Err(SimError::TooManyPaths { flow: flow.name.clone(), paths: flow.paths.len() });
     }
     let chain = |indices: &[fairpath_scenario::LinkIndex]| -> Result<Vec<LinkId>, SimError> {
         let what = format!("flow {:?}", flow.name);
