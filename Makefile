@@ -4,14 +4,14 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # The crates that do no I/O also build where there is no operating system.
 WASM_TARGET := wasm32-unknown-unknown
-WASM_CRATES := core cc sbd sched engine net
+WASM_CRATES := core cc sbd sched engine net scenario sim
 
-.PHONY: help demo test bench setup fmt lint fetch unit wasm clean
+.PHONY: help demo test bench bench-sim setup fmt lint fetch unit wasm clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do \
-		printf 'make %-8s %s\n' "$$name" "$$text"; done
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do \
+		printf 'make %-9s %s\n' "$$name" "$$text"; done
 
 demo: setup ## two paths at work, in an emulated network: no root, under a minute once built
 	cargo run --release -p fairpath -- demo
@@ -26,6 +26,10 @@ bench: setup ## the figures: one acknowledgement, the emulator's timing, goodput
 	cargo bench -p fairpath-cc
 	cargo bench -p fairpath-emu
 	cargo bench -p fairpath-quic
+
+bench-sim: setup ## how fast the simulator is, beside ns-3 where that is installed
+	cargo bench -p fairpath-net
+	cargo bench -p fairpath-sim
 
 setup: ## check the tools, and install what is missing where that is possible
 	@sh scripts/setup.sh

@@ -23,7 +23,12 @@ pub(crate) struct EngineArgs {
 impl EngineArgs {
     /// The configuration; clap has checked every name.
     pub(crate) fn config(&self) -> EngineConfig {
-        EngineConfig { congestion: self.congestion.clone(), coupling: self.coupling, scheduler: self.scheduler.clone() }
+        EngineConfig {
+            congestion: self.congestion.clone(),
+            coupling: self.coupling,
+            scheduler: self.scheduler.clone(),
+            ..EngineConfig::live()
+        }
     }
 }
 
@@ -41,7 +46,7 @@ mod tests {
 
     #[test]
     fn without_options_the_engine_is_the_default_one() {
-        assert_eq!(Alone::parse_from(["x"]).engine.config(), EngineConfig::default());
+        assert_eq!(Alone::parse_from(["x"]).engine.config(), EngineConfig::live());
     }
 
     #[test]

@@ -33,6 +33,9 @@ enum Command {
     Send(commands::send::Args),
     Paths(commands::paths::Args),
     Perf(commands::perf::Args),
+    Sim(commands::sim::Args),
+    Emu(commands::emu::Args),
+    Lab(commands::lab::Args),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +70,9 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Send(args) => commands::send::run(args).await,
         Command::Paths(args) => commands::paths::run(&args),
         Command::Perf(args) => commands::perf::run(args).await,
+        Command::Sim(args) => commands::sim::run(&args),
+        Command::Emu(args) => commands::emu::run(args).await,
+        Command::Lab(args) => commands::lab::run(args),
     }
 }
 

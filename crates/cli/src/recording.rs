@@ -21,7 +21,8 @@ pub(crate) fn records(connection: &Connection, run: Option<&str>, flow: Option<&
         .collect()
 }
 
-fn sample(now: Timestamp, path: &PathSnapshot) -> Sample {
+/// A path as a trace shows it.
+pub(crate) fn sample(now: Timestamp, path: &PathSnapshot) -> Sample {
     Sample {
         now,
         path: path.path,

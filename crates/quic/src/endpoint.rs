@@ -47,7 +47,7 @@ impl ListenConfig {
             listen: None,
             via: Vec::new(),
             identity: Identity::generate()?,
-            engine: EngineConfig::default(),
+            engine: EngineConfig::live(),
             connections_max: 64,
         })
     }
@@ -159,7 +159,7 @@ pub struct ConnectConfig {
 impl ConnectConfig {
     /// Connects to `remotes` over all usable interfaces with the default engine.
     pub fn new(remotes: Vec<SocketAddr>, fingerprint: Fingerprint) -> Self {
-        Self { remotes, fingerprint, via: Vec::new(), engine: EngineConfig::default(), paths_max: 8 }
+        Self { remotes, fingerprint, via: Vec::new(), engine: EngineConfig::live(), paths_max: 8 }
     }
 }
 

@@ -1,7 +1,10 @@
 //! One file per subcommand.
 
 pub(crate) mod demo;
+pub(crate) mod emu;
+pub(crate) mod lab;
 pub(crate) mod paths;
 pub(crate) mod perf;
 pub(crate) mod recv;
 pub(crate) mod send;
+pub(crate) mod sim;

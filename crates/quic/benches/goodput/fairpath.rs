@@ -15,7 +15,7 @@ pub(crate) async fn goodput(
     span: Span,
 ) -> Option<f64> {
     let engine =
-        EngineConfig { congestion: congestion.into(), coupling: coupling.parse().ok()?, ..EngineConfig::default() };
+        EngineConfig { congestion: congestion.into(), coupling: coupling.parse().ok()?, ..EngineConfig::live() };
     let listen = ListenConfig { listen: Some(server), engine: engine.clone(), ..ListenConfig::new().ok()? };
     let listener = Listener::bind(listen).ok()?;
     // Relays that are the server itself: the paths differ by their source addresses.

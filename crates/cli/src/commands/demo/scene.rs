@@ -74,7 +74,7 @@ impl Mode {
             Self::Lia => ("lia", Coupling::Always),
             Self::Olia => ("olia", Coupling::Always),
         };
-        EngineConfig { congestion: congestion.into(), coupling, ..EngineConfig::default() }
+        EngineConfig { congestion: congestion.into(), coupling, ..EngineConfig::live() }
     }
 }
 

@@ -1,0 +1,133 @@
+//! `fairpath sim`: a described network in virtual time.
+
+mod files;
+mod picture;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use fairpath_core::Timestamp;
+use fairpath_scenario::{Scenario, ScenarioFile};
+use fairpath_sim::{Outcome, Simulation};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+
+use crate::error::UsageError;
+use crate::text::print_line;
+use files::Files;
+
+/// Run a described network in virtual time: same file, same seed, same bytes
+///
+/// The file says which links there are, which flows use them and for how long; `docs/scenario.md`
+/// describes it and `scenarios/` has examples. A table of flows and links comes out, and in the
+/// directory time series of every path and link (NDJSON and Parquet), a picture and a summary.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  fairpath sim scenarios/two_separate_links.toml\n  \
+    fairpath sim my.toml --seed 7 --out results --json\n  \
+    fairpath sim my.toml --seeds 20     means and 95 % intervals over 20 seeds, on all cores")]
+pub(crate) struct Args {
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The seed, instead of the file's
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run so many seeds from the first on, and print means; no time series are written
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), conflicts_with = "out")]
+    seeds: Option<u64>,
+    /// Where time series, picture and summary go
+    #[arg(long, value_name = "DIR", default_value = "fairpath-sim")]
+    out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let file = read(&args.file)?;
+    match args.seeds {
+        Some(seeds) => run_seeds(args, &file, seeds),
+        None => run_once(args, &file),
+    }
+}
+
+/// Reads a scenario. Files that it names are looked for beside it.
+pub(super) fn read(path: &Path) -> anyhow::Result<ScenarioFile> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the scenario {name}"))?;
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let read = |named: &str| std::fs::read_to_string(beside.join(named)).map_err(|error| error.to_string());
+    Ok(ScenarioFile::parse_with(&text, &name, &read).map_err(|error| UsageError(error.to_string()))?)
+}
+
+pub(super) fn expand(file: &ScenarioFile, seed: Option<u64>) -> anyhow::Result<Scenario> {
+    Ok(file.expand(seed).map_err(|error| UsageError(error.to_string()))?)
+}
+
+fn prepare(scenario: &Scenario) -> anyhow::Result<Simulation> {
+    Ok(Simulation::new(scenario).map_err(|error| UsageError(error.to_string()))?)
+}
+
+fn run_once(args: &Args, file: &ScenarioFile) -> anyhow::Result<()> {
+    let scenario = expand(file, args.seed)?;
+    let mut simulation = prepare(&scenario)?;
+    let mut files = Files::create(&args.out, &scenario)?;
+    let bar = bar(PARTS, "{elapsed} {bar:40} {percent} %  {eta} to go");
+    for part in 1..=PARTS {
+        let until = scenario.duration.mul_f64(part as f64 / PARTS as f64);
+        simulation.run_until(Timestamp::ZERO + until, &mut files);
+        files.fault()?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let outcome = simulation.outcome();
+    let written = files.finish(&summary::json(&scenario, &outcome))?;
+    if args.json {
+        print_line(&serde_json::to_string_pretty(&summary::json(&scenario, &outcome))?)
+    } else {
+        print_line(summary::text(&scenario, &outcome).trim_end())?;
+        print_line(&format!("Time series, picture and summary: {}", written.display()))
+    }
+}
+
+fn run_seeds(args: &Args, file: &ScenarioFile, seeds: u64) -> anyhow::Result<()> {
+    let first = match args.seed {
+        Some(seed) => seed,
+        None => expand(file, None)?.seed,
+    };
+    let bar = bar(seeds, "{elapsed} {bar:40} {pos}/{len} seeds  {eta} to go");
+    let one = |seed: u64| -> anyhow::Result<(Scenario, Outcome)> {
+        // The samples are for time series, and there are none.
+        let scenario = Scenario { sample_every: Duration::ZERO, ..expand(file, Some(seed))? };
+        let mut simulation = prepare(&scenario)?;
+        simulation.run(&mut ());
+        bar.inc(1);
+        Ok((scenario, simulation.outcome()))
+    };
+    let runs = (0..seeds).into_par_iter().map(|at| one(first.wrapping_add(at))).collect::<Result<Vec<_>, _>>()?;
+    bar.finish_and_clear();
+    if args.json {
+        print_line(&serde_json::to_string_pretty(&summary::seeds_json(first, &runs))?)
+    } else {
+        print_line(summary::seeds_text(first, &runs).trim_end())
+    }
+}
+
+/// A run is done in so many parts, so that it can say how far it is.
+const PARTS: u64 = 200;
+
+/// A progress bar on standard error that comes up after two seconds.
+fn bar(length: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
+    bar.set_style(ProgressStyle::with_template(template).expect("a constant template"));
+    let shown = bar.downgrade();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(2));
+        if let Some(bar) = shown.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    });
+    bar
+}

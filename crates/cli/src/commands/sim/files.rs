@@ -1,0 +1,102 @@
+//! The time series of a run, written while it goes on.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use fairpath_core::Timestamp;
+use fairpath_scenario::Scenario;
+use fairpath_sim::{Recorder, View};
+use fairpath_trace::parquet::Table;
+use fairpath_trace::{Header, LinkHeader, LinkRecord, Record, Writer};
+
+use super::picture::Picture;
+use crate::recording::sample;
+
+/// Writes every sample, and draws.
+pub(crate) struct Files {
+    folder: PathBuf,
+    flows: Vec<String>,
+    paths: Writer<File>,
+    path_table: Table<File, Record>,
+    links: Writer<File>,
+    link_table: Table<File, LinkRecord>,
+    picture: Picture,
+    /// The first thing that went wrong: a recorder cannot fail.
+    fault: Option<anyhow::Error>,
+}
+
+impl Files {
+    /// Creates all of them, so that a missing permission is found before the run.
+    pub(crate) fn create(folder: &Path, scenario: &Scenario) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create the directory {}", folder.display()))?;
+        let create = |name: &str| {
+            let path = folder.join(name);
+            File::create(&path).with_context(|| format!("cannot write {}", path.display()))
+        };
+        let run = Some(scenario.title.as_str());
+        Ok(Self {
+            folder: folder.to_owned(),
+            flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
+            paths: Writer::new(create("paths.ndjson")?, &Header::new(run))?,
+            path_table: Table::new(create("paths.parquet")?)?,
+            links: Writer::of_links(create("links.ndjson")?, &LinkHeader::new(run))?,
+            link_table: Table::new(create("links.parquet")?)?,
+            picture: Picture::new(scenario),
+            fault: None,
+        })
+    }
+
+    /// Whether something could not be written.
+    pub(crate) fn fault(&mut self) -> anyhow::Result<()> {
+        match self.fault.take() {
+            None => Ok(()),
+            Some(fault) => Err(fault.context(format!("cannot write to {}", self.folder.display()))),
+        }
+    }
+
+    /// Ends all files and adds the summary and the picture; where they are.
+    pub(crate) fn finish(self, summary: &serde_json::Value) -> anyhow::Result<PathBuf> {
+        let name = || format!("cannot write to {}", self.folder.display());
+        self.paths.finish().with_context(name)?;
+        self.path_table.finish().with_context(name)?;
+        self.links.finish().with_context(name)?;
+        self.link_table.finish().with_context(name)?;
+        let text = serde_json::to_string_pretty(summary)? + "\n";
+        std::fs::write(self.folder.join("summary.json"), text).with_context(name)?;
+        std::fs::write(self.folder.join("picture.svg"), self.picture.svg()?).with_context(name)?;
+        Ok(self.folder)
+    }
+
+    fn write(&mut self, now: Timestamp, view: &View<'_>) -> anyhow::Result<()> {
+        for (flow, snapshot) in view.paths() {
+            let flow = Some(self.flows[flow.0 as usize].clone());
+            let record = Record { flow, ..Record::from(sample(now, &snapshot)) };
+            self.paths.write(&record)?;
+            self.path_table.push(record)?;
+        }
+        for (link, stats) in view.links() {
+            let record = LinkRecord {
+                time_ns: now.as_nanos(),
+                link: link.name.clone(),
+                queued_packets: stats.queued.packets,
+                queued_bytes: stats.queued.bytes.get(),
+                delivered_bytes: stats.delivered.bytes.get(),
+                dropped_packets: stats.dropped().packets,
+                marked_packets: stats.marked.packets,
+            };
+            self.links.write_link(&record)?;
+            self.link_table.push(record)?;
+        }
+        self.picture.add(now, view);
+        Ok(())
+    }
+}
+
+impl Recorder for Files {
+    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
+        if self.fault.is_none() {
+            self.fault = self.write(now, view).err();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! `fairpath sim` and `fairpath emu` as a person runs them.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Scratch, error_of, run, text};
+use serde_json::Value;
+
+/// Two separate links of 10 and 5 Mbit/s, the second lossy.
+const SCENARIO: &str = r#"
+title = "two links"
+duration = "20s"
+warm_up = "5s"
+
+[[link]]
+name = "wifi"
+from = "server"
+to = "phone"
+rate = "10Mbit/s"
+delay = "10ms"
+
+[[link]]
+name = "lte"
+from = "server"
+to = "phone"
+rate = "5Mbit/s"
+delay = "30ms"
+loss = "0.01%"
+
+[[flow]]
+name = "download"
+from = "server"
+to = "phone"
+paths = 2
+congestion = "lia"
+"#;
+
+fn scenario(folder: &Path, text: &str) -> String {
+    let path = folder.join("my.toml");
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_run_prints_its_flows_and_leaves_series_a_picture_and_a_summary() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, SCENARIO);
+    let out = scratch.0.join("out");
+    let output = run(&["sim", &file, "--out", text(&out)]);
+    assert!(output.status.success(), "{output:?}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("two links: 15 s from second 5 on, seed 1"), "{shown}");
+    assert!(shown.contains("path 1") && shown.contains("wifi"), "{shown}");
+    let summary: Value = serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+    // 15 Mbit/s · 1448/1500 = 14.48
+    let goodput = summary["flows"][0]["goodput_bps"].as_u64().unwrap();
+    assert!((13_500_000..14_480_000).contains(&goodput), "{goodput}");
+    let records = fs::File::open(out.join("paths.ndjson")).unwrap();
+    let records = fairpath_trace::Reader::new(BufReader::new(records)).unwrap();
+    // Two paths, 20 s, every 100 ms.
+    assert_eq!(
+        records.map(|record| record.unwrap().flow).filter(|flow| flow.as_deref() == Some("download")).count(),
+        400
+    );
+    // A header, and four directions of links.
+    let links = fs::read_to_string(out.join("links.ndjson")).unwrap();
+    assert_eq!(links.lines().count(), 1 + 4 * 200);
+    assert!(fs::read(out.join("paths.parquet")).unwrap().starts_with(b"PAR1"));
+    assert!(fs::read(out.join("links.parquet")).unwrap().starts_with(b"PAR1"));
+    let picture = fs::read_to_string(out.join("picture.svg")).unwrap();
+    assert!(picture.contains("download, path 1") && picture.contains("Mbit/s"));
+}
+
+#[test]
+fn the_same_seed_leaves_the_same_bytes_and_another_does_not() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, SCENARIO);
+    let bytes = |name: &str, seed: &str| {
+        let out = scratch.0.join(name);
+        let output = run(&["sim", &file, "--seed", seed, "--out", text(&out), "--json"]);
+        assert!(output.status.success(), "{output:?}");
+        let of = |name: &str| fs::read(out.join(name)).unwrap();
+        let files = ["paths.ndjson", "paths.parquet", "links.ndjson", "links.parquet", "summary.json", "picture.svg"];
+        (files.map(of), output.stdout)
+    };
+    let one = bytes("one", "3");
+    assert_eq!(one, bytes("two", "3"));
+    assert_ne!(one, bytes("three", "4"));
+}
+
+#[test]
+fn several_seeds_give_means_with_intervals_whatever_the_number_of_cores() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, SCENARIO);
+    let output = run(&["sim", &file, "--seeds", "4", "--seed", "10", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((result["first_seed"].as_u64(), result["seeds"].as_u64()), (Some(10), Some(4)));
+    let goodput = &result["classes"][0]["goodput_mbps"];
+    assert_eq!(goodput["samples"], 4);
+    assert!(goodput["half_width"].as_f64().unwrap() > 0.0, "{goodput}");
+    let seeds: Vec<u64> = result["runs"].as_array().unwrap().iter().map(|run| run["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, [10, 11, 12, 13]);
+    let shown = String::from_utf8(run(&["sim", &file, "--seeds", "4"]).stdout).unwrap();
+    assert!(shown.contains("seeds 1 to 4") && shown.contains('±'), "{shown}");
+}
+
+#[test]
+fn a_wrong_file_gets_one_error_with_its_place_and_leaves_nothing() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, &SCENARIO.replace("5Mbit/s", "5Mbit"));
+    let out = scratch.0.join("out");
+    let output = run(&["sim", &file, "--out", text(&out)]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = error_of(&output);
+    // The rate of `lte` stands in line 17.
+    assert!(error.contains("my.toml:17:") && error.contains("link.rate") && error.contains("5Mbit"), "{error}");
+    assert!(!out.exists());
+    let output = run(&["sim", "nowhere.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error_of(&output).contains("cannot read the scenario nowhere.toml"), "{output:?}");
+}
+
+/// A path of 10 ms each way: what is sent to its address comes out at the server, and the answer
+/// comes back, 20 ms later at least.
+#[test]
+fn a_datagram_crosses_the_links_of_a_scenario_in_real_time() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, SCENARIO);
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = server.local_addr().unwrap().to_string();
+    let mut emulator = Command::new(env!("CARGO_BIN_EXE_fairpath"))
+        .args(["emu", &file, "--to", &to, "--seconds", "2", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(emulator.stdout.take().unwrap()).lines();
+    let addresses: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(addresses["flow"], "download");
+    let path = addresses["paths"][0]["address"].as_str().unwrap();
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let sent = Instant::now();
+    client.send_to(b"there", path).unwrap();
+    let mut buffer = [0; 16];
+    let (length, relay) = server.recv_from(&mut buffer).unwrap();
+    server.send_to(&buffer[..length], relay).unwrap();
+    let (length, _) = client.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"there");
+    assert!(sent.elapsed() >= Duration::from_millis(20), "{:?}", sent.elapsed());
+    let end: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(end["links"][0]["name"], "wifi");
+    assert_eq!(end["links"][0]["delivered_packets"], 1);
+    assert!(emulator.wait().unwrap().success());
+}
+
+#[test]
+fn a_flow_that_is_not_there_is_told_with_those_that_are() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, SCENARIO);
+    let output = run(&["emu", &file, "--to", "127.0.0.1:9", "--flow", "upload", "--seconds", "1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(error_of(&output), "error: the scenario has no flow 'upload'; it has download");
+}

@@ -1,0 +1,44 @@
+//! One experiment: a table or a figure of a paper, or a question of our own.
+
+use crate::context::{Context, Failure};
+use crate::head::Description;
+use crate::report::Report;
+
+/// A table or a figure of a paper, or a question of our own.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    name: &'static str,
+    source: &'static str,
+    run: fn(&Context) -> Result<Report, Failure>,
+}
+
+impl Experiment {
+    /// The experiment `name`, whose file has the text `source`; its description is the head of it.
+    pub const fn new(name: &'static str, source: &'static str, run: fn(&Context) -> Result<Report, Failure>) -> Self {
+        Self { name, source, run }
+    }
+
+    /// Its name, `<key of the paper>/<name of the file>`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The key of its paper.
+    pub fn paper(&self) -> &'static str {
+        self.name.split_once('/').map_or(self.name, |(paper, _)| paper)
+    }
+
+    /// What the head of its file says.
+    pub fn description(&self) -> Description {
+        Description::read(self.source)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// Where a run failed: each with the command that repeats it.
+    pub fn run(&self, context: &Context) -> Result<Report, Failure> {
+        (self.run)(context).map_err(|failure| failure.of(self.name, context.effort()))
+    }
+}

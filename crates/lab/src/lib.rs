@@ -1,0 +1,61 @@
+//! Every table and figure of the papers, run again in the simulator, with the paper's numbers
+//! beside ours and a verdict for each claim.
+//!
+//! # How to add an experiment
+//!
+//! 1. Add `src/papers/<key>/<name>.rs`. Its head is all that is ever said about it, and the list,
+//!    the report and the page are made from it: a title in the first paragraph, then `# Claim`
+//!    (one sentence), `# Topology` (a drawing in a `text` block), `# Parameters` (a table
+//!    `| parameter | value | from |`, where `from` is `paper`, or `assumed`, with words behind it
+//!    where needed), `# Deviations` (a list; `None.` where there are none).
+//! 2. Write `pub(super) const EXPERIMENT: Experiment = Experiment::new("<key>/<name>",
+//!    include_str!("<name>.rs"), run);` and `fn run(context: &Context) -> Result<Report, Failure>`.
+//! 3. In `run`: build a [`Scenario`](fairpath_scenario::Scenario) with [`Net`]; choose lengths with
+//!    [`Context::pick`] and seeds with [`Context::seeds`]; run every point with every seed through
+//!    [`Context::sweep`], whose results are ordered like the points and then the seeds; put an
+//!    [`Estimate`] of each quantity beside the paper's number in a [`Table`]; draw a [`Figure`]; end
+//!    with a [`Verdict`] for each claim, and where it may miss, say why with
+//!    [`Verdict::because`].
+//! 4. Name it in `src/papers/<key>/mod.rs` (`EXPERIMENTS`) and in `paper.toml` beside it: an `[[item]]`
+//!    for each table and figure of the paper, reproduced or not, an `[[own]]` for a question of
+//!    ours. A new paper also gets a line in `src/catalogue.rs`.
+//! 5. `fairpath lab run <key>/<name> --quick`, then without `--quick`. In `tests/quick.rs`, under the
+//!    paper's name, give it a line with the verdicts that hold in the quick form for any seeds.
+//!
+//! The quick forms of all experiments run in the tests: make yours take some seconds.
+//!
+//! # Rules
+//!
+//! The same seeds give the same bytes: no clock, no order of threads and no hashing gets into a
+//! [`Report`]. A verdict that misses is a finding and stays as it is.
+
+mod catalogue;
+mod context;
+mod draw;
+mod estimate;
+mod experiment;
+mod figure;
+mod head;
+mod net;
+mod page;
+mod paper;
+mod papers;
+mod report;
+mod store;
+mod table;
+mod text;
+mod verdict;
+
+pub use catalogue::{NoSuchExperiment, experiments, papers, select};
+pub use context::{Context, Effort, FailedRun, Failure, Progress, Seeds};
+pub use estimate::Estimate;
+pub use experiment::Experiment;
+pub use figure::{Axis, BarSeries, Bars, Figure, Lines, Panel, Series, ranked};
+pub use head::{Description, Parameter};
+pub use net::{Net, bdp_packets, engine, ms};
+pub use paper::{Item, Own, Paper, State};
+pub use report::Report;
+pub use store::{Store, StoreError, StoredReport};
+pub use table::{Cell, Column, Table};
+pub use text::{significant, table_text, verdict_text};
+pub use verdict::{Check, Outcome, Relation, Verdict};

@@ -1,0 +1,4 @@
+//! One folder per paper, one file per table or figure.
+
+pub(crate) mod daimd;
+pub(crate) mod olia;

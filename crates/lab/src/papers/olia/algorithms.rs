@@ -1,0 +1,48 @@
+//! The algorithms that are compared, and what all experiments have in common.
+
+use fairpath_cc::equilibrium::FluidRule;
+use fairpath_cc::{AimdConfig, Parameters};
+use fairpath_core::Bytes;
+use fairpath_engine::EngineConfig;
+
+use crate::engine;
+
+/// Every packet of data.
+pub(super) const PACKET: Bytes = Bytes::new(1500);
+
+/// An algorithm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Algorithm {
+    /// What it is called.
+    pub(super) title: &'static str,
+    /// The key of its colour.
+    pub(super) colour: &'static str,
+    /// How to ask for it.
+    pub(super) engine: &'static str,
+    /// Its fluid model.
+    pub(super) rule: FluidRule,
+}
+
+pub(super) const TCP: Algorithm = Algorithm { title: "TCP", colour: "reno", engine: "reno", rule: FluidRule::Reno };
+pub(super) const LIA: Algorithm = Algorithm { title: "LIA", colour: "lia", engine: "lia", rule: FluidRule::Lia };
+pub(super) const OLIA: Algorithm = Algorithm { title: "OLIA", colour: "olia", engine: "olia", rule: FluidRule::Olia };
+pub(super) const BALIA: Algorithm =
+    Algorithm { title: "BALIA", colour: "balia", engine: "balia", rule: FluidRule::Balia };
+/// What the slides call the optimal algorithm [KellyVoice2005], with TCP's constants.
+pub(super) const COUPLED: Algorithm =
+    Algorithm { title: "fully coupled", colour: "coupled", engine: "coupled", rule: FluidRule::Coupled };
+pub(super) const UNCOUPLED: Algorithm =
+    Algorithm { title: "uncoupled", colour: "uncoupled", engine: "uncoupled reno", rule: FluidRule::Reno };
+
+impl Algorithm {
+    /// An engine with these parameters.
+    pub(super) fn with(&self, parameters: Parameters) -> EngineConfig {
+        EngineConfig { parameters, ..engine(self.engine) }
+    }
+}
+
+/// TCP's parameters: a path that is not worth using costs one packet per round trip, as on the
+/// paper's testbed, where QUIC would keep two.
+pub(super) fn tcp() -> Parameters {
+    Parameters { aimd: AimdConfig::tcp(), ..Parameters::default() }
+}

@@ -1,0 +1,212 @@
+//! A data centre with short flows beside long ones (slide 26).
+//!
+//! # Claim
+//!
+//! In a crowded data centre LIA and OLIA use the core far more than TCP does; short flows take longer
+//! then, with OLIA less so than with LIA.
+//!
+//! # Topology
+//!
+//! ```text
+//!   host h of 512 ── edge ── aggregation ── core ── aggregation ── edge ── another host
+//!     16 of each edge switch, which has 4 links upwards; every link 100 Mbit/s
+//!   a third of the hosts: an endless flow; the others: short flows, one after the other
+//! ```
+//!
+//! # Parameters
+//!
+//! | parameter | value | from |
+//! |---|---|---|
+//! | tree | k = 8 and 4:1: 512 hosts, 80 switches (quick: k = 4, 64 hosts) | paper |
+//! | long flows | a third of the hosts, to another host each; TCP, or 8 subflows (quick: 4) | paper (CoNEXT 2012, from memory) |
+//! | short flows | two thirds of the hosts; TCP, 70 kB, Poisson, one in 200 ms on average, each on a way of its own | paper (SIGCOMM 2011, from memory) |
+//! | links | 100 Mbit/s, 100 µs, queues of 100 packets | assumed: those of htsim |
+//! | packets | 1500 B, all of it counted | assumed |
+//! | start of the long flows | within 100 ms of each other | assumed |
+//! | duration | 6 s, measured from 2 s on | assumed |
+//!
+//! # Deviations
+//!
+//! - The numbers of the paper are from memory of CoNEXT 2012.
+//! - No connection is set up: a short flow begins with 10 packets, in the paper with a handshake.
+//! - The paper's TCP recovers as NewReno does, with time-outs of at least 250 ms; here the sender is
+//!   RFC 9002's, which rarely waits so long.
+
+use core::time::Duration;
+
+use fairpath_core::Bytes;
+use fairpath_scenario::{Scenario, Traffic};
+use fairpath_sim::Outcome;
+
+use super::algorithms::{self, Algorithm, LIA, OLIA, TCP};
+use super::data_centre::DataCentre;
+use crate::{Axis, BarSeries, Cell, Context, Experiment, Failure, Figure, Net, Report, Table, Verdict, ms};
+
+pub(super) const EXPERIMENT: Experiment =
+    Experiment::new("olia/dynamic_fat_tree", include_str!("dynamic_fat_tree.rs"), run);
+
+const ALGORITHMS: [Algorithm; 3] = [TCP, LIA, OLIA];
+/// There are so many times as many hosts as the core can serve at once.
+const RATIO: u32 = 4;
+const SHORT_FLOW: Bytes = Bytes::new(70_000);
+/// The mean time between the beginnings of a host's short flows.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// How large the tree is, and for how long.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    k: u32,
+    subflows: u32,
+    warm_up: Duration,
+    duration: Duration,
+}
+
+/// What the paper measured: mean and standard deviation of the short flows' times in ms, and how
+/// much of the core is used.
+fn printed(algorithm: Algorithm) -> Option<[f64; 3]> {
+    match algorithm {
+        TCP => Some([73.0, 57.0, 0.393]),
+        LIA => Some([98.0, 57.0, 0.632]),
+        OLIA => Some([90.0, 42.0, 0.63]),
+        _ => None,
+    }
+}
+
+fn run(context: &Context) -> Result<Report, Failure> {
+    let size = context.pick(
+        Size { k: 4, subflows: 4, warm_up: ms(500), duration: ms(2000) },
+        Size { k: 8, subflows: 8, warm_up: ms(2000), duration: ms(6000) },
+    );
+    let one = |algorithm: &Algorithm, seed| {
+        fairpath_sim::run(&scenario(size, *algorithm, seed), &mut ()).map(|outcome| Seen::of(&outcome))
+    };
+    let runs: Vec<Vec<Seen>> = context.sweep(&ALGORITHMS, &context.seeds(context.pick(2, 5)), one)?;
+    let table = table(&runs, context.pick(false, true));
+    let verdicts = verdicts(&table);
+    let figures = vec![figure(&table)];
+    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+}
+
+fn scenario(size: Size, algorithm: Algorithm, seed: u64) -> Scenario {
+    let centre = DataCentre::new(size.k, RATIO, seed);
+    let mut net = Net::new("dynamic fat tree", seed, size.warm_up, size.duration);
+    let hosts = centre.shuffled_hosts();
+    let (long, short) = hosts.split_at(hosts.len() / 3);
+    let subflows = if algorithm == TCP { 1 } else { size.subflows };
+    for host in long {
+        let flow = net.flow("long", algorithm.with(algorithms::tcp()), &centre.paths(*host, subflows));
+        flow.start_jitter = ms(100);
+    }
+    for host in short {
+        // Each transfer takes one of the ways at random: that is a Poisson process on each way.
+        let ways = centre.paths(*host, u32::MAX);
+        let mean_interval = INTERVAL * ways.len() as u32;
+        for way in &ways {
+            let flow = net.flow("short", TCP.with(algorithms::tcp()), core::slice::from_ref(way));
+            flow.traffic = Traffic::ShortFlows { size: SHORT_FLOW, mean_interval };
+        }
+    }
+    for flow in &mut net.scenario.flows {
+        flow.transport.header = Bytes::ZERO;
+    }
+    net.scenario.links = centre.network.into_links();
+    net.scenario
+}
+
+/// What was seen of a run.
+#[derive(Clone, Debug)]
+struct Seen {
+    /// The times of the short flows, in ms, from the shortest.
+    times: Vec<f64>,
+    /// How much of the links to and from the core is used.
+    core: f64,
+    /// What a long flow gets, in Mbit/s.
+    long: f64,
+}
+
+impl Seen {
+    fn of(outcome: &Outcome) -> Self {
+        let times = outcome.class("short").flat_map(|flow| &flow.completions);
+        let mut times: Vec<f64> = times.map(|time| time.as_secs_f64() * 1e3).collect();
+        times.sort_by(f64::total_cmp);
+        let core = outcome.links.iter().filter(|link| link.name.contains("-c"));
+        let core: Vec<f64> = core.filter_map(|link| link.utilisation).collect();
+        Self { times, core: mean(&core), long: outcome.mean_goodput("long").as_mbps_f64() }
+    }
+
+    fn deviation(&self) -> f64 {
+        let middle = mean(&self.times);
+        let squares: Vec<f64> = self.times.iter().map(|time| (time - middle) * (time - middle)).collect();
+        mean(&squares).sqrt()
+    }
+
+    fn median(&self) -> f64 {
+        self.times.get(self.times.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn table(runs: &[Vec<Seen>], full: bool) -> Table {
+    let columns = [
+        ("short flows, mean", "ms"),
+        ("their standard deviation", "ms"),
+        ("their median", "ms"),
+        ("core used", ""),
+        ("long flow", "Mbit/s"),
+    ];
+    let title = "Times of short flows, and how much of the core is used";
+    let mut table = Table::new("short_flows", title, &["long flows"], &columns);
+    for (algorithm, runs) in ALGORITHMS.iter().zip(runs) {
+        let printed = printed(*algorithm).filter(|_| full);
+        let of = |ours: &dyn Fn(&Seen) -> f64| Cell::of(runs.iter().map(ours));
+        let paper = |at: usize, cell: Cell| Cell { paper: printed.map(|printed| printed[at]), ..cell };
+        let cells = [
+            paper(0, of(&|seen| mean(&seen.times))),
+            paper(1, of(&Seen::deviation)),
+            of(&Seen::median),
+            paper(2, of(&|seen| seen.core)),
+            of(&|seen| seen.long),
+        ];
+        table.row([algorithm.title], cells);
+    }
+    table
+}
+
+fn figure(table: &Table) -> Figure {
+    let bars = |column: &str| {
+        let value = |algorithm: Algorithm| table.cell(&[algorithm.title], column).copied().unwrap_or(Cell::EMPTY);
+        ALGORITHMS.map(|one| BarSeries::new(one.title, one.colour, vec![value(one)])).to_vec()
+    };
+    Figure::new("short_flows", "Short flows beside long ones; diamonds are the paper's")
+        .bars("Short flows", Axis::new("mean time", "ms"), &["70 kB"], bars("short flows, mean"))
+        .bars("Core", Axis::new("used", ""), &["all links"], bars("core used"))
+}
+
+fn verdicts(table: &Table) -> Vec<Verdict> {
+    let mean = |algorithm: Algorithm, column| table.cell(&[algorithm.title], column).map_or(f64::NAN, Cell::mean);
+    let (used, time) = (|algorithm| mean(algorithm, "core used"), |algorithm| mean(algorithm, "short flows, mean"));
+    vec![
+        Verdict::new("multipath_uses_more", "With several paths the core is used far more than with TCP.")
+            .at_least("core used, LIA / TCP", used(LIA) / used(TCP), 1.4)
+            .at_least("core used, OLIA / TCP", used(OLIA) / used(TCP), 1.4),
+        Verdict::new("olia_uses_as_much_as_lia", "OLIA uses as much of the core as LIA.").within(
+            "core used, OLIA",
+            used(OLIA),
+            used(LIA),
+            0.05,
+        ),
+        Verdict::new("short_flows_pay", "Short flows take longer than beside TCP.").at_least(
+            "mean time, OLIA / TCP",
+            time(OLIA) / time(TCP),
+            1.0,
+        ),
+        Verdict::new("olia_spares_short_flows", "Short flows take no longer beside OLIA than beside LIA.").at_most(
+            "mean time, OLIA / LIA",
+            time(OLIA) / time(LIA),
+            1.0,
+        ),
+    ]
+}

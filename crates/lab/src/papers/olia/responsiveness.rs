@@ -1,0 +1,211 @@
+//! How soon free capacity is found, and given back.
+//!
+//! # Claim
+//!
+//! The optimal algorithm is not responsive, it fails to detect free capacity; OLIA is as responsive
+//! as LIA.
+//!
+//! # Topology
+//!
+//! ```text
+//!                       ┌── 1, 10 Mbit/s, RED ──┐
+//!   multipath (M) ──────┤                       ├── M
+//!                       └── 2, 10 Mbit/s, RED ──┘
+//!   5 or no TCP flows ───── 1 ──────────────────── T
+//!   10 TCP flows ────────── 2, but for some time ── T
+//! ```
+//!
+//! # Parameters
+//!
+//! | parameter | value | from |
+//! |---|---|---|
+//! | network | that of `olia/asymmetric` | assumed |
+//! | TCP flows on path 1 | 5, or none: then the window there is large | assumed |
+//! | TCP flows on path 2 | stop at 100 s, others start at 500 s | assumed |
+//! | duration | 600 s | assumed |
+//! | rates | over 2 s, every 100 ms | assumed |
+//! | time up | until path 2 carries 8 Mbit/s of the user | assumed |
+//! | time down | until it carries nine tenths of the way to the mean rate of the last 40 s | assumed |
+//!
+//! # Deviations
+//!
+//! - The slides claim it (5 and 16) and show nothing but the windows of slides 23 and 24.
+//! - "Fully coupled" has TCP's constants and not those of Kelly and Voice.
+
+use core::time::Duration;
+
+use fairpath_core::Bitrate;
+
+use super::algorithms::{Algorithm, BALIA, COUPLED, LIA, OLIA, UNCOUPLED};
+use super::two_bottlenecks::{Case, Others, Seen};
+use crate::{Axis, Cell, Context, Experiment, Failure, Figure, Report, Series, Table, Verdict};
+
+pub(super) const EXPERIMENT: Experiment =
+    Experiment::new("olia/responsiveness", include_str!("responsiveness.rs"), run);
+
+const ALGORITHMS: [Algorithm; 5] = [LIA, OLIA, BALIA, COUPLED, UNCOUPLED];
+/// Rates are taken over so long, in seconds.
+const SPAN: f64 = 2.0;
+/// So much on path 2 is all that is free, but for a margin; in Mbit/s.
+const ALL: f64 = 8.0;
+
+/// When the others on path 2 leave, when they come back, and when the run ends, in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Phases {
+    leave: f64,
+    back: f64,
+    end: f64,
+    /// At the end of each phase the rates have settled for so long.
+    settled: f64,
+}
+
+/// TCP flows on path 1, and what that is called.
+const SETTINGS: [(u32, &str); 2] = [(5, "shared"), (0, "own")];
+
+fn run(context: &Context) -> Result<Report, Failure> {
+    let phases = context.pick(
+        Phases { leave: 40.0, back: 100.0, end: 130.0, settled: 20.0 },
+        Phases { leave: 100.0, back: 500.0, end: 600.0, settled: 40.0 },
+    );
+    let of_setting = |(flows, _): &(u32, &str)| ALGORITHMS.map(|algorithm| (algorithm, *flows));
+    let points: Vec<(Algorithm, u32)> = SETTINGS.iter().flat_map(of_setting).collect();
+    let one = |(algorithm, others): &(Algorithm, u32), seed| {
+        case(*algorithm, *others, phases).run(seed).map(|seen| Times { seen, phases })
+    };
+    let runs = context.sweep(&points, &context.seeds(context.pick(1, 10)), one)?;
+    let settings: Vec<_> = SETTINGS.iter().map(|(_, name)| *name).zip(runs.chunks(ALGORITHMS.len())).collect();
+    let table = table(&settings, phases);
+    let verdicts = verdicts(&table);
+    let figures = vec![figure(&settings)];
+    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+}
+
+fn case(algorithm: Algorithm, others_on_path_1: u32, phases: Phases) -> Case {
+    let seconds = Duration::from_secs_f64;
+    let come_and_go = vec![
+        Others { flows: 10, start: Duration::ZERO, stop: Some(seconds(phases.leave)) },
+        Others { flows: 10, start: seconds(phases.back), stop: None },
+    ];
+    Case {
+        algorithm,
+        capacity: Bitrate::from_mbps(10),
+        others: [vec![Others::always(others_on_path_1)], come_and_go],
+        warm_up: Duration::ZERO,
+        duration: seconds(phases.end),
+    }
+}
+
+/// A run and when things happened in it. Rates are in Mbit/s, times in seconds.
+#[derive(Debug)]
+struct Times {
+    seen: Seen,
+    phases: Phases,
+}
+
+impl Times {
+    /// The rate on path 2, over the last part of a phase.
+    fn settled(&self, end: f64) -> f64 {
+        self.seen.rate_between(1, end - self.phases.settled, end)
+    }
+
+    /// The rate on path 2 over time.
+    fn rates(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
+        let steps = ((to - from) * 10.0) as u32;
+        (0..steps).map(move |step| {
+            let at = from + f64::from(step) / 10.0;
+            (at, self.seen.rate_between(1, at - SPAN / 2.0, at + SPAN / 2.0))
+        })
+    }
+
+    /// How long after the others left all was taken; `None`: not while they were away.
+    fn up(&self) -> Option<f64> {
+        let Phases { leave, back, .. } = self.phases;
+        let (at, _) = self.rates(leave, back - SPAN).find(|(_, rate)| *rate >= ALL)?;
+        Some(at - leave)
+    }
+
+    /// How long after the others came back the rate had gone nine tenths of the way to where it
+    /// settles; `None` where there was little to give back.
+    fn down(&self) -> Option<f64> {
+        let Phases { back, end, .. } = self.phases;
+        let (before, after) = (self.settled(back), self.settled(end));
+        let (at, _) = self.rates(back, end - SPAN).find(|(_, rate)| *rate <= before - 0.9 * (before - after))?;
+        (before >= ALL / 2.0).then_some(at - back)
+    }
+}
+
+fn table(settings: &[(&str, &[Vec<Times>])], phases: Phases) -> Table {
+    let away = phases.back - phases.leave;
+    let columns = [
+        ("path 2 shared", "Mbit/s"),
+        ("path 2 free", "Mbit/s"),
+        ("path 2 shared again", "Mbit/s"),
+        ("time up", "s"),
+        ("time down", "s"),
+    ];
+    let title = format!("Rates on path 2, and the times to change them; {away} s stands for more");
+    let mut table = Table::new("times", &title, &["path 1", "algorithm"], &columns);
+    for (name, runs) in settings {
+        for (algorithm, runs) in ALGORITHMS.iter().zip(*runs) {
+            let of = |ours: &dyn Fn(&Times) -> f64| Cell::of(runs.iter().map(ours));
+            let cells = [
+                of(&|run| run.settled(phases.leave)),
+                of(&|run| run.settled(phases.back)),
+                of(&|run| run.settled(phases.end)),
+                of(&|run| run.up().unwrap_or(away)),
+                Cell::of(runs.iter().filter_map(Times::down)),
+            ];
+            table.row([name, algorithm.title], cells);
+        }
+    }
+    table
+}
+
+fn figure(settings: &[(&str, &[Vec<Times>])]) -> Figure {
+    let title = "Others leave path 2 and come back; mean over seeds";
+    settings.iter().fold(Figure::new("rates", title), |figure, (name, runs)| {
+        let line = |(algorithm, runs): (&Algorithm, &Vec<Times>)| {
+            let all: Vec<Vec<(f64, f64)>> =
+                runs.iter().map(|run| run.rates(run.phases.leave - 20.0, run.phases.end - SPAN).collect()).collect();
+            let mean = |step: usize| all.iter().map(|run| run[step].1).sum::<f64>() / all.len() as f64;
+            let points = (0..all[0].len()).map(|step| (all[0][step].0, mean(step))).collect();
+            Series::new(algorithm.title, algorithm.colour, points)
+        };
+        let series = ALGORITHMS.iter().zip(*runs).map(line).collect();
+        let (x, y) = (Axis::new("time", "s"), Axis::new("rate on path 2", "Mbit/s"));
+        figure.lines(&format!("path 1 {name}"), x, y, series)
+    })
+}
+
+fn verdicts(table: &Table) -> Vec<Verdict> {
+    let mean = |path_1: &str, algorithm: Algorithm, column: &str| {
+        table.cell(&[path_1, algorithm.title], column).map_or(f64::NAN, Cell::mean)
+    };
+    let mut verdicts = [
+        Verdict::new("olia_is_responsive", "OLIA takes free capacity about as soon as LIA does."),
+        Verdict::new("olia_gives_back", "OLIA gives capacity back about as soon as LIA does."),
+        Verdict::new("coupled_is_slow", "The fully coupled algorithm takes much longer than OLIA."),
+    ];
+    for (_, name) in SETTINGS {
+        let ratio = |one, other, column| mean(name, one, column) / mean(name, other, column);
+        let [responsive, gives_back, slow] = verdicts;
+        verdicts = [
+            responsive.at_most(&format!("time up, path 1 {name}, OLIA / LIA"), ratio(OLIA, LIA, "time up"), 1.5),
+            gives_back.at_most(&format!("time down, path 1 {name}, OLIA / LIA"), ratio(OLIA, LIA, "time down"), 1.5),
+            slow.at_least(&format!("time up, path 1 {name}, coupled / OLIA"), ratio(COUPLED, OLIA, "time up"), 2.0),
+        ];
+    }
+    let [responsive, gives_back, slow] = verdicts;
+    vec![
+        responsive.because(
+            "With a large window on path 1, path 2 is the best only when it has delivered more since its last loss than \
+             path 1 does between two. At one packet per round trip that takes minutes, and until then the first term \
+             alone grows, by w2/(w1 + w2)² for each packet.",
+        ),
+        gives_back,
+        slow.because(
+            "Each loss on path 1 takes half of both windows from that path, so path 2 soon has a good part of the \
+             growth; it is not kept, though: the rate settles lower than with the others.",
+        ),
+    ]
+}

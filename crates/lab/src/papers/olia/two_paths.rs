@@ -1,0 +1,115 @@
+//! Two paths and a neighbour: load balancing is not only about fairness (slide 4).
+//!
+//! # Claim
+//!
+//! Without coupling a user with two paths gets 0.6 and 0.4 of a link and leaves a neighbour 0.6; an
+//! optimal algorithm gets the same on one path and leaves the neighbour everything.
+//!
+//! # Topology
+//!
+//! ```text
+//!   user with two paths ──┬─── x1 ───────────► link 1, C1 ──►
+//!                         └─── x2 ──► link 2 ─► link 1
+//!   neighbour ─────────────── y ───► link 2, C2 ──►
+//! ```
+//!
+//! # Parameters
+//!
+//! | parameter | value | from |
+//! |---|---|---|
+//! | C1, C2 | 1, here 25 Mbit/s | paper; the unit is assumed |
+//! | users | 5 with two paths, 5 neighbours | assumed, see the deviations |
+//! | round-trip time | 150 ms on all paths, of which 30 ms for each queue | assumed: that of the testbed |
+//! | queues | RED: probability 0 up to 25 packets, 0.1 at 50, 1 at 100 | assumed: that of the testbed |
+//! | packets | 1500 B, all of it counted, each acknowledged | assumed: so theory counts |
+//! | duration | 300 s, measured from 30 s on | assumed |
+//!
+//! # Deviations
+//!
+//! - The slide is a calculation for one user and one neighbour. A single flow cannot fill a link
+//!   behind these queues, so there are five of each.
+
+use core::time::Duration;
+
+use fairpath_core::Bitrate;
+
+use super::algorithms::{Algorithm, BALIA, COUPLED, LIA, OLIA, UNCOUPLED};
+use super::two_routers::{Case, Layout, RTT, Rates, Seen};
+use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict, ms};
+
+pub(super) const EXPERIMENT: Experiment = Experiment::new("olia/two_paths", include_str!("two_paths.rs"), run);
+
+const ALGORITHMS: [Algorithm; 5] = [UNCOUPLED, LIA, BALIA, OLIA, COUPLED];
+/// Of each kind.
+const USERS: u32 = 5;
+/// For each user, in Mbit/s.
+const CAPACITY: u64 = 5;
+
+fn run(context: &Context) -> Result<Report, Failure> {
+    let seconds = context.pick(60, 300);
+    let cases = ALGORITHMS.map(|algorithm| Case {
+        single_users: USERS,
+        capacity: Bitrate::from_mbps(CAPACITY),
+        base_rtt: [ms(120), ms(90), ms(120)],
+        warm_up: Duration::from_secs(seconds / 10),
+        ..Case::testbed(Layout::Nested, USERS, algorithm, Duration::from_secs(seconds))
+    });
+    let seen = context.sweep(&cases, &context.seeds(context.pick(2, 10)), Case::run)?;
+    let columns = [("x1", "C"), ("x2", "C"), ("x1 + x2", "C"), ("y", "C")];
+    let title = "Rates in units of the capacity; in theory with equal round trips";
+    let mut table = Table::new("rates", title, &["algorithm"], &columns);
+    for (case, runs) in cases.iter().zip(&seen) {
+        let printed = printed(case.algorithm);
+        let theory = case.equilibrium([RTT; 3]).ok();
+        let cell = |at: usize, ours: &dyn Fn(&Seen) -> f64, theirs: fn(&Rates) -> f64| Cell {
+            paper: printed.map(|printed| printed[at]),
+            theory: theory.map(|theory| theirs(&theory) / CAPACITY as f64),
+            ..Cell::of(runs.iter().map(|seen| ours(seen) / CAPACITY as f64))
+        };
+        let cells = [
+            cell(0, &|seen| seen.path(0), |theory| theory.paths[0]),
+            cell(1, &|seen| seen.path(1), |theory| theory.paths[1]),
+            cell(2, &Seen::multipath, Rates::multipath),
+            cell(3, &Seen::single, |theory| theory.single),
+        ];
+        table.row([case.algorithm.title], cells);
+    }
+    let verdicts = verdicts(&table);
+    Ok(Report { tables: vec![table], verdicts, ..Report::default() })
+}
+
+/// What the slide says of x1, x2, their sum, and y.
+fn printed(algorithm: Algorithm) -> Option<[f64; 4]> {
+    match algorithm {
+        UNCOUPLED => Some([0.6, 0.4, 1.0, 0.6]),
+        COUPLED => Some([1.0, 0.0, 1.0, 1.0]),
+        _ => None,
+    }
+}
+
+fn verdicts(table: &Table) -> Vec<Verdict> {
+    let rate = |algorithm: Algorithm, column| table.cell(&[algorithm.title], column).map_or(f64::NAN, Cell::mean);
+    let mut gains = Verdict::new("nothing_is_gained", "The user with two paths gets the same with every algorithm.");
+    for algorithm in ALGORITHMS {
+        gains = gains.within(&format!("x1 + x2, {}", algorithm.title), rate(algorithm, "x1 + x2"), 1.0, 0.05);
+    }
+    vec![
+        Verdict::new("uncoupled_takes_much", "Without coupling the neighbour gets 0.6.")
+            .within("x1, uncoupled", rate(UNCOUPLED, "x1"), 0.6, 0.1)
+            .within("x2, uncoupled", rate(UNCOUPLED, "x2"), 0.4, 0.1)
+            .within("y, uncoupled", rate(UNCOUPLED, "y"), 0.6, 0.1),
+        gains,
+        Verdict::new("coupled_takes_nothing", "With the optimal algorithm the neighbour gets nearly everything.")
+            .at_least("y, fully coupled", rate(COUPLED, "y"), 0.9),
+        Verdict::new("olia_is_nearly_optimal", "With OLIA the neighbour gets nearly as much.").at_least(
+            "y, OLIA",
+            rate(OLIA, "y"),
+            0.9,
+        ),
+        Verdict::new(
+            "lia_is_in_between",
+            "With LIA the neighbour gets more than without coupling, less than with OLIA.",
+        )
+        .between("y, LIA", rate(LIA, "y"), rate(UNCOUPLED, "y"), rate(OLIA, "y")),
+    ]
+}

@@ -1,0 +1,126 @@
+//! Where reports are kept: a folder for each experiment, and a page over all of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::draw;
+use crate::experiment::Experiment;
+use crate::head::Description;
+use crate::page;
+use crate::report::Report;
+
+/// A report with what it is about, as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredReport {
+    /// The experiment.
+    pub experiment: String,
+    /// How much trouble was taken: `quick` or `full`.
+    pub effort: String,
+    /// What the head of the experiment's file says.
+    pub description: Description,
+    /// What it has found.
+    pub report: Report,
+}
+
+/// A result could not be kept. The fault is the directory's.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or a directory could not be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A figure could not be drawn.
+    #[error("cannot draw {figure}: {why}")]
+    Draw {
+        /// Which.
+        figure: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A directory of reports.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+impl Store {
+    /// Makes the directory, where there is none.
+    ///
+    /// # Errors
+    ///
+    /// Where that is not possible, so that it is known before anything is run.
+    pub fn create(root: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(root).map_err(|source| StoreError::Write { path: root.into(), source })?;
+        let store = Self { root: root.into() };
+        store.write_page()?;
+        Ok(store)
+    }
+
+    /// Where the page over all reports is.
+    pub fn page(&self) -> PathBuf {
+        self.root.join("index.html")
+    }
+
+    /// Keeps a report: `report.json`, a CSV file for each table, an SVG file for each figure; and
+    /// writes the page anew.
+    ///
+    /// # Errors
+    ///
+    /// Where something could not be written.
+    pub fn keep(&self, experiment: &Experiment, context: &Context, report: Report) -> Result<StoredReport, StoreError> {
+        let folder = self.root.join(experiment.name());
+        // What an earlier form of the experiment left behind would be mistaken for this one's.
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|source| StoreError::Write { path: folder.clone(), source })?;
+        }
+        fs::create_dir_all(&folder).map_err(|source| StoreError::Write { path: folder.clone(), source })?;
+        for table in &report.tables {
+            write(&folder.join(format!("{}.csv", table.name)), &table.csv())?;
+        }
+        for figure in &report.figures {
+            write(&folder.join(format!("{}.svg", figure.name)), &draw::svg(figure)?)?;
+        }
+        let stored = StoredReport {
+            experiment: experiment.name().to_owned(),
+            effort: context.effort().name().to_owned(),
+            description: experiment.description(),
+            report,
+        };
+        let json = serde_json::to_string_pretty(&stored).expect("a report has only text keys and finite numbers");
+        write(&folder.join("report.json"), &(json + "\n"))?;
+        self.write_page()?;
+        Ok(stored)
+    }
+
+    /// The reports that are kept, in the order of the catalogue, and the names of those that cannot
+    /// be read: another version of the program has written them.
+    pub fn reports(&self) -> (Vec<StoredReport>, Vec<&'static str>) {
+        let (mut reports, mut unreadable) = (Vec::new(), Vec::new());
+        for experiment in crate::experiments() {
+            let Ok(text) = fs::read_to_string(self.root.join(experiment.name()).join("report.json")) else { continue };
+            match serde_json::from_str(&text) {
+                Ok(report) => reports.push(report),
+                Err(_) => unreadable.push(experiment.name()),
+            }
+        }
+        (reports, unreadable)
+    }
+
+    fn write_page(&self) -> Result<(), StoreError> {
+        let (reports, unreadable) = self.reports();
+        write(&self.page(), &page::html(&reports, &unreadable)?)
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), StoreError> {
+    fs::write(path, text).map_err(|source| StoreError::Write { path: path.into(), source })
+}

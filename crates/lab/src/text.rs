@@ -1,0 +1,193 @@
+//! Reports as text: for a terminal, and for tests.
+
+use std::fmt::Write as _;
+
+use crate::estimate::Estimate;
+use crate::table::{Cell, Table};
+use crate::verdict::{Check, Relation, Verdict};
+
+/// A number with so many significant digits, but never with an exponent.
+pub fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    // The exponent as printed, so that rounding up to the next power of ten counts.
+    let printed = format!("{value:.*e}", digits.saturating_sub(1));
+    let exponent: i32 = printed.rsplit('e').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// A mean and its interval. The interval has two significant digits and the mean as many decimals,
+/// but not more than make four significant digits of it.
+pub(crate) fn estimate(ours: &Estimate) -> String {
+    let decimals_of = |text: String| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let mean = significant(ours.mean, 4);
+    let Some(width) = ours.half_width else { return mean };
+    let decimals = decimals_of(significant(width, 2)).min(decimals_of(mean));
+    let (mean, width) = (format!("{:.decimals$}", ours.mean), format!("{width:.decimals$}"));
+    if width.contains(|digit: char| ('1'..='9').contains(&digit)) {
+        format!("{mean} ± {width}")
+    } else {
+        significant(ours.mean, 4)
+    }
+}
+
+/// One of the three numbers of a cell: what it is called, and how it is printed.
+pub(crate) type Part = (&'static str, fn(&Cell) -> String);
+
+/// Which of the three numbers a column of a table has anywhere.
+pub(crate) fn parts_of(table: &Table, column: usize) -> Vec<Part> {
+    // As it is printed there.
+    let paper: fn(&Cell) -> String = |cell| cell.paper.map(|value| value.to_string()).unwrap_or_default();
+    let theory: fn(&Cell) -> String = |cell| cell.theory.map(|value| significant(value, 4)).unwrap_or_default();
+    let ours: fn(&Cell) -> String = |cell| cell.ours.as_ref().map(estimate).unwrap_or_default();
+    let any = |has: fn(&Cell) -> bool| table.rows.iter().any(|(_, cells)| has(&cells[column]));
+    let all = [
+        ("paper", any(|cell| cell.paper.is_some()), paper),
+        ("theory", any(|cell| cell.theory.is_some()), theory),
+        ("ours", any(|cell| cell.ours.is_some()), ours),
+    ];
+    all.into_iter().filter(|(_, there, _)| *there).map(|(name, _, print)| (name, print)).collect()
+}
+
+/// A column of the printed grid: two lines of heading, and a line for each row.
+struct GridColumn {
+    above: String,
+    name: String,
+    cells: Vec<String>,
+    right: bool,
+}
+
+/// A table for a terminal; below each quantity the paper's number and ours, with 95 % intervals.
+pub fn table_text(table: &Table) -> String {
+    let mut columns: Vec<GridColumn> = Vec::new();
+    for (at, head) in table.heads.iter().enumerate() {
+        let cells = table.rows.iter().map(|(heads, _)| heads[at].clone()).collect();
+        columns.push(GridColumn { above: String::new(), name: head.clone(), cells, right: false });
+    }
+    for (at, column) in table.columns.iter().enumerate() {
+        let unit = if column.unit.is_empty() { String::new() } else { format!(" [{}]", column.unit) };
+        let mut above = format!("{}{unit}", column.name);
+        for (name, print) in parts_of(table, at) {
+            let cells = table.rows.iter().map(|(_, cells)| print(&cells[at])).collect();
+            let above = std::mem::take(&mut above);
+            columns.push(GridColumn { above, name: name.to_owned(), cells, right: true });
+        }
+    }
+    format!("{}\n\n{}", table.title, grid(&columns))
+}
+
+fn grid(columns: &[GridColumn]) -> String {
+    let length = |text: &str| text.chars().count();
+    let mut widths: Vec<usize> = columns
+        .iter()
+        .map(|column| column.cells.iter().map(|cell| length(cell)).chain([length(&column.name)]).max().unwrap_or(0))
+        .collect();
+    // A quantity's name stands above all its parts; the last of them is as wide as it needs.
+    let mut at = 0;
+    while at < columns.len() {
+        let parts = 1 + columns[at + 1..].iter().take_while(|next| next.above.is_empty() && next.right).count();
+        let there: usize = widths[at..at + parts].iter().sum::<usize>() + 2 * (parts - 1);
+        widths[at + parts - 1] += length(&columns[at].above).saturating_sub(there);
+        at += parts;
+    }
+    let mut text = String::new();
+    let mut above = String::new();
+    let mut begin = 0;
+    for (column, width) in columns.iter().zip(&widths) {
+        if !column.above.is_empty() {
+            let fill = begin - length(&above);
+            let _ = write!(above, "{:fill$}{}", "", column.above);
+        }
+        begin += width + 2;
+    }
+    let _ = writeln!(text, "{above}");
+    let rows = columns.first().map_or(0, |column| column.cells.len());
+    for row in 0..=rows {
+        let mut line = String::new();
+        for (column, width) in columns.iter().zip(&widths) {
+            let cell = if row == 0 { &column.name } else { &column.cells[row - 1] };
+            let _ = if column.right { write!(line, "{cell:>width$}  ") } else { write!(line, "{cell:<width$}  ") };
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// An inequality: `total, DAIMD / LIA: 0.742 ≤ 1`.
+pub(crate) fn check(check: &Check) -> String {
+    let value = significant(check.value, 4);
+    let bound = |bound: f64| significant(bound, 4);
+    let relation = match check.must_be {
+        Relation::AtLeast(low) => format!("{value} ≥ {}", bound(low)),
+        Relation::AtMost(high) => format!("{value} ≤ {}", bound(high)),
+        Relation::Between(low, high) => format!("{} ≤ {value} ≤ {}", bound(low), bound(high)),
+    };
+    format!("{}: {relation}{}", check.what, if check.holds { "" } else { " does not hold" })
+}
+
+/// A verdict: its outcome and its claim on one line, the inequalities below, and the reason where
+/// it does not hold.
+pub fn verdict_text(verdict: &Verdict) -> String {
+    let mut text = format!("{:<7} {}\n", verdict.outcome.name().to_uppercase(), verdict.claim);
+    for one in &verdict.checks {
+        let _ = writeln!(text, "        {}", check(one));
+    }
+    if let Some(reason) = &verdict.reason {
+        let _ = writeln!(text, "        Reason: {reason}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_counted_from_the_first_that_is_not_zero() {
+        let cases = [(0.0, "0"), (3.456789, "3.457"), (0.012345, "0.01235"), (12345.6, "12346"), (9.99996, "10.00")];
+        for (value, text) in cases {
+            assert_eq!(significant(value, 4), text);
+        }
+    }
+
+    #[test]
+    fn a_mean_has_the_decimals_of_its_interval() {
+        let estimate_of = |mean, half_width| estimate(&Estimate { mean, half_width, samples: 5 });
+        assert_eq!(estimate_of(3.45678, Some(0.0312)), "3.457 ± 0.031");
+        assert_eq!(estimate_of(153.2, Some(12.0)), "153 ± 12");
+        assert_eq!(estimate_of(3.45678, None), "3.457");
+        assert_eq!(estimate_of(7.0, Some(0.0)), "7.000");
+        assert_eq!(estimate_of(9.653327, Some(0.000012)), "9.653");
+        assert_eq!(estimate_of(14.5, Some(0.00123)), "14.50");
+    }
+
+    #[test]
+    fn the_papers_number_stands_beside_ours() {
+        let mut table = Table::new("t", "Rates", &["flow"], &[("goodput", "Mbit/s"), ("lost", "")]);
+        table.row(["DAIMD"], [Cell::of([4.4, 4.6]).paper(4.4), Cell::of([0.0, 0.0])]);
+        table.row(["LIA"], [Cell::of([5.0, 5.2]), Cell::of([11.0, 12.0])]);
+        let expected = "\
+Rates
+
+       goodput [Mbit/s]  lost
+flow   paper       ours        ours
+DAIMD    4.4  4.5 ± 1.3           0
+LIA           5.1 ± 1.3  11.5 ± 6.4
+";
+        assert_eq!(table_text(&table), expected);
+    }
+
+    #[test]
+    fn a_verdict_shows_its_numbers_and_its_reason() {
+        let verdict = Verdict::new("x", "DAIMD takes less.").at_most("ratio", 0.5, 1.0).at_least("rate", 2.0, 3.0);
+        let expected = "\
+PARTLY  DAIMD takes less.
+        ratio: 0.5000 ≤ 1.000
+        rate: 2.000 ≥ 3.000 does not hold
+        Reason: so
+";
+        assert_eq!(verdict_text(&verdict.because("so")), expected);
+    }
+}

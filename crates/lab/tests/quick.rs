@@ -1,0 +1,144 @@
+//! The quick form of every experiment runs, what it finds can be kept and shown, and the claims that
+//! hold robustly hold.
+
+use std::path::Path;
+
+use fairpath_lab::{Context, Effort, Experiment, Outcome, Report, Store, select, significant};
+
+/// For each experiment the verdicts that hold in its quick form whatever the seeds.
+type Robust<'a> = &'a [(&'a str, &'a [&'a str])];
+
+#[test]
+fn daimd() {
+    run_paper(
+        "daimd",
+        &[
+            ("daimd/fig2", &["lower", "smaller swings", "more often", "no loss"]),
+            ("daimd/fig3", &["lower", "smaller swings", "more often", "no loss"]),
+            ("daimd/table1", &["fills", "no loss", "as printed"]),
+            ("daimd/fig4", &["mostly by delay"]),
+            ("daimd/fig5", &["mostly by delay"]),
+            ("daimd/fig6", &["mostly by delay"]),
+            ("daimd/table2", &["less than LIA", "as printed", "goal 2"]),
+            ("daimd/losses", &["none on idle paths", "fewer"]),
+            ("daimd/queueing", &["less with a lower threshold"]),
+            ("daimd/sensitivity", &[]),
+            ("daimd/model", &["re-arming"]),
+        ],
+    );
+}
+
+#[test]
+fn olia() {
+    run_paper(
+        "olia",
+        &[
+            ("olia/two_paths", &["uncoupled_takes_much", "nothing_is_gained", "lia_is_in_between"]),
+            (
+                "olia/scenario_a",
+                &[
+                    "lia_harms_type2",
+                    "type1_gains_nothing",
+                    "olia_harms_less",
+                    "olia_is_nearly_optimal",
+                    "olia_congests_less",
+                    "balia_is_between",
+                ],
+            ),
+            ("olia/scenario_c", &["lia_takes_too_much", "olia_takes_less", "balia_is_between"]),
+            ("olia/symmetric", &["olia_is_not_flappy"]),
+            ("olia/asymmetric", &["olia_leaves_path_2", "olia_only_probes", "nothing_is_lost"]),
+            (
+                "olia/static_fat_tree",
+                &["tcp_uses_half", "olia_fills_the_tree", "olia_uses_as_much_as_lia", "multipath_pays"],
+            ),
+            ("olia/dynamic_fat_tree", &["olia_uses_as_much_as_lia"]),
+            ("olia/responsiveness", &["olia_gives_back"]),
+            ("olia/sensitivity", &[]),
+        ],
+    );
+}
+
+/// Runs a paper's experiments in their quick form, keeps what comes out and looks at the page.
+fn run_paper(key: &str, robust: Robust<'_>) {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(key);
+    let _ = std::fs::remove_dir_all(&root);
+    let store = Store::create(&root).unwrap();
+    let context = Context::new(Effort::Quick);
+    let experiments = select(key).unwrap();
+    for experiment in &experiments {
+        let report = experiment.run(&context).unwrap_or_else(|failure| panic!("{failure}"));
+        check(experiment, &report, robust);
+        let kept = store.keep(experiment, &context, report).unwrap();
+        let folder = root.join(experiment.name());
+        for table in &kept.report.tables {
+            assert!(folder.join(format!("{}.csv", table.name)).is_file(), "{}", table.name);
+        }
+        for figure in &kept.report.figures {
+            assert!(folder.join(format!("{}.svg", figure.name)).is_file(), "{}", figure.name);
+        }
+    }
+    let page = std::fs::read_to_string(store.page()).unwrap();
+    let (reports, unreadable) = store.reports();
+    assert_eq!((reports.len(), unreadable.len()), (experiments.len(), 0));
+    for kept in &reports {
+        assert!(page.contains(&format!("<section id=\"{}\">", kept.experiment)), "{}", kept.experiment);
+    }
+}
+
+fn check(experiment: &Experiment, report: &Report, robust: Robust<'_>) {
+    let name = experiment.name();
+    assert!(!report.tables.is_empty() && !report.verdicts.is_empty(), "{name}: a table and a verdict");
+    for table in &report.tables {
+        assert!(!table.rows.is_empty(), "{name}: {} is empty", table.name);
+    }
+    for verdict in &report.verdicts {
+        assert!(!verdict.checks.is_empty(), "{name}: {:?} says nothing in numbers", verdict.name);
+        assert!(verdict.checks.iter().all(|check| check.value.is_finite()), "{name}: {verdict:?}");
+    }
+    let line = robust.iter().find(|(known, _)| *known == name);
+    let (_, robust) = line.unwrap_or_else(|| panic!("{name} has no line"));
+    for robust in *robust {
+        let verdict = report.verdict(robust).unwrap_or_else(|| panic!("{name}: no verdict {robust:?}"));
+        assert_eq!(verdict.outcome, Outcome::Holds, "{name}: {verdict:#?}");
+    }
+}
+
+/// Four significant digits: whatever changes a result changes this, and a review shall see it.
+#[test]
+fn the_rates_beside_reno_are_what_they_were() {
+    let experiment = select("daimd/table2").unwrap()[0];
+    let report = experiment.run(&Context::new(Effort::Quick)).unwrap();
+    let rows = report.table("table2").unwrap().rows.iter();
+    let lines: Vec<String> = rows
+        .map(|(heads, cells)| {
+            let numbers = cells.iter().filter_map(|cell| cell.ours).map(|ours| significant(ours.mean, 4));
+            format!("{}, {}: {}", heads[0], heads[1], numbers.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    let golden = [
+        "different capacity, DAIMD: 3.178 0.9550 4.133",
+        "different capacity, Reno beside DAIMD: 6.475 3.872",
+        "different capacity, LIA: 4.289 1.451 5.740",
+        "different capacity, Reno beside LIA: 5.364 3.376",
+        "different delay, DAIMD: 1.404 1.324 2.728",
+        "different delay, Reno beside DAIMD: 3.417 3.502",
+        "different delay, LIA: 1.633 1.786 3.419",
+        "different delay, Reno beside LIA: 3.192 3.040",
+        "equal paths, DAIMD: 1.181 1.049 2.230",
+        "equal paths, Reno beside DAIMD: 3.640 3.777",
+        "equal paths, LIA: 1.796 1.572 3.368",
+        "equal paths, Reno beside LIA: 3.030 3.252",
+    ];
+    assert_eq!(lines, golden);
+}
+
+#[test]
+fn the_same_seeds_give_the_same_bytes_however_many_jobs_there_are() {
+    let experiment = select("daimd/fig4").unwrap()[0];
+    let json = |jobs| {
+        let context = Context::new(Effort::Quick).with_jobs(jobs);
+        serde_json::to_string(&experiment.run(&context).unwrap()).unwrap()
+    };
+    assert_eq!(json(1), json(3));
+}
