@@ -22,14 +22,16 @@ test: setup ## everything that must hold before a change lands
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory wasm
 
-bench: setup ## the figures: one acknowledgement, the emulator's timing, goodput against plain QUIC
+bench: setup ## the figures: one acknowledgement, one delay sample, the emulator's timing, goodput against plain QUIC
 	cargo bench -p fairpath-cc
+	cargo bench -p fairpath-sbd
 	cargo bench -p fairpath-emu
 	cargo bench -p fairpath-quic
 
 bench-sim: setup ## how fast the simulator is, beside ns-3 where that is installed
 	cargo bench -p fairpath-net
 	cargo bench -p fairpath-sim
+	@sh scripts/bench-ns3.sh
 
 setup: ## check the tools, and install what is missing where that is possible
 	@sh scripts/setup.sh

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use fairpath_quic::{ConnectConfig, Connection, Error, Fingerprint, ListenConfig, Listener};
@@ -44,7 +44,7 @@ pub(crate) struct Host {
 
 impl ListenArgs {
     /// Binds the sockets and makes a ticket with a new key and a new secret.
-    pub(crate) fn open(&self) -> anyhow::Result<Host> {
+    pub(crate) async fn open(&self) -> anyhow::Result<Host> {
         if let Some(address) = self.listen.filter(|address| !address.ip().is_unspecified() && !self.via.via.is_empty())
         {
             return Err(UsageError(format!(
@@ -53,13 +53,16 @@ impl ListenArgs {
             ))
             .into());
         }
-        let config = ListenConfig {
-            listen: self.listen,
-            via: self.via.via.clone(),
-            engine: self.engine.config(),
-            ..ListenConfig::new()?
-        };
-        let listener = Listener::bind(config).map_err(with_advice)?;
+        let listener = once_up(async || {
+            let config = ListenConfig {
+                listen: self.listen,
+                via: self.via.via.clone(),
+                engine: self.engine.config(),
+                ..ListenConfig::new()?
+            };
+            Listener::bind(config)
+        });
+        let listener = listener.await.map_err(with_advice)?;
         let secret = Secret::generate().context("the system gives no randomness")?;
         let mut addresses = listener.addresses();
         addresses.truncate(MAX_ADDRESSES);
@@ -98,12 +101,31 @@ pub(crate) struct ConnectArgs {
 impl ConnectArgs {
     /// Connects to whoever printed the ticket.
     pub(crate) async fn connect(&self, ticket: &Ticket) -> Result<Connection, Error> {
-        let config = ConnectConfig {
-            via: self.via.via.clone(),
-            engine: self.engine.config(),
-            ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
-        };
-        fairpath_quic::connect(config).await
+        once_up(async || {
+            let config = ConnectConfig {
+                via: self.via.via.clone(),
+                engine: self.engine.config(),
+                ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
+            };
+            fairpath_quic::connect(config).await
+        })
+        .await
+    }
+}
+
+/// How long an interface that was just switched on may take to be usable: the kernel says so late.
+const LINK_UP: Duration = Duration::from_secs(2);
+
+/// Tries again, for a moment, while there is no usable interface.
+async fn once_up<T>(attempt: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    let deadline = Instant::now() + LINK_UP;
+    loop {
+        match attempt().await {
+            Err(Error::NoUsableInterface) if Instant::now() < deadline => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            result => return result,
+        }
     }
 }
 

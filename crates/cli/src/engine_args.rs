@@ -1,5 +1,7 @@
 //! The options of the engine: every name comes from its catalogue.
 
+use std::time::Duration;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fairpath_quic::{Coupling, EngineConfig};
 
@@ -7,13 +9,20 @@ use fairpath_quic::{Coupling, EngineConfig};
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EngineArgs {
     /// Congestion control of what this end sends
-    #[arg(long, value_name = "NAME", default_value = EngineConfig::CONGESTION[0])]
+    #[arg(long, value_name = "NAME", default_value_t = EngineConfig::live().congestion)]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::CONGESTION))]
     congestion: String,
     /// When paths are coupled: coupled ones are fair together on a bottleneck that they share
-    #[arg(long, value_name = "WHEN", default_value = Coupling::NAMES[0])]
+    #[arg(long, value_name = "WHEN", default_value_t = EngineConfig::live().coupling)]
     #[arg(value_parser = PossibleValuesParser::new(Coupling::NAMES).try_map(|name| name.parse::<Coupling>()))]
     coupling: Coupling,
+    /// What finds shared bottlenecks, with `--coupling auto`
+    #[arg(long, value_name = "NAME", default_value = EngineConfig::DETECTORS[0])]
+    #[arg(value_parser = PossibleValuesParser::new(EngineConfig::DETECTORS))]
+    detector: String,
+    /// How much longer paths stay coupled after the detector has let go of them, with `--coupling auto`
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = fairpath_scenario::units::time)]
+    hold: Duration,
     /// Which path carries the next packet
     #[arg(long, value_name = "NAME", default_value = EngineConfig::SCHEDULERS[0])]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::SCHEDULERS))]
@@ -26,6 +35,8 @@ impl EngineArgs {
         EngineConfig {
             congestion: self.congestion.clone(),
             coupling: self.coupling,
+            detector: self.detector.clone(),
+            hold: self.hold,
             scheduler: self.scheduler.clone(),
             ..EngineConfig::live()
         }
@@ -55,6 +66,7 @@ mod tests {
             ("--congestion", EngineConfig::CONGESTION),
             ("--scheduler", EngineConfig::SCHEDULERS),
             ("--coupling", Coupling::NAMES),
+            ("--detector", EngineConfig::DETECTORS),
         ];
         for (option, names) in lists {
             for name in names {

@@ -7,6 +7,7 @@ mod error;
 mod recording;
 #[cfg(test)]
 mod reference;
+mod sharing;
 mod text;
 mod transfer;
 
@@ -36,6 +37,7 @@ enum Command {
     Sim(commands::sim::Args),
     Emu(commands::emu::Args),
     Lab(commands::lab::Args),
+    Detect(commands::detect::Args),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +75,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Sim(args) => commands::sim::run(&args),
         Command::Emu(args) => commands::emu::run(args).await,
         Command::Lab(args) => commands::lab::run(args),
+        Command::Detect(args) => commands::detect::run(&args),
     }
 }
 

@@ -13,7 +13,7 @@ use fairpath_trace::Reader;
 use serde_json::Value;
 
 #[test]
-fn eight_runs_a_picture_and_a_trace_come_out() {
+fn ten_runs_a_picture_and_a_trace_come_out() {
     let scratch = Scratch::new();
     let out = scratch.0.join("not/yet/there");
     let output = run(&["demo", "--seconds", "3", "--json", "--out", text(&out)]);
@@ -21,12 +21,18 @@ fn eight_runs_a_picture_and_a_trace_come_out() {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["measured_seconds"], 3);
     let runs = result["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 8);
+    assert_eq!(runs.len(), 10);
     for run in runs {
         assert!(run["goodput_bps"].as_u64().unwrap() > 0, "{run}");
         assert!(!run["verdict"].as_str().unwrap().is_empty(), "{run}");
         assert_eq!(run["network"] == "shared", run["competitor_bps"].is_u64(), "{run}");
     }
+
+    let found: Vec<&Value> = runs.iter().filter(|run| run["mode"] == "auto").map(|run| &run["sharing"]).collect();
+    assert!(
+        found.len() == 2 && found.iter().all(|sharing| sharing["pairs"].as_array().unwrap().len() == 1),
+        "{found:?}"
+    );
 
     let svg = fs::read_to_string(result["picture"].as_str().unwrap()).unwrap();
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{} bytes", svg.len());
@@ -38,7 +44,7 @@ fn eight_runs_a_picture_and_a_trace_come_out() {
         let record = record.unwrap();
         traced.insert(record.run.expect("a record of the demo names its run"));
     }
-    assert_eq!(traced.len(), 8, "{traced:?}");
+    assert_eq!(traced.len(), 10, "{traced:?}");
 }
 
 #[test]

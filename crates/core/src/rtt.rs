@@ -59,10 +59,12 @@ impl RttEstimator {
             Some(old) => {
                 let min = old.min.min(sample);
                 let adjusted = if sample >= min + ack_delay { sample - ack_delay } else { sample };
+                // In whole nanoseconds: a `Duration` is seconds and nanoseconds, and this is every packet.
+                let (was, is) = (nanos(old.smoothed), nanos(adjusted));
                 // rttvar = 3/4 · rttvar + 1/4 · |smoothed_rtt − adjusted_rtt|
-                let variance = (old.variance * 3 + old.smoothed.abs_diff(adjusted)) / 4;
+                let variance = Duration::from_nanos((3 * nanos(old.variance) + was.abs_diff(is)) / 4);
                 // smoothed_rtt = 7/8 · smoothed_rtt + 1/8 · adjusted_rtt
-                let smoothed = (old.smoothed * 7 + adjusted) / 8;
+                let smoothed = Duration::from_nanos((7 * was + is) / 8);
                 Rtt { latest: sample, smoothed, variance, min, windowed_min }
             }
         };
@@ -74,6 +76,12 @@ impl RttEstimator {
     pub fn get(&self) -> Option<Rtt> {
         self.rtt
     }
+}
+
+/// At most 58 years, of which eight are still a number of nanoseconds.
+fn nanos(time: Duration) -> u64 {
+    let whole = time.as_secs().saturating_mul(1_000_000_000);
+    whole.saturating_add(time.subsec_nanos().into()).min(u64::MAX / 10)
 }
 
 #[cfg(test)]

@@ -17,20 +17,21 @@ struct Sample<T> {
 /// The filter for either direction; `better(a, b)` says whether `a` replaces `b`.
 #[derive(Clone, Debug)]
 struct Windowed<T> {
-    window: Duration,
+    window_ns: u64,
     best: Option<[Sample<T>; 3]>,
 }
 
 impl<T: Copy> Windowed<T> {
     fn new(window: Duration) -> Self {
-        Self { window, best: None }
+        Self { window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX), best: None }
     }
 
     fn update(&mut self, now: Timestamp, value: T, better_or_equal: impl Fn(T, T) -> bool) -> T {
         let new = Sample { at: now, value };
-        let window = self.window;
+        let window = self.window_ns;
+        let age = |sample: &Sample<T>| now.as_nanos().saturating_sub(sample.at.as_nanos());
         let best = match &mut self.best {
-            Some(best) if !better_or_equal(value, best[0].value) && now.since(best[2].at) <= window => best,
+            Some(best) if !better_or_equal(value, best[0].value) && age(&best[2]) <= window => best,
             _ => {
                 self.best = Some([new; 3]);
                 return value;
@@ -42,18 +43,18 @@ impl<T: Copy> Windowed<T> {
         } else if better_or_equal(value, best[2].value) {
             best[2] = new;
         }
-        let age = now.since(best[0].at);
-        if age > window {
+        let age_of_best = age(&best[0]);
+        if age_of_best > window {
             // The best has left: move up, and once more if the next has left too.
             *best = [best[1], best[2], new];
-            if now.since(best[0].at) > window {
+            if age(&best[0]) > window {
                 *best = [best[1], best[2], new];
             }
-        } else if best[1].at == best[0].at && age > window / 4 {
+        } else if best[1].at == best[0].at && age_of_best > window / 4 {
             // A quarter of the window without a second choice: take one from the second quarter.
             best[1] = new;
             best[2] = new;
-        } else if best[2].at == best[1].at && age > window / 2 {
+        } else if best[2].at == best[1].at && age_of_best > window / 2 {
             best[2] = new;
         }
         best[0].value
@@ -118,7 +119,7 @@ impl<T: Copy + PartialOrd> RoundMax<T> {
 
     /// Forgets, from now on, what is more than `rounds` rounds old.
     pub fn set_window(&mut self, rounds: u64) {
-        self.0.window = Duration::from_nanos(rounds);
+        self.0.window_ns = rounds;
     }
 
     /// Takes a sample of the round `round` and gives the maximum of the window.

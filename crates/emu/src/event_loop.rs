@@ -5,17 +5,17 @@ use std::io::{PipeReader, Read};
 use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fairpath_core::Timestamp;
-use fairpath_net::{LinkId, Network, Offered, Rate};
+use fairpath_core::{Bytes, Timestamp};
+use fairpath_net::{LinkId, Network, Offered, Rate, RouteId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thread_priority::unix::{set_thread_priority_and_policy, thread_native_id};
 use thread_priority::{RealtimeThreadSchedulePolicy, ScheduleParams, ThreadPriority, ThreadSchedulePolicy};
 
 use crate::outbox::{Due, Outbox};
 use crate::relay::{Datagram, Direction, Relay, count};
-use crate::socket::ReadBuffers;
+use crate::socket::{BUFFERS, ReadBuffers, Received};
 use crate::stats::{EmulatorStats, LinkReport};
 use crate::timing::Histogram;
 
@@ -25,7 +25,11 @@ pub(crate) type Command = Box<dyn FnOnce(&mut EventLoop) + Send>;
 /// The shortest time between two wake-ups. Each has a cost, and the endpoints share the cores with
 /// this thread: at high rates what comes or is due in this time is served together, at most this
 /// late. What comes after a longer silence is served at once.
-const WAKE_GAP: Duration = Duration::from_micros(60);
+const WAKE_GAP: Duration = Duration::from_micros(120);
+
+/// How often one socket is read before the others: what comes faster than that waits in the
+/// kernel.
+const READS_MAX: usize = 64;
 
 /// Everything that the thread owns.
 pub(crate) struct EventLoop {
@@ -43,6 +47,18 @@ pub(crate) struct EventLoop {
     last_wake: Timestamp,
     /// The sockets that have something: the path, and the number within it.
     ready: Vec<(usize, usize)>,
+    /// What was read and is about to be offered to the links.
+    arrivals: Vec<Arrival>,
+    /// The latest time that the links know of.
+    served: Timestamp,
+}
+
+/// A datagram that is about to be offered to its first link.
+struct Arrival {
+    at: Timestamp,
+    route: RouteId,
+    size: Bytes,
+    datagram: Datagram,
 }
 
 /// Whether the emulation goes on.
@@ -82,6 +98,8 @@ impl EventLoop {
             late: Histogram::new(),
             last_wake: Timestamp::ZERO,
             ready: Vec::new(),
+            arrivals: Vec::new(),
+            served: Timestamp::ZERO,
         }
     }
 
@@ -104,9 +122,15 @@ impl EventLoop {
         Timestamp::ZERO + self.started.elapsed()
     }
 
+    /// Now, from where on nothing earlier can be told to the links.
+    fn advance(&mut self) -> Timestamp {
+        self.served = self.served.max(self.now());
+        self.served
+    }
+
     /// Sends everything that is due.
     fn release(&mut self) {
-        let now = self.now();
+        let now = self.advance();
         while let Some(delivery) = self.network.poll(now) {
             let (path, direction) = self.routes[delivery.route.index()];
             self.outbox.push(Due { path, direction, at: delivery.at, datagram: delivery.packet });
@@ -149,41 +173,46 @@ impl EventLoop {
         Wake::Work
     }
 
-    /// Reads each ready socket once, so that none keeps the others from being served.
+    /// Reads the ready sockets and offers what has come to the links, in the order and at the times
+    /// at which it came: where this thread was kept from running, nothing is lost in a queue that
+    /// was empty when the datagrams were sent.
     fn read(&mut self) {
-        for (path, number) in self.ready.drain(..) {
-            let relay = &mut self.relays[path];
-            let (direction, route) = match number {
-                0 => (Direction::Forward, relay.routes.forward),
-                _ => (Direction::Backward, relay.routes.backward),
-            };
-            let filled = self.read_buffers.fill(relay.socket(number));
-            let now = Timestamp::ZERO + self.started.elapsed();
-            for received in self.read_buffers.received(filled) {
-                let payload = received.contents.len();
-                count(&mut relay.direction_stats(direction).received, payload);
-                let up = relay.up;
-                let Some(client) = relay.client_of(number, received.from, now).filter(|_| up) else {
-                    let stats = relay.direction_stats(direction);
-                    count(if up { &mut stats.failed } else { &mut stats.down }, payload);
-                    continue;
-                };
-                let contents = self.outbox.buffer(received.contents);
-                let datagram = Datagram { contents, ecn: received.ecn, client };
-                let size = relay.size_on_link(payload);
-                if let Offered::Dropped(_, datagram) = self.network.send(now, route, datagram, size) {
-                    self.outbox.recycle(datagram.contents);
+        let (now, clock) = (self.now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        let mut arrivals = core::mem::take(&mut self.arrivals);
+        for (path, number) in core::mem::take(&mut self.ready) {
+            for _ in 0..READS_MAX {
+                let filled = self.read_buffers.fill(self.relays[path].socket(number));
+                for received in self.read_buffers.received(filled) {
+                    let age = received.came.map_or(Duration::ZERO, |came| clock.saturating_sub(came));
+                    let at = Timestamp::ZERO + now.since(Timestamp::ZERO + age);
+                    let relay = &mut self.relays[path];
+                    arrivals.extend(accept(relay, number, &received, at, &mut self.outbox));
+                }
+                if filled < BUFFERS {
+                    break;
                 }
             }
         }
+        // Stable: what came at one time stays in order.
+        arrivals.sort_by_key(|arrival| arrival.at);
+        for Arrival { at, route, size, datagram } in arrivals.drain(..) {
+            // The links have been served up to here.
+            self.served = self.served.max(at);
+            if let Offered::Dropped(_, datagram) = self.network.send(self.served, route, datagram, size) {
+                self.outbox.recycle(datagram.contents);
+            }
+        }
+        self.arrivals = arrivals;
     }
 
     pub(crate) fn set_link_up(&mut self, link: LinkId, up: bool) {
-        self.network.set_link_up(link, up, self.now());
+        let now = self.advance();
+        self.network.set_link_up(link, up, now);
     }
 
     pub(crate) fn set_link_rate(&mut self, link: LinkId, rate: &Rate) {
-        self.network.set_link_rate(link, rate, self.now());
+        let now = self.advance();
+        self.network.set_link_rate(link, rate, now);
     }
 
     pub(crate) fn set_path_up(&mut self, path: usize, up: bool) {
@@ -206,6 +235,31 @@ impl EventLoop {
             timing: self.late.report(),
         }
     }
+}
+
+/// What becomes of a datagram that came at a socket of a relay; `None` where the path is down or
+/// there are too many clients.
+fn accept(
+    relay: &mut Relay,
+    number: usize,
+    received: &Received<'_>,
+    at: Timestamp,
+    outbox: &mut Outbox,
+) -> Option<Arrival> {
+    let (direction, route) = match number {
+        0 => (Direction::Forward, relay.routes.forward),
+        _ => (Direction::Backward, relay.routes.backward),
+    };
+    let payload = received.contents.len();
+    count(&mut relay.direction_stats(direction).received, payload);
+    let up = relay.up;
+    let Some(client) = relay.client_of(number, received.from, at).filter(|_| up) else {
+        let stats = relay.direction_stats(direction);
+        count(if up { &mut stats.failed } else { &mut stats.down }, payload);
+        return None;
+    };
+    let datagram = Datagram { contents: outbox.buffer(received.contents), ecn: received.ecn, client };
+    Some(Arrival { at, route, size: relay.size_on_link(payload), datagram })
 }
 
 /// Makes this thread wake up on time. All of it is best effort: where the process may not have the

@@ -3,6 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use noq_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use socket2::SockRef;
@@ -12,7 +13,7 @@ const KERNEL_BUFFER_BYTES: usize = 4 << 20;
 
 /// How many buffers one read fills. Each may hold a whole train of datagrams that the kernel has
 /// put together.
-const BUFFERS: usize = 8;
+pub(crate) const BUFFERS: usize = 8;
 
 /// The largest train.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -48,6 +49,9 @@ impl Socket {
         // Best effort: with smaller buffers bursts are lost earlier, before they reach a link.
         let _ = options.set_recv_buffer_size(KERNEL_BUFFER_BYTES);
         let _ = options.set_send_buffer_size(KERNEL_BUFFER_BYTES);
+        // Best effort as well: without it a datagram has come when it is read.
+        #[cfg(target_os = "linux")]
+        let _ = nix::sys::socket::setsockopt(&io, nix::sys::socket::sockopt::ReceiveTimestampns, &true);
         let state = UdpSocketState::new((&io).into())?;
         Ok(Self { io, state })
     }
@@ -90,6 +94,8 @@ impl AsFd for Socket {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received<'a> {
     pub(crate) from: SocketAddr,
+    /// When it came, where the system says so: since the beginning of 1970.
+    pub(crate) came: Option<Duration>,
     pub(crate) ecn: Option<EcnCodepoint>,
     pub(crate) contents: &'a [u8],
 }
@@ -107,7 +113,7 @@ impl ReadBuffers {
     }
 
     /// Reads once from `socket` and says how many buffers that filled, for
-    /// [`received`](Self::received).
+    /// [`received`](Self::received). All of them means that there may be more.
     pub(crate) fn fill(&mut self, socket: &Socket) -> usize {
         let mut chunks = self.memory.chunks_exact_mut(BUFFER_BYTES);
         let mut buffers: [IoSliceMut<'_>; BUFFERS] =
@@ -122,8 +128,8 @@ impl ReadBuffers {
             let datagrams = buffer[..meta.len].chunks(meta.stride.max(1));
             // A datagram without content is one too.
             let empty = (meta.len == 0).then_some(&[][..]);
-            let (from, ecn) = (meta.addr, meta.ecn);
-            datagrams.chain(empty).map(move |contents| Received { from, ecn, contents })
+            let (from, came, ecn) = (meta.addr, meta.timestamp, meta.ecn);
+            datagrams.chain(empty).map(move |contents| Received { from, came, ecn, contents })
         })
     }
 }

@@ -2,8 +2,9 @@
 
 use core::fmt;
 use core::str::FromStr;
+use core::time::Duration;
 
-use fairpath_sbd::{Always, Concordance, Detector, Never};
+use fairpath_sbd::{Always, Detector, Held, Never};
 
 use crate::engine::Engine;
 
@@ -34,14 +35,6 @@ pub enum Coupling {
 impl Coupling {
     /// The names, the default first.
     pub const NAMES: &'static [&'static str] = &["always", "never", "auto"];
-
-    fn detector(self) -> Box<dyn Detector> {
-        match self {
-            Self::Always => Box::new(Always::default()),
-            Self::Never => Box::new(Never::default()),
-            Self::Auto => Box::new(Concordance::default()),
-        }
-    }
 }
 
 impl FromStr for Coupling {
@@ -78,6 +71,15 @@ pub struct EngineConfig {
     pub scheduler: String,
     /// When paths are coupled.
     pub coupling: Coupling,
+    /// What finds shared bottlenecks where the coupling is [`Coupling::Auto`], one of
+    /// [`EngineConfig::DETECTORS`].
+    pub detector: String,
+    /// How much longer paths stay coupled after the detector has let go of them. Some detectors
+    /// have a hold time of their own.
+    pub hold: Duration,
+    /// Whether, with [`Coupling::Auto`], one path after the other sends a little less for a moment
+    /// while the detector is in doubt. Published detectors do without.
+    pub dips: bool,
 }
 
 impl Default for EngineConfig {
@@ -87,6 +89,9 @@ impl Default for EngineConfig {
             parameters: fairpath_cc::Parameters::default(),
             scheduler: Self::SCHEDULERS[0].into(),
             coupling: Coupling::default(),
+            detector: Self::DETECTORS[0].into(),
+            hold: Duration::ZERO,
+            dips: false,
         }
     }
 }
@@ -94,14 +99,16 @@ impl Default for EngineConfig {
 impl EngineConfig {
     /// The names of the congestion controls, the default first.
     pub const CONGESTION: &'static [&'static str] = fairpath_cc::NAMES;
+    /// The names of the detectors, the default first.
+    pub const DETECTORS: &'static [&'static str] = fairpath_sbd::NAMES;
     /// The names of the schedulers, the default first.
     pub const SCHEDULERS: &'static [&'static str] = fairpath_sched::NAMES;
 
-    /// The defaults for connections over real networks: there slow start also ends where the
-    /// round-trip time grows, which spares a deep queue and hundreds of losses. The plain default is
-    /// that of published evaluations.
+    /// The defaults for connections over real networks, of which nobody says which paths share a
+    /// bottleneck: it is found out. And slow start also ends where the round-trip time grows, which
+    /// spares a deep queue and hundreds of losses. The plain default is that of published evaluations.
     pub fn live() -> Self {
-        let mut config = Self::default();
+        let mut config = Self { coupling: Coupling::Auto, dips: true, ..Self::default() };
         config.parameters.aimd.slow_start = fairpath_cc::SlowStart::HyStartPlusPlus;
         config
     }
@@ -122,7 +129,23 @@ impl EngineConfig {
             .ok_or_else(|| unknown("congestion control", &self.congestion, Self::CONGESTION))?;
         let scheduler = fairpath_sched::by_name(&self.scheduler)
             .ok_or_else(|| unknown("scheduler", &self.scheduler, Self::SCHEDULERS))?;
-        Ok(Engine::new(controller, self.coupling.detector(), scheduler))
+        let engine = Engine::new(controller, self.detector()?, scheduler);
+        let dips = self.dips && self.coupling == Coupling::Auto && !self.is_rate_based();
+        Ok(if dips { engine.with_dips() } else { engine })
+    }
+
+    fn detector(&self) -> Result<Box<dyn Detector>, UnknownName> {
+        let found = fairpath_sbd::by_name(&self.detector).map_err(|error| UnknownName {
+            kind: "detector",
+            name: error.name,
+            known: Self::DETECTORS.to_vec(),
+        })?;
+        Ok(match self.coupling {
+            Coupling::Always => Box::new(Always::default()),
+            Coupling::Never => Box::new(Never::default()),
+            Coupling::Auto if self.hold.is_zero() => found,
+            Coupling::Auto => Box::new(Held::new(found, self.hold)),
+        })
     }
 }
 
@@ -152,5 +175,8 @@ mod tests {
         let config = EngineConfig { congestion: "vegas9".into(), ..EngineConfig::default() };
         let error = config.build().unwrap_err().to_string();
         assert!(error.contains("'vegas9'") && error.contains("olia"), "{error}");
+        let config = EngineConfig { detector: "trend".into(), ..EngineConfig::default() };
+        let error = config.build().unwrap_err().to_string();
+        assert!(error.contains("unknown detector 'trend'") && error.contains("trendline"), "{error}");
     }
 }

@@ -7,14 +7,21 @@ use fairpath_core::{
     Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, GroupId, Groups, Lost, LostPacket, PathId, PathMap,
     Rtt, Sent, Timestamp,
 };
-use fairpath_sbd::Detector;
+use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{Choice, PathView, Pending, Scheduler};
 
+use crate::dips::Dips;
 use crate::path::Path;
 use crate::sent_packets::SentPacket;
 
 /// By how many datagrams a host's count of what is in flight may differ from ours.
 const SURE_ROOM: u64 = 2;
+
+/// Below this confidence a pair of paths surely has separate bottlenecks.
+const SURELY_SEPARATE: f64 = 0.05;
+
+/// For so long after a one-way delay the next one is waited for.
+const ONE_WAY_FRESH: Duration = Duration::from_secs(2);
 
 /// What a recorder or a person may see of a path.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +40,9 @@ pub struct PathSnapshot {
     pub in_flight: Bytes,
     /// The round-trip times; `None` before the first sample.
     pub rtt: Option<Rtt>,
+    /// The newest one-way delay from here to the peer, less a constant that nobody knows; `None` where
+    /// the host does not report it.
+    pub one_way: Option<Duration>,
     /// The newest delivery rate; `None` before the first sample.
     pub rate: Option<Bitrate>,
     /// How much arrived in all.
@@ -60,6 +70,10 @@ pub struct Engine {
     groups: Groups,
     views: Vec<PathView>,
     paces: bool,
+    /// Where the detector may be helped by them.
+    dips: Option<Dips>,
+    /// When a one-way delay was last reported.
+    one_way_at: Option<Timestamp>,
 }
 
 impl Engine {
@@ -73,7 +87,15 @@ impl Engine {
             groups: Groups::default(),
             views: Vec::new(),
             paces: true,
+            dips: None,
+            one_way_at: None,
         }
+    }
+
+    /// The same, with a dip of one path now and then while the detector is not sure that all paths are
+    /// separate. Not for congestion control that is based on rates: it would measure the dips.
+    pub fn with_dips(self) -> Self {
+        Self { dips: Some(Dips::default()), ..self }
     }
 
     /// The same, sending as its windows allow and without regard to pacing rates. Published models
@@ -181,10 +203,29 @@ impl Engine {
             state.largest_acked = Some(number);
             let rtt = now.since(sent_at);
             state.rtt.on_sample(now, rtt, ack_delay);
-            self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
+            if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) {
+                self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
+            }
         }
         self.controller.on_ack_end(path, now);
         self.poll(now);
+    }
+
+    /// A datagram that came to the peer at `at` took `delay`, less a constant that is the same for all
+    /// paths and times. `at` is in our time but for a constant, not after `now`, and does not go
+    /// backwards. While hosts report these, they and not the round-trip times go to the detector.
+    pub fn on_one_way_delay(&mut self, path: PathId, delay: Duration, at: Timestamp, now: Timestamp) {
+        let Some(state) = self.paths.get_mut(path) else { return };
+        state.one_way = Some(delay);
+        self.one_way_at = Some(now);
+        let rtt = state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.latest);
+        self.detector.on_sample(path, &DelaySample { now: at, rtt, one_way: Some(delay) });
+        self.poll(now);
+    }
+
+    /// Whether anything is made of delays: the detector has a use for them.
+    pub fn observes(&self) -> bool {
+        self.detector.observes()
     }
 
     /// The packet `number` was lost. After the last one that was found lost at this moment the host
@@ -228,11 +269,33 @@ impl Engine {
             self.controller.on_groups(&groups);
             self.groups = groups;
         }
+        if let Some(dips) = &mut self.dips {
+            let (detector, paths) = (&self.detector, &self.paths);
+            dips.update(now, || {
+                let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
+                let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable);
+                usable.map(|(id, path)| (id, path.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed))).collect()
+            });
+        }
+    }
+
+    /// What speaks for the groups in force, pair by pair; empty where nothing is detected.
+    pub fn verdicts(&self) -> Vec<PairVerdict> {
+        self.detector.verdicts()
     }
 
     /// How much may be in flight on the path.
-    pub fn window(&self, path: PathId) -> Bytes {
-        self.controller.window(path)
+    pub fn window(&self, path: PathId, now: Timestamp) -> Bytes {
+        self.paths.get(path).map_or(Bytes::ZERO, |state| self.window_of(path, state, now))
+    }
+
+    /// The window of a path, short of what a dip takes.
+    fn window_of(&self, path: PathId, state: &Path, now: Timestamp) -> Bytes {
+        let window = self.controller.window(path);
+        match &self.dips {
+            Some(dips) => dips.cap(path, window, state.max_datagram, now),
+            None => window,
+        }
     }
 
     /// How fast the path may send; `None`: as the host likes.
@@ -247,7 +310,7 @@ impl Engine {
             return None;
         }
         let held_back = |(id, state): (PathId, &Path)| {
-            let room = state.packets.in_flight() + state.max_datagram <= self.controller.window(id);
+            let room = state.packets.in_flight() + state.max_datagram <= self.window_of(id, state, now);
             (state.usable && room && !state.pacer.may_send(now)).then(|| state.pacer.free_at())
         };
         self.paths.iter().filter_map(held_back).min()
@@ -260,8 +323,21 @@ impl Engine {
 
     /// The path for the next packet.
     pub fn pick(&mut self, data: &Pending, now: Timestamp) -> Choice {
+        if self.paths.len() == 1 {
+            return self.pick_only(now);
+        }
         self.look(now, 0);
         self.scheduler.pick(&self.views, data, now)
+    }
+
+    /// The path that there is, if it can send: nobody is asked to choose.
+    fn pick_only(&self, now: Timestamp) -> Choice {
+        let can_send = |(id, state): &(PathId, &Path)| {
+            let has_room =
+                state.packets.in_flight().saturating_add(state.max_datagram) <= self.window_of(*id, state, now);
+            has_room && state.usable && state.pacer.may_send(now) && !state.suspected(now)
+        };
+        self.paths.iter().find(can_send).map_or(Choice::Wait, |(id, _)| Choice::Send(id))
     }
 
     /// For hosts that cannot be given a path but only be refused one: whether the path may carry
@@ -307,6 +383,7 @@ impl Engine {
             delay_cuts: control.delay_cuts,
             in_flight: state.packets.in_flight(),
             rtt: state.rtt.get(),
+            one_way: state.one_way,
             rate: state.rate.last().map(|sample| sample.rate),
             delivered: state.rate.delivered(),
             lost: state.lost,
@@ -324,10 +401,10 @@ impl Engine {
     /// Draws up the views of all paths, their windows short of `margin` datagrams. A path that its
     /// pacer holds back shows a full window: the scheduler then takes another rather than wait.
     fn look(&mut self, now: Timestamp, margin: u64) {
-        let controller = &self.controller;
-        self.views.clear();
-        self.views.extend(self.paths.iter().map(|(id, state)| {
-            let window = controller.window(id).saturating_sub(state.max_datagram * margin);
+        let mut views = core::mem::take(&mut self.views);
+        views.clear();
+        views.extend(self.paths.iter().map(|(id, state)| {
+            let window = self.window_of(id, state, now).saturating_sub(state.max_datagram * margin);
             let in_flight = state.packets.in_flight();
             PathView {
                 id,
@@ -339,6 +416,7 @@ impl Engine {
                 backup: state.backup,
             }
         }));
+        self.views = views;
     }
 }
 
@@ -385,7 +463,7 @@ mod tests {
         // The faster path fills up; the pacer has all the time in the world.
         let mut number = 1;
         let mut at = now;
-        while engine.snapshot(path(1), at).unwrap().in_flight + MTU <= engine.window(path(1)) {
+        while engine.snapshot(path(1), at).unwrap().in_flight + MTU <= engine.window(path(1), at) {
             engine.on_sent(path(1), number, MTU, at);
             number += 1;
             at = at + Duration::from_micros(1);
@@ -449,17 +527,17 @@ mod tests {
         for number in 1..=8 {
             engine.on_sent(path(0), number, MTU, ms(100));
         }
-        let before = engine.window(path(0));
+        let before = engine.window(path(0), ms(0));
         for number in 1..=3 {
             engine.on_lost(path(0), number, ms(120));
         }
         engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(120));
-        let after = engine.window(path(0));
+        let after = engine.window(path(0), ms(0));
         assert!(after < before);
         engine.on_lost(path(0), 4, ms(121));
         engine.on_lost(path(0), 4, ms(121));
         engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(121));
-        assert_eq!(engine.window(path(0)), after, "the same episode");
+        assert_eq!(engine.window(path(0), ms(0)), after, "the same episode");
         let snapshot = engine.snapshot(path(0), ms(121)).unwrap();
         assert_eq!(snapshot.lost, MTU * 4);
         assert_eq!(snapshot.in_flight, MTU * 4);
@@ -468,14 +546,14 @@ mod tests {
     #[test]
     fn a_window_that_is_never_full_does_not_grow() {
         let mut engine = engine("min_rtt", Coupling::Never);
-        let before = engine.window(path(0));
+        let before = engine.window(path(0), ms(0));
         for number in 0..100 {
             let sent = ms(100 * number);
             engine.on_sent(path(0), number, MTU, sent);
             engine.on_ack(path(0), number, sent + Duration::from_millis(20));
             engine.on_ack_end(path(0), Duration::ZERO, sent + Duration::from_millis(20));
         }
-        assert_eq!(engine.window(path(0)), before);
+        assert_eq!(engine.window(path(0), ms(0)), before);
     }
 
     fn rate_based(congestion: &str) -> Engine {

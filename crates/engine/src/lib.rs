@@ -4,6 +4,7 @@
 //! Data flows one way: signals → groups → windows → path choice.
 
 mod config;
+mod dips;
 mod engine;
 mod pacer;
 mod path;
@@ -13,4 +14,5 @@ pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{Engine, PathSnapshot};
 pub use fairpath_cc::{Phase, SlowStart};
 pub use fairpath_core::{Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, Rtt, Timestamp};
+pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, PathView, Pending};

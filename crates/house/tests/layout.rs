@@ -15,12 +15,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("net", &["core"]),
     ("scenario", &["core", "engine", "net"]),
     ("sim", &["core", "engine", "net", "scenario"]),
-    ("lab", &["core", "cc", "engine", "net", "scenario", "sim", "trace"]),
+    ("lab", &["core", "cc", "sbd", "engine", "net", "scenario", "sim", "trace"]),
     ("emu", &["core", "net"]),
     ("trace", &["core"]),
     ("quic", &["core", "engine", "trace"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
-    ("cli", &["core", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic", "transfer"]),
+    ("cli", &["core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic", "transfer"]),
     ("house", &[]),
 ];
 

@@ -2,12 +2,13 @@
 
 use crate::experiment::Experiment;
 use crate::paper::Paper;
-use crate::papers::{daimd, olia};
+use crate::papers::{daimd, olia, tr};
 
 /// A paper's key, its experiments, and its `paper.toml`.
 const PAPERS: &[(&str, &[Experiment], &str)] = &[
     ("olia", olia::EXPERIMENTS, include_str!("papers/olia/paper.toml")),
     ("daimd", daimd::EXPERIMENTS, include_str!("papers/daimd/paper.toml")),
+    ("tr", tr::EXPERIMENTS, include_str!("papers/tr/paper.toml")),
 ];
 
 /// There is no experiment and no paper of that name.

@@ -38,8 +38,9 @@ pub(crate) type Part = (&'static str, fn(&Cell) -> String);
 
 /// Which of the three numbers a column of a table has anywhere.
 pub(crate) fn parts_of(table: &Table, column: usize) -> Vec<Part> {
-    // As it is printed there.
-    let paper: fn(&Cell) -> String = |cell| cell.paper.map(|value| value.to_string()).unwrap_or_default();
+    // As it is printed there; a sum of printed numbers has no more digits than they.
+    let paper: fn(&Cell) -> String =
+        |cell| cell.paper.map(|value| ((value * 1e6).round() / 1e6).to_string()).unwrap_or_default();
     let theory: fn(&Cell) -> String = |cell| cell.theory.map(|value| significant(value, 4)).unwrap_or_default();
     let ours: fn(&Cell) -> String = |cell| cell.ours.as_ref().map(estimate).unwrap_or_default();
     let any = |has: fn(&Cell) -> bool| table.rows.iter().any(|(_, cells)| has(&cells[column]));

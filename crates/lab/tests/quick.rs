@@ -59,6 +59,25 @@ fn olia() {
     );
 }
 
+#[test]
+fn tr() {
+    run_paper(
+        "tr",
+        &[
+            ("tr/fig1", &["root growth", "not straight"]),
+            ("tr/table1", &[]),
+            ("tr/fig4", &["spikes", "smoothed"]),
+            ("tr/fig6", &["path"]),
+            ("tr/table2", &["both find it", "ours"]),
+            ("tr/table3", &[]),
+            ("tr/table4", &[]),
+            ("tr/table5", &[]),
+            ("tr/separate", &[]),
+            ("tr/grid", &[]),
+        ],
+    );
+}
+
 /// Runs a paper's experiments in their quick form, keeps what comes out and looks at the page.
 fn run_paper(key: &str, robust: Robust<'_>) {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(key);

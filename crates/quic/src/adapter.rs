@@ -189,7 +189,7 @@ impl Controller for PathHandle {
             // count as in flight and would in the end fill any window, and no answer could come.
             u64::MAX / 2
         } else if shared.engine.may_send(self.path(), now) {
-            shared.engine.window(self.path()).get()
+            shared.engine.window(self.path(), now).get()
         } else {
             0
         }
@@ -199,7 +199,7 @@ impl Controller for PathHandle {
         let shared = self.shared();
         let mut metrics = ControllerMetrics::default();
         // The pacer must never see 0.
-        metrics.congestion_window = shared.engine.window(self.path()).get().max(self.mtu);
+        metrics.congestion_window = shared.engine.window(self.path(), shared.now).get().max(self.mtu);
         metrics.pacing_rate = shared.engine.pacing_rate(self.path()).map(|rate| rate.as_bytes_per_second());
         let snapshot = shared.engine.snapshot(self.path(), shared.now);
         metrics.ssthresh = snapshot.and_then(|path| path.ssthresh).map(Bytes::get);
@@ -211,7 +211,8 @@ impl Controller for PathHandle {
     }
 
     fn initial_window(&self) -> u64 {
-        self.shared().engine.window(self.path()).get()
+        let shared = self.shared();
+        shared.engine.window(self.path(), shared.now).get()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

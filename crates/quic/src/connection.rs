@@ -4,10 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fairpath_engine::{Bitrate, Bytes, PathSnapshot, Timestamp};
+use fairpath_engine::{Bitrate, Bytes, PairVerdict, PathSnapshot, Timestamp};
 use tokio::sync::broadcast;
 
 use crate::adapter::ConnectionEngine;
+use crate::one_way;
 use crate::path_manager::{self, Role};
 use crate::socket::{Binding, Sockets};
 
@@ -81,14 +82,16 @@ pub struct Connection {
     reports: Arc<Mutex<Vec<PathReport>>>,
     notices: broadcast::Sender<PathNotice>,
     manager: tokio::task::JoinHandle<()>,
+    delays: tokio::task::JoinHandle<()>,
 }
 
 impl Connection {
     pub(crate) fn new(quic: noq::Connection, engine: ConnectionEngine, sockets: Sockets, role: Role) -> Self {
         let reports = Arc::new(Mutex::new(Vec::new()));
         let (notices, _) = broadcast::channel(256);
+        let delays = one_way::spawn(&quic, &engine, &sockets, &reports);
         let manager = path_manager::spawn(&quic, &engine, sockets, role, reports.clone(), notices.clone());
-        Self { quic, engine, reports, notices, manager }
+        Self { quic, engine, reports, notices, manager, delays }
     }
 
     /// The QUIC connection: its streams are the application's.
@@ -109,6 +112,12 @@ impl Connection {
     /// The engine's view of its paths, for a recorder, with the engine's time.
     pub fn snapshots(&self) -> (Timestamp, Vec<PathSnapshot>) {
         self.engine.with(Instant::now(), |engine, now| (now, engine.snapshots(now).collect()))
+    }
+
+    /// What speaks for the groups in which the paths are coupled, pair by pair; empty where the
+    /// coupling is fixed. The times are the engine's.
+    pub fn verdicts(&self) -> Vec<PairVerdict> {
+        self.engine.with(Instant::now(), |engine, _| engine.verdicts())
     }
 
     /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.
@@ -132,5 +141,6 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.manager.abort();
+        self.delays.abort();
     }
 }

@@ -25,6 +25,7 @@ use tokio::io::Interest;
 use tokio::sync::Notify;
 
 use crate::interfaces::Interface;
+use crate::one_way::{Arrivals, Departures};
 
 /// How many bytes may wait for a full socket. Two of the largest batches: enough to never lose one
 /// to a momentary pause, and less than 60 ms at 20 Mbit/s.
@@ -92,6 +93,9 @@ impl BoundSocket {
         let binding = bind_to_device(&socket, interface);
         socket.bind(&address.into())?;
         let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
+        // Without it a datagram has come when it is read.
+        #[cfg(target_os = "linux")]
+        let _ = nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &true);
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let state = UdpSocketState::new((&io).into())?;
         let bound = Arc::new(Self {
@@ -243,6 +247,8 @@ struct Inner {
     /// The endpoint, to be woken when a socket was added.
     receiver: Mutex<Option<Waker>>,
     port: u16,
+    departures: Departures,
+    arrivals: Arrivals,
 }
 
 impl Sockets {
@@ -253,6 +259,8 @@ impl Sockets {
             primary: Mutex::new(None),
             receiver: Mutex::new(None),
             port,
+            departures: Departures::default(),
+            arrivals: Arrivals::default(),
         }))
     }
 
@@ -272,6 +280,16 @@ impl Sockets {
     pub(crate) fn primary(&self) -> Option<Arc<BoundSocket>> {
         let primary = *self.0.primary.lock().unwrap_or_else(PoisonError::into_inner);
         primary.and_then(|local| self.of(local)).or_else(|| self.all().into_iter().next())
+    }
+
+    /// What left, for one-way delays.
+    pub(crate) fn departures(&self) -> &Departures {
+        &self.0.departures
+    }
+
+    /// What came, for one-way delays.
+    pub(crate) fn arrivals(&self) -> &Arrivals {
+        &self.0.arrivals
     }
 
     pub(crate) fn add(&self, socket: Arc<BoundSocket>) {
@@ -304,7 +322,9 @@ impl AsyncUdpSocket for Sockets {
         sockets.rotate_left(first);
         for socket in sockets.iter() {
             if let Poll::Ready(count) = socket.poll_recv(cx, bufs, meta) {
-                for meta in &mut meta[..count] {
+                for (meta, buffer) in meta[..count].iter_mut().zip(&*bufs) {
+                    let (local, remote) = (socket.local.ip(), unmapped(meta.addr));
+                    self.0.arrivals.note(&buffer[..meta.len], meta.stride, meta.timestamp, local, remote);
                     meta.dst_ip = Some(socket.local.ip());
                     meta.addr = mapped(meta.addr);
                 }
@@ -341,6 +361,7 @@ impl UdpSender for Sender {
         if let Some(socket) = socket {
             let destination = unmapped(transmit.destination);
             if destination.is_ipv4() == socket.local.is_ipv4() {
+                self.0.0.departures.note(transmit.contents, transmit.segment_size, socket.local.ip(), destination);
                 // The socket is bound to its address: naming the source again would only cost.
                 socket.send(&Transmit { destination, src_ip: None, ..*transmit });
             }

@@ -19,7 +19,9 @@ async fn bulk_data_crosses_two_paths_intact() {
     assert_eq!(paths.len(), 2);
     for path in &paths {
         assert_eq!(path.state, PathState::Open);
-        assert!(path.acked.get() > total as u64 / 20, "{path:#?}");
+        // How much each takes is not promised where only the processor limits them: one may still be
+        // in slow start when all has been sent. Opening and validating a path takes less than 32 kB.
+        assert!(path.acked.get() > 128 << 10, "{path:#?}");
     }
 }
 

@@ -9,6 +9,7 @@ use crate::detector::Detector;
 pub const NAMES: &[&str] = &[
     "concordance",
     "trendline",
+    "trendline_srtt",
     "trendline_overlapping",
     "ssc_rfc8382",
     "ssc_lcn14",
@@ -32,6 +33,7 @@ pub fn by_name(name: &str) -> Result<Box<dyn Detector>, UnknownDetector> {
     Ok(match name {
         "concordance" => Box::<Concordance>::default(),
         "trendline" => Box::<Trendline>::default(),
+        "trendline_srtt" => Box::new(Trendline::new(TrendlineConfig::smoothed_input())),
         "trendline_overlapping" => Box::new(Trendline::new(TrendlineConfig::overlapping())),
         "ssc_rfc8382" => Box::new(Summary::new(SummaryConfig::rfc8382())),
         "ssc_lcn14" => Box::new(Summary::new(SummaryConfig::lcn14())),

@@ -84,8 +84,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 struct Subject {
     detector: Box<dyn Detector>,
     now: Timestamp,
-    /// What each label stands for: loads are drawn for what a path is, and not for what it is called.
-    identity: [u32; PATHS as usize],
+    /// What each path is called: loads are drawn for what a path is, and come in the order of that.
+    label: [u32; PATHS as usize],
     open: [bool; PATHS as usize],
     groups: Groups,
     partitions: usize,
@@ -93,12 +93,10 @@ struct Subject {
 
 impl Subject {
     fn new(name: &str, label: [u32; PATHS as usize]) -> Self {
-        let mut identity = [0; PATHS as usize];
-        (0..PATHS).for_each(|id| identity[label[id as usize] as usize] = id);
         Self {
             detector: by_name(name).unwrap(),
             now: Timestamp::from_secs(1),
-            identity,
+            label,
             open: [false; PATHS as usize],
             groups: Groups::default(),
             partitions: 0,
@@ -137,8 +135,7 @@ impl Subject {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 *queue = if state >> 57 == 0 { 0.0 } else { *queue + (state >> 60) as f64 };
             }
-            for id in 0..PATHS {
-                let what = self.identity[id as usize] as usize;
+            for (what, id) in self.label.into_iter().enumerate() {
                 let queue = if shared[what] { queues[0] } else { queues[1 + what] };
                 let rtt = Duration::from_secs_f64((50.0 + 10.0 * what as f64 + queue) / 1e3);
                 self.detector.on_sample(path(id), &DelaySample { now: self.now, rtt, one_way: None });

@@ -20,6 +20,11 @@ pub trait Detector: Debug + Send {
     /// The partition, where it changed since the last call; `None`: nothing new.
     fn poll(&mut self, now: Timestamp) -> Option<Groups>;
 
+    /// Whether samples and losses make a difference.
+    fn observes(&self) -> bool {
+        true
+    }
+
     /// What speaks for the partition, pair by pair, for people to read. Nothing is decided by it.
     /// Empty: the detector gathers no evidence.
     fn verdicts(&self) -> Vec<PairVerdict> {

@@ -34,6 +34,10 @@ impl<R: FixedRule> Detector for Fixed<R> {
         self.changed |= self.paths.len() < before;
     }
 
+    fn observes(&self) -> bool {
+        false
+    }
+
     fn poll(&mut self, _now: Timestamp) -> Option<Groups> {
         core::mem::take(&mut self.changed).then(|| R::partition(&self.paths))
     }

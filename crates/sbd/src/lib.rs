@@ -22,6 +22,7 @@ mod contract;
 mod detector;
 mod fixed;
 mod grid;
+mod held;
 mod pairs;
 #[cfg(test)]
 mod testing;
@@ -31,3 +32,4 @@ pub use catalogue::{NAMES, UnknownDetector, by_name};
 pub use detector::{Detector, PairVerdict};
 pub use fairpath_core::{GroupId, Groups};
 pub use fixed::{Fixed, FixedRule};
+pub use held::Held;

@@ -103,6 +103,7 @@ fn momentary(name: &str) -> Box<dyn Detector> {
     let summary = |config| Box::new(Summary::new(SummaryConfig { persistence: Persistence::Latest, ..config }));
     match name {
         "trendline" => trendline(TrendlineConfig::default()),
+        "trendline_srtt" => trendline(TrendlineConfig::smoothed_input()),
         "trendline_overlapping" => trendline(TrendlineConfig::overlapping()),
         "ssc_mptcp_sbd" => summary(SummaryConfig::mptcp_sbd()),
         "ssc_author_variant" => summary(SummaryConfig::author_variant()),

@@ -67,6 +67,11 @@ fn a_misspelt_algorithm_is_answered_by_the_nearest_and_by_all() {
             Coupling::NAMES,
         ),
         (
+            "detector = \"trendlin\"",
+            "12: flow.detector: there is no detector \"trendlin\" (is \"trendline\" meant?)",
+            EngineConfig::DETECTORS,
+        ),
+        (
             "scheduler = \"minrtt\"",
             "13: flow.scheduler: there is no scheduler \"minrtt\" (is \"min_rtt\" meant?)",
             EngineConfig::SCHEDULERS,
@@ -355,7 +360,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "congestion = \"olia\"",
         "congetsion = \"olia\"",
-        "x.toml:26:1: flow.congetsion: no such key (is \"congestion\" meant?); the keys here are name, from, to, count, first, via, back_via, paths, subflows, matrix, share, congestion, coupling, scheduler, traffic, start, start_jitter, stop, transport, parameters",
+        "x.toml:26:1: flow.congetsion: no such key (is \"congestion\" meant?); the keys here are name, from, to, count, first, via, back_via, paths, subflows, matrix, share, congestion, coupling, detector, hold, dips, scheduler, traffic, start, start_jitter, stop, transport, parameters",
     ),
     (
         "congestion = \"olia\"",

@@ -172,7 +172,7 @@ impl Connection {
         let packet = Packet { connection, generation, path: path.get() as u16, ecn_capable, marked: false, body };
         let _ = out.network.send(now, state.routes.forward, packet, size);
         if !state.timer.is_armed() {
-            self.arm_recovery(index, out.timers);
+            self.arm_recovery(index, now, out.timers);
         }
     }
 
@@ -194,12 +194,13 @@ impl Connection {
         true
     }
 
-    fn arm_recovery(&mut self, index: usize, timers: &mut Timers) {
+    fn arm_recovery(&mut self, index: usize, now: Timestamp, timers: &mut Timers) {
         let path = PathId::new(index as u32);
         let state = &mut self.paths[index];
         let deadline = state.recovery.deadline(self.engine.rtt(path), self.transport.ack_delay_max);
         let timer = Timer::Recovery { connection: self.slot, generation: self.generation, path: path.get() };
-        state.timer.arm(deadline, timer, timers);
+        // Where round trips have become shorter it may be past: then at once [RFC9002 §6.2.1].
+        state.timer.arm(deadline.max(now), timer, timers);
     }
 
     /// Data came.
@@ -305,7 +306,7 @@ impl Connection {
             self.give_up(index, now, out);
         }
         if uncertain || has_gap {
-            self.arm_recovery(index, out.timers);
+            self.arm_recovery(index, now, out.timers);
         }
         self.send(now, out);
     }
@@ -362,7 +363,7 @@ impl Connection {
         } else {
             self.probe(index, now, out);
         }
-        self.arm_recovery(index, out.timers);
+        self.arm_recovery(index, now, out.timers);
         self.send(now, out);
     }
 

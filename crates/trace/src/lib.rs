@@ -41,6 +41,8 @@ mod link;
 pub mod parquet;
 mod reader;
 mod record;
+#[cfg(feature = "rtt")]
+pub mod rtt;
 mod writer;
 
 pub use link::{LINK_FORMAT, LinkHeader, LinkRecord};

@@ -21,20 +21,24 @@ use verdict::Row;
 ///
 /// Two scenes: two separate bottlenecks, where a bond should be fast, and one bottleneck shared with
 /// a competing connection, where it should be fair. Each runs with a single path, with uncoupled
-/// paths, and coupled by LIA and by OLIA. A table, a picture and a trace come out.
+/// paths, coupled by LIA and by OLIA, and as all of Fairpath does by default: coupled where the paths
+/// are found to share a bottleneck. A table, a picture and a trace come out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath demo\n  fairpath demo --out /tmp/demo --json")]
 pub(crate) struct Args {
     /// Where the picture and the trace go
     #[arg(long, value_name = "DIR", default_value = "fairpath-demo")]
     out: PathBuf,
-    /// How long to measure, in seconds; shorter measures more noise
-    #[arg(long, value_name = "SECONDS", default_value_t = 40, value_parser = clap::value_parser!(u64).range(2..=3600))]
+    /// How long to measure each scene, in seconds; shorter measures more noise
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..=3600))]
     seconds: u64,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
+
+/// The scenes, in the order in which they run.
+const SCENES: [Network; 2] = [Network::Separate, Network::Shared];
 
 /// Slow start and the first losses are over after this long.
 const START_UP: Duration = Duration::from_secs(6);
@@ -44,10 +48,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let files = Files::create(&args.out)?;
     let span = Span { start_up: START_UP, measured: Duration::from_secs(args.seconds) };
     let outcomes = run_all(span).await?;
-    let rows: Vec<Row> = [Network::Separate, Network::Shared]
-        .into_iter()
-        .flat_map(|network| verdict::rows(&of(&outcomes, network)))
-        .collect();
+    let rows: Vec<Row> = SCENES.into_iter().flat_map(|network| verdict::rows(&of(&outcomes, network))).collect();
     let (picture, trace) = files.write(&outcomes, &rows)?;
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -71,12 +72,25 @@ fn of(outcomes: &[Outcome], network: Network) -> Vec<&Outcome> {
     outcomes.iter().filter(|one| one.network == network).collect()
 }
 
-/// All runs side by side, each in its own emulated network.
+/// One scene after the other: all at once would need more than the two cores of a small machine, and
+/// what a busy machine delays looks like a bottleneck that all paths share.
 async fn run_all(span: Span) -> anyhow::Result<Vec<Outcome>> {
     let bar = progress(span);
+    let mut outcomes = Vec::new();
+    for network in SCENES {
+        outcomes.extend(run_scene(network, span).await?);
+    }
+    bar.abort();
+    if std::io::stderr().is_terminal() {
+        eprint!("\r\x1b[K");
+    }
+    Ok(outcomes)
+}
+
+/// All modes side by side, each in an emulated network of its own.
+async fn run_scene(network: Network, span: Span) -> anyhow::Result<Vec<Outcome>> {
     let mut tasks = tokio::task::JoinSet::new();
-    let wanted = [Network::Separate, Network::Shared].into_iter().flat_map(|n| Mode::ALL.map(|mode| (n, mode)));
-    for (at, (network, mode)) in wanted.enumerate() {
+    for (at, mode) in Mode::ALL.into_iter().enumerate() {
         tasks.spawn(async move {
             let outcome = scene::run(network, mode, span).await;
             (at, outcome.with_context(|| format!("{} on {network:?} links", mode.name())))
@@ -87,18 +101,16 @@ async fn run_all(span: Span) -> anyhow::Result<Vec<Outcome>> {
         let (at, outcome) = task.context("a run panicked")?;
         outcomes.push((at, outcome?));
     }
-    bar.abort();
-    if std::io::stderr().is_terminal() {
-        eprint!("\r\x1b[K");
-    }
     outcomes.sort_by_key(|(at, _)| *at);
     Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
 /// Says what is going on while nothing is to be seen.
 fn progress(span: Span) -> tokio::task::JoinHandle<()> {
-    let total = span.start_up + span.measured;
-    eprintln!("Eight runs side by side over emulated links, about {} s.", total.as_secs() + 1);
+    let scene = span.start_up + span.measured;
+    let total = scene * SCENES.len() as u32;
+    let (scenes, runs) = (SCENES.len(), Mode::ALL.len());
+    eprintln!("{scenes} scenes of {runs} runs side by side over emulated links, about {} s.", total.as_secs() + 1);
     tokio::spawn(async move {
         if !std::io::stderr().is_terminal() {
             return;
@@ -109,7 +121,8 @@ fn progress(span: Span) -> tokio::task::JoinHandle<()> {
         let begun = Instant::now();
         loop {
             let elapsed = begun.elapsed();
-            bar.set_message(if elapsed < span.start_up { "starting up" } else { "measuring" });
+            let into_scene = Duration::from_secs_f64(elapsed.as_secs_f64() % scene.as_secs_f64());
+            bar.set_message(if into_scene < span.start_up { "starting up" } else { "measuring" });
             bar.set_position(elapsed.as_secs().min(total.as_secs()));
             tokio::time::sleep(Duration::from_millis(250)).await;
         }
@@ -130,6 +143,7 @@ fn report(rows: &[Row], seconds: u64) -> String {
         .map(|row| vec![row.mode.name().into(), mbps(row.goodput_bps), number(row.times_single), row.verdict.clone()])
         .collect();
     text += &table(&["mode", "goodput", "times single", "verdict"], &cells);
+    text += &found(&separate);
     text += &format!("\nOne bottleneck of {}, shared with a competing connection of one path\n\n", scene::BOTTLENECK);
     let cells: Vec<Vec<String>> = shared
         .iter()
@@ -145,6 +159,7 @@ fn report(rows: &[Row], seconds: u64) -> String {
         })
         .collect();
     text += &table(&["mode", "goodput", "competitor", "share", "Jain", "verdict"], &cells);
+    text += &found(&shared);
     let surprises = rows.iter().filter(|row| !row.as_expected).count();
     text += &match surprises {
         0 => "\nCoupled paths are fast where they can be and fair where they must be.\n\n".to_owned(),
@@ -153,6 +168,14 @@ fn report(rows: &[Row], seconds: u64) -> String {
         }
     };
     text
+}
+
+/// What was found out about the bottlenecks of a scene.
+fn found(rows: &[&Row]) -> String {
+    let sharing = rows.iter().filter_map(|row| Some((row.mode, row.sharing.as_ref()?)));
+    sharing
+        .flat_map(|(mode, sharing)| sharing.sentences().into_iter().map(move |one| format!("{}: {one}\n", mode.name())))
+        .collect()
 }
 
 /// The files to be written, the trace opened before the runs so that these are not for nothing.

@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 pub(crate) mod demo;
+pub(crate) mod detect;
 pub(crate) mod emu;
 pub(crate) mod lab;
 pub(crate) mod paths;

@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn serve(args: ServerArgs) -> anyhow::Result<()> {
-    let Host { listener, ticket } = args.listen.open()?;
+    let Host { listener, ticket } = args.listen.open().await?;
     print_line(&ticket.to_string())?;
     let mut clients = JoinSet::new();
     let mut wrong_secrets = 0;
@@ -156,6 +156,7 @@ async fn measure_over(connection: &Connection, secret: &Secret, args: &ClientArg
         tokio::select! {
             _ = second.tick() => {
                 report.interval(begun.elapsed(), &connection.paths());
+                report.sharing(connection);
                 if Instant::now() >= end {
                     break;
                 }

@@ -45,7 +45,7 @@ pub(crate) struct Args {
 /// Receives, and shows how it goes.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     check_directory(&args.dir)?;
-    let Host { listener, ticket } = args.listen.open()?;
+    let Host { listener, ticket } = args.listen.open().await?;
     print_line(&ticket.to_string())?;
     let receiver = Arc::new(Receiver::new(ReceiveConfig {
         directory: args.dir.clone(),
@@ -139,11 +139,11 @@ impl Desk<'_> {
     /// What the end of one connection means; true ends the command in success.
     fn ended(&mut self, connection: &Arc<Connection>, result: Result<Received, ReceiveError>) -> anyhow::Result<bool> {
         self.live.retain(|other| !Arc::ptr_eq(other, connection));
-        let notices = self.view.end();
+        let happened = self.view.end();
         match result {
             Ok(received) => {
                 let progress = self.receiver.progress().snapshot();
-                let summary = Summary::new(Role::Receive, &progress, received.elapsed, &connection.paths(), notices);
+                let summary = Summary::new(Role::Receive, &progress, received.elapsed, &connection.paths(), happened);
                 summary.show(self.args.shown)?;
                 Ok(!self.args.keep)
             }

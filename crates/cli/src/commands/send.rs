@@ -55,14 +55,14 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         sent = sender.send(connection.quic()) => sent.map_err(explained),
         error = watch(&connection, &mut view, trace.as_mut()) => Err(error),
     };
-    let notices = view.end();
+    let happened = view.end();
     say_goodbye(&connection).await;
     if let Some(trace) = trace {
         trace.finish()?;
     }
     let sent = sent?;
     let progress = sender.progress().snapshot();
-    Summary::new(Role::Send, &progress, sent.elapsed, &connection.paths(), notices).show(args.shown)
+    Summary::new(Role::Send, &progress, sent.elapsed, &connection.paths(), happened).show(args.shown)
 }
 
 /// An error of the transfer, told by its cause where the ticket is of another kind.
@@ -83,7 +83,10 @@ async fn watch(connection: &Connection, view: &mut View, mut trace: Option<&mut 
     let mut sample = tokio::time::interval(TICK / 2);
     loop {
         tokio::select! {
-            _ = tick.tick() => view.tick(&connection.paths()),
+            _ = tick.tick() => {
+                view.tick(&connection.paths());
+                view.sharing(connection);
+            }
             _ = sample.tick(), if trace.is_some() => {
                 if let Some(trace) = trace.as_deref_mut()
                     && let Err(error) = trace.write(&records(connection, None, None))

@@ -37,6 +37,9 @@ pub(crate) struct Args {
     /// Run so many seeds from the first on, and print means; no time series are written
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), conflicts_with = "out")]
     seeds: Option<u64>,
+    /// How many of these runs go side by side; all cores if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), requires = "seeds")]
+    jobs: Option<u16>,
     /// Where time series, picture and summary go
     #[arg(long, value_name = "DIR", default_value = "fairpath-sim")]
     out: PathBuf,
@@ -106,7 +109,9 @@ fn run_seeds(args: &Args, file: &ScenarioFile, seeds: u64) -> anyhow::Result<()>
         bar.inc(1);
         Ok((scenario, simulation.outcome()))
     };
-    let runs = (0..seeds).into_par_iter().map(|at| one(first.wrapping_add(at))).collect::<Result<Vec<_>, _>>()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0).into()).build()?;
+    let all = || (0..seeds).into_par_iter().map(|at| one(first.wrapping_add(at))).collect::<Result<Vec<_>, _>>();
+    let runs = pool.install(all)?;
     bar.finish_and_clear();
     if args.json {
         print_line(&serde_json::to_string_pretty(&summary::seeds_json(first, &runs))?)

@@ -55,7 +55,7 @@ impl Role {
     }
 
     /// A name for every path: that of its interface, with an address where that is not enough.
-    fn names(self, paths: &[PathReport]) -> Vec<String> {
+    pub(crate) fn names(self, paths: &[PathReport]) -> Vec<String> {
         let count = |name: &str| paths.iter().filter(|path| path.interface == name).count();
         let name = |path: &PathReport| match self.origin(path) {
             Some(address) if count(&path.interface) > 1 => format!("{}/{address}", path.interface),

@@ -8,6 +8,7 @@ use fairpath_transfer::ProgressSnapshot;
 use serde::{Serialize, Serializer};
 
 use super::{Role, Shown};
+use crate::sharing::Sharing;
 use crate::text::print_line;
 
 /// From this multiple of the busiest path's share on, the others were worth their while.
@@ -28,6 +29,8 @@ pub(crate) struct Summary {
     /// What happened to the paths, in plain words.
     #[serde(serialize_with = "in_words")]
     notices: Vec<PathNotice>,
+    /// Which paths were taken to share a bottleneck.
+    sharing: Sharing,
 }
 
 /// What one interface pair carried.
@@ -56,7 +59,7 @@ impl Summary {
         progress: &ProgressSnapshot,
         elapsed: Duration,
         paths: &[PathReport],
-        notices: Vec<PathNotice>,
+        (notices, sharing): (Vec<PathNotice>, Sharing),
     ) -> Self {
         let moved = progress.bytes_total.saturating_sub(progress.bytes_resumed);
         Self {
@@ -68,6 +71,7 @@ impl Summary {
             rate_bps: moved.per(elapsed).unwrap_or_default().as_bps(),
             paths: path_summaries(role, paths),
             notices,
+            sharing,
         }
     }
 
@@ -106,6 +110,9 @@ impl Summary {
                 text += &format!(", opened {} times", path.opened);
             }
             text.push('\n');
+        }
+        for sentence in self.sharing.sentences() {
+            text += &format!("  {sentence}\n");
         }
         // The same thing may happen many times: say it once, with the count. That a path opened is
         // told by its being listed.
@@ -171,6 +178,7 @@ mod tests {
             rate_bps: 12_000,
             paths,
             notices,
+            sharing: Sharing::default(),
         }
     }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_quic::{Binding, PathNotice, PathReport, PathState};
+use fairpath_quic::{Binding, Connection, PathNotice, PathReport, PathState};
 use fairpath_transfer::{Phase, Progress, ProgressSnapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Role;
+use crate::sharing::Sharing;
 
 /// How often a bar moves.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
@@ -41,6 +42,8 @@ pub(crate) struct View {
     /// Whether the open paths have been named.
     is_introduced: bool,
     notices: Vec<PathNotice>,
+    /// What was last known of the bottlenecks.
+    sharing: Sharing,
 }
 
 impl View {
@@ -57,6 +60,7 @@ impl View {
             begun: None,
             is_introduced: false,
             notices: Vec::new(),
+            sharing: Sharing::default(),
         }
     }
 
@@ -76,6 +80,13 @@ impl View {
             self.line(&notice.to_string());
         }
         self.notices.push(notice);
+    }
+
+    /// Tells what was found out about the bottlenecks, where that has changed.
+    pub(crate) fn sharing(&mut self, connection: &Connection) {
+        let sharing = Sharing::of(connection, &self.role.names(&connection.paths()));
+        sharing.news(&self.sharing).iter().for_each(|sentence| self.line(sentence));
+        self.sharing = sharing;
     }
 
     /// Shows how far the transfer is.
@@ -121,13 +132,14 @@ impl View {
         self.line(&introduction(&self.role.names(paths), paths));
     }
 
-    /// The end of a transfer: removes the bar and gives what happened to its paths.
-    pub(crate) fn end(&mut self) -> Vec<PathNotice> {
+    /// The end of a transfer: removes the bar and gives what happened to its paths, and what was known
+    /// of their bottlenecks.
+    pub(crate) fn end(&mut self) -> (Vec<PathNotice>, Sharing) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
         (self.begun, self.is_introduced, self.flowing) = (None, false, None);
-        std::mem::take(&mut self.notices)
+        (std::mem::take(&mut self.notices), std::mem::take(&mut self.sharing))
     }
 
     fn rates(&self, paths: &[PathReport]) -> String {

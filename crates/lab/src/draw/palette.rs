@@ -19,6 +19,15 @@ const COLOURS: &[(&str, RGBColor)] = &[
     ("bbr3", RGBColor(0x2F, 0x9A, 0xA0)),
     ("coupled_bbr", RGBColor(0x9A, 0x60, 0xB4)),
     ("theory", RGBColor(0x24, 0x29, 0x2F)),
+    ("concordance", RGBColor(0x1A, 0x6F, 0xB8)),
+    ("trendline", RGBColor(0xD8, 0x66, 0x10)),
+    ("trendline_srtt", RGBColor(0x1F, 0x8A, 0x70)),
+    ("trendline_overlapping", RGBColor(0x7D, 0x5A, 0x9C)),
+    ("ssc_rfc8382", RGBColor(0xC4, 0x62, 0x8F)),
+    ("ssc_lcn14", RGBColor(0xB0, 0x8C, 0x00)),
+    ("ssc_mptcp_sbd", RGBColor(0x3A, 0x7E, 0x3A)),
+    ("ssc_author_variant", RGBColor(0x5C, 0x66, 0xC4)),
+    ("wavelet", RGBColor(0x86, 0x52, 0x46)),
 ];
 
 /// What has no colour of its own takes one of these, by the letters of its name.

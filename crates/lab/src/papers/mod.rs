@@ -2,3 +2,4 @@
 
 pub(crate) mod daimd;
 pub(crate) mod olia;
+pub(crate) mod tr;

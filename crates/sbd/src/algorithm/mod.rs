@@ -13,5 +13,5 @@ pub use concordance::{Concordance, ConcordanceConfig};
 pub use never::{Apart, Never};
 pub use oracle::Oracle;
 pub use summary::{Congested, LossSplit, Oscillation, Persistence, Split, Summary, SummaryConfig, Variability};
-pub use trendline::{Nearness, Trendline, TrendlineConfig};
+pub use trendline::{BuildUp, Nearness, Trendline, TrendlineConfig};
 pub use wavelet::{Wavelet, WaveletConfig};

@@ -106,16 +106,49 @@ impl Default for TrendlineConfig {
 }
 
 impl TrendlineConfig {
+    /// The paper's rule as its program for multipath QUIC has it: what it is fed with are smoothed
+    /// round-trip times.
+    // [TR2018 §5.2]
+    pub fn smoothed_input() -> Self {
+        Self { presmoothing: Some(0.125), ..Self::default() }
+    }
+
     /// The paper's rule with a stricter condition on time: both build-ups last at least 300 ms,
     /// have ten points, and have 70 % in common. Fewer separate paths are called shared by it.
     pub fn overlapping() -> Self {
         Self {
-            presmoothing: Some(0.125),
             nearness: Nearness::Overlap(0.7),
             points_min: 10,
             lasting_min: Duration::from_millis(300),
-            ..Self::default()
+            ..Self::smoothed_input()
         }
+    }
+}
+
+/// A queue that builds up, as its regression line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BuildUp {
+    /// When its first sample came.
+    pub begin: Timestamp,
+    /// When its last sample came.
+    pub end: Timestamp,
+    /// How many samples it has.
+    pub points: u32,
+    /// How fast the delay grows.
+    pub slope_ms_per_s: f64,
+    /// The delay at the beginning of the line.
+    pub begin_delay_ms: f64,
+}
+
+impl BuildUp {
+    /// How far the slopes of two build-ups are apart, in parts of the larger.
+    pub fn error(&self, other: &Self) -> f64 {
+        error(self.slope_ms_per_s, other.slope_ms_per_s)
+    }
+
+    /// The delay at the end of the line.
+    pub fn end_delay_ms(&self) -> f64 {
+        self.begin_delay_ms + self.slope_ms_per_s * millis(self.end.since(self.begin)) / 1000.0
     }
 }
 
@@ -128,6 +161,8 @@ pub struct Trendline {
     pairs: Pairs<Option<Timestamp>>,
     /// When the round under way began.
     round_began: Timestamp,
+    /// When the one before began.
+    last_round_began: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +200,37 @@ impl Trendline {
             }
         }
         self.pairs.link(now, |_, _, pair| pair.state.is_some_and(|yes| now.since(yes) <= config.hold));
+        self.last_round_began = self.round_began;
         self.round_began = now;
+    }
+
+    /// The longest build-up of a path in the last complete round, for people to see; `None` where
+    /// the path had none.
+    pub fn build_up(&self, path: PathId) -> Option<BuildUp> {
+        let line = self.paths.get(path)?.longest?;
+        let slope_ms_per_s = line.slope()?;
+        let at = |at_ms: f64| self.last_round_began + Duration::from_secs_f64(at_ms / 1000.0);
+        Some(BuildUp {
+            begin: at(line.first_ms()),
+            end: at(line.last_ms()),
+            points: line.points(),
+            slope_ms_per_s,
+            begin_delay_ms: line.delay_at(line.first_ms(), slope_ms_per_s),
+        })
+    }
+
+    /// The build-ups of two paths in the last complete round, if they are taken for one queue's.
+    pub fn matched(&self, a: PathId, b: PathId) -> Option<[BuildUp; 2]> {
+        let longest = |path| self.paths.get(path).and_then(|path| path.longest);
+        let is_match = alike(&longest(a)?, &longest(b)?, &self.config);
+        Some([self.build_up(a)?, self.build_up(b)?]).filter(|_| is_match)
+    }
+
+    /// What a path's last sample has become, for people to see: the smoothed delay in ms, and how
+    /// many points the group that it belongs to has so far.
+    pub fn smoothed(&self, path: PathId) -> Option<(f64, u32)> {
+        let path = self.paths.get(path)?;
+        path.smoothed.get().map(|delay| (delay, path.filter.points()))
     }
 }
 
@@ -198,7 +263,7 @@ impl Detector for Trendline {
         if sample.now.since(path.opened) < config.settle {
             return;
         }
-        let measured = millis(sample.rtt);
+        let measured = millis(sample.one_way.unwrap_or(sample.rtt));
         let measured = config.presmoothing.map_or(measured, |weight| path.presmoothed.update(measured, weight));
         let delay = path.smoothed.update(measured, config.alpha);
         let at_ms = millis(sample.now.since(self.round_began));
@@ -329,7 +394,25 @@ mod tests {
 
     #[test]
     fn other_slopes_are_no_yes() {
-        assert_eq!(round(&mut opened(), 0, [100, 30]), None);
+        let mut detector = opened();
+        assert_eq!(round(&mut detector, 0, [100, 30]), None);
+        assert_eq!(detector.matched(path(0), path(1)), None);
+    }
+
+    #[test]
+    fn the_build_ups_that_matched_can_be_seen() {
+        let mut detector = opened();
+        round(&mut detector, 0, [100, 30]);
+        round(&mut detector, 5000, [100, 100]);
+        let [a, b] = detector.matched(path(0), path(1)).expect("they grow alike");
+        // The smoothed delay lags behind; in the long run it grows as fast.
+        assert!((a.slope_ms_per_s - 100.0).abs() < 5.0, "{a:?}");
+        assert!(a.begin >= Timestamp::from_secs(5) && a.end == Timestamp::from_millis(9990), "{a:?}");
+        assert!((a.end_delay_ms() - 540.0).abs() < 5.0, "549 ms less the lag of nine samples: {a:?}");
+        assert!(a.error(&b) <= 0.2 && a.points > 400, "{a:?} {b:?}");
+        let (smoothed, points) = detector.smoothed(path(0)).unwrap();
+        // The round's end has closed the group.
+        assert!((smoothed - 540.0).abs() < 2.0 && points == 0, "{smoothed} {points}");
     }
 
     #[test]

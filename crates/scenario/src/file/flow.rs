@@ -17,6 +17,9 @@ use crate::model::Traffic;
 pub(crate) struct FlowValues {
     congestion: Option<String>,
     coupling: Option<Coupling>,
+    detector: Option<String>,
+    hold: Option<Duration>,
+    dips: Option<bool>,
     scheduler: Option<String>,
     pub(crate) traffic: Option<Traffic>,
     pub(crate) start: Option<At<Duration>>,
@@ -41,6 +44,9 @@ impl FlowValues {
         Ok(Self {
             congestion: name("congestion", "congestion control")?,
             coupling: table.optional("coupling", coupling)?.map(|coupling| coupling.value),
+            detector: name("detector", "detector")?,
+            hold: table.optional("hold", Value::time)?.map(|hold| hold.value),
+            dips: table.optional("dips", Value::flag)?.map(|dips| dips.value),
             scheduler: name("scheduler", "scheduler")?,
             traffic: table.optional("traffic", read_traffic)?.map(|traffic| traffic.value),
             start: table.optional("start", Value::time)?,
@@ -55,6 +61,9 @@ impl FlowValues {
         Self {
             congestion: self.congestion.clone().or_else(|| outer.congestion.clone()),
             coupling: self.coupling.or(outer.coupling),
+            detector: self.detector.clone().or_else(|| outer.detector.clone()),
+            hold: self.hold.or(outer.hold),
+            dips: self.dips.or(outer.dips),
             scheduler: self.scheduler.clone().or_else(|| outer.scheduler.clone()),
             traffic: self.traffic.or(outer.traffic),
             start: self.start.or(outer.start),
@@ -74,7 +83,12 @@ impl FlowValues {
         if let Some(scheduler) = &self.scheduler {
             engine.scheduler.clone_from(scheduler);
         }
+        if let Some(detector) = &self.detector {
+            engine.detector.clone_from(detector);
+        }
         engine.coupling = self.coupling.unwrap_or(engine.coupling);
+        engine.hold = self.hold.unwrap_or(engine.hold);
+        engine.dips = self.dips.unwrap_or(engine.dips);
         self.parameters.apply(&mut engine);
         engine
     }

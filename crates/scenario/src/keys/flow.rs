@@ -22,6 +22,27 @@ const VALUES: &[Key] = &[
         "\"never\"",
     ),
     Key::optional(
+        "detector",
+        Shape::Words(EngineConfig::DETECTORS),
+        "the first of them",
+        "what finds shared bottlenecks where `coupling` is `\"auto\"`",
+        "\"trendline\"",
+    ),
+    Key::optional(
+        "hold",
+        Shape::Time,
+        "`\"0s\"`",
+        "how much longer paths stay coupled after the detector has let go of them",
+        "\"10s\"",
+    ),
+    Key::optional(
+        "dips",
+        Shape::Flag,
+        "`false`",
+        "with `coupling = \"auto\"`, one path after the other sends a little less for a moment while the detector is in doubt",
+        "true",
+    ),
+    Key::optional(
         "scheduler",
         Shape::Words(EngineConfig::SCHEDULERS),
         "the first of them",

@@ -21,7 +21,7 @@ pub(super) fn draw(rows: &[Row], shared: &[&Outcome]) -> anyhow::Result<String> 
         let halves = top.split_evenly((1, 2));
         bars(&halves[0], "Two separate bottlenecks: goodput", rows, Network::Separate)?;
         bars(&halves[1], "One shared bottleneck: goodput (orange: the competitor)", rows, Network::Shared)?;
-        for (area, mode) in bottom.split_evenly((1, 2)).iter().zip([Mode::Uncoupled, Mode::Olia]) {
+        for (area, mode) in bottom.split_evenly((1, 2)).iter().zip([Mode::Uncoupled, Mode::Auto]) {
             if let Some(outcome) = shared.iter().find(|one| one.mode == mode) {
                 over_time(area, outcome)?;
             }

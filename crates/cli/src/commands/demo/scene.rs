@@ -11,6 +11,7 @@ use fairpath_trace::Record;
 use serde::Serialize;
 
 use crate::recording::records;
+use crate::sharing::Sharing;
 
 /// What every bottleneck carries.
 pub(super) const BOTTLENECK: Bitrate = Bitrate::from_mbps(20);
@@ -46,10 +47,13 @@ pub(super) enum Mode {
     Lia,
     /// Two paths coupled by OLIA.
     Olia,
+    /// Two paths as the program runs them by default: coupled while they are found to share a
+    /// bottleneck.
+    Auto,
 }
 
 impl Mode {
-    pub(super) const ALL: [Self; 4] = [Self::Single, Self::Uncoupled, Self::Lia, Self::Olia];
+    pub(super) const ALL: [Self; 5] = [Self::Single, Self::Uncoupled, Self::Lia, Self::Olia, Self::Auto];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -57,11 +61,13 @@ impl Mode {
             Self::Uncoupled => "uncoupled",
             Self::Lia => "LIA",
             Self::Olia => "OLIA",
+            Self::Auto => "auto",
         }
     }
 
+    /// Whether it should be fair on a bottleneck that its paths share.
     pub(super) fn is_coupled(self) -> bool {
-        matches!(self, Self::Lia | Self::Olia)
+        matches!(self, Self::Lia | Self::Olia | Self::Auto)
     }
 
     fn paths(self) -> usize {
@@ -73,6 +79,7 @@ impl Mode {
             Self::Single | Self::Uncoupled => ("reno", Coupling::Never),
             Self::Lia => ("lia", Coupling::Always),
             Self::Olia => ("olia", Coupling::Always),
+            Self::Auto => return EngineConfig::live(),
         };
         EngineConfig { congestion: congestion.into(), coupling, ..EngineConfig::live() }
     }
@@ -98,6 +105,8 @@ pub(super) struct Outcome {
     /// competitor. (What the receivers hand on comes in larger pieces.)
     pub(super) over_time: Vec<(f64, Bitrate, Option<Bitrate>)>,
     pub(super) records: Vec<Record>,
+    /// What was found out about the bottlenecks.
+    pub(super) sharing: Sharing,
 }
 
 /// Both ends of a connection with data on its way.
@@ -216,11 +225,17 @@ async fn measure(network: Network, mode: Mode, span: Span, main: &Flow, rival: O
                     competitor: both(from.1, to.1, elapsed),
                     over_time,
                     records: recorded,
+                    sharing: sharing(main),
                 };
             }
             _ => {}
         }
     }
+}
+
+fn sharing(flow: &Flow) -> Sharing {
+    let names: Vec<String> = (1..=flow.client.paths().len()).map(|number| format!("path {number}")).collect();
+    Sharing::of(&flow.client, &names)
 }
 
 fn rate(from: Bytes, to: Bytes, elapsed: Duration) -> Bitrate {

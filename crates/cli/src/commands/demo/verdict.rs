@@ -4,6 +4,7 @@ use fairpath_core::Bitrate;
 use serde::Serialize;
 
 use super::scene::{Mode, Network, Outcome};
+use crate::sharing::Sharing;
 
 /// On separate bottlenecks a bond is worth its name from here on.
 const AGGREGATES: f64 = 1.8;
@@ -27,6 +28,8 @@ pub(super) struct Row {
     /// Whether it came out as it should.
     pub(super) as_expected: bool,
     pub(super) verdict: String,
+    /// What was found out about the bottlenecks, where it is detected.
+    pub(super) sharing: Option<Sharing>,
 }
 
 /// Jain's fairness index: 1 where all rates are equal, 1/n where one has everything.
@@ -68,6 +71,7 @@ fn row(outcome: &Outcome, single: Option<Bitrate>) -> Row {
         jain: outcome.competitor.and_then(|other| jain(&[outcome.goodput, other])),
         as_expected,
         verdict,
+        sharing: (outcome.mode == Mode::Auto).then(|| outcome.sharing.clone()),
     }
 }
 

@@ -4,11 +4,13 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_quic::{PathNotice, PathReport};
+use fairpath_quic::{Connection, PathNotice, PathReport};
 use serde_json::{Value, json};
 
 use super::protocol::{Direction, Total};
+use crate::sharing::Sharing;
 use crate::text::table;
+use crate::transfer::Role;
 
 /// A report in the making.
 pub(super) struct Report {
@@ -18,11 +20,20 @@ pub(super) struct Report {
     last: (Duration, Vec<Bytes>),
     intervals: Vec<Value>,
     notices: Vec<String>,
+    /// What was last known of the bottlenecks of what this end sends.
+    sharing: Sharing,
 }
 
 impl Report {
     pub(super) fn new(direction: Direction, json: bool) -> Self {
-        Self { direction, json, last: (Duration::ZERO, Vec::new()), intervals: Vec::new(), notices: Vec::new() }
+        Self {
+            direction,
+            json,
+            last: (Duration::ZERO, Vec::new()),
+            intervals: Vec::new(),
+            notices: Vec::new(),
+            sharing: Sharing::default(),
+        }
     }
 
     /// What the path carried in the direction measured.
@@ -66,6 +77,19 @@ impl Report {
         self.notices.push(notice.to_string());
     }
 
+    /// Tells what was found out about the bottlenecks, where that has changed. Only who sends finds
+    /// out.
+    pub(super) fn sharing(&mut self, connection: &Connection) {
+        if self.direction == Direction::Upload {
+            let names = Role::Send.names(&connection.paths());
+            let sharing = Sharing::of(connection, &names);
+            if !self.json {
+                sharing.news(&self.sharing).iter().for_each(|sentence| eprintln!("        {sentence}"));
+            }
+            self.sharing = sharing;
+        }
+    }
+
     /// Shows the result on standard output.
     pub(super) fn finish(&self, total: Total, paths: &[PathReport]) -> anyhow::Result<()> {
         let goodput = total.bytes.per(total.elapsed).unwrap_or(Bitrate::ZERO);
@@ -96,6 +120,7 @@ impl Report {
                 "paths": per_path,
                 "intervals": self.intervals,
                 "notices": self.notices,
+                "sharing": self.sharing,
             });
             writeln!(out, "{}", serde_json::to_string_pretty(&result)?)?;
             return Ok(());
@@ -120,6 +145,9 @@ impl Report {
             total.bytes,
             total.elapsed.as_secs_f64()
         )?;
+        for sentence in self.sharing.sentences() {
+            writeln!(out, "{sentence}")?;
+        }
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The algorithms that are compared, and what all experiments have in common.
 
 use fairpath_cc::equilibrium::FluidRule;
-use fairpath_cc::{AimdConfig, Parameters};
+use fairpath_cc::{AimdConfig, Epsilon, Parameters};
 use fairpath_core::Bytes;
 use fairpath_engine::EngineConfig;
 
@@ -34,15 +34,30 @@ pub(super) const COUPLED: Algorithm =
 pub(super) const UNCOUPLED: Algorithm =
     Algorithm { title: "uncoupled", colour: "uncoupled", engine: "uncoupled reno", rule: FluidRule::Reno };
 
+/// OLIA's first term alone, which is the ε-family at ε = 0 where round-trip times are equal.
+pub(super) const OLIA_WITHOUT_ALPHA: Algorithm =
+    Algorithm { title: "OLIA without α", colour: "epsilon", engine: "epsilon", rule: FluidRule::Olia };
+
 impl Algorithm {
+    /// TCP's parameters: a path that is not worth using costs one packet per round trip, as on the
+    /// paper's testbed, where QUIC would keep two.
+    pub(super) fn parameters(&self) -> Parameters {
+        let tcp = Parameters { aimd: AimdConfig::tcp(), ..Parameters::default() };
+        if *self != OLIA_WITHOUT_ALPHA {
+            return tcp;
+        }
+        // OLIA's least threshold is 1 packet where paths are coupled.
+        let aimd = AimdConfig { min_ssthresh_datagrams: 1, ..tcp.aimd };
+        Parameters { aimd, epsilon: Epsilon { epsilon: 0.0 }, ..tcp }
+    }
+
     /// An engine with these parameters.
     pub(super) fn with(&self, parameters: Parameters) -> EngineConfig {
         EngineConfig { parameters, ..engine(self.engine) }
     }
-}
 
-/// TCP's parameters: a path that is not worth using costs one packet per round trip, as on the
-/// paper's testbed, where QUIC would keep two.
-pub(super) fn tcp() -> Parameters {
-    Parameters { aimd: AimdConfig::tcp(), ..Parameters::default() }
+    /// An engine with TCP's parameters.
+    pub(super) fn tcp(&self) -> EngineConfig {
+        self.with(self.parameters())
+    }
 }

@@ -7,7 +7,7 @@ use fairpath_net::RedConfig;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{Outcome, Recorder, SimError, View};
 
-use super::algorithms::{self, Algorithm, PACKET, TCP};
+use super::algorithms::{Algorithm, PACKET, TCP};
 use crate::{Net, ms};
 
 /// How often the windows are looked at.
@@ -49,11 +49,11 @@ impl Case {
         net.scenario.sample_every = SAMPLE;
         let queue = RedConfig::olia_testbed(PACKET);
         let paths = ["1", "2"].map(|name| net.path(name, self.capacity, BASE_RTT / 2, queue.clone().into()));
-        net.flow("multipath", self.algorithm.with(algorithms::tcp()), &paths).start_jitter = ms(500);
+        net.flow("multipath", self.algorithm.tcp(), &paths).start_jitter = ms(500);
         for (path, others) in paths.iter().zip(&self.others) {
             for Others { flows, start, stop } in others {
                 for _ in 0..*flows {
-                    let flow = net.flow("tcp", TCP.with(algorithms::tcp()), core::slice::from_ref(path));
+                    let flow = net.flow("tcp", TCP.tcp(), core::slice::from_ref(path));
                     (flow.start, flow.start_jitter, flow.stop) = (*start, ms(500), *stop);
                 }
             }

@@ -11,7 +11,7 @@ use fairpath_net::{LinkConfig, RedConfig};
 use fairpath_scenario::{PathRoute, Scenario};
 use fairpath_sim::{Outcome, PathOutcome, SimError};
 
-use super::algorithms::{self, Algorithm, PACKET, TCP};
+use super::algorithms::{Algorithm, PACKET, TCP};
 use crate::Net;
 
 /// The round-trip time with queues, in the theory.
@@ -62,7 +62,7 @@ impl Case {
             capacity: Bitrate::from_mbps(1),
             algorithm,
             base_rtt: [BASE_RTT; 3],
-            parameters: [algorithms::tcp(); 2],
+            parameters: [algorithm.parameters(), TCP.parameters()],
             ack_every: 1,
             queue: RedConfig::olia_testbed(PACKET),
             warm_up: Duration::from_secs(20),

@@ -13,7 +13,7 @@ pub(super) const SPAN: u64 = 6;
 const KEPT: usize = 32;
 
 /// The longest run of steps without a sample that is bridged.
-const GAP_MAX: u64 = 5;
+const GAP_MAX: u64 = 10;
 
 /// How long the least round-trip time is remembered: a route may change.
 const BASE_RTT_WINDOW: Duration = Duration::from_secs(60);

@@ -45,11 +45,12 @@ pub(super) fn log_ratio(concordance: f64, one_queue: f64, freedom: f64) -> f64 {
 /// Log-odds after a time in which the answer may have changed with this probability.
 // [Shiryaev1963] for changes in both directions
 //     p' = p (1 - h) + (1 - p) h
+// With o the odds against what is the likelier, and all divided by its probability:
+//     p' / (1 - p') = (1 - h + o h) / (o (1 - h) + h)
 pub(super) fn after_change(log_odds: f64, probability: f64) -> f64 {
-    let p = confidence(log_odds);
-    let (yes, no) = (p, confidence(-log_odds));
+    let against = libm::exp(-log_odds.abs());
     let h = probability.min(0.5);
-    libm::log((yes * (1.0 - h) + no * h) / (no * (1.0 - h) + yes * h))
+    libm::log((1.0 - h + against * h) / (against * (1.0 - h) + h)).copysign(log_odds)
 }
 
 /// The probability that belongs to log-odds.

@@ -3,16 +3,16 @@
 use super::evidence::{after_change, any_of};
 
 /// How many steps apart losses of two paths may be to count as one.
-const NEAR: u64 = 2;
+const NEAR: u64 = 4;
 
 /// Losses within so many steps of the last one belong to the same episode.
-const EPISODE: u64 = 3;
+const EPISODE: u64 = 6;
 
 /// How many steps of history are kept.
 const KEPT: u64 = 64;
 
 /// The memory of the rate of episodes, in steps.
-const RATE_STEPS: f64 = 600.0;
+const RATE_STEPS: f64 = 1200.0;
 
 /// The part of the episodes that a shared queue brings to both paths; not known, so several are
 /// possible. Where drops are random or hit few flows, next to none.

@@ -23,6 +23,11 @@ impl MaxFilter {
         }
     }
 
+    /// How many points the group under way has.
+    pub(super) fn points(&self) -> u32 {
+        self.group.map_or(0, |group| group.points())
+    }
+
     /// The group under way, at the end of a round.
     pub(super) fn finish(&mut self, points_min: u32) -> Option<Line> {
         self.group.take().filter(|group| group.points() >= points_min)

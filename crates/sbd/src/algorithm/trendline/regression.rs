@@ -65,6 +65,11 @@ impl Line {
         self.sum_s / f64::from(self.points)
     }
 
+    /// The delay of the regression line of this slope, in ms/s, at a time.
+    pub(super) fn delay_at(&self, at_ms: f64, slope: f64) -> f64 {
+        self.mean_delay() + slope * (at_ms - self.sum_t / f64::from(self.points)) / 1000.0
+    }
+
     /// The slope in ms/s; `None` where all points are at one time.
     pub(super) fn slope(&self) -> Option<f64> {
         let m = f64::from(self.points);
@@ -94,6 +99,7 @@ mod tests {
         }
         assert_eq!(line.slope(), Some(300.0));
         assert_eq!((line.points(), line.mean_delay(), line.last_delay()), (5, 106.0, 112.0));
+        assert_eq!((line.delay_at(0.0, 300.0), line.delay_at(40.0, 300.0)), (100.0, 112.0));
     }
 
     #[test]

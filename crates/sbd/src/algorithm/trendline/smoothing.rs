@@ -7,6 +7,11 @@ pub(super) struct Smoothed {
 }
 
 impl Smoothed {
+    /// The smoothed value; `None` before the first.
+    pub(super) fn get(&self) -> Option<f64> {
+        self.value
+    }
+
     /// Takes a value, which counts with the weight `alpha`, and gives the smoothed one.
     pub(super) fn update(&mut self, value: f64, alpha: f64) -> f64 {
         let smoothed = self.value.map_or(value, |before| smooth(before, value, alpha));

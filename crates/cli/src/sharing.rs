@@ -1,0 +1,135 @@
+//! Which paths share a bottleneck, in words and for programs.
+
+use std::fmt;
+
+use fairpath_core::Bitrate;
+use fairpath_quic::{Connection, PairVerdict, PathSnapshot};
+use serde::Serialize;
+
+/// Evidence this far from an even chance is worth a word.
+const SAYS_SOMETHING: f64 = 0.1;
+
+/// What the sending end of a connection has found out about its bottlenecks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Sharing {
+    /// The names of the paths that are coupled with each other.
+    pub(crate) groups: Vec<Vec<String>>,
+    /// What speaks for that; empty where nothing is detected.
+    pub(crate) pairs: Vec<Pair>,
+    /// What all paths deliver together at present.
+    pub(crate) expected_bps: u64,
+}
+
+/// Two paths.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Pair {
+    pub(crate) paths: [String; 2],
+    /// How sure it is that they share a bottleneck, from 0 to 1.
+    pub(crate) confidence: f64,
+    /// Whether they are taken to share one, and so are coupled.
+    pub(crate) shared: bool,
+    /// Since when, in seconds after the connection began.
+    pub(crate) since_seconds: f64,
+}
+
+impl Sharing {
+    /// What `connection` has found, its paths called by `names` in the order of
+    /// [`Connection::paths`]. A path that is closed is not in it.
+    pub(crate) fn of(connection: &Connection, names: &[String]) -> Self {
+        let reports = connection.paths();
+        let named: Vec<(PathSnapshot, String)> =
+            reports.iter().zip(names).filter_map(|(path, name)| Some((path.snapshot?, name.clone()))).collect();
+        Self::new(&named, &connection.verdicts())
+    }
+
+    fn new(paths: &[(PathSnapshot, String)], verdicts: &[PairVerdict]) -> Self {
+        let name = |id| paths.iter().find(|(path, _)| path.path == id).map(|(_, name)| name.clone());
+        let pair = |verdict: &PairVerdict| {
+            Some(Pair {
+                paths: [name(verdict.paths.0)?, name(verdict.paths.1)?],
+                confidence: verdict.confidence,
+                shared: verdict.together,
+                since_seconds: verdict.since.since(fairpath_core::Timestamp::ZERO).as_secs_f64(),
+            })
+        };
+        let mut groups: Vec<(fairpath_core::GroupId, Vec<String>)> = Vec::new();
+        for (path, name) in paths {
+            match groups.iter_mut().find(|(group, _)| *group == path.group) {
+                Some((_, members)) => members.push(name.clone()),
+                None => groups.push((path.group, vec![name.clone()])),
+            }
+        }
+        let expected: Bitrate = paths.iter().filter_map(|(path, _)| path.rate).sum();
+        Self {
+            groups: groups.into_iter().map(|(_, members)| members).collect(),
+            pairs: verdicts.iter().filter_map(pair).collect(),
+            expected_bps: expected.as_bps(),
+        }
+    }
+
+    /// A sentence for each pair, the last one with what to expect in all.
+    pub(crate) fn sentences(&self) -> Vec<String> {
+        let mut sentences: Vec<String> = self.pairs.iter().map(ToString::to_string).collect();
+        if let Some(last) = sentences.last_mut() {
+            *last += &format!("; expected total {}", Bitrate::from_bps(self.expected_bps));
+        }
+        sentences
+    }
+
+    /// The sentences about pairs that were not so, or not there, `before`.
+    pub(crate) fn news(&self, before: &Self) -> Vec<String> {
+        let was = |pair: &Pair| before.pairs.iter().find(|old| old.paths == pair.paths).is_some_and(|old| old.shared);
+        self.pairs.iter().filter(|pair| pair.shared != was(pair)).map(ToString::to_string).collect()
+    }
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b] = &self.paths;
+        let (confidence, since) = (self.confidence, self.since_seconds);
+        match self.shared {
+            true => {
+                write!(f, "{a} and {b} share a bottleneck (confidence {confidence:.2}, since {since:.0} s): coupled")
+            }
+            false if confidence < 0.5 - SAYS_SOMETHING => {
+                let confidence = 1.0 - confidence;
+                write!(f, "{a} and {b} have bottlenecks of their own (confidence {confidence:.2}): not coupled")
+            }
+            false => write!(f, "{a} and {b}: nothing shows that they share a bottleneck: not coupled"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(confidence: f64, shared: bool) -> Pair {
+        Pair { paths: ["wlan0".into(), "wwan0".into()], confidence, shared, since_seconds: 8.2 }
+    }
+
+    fn sharing(pairs: Vec<Pair>) -> Sharing {
+        Sharing { groups: Vec::new(), pairs, expected_bps: 31_000_000 }
+    }
+
+    #[test]
+    fn the_verdict_is_told_in_words() {
+        let found = sharing(vec![pair(0.93, true)]).sentences();
+        let expected = "wlan0 and wwan0 share a bottleneck (confidence 0.93, since 8 s): coupled; \
+                        expected total 31.0 Mbit/s";
+        assert_eq!(found, [expected]);
+        let apart = pair(0.02, false).to_string();
+        assert_eq!(apart, "wlan0 and wwan0 have bottlenecks of their own (confidence 0.98): not coupled");
+        assert!(pair(0.5, false).to_string().contains("nothing shows"));
+        assert!(sharing(Vec::new()).sentences().is_empty(), "nothing was detected, nothing is said");
+    }
+
+    #[test]
+    fn only_a_change_is_news() {
+        let (together, apart) = (sharing(vec![pair(0.96, true)]), sharing(vec![pair(0.4, false)]));
+        assert_eq!(together.news(&Sharing::default()).len(), 1);
+        assert!(together.news(&together).is_empty());
+        assert_eq!(apart.news(&together).len(), 1);
+        assert!(apart.news(&Sharing::default()).is_empty(), "paths begin apart");
+    }
+}

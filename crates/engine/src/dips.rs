@@ -1,0 +1,114 @@
+//! Dips: now and then one path sends a little less for a moment, to see whose delay falls.
+//!
+//! Two separate queues that are alike in all respects, as those of two modems of one operator, may
+//! fill and drain in step for as long as nothing disturbs them, and no detector can tell them from
+//! one. A path that gives way for a moment lets its own queue fall, and that of another path only if
+//! it is the same; afterwards the two are out of step. In the simulator pairs of such links, with
+//! nothing else on them, are called one for 89 to 97 % of the time without dips, and for 0 to 3 % with
+//! one in every second; the goodput is 0.3 % less.
+
+use core::time::Duration;
+
+use fairpath_core::{Bytes, PathId, Timestamp};
+
+/// From one dip to the next, of whichever path: at first, and after the first [`SOON`] dips. More is
+/// to be learnt in the beginning.
+const EVERY: Duration = Duration::from_secs(1);
+const LATER_EVERY: Duration = Duration::from_secs(4);
+const SOON: usize = 10;
+
+/// How long a dip lasts beside the round trip after which it shows: what detectors compare are
+/// stretches of some hundred milliseconds.
+const LASTS: Duration = Duration::from_millis(300);
+
+/// What is left of the window: less than halving it, as a loss does, and enough to be seen. Where no
+/// queue is there that could fall, it costs a path 25 % of 300 ms in 8 s, a hundredth.
+const LEFT: f64 = 0.75;
+
+/// A window is never made smaller than so many datagrams.
+const LEFT_DATAGRAMS: u64 = 4;
+
+/// When which path gives way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dips {
+    /// When the next dip begins; `None` before the first question.
+    next: Option<Timestamp>,
+    /// How many there were.
+    count: usize,
+    current: Option<Dip>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Dip {
+    path: PathId,
+    until: Timestamp,
+}
+
+impl Dips {
+    /// Begins a dip where one is due, of the next of these `paths` in turn, if there are two; with
+    /// their smoothed round-trip times.
+    pub(crate) fn update(&mut self, now: Timestamp, paths: impl Fn() -> Vec<(PathId, Duration)>) {
+        let next = *self.next.get_or_insert(now + EVERY);
+        if now < next {
+            return;
+        }
+        self.next = Some(now + if self.count < SOON { EVERY } else { LATER_EVERY });
+        let paths = paths();
+        if paths.len() >= 2 {
+            let (path, round_trip) = paths[self.count % paths.len()];
+            self.count += 1;
+            self.current = Some(Dip { path, until: now + LASTS + round_trip });
+        }
+    }
+
+    /// What a path may have in flight of its `window`.
+    pub(crate) fn cap(&self, path: PathId, window: Bytes, max_datagram: Bytes, now: Timestamp) -> Bytes {
+        match self.current {
+            Some(dip) if dip.path == path && now < dip.until => {
+                window.min(Bytes::from_f64(window.as_f64() * LEFT).max(max_datagram * LEFT_DATAGRAMS))
+            }
+            _ => window,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(id: u32) -> PathId {
+        PathId::new(id)
+    }
+
+    #[test]
+    fn paths_dip_in_turn_and_one_at_a_time() {
+        let mut dips = Dips::default();
+        let (mut begun, mut was) = (Vec::new(), None);
+        for at in (0..20_000).step_by(10) {
+            let now = Timestamp::from_millis(at);
+            dips.update(now, || vec![(path(0), Duration::from_millis(50)), (path(1), Duration::ZERO)]);
+            let dipping =
+                [0, 1].map(|id| dips.cap(path(id), Bytes::new(100_000), Bytes::new(1200), now).get() == 75_000);
+            assert_ne!(dipping, [true, true]);
+            let is = dipping.iter().position(|dips| *dips);
+            if let (None, Some(path)) = (was, is) {
+                begun.push((at, path));
+            }
+            was = is;
+        }
+        assert_eq!(begun[..3], [(1_000, 0), (2_000, 1), (3_000, 0)]);
+        assert_eq!(begun[10..], [(11_000, 0), (15_000, 1), (19_000, 0)]);
+    }
+
+    #[test]
+    fn one_path_never_dips_and_a_small_window_stays() {
+        let mut dips = Dips::default();
+        let now = Timestamp::from_secs(5);
+        dips.update(Timestamp::ZERO, Vec::new);
+        dips.update(now, || vec![(path(0), Duration::ZERO)]);
+        assert_eq!(dips.cap(path(0), Bytes::new(100_000), Bytes::new(1200), now), Bytes::new(100_000));
+        dips.update(now + EVERY, || vec![(path(0), Duration::ZERO), (path(1), Duration::ZERO)]);
+        let cap = |window| dips.cap(path(0), Bytes::new(window), Bytes::new(1200), now + EVERY).get();
+        assert_eq!((cap(5_000), cap(3_000)), (4_800, 3_000));
+    }
+}

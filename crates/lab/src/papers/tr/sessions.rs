@@ -1,0 +1,268 @@
+//! Multipath sessions of two paths beside TCP flows, coupled when a detector says so: what Tables 3
+//! to 5 and figures 8 to 13 have in common.
+//!
+//! All kinds of session run side by side in one network, so that they meet the same queues.
+
+use core::time::Duration;
+
+use fairpath_core::{DelaySample, PathId, Timestamp};
+use fairpath_engine::{Coupling, EngineConfig};
+use fairpath_net::QueueConfig;
+use fairpath_sbd::{BuildUp, Detector, Trendline, TrendlineConfig};
+use fairpath_sim::{FlowIndex, Outcome, Recorder, SimError, View, jain_index};
+
+use super::network::{Network, Wire};
+use crate::{engine, ms};
+
+/// How often rates and groups are looked at.
+const SAMPLE: Duration = Duration::from_millis(100);
+/// How long a yes holds.
+const HOLD: Duration = Duration::from_secs(100);
+
+/// A kind of session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Session {
+    pub(super) title: &'static str,
+    pub(super) colour: &'static str,
+    /// What couples it; `None`: nothing is detected.
+    detector: Option<&'static str>,
+    /// What holds without a detector.
+    coupling: Coupling,
+}
+
+pub(super) const TR: usize = 0;
+pub(super) const SSC: usize = 1;
+pub(super) const OURS: usize = 2;
+pub(super) const COUPLED: usize = 3;
+pub(super) const UNCOUPLED: usize = 4;
+
+/// The sessions, numbered as flows of the scenario.
+pub(super) const SESSIONS: [Session; 5] = [
+    Session { title: "LIA-TR", colour: "lia", detector: Some("trendline_srtt"), coupling: Coupling::Auto },
+    Session { title: "LIA-SSC", colour: "daimd", detector: Some("ssc_rfc8382"), coupling: Coupling::Auto },
+    Session { title: "LIA-concordance", colour: "balia", detector: Some("concordance"), coupling: Coupling::Auto },
+    Session { title: "LIA", colour: "reno", detector: None, coupling: Coupling::Always },
+    Session { title: "uncoupled", colour: "uncoupled", detector: None, coupling: Coupling::Never },
+];
+
+impl Session {
+    fn engine(&self) -> EngineConfig {
+        let config = EngineConfig { coupling: self.coupling, ..engine("lia") };
+        match self.detector {
+            // The trend line holds its answers itself; what ours holds is up to it.
+            Some(name @ "ssc_rfc8382") => EngineConfig { detector: name.into(), hold: HOLD, ..config },
+            Some(name) => EngineConfig { detector: name.into(), ..config },
+            None => config,
+        }
+    }
+}
+
+/// TCP flows over a route. The rates of those that go all the way from n0 are what a session is
+/// compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Others {
+    pub(super) count: u32,
+    pub(super) over: &'static [&'static str],
+    /// The path of a session that is the same; `None` for cross traffic.
+    pub(super) path: Option<usize>,
+}
+
+/// A network, its TCP flows, and the two paths of the sessions.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) wires: Vec<Wire>,
+    pub(super) others: Vec<Others>,
+    pub(super) paths: [&'static [&'static str]; 2],
+    /// The congestion control of the TCP flows.
+    pub(super) tcp: &'static str,
+    pub(super) duration: Duration,
+}
+
+/// A link with Mbit/s, one-way ms and packets.
+pub(super) fn wire(name: &'static str, mbps: u64, one_way_ms: u64, packets: usize) -> Wire {
+    Wire { name, mbps, one_way_ms, queue: QueueConfig::packets(packets) }
+}
+
+const CLASSES: [&str; 3] = ["path 1", "path 2", "cross"];
+
+impl Case {
+    fn network(&self, seed: u64) -> Network {
+        let mut network = Network::new(self.name, seed, self.duration, &self.wires);
+        network.net.scenario.sample_every = SAMPLE;
+        let paths = self.paths.map(|over| network.route(over));
+        for session in &SESSIONS {
+            network.flow(session.title, session.engine(), &paths);
+        }
+        for others in &self.others {
+            let route = network.route(others.over);
+            let class = CLASSES[others.path.unwrap_or(2)];
+            for _ in 0..others.count {
+                network.flow(class, engine(self.tcp), core::slice::from_ref(&route));
+            }
+        }
+        network
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self, seed: u64) -> Result<Seen, SimError> {
+        let scenario = self.network(seed).net.scenario;
+        let first_of = |class| scenario.flows.iter().position(|flow| flow.class == class);
+        let tcp = [CLASSES[0], CLASSES[1]].map(|class| first_of(class).unwrap_or_default() as u32);
+        let mut watch = Watch::new(tcp);
+        let outcome = fairpath_sim::run(&scenario, &mut watch)?;
+        Ok(Seen { outcome, end: self.duration.as_secs_f64(), watch })
+    }
+}
+
+/// A yes of the trend line: when, and the build-ups of both paths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Logged {
+    pub(super) at: f64,
+    pub(super) build_ups: [BuildUp; 2],
+}
+
+/// What is watched: the groups of the sessions, their rates, those of one TCP flow of each path, and
+/// what the trend line of LIA-TR logs.
+#[derive(Debug)]
+struct Watch {
+    tcp: [u32; 2],
+    first: [Option<f64>; 5],
+    coupled: [u32; 5],
+    samples: u32,
+    /// Seconds, and what had arrived of the sessions and the two TCP flows, in bytes.
+    arrived: Vec<(f64, [f64; 7])>,
+    trendline: Trendline,
+    log: Vec<Logged>,
+}
+
+impl Watch {
+    fn new(tcp: [u32; 2]) -> Self {
+        let mut trendline = Trendline::new(TrendlineConfig::smoothed_input());
+        (0..2).for_each(|path| trendline.on_path_opened(PathId::new(path), Timestamp::ZERO));
+        let (first, coupled, arrived, log) = ([None; 5], [0; 5], Vec::new(), Vec::new());
+        Self { tcp, first, coupled, samples: 0, arrived, trendline, log }
+    }
+
+    fn slot(&self, flow: FlowIndex) -> Option<usize> {
+        let tcp = self.tcp.iter().position(|one| *one == flow.0).map(|at| SESSIONS.len() + at);
+        tcp.or_else(|| Some(flow.0 as usize).filter(|at| *at < SESSIONS.len()))
+    }
+}
+
+impl Recorder for Watch {
+    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
+        let at = now.as_secs_f64();
+        let (one, other) = (PathId::new(0), PathId::new(1));
+        for session in 0..SESSIONS.len() {
+            if view.groups(FlowIndex(session as u32)).is_some_and(|groups| groups.together(one, other)) {
+                self.first[session].get_or_insert(at);
+                self.coupled[session] += 1;
+            }
+        }
+        self.samples += 1;
+        let mut arrived = [0.0; 7];
+        for (flow, path) in view.paths() {
+            if let Some(slot) = self.slot(flow) {
+                arrived[slot] += path.delivered.as_f64();
+            }
+        }
+        self.arrived.push((at, arrived));
+        let newest = self.trendline.matched(one, other);
+        if let Some(build_ups) = newest.filter(|newest| self.log.last().is_none_or(|last| last.build_ups != *newest)) {
+            self.log.push(Logged { at, build_ups });
+        }
+    }
+
+    fn on_rtt(&mut self, now: Timestamp, flow: FlowIndex, path: PathId, rtt: Duration) {
+        if flow.0 as usize == TR {
+            self.trendline.on_sample(path, &DelaySample { now, rtt, one_way: None });
+            self.trendline.poll(now);
+        }
+    }
+}
+
+/// What was seen of a run.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) outcome: Outcome,
+    end: f64,
+    watch: Watch,
+}
+
+impl Seen {
+    /// What a session got over both paths, in Mbit/s.
+    pub(super) fn rate(&self, session: usize) -> f64 {
+        self.outcome.flows[session].goodput.as_mbps_f64()
+    }
+
+    /// What a TCP flow over a session's path got on average, in Mbit/s.
+    pub(super) fn tcp(&self, path: usize) -> f64 {
+        self.outcome.mean_goodput(CLASSES[path]).as_mbps_f64()
+    }
+
+    /// What a TCP flow from n0 got on average, in Mbit/s.
+    pub(super) fn tcp_mean(&self) -> f64 {
+        let flows = || CLASSES[..2].iter().flat_map(|class| self.outcome.class(class));
+        flows().map(|flow| flow.goodput.as_mbps_f64()).sum::<f64>() / flows().count() as f64
+    }
+
+    /// Jain's index of a session and a TCP flow.
+    // [TR2018 §5.2 eq. 19]
+    //     J = (x_tcp + x_mp)^2 / (2 (x_tcp^2 + x_mp^2))
+    pub(super) fn jain(&self, session: usize) -> f64 {
+        jain_index([self.tcp_mean(), self.rate(session)])
+    }
+
+    /// What a session got in parts of what a TCP flow got on average.
+    pub(super) fn ratio(&self, session: usize) -> f64 {
+        self.rate(session) / self.tcp_mean()
+    }
+
+    /// What a session got in parts of what a TCP flow got on the best path.
+    // [TR2018 §5.2 eq. 20]
+    pub(super) fn gain(&self, session: usize) -> f64 {
+        self.rate(session) / f64::max(self.tcp(0), self.tcp(1))
+    }
+
+    /// When the paths of a session were first coupled, in seconds; `None`: never.
+    pub(super) fn found(&self, session: usize) -> Option<f64> {
+        self.watch.first[session]
+    }
+
+    /// The same, with the end of the run for never.
+    pub(super) fn first(&self, session: usize) -> f64 {
+        self.found(session).unwrap_or(self.end)
+    }
+
+    /// For which part of the time they were.
+    pub(super) fn coupled(&self, session: usize) -> f64 {
+        f64::from(self.watch.coupled[session]) / f64::from(self.watch.samples.max(1))
+    }
+
+    /// What the trend line of LIA-TR logged.
+    pub(super) fn log(&self) -> &[Logged] {
+        &self.watch.log
+    }
+
+    /// What arrived of a session, or of a TCP flow of a path (5 and 6), over time: seconds, Mbit/s,
+    /// over `every` samples.
+    pub(super) fn rates(&self, slot: usize, every: usize) -> Vec<(f64, f64)> {
+        let samples: Vec<_> = self.watch.arrived.iter().step_by(every).collect();
+        let rate = |pair: &[&(f64, [f64; 7])]| {
+            let seconds = pair[1].0 - pair[0].0;
+            (pair[1].0, (pair[1].1[slot] - pair[0].1[slot]) * 8e-6 / seconds)
+        };
+        samples.windows(2).map(rate).collect()
+    }
+}
+
+/// The queue of the narrowest link and that of all others, in packets.
+pub(super) fn queues(narrow: usize) -> (usize, usize) {
+    (narrow, 10 * narrow)
+}
+
+/// So many seconds.
+pub(super) fn seconds(seconds: u64) -> Duration {
+    ms(1000 * seconds)
+}

@@ -1,0 +1,241 @@
+//! One-way delays: when a datagram left here, and when it came there.
+//!
+//! noq sends the acknowledgements of all paths on one of them. So the round-trip time of every path
+//! contains the way back of that one, and a queue there looks like one that all paths share. The way
+//! there alone tells the truth.
+//!
+//! Both ends see the same datagrams: the last bytes of one, of its authentication tag, name it
+//! ([`marks`]). Some of them are noted where they leave, and where they come, and the receiver reports
+//! what came and when ([`report`]). The difference is the delay and the difference of the two clocks,
+//! which nobody knows; those who look for changes do not mind.
+//!
+//! An end asks for reports while it looks for shared bottlenecks and sends in bulk, so that a
+//! connection at rest is silent.
+
+mod marks;
+mod report;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fairpath_engine::{PathId, Timestamp};
+use futures_util::FutureExt as _;
+
+use crate::adapter::ConnectionEngine;
+use crate::connection::PathReport;
+use crate::socket::Sockets;
+
+pub(crate) use marks::{Arrivals, Departures};
+use report::{Message, Report};
+
+/// How often reports are sent and read.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How often reports are asked for, and how long they are sent after that.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+const ASKED_FOR: Duration = Duration::from_secs(3);
+
+/// Who sends this much between two requests sends in bulk. Reports and requests are far less.
+const BULK_BYTES: u64 = 50_000;
+
+/// The delay that the first sample is said to have: the true one is not known, and later ones may
+/// be smaller.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+
+/// How far in the past the first sample is said to have come, so that the peer's clock may run faster
+/// than ours for hours before its times must be moved.
+const FIRST_AGE: Duration = Duration::from_millis(200);
+
+/// Starts reporting to the peer, and asking it for reports. The task ends with the connection.
+pub(crate) fn spawn(
+    quic: &noq::Connection,
+    engine: &ConnectionEngine,
+    sockets: &Sockets,
+    paths: &Arc<Mutex<Vec<PathReport>>>,
+) -> tokio::task::JoinHandle<()> {
+    let observes = engine.with(Instant::now(), |engine, _| engine.observes());
+    if observes {
+        sockets.departures().watch();
+    }
+    let watch = Watch {
+        quic: quic.weak_handle(),
+        engine: engine.clone(),
+        sockets: sockets.clone(),
+        paths: paths.clone(),
+        observes,
+        begun: Instant::now(),
+        asked: (Instant::now(), 0),
+        reporting_until: None,
+        reports: 0,
+        newest: None,
+        clock: None,
+    };
+    tokio::spawn(watch.run(quic.on_closed()))
+}
+
+struct Watch {
+    /// Weak: watching a connection must not keep it open.
+    quic: noq::WeakConnectionHandle,
+    engine: ConnectionEngine,
+    sockets: Sockets,
+    paths: Arc<Mutex<Vec<PathReport>>>,
+    /// Whether this end looks for shared bottlenecks.
+    observes: bool,
+    /// What the times of reports count from, here.
+    begun: Instant,
+    /// When reports were last asked for, and what had been sent by then.
+    asked: (Instant, u64),
+    reporting_until: Option<Instant>,
+    /// How many reports were sent.
+    reports: u32,
+    /// The newest report that came.
+    newest: Option<u32>,
+    clock: Option<PeerClock>,
+}
+
+impl Watch {
+    async fn run(mut self, closed: noq::OnClosed) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        tokio::pin!(closed);
+        loop {
+            tokio::select! {
+                _ = &mut closed => break,
+                _ = tick.tick() => {}
+            }
+            let Some(quic) = self.quic.upgrade() else { break };
+            let now = Instant::now();
+            while let Some(Ok(datagram)) = quic.read_datagram().now_or_never() {
+                match Message::read(&datagram) {
+                    Some(Message::Ask) => {
+                        self.reporting_until = Some(now + ASKED_FOR);
+                        self.sockets.arrivals().watch(now + ASKED_FOR);
+                    }
+                    Some(Message::Report(report)) => self.learn(&report, now),
+                    None => tracing::debug!(length = datagram.len(), "a datagram of an unknown kind"),
+                }
+            }
+            if self.observes {
+                self.ask(&quic, now);
+            }
+            if self.reporting_until.is_some_and(|until| now < until) {
+                self.report(&quic);
+            }
+        }
+    }
+
+    fn ask(&mut self, quic: &noq::Connection, now: Instant) {
+        let (at, before) = self.asked;
+        if now.saturating_duration_since(at) >= ASK_EVERY {
+            let sent = quic.stats().udp_tx.bytes;
+            self.asked = (now, sent);
+            if sent - before >= BULK_BYTES {
+                // A peer that takes no datagrams is one that does not report.
+                let _ = quic.send_datagram(Message::Ask.write());
+            }
+        }
+    }
+
+    /// Tells the peer what came since the last report.
+    fn report(&mut self, quic: &noq::Connection) {
+        let ends = self.ends();
+        let ours = |local: IpAddr, remote: SocketAddr| ends.iter().any(|end| end.matches(local, remote));
+        let came = self.sockets.arrivals().take(ours);
+        let (begun, number) = (self.begun, self.reports);
+        let since = |at: Instant| at.saturating_duration_since(begun).as_micros() as u64;
+        let came = came.into_iter().map(|arrival| (arrival.mark, since(arrival.at))).collect();
+        if let Some(room) = quic.max_datagram_size()
+            && let Some(report) = Report::new(number, came, room)
+        {
+            self.reports += 1;
+            let _ = quic.send_datagram(Message::Report(report).write());
+        }
+    }
+
+    /// Takes what the peer reports.
+    fn learn(&mut self, report: &Report, now: Instant) {
+        if self.newest.is_some_and(|newest| report.number <= newest) {
+            return;
+        }
+        self.newest = Some(report.number);
+        let ends = self.ends();
+        let begun = self.begun;
+        for &(mark, came_micros) in &report.came {
+            let Some(left) = self.sockets.departures().take(mark) else { continue };
+            let Some(end) = ends.iter().find(|end| end.matches(left.local, left.remote)) else { continue };
+            let left_micros = left.at.saturating_duration_since(begun).as_micros() as i64;
+            let came = came_micros as i64;
+            self.engine.with(now, |engine, now| {
+                let clock = self.clock.get_or_insert_with(|| PeerClock::new(came, left_micros, now));
+                engine.on_one_way_delay(end.path, clock.delay(came, left_micros), clock.time(came, now), now);
+            });
+        }
+    }
+
+    /// The open paths.
+    fn ends(&self) -> Vec<End> {
+        let paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = |path: &PathReport| Some(End { path: path.snapshot?.path, local: path.local, remote: path.remote });
+        paths.iter().filter_map(end).collect()
+    }
+}
+
+/// Between which addresses a path runs.
+struct End {
+    path: PathId,
+    local: Option<IpAddr>,
+    remote: SocketAddr,
+}
+
+impl End {
+    fn matches(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.remote == remote && self.local.is_none_or(|own| own == local)
+    }
+}
+
+/// The peer's clock, as far as it is known: its zero is set by the first sample.
+#[derive(Clone, Copy, Debug)]
+struct PeerClock {
+    /// What is taken off a time there less a time here, in µs.
+    delay_offset: i64,
+    /// What is added to a time there, in µs.
+    time_offset: i64,
+}
+
+impl PeerClock {
+    fn new(came: i64, left: i64, now: Timestamp) -> Self {
+        Self {
+            delay_offset: came - left - FIRST_DELAY.as_micros() as i64,
+            time_offset: now.since(Timestamp::ZERO).as_micros() as i64 - FIRST_AGE.as_micros() as i64 - came,
+        }
+    }
+
+    /// The delay, less an unknown constant.
+    fn delay(&self, came: i64, left: i64) -> Duration {
+        Duration::from_micros(u64::try_from(came - left - self.delay_offset).unwrap_or(0))
+    }
+
+    /// When it came, in our time; never in the future.
+    fn time(&self, came: i64, now: Timestamp) -> Timestamp {
+        let at = Duration::from_micros(u64::try_from(came + self.time_offset).unwrap_or(0));
+        (Timestamp::ZERO + at).min(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_difference_of_the_clocks_does_not_matter() {
+        let now = Timestamp::from_secs(10);
+        // The peer's clock is 7 s ahead, and the way takes 30 ms.
+        let clock = PeerClock::new(17_030_000, 10_000_000, now);
+        assert_eq!(clock.delay(17_030_000, 10_000_000), FIRST_DELAY);
+        assert_eq!(clock.delay(18_050_000, 11_000_000), FIRST_DELAY + Duration::from_millis(20));
+        assert_eq!(clock.delay(18_010_000, 11_000_000), FIRST_DELAY - Duration::from_millis(20));
+        assert_eq!(clock.time(17_030_000, now), Timestamp::from_millis(9_800));
+        assert_eq!(clock.time(99_000_000, now), now, "nothing comes from the future");
+    }
+}
