@@ -151,18 +151,17 @@ impl Engine {
 
     /// The packet `number`, which will be acknowledged, left on the path.
     pub fn on_sent(&mut self, path: PathId, number: u64, bytes: Bytes, now: Timestamp) {
-        let window = self.controller.window(path);
+        let (window, allowed) = (self.controller.window(path), self.window(path, now));
         let pacing = if self.paces { self.controller.pacing_rate(path) } else { None };
         let Some(state) = self.paths.get_mut(path) else { return };
         let sent_state = state.rate.on_sent(now, state.packets.in_flight());
         state.packets.insert(number, SentPacket { at: now, bytes, state: sent_state });
         let in_flight = state.packets.in_flight();
-        if in_flight + state.max_datagram > window {
-            state.full_at = Some(now);
-        }
         if let Some(rate) = pacing {
             state.pacer.on_sent(now, bytes, rate);
         }
+        let next = in_flight + state.max_datagram;
+        state.on_filled(next > window, next > allowed || !state.pacer.may_send(now), now);
         state.sent_at = now;
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
@@ -171,11 +170,12 @@ impl Engine {
     /// The packet `number` was acknowledged. After the last packet of an acknowledgement the host
     /// calls [`Engine::on_ack_end`].
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
-        let window = self.controller.window(path);
+        let window = self.window(path, now);
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.packets.in_flight();
         if state.newest_acked.is_none() && state.is_starved(window, now) {
             state.rate.on_app_limited(in_flight);
+            state.slack_at = now;
         }
         let Some(packet) = state.packets.take(number) else { return };
         state.heard_at = now;
@@ -203,7 +203,7 @@ impl Engine {
             state.largest_acked = Some(number);
             let rtt = now.since(sent_at);
             state.rtt.on_sample(now, rtt, ack_delay);
-            if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) {
+            if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) && state.network_limited(now) {
                 self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
             }
         }
@@ -219,7 +219,9 @@ impl Engine {
         state.one_way = Some(delay);
         self.one_way_at = Some(now);
         let rtt = state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.latest);
-        self.detector.on_sample(path, &DelaySample { now: at, rtt, one_way: Some(delay) });
+        if state.network_limited(now) {
+            self.detector.on_sample(path, &DelaySample { now: at, rtt, one_way: Some(delay) });
+        }
         self.poll(now);
     }
 

@@ -34,7 +34,11 @@ pub(crate) struct Path {
     /// When the newest acknowledgement came.
     pub(crate) heard_at: Timestamp,
     /// When the window was last full.
-    pub(crate) full_at: Option<Timestamp>,
+    full_at: Option<Timestamp>,
+    /// When the path was last sent on as much as was allowed.
+    used_at: Option<Timestamp>,
+    /// When it was last found that it had been sent on less than that for a while.
+    pub(crate) slack_at: Timestamp,
     /// The newest packet of the acknowledgement being read: number and time of sending.
     pub(crate) newest_acked: Option<(u64, Timestamp)>,
     /// The largest packet number acknowledged so far.
@@ -58,6 +62,8 @@ impl Path {
             sent_at: now,
             heard_at: now,
             full_at: None,
+            used_at: None,
+            slack_at: now,
             newest_acked: None,
             largest_acked: None,
             losing: None,
@@ -87,9 +93,34 @@ impl Path {
         has_room && now.since(self.pacer.free_at().max(self.sent_at)) > STARVED
     }
 
+    /// A packet left: whether it filled the window, and whether another may not follow it.
+    pub(crate) fn on_filled(&mut self, window: bool, all_used: bool, now: Timestamp) {
+        if window {
+            self.full_at = Some(now);
+        }
+        if all_used {
+            if !self.within_a_round(self.used_at, now) {
+                self.slack_at = now;
+            }
+            self.used_at = Some(now);
+        }
+    }
+
+    /// Whether a delay measured now says what the network does: the path was sent on as much as it
+    /// was allowed all the time in which the packet and those ahead of it left. An application that
+    /// pauses lets the queues of all paths fall at once and fills them again, shared or not.
+    pub(crate) fn network_limited(&self, now: Timestamp) -> bool {
+        let round = self.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed);
+        self.within_a_round(self.used_at, now) && now.since(self.slack_at) > 2 * round
+    }
+
     /// Whether the window was full at some time in the last round trip.
     pub(crate) fn window_was_full(&self, now: Timestamp) -> bool {
+        self.within_a_round(self.full_at, now)
+    }
+
+    fn within_a_round(&self, at: Option<Timestamp>, now: Timestamp) -> bool {
         let round = self.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed);
-        self.full_at.is_some_and(|at| now.since(at) <= round)
+        at.is_some_and(|at| now.since(at) <= round)
     }
 }

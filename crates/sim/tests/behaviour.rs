@@ -5,11 +5,10 @@ mod common;
 use core::time::Duration;
 
 use common::{Net, ms};
-use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
-use fairpath_engine::Coupling;
+use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{Change, ChangeKind, Distribution, PathRoute, Scenario, Traffic};
-use fairpath_sim::{FlowIndex, Outcome, Recorder, Simulation, View, run};
+use fairpath_sim::{Outcome, Recorder, Simulation, View, run};
 use proptest::prelude::*;
 
 /// Runs and checks at every sample and at the end.
@@ -204,138 +203,6 @@ fn marks_slow_a_flow_down_as_drops_do_and_nothing_is_lost() {
     let ((dropped_rate, dropped, _), (marked_rate, lost, episodes)) = (run(false), run(true));
     assert!(dropped > 10 && lost == 0 && episodes > 10, "{dropped} dropped; {lost} lost, {episodes} episodes");
     assert!((marked_rate / dropped_rate - 1.0).abs() < 0.05, "{marked_rate} and {dropped_rate}");
-}
-
-/// How long the two paths of the first flow are in one group, in parts of the run.
-#[derive(Default)]
-struct Together {
-    samples: u32,
-    together: u32,
-}
-
-impl Recorder for Together {
-    fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
-        let groups = view.groups(FlowIndex(0)).unwrap();
-        self.samples += 1;
-        self.together += u32::from(groups.together(PathId::new(0), PathId::new(1)));
-    }
-}
-
-#[test]
-fn automatic_coupling_couples_paths_of_one_bottleneck_and_no_others() {
-    let coupled = |shared: bool| {
-        let mut net = Net::new(100, 1);
-        net.scenario.sample_every = ms(100);
-        let paths = if shared {
-            let bottleneck = net.path(20, ms(5), QueueConfig::sojourn(ms(60)));
-            [10, 20].map(|one_way| {
-                let there = net.link(LinkConfig::pure_delay(ms(one_way)));
-                let back = net.link(LinkConfig::pure_delay(ms(one_way)));
-                let mut path = bottleneck.clone();
-                path.forward.insert(0, there);
-                path.backward.push(back);
-                path
-            })
-        } else {
-            [(10, 15), (10, 25)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(60))))
-        };
-        net.flow("multipath", "lia", &paths).engine.coupling = Coupling::Auto;
-        for path in &paths {
-            net.flow("single", "reno", std::slice::from_ref(path)).start_jitter = ms(1000);
-        }
-        let mut together = Together::default();
-        run(&net.scenario, &mut together).unwrap();
-        f64::from(together.together) / f64::from(together.samples)
-    };
-    let (shared, separate) = (coupled(true), coupled(false));
-    assert!(shared > 0.7, "coupled for {shared:.2} of the time on one bottleneck");
-    assert!(separate < 0.1, "coupled for {separate:.2} of the time on two");
-}
-
-/// Nothing but the flow is on the two links, and they are alike: without disturbance their queues fill
-/// and drain in step for ever.
-#[test]
-fn two_links_alike_in_all_respects_are_found_to_be_two() {
-    for (mbps, one_way, queue) in [(20, 10, 20), (20, 10, 60), (5, 30, 100), (50, 5, 50)] {
-        let mut net = Net::new(60, 1);
-        net.scenario.sample_every = ms(100);
-        let paths = [(); 2].map(|()| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(queue))));
-        let engine = &mut net.flow("multipath", "olia", &paths).engine;
-        (engine.coupling, engine.dips) = (Coupling::Auto, true);
-        let mut together = Together::default();
-        let outcome = run(&net.scenario, &mut together).unwrap();
-        let part = f64::from(together.together) / f64::from(together.samples);
-        // Without dips 0.89 to 0.97; with them 0.00 to 0.03.
-        assert!(part < 0.1, "{mbps} Mbit/s, queue of {queue} ms: coupled for {part:.2} of the time");
-        let possible = 2.0 * mbps as f64 * 1448.0 / 1500.0;
-        assert!(outcome.flows[0].goodput.as_mbps_f64() > 0.97 * possible, "{}", outcome.flows[0].goodput);
-    }
-}
-
-/// For how long the partition of the first flow is the true one, in parts of the run.
-struct Right {
-    truth: Vec<Vec<PathId>>,
-    samples: u32,
-    right: u32,
-}
-
-impl Recorder for Right {
-    fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
-        self.samples += 1;
-        self.right += u32::from(view.groups(FlowIndex(0)).unwrap().members() == self.truth);
-    }
-}
-
-/// Four paths over two bottlenecks of 20 Mbit/s, each with two flows of one path besides; `over` is the
-/// bottleneck of each path. The part of the time for which the partition is right, and what the
-/// flow takes of each bottleneck beside the mean of the others there. Without jitter the drops of a
-/// drop-tail queue would fall into step with some of the round-trip times, and a single flow may get
-/// five times another.
-fn four_paths(over: [usize; 4]) -> (f64, [f64; 2]) {
-    let mut net = Net::new(120, 1).warm_up(20);
-    net.scenario.sample_every = ms(100);
-    let bottlenecks = [ms(5), ms(12)].map(|one_way| net.path(20, one_way, QueueConfig::sojourn(ms(60))));
-    let paths: Vec<PathRoute> = over
-        .iter()
-        .zip([10, 20, 15, 25])
-        .map(|(bottleneck, one_way)| {
-            let there = net.link(LinkConfig::pure_delay(ms(one_way)).jitter(ms(2)));
-            let mut path = bottlenecks[*bottleneck].clone();
-            path.forward.insert(0, there);
-            path
-        })
-        .collect();
-    let engine = &mut net.flow("multipath", "lia", &paths).engine;
-    (engine.coupling, engine.dips) = (Coupling::Auto, true);
-    for (bottleneck, class) in bottlenecks.iter().zip(["first", "second"]) {
-        for one_way in [10, 20] {
-            let there = net.link(LinkConfig::pure_delay(ms(one_way)).jitter(ms(2)));
-            let mut path = bottleneck.clone();
-            path.forward.insert(0, there);
-            net.flow(class, "reno", &[path]).start_jitter = ms(1000);
-        }
-    }
-    let members = |bottleneck| (0..4).filter(|at| over[*at as usize] == bottleneck).map(PathId::new).collect();
-    let mut right = Right { truth: vec![members(0), members(1)], samples: 0, right: 0 };
-    let outcome = run(&net.scenario, &mut right).unwrap();
-    let took = |bottleneck: usize, class| {
-        let paths = outcome.flows[0].paths.iter().zip(over).filter(|(_, over)| *over == bottleneck);
-        let bytes: f64 = paths.map(|(path, _)| path.count.delivered.as_f64()).sum();
-        let others: f64 = outcome.class(class).map(|flow| flow.paths[0].count.delivered.as_f64()).sum();
-        bytes / (others / 2.0)
-    };
-    (f64::from(right.right) / f64::from(right.samples), [took(0, "first"), took(1, "second")])
-}
-
-#[test]
-fn four_paths_are_two_groups_each_as_fair_as_one_flow() {
-    for over in [[0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1]] {
-        let (right, shares) = four_paths(over);
-        // Uncoupled it takes as many times a flow's share as it has paths there. Five seeds of each
-        // gave 0.95 to 0.98 of the time, and shares of 0.88 to 1.40.
-        assert!(right > 0.9, "{over:?}: right for {right:.2} of the time");
-        assert!(shares.iter().all(|share| (0.75..1.5).contains(share)), "{over:?}: takes {shares:?}");
-    }
 }
 
 fn any_traffic() -> impl Strategy<Value = Traffic> {

@@ -116,6 +116,9 @@ const BONDS: &[Bond] = &[
 /// about 1,412 of them (short header 12, tag 16, stream header 12), and IP and UDP add 28.
 const PAYLOAD_SHARE: f64 = 1412.0 / 1480.0;
 
+/// How often each is measured.
+const BOND_ROUNDS: usize = 3;
+
 fn emulate(bond: &Bond, paths: &[usize], server: SocketAddr) -> Emulator {
     let mut builder = Emulator::builder(1);
     for &path in paths {
@@ -135,9 +138,10 @@ async fn unequal(bond: &Bond) {
     let sum: u64 = bond.mbps.iter().sum();
     let ceiling = sum as f64 * PAYLOAD_SHARE;
     println!(
-        "Bond of {} + {} Mbit/s, {} and {} ms; application data can be {ceiling:.1} Mbit/s (Mbit/s, share of that)",
+        "Bond of {} + {} Mbit/s, {} and {} ms; application data can be {ceiling:.1} Mbit/s",
         bond.mbps[0], bond.mbps[1], bond.rtt_ms[0], bond.rtt_ms[1]
     );
+    println!("  {:36} {:>6}  share of that; medians of {BOND_ROUNDS} rounds, least and most", "", "Mbit/s");
     let movers = [
         ("raw noq, CUBIC, better link alone", Mover::Raw(Stack::Default), vec![0]),
         ("raw noq, CUBIC", Mover::Raw(Stack::Default), vec![0, 1]),
@@ -146,13 +150,21 @@ async fn unequal(bond: &Bond) {
         ("fairpath, uncoupled cubic", Mover::Fairpath("cubic", "never"), vec![0, 1]),
         ("fairpath, lia", Mover::Fairpath("lia", "always"), vec![0, 1]),
         ("fairpath, olia", Mover::Fairpath("olia", "always"), vec![0, 1]),
+        ("fairpath, lia, auto", Mover::Fairpath("lia", "auto"), vec![0, 1]),
     ];
-    for (name, mover, paths) in movers {
-        let server = free_address();
-        let emulator = emulate(bond, &paths, server);
-        match goodput(mover, server, emulator.relays().to_vec(), span).await {
-            Some(rate) => println!("  {name:36} {rate:6.1}  {:.2}", rate / ceiling),
-            None => println!("  {name:36}   died"),
+    let mut rates = vec![Vec::new(); movers.len()];
+    for _ in 0..BOND_ROUNDS {
+        for ((_, mover, paths), rates) in movers.iter().zip(&mut rates) {
+            let server = free_address();
+            let emulator = emulate(bond, paths, server);
+            // A connection that died moved nothing.
+            rates.push(goodput(*mover, server, emulator.relays().to_vec(), span).await.unwrap_or(0.0));
         }
+    }
+    for ((name, ..), rates) in movers.iter().zip(&rates) {
+        let rate = median(rates.clone());
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min) / ceiling;
+        let most = rates.iter().copied().fold(0.0, f64::max) / ceiling;
+        println!("  {name:36} {rate:6.1}  {:.2}  ({least:.2} to {most:.2})", rate / ceiling);
     }
 }
