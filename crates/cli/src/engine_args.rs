@@ -13,8 +13,7 @@ pub(crate) struct EngineArgs {
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::CONGESTION))]
     congestion: String,
     /// When paths are coupled: coupled ones are fair together on a bottleneck that they share
-    #[arg(long, value_name = "WHEN", default_value_t = EngineConfig::live().coupling)]
-    #[arg(value_parser = PossibleValuesParser::new(Coupling::NAMES).try_map(|name| name.parse::<Coupling>()))]
+    #[arg(long, value_name = "WHEN", default_value_t = EngineConfig::live().coupling, value_parser = coupling())]
     coupling: Coupling,
     /// What finds shared bottlenecks, with `--coupling auto`
     #[arg(long, value_name = "NAME", default_value = EngineConfig::DETECTORS[0])]
@@ -27,6 +26,11 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "NAME", default_value = EngineConfig::SCHEDULERS[0])]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::SCHEDULERS))]
     scheduler: String,
+}
+
+/// Reads one of the names of the couplings.
+pub(crate) fn coupling() -> impl TypedValueParser<Value = Coupling> {
+    PossibleValuesParser::new(Coupling::NAMES).try_map(|name| name.parse::<Coupling>())
 }
 
 impl EngineArgs {

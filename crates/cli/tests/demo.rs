@@ -48,6 +48,16 @@ fn ten_runs_a_picture_and_a_trace_come_out() {
 }
 
 #[test]
+fn only_one_coupling_runs_where_only_that_is_asked_for() {
+    let scratch = Scratch::new();
+    let output = run(&["demo", "--seconds", "2", "--coupling", "auto", "--json", "--out", text(&scratch.0)]);
+    assert!(output.status.success(), "{output:?}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let modes: Vec<&str> = result["runs"].as_array().unwrap().iter().map(|run| run["mode"].as_str().unwrap()).collect();
+    assert_eq!(modes, ["single", "auto", "single", "auto"]);
+}
+
+#[test]
 fn a_directory_that_cannot_be_created_is_told_before_the_runs() {
     let scratch = Scratch::new();
     let below_a_file = scratch.file("file", b"").join("out");

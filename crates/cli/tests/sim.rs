@@ -47,6 +47,29 @@ fn scenario(folder: &Path, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// The whole flow's goodput over that of the single one, as the shared example has it.
+fn share(coupling: &str) -> f64 {
+    let scratch = Scratch::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/shared_bottleneck.toml");
+    let output = run(&["sim", text(&file), "--coupling", coupling, "--json", "--out", text(&scratch.0)]);
+    assert!(output.status.success(), "{output:?}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let goodput = |name| {
+        let flow = result["flows"].as_array().unwrap().iter().find(|flow| flow["name"] == name);
+        flow.and_then(|flow| flow["goodput_bps"].as_f64()).unwrap()
+    };
+    goodput("multipath") / goodput("single")
+}
+
+#[test]
+fn another_coupling_than_the_files_can_be_asked_for() {
+    let (never, always, auto) = (share("never"), share("always"), share("auto"));
+    assert!(never > 1.3 && always < 1.1 && auto < 1.2, "{never:.2}, {always:.2} and {auto:.2} of a single path");
+    let output = run(&["sim", "my.toml", "--coupling", "maybe"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error_of(&output).contains("'maybe'"));
+}
+
 #[test]
 fn a_run_prints_its_flows_and_leaves_series_a_picture_and_a_summary() {
     let scratch = Scratch::new();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fairpath_core::Timestamp;
+use fairpath_quic::Coupling;
 use fairpath_scenario::{Scenario, ScenarioFile};
 use fairpath_sim::{Outcome, Simulation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -26,6 +27,7 @@ use files::Files;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath sim scenarios/two_separate_links.toml\n  \
     fairpath sim my.toml --seed 7 --out results --json\n  \
+    fairpath sim my.toml --coupling auto     another coupling than the file's\n  \
     fairpath sim my.toml --seeds 20     means and 95 % intervals over 20 seeds, on all cores")]
 pub(crate) struct Args {
     /// The scenario
@@ -40,6 +42,10 @@ pub(crate) struct Args {
     /// How many of these runs go side by side; all cores if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), requires = "seeds")]
     jobs: Option<u16>,
+    /// When the paths of a flow are coupled, instead of what the file says; for all flows of several
+    /// paths
+    #[arg(long, value_name = "WHEN", value_parser = crate::engine_args::coupling())]
+    coupling: Option<Coupling>,
     /// Where time series, picture and summary go
     #[arg(long, value_name = "DIR", default_value = "fairpath-sim")]
     out: PathBuf,
@@ -69,12 +75,22 @@ pub(super) fn expand(file: &ScenarioFile, seed: Option<u64>) -> anyhow::Result<S
     Ok(file.expand(seed).map_err(|error| UsageError(error.to_string()))?)
 }
 
+/// The scenario with this seed, and what else the command line says.
+fn scenario(args: &Args, file: &ScenarioFile, seed: Option<u64>) -> anyhow::Result<Scenario> {
+    let mut scenario = expand(file, seed)?;
+    if let Some(coupling) = args.coupling {
+        let multipath = scenario.flows.iter_mut().filter(|flow| flow.paths.len() > 1);
+        multipath.for_each(|flow| flow.engine.coupling = coupling);
+    }
+    Ok(scenario)
+}
+
 fn prepare(scenario: &Scenario) -> anyhow::Result<Simulation> {
     Ok(Simulation::new(scenario).map_err(|error| UsageError(error.to_string()))?)
 }
 
 fn run_once(args: &Args, file: &ScenarioFile) -> anyhow::Result<()> {
-    let scenario = expand(file, args.seed)?;
+    let scenario = scenario(args, file, args.seed)?;
     let mut simulation = prepare(&scenario)?;
     let mut files = Files::create(&args.out, &scenario)?;
     let bar = bar(PARTS, "{elapsed} {bar:40} {percent} %  {eta} to go");
@@ -103,7 +119,7 @@ fn run_seeds(args: &Args, file: &ScenarioFile, seeds: u64) -> anyhow::Result<()>
     let bar = bar(seeds, "{elapsed} {bar:40} {pos}/{len} seeds  {eta} to go");
     let one = |seed: u64| -> anyhow::Result<(Scenario, Outcome)> {
         // The samples are for time series, and there are none.
-        let scenario = Scenario { sample_every: Duration::ZERO, ..expand(file, Some(seed))? };
+        let scenario = Scenario { sample_every: Duration::ZERO, ..scenario(args, file, Some(seed))? };
         let mut simulation = prepare(&scenario)?;
         simulation.run(&mut ());
         bar.inc(1);

@@ -53,7 +53,13 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    pub(super) const ALL: [Self; 5] = [Self::Single, Self::Uncoupled, Self::Lia, Self::Olia, Self::Auto];
+    const ALL: [Self; 5] = [Self::Single, Self::Uncoupled, Self::Lia, Self::Olia, Self::Auto];
+
+    /// All whose paths are coupled then, and the single path to compare with.
+    pub(super) fn with(coupling: Option<Coupling>) -> Vec<Self> {
+        let wanted = |mode: &Self| coupling.is_none_or(|coupling| mode.engine().coupling == coupling);
+        Self::ALL.into_iter().filter(|mode| *mode == Self::Single || wanted(mode)).collect()
+    }
 
     pub(super) fn name(self) -> &'static str {
         match self {
