@@ -121,7 +121,7 @@ async fn once_up<T>(attempt: impl AsyncFn() -> Result<T, Error>) -> Result<T, Er
     let deadline = Instant::now() + LINK_UP;
     loop {
         match attempt().await {
-            Err(Error::NoUsableInterface) if Instant::now() < deadline => {
+            Err(Error::NoUsableInterface | Error::OtherFamily { .. }) if Instant::now() < deadline => {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             result => return result,

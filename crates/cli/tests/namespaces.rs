@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use network::{End, FAST, LINKS, Link, Network, SLOW};
+use network::{End, FAST, Family, LINKS, Link, Network, SLOW};
 use transfer::{Scratch, Transfer};
 
 /// How long a link is cut.
@@ -33,7 +33,7 @@ const QUIC: f64 = 1.0 + 8.0 + 2.0 + 16.0 + 1.0 + 1.0 + 4.0;
 
 #[test]
 fn a_directory_over_two_links_reaches_nine_tenths_of_their_sum() {
-    let Some((_alone, network)) = network() else { return };
+    let Some((_alone, network)) = network(Family::V4) else { return };
     let scratch = Scratch::with_tree(200_000_000);
     let transfer = Transfer::start(&network, &scratch);
     let ended = transfer.end(Duration::from_secs(180));
@@ -50,6 +50,17 @@ fn a_directory_over_two_links_reaches_nine_tenths_of_their_sum() {
         goodput / wire,
     ));
     assert!(goodput >= 0.9 * possible, "{goodput:.2} of {possible:.2} Mbit/s\n{}", ended.sender_said);
+}
+
+#[test]
+fn two_links_that_know_only_ipv6_carry_a_file_together() {
+    let Some((_alone, network)) = network(Family::V6) else { return };
+    let scratch = Scratch::with_tree(15_000_000);
+    let ended = Transfer::start(&network, &scratch).end(Duration::from_secs(60));
+    ended.assert_success();
+    scratch.assert_arrived_identical();
+    let carried = LINKS.map(|link| network.carried(&link));
+    assert!(carried.iter().all(|bytes| *bytes > 2_000_000), "{carried:?}\n{}", ended.sender_said);
 }
 
 #[test]
@@ -79,7 +90,7 @@ fn a_link_that_swallows_everything_while_it_seems_up_is_used_again() {
 /// Cuts the fast link in the middle of a transfer. `reason` is how the sender has to begin to
 /// explain it.
 fn an_outage(name: &str, reason: &str, cut: impl Fn(&Network), mend: impl Fn(&Network)) {
-    let Some((_alone, network)) = network() else { return };
+    let Some((_alone, network)) = network(Family::V4) else { return };
     let scratch = Scratch::with_tree(60_000_000);
     let mut transfer = Transfer::start(&network, &scratch);
 
@@ -118,11 +129,11 @@ fn an_outage(name: &str, reason: &str, cut: impl Fn(&Network), mend: impl Fn(&Ne
 
 /// A network, and the right to be the only one that uses it now: measurements would disturb each
 /// other. `None` where this machine cannot have one.
-fn network() -> Option<(MutexGuard<'static, ()>, Network)> {
+fn network(family: Family) -> Option<(MutexGuard<'static, ()>, Network)> {
     static ALONE: Mutex<()> = Mutex::new(());
     // A test that failed has left nothing that could disturb the next.
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    match Network::new() {
+    match Network::new(family) {
         Ok(network) => Some((alone, network)),
         Err(reason) => {
             let test = std::thread::current().name().unwrap_or("a test").to_owned();

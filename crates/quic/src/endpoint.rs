@@ -170,13 +170,14 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     let local_peer = config.remotes.iter().all(|remote| remote.ip().is_loopback());
     let via = match config.via.is_empty() && local_peer {
         // A peer on this machine is reached over loopback, which nobody has to name.
-        true => vec!["127.0.0.1".to_owned()],
+        true if config.remotes.iter().any(SocketAddr::is_ipv4) => vec!["127.0.0.1".to_owned()],
+        true => vec!["::1".to_owned()],
         false => config.via.clone(),
     };
     let found = usable_interfaces(&via)?;
     let pairs = pairs(&found, &config.remotes, config.paths_max);
     if pairs.is_empty() {
-        return Err(Error::NoUsableInterface);
+        return Err(Error::OtherFamily { peer: config.remotes });
     }
     let sockets = bind_all(&found, 0)?;
     let endpoint = Endpoint::new_with_abstract_socket(

@@ -19,6 +19,15 @@ pub enum Error {
     /// No interface can carry a path.
     #[error("no usable network interface; `fairpath paths` says why")]
     NoUsableInterface,
+    /// No interface has an address of the family of the peer's addresses.
+    #[error(
+        "no usable interface has an address of the family of {}; `fairpath paths` shows those there are",
+        list(peer)
+    )]
+    OtherFamily {
+        /// The peer's addresses.
+        peer: Vec<SocketAddr>,
+    },
     /// A local address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Bind {
@@ -31,7 +40,7 @@ pub enum Error {
     #[error("cannot read the network interfaces: {0}")]
     System(#[from] std::io::Error),
     /// No address of the peer answered.
-    #[error("no answer from {}; is the other end running, and reachable from here?", tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("no answer from {}; is the other end running, and reachable from here?", list(tried))]
     Unreachable {
         /// The addresses that were tried.
         tried: Vec<SocketAddr>,
@@ -58,6 +67,10 @@ pub enum Error {
     /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(String),
+}
+
+fn list(addresses: &[SocketAddr]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl Error {

@@ -95,7 +95,8 @@ pub fn interfaces(via: &[String]) -> io::Result<Vec<Interface>> {
         };
         let named = via.iter().any(|name| *name == interface.name || *name == address.to_string());
         let by_address = via.iter().any(|name| *name == address.to_string());
-        let has_address = found.iter().any(|other| other.name == interface.name && other.unusable.is_none());
+        let rivals = |other: &&Interface| other.name == interface.name && other.address.is_ipv4() == address.is_ipv4();
+        let has_address = found.iter().filter(rivals).any(|other| other.unusable.is_none());
         let unusable = if !via.is_empty() && !named {
             Some(Unusable::NotSelected)
         } else if down {
@@ -148,6 +149,21 @@ pub fn usable(via: &[String]) -> io::Result<Vec<Interface>> {
     Ok(found)
 }
 
+/// How many paths the usable ones of these addresses can start at the same time: an interface with
+/// addresses of both families starts one, with either.
+pub fn starts(found: &[Interface]) -> usize {
+    let usable = || found.iter().filter(|one| one.unusable.is_none());
+    let of_interface = |one: &Interface, ipv4: bool| {
+        usable().filter(|other| other.name == one.name && other.address.is_ipv4() == ipv4).count()
+    };
+    // Each address of the family that has more, or of the first where both have as many.
+    let counts = |one: &&Interface| {
+        let ipv4 = of_interface(one, true) >= of_interface(one, false);
+        one.address.is_ipv4() == ipv4
+    };
+    usable().filter(counts).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +181,17 @@ mod tests {
         let odd = interface("10.1.2.129", 25);
         assert!(!odd.same_subnet("10.1.2.1".parse().unwrap()));
         assert!(interface("2001:db8::1", 64).same_subnet("2001:db8::ffff".parse().unwrap()));
+    }
+
+    #[test]
+    fn both_families_of_an_interface_start_one_path() {
+        let both = [interface("10.1.2.3", 24), interface("2001:db8::1", 64)];
+        assert_eq!(starts(&both), 1);
+        assert_eq!(starts(&both[1..]), 1);
+        let down = Interface { unusable: Some(Unusable::Down), ..both[0].clone() };
+        assert_eq!(starts(&[down, both[1].clone()]), 1);
+        let other = Interface { name: "wwan0".into(), ..interface("2001:db8:1::1", 64) };
+        assert_eq!(starts(&[both[0].clone(), both[1].clone(), other]), 2);
     }
 
     #[test]

@@ -48,8 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         })
         .collect();
     write!(out, "{}", table(&["interface", "address", "bound by", ""], &rows))?;
-    let usable = shown.iter().filter(|one| one.unusable.is_none()).count();
-    match usable {
+    match interfaces::starts(&shown) {
         0 => writeln!(out, "No path can start here.")?,
         1 => writeln!(out, "One path can start here: there is nothing to bond it with.")?,
         paths => writeln!(out, "{paths} paths can start here.")?,

@@ -20,6 +20,13 @@ pub(crate) const SLOW: Link = Link { name: "slow", subnet: 1, mbit: 10 };
 pub(crate) const FAST: Link = Link { name: "fast", subnet: 2, mbit: 20 };
 pub(crate) const LINKS: [Link; 2] = [SLOW, FAST];
 
+/// Which addresses the interfaces have.
+#[derive(Clone, Copy)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
 #[derive(Clone, Copy)]
 pub(crate) enum End {
     Sender,
@@ -47,7 +54,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// `Err` says why this machine cannot have one.
-    pub(crate) fn new() -> Result<Self, String> {
+    pub(crate) fn new(family: Family) -> Result<Self, String> {
         if !is_root() {
             return Err("only root may make network namespaces".to_owned());
         }
@@ -59,20 +66,25 @@ impl Network {
             network.made += 1;
         }
         for link in LINKS {
-            network.join(&link)?;
+            network.join(&link, family)?;
         }
         network.wait_until_up();
         Ok(network)
     }
 
-    fn join(&self, link: &Link) -> Result<(), String> {
+    fn join(&self, link: &Link, family: Family) -> Result<(), String> {
         let Link { name, subnet, .. } = *link;
         let [sender, receiver] = &self.names;
         // Each interface is born where it belongs: the host never sees it.
         run(&["ip", "link", "add", name, "netns", sender, "type", "veth", "peer", "name", name, "netns", receiver])?;
         for (end, host) in ENDS.into_iter().zip(1..) {
-            let address = format!("10.77.{subnet}.{host}/24");
-            run(&["ip", "-n", self.name(end), "address", "add", &address, "dev", name])?;
+            let address = match family {
+                Family::V4 => format!("10.77.{subnet}.{host}/24"),
+                Family::V6 => format!("fd77:{subnet}::{host}/64"),
+            };
+            // Without the search for duplicates an IPv6 address can be used at once.
+            let nodad: &[&str] = if matches!(family, Family::V6) { &["nodad"] } else { &[] };
+            run(&[&["ip", "-n", self.name(end), "address", "add", &address, "dev", name][..], nodad].concat())?;
             run(&["ip", "-n", self.name(end), "link", "set", name, "up"])?;
         }
         self.shape(link, &["latency", QUEUE])
