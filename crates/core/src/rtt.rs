@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::units::Timestamp;
 use crate::windowed_filter::WindowedMin;
 
-/// How far back the windowed minimum looks: 10 s, as BBR's [BBRv3 §2.13].
+/// How far back the windowed minimum looks: 10 s, as BBR's [BBRv3 §2.16.1].
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
 /// The round-trip times of a path at one moment.
