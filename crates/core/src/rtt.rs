@@ -52,24 +52,22 @@ impl RttEstimator {
     /// Takes the time between the sending of the largest newly acknowledged packet and its
     /// acknowledgement. `ack_delay` is what the peer says it waited; it is taken off only where
     /// that does not go below the minimum [RFC9002 §5.3].
-    pub fn on_sample(&mut self, now: Timestamp, sample: Duration, ack_delay: Duration) -> Rtt {
+    pub fn on_sample(&mut self, now: Timestamp, sample: Duration, ack_delay: Duration) {
         let windowed_min = self.windowed_min.update(now, sample);
-        let rtt = match self.rtt {
-            None => Rtt { latest: sample, smoothed: sample, variance: sample / 2, min: sample, windowed_min },
-            Some(old) => {
-                let min = old.min.min(sample);
-                let adjusted = if sample >= min + ack_delay { sample - ack_delay } else { sample };
-                // In whole nanoseconds: a `Duration` is seconds and nanoseconds, and this is every packet.
-                let (was, is) = (nanos(old.smoothed), nanos(adjusted));
-                // rttvar = 3/4 · rttvar + 1/4 · |smoothed_rtt − adjusted_rtt|
-                let variance = Duration::from_nanos((3 * nanos(old.variance) + was.abs_diff(is)) / 4);
-                // smoothed_rtt = 7/8 · smoothed_rtt + 1/8 · adjusted_rtt
-                let smoothed = Duration::from_nanos((7 * was + is) / 8);
-                Rtt { latest: sample, smoothed, variance, min, windowed_min }
-            }
+        let Some(rtt) = &mut self.rtt else {
+            self.rtt = Some(Rtt { latest: sample, smoothed: sample, variance: sample / 2, min: sample, windowed_min });
+            return;
         };
-        self.rtt = Some(rtt);
-        rtt
+        rtt.windowed_min = windowed_min;
+        rtt.latest = sample;
+        rtt.min = rtt.min.min(sample);
+        let adjusted = if sample >= rtt.min + ack_delay { sample - ack_delay } else { sample };
+        // In whole nanoseconds: a `Duration` is seconds and nanoseconds, and this is every packet.
+        let (was, is) = (nanos(rtt.smoothed), nanos(adjusted));
+        // rttvar = 3/4 · rttvar + 1/4 · |smoothed_rtt − adjusted_rtt|
+        rtt.variance = Duration::from_nanos((3 * nanos(rtt.variance) + was.abs_diff(is)) / 4);
+        // smoothed_rtt = 7/8 · smoothed_rtt + 1/8 · adjusted_rtt
+        rtt.smoothed = Duration::from_nanos((7 * was + is) / 8);
     }
 
     /// What is known; `None` before the first sample.
@@ -92,19 +90,26 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    #[test]
-    fn the_first_sample_is_the_estimate_and_half_of_it_the_variance() {
+    /// An estimator and what it knows after each of these samples: when, how long, the peer's delay.
+    fn after(samples: &[(u64, Duration, Duration)]) -> Vec<Rtt> {
         let mut estimator = RttEstimator::new();
         assert_eq!(estimator.get(), None);
-        let rtt = estimator.on_sample(Timestamp::ZERO, ms(100), ms(20));
+        let mut known = |&(at, sample, ack_delay): &(u64, Duration, Duration)| {
+            estimator.on_sample(Timestamp::from_millis(at), sample, ack_delay);
+            estimator.get().unwrap()
+        };
+        samples.iter().map(&mut known).collect()
+    }
+
+    #[test]
+    fn the_first_sample_is_the_estimate_and_half_of_it_the_variance() {
+        let rtt = after(&[(0, ms(100), ms(20))])[0];
         assert_eq!((rtt.smoothed, rtt.variance, rtt.min), (ms(100), ms(50), ms(100)));
     }
 
     #[test]
     fn the_second_sample_moves_an_eighth_and_a_quarter() {
-        let mut estimator = RttEstimator::new();
-        estimator.on_sample(Timestamp::ZERO, ms(100), Duration::ZERO);
-        let rtt = estimator.on_sample(Timestamp::from_millis(100), ms(180), Duration::ZERO);
+        let rtt = after(&[(0, ms(100), Duration::ZERO), (100, ms(180), Duration::ZERO)])[1];
         // smoothed = 7/8·100 + 1/8·180 = 110; variance = 3/4·50 + 1/4·|100 − 180| = 57.5
         assert_eq!(rtt.smoothed, ms(110));
         assert_eq!(rtt.variance, Duration::from_micros(57_500));
@@ -113,24 +118,18 @@ mod tests {
 
     #[test]
     fn the_ack_delay_never_takes_a_sample_below_the_minimum() {
-        let mut estimator = RttEstimator::new();
-        estimator.on_sample(Timestamp::ZERO, ms(100), Duration::ZERO);
+        let rtts = after(&[(0, ms(100), Duration::ZERO), (1, ms(110), ms(20)), (2, ms(140), ms(20))]);
         // 110 − 20 would be below the minimum of 100: the sample counts whole. 7/8·100 + 1/8·110
-        let rtt = estimator.on_sample(Timestamp::from_millis(1), ms(110), ms(20));
-        assert_eq!(rtt.smoothed, Duration::from_micros(101_250));
+        assert_eq!(rtts[1].smoothed, Duration::from_micros(101_250));
         // 140 − 20 is not: 7/8·101.25 + 1/8·120 = 103.59375
-        let rtt = estimator.on_sample(Timestamp::from_millis(2), ms(140), ms(20));
-        assert_eq!(rtt.smoothed, Duration::from_nanos(103_593_750));
+        assert_eq!(rtts[2].smoothed, Duration::from_nanos(103_593_750));
     }
 
     #[test]
     fn the_windowed_minimum_forgets_and_the_minimum_does_not() {
-        let mut estimator = RttEstimator::new();
-        estimator.on_sample(Timestamp::ZERO, ms(20), Duration::ZERO);
-        let mut rtt = estimator.get().unwrap();
-        for second in 1..=25 {
-            rtt = estimator.on_sample(Timestamp::from_secs(second), ms(50), Duration::ZERO);
-        }
+        let later = (1..=25).map(|second| (1_000 * second, ms(50), Duration::ZERO));
+        let samples: Vec<_> = [(0, ms(20), Duration::ZERO)].into_iter().chain(later).collect();
+        let rtt = after(&samples)[25];
         assert_eq!((rtt.min, rtt.windowed_min), (ms(20), ms(50)));
     }
 }

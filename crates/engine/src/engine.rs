@@ -151,7 +151,7 @@ impl Engine {
 
     /// The packet `number`, which will be acknowledged, left on the path.
     pub fn on_sent(&mut self, path: PathId, number: u64, bytes: Bytes, now: Timestamp) {
-        let (window, allowed) = (self.controller.window(path), self.window(path, now));
+        let window = self.controller.window(path);
         let pacing = if self.paces { self.controller.pacing_rate(path) } else { None };
         let Some(state) = self.paths.get_mut(path) else { return };
         let sent_state = state.rate.on_sent(now, state.packets.in_flight());
@@ -160,6 +160,7 @@ impl Engine {
         if let Some(rate) = pacing {
             state.pacer.on_sent(now, bytes, rate);
         }
+        let allowed = less_dip(&self.dips, path, window, state.max_datagram, now);
         let next = in_flight + state.max_datagram;
         state.on_filled(next > window, next > allowed || !state.pacer.may_send(now), now);
         state.sent_at = now;
@@ -170,10 +171,12 @@ impl Engine {
     /// The packet `number` was acknowledged. After the last packet of an acknowledgement the host
     /// calls [`Engine::on_ack_end`].
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
-        let window = self.window(path, now);
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.packets.in_flight();
-        if state.newest_acked.is_none() && state.is_starved(window, now) {
+        let starved = state.newest_acked.is_none()
+            && state
+                .is_starved(now, || less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now));
+        if starved {
             state.rate.on_app_limited(in_flight);
             state.slack_at = now;
         }
@@ -293,11 +296,7 @@ impl Engine {
 
     /// The window of a path, short of what a dip takes.
     fn window_of(&self, path: PathId, state: &Path, now: Timestamp) -> Bytes {
-        let window = self.controller.window(path);
-        match &self.dips {
-            Some(dips) => dips.cap(path, window, state.max_datagram, now),
-            None => window,
-        }
+        less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now)
     }
 
     /// How fast the path may send; `None`: as the host likes.
@@ -420,6 +419,11 @@ impl Engine {
         }));
         self.views = views;
     }
+}
+
+/// What a path may have in flight of its `window`.
+fn less_dip(dips: &Option<Dips>, path: PathId, window: Bytes, max_datagram: Bytes, now: Timestamp) -> Bytes {
+    dips.as_ref().map_or(window, |dips| dips.cap(path, window, max_datagram, now))
 }
 
 #[cfg(test)]

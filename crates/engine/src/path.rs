@@ -88,9 +88,9 @@ impl Path {
 
     /// Whether the path has carried less than it could for a while: what it delivers then says
     /// nothing of what it can deliver [BBRv3 §4.1.2.4].
-    pub(crate) fn is_starved(&self, window: Bytes, now: Timestamp) -> bool {
-        let has_room = self.packets.in_flight() + self.max_datagram <= window;
-        has_room && now.since(self.pacer.free_at().max(self.sent_at)) > STARVED
+    pub(crate) fn is_starved(&self, now: Timestamp, window: impl FnOnce() -> Bytes) -> bool {
+        let idle = now.since(self.pacer.free_at().max(self.sent_at)) > STARVED;
+        idle && self.packets.in_flight() + self.max_datagram <= window()
     }
 
     /// A packet left: whether it filled the window, and whether another may not follow it.

@@ -128,10 +128,7 @@ impl<P: Packet> Link<P> {
         if !idle || self.queue.is_managed() {
             match self.judge(now, idle, size) {
                 Verdict::Pass => {}
-                Verdict::Signal if packet.is_ecn_capable() => {
-                    packet.mark();
-                    self.counters.marked.add(size);
-                }
+                Verdict::Signal if mark(&mut packet) => self.counters.marked.add(size),
                 Verdict::Signal | Verdict::Drop => {
                     self.counters.early.add(size);
                     return Offered::Dropped(DropCause::Early, packet);
@@ -177,7 +174,14 @@ impl<P: Packet> Link<P> {
             return None;
         }
         let delivered = self.in_flight.pop_front()?;
-        self.first_due = self.in_flight.front().map_or(Timestamp::MAX, |first| first.at);
+        self.first_due = match self.in_flight.front() {
+            Some(first) => first.at,
+            None => {
+                // The next one goes where this one was: a ring would wander through the cache.
+                self.in_flight.clear();
+                Timestamp::MAX
+            }
+        };
         self.in_flight_bytes -= delivered.size;
         self.counters.delivered.add(delivered.size);
         Some(delivered)
@@ -312,4 +316,15 @@ impl<P: Packet> Link<P> {
         self.in_flight_bytes += size;
         self.in_flight.push_back(Delivered { at: self.last_due, size, packet });
     }
+}
+
+/// Marks a packet if it can be. Seldom, and a call: what is looked into here would be copied in odd
+/// pieces everywhere else, which no processor forwards from store to load.
+#[inline(never)]
+fn mark<P: Packet>(packet: &mut P) -> bool {
+    let capable = packet.is_ecn_capable();
+    if capable {
+        packet.mark();
+    }
+    capable
 }

@@ -224,11 +224,12 @@ impl<P: Packet> Network<P> {
     #[inline]
     pub fn next_event(&self) -> Option<Timestamp> {
         let arrived = self.arrived.front().map(|delivery| delivery.at);
-        arrived.or_else(|| Some(self.schedule.first().0).filter(|at| *at != Timestamp::MAX))
+        arrived.or_else(|| Some(self.schedule.first_at()).filter(|at| *at != Timestamp::MAX))
     }
 
     /// The next packet that reached the end of its route by `now`, in order of time. Call it until
-    /// it gives `None`.
+    /// it gives `None`. Nothing that happens after the arrival has happened yet: the host may answer
+    /// at the time of the arrival, though that is before `now`.
     #[inline]
     pub fn poll(&mut self, now: Timestamp) -> Option<Delivery<P>> {
         match self.arrived.pop_front() {
@@ -243,9 +244,7 @@ impl<P: Packet> Network<P> {
     ///
     /// If `link` is another network's.
     pub fn set_link_up(&mut self, link: LinkId, up: bool, now: Timestamp) {
-        self.advance(now);
-        self.links[link.index()].set_up(up, now);
-        self.reschedule(link);
+        self.change(link, now, |link| link.set_up(up, now));
     }
 
     /// Changes the rate of a link, as [`Link::set_rate`] says.
@@ -254,9 +253,7 @@ impl<P: Packet> Network<P> {
     ///
     /// If `link` is another network's.
     pub fn set_link_rate(&mut self, link: LinkId, rate: &Rate, now: Timestamp) {
-        self.advance(now);
-        self.links[link.index()].set_rate(rate, now);
-        self.reschedule(link);
+        self.change(link, now, |link| link.set_rate(rate, now));
     }
 
     /// Whether a link is on.
@@ -347,20 +344,23 @@ impl<P: Packet> Network<P> {
     /// `now`.
     #[inline]
     fn next_arrival(&mut self, now: Timestamp) -> Option<Delivery<P>> {
-        if self.schedule.first().0 <= now { self.move_packets(now) } else { None }
+        if self.schedule.first_at() <= now { self.move_packets(now) } else { None }
     }
 
     /// Apart from the question whether there is anything to move, which every call asks and half
     /// deny.
     fn move_packets(&mut self, now: Timestamp) -> Option<Delivery<P>> {
         loop {
-            let (at, link) = self.schedule.first();
+            let at = self.schedule.first_at();
             if at > now || at == Timestamp::MAX {
                 return None;
             }
-            let from = &mut self.links[link as usize];
+            let from = &mut self.links[self.schedule.first_link() as usize];
             let delivered = from.poll(at);
-            self.schedule.set(link, from.next_due());
+            let next = from.next_due();
+            if next != at {
+                self.schedule.move_first(next);
+            }
             let Some(Delivered { at, size, packet: Hop { next, packet } }) = delivered else { continue };
             match self.steps[next as usize] {
                 Step::Arrive(route) => return Some(Delivery { route, at, size, packet }),
@@ -377,12 +377,20 @@ impl<P: Packet> Network<P> {
         let offered = to.offer(now, hop, size);
         let after = to.next_due();
         if after != before {
-            self.schedule.set(link.0, after);
+            self.schedule.set(link.0, before, after);
         }
         offered
     }
 
-    fn reschedule(&mut self, link: LinkId) {
-        self.schedule.set(link.0, self.links[link.index()].next_due());
+    /// Changes a link, and with it perhaps when it has its next event.
+    fn change(&mut self, link: LinkId, now: Timestamp, change: impl FnOnce(&mut Link<Hop<P>>)) {
+        self.advance(now);
+        let changed = &mut self.links[link.index()];
+        let before = changed.next_due();
+        change(changed);
+        let after = changed.next_due();
+        if after != before {
+            self.schedule.set(link.0, before, after);
+        }
     }
 }

@@ -167,9 +167,8 @@ impl Connection {
         self.engine.on_sent(path, number, size, now);
         out.count.paths[index].sent += 1;
         *out.sent += 1;
-        let (connection, generation, ecn_capable) = (self.slot, self.generation, self.transport.ecn);
-        let body = Body::Data { number, chunk };
-        let packet = Packet { connection, generation, path: path.get() as u16, ecn_capable, marked: false, body };
+        let packet = Packet::new(self.slot, self.generation, index as u16, Body::Data { number, chunk });
+        let packet = packet.ecn_capable(self.transport.ecn);
         let _ = out.network.send(now, state.routes.forward, packet, size);
         if !state.timer.is_armed() {
             self.arm_recovery(index, now, out.timers);
@@ -214,7 +213,7 @@ impl Connection {
         out: &mut Outside<'_, R>,
     ) {
         let index = packet.path as usize;
-        let ack = self.receiver.on_packet(index, number, packet.marked, now);
+        let ack = self.receiver.on_packet(index, number, packet.is_marked(), now);
         let before = (self.receiver.delivered_bytes(), self.receiver.duplicates());
         let fresh = self.receiver.on_chunk(chunk);
         out.count.paths[index].delivered += Bytes::new(u64::from(fresh));
@@ -243,9 +242,7 @@ impl Connection {
     #[inline]
     fn acknowledge<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
         let Some(frame) = self.receiver.ack(index, now) else { return };
-        let body = Body::Ack(frame);
-        let (connection, generation, path) = (self.slot, self.generation, index as u16);
-        let packet = Packet { connection, generation, path, ecn_capable: false, marked: false, body };
+        let packet = Packet::new(self.slot, self.generation, index as u16, Body::Ack(frame));
         *out.sent += 1;
         let _ = out.network.send(now, self.paths[index].routes.backward, packet, self.transport.ack);
     }

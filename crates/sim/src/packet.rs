@@ -2,6 +2,9 @@
 
 /// A packet. It carries no bytes of data, only what is needed to account for them, and that in few
 /// bytes: thousands of them wait in the links of a large network, and caches are small.
+///
+/// What it carries lies flat in words, not in an `enum`: that would be copied in odd pieces, from
+/// link to link, which the processor cannot forward from store to load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// The slot of its connection.
@@ -11,23 +14,74 @@ pub(crate) struct Packet {
     pub(crate) generation: u32,
     /// The path of the connection.
     pub(crate) path: u16,
-    /// Whether it can be marked.
-    pub(crate) ecn_capable: bool,
+    kind: u8,
+    ecn: u8,
+    small: [u32; 2],
+    large: [u64; 3],
+}
+
+const DATA: u8 = 0;
+const LAST_DATA: u8 = 1;
+const ACK: u8 = 2;
+const DATAGRAM: u8 = 3;
+
+const ECN_CAPABLE: u8 = 1;
+const MARKED: u8 = 2;
+
+impl Packet {
+    /// A packet of generation `generation` of the connection in slot `connection`.
+    #[inline]
+    pub(crate) fn new(connection: u32, generation: u32, path: u16, body: Body) -> Self {
+        let (kind, small, large) = match body {
+            Body::Data { number, chunk } => {
+                (if chunk.last { LAST_DATA } else { DATA }, [chunk.bytes, 0], [number, chunk.number, 0])
+            }
+            Body::Ack(ack) => (ACK, [ack.delay_ns, ack.marked], [ack.largest, ack.seen, ack.limit]),
+            Body::Datagram => (DATAGRAM, [0; 2], [0; 3]),
+        };
+        Self { connection, generation, path, kind, ecn: 0, small, large }
+    }
+
+    /// The same, and links may mark it.
+    #[inline]
+    pub(crate) fn ecn_capable(self, capable: bool) -> Self {
+        Self { ecn: if capable { ECN_CAPABLE } else { 0 }, ..self }
+    }
+
     /// Whether a link marked it.
-    pub(crate) marked: bool,
+    #[inline]
+    pub(crate) fn is_marked(&self) -> bool {
+        self.ecn & MARKED != 0
+    }
+
     /// What it carries.
-    pub(crate) body: Body,
+    #[inline]
+    pub(crate) fn body(&self) -> Body {
+        let [small, other_small] = self.small;
+        let [number, second, third] = self.large;
+        match self.kind {
+            ACK => Body::Ack(AckFrame {
+                largest: number,
+                seen: second,
+                delay_ns: small,
+                limit: third,
+                marked: other_small,
+            }),
+            DATAGRAM => Body::Datagram,
+            kind => Body::Data { number, chunk: Chunk { number: second, bytes: small, last: kind == LAST_DATA } },
+        }
+    }
 }
 
 impl fairpath_net::Packet for Packet {
     #[inline]
     fn is_ecn_capable(&self) -> bool {
-        self.ecn_capable
+        self.ecn & ECN_CAPABLE != 0
     }
 
     #[inline]
     fn mark(&mut self) {
-        self.marked = true;
+        self.ecn |= MARKED;
     }
 }
 

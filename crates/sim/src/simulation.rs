@@ -161,23 +161,23 @@ impl Simulation {
     /// Runs everything that is due by `end`, which is then the time.
     pub fn run_until<R: Recorder>(&mut self, end: Timestamp, recorder: &mut R) {
         loop {
-            let network = self.network.next_event().unwrap_or(Timestamp::MAX);
             let timer = self.timers.next();
-            let at = network.min(timer);
-            if at > end || at == Timestamp::MAX {
-                break;
-            }
-            debug_assert!(at >= self.now, "time went from {} back to {at}", self.now);
-            self.now = at;
-            if network <= timer {
-                while let Some(delivery) = self.network.poll(at) {
-                    self.on_delivery(&delivery, recorder);
-                }
-            } else if let Some((at, timer)) = self.timers.pop() {
+            if let Some(delivery) = self.network.poll(timer.min(end)) {
+                self.advance(delivery.at);
+                self.on_delivery(&delivery, recorder);
+            } else if let Some((at, timer)) = self.timers.pop_by(end) {
+                self.advance(at);
                 self.on_timer(at, timer, recorder);
+            } else {
+                break;
             }
         }
         self.now = self.now.max(end);
+    }
+
+    fn advance(&mut self, at: Timestamp) {
+        debug_assert!(at >= self.now, "time went from {} back to {at}", self.now);
+        self.now = at;
     }
 
     /// The time.
@@ -229,7 +229,7 @@ impl Simulation {
             recorder,
         };
         let now = delivery.at;
-        match packet.body {
+        match packet.body() {
             Body::Data { number, chunk } => connection.on_data(packet, number, chunk, now, out),
             Body::Ack(frame) => {
                 connection.on_ack(packet.path.into(), &frame, now, out);
@@ -377,8 +377,7 @@ impl Simulation {
         state.count.paths[path as usize].sent += 1;
         self.sent += 1;
         let generation = self.generations[slot as usize];
-        let body = Body::Datagram;
-        let packet = Packet { connection: slot, generation, path, ecn_capable: false, marked: false, body };
+        let packet = Packet::new(slot, generation, path, Body::Datagram);
         let _ = self.network.send(now, state.routes[path as usize].forward, packet, size);
     }
 

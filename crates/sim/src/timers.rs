@@ -46,8 +46,11 @@ impl Timers {
         self.heap.peek().map_or(Timestamp::MAX, |Reverse((at, ..))| *at)
     }
 
-    /// Takes out the next one.
-    pub(crate) fn pop(&mut self) -> Option<(Timestamp, Timer)> {
+    /// Takes out the next one that is due by `end`.
+    pub(crate) fn pop_by(&mut self, end: Timestamp) -> Option<(Timestamp, Timer)> {
+        if self.next() > end {
+            return None;
+        }
         self.heap.pop().map(|Reverse((at, _, timer))| (at, timer))
     }
 }
@@ -107,7 +110,7 @@ mod tests {
         timers.set(at, Timer::Sample);
         timers.set(at, Timer::Change);
         timers.set(Timestamp::from_millis(4), Timer::WarmUp);
-        let order: Vec<_> = std::iter::from_fn(|| timers.pop()).map(|(_, timer)| timer).collect();
+        let order: Vec<_> = std::iter::from_fn(|| timers.pop_by(Timestamp::MAX)).map(|(_, timer)| timer).collect();
         assert_eq!(order, [Timer::WarmUp, Timer::Sample, Timer::Change]);
         assert_eq!(timers.next(), Timestamp::MAX);
     }
@@ -118,9 +121,9 @@ mod tests {
         let ms = Timestamp::from_millis;
         lazy.arm(ms(10), Timer::Sample, &mut timers);
         lazy.arm(ms(20), Timer::Sample, &mut timers);
-        let (at, timer) = timers.pop().unwrap();
+        let (at, timer) = timers.pop_by(Timestamp::MAX).unwrap();
         assert!(!lazy.is_due(at, ms(20), timer, &mut timers));
-        let (at, timer) = timers.pop().unwrap();
+        let (at, timer) = timers.pop_by(Timestamp::MAX).unwrap();
         assert_eq!(at, ms(20));
         assert!(lazy.is_due(at, ms(20), timer, &mut timers));
         assert_eq!(timers.next(), Timestamp::MAX);
@@ -132,9 +135,9 @@ mod tests {
         let ms = Timestamp::from_millis;
         lazy.arm(ms(20), Timer::Sample, &mut timers);
         lazy.arm(ms(10), Timer::Sample, &mut timers);
-        let (at, timer) = timers.pop().unwrap();
+        let (at, timer) = timers.pop_by(Timestamp::MAX).unwrap();
         assert!(lazy.is_due(at, ms(10), timer, &mut timers));
-        let (at, timer) = timers.pop().unwrap();
+        let (at, timer) = timers.pop_by(Timestamp::MAX).unwrap();
         assert!(!lazy.is_due(at, Timestamp::MAX, timer, &mut timers), "what is left of the first");
     }
 }
