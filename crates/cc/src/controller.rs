@@ -59,6 +59,11 @@ pub trait Controller: Debug + Send {
     fn pacing_rate(&self, _path: PathId) -> Option<Bitrate> {
         None
     }
+    /// Whether the pacing rate is more than a courtesy: a host that paces windows by itself, at 5/4 of
+    /// one per round trip [RFC9002 §7.7], would pace differently.
+    fn needs_rate(&self, path: PathId) -> bool {
+        self.pacing_rate(path).is_some()
+    }
     /// What a recorder may see; `None` for a path that is not open.
     fn state(&self, path: PathId) -> Option<ControlState>;
 }

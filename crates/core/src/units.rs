@@ -56,12 +56,7 @@ impl Bytes {
     /// The rate that moves this amount in `time`; `None` where `time` is zero.
     pub fn per(self, time: Duration) -> Option<Bitrate> {
         let bits = u128::from(self.0) * 8 * NANOS_PER_SECOND;
-        // A division of 128 bits costs several times one of 64, and this is every packet.
-        if let (Ok(bits), Ok(nanos)) = (u64::try_from(bits), u64::try_from(time.as_nanos())) {
-            return bits.checked_div(nanos).map(Bitrate);
-        }
-        let bits_per_second = bits.checked_div(time.as_nanos())?;
-        Some(Bitrate(u64::try_from(bits_per_second).unwrap_or(u64::MAX)))
+        checked_div(bits, time.as_nanos()).map(Bitrate)
     }
 }
 
@@ -116,16 +111,22 @@ impl Div for Bytes {
     }
 }
 
+/// The quotient, at most [`u64::MAX`]; `None` where the divisor is zero. A division of 128 bits costs
+/// several times one of 64, which nearly always does, and this is every packet.
+fn checked_div(dividend: u128, divisor: u128) -> Option<u64> {
+    match (u64::try_from(dividend), u64::try_from(divisor)) {
+        (Ok(dividend), Ok(divisor)) => dividend.checked_div(divisor),
+        _ => dividend.checked_div(divisor).map(|quotient| u64::try_from(quotient).unwrap_or(u64::MAX)),
+    }
+}
+
 impl Div<Bitrate> for Bytes {
     type Output = Duration;
     /// The time to serialise this amount at `rate`, to the nanosecond below. A rate of zero gives
     /// [`Duration::MAX`].
     fn div(self, rate: Bitrate) -> Duration {
         let bits = u128::from(self.0) * 8 * NANOS_PER_SECOND;
-        match bits.checked_div(u128::from(rate.0)) {
-            Some(nanos) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
-            None => Duration::MAX,
-        }
+        checked_div(bits, u128::from(rate.0)).map_or(Duration::MAX, Duration::from_nanos)
     }
 }
 
@@ -304,6 +305,16 @@ mod tests {
         assert_eq!(bdp, Bytes::new(375_000));
         assert_eq!(bdp.per(Duration::from_millis(100)), Some(Bitrate::from_mbps(30)));
         assert_eq!(bdp.per(Duration::ZERO), None);
+    }
+
+    #[test]
+    fn amounts_whose_bits_times_nanoseconds_do_not_fit_64_bits_are_divided_as_exactly() {
+        // 10 GB · 8 · 10^9 = 8 · 10^19 is more than 2^64.
+        let amount = Bytes::new(10_000_000_000);
+        assert_eq!(amount.per(Duration::from_secs(8)), Some(Bitrate::from_mbps(10_000)));
+        assert_eq!(amount / Bitrate::from_mbps(10_000), Duration::from_secs(8));
+        assert_eq!(Bytes::MAX.per(Duration::from_nanos(1)), Some(Bitrate::from_bps(u64::MAX)));
+        assert_eq!(Bytes::MAX / Bitrate::from_bps(1), Duration::from_nanos(u64::MAX));
     }
 
     #[test]

@@ -304,6 +304,12 @@ impl Engine {
         self.controller.pacing_rate(path)
     }
 
+    /// Whether a host that paces windows by itself, at 5/4 of one per round trip [RFC9002 §7.7], must
+    /// take this rate instead.
+    pub fn needs_rate(&self, path: PathId) -> bool {
+        self.controller.needs_rate(path)
+    }
+
     /// When the first path that only its pacer holds back may send; `None` where there is none. A
     /// host that was told to wait asks again then, if no acknowledgement comes before.
     pub fn paced_until(&self, now: Timestamp) -> Option<Timestamp> {

@@ -200,9 +200,10 @@ impl Controller for PathHandle {
         let mut metrics = ControllerMetrics::default();
         // The pacer must never see 0.
         metrics.congestion_window = shared.engine.window(self.path(), shared.now).get().max(self.mtu);
-        metrics.pacing_rate = shared.engine.pacing_rate(self.path()).map(|rate| rate.as_bytes_per_second());
-        let snapshot = shared.engine.snapshot(self.path(), shared.now);
-        metrics.ssthresh = snapshot.and_then(|path| path.ssthresh).map(Bytes::get);
+        // What noq would do by itself costs it less than a rate.
+        if shared.engine.needs_rate(self.path()) {
+            metrics.pacing_rate = shared.engine.pacing_rate(self.path()).map(|rate| rate.as_bytes_per_second());
+        }
         metrics
     }
 
