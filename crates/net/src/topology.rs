@@ -244,7 +244,8 @@ impl<P: Packet> Network<P> {
     ///
     /// If `link` is another network's.
     pub fn set_link_up(&mut self, link: LinkId, up: bool, now: Timestamp) {
-        self.change(link, now, |link| link.set_up(up, now));
+        self.advance(now);
+        self.act_on(link, |link| link.set_up(up, now));
     }
 
     /// Changes the rate of a link, as [`Link::set_rate`] says.
@@ -253,7 +254,8 @@ impl<P: Packet> Network<P> {
     ///
     /// If `link` is another network's.
     pub fn set_link_rate(&mut self, link: LinkId, rate: &Rate, now: Timestamp) {
-        self.change(link, now, |link| link.set_rate(rate, now));
+        self.advance(now);
+        self.act_on(link, |link| link.set_rate(rate, now));
     }
 
     /// Whether a link is on.
@@ -372,25 +374,19 @@ impl<P: Packet> Network<P> {
 
     #[inline(always)]
     fn offer(&mut self, now: Timestamp, link: LinkId, hop: Hop<P>, size: Bytes) -> Offered<Hop<P>> {
-        let to = &mut self.links[link.index()];
-        let before = to.next_due();
-        let offered = to.offer(now, hop, size);
-        let after = to.next_due();
-        if after != before {
-            self.schedule.set(link.0, before, after);
-        }
-        offered
+        self.act_on(link, |link| link.offer(now, hop, size))
     }
 
-    /// Changes a link, and with it perhaps when it has its next event.
-    fn change(&mut self, link: LinkId, now: Timestamp, change: impl FnOnce(&mut Link<Hop<P>>)) {
-        self.advance(now);
-        let changed = &mut self.links[link.index()];
-        let before = changed.next_due();
-        change(changed);
-        let after = changed.next_due();
+    /// Does something with a link, after which it may have another next event.
+    #[inline(always)]
+    fn act_on<T>(&mut self, link: LinkId, act: impl FnOnce(&mut Link<Hop<P>>) -> T) -> T {
+        let state = &mut self.links[link.index()];
+        let before = state.next_due();
+        let result = act(state);
+        let after = state.next_due();
         if after != before {
             self.schedule.set(link.0, before, after);
         }
+        result
     }
 }

@@ -60,6 +60,26 @@ fn routes_that_share_a_link_share_its_rate() {
 }
 
 #[test]
+fn a_host_that_asks_far_ahead_may_still_answer_at_the_time_of_arrival() {
+    let mut network = Network::new(1);
+    let first = network.add_link("first", &mbps(12).delay(Duration::from_millis(10))).unwrap();
+    let second = network.add_link("second", &mbps(6).delay(Duration::from_millis(10))).unwrap();
+    let [near, far, answer] =
+        [&[first][..], &[first, second], &[second]].map(|chain| network.add_route(chain).unwrap());
+    let _ = network.send(ms(0), near, 1, PACKET);
+    let _ = network.send(ms(0), far, 2, PACKET);
+    let mut arrivals = Vec::new();
+    while let Some(arrival) = network.poll(ms(100)) {
+        arrivals.push((arrival.packet, arrival.at));
+        if arrival.packet == 1 {
+            assert_eq!(network.send(arrival.at, answer, 3, PACKET), Offered::Queued);
+        }
+    }
+    // The answer is on the second link from 11 to 13 ms, and 2, which comes there at 12, until 15.
+    assert_eq!(arrivals, [(1, ms(11)), (3, ms(23)), (2, ms(25))]);
+}
+
+#[test]
 fn an_empty_route_delivers_at_once() {
     let mut network = Network::new(1);
     let route = network.add_route(&[]).unwrap();
