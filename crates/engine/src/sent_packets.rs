@@ -39,7 +39,7 @@ impl SentPackets {
             // Nothing of the past can be told apart from a mistake of the host any more.
             *self = Self::default();
             self.first = number;
-        } else {
+        } else if skipped > 0 {
             self.packets.extend((0..skipped).map(|_| None));
         }
         self.packets.push_back(Some(packet));

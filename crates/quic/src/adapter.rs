@@ -5,6 +5,12 @@
 //! not, while the metrics, which the pacer reads, keep the true window. A path is refused only
 //! while another one surely can send (`Engine::may_send`), so the connection does not stall.
 //!
+//! noq asks for the window and the metrics of a path before every packet, and tells of every packet
+//! that is sent or acknowledged. A lock for each of these is dear where nothing but the processor
+//! limits the sender. So the answers, which change only with events, are kept where they are read
+//! without the lock ([`answers`]), the acknowledgements of one frame are handed over together, and
+//! packets that change no answer are noted in a queue that every holder of the lock empties first.
+//!
 //! Everything here is sans-IO: no runtime, no sockets, no clock. The same adapter runs under
 //! noq-proto in virtual time.
 //!
@@ -12,6 +18,8 @@
 //! are therefore numbered in the order of building, and [`PathHandle::of`] tells which handle a
 //! noq path carries. A clone (made on migration, and by noq's getter) is the same path; when the
 //! last clone is dropped, the path is gone.
+
+mod answers;
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,9 +29,22 @@ use fairpath_engine::{Bytes, CongestionSignal, Engine, PathId, Timestamp};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use answers::{Answer, Answers, Changes};
+
+/// How many packets of a path may have left before the engine is told.
+const UNHEARD_MAX: usize = 64;
+
 /// The engine of one connection, shared by the handles of its paths and by the host.
 #[derive(Clone, Debug)]
-pub struct ConnectionEngine(Arc<Mutex<Shared>>);
+pub struct ConnectionEngine(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shared: Mutex<Shared>,
+    changes: Changes,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -33,6 +54,16 @@ struct Shared {
     /// The newest time seen: noq asks for the window without saying when.
     now: Timestamp,
     next_path: u32,
+    /// What each path has sent and the engine was not told yet.
+    unheard: Vec<(PathId, Consumer<Departure>)>,
+}
+
+/// A packet that left.
+#[derive(Debug)]
+struct Departure {
+    at: Instant,
+    number: u64,
+    bytes: Bytes,
 }
 
 impl Shared {
@@ -43,12 +74,49 @@ impl Shared {
         self.now = self.now.max(now);
         now
     }
+
+    /// Tells the engine what it has not heard.
+    fn catch_up(&mut self) {
+        let mut unheard = std::mem::take(&mut self.unheard);
+        for (path, departures) in &mut unheard {
+            while let Ok(Departure { at, number, bytes }) = departures.pop() {
+                let at = self.at(at);
+                self.engine.on_sent(*path, number, bytes, at);
+            }
+        }
+        self.unheard = unheard;
+    }
+
+    /// What noq may know of a path with datagrams of `mtu` bytes.
+    fn answer(&mut self, path: PathId, mtu: u64) -> Answer {
+        let Self { engine, now, .. } = self;
+        let cwnd = engine.window(path, *now).get();
+        let window = if !engine.is_usable(path) {
+            // noq sends no data here, only challenges that validate the path. Those that were lost
+            // count as in flight and would in the end fill any window, and no answer could come.
+            u64::MAX / 2
+        } else if engine.may_send(path, *now) {
+            cwnd
+        } else {
+            0
+        };
+        // What noq would do by itself costs it less than a rate.
+        let rate = if engine.needs_rate(path) { engine.pacing_rate(path) } else { None };
+        // For the pacer, which must never see 0, and to which every other value is work.
+        let congestion_window = (cwnd - cwnd % mtu).max(mtu);
+        let pacing_rate = rate.map(|rate| rate.as_bytes_per_second());
+        // A window does not change because it is used, but for whose turn it is. A rate may.
+        let holds_when_sent = pacing_rate.is_none() && self.unheard.len() == 1;
+        Answer { window, congestion_window, pacing_rate, holds_when_sent }
+    }
 }
 
 impl ConnectionEngine {
     /// Takes the engine into use for one connection.
     pub fn new(engine: Engine) -> Self {
-        Self(Arc::new(Mutex::new(Shared { engine, epoch: None, now: Timestamp::ZERO, next_path: 0 })))
+        let shared =
+            Mutex::new(Shared { engine, epoch: None, now: Timestamp::ZERO, next_path: 0, unheard: Vec::new() });
+        Self(Arc::new(Inner { shared, changes: Changes::default() }))
     }
 
     /// What noq builds its controllers with. One factory serves one connection.
@@ -59,14 +127,23 @@ impl ConnectionEngine {
     /// Looks at or changes the engine at the host's time `now`. Must not call into the connection,
     /// which may be waiting for the engine.
     pub fn with<T>(&self, now: Instant, act: impl FnOnce(&mut Engine, Timestamp) -> T) -> T {
-        let mut shared = self.lock();
+        let mut shared = self.change();
         let now = shared.at(now);
         act(&mut shared.engine, now)
     }
 
+    /// The engine, to be changed: what was answered before holds no more.
+    fn change(&self) -> MutexGuard<'_, Shared> {
+        let shared = self.lock();
+        self.0.changes.add();
+        shared
+    }
+
     fn lock(&self) -> MutexGuard<'_, Shared> {
         // The engine cannot fail half-way: what a panicking holder left is still whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut shared = self.0.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.catch_up();
+        shared
     }
 }
 
@@ -74,7 +151,7 @@ struct Factory(ConnectionEngine);
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        let mut shared = self.0.lock();
+        let mut shared = self.0.change();
         let at = shared.at(now);
         let path = PathId::new(shared.next_path);
         shared.next_path += 1;
@@ -82,9 +159,11 @@ impl ControllerFactory for Factory {
         // noq checks itself that a path is validated before it carries data. Until the host says
         // more, only the first path is one that others may be refused for.
         shared.engine.set_usable(path, path == PathId::new(0));
+        let (sent, unheard) = RingBuffer::new(UNHEARD_MAX);
+        shared.unheard.push((path, unheard));
         drop(shared);
-        let registration = Arc::new(Registration { connection: self.0.clone(), path });
-        Box::new(PathHandle { registration, mtu: current_mtu.into() })
+        let registration = Arc::new(Registration { connection: self.0.clone(), path, answers: Answers::default() });
+        Box::new(PathHandle { registration, mtu: current_mtu.into(), acked: Vec::new(), sent: Some(Mutex::new(sent)) })
     }
 }
 
@@ -93,21 +172,28 @@ impl ControllerFactory for Factory {
 struct Registration {
     connection: ConnectionEngine,
     path: PathId,
+    answers: Answers,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let mut shared = self.connection.lock();
+        let mut shared = self.connection.change();
         let now = shared.now;
         shared.engine.on_path_closed(self.path, now);
+        shared.unheard.retain(|(path, _)| *path != self.path);
     }
 }
 
 /// The engine's view of one noq path: noq's congestion controller for it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct PathHandle {
     registration: Arc<Registration>,
     mtu: u64,
+    /// The packets of the acknowledgement that is being read.
+    acked: Vec<u64>,
+    /// What is sent and changes no answer; `None` for a clone, of which there may be several. In a lock
+    /// that is never taken: noq wants handles that could be shared, and this end of a queue cannot be.
+    sent: Option<Mutex<Producer<Departure>>>,
 }
 
 impl PathHandle {
@@ -118,12 +204,33 @@ impl PathHandle {
         Some(handle.registration.path)
     }
 
-    fn path(&self) -> PathId {
-        self.registration.path
+    /// Tells the engine of an event on this path. What noq will ask next is answered at once.
+    fn tell(&mut self, now: Instant, event: impl FnOnce(&mut Engine, PathId, Timestamp)) {
+        let Registration { connection, path, answers } = &*self.registration;
+        let mut shared = connection.change();
+        let now = shared.at(now);
+        for number in self.acked.drain(..) {
+            shared.engine.on_ack(*path, number, now);
+        }
+        event(&mut shared.engine, *path, now);
+        answers.set(shared.answer(*path, self.mtu), &connection.0.changes);
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
-        self.registration.connection.lock()
+    /// What noq may know of the path now.
+    fn answer(&self) -> Answer {
+        let Registration { connection, path, answers } = &*self.registration;
+        answers.get(&connection.0.changes).unwrap_or_else(|| {
+            let mut shared = connection.lock();
+            let answer = shared.answer(*path, self.mtu);
+            answers.set(answer, &connection.0.changes);
+            answer
+        })
+    }
+}
+
+impl Clone for PathHandle {
+    fn clone(&self) -> Self {
+        Self { registration: self.registration.clone(), mtu: self.mtu, acked: Vec::new(), sent: None }
     }
 }
 
@@ -131,33 +238,36 @@ impl Controller for PathHandle {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
         // A larger packet than the path's is a probe for a larger one. noq does not report its
         // loss, so it is not counted.
-        if u64::from(bytes) <= self.mtu {
-            let mut shared = self.shared();
-            let now = shared.at(now);
-            shared.engine.on_sent(self.path(), pn, Bytes::new(bytes.into()), now);
+        if u64::from(bytes) > self.mtu {
+            return;
         }
+        let bytes = Bytes::new(bytes.into());
+        if self.answer().holds_when_sent
+            && let Some(Ok(sent)) = self.sent.as_mut().map(Mutex::get_mut)
+            && sent.push(Departure { at: now, number: pn, bytes }).is_ok()
+        {
+            return;
+        }
+        self.tell(now, |engine, path, now| engine.on_sent(path, pn, bytes, now));
     }
 
-    fn on_ack(&mut self, now: Instant, _sent: Instant, _bytes: u64, pn: u64, _app_limited: bool, _rtt: &RttEstimator) {
-        let mut shared = self.shared();
-        let now = shared.at(now);
-        shared.engine.on_ack(self.path(), pn, now);
+    fn on_ack(&mut self, _now: Instant, _sent: Instant, _bytes: u64, pn: u64, _app_limited: bool, _rtt: &RttEstimator) {
+        // `on_end_acks` follows, at the same time.
+        self.acked.push(pn);
     }
 
     fn on_end_acks(&mut self, now: Instant, _in_flight: u64, app_limited: bool, _largest: Option<u64>) {
-        let mut shared = self.shared();
-        let now = shared.at(now);
-        // noq does not say how long the peer waited. Under load it answers every second packet.
-        shared.engine.on_ack_end(self.path(), std::time::Duration::ZERO, now);
-        if app_limited {
-            shared.engine.on_app_limited(self.path());
-        }
+        self.tell(now, |engine, path, now| {
+            // noq does not say how long the peer waited. Under load it answers every second packet.
+            engine.on_ack_end(path, std::time::Duration::ZERO, now);
+            if app_limited {
+                engine.on_app_limited(path);
+            }
+        });
     }
 
     fn on_packet_lost(&mut self, _lost_bytes: u16, pn: u64, now: Instant) {
-        let mut shared = self.shared();
-        let now = shared.at(now);
-        shared.engine.on_lost(self.path(), pn, now);
+        self.tell(now, |engine, path, now| engine.on_lost(path, pn, now));
     }
 
     fn on_congestion_event(
@@ -169,41 +279,28 @@ impl Controller for PathHandle {
         _lost_bytes: u64,
         _largest_lost_pn: u64,
     ) {
-        let mut shared = self.shared();
-        let now = shared.at(now);
-        let sent_at = shared.at(sent);
-        let signal = if is_ecn { CongestionSignal::Ecn } else { CongestionSignal::Loss };
-        shared.engine.on_congestion(self.path(), signal, sent_at, is_persistent_congestion, now);
+        let before = now.saturating_duration_since(sent);
+        self.tell(now, |engine, path, now| {
+            let signal = if is_ecn { CongestionSignal::Ecn } else { CongestionSignal::Loss };
+            engine.on_congestion(path, signal, now - before, is_persistent_congestion, now);
+        });
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.mtu = new_mtu.into();
-        self.shared().engine.on_max_datagram(self.path(), Bytes::new(new_mtu.into()));
+        let Registration { connection, path, .. } = &*self.registration;
+        connection.change().engine.on_max_datagram(*path, Bytes::new(new_mtu.into()));
     }
 
     fn window(&self) -> u64 {
-        let mut shared = self.shared();
-        let now = shared.now;
-        if !shared.engine.is_usable(self.path()) {
-            // noq sends no data here, only challenges that validate the path. Those that were lost
-            // count as in flight and would in the end fill any window, and no answer could come.
-            u64::MAX / 2
-        } else if shared.engine.may_send(self.path(), now) {
-            shared.engine.window(self.path(), now).get()
-        } else {
-            0
-        }
+        self.answer().window
     }
 
     fn metrics(&self) -> ControllerMetrics {
-        let shared = self.shared();
+        let answer = self.answer();
         let mut metrics = ControllerMetrics::default();
-        // The pacer must never see 0.
-        metrics.congestion_window = shared.engine.window(self.path(), shared.now).get().max(self.mtu);
-        // What noq would do by itself costs it less than a rate.
-        if shared.engine.needs_rate(self.path()) {
-            metrics.pacing_rate = shared.engine.pacing_rate(self.path()).map(|rate| rate.as_bytes_per_second());
-        }
+        metrics.congestion_window = answer.congestion_window;
+        metrics.pacing_rate = answer.pacing_rate;
         metrics
     }
 
@@ -212,11 +309,77 @@ impl Controller for PathHandle {
     }
 
     fn initial_window(&self) -> u64 {
-        let shared = self.shared();
-        shared.engine.window(self.path(), shared.now).get()
+        self.answer().congestion_window
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairpath_engine::EngineConfig;
+    use std::time::Duration;
+
+    const MTU: u16 = 1200;
+
+    fn engine() -> ConnectionEngine {
+        ConnectionEngine::new(EngineConfig::live().build().unwrap())
+    }
+
+    /// A path that has left slow start, in which its window would give a rate.
+    fn steady_path(engine: &ConnectionEngine, now: Instant) -> Box<dyn Controller> {
+        let mut path = engine.factory().build(now, MTU);
+        path.on_packet_sent(now, MTU, 0);
+        path.on_packet_lost(MTU, 0, now);
+        path.on_congestion_event(now, now, false, false, MTU.into(), 0);
+        assert!(path.metrics().pacing_rate.is_none());
+        path
+    }
+
+    #[test]
+    fn whoever_looks_sees_every_packet_that_left() {
+        let (engine, now) = (engine(), Instant::now());
+        let mut path = steady_path(&engine, now);
+        let id = PathId::new(0);
+        for count in 1..=3 * UNHEARD_MAX as u64 {
+            path.on_packet_sent(now, MTU, count);
+            if count % 50 == 0 {
+                let in_flight = engine.with(now, |engine, at| engine.snapshot(id, at).unwrap().in_flight);
+                assert_eq!(in_flight, Bytes::new(count * u64::from(MTU)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_left_before_it_was_told_is_acknowledged_like_all_else() {
+        let (engine, sent) = (engine(), Instant::now());
+        let mut path = steady_path(&engine, sent).into_any().downcast::<PathHandle>().unwrap();
+        path.on_packet_sent(sent, MTU, 1);
+        let came = sent + Duration::from_millis(20);
+        // All that `on_ack` does; only noq can make the estimator it takes.
+        path.acked.push(1);
+        path.on_end_acks(came, 0, false, Some(1));
+        let snapshot = engine.with(came, |engine, at| engine.snapshot(PathId::new(0), at).unwrap());
+        assert_eq!((snapshot.in_flight, snapshot.delivered), (Bytes::ZERO, Bytes::new(MTU.into())));
+        assert_eq!(snapshot.rtt.unwrap().latest, Duration::from_millis(20));
+    }
+
+    #[test]
+    fn with_a_second_path_the_window_answers_to_every_packet() {
+        let (engine, now) = (engine(), Instant::now());
+        let mut first = steady_path(&engine, now);
+        let second = engine.factory().build(now, MTU);
+        engine.with(now, |engine, _| engine.set_usable(PathId::new(1), true));
+        assert!(first.window() > 0, "nothing is in flight, and nobody knows a round-trip time");
+        let window = first.metrics().congestion_window / u64::from(MTU);
+        for number in 1..=window {
+            first.on_packet_sent(now, MTU, number);
+        }
+        assert_eq!((first.window(), second.window() > 0), (0, true), "the second one has room");
+        drop(second);
+        assert!(first.window() > 0, "no other is left to refuse it for");
     }
 }

@@ -1,0 +1,95 @@
+//! What noq asks for before every packet, kept where it is read without the engine's lock.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// No pacing rate.
+const UNPACED: u64 = u64::MAX;
+
+/// Counts the changes of an engine; made and answered under its lock, read without.
+#[derive(Debug)]
+pub(super) struct Changes(AtomicU64);
+
+impl Default for Changes {
+    fn default() -> Self {
+        // 0 is what an answer that was never given has.
+        Self(AtomicU64::new(1))
+    }
+}
+
+impl Changes {
+    /// The engine is about to change. Only for the holder of its lock.
+    pub(super) fn add(&self) {
+        self.0.store(self.get() + 1, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What noq may know of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// The window, in bytes; 0 for a path whose turn it is not.
+    pub(super) window: u64,
+    /// The window all the same, in bytes; never 0.
+    pub(super) congestion_window: u64,
+    /// The pacing rate in bytes per second; `None` where noq paces by itself.
+    pub(super) pacing_rate: Option<u64>,
+    /// Whether all this stays as it is while packets are sent.
+    pub(super) holds_when_sent: bool,
+}
+
+/// The newest answer for one path.
+///
+/// noq asks and tells under its own lock, so that of one path's events and questions none overlap.
+/// Others change the engine at any time; noq then reads the old answer or the new count, and asks.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// The count of changes that the answer belongs to.
+    as_of: AtomicU64,
+    window: AtomicU64,
+    congestion_window: AtomicU64,
+    pacing_rate: AtomicU64,
+    holds_when_sent: AtomicBool,
+}
+
+impl Answers {
+    /// The answer, if nothing has changed since.
+    pub(super) fn get(&self, changes: &Changes) -> Option<Answer> {
+        let rate = self.pacing_rate.load(Ordering::Relaxed);
+        (self.as_of.load(Ordering::Relaxed) == changes.get()).then(|| Answer {
+            window: self.window.load(Ordering::Relaxed),
+            congestion_window: self.congestion_window.load(Ordering::Relaxed),
+            pacing_rate: (rate != UNPACED).then_some(rate),
+            holds_when_sent: self.holds_when_sent.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Keeps the answer. Only for the holder of the engine's lock.
+    pub(super) fn set(&self, answer: Answer, changes: &Changes) {
+        self.window.store(answer.window, Ordering::Relaxed);
+        self.congestion_window.store(answer.congestion_window, Ordering::Relaxed);
+        self.pacing_rate.store(answer.pacing_rate.unwrap_or(UNPACED), Ordering::Relaxed);
+        self.holds_when_sent.store(answer.holds_when_sent, Ordering::Relaxed);
+        self.as_of.store(changes.get(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_holds_until_the_next_change() {
+        let (changes, answers) = (Changes::default(), Answers::default());
+        assert_eq!(answers.get(&changes), None, "never given");
+        for pacing_rate in [None, Some(1_000)] {
+            let answer = Answer { window: 0, congestion_window: 12_000, pacing_rate, holds_when_sent: true };
+            answers.set(answer, &changes);
+            assert_eq!(answers.get(&changes), Some(answer));
+            changes.add();
+            assert_eq!(answers.get(&changes), None);
+        }
+    }
+}
