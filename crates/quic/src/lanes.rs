@@ -9,12 +9,16 @@
 //! The unit is a [`Record`]: a piece of a numbered object with its offset, so the receiver can put
 //! it in its place whatever the order of arrival. A lane that is slow takes fewer records.
 
+use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use noq::{Connection, RecvStream, SendStream};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Flow-control window of one stream, in bytes.
@@ -29,6 +33,9 @@ pub const MAX_RECORD: usize = 1 << 20;
 
 /// The data size that suits a record of a bulk transfer, in bytes.
 pub const RECORD: usize = 64 << 10;
+
+/// How many bytes of records are written at once, if so many wait.
+const BATCH: usize = 256 << 10;
 
 const HEADER: usize = 16;
 
@@ -98,71 +105,112 @@ impl From<noq::ReadExactError> for LaneError {
 }
 
 /// The sending end of a bulk transfer.
+///
+/// It writes in the task of its owner, and only while that waits in one of these methods: every write
+/// takes the lock of the connection, which its driver holds most of the time. A task that the driver
+/// wakes runs after it on the same thread; several tasks would run beside it, and wait for the lock.
+/// For the same reason records are written several at a time, up to [`BATCH`] bytes, where they come
+/// fast.
 #[derive(Debug)]
 pub struct LaneSender {
-    records: mpsc::Sender<Record>,
-    lanes: JoinSet<Result<(), LaneError>>,
+    waiting: Vec<Record>,
+    free: VecDeque<SendStream>,
+    busy: FuturesUnordered<Writing>,
 }
+
+/// A lane that comes back when its records are written.
+type Writing = Pin<Box<dyn Future<Output = Result<SendStream, LaneError>> + Send>>;
 
 impl LaneSender {
     /// Opens `lanes` lanes on the connection.
     pub async fn open(connection: &Connection, lanes: usize) -> Result<Self, LaneError> {
-        let (records, queue) = mpsc::channel(lanes.max(1));
-        let queue = Arc::new(Mutex::new(queue));
-        let mut tasks = JoinSet::new();
+        let mut free = VecDeque::new();
         for _ in 0..lanes.max(1) {
-            let stream = connection.open_uni().await?;
-            tasks.spawn(write_lane(stream, queue.clone()));
+            free.push_back(connection.open_uni().await?);
         }
-        Ok(Self { records, lanes: tasks })
+        Ok(Self { waiting: Vec::new(), free, busy: FuturesUnordered::new() })
     }
 
-    /// Gives a record to the next lane that is free; waits while none is.
+    /// Takes a record; waits while no lane has room for it. It is on its way once the owner calls
+    /// [`LaneSender::while_writing`] or [`LaneSender::flush`], if not before.
     pub async fn send(&mut self, record: Record) -> Result<(), LaneError> {
         if record.data.len() > MAX_RECORD {
             return Err(LaneError::RecordTooLarge(record.data.len()));
         }
-        if let Err(_unsent) = self.records.send(record).await {
-            return Err(self.first_error().await);
-        }
-        // A lane ends by itself only when it fails; its record is lost, so the transfer is.
-        match self.lanes.try_join_next() {
-            Some(Ok(Err(error))) => Err(error),
-            Some(_) => Err(LaneError::Closed),
-            None => Ok(()),
-        }
-    }
-
-    /// Ends all lanes once everything is written. That the peer has read it, its application says.
-    pub async fn finish(self) -> Result<(), LaneError> {
-        let Self { records, mut lanes } = self;
-        drop(records);
-        while let Some(lane) = lanes.join_next().await {
-            lane.map_err(|_| LaneError::Closed)??;
+        self.waiting.push(record);
+        if self.waiting.iter().map(|record| record.data.len()).sum::<usize>() >= BATCH {
+            while !self.start() {
+                self.lane_done().await?;
+            }
+            // As far as it goes without waiting.
+            while let Some(done) = self.lane_done().now_or_never() {
+                done?;
+            }
         }
         Ok(())
     }
 
-    async fn first_error(&mut self) -> LaneError {
-        while let Some(lane) = self.lanes.join_next().await {
-            if let Ok(Err(error)) = lane {
-                return error;
+    /// Waits for something else, and writes meanwhile.
+    pub async fn while_writing<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LaneError> {
+        tokio::pin!(other);
+        if let Some(done) = (&mut other).now_or_never() {
+            return Ok(done);
+        }
+        loop {
+            self.start();
+            tokio::select! {
+                done = &mut other => return Ok(done),
+                done = self.lane_done() => done?,
             }
         }
-        LaneError::Closed
+    }
+
+    /// Writes everything taken so far.
+    pub async fn flush(&mut self) -> Result<(), LaneError> {
+        while !self.start() || !self.busy.is_empty() {
+            self.lane_done().await?;
+        }
+        Ok(())
+    }
+
+    /// Ends all lanes once everything is written. That the peer has read it, its application says.
+    pub async fn finish(mut self) -> Result<(), LaneError> {
+        self.flush().await?;
+        for mut lane in self.free {
+            // It cannot have been finished before: only this sender has it.
+            let _ = lane.finish();
+        }
+        Ok(())
+    }
+
+    /// Gives what waits to a free lane. False where there is none.
+    fn start(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            return true;
+        }
+        let Some(lane) = self.free.pop_front() else { return false };
+        self.busy.push(Box::pin(write(lane, std::mem::take(&mut self.waiting))));
+        true
+    }
+
+    /// Waits until a lane is free again; for ever while none is busy.
+    async fn lane_done(&mut self) -> Result<(), LaneError> {
+        match self.busy.next().await {
+            Some(lane) => self.free.push_back(lane?),
+            None => std::future::pending().await,
+        }
+        Ok(())
     }
 }
 
-async fn write_lane(mut stream: SendStream, queue: Arc<Mutex<mpsc::Receiver<Record>>>) -> Result<(), LaneError> {
-    loop {
-        let record = queue.lock().await.recv().await;
-        let Some(record) = record else { break };
-        stream.write_all(&record.header()).await?;
-        stream.write_chunk(record.data).await?;
+async fn write(mut lane: SendStream, records: Vec<Record>) -> Result<SendStream, LaneError> {
+    let mut pieces: Vec<Bytes> = Vec::with_capacity(2 * records.len());
+    for record in records {
+        pieces.push(Bytes::copy_from_slice(&record.header()));
+        pieces.push(record.data);
     }
-    // The stream cannot have been finished before: only this task owns it.
-    let _ = stream.finish();
-    Ok(())
+    lane.write_all_chunks(&mut pieces).await?;
+    Ok(lane)
 }
 
 /// The receiving end of a bulk transfer.

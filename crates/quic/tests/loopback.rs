@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Pair, receive, send};
+use fairpath_quic::lanes::{LaneReceiver, LaneSender, Record};
 use fairpath_quic::{ConnectConfig, Error, Fingerprint, ListenConfig, Listener, PathState, connect};
 use std::time::Duration;
 
@@ -23,6 +24,19 @@ async fn bulk_data_crosses_two_paths_intact() {
         // in slow start when all has been sent. Two paths that carry nothing have 2 and 4 kB acknowledged
         // after half a second.
         assert!(path.acked.get() > 128 << 10, "{path:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_record_arrives_while_its_sender_waits_for_something_else() {
+    let pair = Pair::connect(&["127.0.0.1"]).await;
+    let mut lanes = LaneSender::open(pair.client.quic(), 2).await.unwrap();
+    let mut arriving = LaneReceiver::new(pair.server.quic());
+    for offset in 0..3 {
+        let record = Record { object: 1, offset, data: bytes::Bytes::from_static(b"x") };
+        lanes.send(record.clone()).await.unwrap();
+        let arrived = lanes.while_writing(arriving.recv()).await.unwrap();
+        assert_eq!(arrived.unwrap().unwrap(), record);
     }
 }
 

@@ -245,7 +245,7 @@ impl Flow<'_> {
         let mut sent = Bytes::ZERO;
         let mut lanes = LaneSender::open(connection, LANES).await.map_err(ProtocolError::from)?;
         let pump = async {
-            while let Some(piece) = pieces.recv().await {
+            while let Some(piece) = lanes.while_writing(pieces.recv()).await.map_err(ProtocolError::from)? {
                 match piece {
                     Piece::Record(record) => {
                         sent += Bytes::new(record.data.len() as u64);

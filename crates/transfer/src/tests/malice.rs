@@ -65,6 +65,7 @@ impl Stub {
 
     async fn data(&mut self, object: u32, offset: u64, data: &[u8]) {
         self.lanes.send(Record { object, offset, data: data.to_vec().into() }).await.unwrap();
+        self.lanes.flush().await.unwrap();
     }
 
     async fn digest(&mut self, file: u32, digest: [u8; 32]) {
