@@ -32,6 +32,9 @@ use report::{Message, Report};
 /// How often reports are sent and read.
 const TICK: Duration = Duration::from_millis(50);
 
+/// How often an end that neither asks nor was asked looks whether it is.
+const TICK_UNASKED: Duration = Duration::from_millis(250);
+
 /// How often reports are asked for, and how long they are sent after that.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 const ASKED_FOR: Duration = Duration::from_secs(3);
@@ -96,32 +99,42 @@ struct Watch {
 
 impl Watch {
     async fn run(mut self, closed: noq::OnClosed) {
-        let mut tick = tokio::time::interval(TICK);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         tokio::pin!(closed);
         loop {
             tokio::select! {
                 _ = &mut closed => break,
-                _ = tick.tick() => {}
+                () = tokio::time::sleep(self.pause()) => {}
             }
             let Some(quic) = self.quic.upgrade() else { break };
             let now = Instant::now();
             while let Some(Ok(datagram)) = quic.read_datagram().now_or_never() {
-                match Message::read(&datagram) {
-                    Some(Message::Ask) => {
-                        self.reporting_until = Some(now + ASKED_FOR);
-                        self.sockets.arrivals().watch(now + ASKED_FOR);
-                    }
-                    Some(Message::Report(report)) => self.learn(&report, now),
-                    None => tracing::debug!(length = datagram.len(), "a datagram of an unknown kind"),
-                }
+                self.hear(&datagram, now);
             }
             if self.observes {
                 self.ask(&quic, now);
             }
-            if self.reporting_until.is_some_and(|until| now < until) {
+            if self.is_reporting(now) {
                 self.report(&quic);
             }
+        }
+    }
+
+    fn is_reporting(&self, now: Instant) -> bool {
+        self.reporting_until.is_some_and(|until| now < until)
+    }
+
+    fn pause(&self) -> Duration {
+        if self.observes || self.is_reporting(Instant::now()) { TICK } else { TICK_UNASKED }
+    }
+
+    fn hear(&mut self, datagram: &[u8], now: Instant) {
+        match Message::read(datagram) {
+            Some(Message::Ask) => {
+                self.reporting_until = Some(now + ASKED_FOR);
+                self.sockets.watch_arrivals(now + ASKED_FOR);
+            }
+            Some(Message::Report(report)) => self.learn(&report, now),
+            None => tracing::debug!(length = datagram.len(), "a datagram of an unknown kind"),
         }
     }
 

@@ -126,9 +126,8 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn update(&mut self, quic: &noq::Connection, now: Instant) {
-        let stats = quic.stats();
-        let datagrams = stats.udp_rx.datagrams + stats.udp_tx.datagrams;
+    /// `datagrams` went over the open paths so far.
+    fn update(&mut self, datagrams: u64, now: Instant) {
         let (at, before) = *self.counted.get_or_insert((now, datagrams));
         if now.saturating_duration_since(at) >= Duration::from_secs(1) {
             self.counted = Some((now, datagrams));
@@ -269,15 +268,18 @@ impl Manager {
 
     /// Takes the state of every path from the engine and its counters from noq.
     fn measure(&mut self, quic: &noq::Connection, now: Instant) {
-        self.traffic.update(quic, now);
         let deaf_after = if self.traffic.is_busy(now) { DEAF } else { DEAF_WHEN_IDLE };
+        let mut datagrams = 0;
         for slot in &mut self.slots {
             let Some(id) = slot.id() else { continue };
+            // Under load the connection is hardly ever free: it is asked once.
             let stats = quic.path_stats(id);
-            let path = quic.congestion_state(id).and_then(PathHandle::of);
+            let path = slot.engine_path(|| quic.congestion_state(id).and_then(PathHandle::of));
             let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
             slot.measure(stats.as_ref(), snapshot, deaf_after, now);
+            datagrams += slot.datagrams();
         }
+        self.traffic.update(datagrams, now);
     }
 
     /// Asks unheard paths for a sign of life, takes the traffic off sick ones, and closes the dead.

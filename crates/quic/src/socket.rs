@@ -15,8 +15,10 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::num::NonZeroUsize;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use noq::udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use noq::{AsyncUdpSocket, UdpSender};
@@ -93,9 +95,6 @@ impl BoundSocket {
         let binding = bind_to_device(&socket, interface);
         socket.bind(&address.into())?;
         let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
-        // Without it a datagram has come when it is read.
-        #[cfg(target_os = "linux")]
-        let _ = nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &true);
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let state = UdpSocketState::new((&io).into())?;
         let bound = Arc::new(Self {
@@ -109,6 +108,12 @@ impl BoundSocket {
         });
         tokio::spawn(flush(Arc::downgrade(&bound)));
         Ok(bound)
+    }
+
+    /// Has the kernel note when a datagram came. Without it, it has come when it is read.
+    fn stamp_arrivals(&self) {
+        #[cfg(target_os = "linux")]
+        let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::ReceiveTimestampns, &true);
     }
 
     fn backlog(&self) -> MutexGuard<'_, Backlog> {
@@ -241,7 +246,10 @@ pub(crate) struct Sockets(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    sockets: RwLock<Vec<Arc<BoundSocket>>>,
+    /// Replaced and never changed, so that nobody waits here while a socket is being read.
+    sockets: RwLock<Arc<[Arc<BoundSocket>]>>,
+    /// Which socket is read first.
+    turn: AtomicUsize,
     /// Where packets without a source address leave: the first path of a client.
     primary: Mutex<Option<IpAddr>>,
     /// The endpoint, to be woken when a socket was added.
@@ -255,7 +263,8 @@ impl Sockets {
     pub(crate) fn new(sockets: Vec<Arc<BoundSocket>>) -> Self {
         let port = sockets.first().map_or(0, |socket| socket.local.port());
         Self(Arc::new(Inner {
-            sockets: RwLock::new(sockets),
+            sockets: RwLock::new(sockets.into()),
+            turn: AtomicUsize::new(0),
             primary: Mutex::new(None),
             receiver: Mutex::new(None),
             port,
@@ -264,7 +273,7 @@ impl Sockets {
         }))
     }
 
-    pub(crate) fn all(&self) -> Vec<Arc<BoundSocket>> {
+    pub(crate) fn all(&self) -> Arc<[Arc<BoundSocket>]> {
         self.0.sockets.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -273,13 +282,18 @@ impl Sockets {
         sockets.iter().find(|socket| socket.local.ip() == local).cloned()
     }
 
+    fn replace(&self, with: impl FnOnce(&[Arc<BoundSocket>]) -> Vec<Arc<BoundSocket>>) {
+        let mut sockets = self.0.sockets.write().unwrap_or_else(PoisonError::into_inner);
+        *sockets = with(&sockets).into();
+    }
+
     pub(crate) fn set_primary(&self, local: IpAddr) {
         *self.0.primary.lock().unwrap_or_else(PoisonError::into_inner) = Some(local);
     }
 
     pub(crate) fn primary(&self) -> Option<Arc<BoundSocket>> {
         let primary = *self.0.primary.lock().unwrap_or_else(PoisonError::into_inner);
-        primary.and_then(|local| self.of(local)).or_else(|| self.all().into_iter().next())
+        primary.and_then(|local| self.of(local)).or_else(|| self.all().first().cloned())
     }
 
     /// What left, for one-way delays.
@@ -292,15 +306,21 @@ impl Sockets {
         &self.0.arrivals
     }
 
+    /// Notes arrivals until then. Not before anybody asks: the kernel's clock costs every datagram.
+    pub(crate) fn watch_arrivals(&self, until: Instant) {
+        self.all().iter().for_each(|socket| socket.stamp_arrivals());
+        self.0.arrivals.watch(until);
+    }
+
     pub(crate) fn add(&self, socket: Arc<BoundSocket>) {
-        self.0.sockets.write().unwrap_or_else(PoisonError::into_inner).push(socket);
+        self.replace(|sockets| sockets.iter().cloned().chain([socket]).collect());
         if let Some(waker) = self.0.receiver.lock().unwrap_or_else(PoisonError::into_inner).take() {
             waker.wake();
         }
     }
 
     pub(crate) fn remove(&self, local: IpAddr) {
-        self.0.sockets.write().unwrap_or_else(PoisonError::into_inner).retain(|socket| socket.local.ip() != local);
+        self.replace(|sockets| sockets.iter().filter(|socket| socket.local.ip() != local).cloned().collect());
     }
 }
 
@@ -316,11 +336,11 @@ impl AsyncUdpSocket for Sockets {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         *self.0.receiver.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
-        let mut sockets = self.0.sockets.write().unwrap_or_else(PoisonError::into_inner);
-        // The socket that was read first goes last, or a busy one would starve the others.
-        let first = 1.min(sockets.len());
-        sockets.rotate_left(first);
-        for socket in sockets.iter() {
+        let sockets = self.all();
+        // Each goes first in turn, or a busy one would starve the others.
+        let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
+        for at in 0..sockets.len() {
+            let socket = &sockets[(turn + at) % sockets.len()];
             if let Poll::Ready(count) = socket.poll_recv(cx, bufs, meta) {
                 for (meta, buffer) in meta[..count].iter_mut().zip(&*bufs) {
                     let (local, remote) = (socket.local.ip(), unmapped(meta.addr));

@@ -110,7 +110,7 @@ struct Waiting {
 
 impl Arrivals {
     /// Arrivals are noted until then.
-    pub(super) fn watch(&self, until: Instant) {
+    pub(crate) fn watch(&self, until: Instant) {
         let mut waiting = self.lock();
         waiting.until = waiting.until.max(Some(until));
         self.is_watched.store(true, Ordering::Relaxed);

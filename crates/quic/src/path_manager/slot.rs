@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use fairpath_engine::{Bitrate, Bytes, PathSnapshot};
+use fairpath_engine::{Bitrate, Bytes, PathId as EnginePath, PathSnapshot};
 use noq::{Path, PathId, PathStats};
 
 use super::meter::Meter;
@@ -41,6 +41,8 @@ pub(super) struct Slot {
     local: IpAddr,
     remote: SocketAddr,
     life: Life,
+    /// The engine's name of the open path.
+    engine_path: Option<EnginePath>,
     present: bool,
     backoff: Duration,
     opened: u32,
@@ -97,6 +99,7 @@ impl Slot {
             local,
             remote,
             life: Life::Waiting { since: Instant::now(), until: Instant::now() },
+            engine_path: None,
             present: true,
             backoff: BACKOFF,
             opened: 0,
@@ -153,6 +156,17 @@ impl Slot {
         self.path().map(Path::id)
     }
 
+    /// The engine's name of the path; asked for until it is known.
+    pub(super) fn engine_path(&mut self, ask: impl FnOnce() -> Option<EnginePath>) -> Option<EnginePath> {
+        self.engine_path = self.engine_path.or_else(ask);
+        self.engine_path
+    }
+
+    /// How many datagrams the open path has carried both ways.
+    pub(super) fn datagrams(&self) -> u64 {
+        self.heard + self.said
+    }
+
     pub(super) fn is_open(&self) -> bool {
         matches!(self.life, Life::Open { .. })
     }
@@ -193,6 +207,7 @@ impl Slot {
         if first_of_connection {
             self.opened = 1;
         }
+        self.engine_path = None;
         (self.heard_at, self.heard) = (now, 0);
         (self.said_at, self.said) = (now, 0);
         self.health = Health::Healthy;
