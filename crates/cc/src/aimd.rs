@@ -171,9 +171,8 @@ impl<R: Rule> Controller for Aimd<R> {
         self.paths.get(path)?.window.pacing_rate(&self.config)
     }
 
-    fn needs_rate(&self, path: PathId) -> bool {
-        let gain = |entry: &PathEntry<_>| entry.window.pacing_gain(&self.config);
-        self.paths.get(path).is_some_and(|entry| gain(entry) != AimdConfig::default().pacing_gain)
+    fn needs_rate(&self, _path: PathId) -> bool {
+        false
     }
 
     fn state(&self, path: PathId) -> Option<ControlState> {
@@ -330,11 +329,10 @@ mod tests {
         reno.on_ack(path(0), &Ack { window_limited: false, ..ack(100, DATAGRAM, 100) });
         // 2 · 12,000 B / 0.1 s = 240,000 B/s
         assert_eq!(reno.pacing_rate(path(0)), Some(Bitrate::from_bps(1_920_000)));
-        assert!(reno.needs_rate(path(0)), "a host would pace slow start at 5/4");
         reno.on_congestion(path(0), &loss(1_000));
         // 1.25 · 6,000 B / 0.1 s = 75,000 B/s
         assert_eq!(reno.pacing_rate(path(0)), Some(Bitrate::from_bps(600_000)));
-        assert!(!reno.needs_rate(path(0)), "and so it would pace this");
+        assert!(!reno.needs_rate(path(0)), "the window controls");
     }
 
     #[test]

@@ -59,11 +59,13 @@ pub trait Controller: Debug + Send {
     fn pacing_rate(&self, _path: PathId) -> Option<Bitrate> {
         None
     }
-    /// Whether the pacing rate is more than a courtesy: a host that paces windows by itself, at 5/4 of
-    /// one per round trip [RFC9002 §7.7], would pace differently.
+
+    /// Whether the path is controlled by its pacing rate. Where it is by its window, a host may pace as it
+    /// likes [RFC9002 §7.7].
     fn needs_rate(&self, path: PathId) -> bool {
         self.pacing_rate(path).is_some()
     }
+
     /// What a recorder may see; `None` for a path that is not open.
     fn state(&self, path: PathId) -> Option<ControlState>;
 }

@@ -168,6 +168,14 @@ impl Engine {
         self.scheduler.on_sent(path, bytes);
     }
 
+    /// The host found that the window or its pacing, and not a lack of data or another path, held it back
+    /// on the path: the window is the limit, though pacing may keep it from being full [RFC9002 §7.8].
+    pub fn on_fully_used(&mut self, path: PathId, now: Timestamp) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.on_filled(true, false, now);
+        }
+    }
+
     /// The packet `number` was acknowledged. After the last packet of an acknowledgement the host
     /// calls [`Engine::on_ack_end`].
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
@@ -299,13 +307,18 @@ impl Engine {
         less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now)
     }
 
+    /// What is in flight on the path.
+    pub fn in_flight(&self, path: PathId) -> Bytes {
+        self.paths.get(path).map_or(Bytes::ZERO, |state| state.packets.in_flight())
+    }
+
     /// How fast the path may send; `None`: as the host likes.
     pub fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
         self.controller.pacing_rate(path)
     }
 
-    /// Whether a host that paces windows by itself, at 5/4 of one per round trip [RFC9002 §7.7], must
-    /// take this rate instead.
+    /// Whether the path is controlled by its pacing rate, so that a host that can pace windows by itself
+    /// [RFC9002 §7.7] must keep it.
     pub fn needs_rate(&self, path: PathId) -> bool {
         self.controller.needs_rate(path)
     }
@@ -590,6 +603,21 @@ mod tests {
             }
         }
         first + packets
+    }
+
+    #[test]
+    fn a_window_that_pacing_kept_from_being_full_grows_all_the_same() {
+        for fully_used in [false, true] {
+            let mut engine = engine("min_rtt", Coupling::Never);
+            let before = engine.window(path(0), ms(0));
+            engine.on_sent(path(0), 0, MTU, ms(0));
+            if fully_used {
+                engine.on_fully_used(path(0), ms(20));
+            }
+            engine.on_ack(path(0), 0, ms(20));
+            engine.on_ack_end(path(0), Duration::ZERO, ms(20));
+            assert_eq!(engine.window(path(0), ms(20)) > before, fully_used);
+        }
     }
 
     #[test]

@@ -25,13 +25,26 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use fairpath_engine::{Bytes, CongestionSignal, Engine, PathId, Timestamp};
+use fairpath_engine::{Bitrate, Bytes, CongestionSignal, Engine, PathId, Timestamp};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use answers::{Answer, Answers, Changes};
+
+/// Windows that are worth less than this are paced by the engine's rate, which noq keeps; above, noq
+/// paces them by itself. It does that at 5/4 of a window for each round trip too, but loses what its
+/// timers are late by, and a small window is then never full and never grows. At this rate there is
+/// something to lose on the other side: a rate makes noq divide 128-bit numbers for each datagram.
+const PACED_BY_NOQ: Bitrate = Bitrate::from_mbps(1_000);
+
+/// A window of so many datagrams may leave at once [RFC9002 §7.7]. Pacing it costs the first round trip:
+/// what is not full within one does not grow.
+const BURST_DATAGRAMS: u64 = 10;
+
+/// A window that noq does not pace.
+const UNPACED: u64 = 1 << 32;
 
 /// How many packets of a path may have left before the engine is told.
 const UNHEARD_MAX: usize = 64;
@@ -67,6 +80,10 @@ struct Departure {
 }
 
 impl Shared {
+    fn new(engine: Engine) -> Self {
+        Self { engine, epoch: None, now: Timestamp::ZERO, next_path: 0, unheard: Vec::new() }
+    }
+
     fn at(&mut self, now: Instant) -> Timestamp {
         let epoch = *self.epoch.get_or_insert(now);
         let since = now.saturating_duration_since(epoch);
@@ -100,13 +117,19 @@ impl Shared {
         } else {
             0
         };
-        // What noq would do by itself costs it less than a rate.
-        let rate = if engine.needs_rate(path) { engine.pacing_rate(path) } else { None };
-        // For the pacer, which must never see 0, and to which every other value is work.
-        let congestion_window = (cwnd - cwnd % mtu).max(mtu);
+        let needs_rate = engine.needs_rate(path);
+        let (congestion_window, rate) = if cwnd <= BURST_DATAGRAMS * mtu && !needs_rate {
+            (UNPACED, None)
+        } else {
+            let rate = engine.pacing_rate(path).filter(|rate| *rate < PACED_BY_NOQ || needs_rate);
+            // For noq's pacer, to which every other value is work.
+            (cwnd - cwnd % mtu, rate)
+        };
+        let congestion_window = congestion_window.max(mtu);
         let pacing_rate = rate.map(|rate| rate.as_bytes_per_second());
-        // A window does not change because it is used, but for whose turn it is. A rate may.
-        let holds_when_sent = pacing_rate.is_none() && self.unheard.len() == 1;
+        // Neither changes because it is used, but for a rate after idleness, and for whose turn it is.
+        let holds_when_sent =
+            self.unheard.len() == 1 && (pacing_rate.is_none() || engine.in_flight(path) > Bytes::ZERO);
         Answer { window, congestion_window, pacing_rate, holds_when_sent }
     }
 }
@@ -114,9 +137,7 @@ impl Shared {
 impl ConnectionEngine {
     /// Takes the engine into use for one connection.
     pub fn new(engine: Engine) -> Self {
-        let shared =
-            Mutex::new(Shared { engine, epoch: None, now: Timestamp::ZERO, next_path: 0, unheard: Vec::new() });
-        Self(Arc::new(Inner { shared, changes: Changes::default() }))
+        Self(Arc::new(Inner { shared: Mutex::new(Shared::new(engine)), changes: Changes::default() }))
     }
 
     /// What noq builds its controllers with. One factory serves one connection.
@@ -209,9 +230,6 @@ impl PathHandle {
         let Registration { connection, path, answers } = &*self.registration;
         let mut shared = connection.change();
         let now = shared.at(now);
-        for number in self.acked.drain(..) {
-            shared.engine.on_ack(*path, number, now);
-        }
         event(&mut shared.engine, *path, now);
         answers.set(shared.answer(*path, self.mtu), &connection.0.changes);
     }
@@ -257,13 +275,22 @@ impl Controller for PathHandle {
     }
 
     fn on_end_acks(&mut self, now: Instant, _in_flight: u64, app_limited: bool, _largest: Option<u64>) {
+        let refused = self.registration.answers.take_refused();
+        let mut acked = std::mem::take(&mut self.acked);
         self.tell(now, |engine, path, now| {
+            if !app_limited && !refused {
+                engine.on_fully_used(path, now);
+            }
+            for number in acked.drain(..) {
+                engine.on_ack(path, number, now);
+            }
             // noq does not say how long the peer waited. Under load it answers every second packet.
             engine.on_ack_end(path, std::time::Duration::ZERO, now);
             if app_limited {
                 engine.on_app_limited(path);
             }
         });
+        self.acked = acked;
     }
 
     fn on_packet_lost(&mut self, _lost_bytes: u16, pn: u64, now: Instant) {
@@ -293,7 +320,11 @@ impl Controller for PathHandle {
     }
 
     fn window(&self) -> u64 {
-        self.answer().window
+        let window = self.answer().window;
+        if window == 0 {
+            self.registration.answers.note_refused();
+        }
+        window
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -329,7 +360,7 @@ mod tests {
         ConnectionEngine::new(EngineConfig::live().build().unwrap())
     }
 
-    /// A path that has left slow start, in which its window would give a rate.
+    /// A path whose window is small enough to leave unpaced.
     fn steady_path(engine: &ConnectionEngine, now: Instant) -> Box<dyn Controller> {
         let mut path = engine.factory().build(now, MTU);
         path.on_packet_sent(now, MTU, 0);
@@ -374,12 +405,51 @@ mod tests {
         let second = engine.factory().build(now, MTU);
         engine.with(now, |engine, _| engine.set_usable(PathId::new(1), true));
         assert!(first.window() > 0, "nothing is in flight, and nobody knows a round-trip time");
-        let window = first.metrics().congestion_window / u64::from(MTU);
-        for number in 1..=window {
+        for number in 1..=first.window() / u64::from(MTU) {
             first.on_packet_sent(now, MTU, number);
         }
         assert_eq!((first.window(), second.window() > 0), (0, true), "the second one has room");
         drop(second);
         assert!(first.window() > 0, "no other is left to refuse it for");
+    }
+
+    #[test]
+    fn a_window_that_the_host_found_full_grows_unless_the_path_was_refused() {
+        for refused in [false, true] {
+            let (engine, sent) = (engine(), Instant::now());
+            let mut path = engine.factory().build(sent, MTU).into_any().downcast::<PathHandle>().unwrap();
+            let before = path.window();
+            path.on_packet_sent(sent, MTU, 0);
+            if refused {
+                path.registration.answers.note_refused();
+            }
+            path.acked.push(0);
+            path.on_end_acks(sent + Duration::from_millis(20), 0, false, Some(0));
+            // One packet of ten in flight: by itself no reason to grow.
+            assert_eq!(path.window() > before, !refused);
+        }
+    }
+
+    #[test]
+    fn small_windows_leave_at_once_and_very_fast_ones_are_paced_by_noq() {
+        let mut shared = Shared::new(EngineConfig::live().build().unwrap());
+        let (path, now) = (PathId::new(0), Timestamp::from_secs(1));
+        shared.engine.on_path_opened(path, Bytes::new(MTU.into()), now);
+        assert_eq!(shared.answer(path, MTU.into()).congestion_window, UNPACED);
+        let mut ask_after = |rtt: Duration, number: u64| {
+            shared.engine.on_sent(path, number, Bytes::new(MTU.into()), now);
+            shared.engine.on_fully_used(path, now + rtt);
+            shared.engine.on_ack(path, number, now + rtt);
+            shared.engine.on_ack_end(path, Duration::ZERO, now + rtt);
+            shared.answer(path, MTU.into())
+        };
+        ask_after(Duration::from_millis(20), 0);
+        let answer = ask_after(Duration::from_millis(20), 1);
+        assert_eq!(answer.congestion_window, 12 * u64::from(MTU));
+        assert!(answer.pacing_rate.is_some());
+        for number in 2..200 {
+            ask_after(Duration::from_micros(20), number);
+        }
+        assert_eq!(ask_after(Duration::from_micros(20), 200).pacing_rate, None);
     }
 }

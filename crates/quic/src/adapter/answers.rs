@@ -52,6 +52,8 @@ pub(super) struct Answers {
     congestion_window: AtomicU64,
     pacing_rate: AtomicU64,
     holds_when_sent: AtomicBool,
+    /// Whether the path was refused when it was asked for, since that was last asked.
+    refused: AtomicBool,
 }
 
 impl Answers {
@@ -64,6 +66,18 @@ impl Answers {
             pacing_rate: (rate != UNPACED).then_some(rate),
             holds_when_sent: self.holds_when_sent.load(Ordering::Relaxed),
         })
+    }
+
+    /// noq was told that it is not the turn of the path. It takes that for a full window.
+    pub(super) fn note_refused(&self) {
+        self.refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that has happened since this was last asked.
+    pub(super) fn take_refused(&self) -> bool {
+        let refused = self.refused.load(Ordering::Relaxed);
+        self.refused.store(false, Ordering::Relaxed);
+        refused
     }
 
     /// Keeps the answer. Only for the holder of the engine's lock.
