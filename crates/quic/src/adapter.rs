@@ -8,7 +8,7 @@
 //! noq asks for the window and the metrics of a path before every packet, and tells of every packet
 //! that is sent or acknowledged. A lock for each of these is dear where nothing but the processor
 //! limits the sender. So the answers, which change only with events, are kept where they are read
-//! without the lock ([`answers`]), the acknowledgements of one frame are handed over together, and
+//! without the lock (`answers.rs`), the acknowledgements of one frame are handed over together, and
 //! packets that change no answer are noted in a queue that every holder of the lock empties first.
 //!
 //! Everything here is sans-IO: no runtime, no sockets, no clock. The same adapter runs under
@@ -28,7 +28,6 @@ use std::time::Instant;
 use fairpath_engine::{Bitrate, Bytes, CongestionSignal, Engine, PathId, Timestamp};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
-
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use answers::{Answer, Answers, Changes};

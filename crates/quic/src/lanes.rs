@@ -109,8 +109,7 @@ impl From<noq::ReadExactError> for LaneError {
 /// It writes in the task of its owner, and only while that waits in one of these methods: every write
 /// takes the lock of the connection, which its driver holds most of the time. A task that the driver
 /// wakes runs after it on the same thread; several tasks would run beside it, and wait for the lock.
-/// For the same reason records are written several at a time, up to [`BATCH`] bytes, where they come
-/// fast.
+/// For the same reason records are written several at a time where they come fast.
 #[derive(Debug)]
 pub struct LaneSender {
     waiting: Vec<Record>,
