@@ -2,7 +2,7 @@
 //!
 //! noq asks a controller only for its path's window, and sends on the lowest path id that has room.
 //! So the scheduler acts by refusal: [`Controller::window`] answers 0 for a path whose turn it is
-//! not, while the metrics, which the pacer reads, keep the true window. A path is refused only
+//! not, while the metrics, which only the pacer reads, do not show it. A path is refused only
 //! while another one surely can send (`Engine::may_send`), so the connection does not stall.
 //!
 //! noq asks for the window and the metrics of a path before every packet, and tells of every packet
@@ -117,19 +117,19 @@ impl Shared {
             0
         };
         let needs_rate = engine.needs_rate(path);
-        let (congestion_window, rate) = if cwnd <= BURST_DATAGRAMS * mtu && !needs_rate {
+        let (paced_window, rate) = if cwnd <= BURST_DATAGRAMS * mtu && !needs_rate {
             (UNPACED, None)
         } else {
             let rate = engine.pacing_rate(path).filter(|rate| *rate < PACED_BY_NOQ || needs_rate);
             // For noq's pacer, to which every other value is work.
             (cwnd - cwnd % mtu, rate)
         };
-        let congestion_window = congestion_window.max(mtu);
+        let paced_window = paced_window.max(mtu);
         let pacing_rate = rate.map(|rate| rate.as_bytes_per_second());
         // Neither changes because it is used, but for a rate after idleness, and for whose turn it is.
         let holds_when_sent =
             self.unheard.len() == 1 && (pacing_rate.is_none() || engine.in_flight(path) > Bytes::ZERO);
-        Answer { window, congestion_window, pacing_rate, holds_when_sent }
+        Answer { window, paced_window, pacing_rate, holds_when_sent }
     }
 }
 
@@ -329,7 +329,7 @@ impl Controller for PathHandle {
     fn metrics(&self) -> ControllerMetrics {
         let answer = self.answer();
         let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = answer.congestion_window;
+        metrics.congestion_window = answer.paced_window;
         metrics.pacing_rate = answer.pacing_rate;
         metrics
     }
@@ -339,7 +339,9 @@ impl Controller for PathHandle {
     }
 
     fn initial_window(&self) -> u64 {
-        self.answer().congestion_window
+        let Registration { connection, path, .. } = &*self.registration;
+        let shared = connection.lock();
+        shared.engine.window(*path, shared.now).get()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -418,6 +420,7 @@ mod tests {
             let (engine, sent) = (engine(), Instant::now());
             let mut path = engine.factory().build(sent, MTU).into_any().downcast::<PathHandle>().unwrap();
             let before = path.window();
+            assert_eq!(path.initial_window(), before);
             path.on_packet_sent(sent, MTU, 0);
             if refused {
                 path.registration.answers.note_refused();
@@ -434,7 +437,9 @@ mod tests {
         let mut shared = Shared::new(EngineConfig::live().build().unwrap());
         let (path, now) = (PathId::new(0), Timestamp::from_secs(1));
         shared.engine.on_path_opened(path, Bytes::new(MTU.into()), now);
-        assert_eq!(shared.answer(path, MTU.into()).congestion_window, UNPACED);
+        shared.engine.set_usable(path, true);
+        let answer = shared.answer(path, MTU.into());
+        assert_eq!((answer.window, answer.paced_window), (10 * u64::from(MTU), UNPACED));
         let mut ask_after = |rtt: Duration, number: u64| {
             shared.engine.on_sent(path, number, Bytes::new(MTU.into()), now);
             shared.engine.on_fully_used(path, now + rtt);
@@ -444,7 +449,7 @@ mod tests {
         };
         ask_after(Duration::from_millis(20), 0);
         let answer = ask_after(Duration::from_millis(20), 1);
-        assert_eq!(answer.congestion_window, 12 * u64::from(MTU));
+        assert_eq!(answer.paced_window, 12 * u64::from(MTU));
         assert!(answer.pacing_rate.is_some());
         for number in 2..200 {
             ask_after(Duration::from_micros(20), number);

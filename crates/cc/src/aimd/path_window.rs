@@ -168,12 +168,9 @@ impl PathWindow {
         self.cwnd = self.cwnd.max(self.min_window());
     }
 
-    pub(super) fn pacing_gain(&self, config: &AimdConfig) -> f64 {
-        if self.in_slow_start() { config.pacing_gain_slow_start } else { config.pacing_gain }
-    }
-
     pub(super) fn pacing_rate(&self, config: &AimdConfig) -> Option<Bitrate> {
-        let bytes_per_second = self.pacing_gain(config) * self.cwnd * self.inverse_rtt()?;
+        let gain = if self.in_slow_start() { config.pacing_gain_slow_start } else { config.pacing_gain };
+        let bytes_per_second = gain * self.cwnd * self.inverse_rtt()?;
         Some(Bitrate::from_bps((8.0 * bytes_per_second) as u64))
     }
 

@@ -64,6 +64,9 @@ fn main() {
     if want("loopback") {
         runtime.block_on(loopback());
     }
+    if want("startup") {
+        runtime.block_on(startup());
+    }
     if want("bonds") {
         for bond in BONDS {
             runtime.block_on(unequal(bond));
@@ -97,6 +100,28 @@ async fn loopback() {
         // The machine's speed drifts: only what was measured together is compared.
         let ratio = median(rounds.iter().map(|rates| rates[at] / rates[0].max(rates[1])).collect());
         println!("  {name:28} {rate:8.0}  {ratio:.2}{}", if at >= 2 { " (goal 0.95)" } else { "" });
+    }
+}
+
+/// The first moments of a connection, over links of 100 Mbit/s and 60 ms.
+async fn startup() {
+    const ROUNDS: usize = 7;
+    let span = Span { warm_up: Duration::ZERO, measured: Duration::from_millis(700) };
+    let bond = Bond { mbps: [100, 100], rtt_ms: [60, 60] };
+    println!("First 0.7 s over links of 100 Mbit/s and 60 ms: medians of {ROUNDS} rounds");
+    let movers = [
+        ("raw noq, CUBIC, 1 path", Mover::Raw(Stack::Default), vec![0]),
+        ("fairpath, reno, 1 path", Mover::Fairpath("reno", "never"), vec![0]),
+        ("fairpath, lia, auto, 2 paths", Mover::Fairpath("lia", "auto"), vec![0, 1]),
+    ];
+    for (name, mover, paths) in movers {
+        let mut rates = Vec::new();
+        for _ in 0..ROUNDS {
+            let server = free_address();
+            let emulator = emulate(&bond, &paths, server);
+            rates.push(goodput(mover, server, emulator.relays().to_vec(), span).await.unwrap_or(0.0));
+        }
+        println!("  {name:28} {:5.2} MB", median(rates) * span.measured.as_secs_f64() / 8.0);
     }
 }
 

@@ -32,8 +32,8 @@ impl Changes {
 pub(super) struct Answer {
     /// The window, in bytes; 0 for a path whose turn it is not.
     pub(super) window: u64,
-    /// The window all the same, in bytes; never 0.
-    pub(super) congestion_window: u64,
+    /// The window that noq's pacer is to go by, in bytes, whosever turn it is; never 0.
+    pub(super) paced_window: u64,
     /// The pacing rate in bytes per second; `None` where noq paces by itself.
     pub(super) pacing_rate: Option<u64>,
     /// Whether all this stays as it is while packets are sent.
@@ -49,7 +49,7 @@ pub(super) struct Answers {
     /// The count of changes that the answer belongs to.
     as_of: AtomicU64,
     window: AtomicU64,
-    congestion_window: AtomicU64,
+    paced_window: AtomicU64,
     pacing_rate: AtomicU64,
     holds_when_sent: AtomicBool,
     /// Whether the path was refused when it was asked for, since that was last asked.
@@ -62,7 +62,7 @@ impl Answers {
         let rate = self.pacing_rate.load(Ordering::Relaxed);
         (self.as_of.load(Ordering::Relaxed) == changes.get()).then(|| Answer {
             window: self.window.load(Ordering::Relaxed),
-            congestion_window: self.congestion_window.load(Ordering::Relaxed),
+            paced_window: self.paced_window.load(Ordering::Relaxed),
             pacing_rate: (rate != UNPACED).then_some(rate),
             holds_when_sent: self.holds_when_sent.load(Ordering::Relaxed),
         })
@@ -83,7 +83,7 @@ impl Answers {
     /// Keeps the answer. Only for the holder of the engine's lock.
     pub(super) fn set(&self, answer: Answer, changes: &Changes) {
         self.window.store(answer.window, Ordering::Relaxed);
-        self.congestion_window.store(answer.congestion_window, Ordering::Relaxed);
+        self.paced_window.store(answer.paced_window, Ordering::Relaxed);
         self.pacing_rate.store(answer.pacing_rate.unwrap_or(UNPACED), Ordering::Relaxed);
         self.holds_when_sent.store(answer.holds_when_sent, Ordering::Relaxed);
         self.as_of.store(changes.get(), Ordering::Relaxed);
@@ -99,7 +99,7 @@ mod tests {
         let (changes, answers) = (Changes::default(), Answers::default());
         assert_eq!(answers.get(&changes), None, "never given");
         for pacing_rate in [None, Some(1_000)] {
-            let answer = Answer { window: 0, congestion_window: 12_000, pacing_rate, holds_when_sent: true };
+            let answer = Answer { window: 0, paced_window: 12_000, pacing_rate, holds_when_sent: true };
             answers.set(answer, &changes);
             assert_eq!(answers.get(&changes), Some(answer));
             changes.add();
