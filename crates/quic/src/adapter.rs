@@ -11,6 +11,9 @@
 //! without the lock (`answers.rs`), the acknowledgements of one frame are handed over together, and
 //! packets that change no answer are noted in a queue that every holder of the lock empties first.
 //!
+//! A path that noq would never come to, or that is refused while it has to say something for itself,
+//! gets a turn (`turns.rs`).
+//!
 //! Everything here is sans-IO: no runtime, no sockets, no clock. The same adapter runs under
 //! noq-proto in virtual time.
 //!
@@ -20,6 +23,7 @@
 //! last clone is dropped, the path is gone.
 
 mod answers;
+mod turns;
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +35,7 @@ use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use answers::{Answer, Answers, Changes};
+use turns::{Looked, Turn};
 
 /// Windows that are worth less than this are paced by the engine's rate, which noq keeps; above, noq
 /// paces them by itself. It does that at 5/4 of a window for each round trip too, but loses what its
@@ -66,8 +71,18 @@ struct Shared {
     /// The newest time seen: noq asks for the window without saying when.
     now: Timestamp,
     next_path: u32,
-    /// What each path has sent and the engine was not told yet.
-    unheard: Vec<(PathId, Consumer<Departure>)>,
+    paths: Vec<Known>,
+    /// The path that sent last, where another one has waited for its turn too long.
+    yielding: Option<PathId>,
+}
+
+/// What is known of a path beside what the engine knows.
+#[derive(Debug)]
+struct Known {
+    path: PathId,
+    /// What was sent and the engine was not told yet.
+    unheard: Consumer<Departure>,
+    turn: Turn,
 }
 
 /// A packet that left.
@@ -80,7 +95,7 @@ struct Departure {
 
 impl Shared {
     fn new(engine: Engine) -> Self {
-        Self { engine, epoch: None, now: Timestamp::ZERO, next_path: 0, unheard: Vec::new() }
+        Self { engine, epoch: None, now: Timestamp::ZERO, next_path: 0, paths: Vec::new(), yielding: None }
     }
 
     fn at(&mut self, now: Instant) -> Timestamp {
@@ -93,25 +108,37 @@ impl Shared {
 
     /// Tells the engine what it has not heard.
     fn catch_up(&mut self) {
-        let mut unheard = std::mem::take(&mut self.unheard);
-        for (path, departures) in &mut unheard {
-            while let Ok(Departure { at, number, bytes }) = departures.pop() {
+        let mut paths = std::mem::take(&mut self.paths);
+        for Known { path, unheard, .. } in &mut paths {
+            while let Ok(Departure { at, number, bytes }) = unheard.pop() {
                 let at = self.at(at);
                 self.engine.on_sent(*path, number, bytes, at);
             }
         }
-        self.unheard = unheard;
+        self.paths = paths;
+    }
+
+    /// A datagram has left on `path`.
+    fn count_turns(&mut self, path: PathId) {
+        for known in &mut self.paths {
+            if known.path == path {
+                known.turn.is_used();
+            } else if known.turn.has_waited() {
+                self.yielding = Some(path);
+            }
+        }
     }
 
     /// What noq may know of a path with datagrams of `mtu` bytes.
     fn answer(&mut self, path: PathId, mtu: u64) -> Answer {
-        let Self { engine, now, .. } = self;
+        let Self { engine, now, paths, yielding, .. } = self;
+        let has_turn = paths.iter().any(|known| known.path == path && known.turn.is_given());
         let cwnd = engine.window(path, *now).get();
         let window = if !engine.is_usable(path) {
             // noq sends no data here, only challenges that validate the path. Those that were lost
             // count as in flight and would in the end fill any window, and no answer could come.
             u64::MAX / 2
-        } else if engine.may_send(path, *now) {
+        } else if has_turn || (*yielding != Some(path) && engine.may_send(path, *now)) {
             cwnd
         } else {
             0
@@ -127,8 +154,7 @@ impl Shared {
         let paced_window = paced_window.max(mtu);
         let pacing_rate = rate.map(|rate| rate.as_bytes_per_second());
         // Neither changes because it is used, but for a rate after idleness, and for whose turn it is.
-        let holds_when_sent =
-            self.unheard.len() == 1 && (pacing_rate.is_none() || engine.in_flight(path) > Bytes::ZERO);
+        let holds_when_sent = self.paths.len() == 1 && (pacing_rate.is_none() || engine.in_flight(path) > Bytes::ZERO);
         Answer { window, paced_window, pacing_rate, holds_when_sent }
     }
 }
@@ -150,6 +176,12 @@ impl ConnectionEngine {
         let mut shared = self.change();
         let now = shared.at(now);
         act(&mut shared.engine, now)
+    }
+
+    /// Lets a path send its next packet although it may not be its turn: it has to give a sign of life.
+    pub fn give_turn(&self, path: PathId) {
+        let mut shared = self.change();
+        shared.paths.iter_mut().filter(|known| known.path == path).for_each(|known| known.turn.give());
     }
 
     /// The engine, to be changed: what was answered before holds no more.
@@ -180,9 +212,12 @@ impl ControllerFactory for Factory {
         // more, only the first path is one that others may be refused for.
         shared.engine.set_usable(path, path == PathId::new(0));
         let (sent, unheard) = RingBuffer::new(UNHEARD_MAX);
-        shared.unheard.push((path, unheard));
+        let turn = Turn::default();
+        let looked = turn.looked();
+        shared.paths.push(Known { path, unheard, turn });
         drop(shared);
-        let registration = Arc::new(Registration { connection: self.0.clone(), path, answers: Answers::default() });
+        let answers = Answers::default();
+        let registration = Arc::new(Registration { connection: self.0.clone(), path, answers, looked });
         Box::new(PathHandle { registration, mtu: current_mtu.into(), acked: Vec::new(), sent: Some(Mutex::new(sent)) })
     }
 }
@@ -193,6 +228,7 @@ struct Registration {
     connection: ConnectionEngine,
     path: PathId,
     answers: Answers,
+    looked: Looked,
 }
 
 impl Drop for Registration {
@@ -200,7 +236,8 @@ impl Drop for Registration {
         let mut shared = self.connection.change();
         let now = shared.now;
         shared.engine.on_path_closed(self.path, now);
-        shared.unheard.retain(|(path, _)| *path != self.path);
+        shared.paths.retain(|known| known.path != self.path);
+        shared.yielding = None;
     }
 }
 
@@ -226,16 +263,22 @@ impl PathHandle {
 
     /// Tells the engine of an event on this path. What noq will ask next is answered at once.
     fn tell(&mut self, now: Instant, event: impl FnOnce(&mut Engine, PathId, Timestamp)) {
-        let Registration { connection, path, answers } = &*self.registration;
+        self.tell_all(now, |shared, path, now| event(&mut shared.engine, path, now));
+    }
+
+    /// The same for an event that is not the engine's alone.
+    fn tell_all(&mut self, now: Instant, event: impl FnOnce(&mut Shared, PathId, Timestamp)) {
+        let Registration { connection, path, answers, .. } = &*self.registration;
         let mut shared = connection.change();
         let now = shared.at(now);
-        event(&mut shared.engine, *path, now);
+        shared.yielding = None;
+        event(&mut shared, *path, now);
         answers.set(shared.answer(*path, self.mtu), &connection.0.changes);
     }
 
     /// What noq may know of the path now.
     fn answer(&self) -> Answer {
-        let Registration { connection, path, answers } = &*self.registration;
+        let Registration { connection, path, answers, .. } = &*self.registration;
         answers.get(&connection.0.changes).unwrap_or_else(|| {
             let mut shared = connection.lock();
             let answer = shared.answer(*path, self.mtu);
@@ -265,7 +308,10 @@ impl Controller for PathHandle {
         {
             return;
         }
-        self.tell(now, |engine, path, now| engine.on_sent(path, pn, bytes, now));
+        self.tell_all(now, |shared, path, now| {
+            shared.engine.on_sent(path, pn, bytes, now);
+            shared.count_turns(path);
+        });
     }
 
     fn on_ack(&mut self, _now: Instant, _sent: Instant, _bytes: u64, pn: u64, _app_limited: bool, _rtt: &RttEstimator) {
@@ -327,6 +373,8 @@ impl Controller for PathHandle {
     }
 
     fn metrics(&self) -> ControllerMetrics {
+        // noq asks for these before it looks for something to send.
+        self.registration.looked.note();
         let answer = self.answer();
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = answer.paced_window;
@@ -412,6 +460,35 @@ mod tests {
         assert_eq!((first.window(), second.window() > 0), (0, true), "the second one has room");
         drop(second);
         assert!(first.window() > 0, "no other is left to refuse it for");
+    }
+
+    #[test]
+    fn a_path_that_noq_never_comes_to_gets_a_turn_and_the_sender_goes_on() {
+        let (engine, now) = (engine(), Instant::now());
+        let mut first = engine.factory().build(now, MTU);
+        let second = engine.factory().build(now, MTU);
+        engine.with(now, |engine, _| engine.set_usable(PathId::new(1), true));
+        let turn = u64::from(turns::TURN_DATAGRAMS);
+        for number in 1..=2 * turn {
+            first.on_packet_sent(now, MTU, number);
+            assert_eq!(first.window() == 0, number % turn == 0);
+            assert_eq!(second.window() > 0, number >= turn);
+            // Acknowledged at once: no window is ever full.
+            engine.with(now, |engine, at| engine.on_ack(PathId::new(0), number, at));
+        }
+    }
+
+    #[test]
+    fn a_refused_path_may_send_one_packet_where_the_host_asks_for_it() {
+        let (engine, now) = (engine(), Instant::now());
+        let first = engine.factory().build(now, MTU);
+        let mut second = engine.factory().build(now, MTU);
+        engine.with(now, |engine, _| engine.set_usable(PathId::new(1), true));
+        assert_eq!(second.window(), 0);
+        engine.give_turn(PathId::new(1));
+        assert!(first.window() > 0 && second.window() > 0);
+        second.on_packet_sent(now, MTU, 0);
+        assert_eq!(second.window(), 0);
     }
 
     #[test]

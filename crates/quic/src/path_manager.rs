@@ -305,6 +305,9 @@ impl Manager {
             // Both calls fail only for a path that is closed already; its event is on the way.
             if slot.unsaid_for(now) > PROBE && (self.traffic.is_busy(now) || slot.health() != Health::Healthy) {
                 let _ = path.ping();
+                if let Some(path) = slot.engine_path(|| None) {
+                    self.engine.give_turn(path);
+                }
             }
             if worse != slot.is_backup {
                 slot.is_backup = worse;
