@@ -170,8 +170,13 @@ impl Engine {
 
     /// The host found that the window or its pacing, and not a lack of data or another path, held it back
     /// on the path: the window is the limit, though pacing may keep it from being full [RFC9002 §7.8].
+    /// Not so where less than half of it is in flight: no pacing leaves so much unused, but a processor
+    /// that cannot send more looks the same to the host.
     pub fn on_fully_used(&mut self, path: PathId, now: Timestamp) {
-        if let Some(state) = self.paths.get_mut(path) {
+        let window = self.controller.window(path);
+        if let Some(state) = self.paths.get_mut(path)
+            && state.packets.in_flight() * 2 >= window
+        {
             state.on_filled(true, false, now);
         }
     }
@@ -606,17 +611,17 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_pacing_kept_from_being_full_grows_all_the_same() {
-        for fully_used in [false, true] {
+    fn a_window_that_pacing_kept_from_being_full_grows_if_half_of_it_was_used() {
+        for (packets, fully_used, grows) in [(5, false, false), (5, true, true), (4, true, false)] {
             let mut engine = engine("min_rtt", Coupling::Never);
             let before = engine.window(path(0), ms(0));
-            engine.on_sent(path(0), 0, MTU, ms(0));
+            (0..packets).for_each(|number| engine.on_sent(path(0), number, MTU, ms(0)));
             if fully_used {
                 engine.on_fully_used(path(0), ms(20));
             }
             engine.on_ack(path(0), 0, ms(20));
             engine.on_ack_end(path(0), Duration::ZERO, ms(20));
-            assert_eq!(engine.window(path(0), ms(20)) > before, fully_used);
+            assert_eq!(engine.window(path(0), ms(20)) > before, grows, "{packets} of ten packets");
         }
     }
 
