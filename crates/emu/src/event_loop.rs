@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thread_priority::unix::{set_thread_priority_and_policy, thread_native_id};
 use thread_priority::{RealtimeThreadSchedulePolicy, ScheduleParams, ThreadPriority, ThreadSchedulePolicy};
 
+use crate::MTU;
 use crate::outbox::{Due, Outbox};
 use crate::relay::{Datagram, Direction, Relay, count};
 use crate::socket::{BUFFERS, ReadBuffers, Received};
@@ -237,8 +238,8 @@ impl EventLoop {
     }
 }
 
-/// What becomes of a datagram that came at a socket of a relay; `None` where the path is down or
-/// there are too many clients.
+/// What becomes of a datagram that came at a socket of a relay; `None` where the path is down, there are
+/// too many clients, or it is too large for any link.
 fn accept(
     relay: &mut Relay,
     number: usize,
@@ -258,8 +259,13 @@ fn accept(
         count(if up { &mut stats.failed } else { &mut stats.down }, payload);
         return None;
     };
+    let size = relay.size_on_link(payload);
+    if size > MTU {
+        count(&mut relay.direction_stats(direction).too_large, payload);
+        return None;
+    }
     let datagram = Datagram { contents: outbox.buffer(received.contents), ecn: received.ecn, client };
-    Some(Arrival { at, route, size: relay.size_on_link(payload), datagram })
+    Some(Arrival { at, route, size, datagram })
 }
 
 /// Makes this thread wake up on time. All of it is best effort: where the process may not have the

@@ -7,7 +7,8 @@
 //!
 //! A datagram's content, its boundaries and its ECN bits are preserved, except that a managed queue
 //! may mark it. It counts on the links with its IP and UDP headers (28 bytes more over IPv4, 48 over
-//! IPv6), so that rates are those of IP packets.
+//! IPv6), so that rates are those of IP packets. What is larger than [`MTU`] is dropped, as on Ethernet
+//! where fragments are not allowed: loopback itself carries datagrams that no link would.
 //!
 //! One thread does all the work: it sleeps in `ppoll` until the next datagram is due or comes, and
 //! measures by how much it was late ([`EmulatorStats::timing`]). Where the process may, the thread
@@ -48,9 +49,13 @@ mod timing;
 
 pub use builder::{EmulatorBuilder, EmulatorError};
 pub use emulator::Emulator;
+use fairpath_core::Bytes;
 pub use fairpath_net::{
     CoDelConfig, Count, GilbertElliott, LinkConfig, LinkId, LinkStats, LossConfig, MahimahiTrace, QueueConfig,
     QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, TopologyError,
 };
 pub use stats::{DirectionStats, EmulatorStats, LinkReport, PathStats};
 pub use timing::TimingReport;
+
+/// The largest packet that the links carry, with its IP and UDP headers.
+pub const MTU: Bytes = Bytes::new(1_500);

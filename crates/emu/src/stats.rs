@@ -66,6 +66,8 @@ pub struct DirectionStats {
     pub released: Count,
     /// Dropped while the path was off.
     pub down: Count,
+    /// Dropped because their packets are larger than the links carry ([`MTU`](crate::MTU)).
+    pub too_large: Count,
     /// Not passed on: the operating system refused it, or its client has lost its place.
     pub failed: Count,
 }

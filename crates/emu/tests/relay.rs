@@ -201,13 +201,29 @@ fn every_datagram_keeps_its_content_its_boundaries_and_its_order() -> TestResult
     let config = LinkConfig::new(Bitrate::from_mbps(500)).delay(ms(5)).queue(QueueConfig::unlimited());
     let (emulator, path) = one_path(&config, &config, server.local_addr()?)?;
     // Sizes alternate so that trains form, break off and end with a shorter datagram.
-    let sizes = [1_200, 1_200, 1_200, 300, 1, 0, 9_000, 1_200, 1_400, 1_400];
+    let sizes = [1_200, 1_200, 1_200, 300, 1, 0, 1_472, 1_200, 1_400, 1_400];
     let datagram = |number: usize| vec![number as u8; sizes[number % sizes.len()]];
     let sent: Vec<Vec<u8>> = (0..200).map(datagram).collect();
     for datagram in &sent {
         client.send_to(datagram, emulator.relay(path))?;
     }
     assert_eq!(receive_all(&server, ms(300))?, sent);
+    Ok(())
+}
+
+#[test]
+fn what_no_link_carries_is_dropped_and_counted() -> TestResult {
+    let server = socket()?;
+    let link = LinkConfig::new(Bitrate::from_mbps(100));
+    let (emulator, path) = one_path(&link, &link, server.local_addr()?)?;
+    let client = socket()?;
+    for length in [1_472, 1_473, 9_000] {
+        client.send_to(&vec![1; length], emulator.relay(path))?;
+    }
+    let lengths: Vec<usize> = receive_all(&server, ms(100))?.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [1_472]);
+    let stats = emulator.stats().path(path).forward;
+    assert_eq!((stats.received.packets, stats.too_large.packets, stats.too_large.bytes.get()), (3, 2, 10_473));
     Ok(())
 }
 

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairpath_engine::EngineConfig;
-use noq::{Endpoint, EndpointConfig, TokioRuntime};
+use noq::{Endpoint, TokioRuntime, TransportConfig};
 use tokio::sync::mpsc;
 
 use crate::adapter::ConnectionEngine;
 use crate::connection::Connection;
+use crate::datagram::{DATAGRAM_MAX, endpoint_config, search};
 use crate::error::Error;
 use crate::interfaces::{self, Interface};
 use crate::pairs::{Pair, pairs};
 use crate::path_manager::Role;
-use crate::socket::{BoundSocket, Sockets, mapped};
+use crate::socket::{BoundSocket, Sockets, mapped, unmapped};
 use crate::tls::{self, Fingerprint, Identity};
 use crate::transport::transport;
 
@@ -38,10 +39,13 @@ pub struct ListenConfig {
     pub engine: EngineConfig,
     /// How many connections may be open at once; more are refused.
     pub connections_max: usize,
+    /// The largest datagrams to send and to take, in bytes of UDP payload.
+    pub datagram_max: u16,
 }
 
 impl ListenConfig {
-    /// Listens everywhere with a new identity, for up to 64 connections.
+    /// Listens everywhere with a new identity, for up to 64 connections, with datagrams as large as the
+    /// first hop carries.
     pub fn new() -> Result<Self, Error> {
         Ok(Self {
             listen: None,
@@ -49,6 +53,7 @@ impl ListenConfig {
             identity: Identity::generate()?,
             engine: EngineConfig::live(),
             connections_max: 64,
+            datagram_max: DATAGRAM_MAX,
         })
     }
 }
@@ -75,7 +80,7 @@ impl Listener {
         let sockets = bind_all(&found, port)?;
         let server = noq::ServerConfig::with_crypto(Arc::new(config.identity.server_crypto()?));
         let endpoint = Endpoint::new_with_abstract_socket(
-            EndpointConfig::default(),
+            endpoint_config(config.datagram_max),
             Some(server.clone()),
             Box::new(sockets.clone()),
             Arc::new(TokioRuntime),
@@ -124,7 +129,8 @@ async fn accept_all(
         }
         let Ok(engine) = config.engine.build().map(ConnectionEngine::new) else { return };
         let mut server = server.clone();
-        server.transport_config(transport(&engine));
+        let way = incoming.local_ip().map(|local| (local.to_canonical(), unmapped(incoming.remote_address())));
+        server.transport_config(transport(&engine, search(way, config.datagram_max)));
         let accepted = accepted.clone();
         let sockets = sockets.clone();
         tokio::spawn(async move {
@@ -154,12 +160,16 @@ pub struct ConnectConfig {
     pub engine: EngineConfig,
     /// How many paths to open at most.
     pub paths_max: usize,
+    /// The largest datagrams to send and to take, in bytes of UDP payload.
+    pub datagram_max: u16,
 }
 
 impl ConnectConfig {
-    /// Connects to `remotes` over all usable interfaces with the default engine.
+    /// Connects to `remotes` over all usable interfaces with the default engine, with datagrams as large
+    /// as the first hop carries.
     pub fn new(remotes: Vec<SocketAddr>, fingerprint: Fingerprint) -> Self {
-        Self { remotes, fingerprint, via: Vec::new(), engine: EngineConfig::live(), paths_max: 8 }
+        let engine = EngineConfig::live();
+        Self { remotes, fingerprint, via: Vec::new(), engine, paths_max: 8, datagram_max: DATAGRAM_MAX }
     }
 }
 
@@ -181,15 +191,18 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     }
     let sockets = bind_all(&found, 0)?;
     let endpoint = Endpoint::new_with_abstract_socket(
-        EndpointConfig::default(),
+        endpoint_config(config.datagram_max),
         None,
         Box::new(sockets.clone()),
         Arc::new(TokioRuntime),
     )?;
+    let ways = pairs.iter().map(|pair| (pair.local.address, pair.remote));
+    let datagrams = search(ways, config.datagram_max);
     let mut failure = None;
     for first in &pairs {
         let Some(engine) = config.engine.build().ok().map(ConnectionEngine::new) else { break };
-        match attempt(&endpoint, &sockets, first, config.fingerprint, &engine).await {
+        let transport = transport(&engine, datagrams.clone());
+        match attempt(&endpoint, &sockets, first, config.fingerprint, transport).await {
             Ok(quic) => {
                 if !quic.is_multipath_enabled() {
                     return Err(Error::NoMultipath(first.remote));
@@ -213,11 +226,11 @@ async fn attempt(
     sockets: &Sockets,
     pair: &Pair,
     fingerprint: Fingerprint,
-    engine: &ConnectionEngine,
+    transport: Arc<TransportConfig>,
 ) -> Result<noq::Connection, Error> {
     sockets.set_primary(pair.local.address);
     let mut client = noq::ClientConfig::new(Arc::new(tls::client_crypto(fingerprint)?));
-    client.transport_config(transport(engine));
+    client.transport_config(transport);
     let unreachable = || Error::Unreachable { tried: vec![pair.remote] };
     let connecting = endpoint.connect_with(client, mapped(pair.remote), tls::SERVER_NAME).map_err(|_| unreachable())?;
     match tokio::time::timeout(ATTEMPT, connecting).await {

@@ -7,6 +7,7 @@
 pub mod adapter;
 pub mod bulk;
 mod connection;
+mod datagram;
 mod endpoint;
 mod error;
 pub mod interfaces;
@@ -19,6 +20,7 @@ mod tls;
 mod transport;
 
 pub use connection::{Connection, PathNotice, PathReport, PathState};
+pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX};
 pub use endpoint::{ConnectConfig, ListenConfig, Listener, connect};
 pub use error::Error;
 pub use fairpath_engine::{Coupling, EngineConfig, PairVerdict, PathSnapshot};

@@ -26,6 +26,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::sync::Notify;
 
+use crate::datagram::TRAIN;
 use crate::interfaces::Interface;
 use crate::one_way::{Arrivals, Departures};
 
@@ -382,8 +383,10 @@ impl UdpSender for Sender {
             let destination = unmapped(transmit.destination);
             if destination.is_ipv4() == socket.local.is_ipv4() {
                 self.0.0.departures.note(transmit.contents, transmit.segment_size, socket.local.ip(), destination);
-                // The socket is bound to its address: naming the source again would only cost.
-                socket.send(&Transmit { destination, src_ip: None, ..*transmit });
+                for contents in trains(transmit.contents, transmit.segment_size) {
+                    // The socket is bound to its address: naming the source again would only cost.
+                    socket.send(&Transmit { destination, src_ip: None, contents, ..*transmit });
+                }
             }
         }
         Poll::Ready(Ok(()))
@@ -392,6 +395,12 @@ impl UdpSender for Sender {
     fn max_transmit_segments(&self) -> NonZeroUsize {
         self.0.all().iter().map(|socket| socket.state.max_gso_segments()).min().unwrap_or(NonZeroUsize::MIN)
     }
+}
+
+/// Datagrams of `segment_size` bytes in trains that the kernel takes; noq counts datagrams only.
+fn trains(contents: &[u8], segment_size: Option<usize>) -> impl Iterator<Item = &[u8]> {
+    let train = segment_size.map_or(contents.len(), |segment| TRAIN / segment.max(1) * segment);
+    contents.chunks(train.max(1))
 }
 
 /// IPv4 addresses as IPv6 ones, which is how an endpoint of both families knows them.
@@ -410,6 +419,16 @@ pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_train_that_is_too_long_is_cut_between_datagrams() {
+        let contents = vec![0; 10 * 8_952 - 100];
+        let lengths = |segment| trains(&contents, segment).map(<[u8]>::len).collect::<Vec<_>>();
+        assert_eq!(lengths(Some(8_952)), [7 * 8_952, 3 * 8_952 - 100]);
+        assert_eq!(lengths(None), [contents.len()]);
+        assert_eq!(trains(&contents[..14_520], Some(1_452)).count(), 1);
+        assert_eq!(trains(&[], None).count(), 0);
+    }
 
     #[test]
     fn mapping_and_back_is_the_same_address() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use noq::{IdleTimeout, TransportConfig, VarInt};
+use noq::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
 use crate::adapter::ConnectionEngine;
 use crate::lanes::{LANES, STREAM_WINDOW};
@@ -23,24 +23,31 @@ const UNI_STREAMS: u32 = 4 * LANES as u32;
 /// Bidirectional streams the peer may have open.
 const BIDI_STREAMS: u32 = 8;
 
-/// Unread data that the peer may send, and unacknowledged data that we keep, in bytes: what all
-/// lanes together may hold.
-const CONNECTION_WINDOW: u32 = LANES as u32 * STREAM_WINDOW;
+/// What all lanes together may hold, in bytes.
+const ALL_LANES: u32 = LANES as u32 * STREAM_WINDOW;
 
-pub(crate) fn transport(engine: &ConnectionEngine) -> Arc<TransportConfig> {
+/// Unread data that the peer may send, in bytes. More than all lanes may hold: where the connection is the
+/// limit, every bit of credit wakes all lanes that wait, and all but one in vain.
+const RECEIVE_WINDOW: u32 = ALL_LANES / 4 * 5;
+
+/// Unacknowledged data that we keep, in bytes. Never the limit either: the peer's window of a lane is.
+const SEND_WINDOW: u64 = 2 * ALL_LANES as u64;
+
+pub(crate) fn transport(engine: &ConnectionEngine, datagrams: MtuDiscoveryConfig) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config
         .max_concurrent_multipath_paths(PATHS_MAX)
         .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS))
         .max_concurrent_bidi_streams(VarInt::from_u32(BIDI_STREAMS))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        .receive_window(VarInt::from_u32(CONNECTION_WINDOW))
-        .send_window(CONNECTION_WINDOW.into())
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .send_window(SEND_WINDOW)
         // One lane after the other rather than a piece of each in turn: records arrive whole sooner,
         // and packets carry one stream each. Streams that must not wait have a higher priority.
         .send_fairness(false)
         .max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok())
         .default_path_keep_alive_interval(Some(PATH_KEEP_ALIVE))
+        .mtu_discovery_config(Some(datagrams))
         .congestion_controller_factory(engine.factory());
     Arc::new(config)
 }

@@ -127,6 +127,8 @@ async fn change_links(scenario: &Scenario, links: &[LinkId], emulator: &Emulator
 
 fn say_end(args: &Args, emulator: &Emulator) -> anyhow::Result<()> {
     let stats = emulator.stats();
+    let too_large: u64 =
+        stats.paths.iter().map(|path| path.forward.too_large.packets + path.backward.too_large.packets).sum();
     if args.json {
         let links: Vec<_> = stats
             .links
@@ -142,7 +144,7 @@ fn say_end(args: &Args, emulator: &Emulator) -> anyhow::Result<()> {
                 })
             })
             .collect();
-        return print_line(&json!({"links": links}).to_string());
+        return print_line(&json!({"links": links, "too_large_packets": too_large}).to_string());
     }
     let rows: Vec<Vec<String>> = stats
         .links
@@ -156,5 +158,12 @@ fn say_end(args: &Args, emulator: &Emulator) -> anyhow::Result<()> {
             ]
         })
         .collect();
-    print_line(table(&["link", "packets", "bytes", "dropped"], &rows).trim_end())
+    print_line(table(&["link", "packets", "bytes", "dropped"], &rows).trim_end())?;
+    if too_large > 0 {
+        print_line(&format!(
+            "{too_large} datagrams were dropped because the links carry packets of up to {} bytes with their headers.",
+            fairpath_emu::MTU.get()
+        ))?;
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ use crate::Span;
 pub(crate) async fn goodput(
     congestion: &str,
     coupling: &str,
+    datagram_max: u16,
     server: SocketAddr,
     relays: Vec<SocketAddr>,
     span: Span,
@@ -26,7 +27,7 @@ pub(crate) async fn goodput(
     };
     let paths = relays.len();
     let remotes = if direct { vec![server] } else { relays };
-    let config = ConnectConfig { via, engine, ..ConnectConfig::new(remotes, listener.fingerprint()) };
+    let config = ConnectConfig { via, engine, datagram_max, ..ConnectConfig::new(remotes, listener.fingerprint()) };
     let (client, accepted) = tokio::join!(connect(config), listener.accept());
     let (client, accepted) = (client.ok()?, accepted?);
     client.paths_open(paths, std::time::Duration::from_secs(3)).await;

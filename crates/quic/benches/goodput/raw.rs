@@ -1,13 +1,15 @@
 //! The same transfer by noq as it is: its own controllers, default windows, one stream.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use noq::congestion::NewRenoConfig;
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use noq::{ClientConfig, Endpoint, PathStatus, ServerConfig, TransportConfig};
+use noq::{
+    ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, PathStatus, ServerConfig, TokioRuntime, TransportConfig,
+};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::Span;
@@ -21,8 +23,11 @@ pub(crate) enum Stack {
     NewReno,
 }
 
-fn transport(stack: Stack) -> Arc<TransportConfig> {
+fn transport(stack: Stack, datagram_max: u16) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
+    let mut search = MtuDiscoveryConfig::default();
+    search.upper_bound(datagram_max);
+    transport.mtu_discovery_config(Some(search));
     transport.max_concurrent_multipath_paths(8);
     if let Stack::NewReno = stack {
         transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()));
@@ -30,10 +35,24 @@ fn transport(stack: Stack) -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
-pub(crate) async fn goodput(stack: Stack, server: SocketAddr, relays: Vec<SocketAddr>, span: Span) -> Option<f64> {
-    let (server_config, client_config) = configs(stack).ok()?;
-    let listener = Endpoint::server(server_config, server).ok()?;
-    let endpoint = Endpoint::client("127.0.0.1:0".parse().ok()?).ok()?;
+/// noq's own endpoint and socket, which take in datagrams of up to `datagram_max` bytes.
+fn endpoint(datagram_max: u16, server: Option<ServerConfig>, address: SocketAddr) -> Option<Endpoint> {
+    let mut config = EndpointConfig::default();
+    // What noq has by itself, 1,472, is more than it sends by itself.
+    config.max_udp_payload_size(datagram_max.max(1_472)).ok()?;
+    Endpoint::new(config, server, UdpSocket::bind(address).ok()?, Arc::new(TokioRuntime)).ok()
+}
+
+pub(crate) async fn goodput(
+    stack: Stack,
+    datagram_max: u16,
+    server: SocketAddr,
+    relays: Vec<SocketAddr>,
+    span: Span,
+) -> Option<f64> {
+    let (server_config, client_config) = configs(stack, datagram_max).ok()?;
+    let listener = endpoint(datagram_max, Some(server_config), server)?;
+    let endpoint = endpoint(datagram_max, None, "127.0.0.1:0".parse().ok()?)?;
     let connecting = endpoint.connect_with(client_config, relays[0], "raw").ok()?;
     let accepting = async { listener.accept().await?.await.ok() };
     let (client, accepted) = tokio::join!(connecting, accepting);
@@ -69,7 +88,7 @@ pub(crate) async fn goodput(stack: Stack, server: SocketAddr, relays: Vec<Socket
     alive.then_some(rate)
 }
 
-fn configs(stack: Stack) -> anyhow::Result<(ServerConfig, ClientConfig)> {
+fn configs(stack: Stack, datagram_max: u16) -> anyhow::Result<(ServerConfig, ClientConfig)> {
     let made = rcgen::generate_simple_self_signed(["raw".to_owned()])?;
     let certificate: CertificateDer<'static> = made.cert.into();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
@@ -85,8 +104,8 @@ fn configs(stack: Stack) -> anyhow::Result<(ServerConfig, ClientConfig)> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     let mut server = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(server)?));
-    server.transport_config(transport(stack));
+    server.transport_config(transport(stack, datagram_max));
     let mut client = ClientConfig::new(Arc::new(QuicClientConfig::try_from(client)?));
-    client.transport_config(transport(stack));
+    client.transport_config(transport(stack, datagram_max));
     Ok((server, client))
 }
