@@ -161,8 +161,8 @@ fn say_end(args: &Args, emulator: &Emulator) -> anyhow::Result<()> {
     print_line(table(&["link", "packets", "bytes", "dropped"], &rows).trim_end())?;
     if too_large > 0 {
         print_line(&format!(
-            "{too_large} datagrams were dropped because the links carry packets of up to {} bytes with their headers.",
-            fairpath_emu::MTU.get()
+            "Dropped because links carry no packet of more than {} with its headers: {too_large}.",
+            fairpath_emu::MTU
         ))?;
     }
     Ok(())
