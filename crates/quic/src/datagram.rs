@@ -23,9 +23,6 @@ const DATAGRAM_MIN: u16 = 1_200;
 /// What the headers of IPv6, the larger ones, and of UDP take.
 const HEADERS: u16 = 40 + 8;
 
-/// How many bytes the kernel takes, and gives, at once as a train of datagrams.
-pub(crate) const TRAIN: usize = 65_507;
-
 /// The search on paths that begin at these addresses and go to those, for at most `limit` bytes. A
 /// connection has one search for all its paths: what each of their first hops carries.
 pub(crate) fn search(ways: impl IntoIterator<Item = (IpAddr, SocketAddr)>, limit: u16) -> MtuDiscoveryConfig {

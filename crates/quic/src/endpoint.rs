@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairpath_engine::EngineConfig;
-use noq::{Endpoint, TokioRuntime, TransportConfig};
+use noq::{Endpoint, TransportConfig};
 use tokio::sync::mpsc;
 
 use crate::adapter::ConnectionEngine;
@@ -17,6 +17,7 @@ use crate::pairs::{Pair, pairs};
 use crate::path_manager::Role;
 use crate::socket::{BoundSocket, Sockets, mapped, unmapped};
 use crate::tls::{self, Fingerprint, Identity};
+use crate::train::Trains;
 use crate::transport::transport;
 
 /// How long one address of the peer is given to answer before the next is tried.
@@ -83,7 +84,7 @@ impl Listener {
             endpoint_config(config.datagram_max),
             Some(server.clone()),
             Box::new(sockets.clone()),
-            Arc::new(TokioRuntime),
+            Arc::new(Trains),
         )?;
         let (sender, accepted) = mpsc::channel(config.connections_max.max(1));
         let fingerprint = config.identity.fingerprint();
@@ -194,7 +195,7 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
         endpoint_config(config.datagram_max),
         None,
         Box::new(sockets.clone()),
-        Arc::new(TokioRuntime),
+        Arc::new(Trains),
     )?;
     let ways = pairs.iter().map(|pair| (pair.local.address, pair.remote));
     let datagrams = search(ways, config.datagram_max);

@@ -17,6 +17,7 @@ mod pairs;
 mod path_manager;
 mod socket;
 mod tls;
+mod train;
 mod transport;
 
 pub use connection::{Connection, PathNotice, PathReport, PathState};

@@ -26,9 +26,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::sync::Notify;
 
-use crate::datagram::TRAIN;
 use crate::interfaces::Interface;
 use crate::one_way::{Arrivals, Departures};
+use crate::train;
 
 /// How many bytes may wait for a full socket. Two of the largest batches: enough to never lose one
 /// to a momentary pause, and less than 60 ms at 20 Mbit/s.
@@ -125,8 +125,19 @@ impl BoundSocket {
         self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), transmit))
     }
 
+    /// Until the runtime has seen that there is room; before, everything is kept back.
+    #[cfg(test)]
+    pub(crate) async fn writable(&self) {
+        self.io.writable().await.expect("a socket that works");
+    }
+
+    /// How many datagrams the kernel takes at once.
+    pub(crate) fn train_datagrams(&self) -> usize {
+        self.state.max_gso_segments().get()
+    }
+
     /// Sends, keeps back, or drops.
-    fn send(&self, transmit: &Transmit<'_>) {
+    pub(crate) fn send(&self, transmit: &Transmit<'_>) {
         let mut backlog = self.backlog();
         if backlog.waiting.is_empty() {
             match self.try_send(transmit) {
@@ -383,10 +394,7 @@ impl UdpSender for Sender {
             let destination = unmapped(transmit.destination);
             if destination.is_ipv4() == socket.local.is_ipv4() {
                 self.0.0.departures.note(transmit.contents, transmit.segment_size, socket.local.ip(), destination);
-                for contents in trains(transmit.contents, transmit.segment_size) {
-                    // The socket is bound to its address: naming the source again would only cost.
-                    socket.send(&Transmit { destination, src_ip: None, contents, ..*transmit });
-                }
+                train::send(&socket, &Transmit { destination, ..*transmit });
             }
         }
         Poll::Ready(Ok(()))
@@ -395,12 +403,6 @@ impl UdpSender for Sender {
     fn max_transmit_segments(&self) -> NonZeroUsize {
         self.0.all().iter().map(|socket| socket.state.max_gso_segments()).min().unwrap_or(NonZeroUsize::MIN)
     }
-}
-
-/// Datagrams of `segment_size` bytes in trains that the kernel takes; noq counts datagrams only.
-fn trains(contents: &[u8], segment_size: Option<usize>) -> impl Iterator<Item = &[u8]> {
-    let train = segment_size.map_or(contents.len(), |segment| TRAIN / segment.max(1) * segment);
-    contents.chunks(train.max(1))
 }
 
 /// IPv4 addresses as IPv6 ones, which is how an endpoint of both families knows them.
@@ -419,16 +421,6 @@ pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_train_that_is_too_long_is_cut_between_datagrams() {
-        let contents = vec![0; 10 * 8_952 - 100];
-        let lengths = |segment| trains(&contents, segment).map(<[u8]>::len).collect::<Vec<_>>();
-        assert_eq!(lengths(Some(8_952)), [7 * 8_952, 3 * 8_952 - 100]);
-        assert_eq!(lengths(None), [contents.len()]);
-        assert_eq!(trains(&contents[..14_520], Some(1_452)).count(), 1);
-        assert_eq!(trains(&[], None).count(), 0);
-    }
 
     #[test]
     fn mapping_and_back_is_the_same_address() {
