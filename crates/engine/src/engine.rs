@@ -366,29 +366,41 @@ impl Engine {
     }
 
     /// For hosts that cannot be given a path but only be refused one: whether the path may carry
-    /// the next packet. False only while another path surely can, so the connection does not stall:
+    /// the next packet, and how much may follow on it before this is to be asked again, if nothing else
+    /// happens in between; `None` where it is refused. That is so only while another path surely can, so the connection does not stall:
     /// the host counts what is in flight a little differently (probes, padding), so a path is taken
     /// to have room only where `SURE_ROOM` datagrams more would fit. A path that is not usable or a
     /// backup is never refused: the host itself sends no data there, but it does send probes.
-    pub fn may_send(&mut self, path: PathId, now: Timestamp) -> bool {
+    pub fn may_send(&mut self, path: PathId, now: Timestamp) -> Option<Bytes> {
         if self.paths.len() < 2 {
-            return true;
+            return Some(Bytes::MAX);
         }
-        let Some(state) = self.paths.get(path) else { return true };
+        let Some(state) = self.paths.get(path) else { return Some(Bytes::ZERO) };
         if !state.usable || state.backup {
             // The host keeps data off it by itself; refusing would only stop its probes.
-            return true;
+            return Some(Bytes::ZERO);
         }
         let suspected = state.suspected(now);
         self.look(now, SURE_ROOM);
         if suspected {
             // It waits for an answer, unless there is nothing else.
-            return !self.views.iter().any(|view| view.usable && !view.backup);
+            let another = self.views.iter().any(|view| view.usable && !view.backup);
+            return (!another).then_some(Bytes::ZERO);
         }
         match self.scheduler.pick(&self.views, &Pending::default(), now) {
-            Choice::Send(chosen) => chosen == path,
-            Choice::Wait => true,
+            Choice::Send(chosen) if chosen == path => Some(self.allowance(path, now)),
+            Choice::Send(_) => None,
+            Choice::Wait => Some(Bytes::ZERO),
         }
+    }
+
+    /// How much may be sent on the path that was chosen among the views before another is the choice.
+    fn allowance(&self, path: PathId, now: Timestamp) -> Bytes {
+        let chosen = self.scheduler.stays().then(|| self.views.iter().find(|view| view.id == path)).flatten();
+        let (Some(view), Some(state)) = (chosen, self.paths.get(path)) else { return Bytes::ZERO };
+        let room = view.window.saturating_sub(view.in_flight + view.max_datagram);
+        let rate = if self.paces { self.controller.pacing_rate(path) } else { None };
+        rate.map_or(room, |rate| room.min(state.pacer.allowance(now, rate)))
     }
 
     /// Every path as a recorder may see it.
@@ -488,8 +500,8 @@ mod tests {
         warm_up(&mut engine, 0, 60);
         warm_up(&mut engine, 1, 20);
         let now = ms(1000);
-        assert!(!engine.may_send(path(0), now), "path 1 is faster and has room");
-        assert!(engine.may_send(path(1), now));
+        assert!(engine.may_send(path(0), now).is_none(), "path 1 is faster and has room");
+        assert!(engine.may_send(path(1), now).is_some());
         // The faster path fills up; the pacer has all the time in the world.
         let mut number = 1;
         let mut at = now;
@@ -498,8 +510,27 @@ mod tests {
             number += 1;
             at = at + Duration::from_micros(1);
         }
-        assert!(engine.may_send(path(0), at), "the faster path is full");
-        assert!(!engine.may_send(path(1), at), "and path 0 has room");
+        assert!(engine.may_send(path(0), at).is_some(), "the faster path is full");
+        assert!(engine.may_send(path(1), at).is_none(), "and path 0 has room");
+    }
+
+    #[test]
+    fn what_may_follow_on_a_path_may_be_sent_without_asking() {
+        for (scheduler, stays) in [("min_rtt", true), ("round_robin", false)] {
+            let mut engine = engine(scheduler, Coupling::Always);
+            warm_up(&mut engine, 0, 20);
+            warm_up(&mut engine, 1, 60);
+            let now = ms(1000);
+            let mut allowance = engine.may_send(path(0), now).unwrap();
+            assert_eq!(allowance >= MTU * 2, stays, "{scheduler}: {allowance:?}");
+            let mut number = 1;
+            while allowance >= MTU {
+                assert!(engine.may_send(path(1), now).is_none(), "{allowance:?} more");
+                engine.on_sent(path(0), number, MTU, now);
+                assert!(engine.may_send(path(0), now).is_some(), "{allowance:?} less a packet more");
+                (allowance, number) = (allowance - MTU, number + 1);
+            }
+        }
     }
 
     #[test]
@@ -512,8 +543,8 @@ mod tests {
         assert!(!engine.snapshot(path(0), ms(260)).unwrap().suspected);
         let late = ms(280);
         assert!(engine.snapshot(path(0), late).unwrap().suspected);
-        assert!(!engine.may_send(path(0), late), "its good round-trip time is old");
-        assert!(engine.may_send(path(1), late));
+        assert!(engine.may_send(path(0), late).is_none(), "its good round-trip time is old");
+        assert!(engine.may_send(path(1), late).is_some());
         engine.on_ack(path(0), 1, ms(290));
         engine.on_ack_end(path(0), Duration::ZERO, ms(290));
         assert!(!engine.snapshot(path(0), ms(290)).unwrap().suspected, "it answered");
@@ -527,7 +558,7 @@ mod tests {
             engine.on_sent(path(id), 1, MTU, ms(100));
         }
         let late = ms(5000);
-        assert!(engine.may_send(path(0), late) && engine.may_send(path(1), late));
+        assert!(engine.may_send(path(0), late).is_some() && engine.may_send(path(1), late).is_some());
     }
 
     #[test]
@@ -535,13 +566,13 @@ mod tests {
         let mut engine = engine("min_rtt", Coupling::Always);
         warm_up(&mut engine, 0, 20);
         warm_up(&mut engine, 1, 60);
-        assert!(!engine.may_send(path(1), ms(100)), "path 0 is faster");
+        assert!(engine.may_send(path(1), ms(100)).is_none(), "path 0 is faster");
         engine.set_usable(path(1), false);
-        assert!(engine.may_send(path(1), ms(100)), "it is being validated");
+        assert!(engine.may_send(path(1), ms(100)).is_some(), "it is being validated");
         engine.set_usable(path(1), true);
         engine.set_backup(path(1), true);
-        assert!(engine.may_send(path(1), ms(100)), "it is a backup");
-        assert!(engine.may_send(path(0), ms(100)));
+        assert!(engine.may_send(path(1), ms(100)).is_some(), "it is a backup");
+        assert!(engine.may_send(path(0), ms(100)).is_some());
     }
 
     #[test]

@@ -106,24 +106,29 @@ impl Shared {
         now
     }
 
-    /// Tells the engine what it has not heard.
-    fn catch_up(&mut self) {
-        let mut paths = std::mem::take(&mut self.paths);
-        for Known { path, unheard, .. } in &mut paths {
-            while let Ok(Departure { at, number, bytes }) = unheard.pop() {
-                let at = self.at(at);
-                self.engine.on_sent(*path, number, bytes, at);
+    /// Tells the engine what it has not heard. Whether answers changed by that.
+    fn catch_up(&mut self) -> bool {
+        let before = self.yielding;
+        for at in 0..self.paths.len() {
+            let (path, mut packets) = (self.paths[at].path, 0);
+            while let Ok(Departure { at: left, number, bytes }) = self.paths[at].unheard.pop() {
+                packets += 1;
+                let left = self.at(left);
+                self.engine.on_sent(path, number, bytes, left);
+            }
+            if packets > 0 {
+                self.count_turns(path, packets);
             }
         }
-        self.paths = paths;
+        self.yielding != before
     }
 
-    /// A datagram has left on `path`.
-    fn count_turns(&mut self, path: PathId) {
+    /// So many packets have left on `path`.
+    fn count_turns(&mut self, path: PathId, packets: u32) {
         for known in &mut self.paths {
             if known.path == path {
                 known.turn.is_used();
-            } else if known.turn.has_waited() {
+            } else if known.turn.has_waited(packets) {
                 self.yielding = Some(path);
             }
         }
@@ -134,14 +139,16 @@ impl Shared {
         let Self { engine, now, paths, yielding, .. } = self;
         let has_turn = paths.iter().any(|known| known.path == path && known.turn.is_given());
         let cwnd = engine.window(path, *now).get();
-        let window = if !engine.is_usable(path) {
+        let (window, holds_for) = if !engine.is_usable(path) {
             // noq sends no data here, only challenges that validate the path. Those that were lost
             // count as in flight and would in the end fill any window, and no answer could come.
-            u64::MAX / 2
-        } else if has_turn || (*yielding != Some(path) && engine.may_send(path, *now)) {
-            cwnd
+            (u64::MAX / 2, Bytes::ZERO)
+        } else if has_turn {
+            (cwnd, Bytes::ZERO)
+        } else if *yielding == Some(path) {
+            (0, Bytes::ZERO)
         } else {
-            0
+            engine.may_send(path, *now).map_or((0, Bytes::ZERO), |allowance| (cwnd, allowance))
         };
         let needs_rate = engine.needs_rate(path);
         let (paced_window, rate) = if cwnd <= BURST_DATAGRAMS * mtu && !needs_rate {
@@ -153,9 +160,10 @@ impl Shared {
         };
         let paced_window = paced_window.max(mtu);
         let pacing_rate = rate.map(|rate| rate.as_bytes_per_second());
-        // Neither changes because it is used, but for a rate after idleness, and for whose turn it is.
-        let holds_when_sent = self.paths.len() == 1 && (pacing_rate.is_none() || engine.in_flight(path) > Bytes::ZERO);
-        Answer { window, paced_window, pacing_rate, holds_when_sent }
+        // What nothing is in flight on may have been idle, and a rate after idleness changes.
+        let holds = pacing_rate.is_none() || engine.in_flight(path) > Bytes::ZERO;
+        let holds_for = if holds { holds_for.get() } else { 0 };
+        Answer { window, paced_window, pacing_rate, holds_for }
     }
 }
 
@@ -192,10 +200,17 @@ impl ConnectionEngine {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        // The engine cannot fail half-way: what a panicking holder left is still whole.
-        let mut shared = self.0.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.catch_up();
+        let mut shared = self.lock_behind();
+        if shared.catch_up() {
+            self.0.changes.add();
+        }
         shared
+    }
+
+    /// The engine as it last heard.
+    fn lock_behind(&self) -> MutexGuard<'_, Shared> {
+        // The engine cannot fail half-way: what a panicking holder left is still whole.
+        self.0.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -269,9 +284,11 @@ impl PathHandle {
     /// The same for an event that is not the engine's alone.
     fn tell_all(&mut self, now: Instant, event: impl FnOnce(&mut Shared, PathId, Timestamp)) {
         let Registration { connection, path, answers, .. } = &*self.registration;
-        let mut shared = connection.change();
-        let now = shared.at(now);
+        let mut shared = connection.lock_behind();
         shared.yielding = None;
+        shared.catch_up();
+        connection.0.changes.add();
+        let now = shared.at(now);
         event(&mut shared, *path, now);
         answers.set(shared.answer(*path, self.mtu), &connection.0.changes);
     }
@@ -302,15 +319,16 @@ impl Controller for PathHandle {
             return;
         }
         let bytes = Bytes::new(bytes.into());
-        if self.answer().holds_when_sent
+        if self.answer().holds_for >= bytes.get()
             && let Some(Ok(sent)) = self.sent.as_mut().map(Mutex::get_mut)
             && sent.push(Departure { at: now, number: pn, bytes }).is_ok()
         {
+            self.registration.answers.note_sent(bytes.get());
             return;
         }
         self.tell_all(now, |shared, path, now| {
             shared.engine.on_sent(path, pn, bytes, now);
-            shared.count_turns(path);
+            shared.count_turns(path, 1);
         });
     }
 
@@ -471,10 +489,10 @@ mod tests {
         let turn = u64::from(turns::TURN_DATAGRAMS);
         for number in 1..=2 * turn {
             first.on_packet_sent(now, MTU, number);
-            assert_eq!(first.window() == 0, number % turn == 0);
-            assert_eq!(second.window() > 0, number >= turn);
             // Acknowledged at once: no window is ever full.
             engine.with(now, |engine, at| engine.on_ack(PathId::new(0), number, at));
+            assert_eq!(first.window() == 0, number % turn == 0);
+            assert_eq!(second.window() > 0, number >= turn);
         }
     }
 

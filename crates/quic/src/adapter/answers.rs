@@ -36,8 +36,8 @@ pub(super) struct Answer {
     pub(super) paced_window: u64,
     /// The pacing rate in bytes per second; `None` where noq paces by itself.
     pub(super) pacing_rate: Option<u64>,
-    /// Whether all this stays as it is while packets are sent.
-    pub(super) holds_when_sent: bool,
+    /// All this stays as it is, for every path, while no more than so much is sent on this one, in bytes.
+    pub(super) holds_for: u64,
 }
 
 /// The newest answer for one path.
@@ -51,7 +51,7 @@ pub(super) struct Answers {
     window: AtomicU64,
     paced_window: AtomicU64,
     pacing_rate: AtomicU64,
-    holds_when_sent: AtomicBool,
+    holds_for: AtomicU64,
     /// Whether the path was refused when it was asked for, since that was last asked.
     refused: AtomicBool,
 }
@@ -64,8 +64,13 @@ impl Answers {
             window: self.window.load(Ordering::Relaxed),
             paced_window: self.paced_window.load(Ordering::Relaxed),
             pacing_rate: (rate != UNPACED).then_some(rate),
-            holds_when_sent: self.holds_when_sent.load(Ordering::Relaxed),
+            holds_for: self.holds_for.load(Ordering::Relaxed),
         })
+    }
+
+    /// So many bytes were sent, no more than the answer holds for.
+    pub(super) fn note_sent(&self, bytes: u64) {
+        self.holds_for.store(self.holds_for.load(Ordering::Relaxed).saturating_sub(bytes), Ordering::Relaxed);
     }
 
     /// noq was told that it is not the turn of the path. It takes that for a full window.
@@ -85,7 +90,7 @@ impl Answers {
         self.window.store(answer.window, Ordering::Relaxed);
         self.paced_window.store(answer.paced_window, Ordering::Relaxed);
         self.pacing_rate.store(answer.pacing_rate.unwrap_or(UNPACED), Ordering::Relaxed);
-        self.holds_when_sent.store(answer.holds_when_sent, Ordering::Relaxed);
+        self.holds_for.store(answer.holds_for, Ordering::Relaxed);
         self.as_of.store(changes.get(), Ordering::Relaxed);
     }
 }
@@ -99,9 +104,11 @@ mod tests {
         let (changes, answers) = (Changes::default(), Answers::default());
         assert_eq!(answers.get(&changes), None, "never given");
         for pacing_rate in [None, Some(1_000)] {
-            let answer = Answer { window: 0, paced_window: 12_000, pacing_rate, holds_when_sent: true };
+            let answer = Answer { window: 0, paced_window: 12_000, pacing_rate, holds_for: 2_400 };
             answers.set(answer, &changes);
             assert_eq!(answers.get(&changes), Some(answer));
+            answers.note_sent(1_200);
+            assert_eq!(answers.get(&changes), Some(Answer { holds_for: 1_200, ..answer }));
             changes.add();
             assert_eq!(answers.get(&changes), None);
         }

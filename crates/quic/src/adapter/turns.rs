@@ -45,12 +45,12 @@ impl Turn {
         self.looked.clone()
     }
 
-    /// A datagram has left on another path. Whether that one has to yield to this.
-    pub(super) fn has_waited(&mut self) -> bool {
+    /// So many datagrams have left on another path. Whether that one has to yield to this.
+    pub(super) fn has_waited(&mut self, datagrams: u32) -> bool {
         if self.looked.take() {
             self.waiting = 0;
         }
-        self.waiting += 1;
+        self.waiting += datagrams;
         let too_long = self.waiting >= TURN_DATAGRAMS;
         if too_long {
             self.waiting = 0;
@@ -81,13 +81,13 @@ mod tests {
     #[test]
     fn only_a_path_that_is_not_looked_at_gets_a_turn() {
         let mut turn = Turn::default();
-        assert!((1..TURN_DATAGRAMS).all(|_| !turn.has_waited()) && !turn.is_given());
-        assert!(turn.has_waited() && turn.is_given());
+        assert!((1..TURN_DATAGRAMS).all(|_| !turn.has_waited(1)) && !turn.is_given());
+        assert!(turn.has_waited(1) && turn.is_given());
         turn.is_used();
         let looked = turn.looked();
         for _ in 0..10 {
             looked.note();
-            assert!((0..TURN_DATAGRAMS - 1).all(|_| !turn.has_waited()) && !turn.is_given());
+            assert!((0..TURN_DATAGRAMS - 1).all(|_| !turn.has_waited(1)) && !turn.is_given());
         }
     }
 }
