@@ -9,8 +9,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// So many datagrams leave on other paths before noq has to look at a path: 10 to 30 ms where the processor is the limit. At the
-/// rates of links noq looks at all paths far more often by itself, whenever a window is full.
+/// So many datagrams leave on other paths before noq has to look at a path: 10 to 30 ms where the processor
+/// is the limit. At the rates of links noq looks at all paths far more often by itself, whenever a window
+/// is full.
 pub(super) const TURN_DATAGRAMS: u32 = 8_192;
 
 /// Where it is noted, without a lock, that noq looked at a path.
