@@ -19,13 +19,14 @@ fn ten_runs_a_picture_and_a_trace_come_out() {
     let output = run(&["demo", "--seconds", "3", "--json", "--out", text(&out)]);
     assert!(output.status.success(), "{output:?}");
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(result["measured_seconds"], 3);
     let runs = result["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 10);
     for run in runs {
         assert!(run["goodput_bps"].as_u64().unwrap() > 0, "{run}");
         assert!(!run["verdict"].as_str().unwrap().is_empty(), "{run}");
-        assert_eq!(run["network"] == "shared", run["competitor_bps"].is_u64(), "{run}");
+        let shared = run["network"] == "shared";
+        assert_eq!(shared, run["competitor_bps"].is_u64(), "{run}");
+        assert!(run["measured_seconds"].as_f64().unwrap() >= if shared { 3.0 } else { 0.75 }, "{run}");
     }
 
     let found: Vec<&Value> = runs.iter().filter(|run| run["mode"] == "auto").map(|run| &run["sharing"]).collect();

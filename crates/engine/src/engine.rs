@@ -365,12 +365,14 @@ impl Engine {
         self.paths.iter().find(can_send).map_or(Choice::Wait, |(id, _)| Choice::Send(id))
     }
 
-    /// For hosts that cannot be given a path but only be refused one: whether the path may carry
-    /// the next packet, and how much may follow on it before this is to be asked again, if nothing else
-    /// happens in between; `None` where it is refused. That is so only while another path surely can, so the connection does not stall:
-    /// the host counts what is in flight a little differently (probes, padding), so a path is taken
-    /// to have room only where `SURE_ROOM` datagrams more would fit. A path that is not usable or a
-    /// backup is never refused: the host itself sends no data there, but it does send probes.
+    /// For hosts that cannot be given a path but only be refused one: `None` where the path may not carry
+    /// the next packet; else how much may be sent on it before this is to be asked again, if nothing else
+    /// happens in between (less than a packet: ask after each).
+    ///
+    /// A path is refused only while another one surely can send, so the connection does not stall: the
+    /// host counts what is in flight a little differently (probes, padding), so a path is taken to have
+    /// room only where `SURE_ROOM` datagrams more would fit. A path that is not usable or a backup is
+    /// never refused: the host itself sends no data there, but it does send probes.
     pub fn may_send(&mut self, path: PathId, now: Timestamp) -> Option<Bytes> {
         if self.paths.len() < 2 {
             return Some(Bytes::MAX);

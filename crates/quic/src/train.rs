@@ -27,7 +27,7 @@ const TRAIN_MAX: usize = 65_507;
 
 thread_local! {
     /// What the driver that runs on this thread has sent. Outside drivers nothing is gathered.
-    static GATHERED: RefCell<Gathered> = const { RefCell::new(Gathered { is_open: false, train: None, contents: Vec::new() }) };
+    static GATHERED: RefCell<Gathered> = RefCell::default();
 }
 
 /// Sends `transmit`, whose destination is that of the packets themselves, through `socket`: at once, or
@@ -42,7 +42,7 @@ pub(crate) fn send(socket: &Arc<BoundSocket>, transmit: &Transmit<'_>) {
 }
 
 /// The train of a thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Gathered {
     is_open: bool,
     train: Option<Train>,
@@ -71,8 +71,9 @@ impl Train {
         if !alike || !length.is_multiple_of(self.datagram) {
             return 0;
         }
-        let datagrams_max = (TRAIN_MAX / self.datagram).min(socket.train_datagrams());
-        datagrams_max * self.datagram - length
+        // The kernel may refuse trains from now on; those that are being made are then too long already.
+        let datagrams_max = (TRAIN_MAX / self.datagram).min(socket.train_datagrams()).max(1);
+        (datagrams_max * self.datagram).saturating_sub(length)
     }
 }
 

@@ -103,6 +103,8 @@ pub(super) struct Span {
 pub(super) struct Outcome {
     pub(super) network: Network,
     pub(super) mode: Mode,
+    /// How long it was measured.
+    pub(super) measured: Duration,
     /// Application data of the connection under test.
     pub(super) goodput: Bitrate,
     /// Application data of the competitor.
@@ -227,6 +229,7 @@ async fn measure(network: Network, mode: Mode, span: Span, main: &Flow, rival: O
                 return Outcome {
                     network,
                     mode,
+                    measured: elapsed,
                     goodput: rate(from.0, to.0, elapsed),
                     competitor: both(from.1, to.1, elapsed),
                     over_time,

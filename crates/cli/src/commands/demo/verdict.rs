@@ -17,6 +17,7 @@ const FAIR: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 pub(super) struct Row {
     pub(super) network: Network,
     pub(super) mode: Mode,
+    pub(super) measured_seconds: f64,
     pub(super) goodput_bps: u64,
     pub(super) competitor_bps: Option<u64>,
     /// Goodput over that of a single path, on separate bottlenecks.
@@ -64,6 +65,7 @@ fn row(outcome: &Outcome, single: Option<Bitrate>) -> Row {
     Row {
         network: outcome.network,
         mode: outcome.mode,
+        measured_seconds: outcome.measured.as_secs_f64(),
         goodput_bps: outcome.goodput.as_bps(),
         competitor_bps: outcome.competitor.map(Bitrate::as_bps),
         times_single,
