@@ -1,9 +1,13 @@
 //! The network interfaces of this machine: which of their addresses a path can start from, and why
 //! not from the others.
 
+mod lost;
+
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
+
+pub use lost::{Link, Lost};
 
 /// Why an address is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -343,12 +343,13 @@ impl Manager {
     fn look_at_interfaces(&mut self, quic: &noq::Connection, now: Instant) {
         let Role::Opener { via, remotes, .. } = &self.role else { return };
         let Ok(found) = interfaces::usable(via) else { return };
-        let remotes = remotes.clone();
+        let (via, remotes) = (via.clone(), remotes.clone());
         for at in 0..self.slots.len() {
             let present = found.iter().any(|one| one.address == self.slots[at].local());
             let another = self.slots.iter().enumerate().any(|(other, slot)| other != at && slot.is_open());
             if !present && self.slots[at].is_open() && another {
-                self.close(quic, at, "its interface is down", now);
+                let why = interfaces::Lost::look(self.slots[at].name(), self.slots[at].local(), &via);
+                self.close(quic, at, &why.to_string(), now);
             }
             if !present {
                 // A device that comes back may be another one of the same name.
