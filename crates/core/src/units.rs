@@ -1,5 +1,9 @@
 //! Unit types. Only dimensional operators exist: `Bytes / Bitrate = Duration`, and so on.
 //! A raw number enters through a named constructor and leaves through a named getter.
+//!
+//! All arithmetic saturates: a result that is too large is the largest one, and one that would be
+//! negative is zero. It is the same in every build, and no number of a peer or of a file can make it
+//! panic or wrap.
 
 use core::fmt;
 use core::iter::Sum;
@@ -25,7 +29,7 @@ impl Bytes {
 
     /// `kilobytes` × 1,000 bytes.
     pub const fn from_kilobytes(kilobytes: u64) -> Self {
-        Self(kilobytes * 1_000)
+        Self(kilobytes.saturating_mul(1_000))
     }
 
     /// The number of bytes.
@@ -38,7 +42,7 @@ impl Bytes {
         self.0 as f64
     }
 
-    /// `bytes` rounded down; negative numbers and NaN give zero.
+    /// `bytes` rounded down; negative numbers and NaN give zero, and what is too large [`Bytes::MAX`].
     pub const fn from_f64(bytes: f64) -> Self {
         Self(bytes as u64)
     }
@@ -73,41 +77,45 @@ impl fmt::Display for Bytes {
 
 impl Add for Bytes {
     type Output = Self;
+    /// The sum, at most [`Bytes::MAX`].
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        self.saturating_add(other)
     }
 }
 
 impl AddAssign for Bytes {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
 impl Sub for Bytes {
     type Output = Self;
+    /// The difference, or zero where `other` is larger.
     fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        self.saturating_sub(other)
     }
 }
 
 impl SubAssign for Bytes {
     fn sub_assign(&mut self, other: Self) {
-        self.0 -= other.0;
+        *self = *self - other;
     }
 }
 
 impl Mul<u64> for Bytes {
     type Output = Self;
+    /// The product, at most [`Bytes::MAX`].
     fn mul(self, factor: u64) -> Self {
-        Self(self.0 * factor)
+        Self(self.0.saturating_mul(factor))
     }
 }
 
 impl Div for Bytes {
     type Output = u64;
+    /// How many times `other` fits in; [`u64::MAX`] where that is nothing.
     fn div(self, other: Self) -> u64 {
-        self.0 / other.0
+        self.0.checked_div(other.0).unwrap_or(u64::MAX)
     }
 }
 
@@ -151,12 +159,12 @@ impl Bitrate {
 
     /// `kilobits` × 1,000 bits per second.
     pub const fn from_kbps(kilobits: u64) -> Self {
-        Self(kilobits * 1_000)
+        Self(kilobits.saturating_mul(1_000))
     }
 
     /// `megabits` × 1,000,000 bits per second.
     pub const fn from_mbps(megabits: u64) -> Self {
-        Self(megabits * 1_000_000)
+        Self(megabits.saturating_mul(1_000_000))
     }
 
     /// Bits per second.
@@ -174,7 +182,7 @@ impl Bitrate {
         self.0 / 8
     }
 
-    /// This rate times `factor`; negative and NaN give zero.
+    /// This rate times `factor`; negative and NaN give zero, and what is too large the largest rate.
     pub fn scaled(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
@@ -193,8 +201,9 @@ impl fmt::Display for Bitrate {
 
 impl Add for Bitrate {
     type Output = Self;
+    /// The sum, at most the largest rate.
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
@@ -208,7 +217,7 @@ impl Mul<Duration> for Bitrate {
     type Output = Bytes;
     /// The amount that this rate moves in `time`, rounded down to whole bytes.
     fn mul(self, time: Duration) -> Bytes {
-        let bits = u128::from(self.0) * time.as_nanos() / NANOS_PER_SECOND;
+        let bits = u128::from(self.0).saturating_mul(time.as_nanos()) / NANOS_PER_SECOND;
         Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX))
     }
 }
@@ -231,17 +240,17 @@ impl Timestamp {
 
     /// `micros` microseconds after the start.
     pub const fn from_micros(micros: u64) -> Self {
-        Self(micros * 1_000)
+        Self(micros.saturating_mul(1_000))
     }
 
     /// `millis` milliseconds after the start.
     pub const fn from_millis(millis: u64) -> Self {
-        Self(millis * 1_000_000)
+        Self(millis.saturating_mul(1_000_000))
     }
 
     /// `seconds` seconds after the start.
     pub const fn from_secs(seconds: u64) -> Self {
-        Self(seconds * 1_000_000_000)
+        Self(seconds.saturating_mul(1_000_000_000))
     }
 
     /// Nanoseconds since the start.
