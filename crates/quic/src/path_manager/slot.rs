@@ -4,13 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use fairpath_engine::{Bitrate, Bytes, PathId as EnginePath, PathSnapshot};
-use noq::{Path, PathId, PathStats};
+use noq_proto::{PathId, PathStats};
 
 use super::meter::Meter;
 use super::state;
 use crate::connection::PathReport;
 use crate::pairs::Pair;
-use crate::socket::Sockets;
+use crate::socket::Binding;
 
 /// The first wait before a path is opened again; it doubles up to [`BACKOFF_MAX`].
 const BACKOFF: Duration = Duration::from_millis(250);
@@ -29,14 +29,14 @@ enum Life {
     /// Not open; to be opened at a time, if the interface is there.
     Waiting { since: Instant, until: Instant },
     /// Opened, not validated yet.
-    Opening { path: Path },
+    Opening { path: PathId },
     /// Carrying data.
-    Open { path: Path, since: Instant },
+    Open { path: PathId, since: Instant },
 }
 
 /// One interface pair.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     interface: String,
     local: IpAddr,
     remote: SocketAddr,
@@ -69,7 +69,7 @@ pub(super) struct Slot {
 
 /// How well a path seems, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Health {
+pub(crate) enum Health {
     /// It works.
     Healthy,
     /// What is sent on it is not acknowledged. Acknowledgements may travel on another path, so the
@@ -93,12 +93,12 @@ impl Totals {
 }
 
 impl Slot {
-    fn new(interface: String, local: IpAddr, remote: SocketAddr) -> Self {
+    fn new(interface: String, local: IpAddr, remote: SocketAddr, now: Instant) -> Self {
         Self {
             interface,
             local,
             remote,
-            life: Life::Waiting { since: Instant::now(), until: Instant::now() },
+            life: Life::Waiting { since: now, until: now },
             engine_path: None,
             present: true,
             backoff: BACKOFF,
@@ -109,9 +109,9 @@ impl Slot {
             sending: Meter::default(),
             receiving: Meter::default(),
             snapshot: None,
-            heard_at: Instant::now(),
+            heard_at: now,
             heard: 0,
-            said_at: Instant::now(),
+            said_at: now,
             said: 0,
             health: Health::Healthy,
             sick_since: None,
@@ -120,24 +120,24 @@ impl Slot {
     }
 
     /// A pair that this end opens.
-    pub(super) fn of_pair(pair: &Pair) -> Self {
-        Self::new(pair.local.name.clone(), pair.local.address, pair.remote)
+    pub(super) fn of_pair(pair: &Pair, now: Instant) -> Self {
+        Self::new(pair.local.name.clone(), pair.local.address, pair.remote, now)
     }
 
     /// A pair that the peer opened.
-    pub(super) fn accepted(interface: String, local: IpAddr, remote: SocketAddr) -> Self {
-        Self::new(interface, local, remote)
+    pub(super) fn accepted(interface: String, local: IpAddr, remote: SocketAddr, now: Instant) -> Self {
+        Self::new(interface, local, remote, now)
     }
 
     pub(super) fn same_pair(&self, other: &Self) -> bool {
         self.local == other.local && self.remote.ip() == other.remote.ip()
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.interface
     }
 
-    pub(super) fn local(&self) -> IpAddr {
+    pub(crate) fn local(&self) -> IpAddr {
         self.local
     }
 
@@ -145,15 +145,12 @@ impl Slot {
         self.remote
     }
 
-    pub(super) fn path(&self) -> Option<&Path> {
-        match &self.life {
+    /// The path that is open, or being opened.
+    pub(crate) fn id(&self) -> Option<PathId> {
+        match self.life {
             Life::Waiting { .. } => None,
             Life::Opening { path, .. } | Life::Open { path, .. } => Some(path),
         }
-    }
-
-    pub(super) fn id(&self) -> Option<PathId> {
-        self.path().map(Path::id)
     }
 
     /// The engine's name of the path; asked for until it is known.
@@ -167,12 +164,12 @@ impl Slot {
         self.heard + self.said
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         matches!(self.life, Life::Open { .. })
     }
 
     /// How well the path seems.
-    pub(super) fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> Health {
         self.health
     }
 
@@ -197,9 +194,8 @@ impl Slot {
     }
 
     /// The path was opened; the one of the handshake is validated already.
-    pub(super) fn opened(&mut self, path: Option<Path>, now: Instant) {
-        let Some(path) = path else { return };
-        let first_of_connection = path.id() == PathId::ZERO;
+    pub(super) fn opened(&mut self, path: PathId, now: Instant) {
+        let first_of_connection = path == PathId::ZERO;
         self.life = match first_of_connection {
             true => Life::Open { path, since: now },
             false => Life::Opening { path },
@@ -217,8 +213,8 @@ impl Slot {
 
     /// The path is validated. True where it is not the first time.
     pub(super) fn established(&mut self, now: Instant) -> bool {
-        if let Life::Opening { path, .. } | Life::Open { path, .. } = &self.life {
-            self.life = Life::Open { path: path.clone(), since: now };
+        if let Life::Opening { path, .. } | Life::Open { path, .. } = self.life {
+            self.life = Life::Open { path, since: now };
             self.opened += 1;
             self.heard_at = now;
             self.health = Health::Healthy;
@@ -326,7 +322,8 @@ impl Slot {
         now.saturating_duration_since(self.said_at)
     }
 
-    pub(super) fn report(&self, sockets: &Sockets) -> PathReport {
+    /// What became of the pair, whose socket is tied to its interface in this way.
+    pub(super) fn report(&self, binding: Option<Binding>) -> PathReport {
         let totals = self.before.plus(self.current);
         let open = self.is_open();
         let opening = matches!(self.life, Life::Opening { .. });
@@ -334,7 +331,7 @@ impl Slot {
             interface: self.interface.clone(),
             local: Some(self.local),
             remote: self.remote,
-            binding: sockets.of(self.local).map(|socket| socket.binding),
+            binding,
             state: state(open, opening, self.health != Health::Healthy),
             opened: self.opened,
             acked: totals.acked,

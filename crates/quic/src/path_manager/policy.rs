@@ -1,0 +1,313 @@
+//! The policy: which paths to open, to ask for a sign of life, to keep data off, and to close.
+//!
+//! It has no clock and no sockets: it is told what time it is and what happened, and acts through
+//! [`Paths`]. So it runs alike on a connection in real time and in virtual time.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use fairpath_engine::{Engine, PathId as EnginePath};
+use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats};
+
+use super::notice::PathNotice;
+use super::slot::{Health, Slot};
+use super::traffic::Traffic;
+use crate::adapter::ConnectionEngine;
+use crate::pairs::Pair;
+use crate::socket::{mapped, unmapped};
+use crate::transport::PATHS_MAX;
+
+/// A path is closed after it has been sick for this long, while another is well. Only then does noq
+/// send again, elsewhere, what the path held; lanes wait for that.
+const DEAD_AFTER: Duration = Duration::from_millis(600);
+
+/// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life
+/// are missing, and a queue may have grown by 100 ms meanwhile.
+const DEAF: Duration = Duration::from_millis(600);
+
+/// The same where hardly anything flows: only QUIC's keep-alive, once a second, is to be heard then.
+const DEAF_WHEN_IDLE: Duration = Duration::from_millis(3500);
+
+/// How often something is said on a path at least.
+const PROBE: Duration = Duration::from_millis(150);
+
+/// The paths of a connection, as the policy acts on them.
+pub(crate) trait Paths {
+    /// The counters of a path; `None` for one that is gone.
+    fn stats(&mut self, id: PathId) -> Option<PathStats>;
+    /// Where the path begins and ends at present.
+    fn network_path(&mut self, id: PathId) -> Option<FourTuple>;
+    /// The engine's name of the path at present.
+    fn engine_path(&mut self, id: PathId) -> Option<EnginePath>;
+    /// Asks the peer for a sign of life on the path.
+    fn ping(&mut self, id: PathId);
+    /// Whether data and acknowledgements leave on the path only where no other is available.
+    fn set_backup(&mut self, id: PathId, backup: bool);
+    /// Closes the path. False where it is the last one, which stays: without it there would be no
+    /// connection.
+    fn close(&mut self, id: PathId) -> bool;
+    /// Opens a path.
+    fn open(&mut self, network_path: FourTuple) -> Result<PathId, PathError>;
+    /// The interface and the address here that carry what has this local address, or that carry what
+    /// has none.
+    fn interface(&self, local: Option<IpAddr>) -> Option<(String, IpAddr)>;
+}
+
+/// What this end does about paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// It opens them.
+    Opener,
+    /// It takes what the peer opens.
+    Acceptor,
+}
+
+/// The policy of one end of a connection.
+pub(crate) struct Policy {
+    engine: ConnectionEngine,
+    side: Side,
+    slots: Vec<Slot>,
+    traffic: Traffic,
+    notices: Vec<PathNotice>,
+}
+
+impl Policy {
+    /// The policy of the end that connected on the pair `first` and is to open all `pairs`.
+    pub(crate) fn opener(
+        engine: ConnectionEngine,
+        pairs: &[Pair],
+        first: &Pair,
+        paths: &mut dyn Paths,
+        now: Instant,
+    ) -> Self {
+        let mut policy = Self::new(engine, Side::Opener);
+        policy.slots.push(Slot::of_pair(first, now));
+        policy.slots.extend(pairs.iter().filter(|pair| *pair != first).map(|pair| Slot::of_pair(pair, now)));
+        policy.slots[0].opened(PathId::ZERO, now);
+        policy.look(paths, now);
+        policy
+    }
+
+    /// The policy of the end that was connected to.
+    pub(crate) fn acceptor(engine: ConnectionEngine, paths: &mut dyn Paths, now: Instant) -> Self {
+        let mut policy = Self::new(engine, Side::Acceptor);
+        if let Some(mut slot) = accepted_slot(paths, PathId::ZERO, now) {
+            slot.opened(PathId::ZERO, now);
+            policy.slots.push(slot);
+        }
+        policy.look(paths, now);
+        policy
+    }
+
+    fn new(engine: ConnectionEngine, side: Side) -> Self {
+        Self { engine, side, slots: Vec::new(), traffic: Traffic::default(), notices: Vec::new() }
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Every interface pair, in the order of first use.
+    pub(crate) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// What happened since this was last asked.
+    pub(crate) fn take_notices(&mut self) -> Vec<PathNotice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// What the stack tells of a path.
+    pub(crate) fn on_event(&mut self, paths: &mut dyn Paths, event: &PathEvent, now: Instant) {
+        match event {
+            PathEvent::Established { id, .. } => self.on_established(paths, *id, now),
+            PathEvent::Abandoned { id, .. } => {
+                self.tell_engine(paths, *id, now, |engine, path| engine.set_usable(path, false));
+                self.on_abandoned(*id, now);
+            }
+            PathEvent::Discarded { id, path_stats, .. } => {
+                if let Some(slot) = self.slots.iter_mut().find(|slot| slot.draining == Some(*id)) {
+                    slot.discarded(path_stats);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_established(&mut self, paths: &mut dyn Paths, id: PathId, now: Instant) {
+        self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, true));
+        if !self.slots.iter().any(|slot| slot.id() == Some(id)) {
+            if self.side == Side::Opener {
+                return;
+            }
+            // The peer opens a pair again, or a new one.
+            let Some(mut slot) = accepted_slot(paths, id, now) else { return };
+            match self.slots.iter_mut().find(|known| known.same_pair(&slot) && known.id().is_none()) {
+                Some(known) => known.opened(id, now),
+                None => {
+                    slot.opened(id, now);
+                    self.slots.push(slot);
+                }
+            }
+        }
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id() == Some(id)) {
+            let again = slot.established(now);
+            self.notices.push(match again {
+                true => PathNotice::reopened(slot),
+                false => PathNotice::opened(slot),
+            });
+        }
+    }
+
+    fn on_abandoned(&mut self, id: PathId, now: Instant) {
+        if let Some(at) = self.slots.iter().position(|slot| slot.id() == Some(id)) {
+            self.note_closed(at, "the peer closed it", now);
+        }
+    }
+
+    /// Tells the engine something about a path.
+    fn tell_engine(&self, paths: &mut dyn Paths, id: PathId, now: Instant, what: impl FnOnce(&mut Engine, EnginePath)) {
+        // The connection is asked first and the engine after: never both locks at once.
+        if let Some(path) = paths.engine_path(id) {
+            self.engine.with(now, |engine, _| what(engine, path));
+        }
+    }
+
+    /// One look at everything.
+    pub(crate) fn look(&mut self, paths: &mut dyn Paths, now: Instant) {
+        self.measure(paths, now);
+        self.nurse(paths, now);
+        if self.side == Side::Opener {
+            self.open_due(paths, now);
+        }
+    }
+
+    /// Takes the state of every path from the engine and its counters from the stack.
+    fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
+        let deaf_after = if self.traffic.is_busy(now) { DEAF } else { DEAF_WHEN_IDLE };
+        let mut datagrams = 0;
+        for slot in &mut self.slots {
+            let Some(id) = slot.id() else { continue };
+            // Under load the connection is hardly ever free: it is asked once.
+            let stats = paths.stats(id);
+            let path = slot.engine_path(|| paths.engine_path(id));
+            let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
+            slot.measure(stats.as_ref(), snapshot, deaf_after, now);
+            datagrams += slot.datagrams();
+        }
+        self.traffic.update(datagrams, now);
+    }
+
+    /// Asks unheard paths for a sign of life, takes the traffic off sick ones, and closes the dead.
+    fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
+        let best = self.slots.iter().filter(|slot| slot.is_open()).map(Slot::health).min();
+        for at in 0..self.slots.len() {
+            if !self.slots[at].is_open() {
+                continue;
+            }
+            let sick_for = self.slots[at].sick_for(now);
+            let opener = self.side == Side::Opener;
+            let worse = best.is_some_and(|best| self.slots[at].health() > best);
+            if opener && sick_for > DEAD_AFTER && worse {
+                let reason = match self.slots[at].health() {
+                    Health::Deaf => format!("no answer for {:.1} s", self.slots[at].unheard_for(now).as_secs_f64()),
+                    _ => format!("nothing acknowledged for {:.1} s", sick_for.as_secs_f64()),
+                };
+                self.close(paths, at, &reason, now);
+                continue;
+            }
+            let slot = &mut self.slots[at];
+            let Some(id) = slot.id() else { continue };
+            if slot.unsaid_for(now) > PROBE && (self.traffic.is_busy(now) || slot.health() != Health::Healthy) {
+                paths.ping(id);
+                if let Some(path) = slot.engine_path(|| None) {
+                    self.engine.give_turn(path);
+                }
+            }
+            if worse != slot.is_backup {
+                slot.is_backup = worse;
+                paths.set_backup(id, worse);
+                self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, worse));
+            }
+        }
+    }
+
+    /// The open paths, other than slot `at`, that answer: what takes over from it.
+    fn carriers(&self, at: usize) -> Vec<String> {
+        let others = self.slots.iter().enumerate().filter(|(other, slot)| *other != at && slot.answers());
+        others.map(|(_, slot)| slot.name().to_owned()).collect()
+    }
+
+    fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {
+        let Some(id) = self.slots[at].id() else { return };
+        if paths.close(id) {
+            self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, false));
+            self.note_closed(at, reason, now);
+        }
+    }
+
+    fn note_closed(&mut self, at: usize, reason: &str, now: Instant) {
+        let was_open = self.slots[at].is_open();
+        self.slots[at].closed(now);
+        if was_open {
+            let notice = PathNotice::closed(&self.slots[at], reason, &self.carriers(at));
+            self.notices.push(notice);
+        }
+    }
+
+    /// Whether the addresses here are still there: `absence` says why one is not. The paths of those
+    /// that are gone are closed.
+    pub(crate) fn on_addresses(
+        &mut self,
+        paths: &mut dyn Paths,
+        absence: impl Fn(&str, IpAddr) -> Option<String>,
+        now: Instant,
+    ) {
+        for at in 0..self.slots.len() {
+            let absent = absence(self.slots[at].name(), self.slots[at].local());
+            let another = self.slots.iter().enumerate().any(|(other, slot)| other != at && slot.is_open());
+            if let Some(why) = absent.as_ref().filter(|_| self.slots[at].is_open() && another) {
+                self.close(paths, at, why, now);
+            }
+            self.slots[at].set_present(absent.is_none(), now);
+        }
+    }
+
+    /// Pairs that there may be since an interface came.
+    pub(crate) fn add_pairs(&mut self, pairs: Vec<Pair>, now: Instant) {
+        for pair in pairs {
+            let known = self.slots.iter().any(|slot| slot.local() == pair.local.address);
+            if !known && self.slots.len() < PATHS_MAX as usize {
+                self.slots.push(Slot::of_pair(&pair, now));
+            }
+        }
+    }
+
+    /// Opens what is due. A path that is being opened is never given up: noq asks for its validation
+    /// again and again, at most two seconds apart, and a path that was closed before the peer ever saw
+    /// it would use up one of the path ids the peer allows, for good.
+    fn open_due(&mut self, paths: &mut dyn Paths, now: Instant) {
+        let any_answers = self.slots.iter().any(Slot::answers);
+        for slot in &mut self.slots {
+            if !slot.due(now, any_answers) || paths.interface(Some(slot.local())).is_none() {
+                continue;
+            }
+            match paths.open(FourTuple::new(mapped(slot.remote()), Some(slot.local()))) {
+                Ok(id) => slot.opened(id, now),
+                // Right after the handshake, and while closed paths drain, the peer's connection
+                // ids for the next path are still on their way.
+                Err(error) => {
+                    let soon = matches!(error, PathError::RemoteCidsExhausted | PathError::MaxPathIdReached);
+                    slot.not_opened(now, soon);
+                }
+            }
+        }
+    }
+}
+
+/// A slot for a path that the peer opened.
+fn accepted_slot(paths: &mut dyn Paths, id: PathId, now: Instant) -> Option<Slot> {
+    let network_path = paths.network_path(id)?;
+    let (interface, local) = paths.interface(network_path.local_ip().map(|ip| ip.to_canonical()))?;
+    Some(Slot::accepted(interface, local, unmapped(network_path.remote()), now))
+}
