@@ -17,10 +17,11 @@ mod config;
 mod group_view;
 mod path_window;
 mod totals;
+mod undo;
 
 use core::fmt::Debug;
 
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, Groups, PathId, PathMap, Timestamp};
+use fairpath_core::{Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, PathId, PathMap, Timestamp};
 
 pub use self::config::AimdConfig;
 pub use self::group_view::{GroupView, Member};
@@ -28,6 +29,7 @@ pub use self::path_window::PathWindow;
 pub use self::totals::Totals;
 
 use self::group_view::PathEntry;
+use self::undo::Undo;
 use crate::controller::{ControlState, Controller};
 
 /// What makes one AIMD algorithm differ from another.
@@ -68,6 +70,11 @@ pub trait Rule: Debug + Send {
 
     /// Congestion persisted: the window falls to the minimum and slow start begins anew.
     fn on_collapsed(&self, _memory: &mut Self::Memory) {}
+
+    /// The last reduction is taken back, because nothing was lost. `before` is what was remembered before it;
+    /// what [`on_reduced`](Self::on_reduced) and [`on_collapsed`](Self::on_collapsed) made of it is
+    /// restored, and what has been measured since stays.
+    fn on_undone(&self, _memory: &mut Self::Memory, _before: &Self::Memory) {}
 }
 
 /// What a rule makes of the delays that were measured.
@@ -104,7 +111,7 @@ impl<R: Rule> Controller for Aimd<R> {
         if !self.paths.contains(path) {
             let group = self.groups.as_ref().map(|groups| groups.of(path));
             let window = PathWindow::new(&self.config, max_datagram);
-            self.paths.insert(path, PathEntry { group, window, memory: R::Memory::default() });
+            self.paths.insert(path, PathEntry { group, window, memory: R::Memory::default(), undo: None });
         }
     }
 
@@ -128,6 +135,10 @@ impl<R: Rule> Controller for Aimd<R> {
         let Some(group) = GroupView::new(&self.paths, path) else { return };
         if let Some(adjustment) = self.rule.on_delay(&group, ack) {
             if let Some(entry) = self.paths.get_mut(path) {
+                if adjustment.cwnd < entry.window.cwnd() {
+                    // The delay has spoken since the last loss: the window from before is not to come back.
+                    entry.undo = None;
+                }
                 entry.window.adjust(adjustment.cwnd);
                 entry.memory = adjustment.memory;
             }
@@ -147,12 +158,24 @@ impl<R: Rule> Controller for Aimd<R> {
         let floor = self.rule.min_ssthresh_datagrams(&group, self.config.min_ssthresh_datagrams);
         let Some(entry) = self.paths.get_mut(path) else { return };
         if entry.window.starts_episode(event.sent_at) {
+            entry.undo = Undo::of(event, &entry.window, &entry.memory);
             self.rule.on_reduced(&mut entry.memory, &entry.window);
             entry.window.reduce(reduced, floor, event.now);
+        } else if event.signal == CongestionSignal::Ecn {
+            // Whatever is found of the losses, the path is congested.
+            entry.undo = None;
         }
         if event.persistent {
             self.rule.on_collapsed(&mut entry.memory);
             entry.window.collapse();
+        }
+    }
+
+    fn on_spurious_congestion(&mut self, path: PathId, _now: Timestamp) {
+        let Some(entry) = self.paths.get_mut(path) else { return };
+        let Some(undo) = entry.undo.take() else { return };
+        if entry.window.restore(&undo.window) {
+            self.rule.on_undone(&mut entry.memory, &undo.memory);
         }
     }
 

@@ -46,6 +46,10 @@ enum Op {
         signal: CongestionSignal,
         persistent: bool,
     },
+    /// What was lost last was not.
+    Spurious {
+        path: u32,
+    },
     /// The group of each path.
     Group {
         of: [u32; PATHS as usize],
@@ -61,7 +65,8 @@ impl Op {
             | Self::Resize { path, .. }
             | Self::Send { path }
             | Self::Ack { path, .. }
-            | Self::Congest { path, .. } => Some(path),
+            | Self::Congest { path, .. }
+            | Self::Spurious { path } => Some(path),
         }
     }
 
@@ -75,7 +80,8 @@ impl Op {
             | Self::Resize { path, .. }
             | Self::Send { path }
             | Self::Ack { path, .. }
-            | Self::Congest { path, .. } => *path = label[*path as usize],
+            | Self::Congest { path, .. }
+            | Self::Spurious { path } => *path = label[*path as usize],
             Self::Group { of } => {
                 let old = *of;
                 for (path, group) in old.into_iter().enumerate() {
@@ -102,6 +108,7 @@ fn op() -> impl Strategy<Value = Op> {
         5 => congest,
         5 => (0u64..200).prop_map(|millis| Op::Wait { millis }),
         2 => path.clone().prop_map(|path| Op::Send { path }),
+        2 => path.clone().prop_map(|path| Op::Spurious { path }),
         2 => prop::array::uniform4(0u32..3).prop_map(|of| Op::Group { of }),
         1 => (path.clone(), sizes.clone()).prop_map(|(path, max_datagram)| Op::Open { path, max_datagram }),
         1 => path.clone().prop_map(|path| Op::Close { path }),
@@ -177,6 +184,7 @@ impl Subject {
                 let event = Congestion { now, sent_at, signal, lost, in_flight, persistent };
                 self.controller.on_congestion(path(id), &event);
             }
+            Op::Spurious { path: id } => self.controller.on_spurious_congestion(path(id), now),
             Op::Group { of } => self.controller.on_groups(&groups(of)),
         }
     }
@@ -245,7 +253,9 @@ proptest! {
     }
 
     #[test]
-    fn an_episode_is_one_reduction(ops in ops()) {
+    fn an_episode_is_one_reduction(mut ops in ops()) {
+        // An episode that is undone may begin again.
+        ops.retain(|op| !matches!(op, Op::Spurious { .. }));
         for (name, parameters) in window_rules() {
             let mut subject = Subject::new(name, &parameters);
             // When the window of each path was last reduced.
@@ -280,6 +290,28 @@ proptest! {
                     }
                     _ => {}
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_loss_that_was_none_leaves_no_trace(mut ops in ops(), losses in prop::collection::vec(any::<bool>(), 150)) {
+        ops.retain(|op| !matches!(op, Op::Spurious { .. }));
+        // DAIMD counts anew for how long a queue has been full: in between nobody looked.
+        for (name, parameters) in window_rules().filter(|(name, _)| *name != "daimd") {
+            let (mut touched, mut untouched) = (Subject::new(name, &parameters), Subject::new(name, &parameters));
+            for (op, loses) in ops.iter().zip(&losses) {
+                // Later than any reduction, so that the loss begins an episode.
+                for op in [op, &Op::Wait { millis: 1 }] {
+                    touched.apply(op);
+                    untouched.apply(op);
+                }
+                for path in (0..PATHS).filter(|_| *loses) {
+                    let persistent = path == 0;
+                    touched.apply(&Op::Congest { path, age_ms: 0, signal: CongestionSignal::Loss, persistent });
+                    touched.apply(&Op::Spurious { path });
+                }
+                prop_assert_eq!(touched.windows(), untouched.windows(), "{}: {:?}", name, op);
             }
         }
     }

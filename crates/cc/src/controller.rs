@@ -51,6 +51,9 @@ pub trait Controller: Debug + Send {
     fn on_lost(&mut self, _path: PathId, _lost: &LostPacket) {}
     /// The network signalled congestion.
     fn on_congestion(&mut self, path: PathId, event: &Congestion);
+    /// Every packet whose loss led to the last reduction was acknowledged after all: what was late was taken
+    /// for lost. Not called for marks, which mean what they say.
+    fn on_spurious_congestion(&mut self, _path: PathId, _now: Timestamp) {}
     /// The detector has a new partition. Windows are kept; only the coupling changes.
     fn on_groups(&mut self, _groups: &Groups) {}
     /// How much may be in flight on the path. Zero for a path that is not open.

@@ -274,6 +274,14 @@ impl Engine {
         self.controller.on_congestion(path, &Congestion { now, sent_at, signal, lost, in_flight, persistent });
     }
 
+    /// All packets whose loss led to the last [`Engine::on_congestion`] of the path, and which are not
+    /// forgotten yet, were acknowledged after all: they were late, not lost. The reduction is taken back.
+    pub fn on_spurious_congestion(&mut self, path: PathId, now: Timestamp) {
+        if self.paths.contains(path) {
+            self.controller.on_spurious_congestion(path, now);
+        }
+    }
+
     /// The application had nothing more to send though the path could.
     pub fn on_app_limited(&mut self, path: PathId) {
         if let Some(state) = self.paths.get_mut(path) {
@@ -430,6 +438,22 @@ mod tests {
         let snapshot = engine.snapshot(path(0), ms(121)).unwrap();
         assert_eq!(snapshot.lost, MTU * 4);
         assert_eq!(snapshot.in_flight, MTU * 4);
+    }
+
+    #[test]
+    fn losses_that_turn_out_to_be_none_give_the_window_back() {
+        let mut engine = engine("min_rtt", Coupling::Never);
+        warm_up(&mut engine, 0, 20);
+        (1..=8).for_each(|number| engine.on_sent(path(0), number, MTU, ms(100)));
+        let before = engine.window(path(0), ms(100));
+        engine.on_lost(path(0), 1, ms(120));
+        engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(120));
+        assert!(engine.window(path(0), ms(120)) < before);
+        engine.on_spurious_congestion(path(1), ms(125));
+        engine.on_spurious_congestion(path(2), ms(125));
+        assert!(engine.window(path(0), ms(125)) < before, "another path");
+        engine.on_spurious_congestion(path(0), ms(130));
+        assert_eq!(engine.window(path(0), ms(130)), before);
     }
 
     #[test]

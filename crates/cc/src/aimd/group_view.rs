@@ -2,6 +2,7 @@
 
 use fairpath_core::{GroupId, PathId, PathMap};
 
+use super::undo::Undo;
 use super::{PathWindow, Totals};
 
 /// What the machine keeps of one path.
@@ -11,6 +12,9 @@ pub(super) struct PathEntry<M> {
     pub(super) group: Option<GroupId>,
     pub(super) window: PathWindow,
     pub(super) memory: M,
+    /// What the last reduction can be undone with; apart, so that the windows of all paths stay close
+    /// together.
+    pub(super) undo: Option<Box<Undo<M>>>,
 }
 
 /// One path, seen from a rule, with the paths it is coupled with. Nothing is copied or allocated.

@@ -27,6 +27,15 @@ impl SmoothedRtt {
     }
 }
 
+/// What a reduction changes of a window, as it was before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unreduced {
+    cwnd: f64,
+    ssthresh: Option<f64>,
+    recovery_start: Option<Timestamp>,
+    recovering: bool,
+}
+
 /// The congestion window of one path.
 #[derive(Clone, Debug)]
 pub struct PathWindow {
@@ -152,6 +161,25 @@ impl PathWindow {
         self.cwnd = ssthresh.min(self.cwnd).max(self.min_window());
         self.recovery_start = Some(now);
         self.recovering = true;
+    }
+
+    /// What [`restore`](Self::restore) needs to take a reduction back.
+    pub(super) fn unreduced(&self) -> Unreduced {
+        let Self { cwnd, ssthresh, recovery_start, recovering, .. } = *self;
+        Unreduced { cwnd, ssthresh, recovery_start, recovering }
+    }
+
+    /// Takes a reduction back. Not where the window has meanwhile grown beyond what it was: then that is
+    /// the newer truth [RFC9438 §4.9.2]. Whether it did.
+    pub(super) fn restore(&mut self, before: &Unreduced) -> bool {
+        if self.cwnd > before.cwnd {
+            return false;
+        }
+        self.cwnd = before.cwnd.max(self.min_window());
+        self.ssthresh = before.ssthresh;
+        self.recovery_start = before.recovery_start;
+        self.recovering = before.recovering;
+        true
     }
 
     /// Falls to the minimum and starts slowly [RFC9002 §7.6.2].

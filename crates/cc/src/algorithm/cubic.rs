@@ -32,7 +32,8 @@
 //!   overshoot.
 //! - Where the window at the start of an epoch is not below W_max, because the minimum window held
 //!   it up, it is taken for W_max with K = 0, as after a timeout.
-//! - Undoing a spurious reduction [RFC9438 §4.9] is left out: hosts do not report one.
+//! - The time between a reduction and its undoing [RFC9438 §4.9.2] does not count as time of the epoch that
+//!   is restored: the window was not that of the curve.
 
 use fairpath_core::{Ack, Bytes, Timestamp};
 
@@ -128,6 +129,11 @@ impl Rule for Cubic {
     fn on_collapsed(&self, curve: &mut Curve) {
         curve.w_max = None;
         curve.epoch = None;
+    }
+
+    // [RFC9438 §4.9.2]
+    fn on_undone(&self, curve: &mut Curve, before: &Curve) {
+        *curve = *before;
     }
 }
 

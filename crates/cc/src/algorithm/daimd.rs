@@ -154,6 +154,10 @@ impl Rule for Daimd {
             memory.at_losses_ns = Some(averaged(self.longest_ns(memory, &rtt), self.queue_ns(&rtt)));
         }
     }
+
+    fn on_undone(&self, memory: &mut Queue, before: &Queue) {
+        (memory.at_losses_ns, memory.spent) = (before.at_losses_ns, before.spent);
+    }
 }
 
 impl Daimd {

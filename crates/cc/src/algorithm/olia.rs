@@ -104,6 +104,12 @@ impl Rule for Olia {
             *delivered = Delivered { between_losses: delivered.since_loss, since_loss: Bytes::ZERO };
         }
     }
+
+    fn on_undone(&self, delivered: &mut Delivered, before: &Delivered) {
+        // Without the loss that was none the count goes on where it was.
+        let since_loss = before.since_loss + delivered.since_loss;
+        *delivered = Delivered { between_losses: before.between_losses, since_loss };
+    }
 }
 
 /// Two metrics whose ratio is closer to one than this are equal.

@@ -148,6 +148,12 @@ impl Rule for WVegas {
     fn on_collapsed(&self, vegas: &mut Vegas) {
         vegas.rate = 0.0;
     }
+
+    fn on_undone(&self, vegas: &mut Vegas, before: &Vegas) {
+        let since_s = vegas.queue_least_s.unwrap_or(f64::INFINITY);
+        vegas.queue_least_s = before.queue_least_s.map(|least_s| least_s.min(since_s)).or(vegas.queue_least_s);
+        vegas.rate = before.rate.max(vegas.rate);
+    }
 }
 
 impl WVegas {
