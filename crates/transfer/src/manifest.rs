@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// Where a receiver keeps unfinished files, at the root of its directory. No manifest may name it.
 pub(crate) const PARTIAL: &str = ".fairpath-partial";
 
+/// How many characters of a refused name are shown; whoever sends it chooses its length.
+const SHOWN_OF_A_NAME: usize = 300;
+
 /// One thing to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry {
@@ -59,11 +62,13 @@ pub struct Limits {
     pub component_bytes: usize,
     /// The most bytes of a name.
     pub path_bytes: usize,
+    /// The most bytes of all names together: what a list of files may hold in memory.
+    pub names_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { entries: 1_000_000, bytes: 1 << 50, component_bytes: 255, path_bytes: 4096 }
+        Self { entries: 1_000_000, bytes: 1 << 50, component_bytes: 255, path_bytes: 4096, names_bytes: 128 << 20 }
     }
 }
 
@@ -87,6 +92,9 @@ pub enum ManifestError {
     /// Too many files.
     #[error("there are more than {0} files and directories")]
     TooMany(usize),
+    /// The names are too long together.
+    #[error("the names of all files and directories take more than {0} bytes together")]
+    NamesTooLong(usize),
     /// Too much data.
     #[error("the files hold more than {0} bytes")]
     TooLarge(u64),
@@ -175,23 +183,49 @@ pub struct Manifest {
     bytes: u64,
 }
 
-impl Manifest {
-    /// Checks the entries: every name, no name twice, no file that is also a directory, and the sums.
-    pub fn new(entries: Vec<Entry>, limits: &Limits) -> Result<Self, ManifestError> {
-        if entries.len() > limits.entries {
+/// A manifest in the making. Every entry is judged when it comes, so that a list that will be
+/// refused is never held whole.
+#[derive(Debug)]
+pub(crate) struct ManifestBuilder {
+    limits: Limits,
+    entries: Vec<Entry>,
+    bytes: u64,
+    names_bytes: usize,
+}
+
+impl ManifestBuilder {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, entries: Vec::new(), bytes: 0, names_bytes: 0 }
+    }
+
+    /// Takes an entry whose name and size are acceptable, and keeps the sums.
+    pub(crate) fn push(&mut self, entry: Entry) -> Result<(), ManifestError> {
+        let limits = &self.limits;
+        if self.entries.len() >= limits.entries {
             return Err(ManifestError::TooMany(limits.entries));
         }
-        let mut bytes: u64 = 0;
+        let path = entry.path();
+        if let Err(fault) = check_name(path, limits) {
+            return Err(ManifestError::Name { path: beginning(path), fault });
+        }
+        self.names_bytes += path.len();
+        if self.names_bytes > limits.names_bytes {
+            return Err(ManifestError::NamesTooLong(limits.names_bytes));
+        }
+        self.bytes = match self.bytes.checked_add(entry.size()) {
+            Some(sum) if sum <= limits.bytes => sum,
+            _ => return Err(ManifestError::TooLarge(limits.bytes)),
+        };
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// The manifest, unless names occur twice or a file is used as a directory.
+    pub(crate) fn finish(self) -> Result<Manifest, ManifestError> {
         let mut is_file = BTreeMap::new();
-        for entry in &entries {
-            let path = entry.path();
-            check_name(path, limits).map_err(|fault| ManifestError::Name { path: path.to_owned(), fault })?;
-            bytes = match bytes.checked_add(entry.size()) {
-                Some(sum) if sum <= limits.bytes => sum,
-                _ => return Err(ManifestError::TooLarge(limits.bytes)),
-            };
-            if is_file.insert(path, matches!(entry, Entry::File { .. })).is_some() {
-                return Err(ManifestError::Duplicate(path.to_owned()));
+        for entry in &self.entries {
+            if is_file.insert(entry.path(), matches!(entry, Entry::File { .. })).is_some() {
+                return Err(ManifestError::Duplicate(entry.path().to_owned()));
             }
         }
         for path in is_file.keys() {
@@ -202,7 +236,24 @@ impl Manifest {
                 }
             }
         }
-        Ok(Self { entries, bytes })
+        Ok(Manifest { entries: self.entries, bytes: self.bytes })
+    }
+}
+
+/// As much of a refused name as a message can show.
+fn beginning(path: &str) -> String {
+    match path.char_indices().nth(SHOWN_OF_A_NAME) {
+        Some((end, _)) => format!("{}…", &path[..end]),
+        None => path.to_owned(),
+    }
+}
+
+impl Manifest {
+    /// Checks the entries: every name, no name twice, no file that is also a directory, and the sums.
+    pub fn new(entries: Vec<Entry>, limits: &Limits) -> Result<Self, ManifestError> {
+        let mut builder = ManifestBuilder::new(*limits);
+        entries.into_iter().try_for_each(|entry| builder.push(entry))?;
+        builder.finish()
     }
 
     /// The entries; a file's number on the wire is its place here.
@@ -284,6 +335,24 @@ mod tests {
         let limits = Limits { entries: 1, ..Limits::default() };
         let two = vec![file("a", 0), file("b", 0)];
         assert_eq!(Manifest::new(two, &limits).unwrap_err(), ManifestError::TooMany(1));
+    }
+
+    #[test]
+    fn a_list_is_refused_at_the_first_entry_that_cannot_be_taken() {
+        let limits = Limits { names_bytes: 1000, ..Limits::default() };
+        let mut builder = ManifestBuilder::new(limits);
+        for number in 0..10 {
+            builder.push(file(&format!("{number:0100}"), 0)).unwrap();
+        }
+        assert_eq!(builder.push(file("x", 0)), Err(ManifestError::NamesTooLong(1000)));
+
+        let mut builder = ManifestBuilder::new(Limits::default());
+        let Err(ManifestError::Name { path, fault }) = builder.push(file(&"x".repeat(1 << 20), 0)) else {
+            panic!("a name of a megabyte was taken")
+        };
+        assert_eq!(fault, NameFault::Long(4096));
+        assert!(path.len() < 1000, "what is kept of it is short");
+        assert!(builder.entries.is_empty());
     }
 
     proptest! {

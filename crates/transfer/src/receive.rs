@@ -14,7 +14,7 @@ use tokio::time::MissedTickBehavior;
 use crate::admission::{Admission, AdmissionError, say_goodbye};
 use crate::destination::{Destination, Partial};
 use crate::error::ReceiveError;
-use crate::manifest::{Limits, Manifest};
+use crate::manifest::{Limits, Manifest, ManifestBuilder};
 use crate::plan::{self, Plan};
 use crate::progress::{Phase, Progress};
 use crate::protocol::{
@@ -250,19 +250,18 @@ async fn next(reader: &mut ControlReader) -> Result<FromSender, ReceiveError> {
     }
 }
 
+/// Reads the list of files and judges each entry as it comes: a peer that sends what is refused is
+/// told so at once, and what it sends behind that is never held.
 async fn read_manifest(reader: &mut ControlReader, limits: Limits) -> Result<Manifest, ReceiveError> {
-    let mut entries = Vec::new();
+    let mut builder = ManifestBuilder::new(limits);
     loop {
         match next(reader).await? {
-            FromSender::Entries(more) => entries.extend(more),
+            FromSender::Entries(more) => more.into_iter().try_for_each(|entry| builder.push(entry))?,
             FromSender::EntriesEnd => break,
             _ => return Err(ProtocolError::Unexpected("the list of files was expected").into()),
         }
-        if entries.len() > limits.entries {
-            break;
-        }
     }
-    blocking(move || Ok(Manifest::new(entries, &limits)?)).await
+    blocking(move || Ok(builder.finish()?)).await
 }
 
 async fn read_digests(reader: &mut ControlReader, files: &[u32]) -> Result<Vec<Digest>, ReceiveError> {

@@ -216,3 +216,33 @@ async fn a_full_disk_in_the_middle_is_one_clear_error_on_both_sides() {
     assert!(matches!(error, ReceiveError::DiskFull(_)) && fault == Fault::DiskFull, "{error}");
     assert!(!mount.path().join("x").exists());
 }
+
+/// What a ticket's holder makes the receiver hold is bounded while it sends: nothing of what follows
+/// the first refused name is read, so the sender is stopped by flow control, not by the end of its list.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_enormous_names_is_refused_while_it_comes() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let (sending, receiving) = net.connect().await;
+    let serving = serve(&receiver(to.path()), receiving);
+    let (mut writer, mut reader) = greet(&sending, &SECRET).await;
+    admitted(&mut reader).await;
+    let name = "x".repeat(1_000_000);
+    let mut taken = 0;
+    let refused = async {
+        // Without a refusal it would end here, far behind where one has to come.
+        while taken < 100_000_000 && writer.write(&FromSender::Entries(vec![file(&name, 1)])).await.is_ok() {
+            taken += name.len();
+        }
+        let _ = writer.write(&FromSender::EntriesEnd).await;
+    };
+    let told = tokio::select! {
+        told = answer(&mut reader) => told,
+        () = refused => answer(&mut reader).await,
+    };
+    assert!(matches!(&told, FromReceiver::Failed { fault: Fault::Manifest, .. }), "{told:?}");
+    sending.close(0u32.into(), b"");
+    let error = serving.await.unwrap().unwrap_err();
+    assert!(matches!(error, ReceiveError::Manifest(_)), "{error}");
+    // One name is read and refused; a stream's window of noq, 1.25 MB, is on its way behind it.
+    assert!(taken <= 4_000_000, "{taken} bytes of names were taken");
+}
