@@ -150,11 +150,9 @@ pub(crate) fn closed_by_peer(quic: &noq::Connection) -> Option<String> {
     }
 }
 
-/// Ends a connection in peace. The peer should hear of it, and nothing tells when that packet has
-/// left.
+/// Ends a connection in peace, and waits until the peer has heard of it.
 pub(crate) async fn say_goodbye(connection: &Connection) {
-    connection.close(0, "done");
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    connection.end(0, "done").await;
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod recording;
 #[cfg(test)]
 mod reference;
 mod sharing;
+mod signals;
 mod text;
 mod transfer;
 

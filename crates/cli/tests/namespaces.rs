@@ -4,6 +4,8 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "namespaces/faults.rs"]
+mod faults;
 #[path = "namespaces/network.rs"]
 mod network;
 #[path = "namespaces/transfer.rs"]
@@ -33,7 +35,7 @@ const QUIC: f64 = 1.0 + 8.0 + 2.0 + 16.0 + 1.0 + 1.0 + 4.0;
 
 #[test]
 fn a_directory_over_two_links_reaches_nine_tenths_of_their_sum() {
-    let Some((_alone, network)) = network(Family::V4) else { return };
+    let Some((_alone, network)) = network(Family::V4, LINKS) else { return };
     let scratch = Scratch::with_tree(200_000_000);
     let transfer = Transfer::start(&network, &scratch);
     let ended = transfer.end(Duration::from_secs(180));
@@ -54,7 +56,7 @@ fn a_directory_over_two_links_reaches_nine_tenths_of_their_sum() {
 
 #[test]
 fn two_links_that_know_only_ipv6_carry_a_file_together() {
-    let Some((_alone, network)) = network(Family::V6) else { return };
+    let Some((_alone, network)) = network(Family::V6, LINKS) else { return };
     let scratch = Scratch::with_tree(15_000_000);
     let ended = Transfer::start(&network, &scratch).end(Duration::from_secs(60));
     ended.assert_success();
@@ -90,7 +92,7 @@ fn a_link_that_swallows_everything_while_it_seems_up_is_used_again() {
 /// Cuts the fast link in the middle of a transfer. `reason` is how the sender has to begin to
 /// explain it.
 fn an_outage(name: &str, reason: &str, cut: impl Fn(&Network), mend: impl Fn(&Network)) {
-    let Some((_alone, network)) = network(Family::V4) else { return };
+    let Some((_alone, network)) = network(Family::V4, LINKS) else { return };
     let scratch = Scratch::with_tree(60_000_000);
     let mut transfer = Transfer::start(&network, &scratch);
 
@@ -129,11 +131,11 @@ fn an_outage(name: &str, reason: &str, cut: impl Fn(&Network), mend: impl Fn(&Ne
 
 /// A network, and the right to be the only one that uses it now: measurements would disturb each
 /// other. `None` where this machine cannot have one.
-fn network(family: Family) -> Option<(MutexGuard<'static, ()>, Network)> {
+fn network(family: Family, links: [Link; 2]) -> Option<(MutexGuard<'static, ()>, Network)> {
     static ALONE: Mutex<()> = Mutex::new(());
     // A test that failed has left nothing that could disturb the next.
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    match Network::new(family) {
+    match Network::new(family, links) {
         Ok(network) => Some((alone, network)),
         Err(reason) => {
             let test = std::thread::current().name().unwrap_or("a test").to_owned();

@@ -83,7 +83,13 @@ pub struct Connection {
     notices: broadcast::Sender<PathNotice>,
     manager: tokio::task::JoinHandle<()>,
     delays: tokio::task::JoinHandle<()>,
+    /// The endpoint that this connection has for itself.
+    endpoint: Option<noq::Endpoint>,
 }
+
+/// How long the end of a connection is repeated to a peer that does not confirm it. Three probe timeouts
+/// pass in it on any link of this earth, and that is how long QUIC repeats it [RFC9000 §10.2].
+pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
 impl Connection {
     pub(crate) fn new(quic: noq::Connection, engine: ConnectionEngine, sockets: Sockets, role: Role) -> Self {
@@ -91,7 +97,13 @@ impl Connection {
         let (notices, _) = broadcast::channel(256);
         let delays = one_way::spawn(&quic, &engine, &sockets, &reports);
         let manager = path_manager::spawn(&quic, &engine, sockets, role, reports.clone(), notices.clone());
-        Self { quic, engine, reports, notices, manager, delays }
+        Self { quic, engine, reports, notices, manager, delays, endpoint: None }
+    }
+
+    /// With the endpoint that has no other connection.
+    pub(crate) fn with_endpoint(mut self, endpoint: noq::Endpoint) -> Self {
+        self.endpoint = Some(endpoint);
+        self
     }
 
     /// The QUIC connection: its streams are the application's.
@@ -135,6 +147,16 @@ impl Connection {
     /// Ends the connection and tells the peer `code` and `reason`.
     pub fn close(&self, code: u32, reason: &str) {
         self.quic.close(code.into(), reason.as_bytes());
+    }
+
+    /// As [`Connection::close`], and waits until the peer has confirmed it, at most two seconds. Meanwhile
+    /// whatever the peer sends is answered with the end, so that one lost packet does not hide it. Only the
+    /// end that connected waits; the other has [`Listener::close`](crate::Listener::close).
+    pub async fn end(&self, code: u32, reason: &str) {
+        self.close(code, reason);
+        if let Some(endpoint) = &self.endpoint {
+            let _ = tokio::time::timeout(FAREWELL, endpoint.wait_all_draining()).await;
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use noq::{Endpoint, TransportConfig};
 use tokio::sync::mpsc;
 
 use crate::adapter::ConnectionEngine;
-use crate::connection::Connection;
+use crate::connection::{Connection, FAREWELL};
 use crate::datagram::{DATAGRAM_MAX, endpoint_config, search};
 use crate::error::Error;
 use crate::interfaces::{self, Interface};
@@ -108,10 +108,10 @@ impl Listener {
     }
 
     /// Refuses all further connections, ends the open ones with `code` and `reason`, and waits until
-    /// the peers have been told.
+    /// the peers have confirmed it, at most two seconds.
     pub async fn close(&self, code: u32, reason: &str) {
         self.endpoint.close(code.into(), reason.as_bytes());
-        let _ = tokio::time::timeout(Duration::from_secs(3), self.endpoint.wait_idle()).await;
+        let _ = tokio::time::timeout(FAREWELL, self.endpoint.wait_all_draining()).await;
     }
 }
 
@@ -209,7 +209,7 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
                     return Err(Error::NoMultipath(first.remote));
                 }
                 let role = Role::Opener { pairs: pairs.clone(), first: first.clone(), via, remotes: config.remotes };
-                return Ok(Connection::new(quic, engine, sockets, role));
+                return Ok(Connection::new(quic, engine, sockets, role).with_endpoint(endpoint));
             }
             // Somebody else answers at this address; another address may still be right.
             Err(error) => match (&mut failure, error) {

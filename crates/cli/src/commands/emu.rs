@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::sim;
 use crate::error::UsageError;
+use crate::signals::Interruption;
 use crate::text::{print_line, table};
 
 /// Put a described network between a real UDP program and its server, without root
@@ -58,11 +59,12 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let emulator = builder.start()?;
     say_addresses(&args, &scenario, flow, &emulator)?;
+    let interruption = Interruption::listen()?;
     let patience = args.seconds.map_or(Duration::MAX, Duration::from_secs);
     tokio::select! {
         () = change_links(&scenario, &links, &emulator) => {}
         () = tokio::time::sleep(patience) => {}
-        stopped = tokio::signal::ctrl_c() => stopped?,
+        () = interruption.asked() => {}
     }
     say_end(&args, &emulator)
 }

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::ends::{ConnectArgs, Host, ListenArgs, parse_ticket, say_goodbye};
 use crate::error::describe;
+use crate::signals::Interruption;
 use crate::text::print_line;
 use protocol::{Control, Direction, Refused, Request, Total};
 use report::Report;
@@ -78,6 +79,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 async fn serve(args: ServerArgs) -> anyhow::Result<()> {
     let Host { listener, ticket } = args.listen.open().await?;
     print_line(&ticket.to_string())?;
+    let interruption = Interruption::listen()?;
     let mut clients = JoinSet::new();
     let mut wrong_secrets = 0;
     let result = loop {
@@ -97,7 +99,7 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
                     eprintln!("{refused}; still waiting");
                 }
             },
-            _ = tokio::signal::ctrl_c() => break Ok(()),
+            () = interruption.asked() => break Ok(()),
         }
     };
     listener.close(0, "the server has ended").await;
@@ -133,13 +135,22 @@ async fn carry_out(connection: &Connection, mut control: Control, request: Reque
 
 async fn measure(args: ClientArgs) -> anyhow::Result<()> {
     let ticket = parse_ticket(&args.ticket)?;
-    let connection = args.connect.connect(&ticket).await?;
-    let measured = measure_over(&connection, &ticket.secret, &args).await;
+    let interruption = Interruption::listen()?;
+    let connection = tokio::select! {
+        connection = args.connect.connect(&ticket) => connection?,
+        () = interruption.asked() => bail!("interrupted before the server had answered"),
+    };
+    let measured = measure_over(&connection, &ticket.secret, &args, &interruption).await;
     say_goodbye(&connection).await;
     measured
 }
 
-async fn measure_over(connection: &Connection, secret: &Secret, args: &ClientArgs) -> anyhow::Result<()> {
+async fn measure_over(
+    connection: &Connection,
+    secret: &Secret,
+    args: &ClientArgs,
+    interruption: &Interruption,
+) -> anyhow::Result<()> {
     let mut notices = connection.notices();
     let direction = if args.reverse { Direction::Download } else { Direction::Upload };
     let request = Request { direction };
@@ -163,7 +174,7 @@ async fn measure_over(connection: &Connection, secret: &Secret, args: &ClientArg
             }
             Ok(notice) = notices.recv() => report.notice(&notice),
             closed = connection.quic().closed() => bail!("the server is gone: {closed}"),
-            _ = tokio::signal::ctrl_c() => break,
+            () = interruption.asked() => break,
         }
     }
     let elapsed = begun.elapsed();

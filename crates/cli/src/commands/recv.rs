@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::ends::{Host, ListenArgs};
+use crate::signals::Interruption;
 use crate::text::print_line;
 use crate::transfer::{Role, Shown, Summary, TICK, View};
 
@@ -92,8 +93,7 @@ struct Desk<'a> {
 impl Desk<'_> {
     async fn run(mut self, listener: &Listener) -> anyhow::Result<()> {
         let mut tick = tokio::time::interval(TICK);
-        let interrupted = tokio::signal::ctrl_c();
-        tokio::pin!(interrupted);
+        let interruption = Interruption::listen()?;
         loop {
             tokio::select! {
                 connection = listener.accept() => match connection {
@@ -111,7 +111,7 @@ impl Desk<'_> {
                     let paths = self.main_connection().map(|connection| connection.paths()).unwrap_or_default();
                     self.view.tick(&paths);
                 }
-                _ = &mut interrupted => return self.interrupted().await,
+                () = interruption.asked() => return self.interrupted().await,
             }
         }
     }

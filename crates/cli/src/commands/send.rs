@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use fairpath_quic::Connection;
 use fairpath_transfer::{Selection, SendError, Sender};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::ends::{ConnectArgs, NO_FILES, parse_ticket, say_goodbye};
 use crate::recording::{TraceFile, records};
+use crate::signals::Interruption;
 use crate::transfer::{Role, Shown, Summary, TICK, View};
 
 const EXAMPLE: &str = "\
@@ -46,14 +47,18 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let skipped: Vec<_> = selection.skipped().iter().map(ToString::to_string).collect();
     let mut trace = args.trace.as_deref().map(|path| TraceFile::create(path, "send")).transpose()?;
 
-    let connection = args.connect.connect(&ticket).await?;
+    let interruption = Interruption::listen()?;
+    let connection = tokio::select! {
+        connection = args.connect.connect(&ticket) => connection?,
+        () = interruption.asked() => bail!("interrupted before the receiver had answered"),
+    };
     let sender = Sender::new(selection, ticket.secret);
     let mut view = View::new(Role::Send, sender.progress(), args.shown.quiet);
     skipped.iter().for_each(|text| view.line(text));
 
     let sent = tokio::select! {
         sent = sender.send(connection.quic()) => sent.map_err(explained),
-        error = watch(&connection, &mut view, trace.as_mut()) => Err(error),
+        error = watch(&connection, &mut view, trace.as_mut(), &interruption) => Err(error),
     };
     let happened = view.end();
     say_goodbye(&connection).await;
@@ -77,7 +82,12 @@ fn explained(error: SendError) -> anyhow::Error {
 
 /// Shows progress and notices until something ends it: only interruption and a trace that cannot be
 /// written do.
-async fn watch(connection: &Connection, view: &mut View, mut trace: Option<&mut TraceFile>) -> anyhow::Error {
+async fn watch(
+    connection: &Connection,
+    view: &mut View,
+    mut trace: Option<&mut TraceFile>,
+    interruption: &Interruption,
+) -> anyhow::Error {
     let mut happened = connection.notices();
     let mut tick = tokio::time::interval(TICK);
     let mut sample = tokio::time::interval(TICK / 2);
@@ -101,7 +111,7 @@ async fn watch(connection: &Connection, view: &mut View, mut trace: Option<&mut 
                 // The manager of the paths has ended with the connection: the transfer says why.
                 Err(RecvError::Closed) => std::future::pending().await,
             },
-            _ = tokio::signal::ctrl_c() => {
+            () = interruption.asked() => {
                 connection.close(2, "interrupted by the sender's user");
                 return anyhow!("interrupted; the same command resumes while the receiver waits");
             }

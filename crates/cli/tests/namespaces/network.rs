@@ -20,6 +20,10 @@ pub(crate) const SLOW: Link = Link { name: "slow", subnet: 1, mbit: 10 };
 pub(crate) const FAST: Link = Link { name: "fast", subnet: 2, mbit: 20 };
 pub(crate) const LINKS: [Link; 2] = [SLOW, FAST];
 
+/// Two links alike, for faults that strike both.
+pub(crate) const TWINS: [Link; 2] =
+    [Link { name: "one", subnet: 1, mbit: 20 }, Link { name: "two", subnet: 2, mbit: 20 }];
+
 /// Which addresses the interfaces have.
 #[derive(Clone, Copy)]
 pub(crate) enum Family {
@@ -50,22 +54,23 @@ pub(crate) struct Network {
     names: [String; 2],
     /// How many of them exist.
     made: usize,
+    links: [Link; 2],
 }
 
 impl Network {
     /// `Err` says why this machine cannot have one.
-    pub(crate) fn new(family: Family) -> Result<Self, String> {
+    pub(crate) fn new(family: Family, links: [Link; 2]) -> Result<Self, String> {
         if !is_root() {
             return Err("only root may make network namespaces".to_owned());
         }
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("fairpath-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let mut network = Self { names: ["sender", "receiver"].map(|end| format!("{name}-{end}")), made: 0 };
+        let mut network = Self { names: ["sender", "receiver"].map(|end| format!("{name}-{end}")), made: 0, links };
         for at in 0..network.names.len() {
             run(&["ip", "netns", "add", &network.names[at]])?;
             network.made += 1;
         }
-        for link in LINKS {
+        for link in links {
             network.join(&link, family)?;
         }
         network.wait_until_up();
@@ -94,7 +99,7 @@ impl Network {
     /// for that long.
     fn wait_until_up(&self) {
         let deadline = Instant::now() + Duration::from_secs(10);
-        for (end, link) in ENDS.into_iter().flat_map(|end| LINKS.map(|link| (end, link))) {
+        for (end, link) in ENDS.into_iter().flat_map(|end| self.links.map(|link| (end, link))) {
             while self.attribute(&link, end, "operstate") != "up" {
                 assert!(Instant::now() < deadline, "{} never came up", link.name);
                 std::thread::sleep(Duration::from_millis(20));
@@ -118,11 +123,13 @@ impl Network {
     }
 
     fn shape(&self, link: &Link, queue: &[&str]) -> Result<(), String> {
+        ENDS.into_iter().try_for_each(|end| self.shape_end(link, end, queue))
+    }
+
+    fn shape_end(&self, link: &Link, end: End, queue: &[&str]) -> Result<(), String> {
         let rate = format!("{}mbit", link.mbit);
-        for end in ENDS {
-            let device = ["tc", "-n", self.name(end), "qdisc", "replace", "dev", link.name, "root"];
-            run(&[&device, &["tbf", "rate", &rate, "burst", BURST][..], queue].concat())?;
-        }
+        let device = ["tc", "-n", self.name(end), "qdisc", "replace", "dev", link.name, "root"];
+        run(&[&device, &["tbf", "rate", &rate, "burst", BURST][..], queue].concat())?;
         Ok(())
     }
 

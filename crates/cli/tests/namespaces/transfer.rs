@@ -59,8 +59,8 @@ impl Drop for Scratch {
 
 /// The sender and the receiver at work.
 pub(crate) struct Transfer {
-    sender: Process,
-    receiver: Process,
+    pub(crate) sender: Process,
+    pub(crate) receiver: Process,
     since: Instant,
 }
 
@@ -108,7 +108,7 @@ impl Ended {
 
 /// `fairpath` in a namespace, killed when it is dropped. What it says goes to files, so that no full
 /// pipe can hold it.
-struct Process {
+pub(crate) struct Process {
     /// `ip netns exec` becomes the program it starts: this is `fairpath` itself.
     child: Child,
     printed: PathBuf,
@@ -133,12 +133,18 @@ impl Process {
         fs::read_to_string(&self.printed).unwrap()
     }
 
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.said).unwrap()
     }
 
+    /// Sends the process a signal, by its name without "SIG".
+    pub(crate) fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success(), "no such process: {}", self.child.id());
+    }
+
     /// Waits for something that happens while the process runs.
-    fn until(&mut self, what: &str, limit: Duration, mut is_so: impl FnMut(&Self) -> bool) {
+    pub(crate) fn until(&mut self, what: &str, limit: Duration, mut is_so: impl FnMut(&Self) -> bool) {
         let deadline = Instant::now() + limit;
         while !is_so(self) {
             let ended = self.child.try_wait().unwrap();
@@ -148,7 +154,7 @@ impl Process {
         }
     }
 
-    fn end(&mut self, limit: Duration) -> ExitStatus {
+    pub(crate) fn end(&mut self, limit: Duration) -> ExitStatus {
         let deadline = Instant::now() + limit;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
