@@ -12,10 +12,6 @@ use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket, TicketError};
 use crate::engine_args::EngineArgs;
 use crate::error::UsageError;
 
-/// What a perf server says when it closes a connection that speaks something else, so that
-/// `fairpath send` can tell what is wrong with its ticket.
-pub(crate) const NO_FILES: &str = "this is `fairpath perf server`: it takes no files";
-
 /// Which interfaces to use.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Via {
@@ -138,16 +134,6 @@ pub(crate) fn parse_ticket(word: &str) -> Result<Ticket, UsageError> {
         )),
         error => UsageError(error.to_string()),
     })
-}
-
-/// With which words the peer closed the connection, if it did.
-pub(crate) fn closed_by_peer(quic: &noq::Connection) -> Option<String> {
-    match quic.close_reason()? {
-        noq::ConnectionError::ApplicationClosed(close) => {
-            Some(String::from_utf8_lossy(&close.reason).chars().filter(|one| !one.is_control()).collect())
-        }
-        _ => None,
-    }
 }
 
 /// Ends a connection in peace, and waits until the peer has heard of it.

@@ -1,176 +1,297 @@
-//! Who may send: the proof of the one-time secret, and limits on those who have none.
+//! The door: who may come in, by the proof of the ticket's secret, and what the others are told.
 //!
-//! The secret itself never travels. Both ends derive 32 bytes from the TLS session (RFC 5705) and
-//! the sender shows their keyed hash under the secret: worthless on any other connection, and to
-//! anyone who does not hold the secret.
+//! A secret of 128 bits cannot be found by trying, so wrong ones are borne without a limit: a
+//! stranger ends nothing but its own connection. How many strangers there may be at a time is the
+//! listener's business (`fairpath_quic`).
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use noq::Connection;
+use noq::{Connection, ConnectionError, VarInt};
 use subtle::ConstantTimeEq;
-use tokio::sync::Semaphore;
 
-use crate::error::Fault;
-use crate::protocol::{ControlReader, ControlWriter, FromReceiver, GREETING_BYTES, ProtocolError, parse_greeting};
+use crate::greeting::{ADMITTED, BODY_BYTES, HEAD_BYTES, Purpose, SenderId, greeting, parse_body, proof};
+use crate::protocol::{ControlReader, ControlWriter, ProtocolError, VERSION, printable};
 use crate::ticket::Secret;
 
-/// How many wrong secrets a receiver bears.
-pub const MAX_WRONG_PROOFS: u32 = 3;
-
-/// How long a peer may take to prove itself.
+/// How long a peer may take to prove itself. Ten round trips of a satellite link at its worst.
 pub const ADMISSION_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How many peers may be unproven at the same time.
-pub const MAX_UNPROVEN: usize = 4;
+/// Why a peer is sent away at the door. It travels as the code with which the connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Its proof is wrong.
+    WrongSecret,
+    /// The ticket was used up by a complete transfer.
+    Used,
+    /// Another sender uses the ticket.
+    Taken,
+    /// It came for something else.
+    WrongPurpose,
+    /// It speaks another version.
+    Version,
+    /// It proved nothing in time.
+    Late,
+    /// It does not speak the protocol.
+    Malformed,
+}
 
-const EXPORTER_LABEL: &[u8] = b"EXPORTER-fairpath-transfer";
-const PROOF_CONTEXT: &str = "fairpath 2025 proof of the ticket's secret 1";
+impl Refusal {
+    const ALL: [Self; 7] =
+        [Self::WrongSecret, Self::Used, Self::Taken, Self::WrongPurpose, Self::Version, Self::Late, Self::Malformed];
+
+    /// The code of the close. Far from the small ones with which both programs end connections.
+    fn code(self) -> VarInt {
+        VarInt::from_u32(0x100 + self as u32)
+    }
+
+    fn from_code(code: VarInt) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.code() == code)
+    }
+
+    /// What the peer is told by an end that serves `purpose`.
+    fn words(self, purpose: Purpose) -> &'static str {
+        match self {
+            Self::WrongSecret => "the secret in the ticket is wrong: use the ticket that the other machine shows",
+            Self::Used => "this ticket has been used: ask for a new one",
+            Self::Taken => "another sender uses this ticket: only when that one is gone may a second one come",
+            Self::WrongPurpose => match purpose {
+                Purpose::Transfer => "this is `fairpath recv`: it measures nothing",
+                Purpose::Measurement => "this is `fairpath perf server`: it takes no files",
+            },
+            Self::Version => "the two ends speak different versions: update the older one",
+            Self::Late => "no proof of the secret came in time",
+            Self::Malformed => "the greeting could not be understood",
+        }
+    }
+}
 
 /// Why a peer was not admitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdmissionError {
     /// Its proof is wrong.
-    #[error("a peer came with a wrong secret; {tries_left} more wrong tries and no transfer is accepted any more")]
-    WrongSecret {
-        /// How many more are borne.
-        tries_left: u32,
-    },
-    /// Too many proofs were wrong.
-    #[error("{MAX_WRONG_PROOFS} wrong secrets: no transfer is accepted any more, start again for a new ticket")]
-    TooManyTries,
+    #[error("a peer came with a wrong secret")]
+    WrongSecret,
     /// The ticket was used.
     #[error("the ticket has been used: it is good for one transfer")]
     Used,
+    /// Another sender uses the ticket.
+    #[error("a second sender came with the ticket while the first one is there: it was refused")]
+    Taken,
+    /// The peer came for something else.
+    #[error("a peer came with the ticket of another command")]
+    WrongPurpose,
+    /// The peer speaks another version.
+    #[error("a peer speaks version {0} of the protocol, this program version {VERSION}: update the older end")]
+    Version(u8),
     /// The peer proved nothing in time.
     #[error("a peer did not prove itself within {} s", ADMISSION_DEADLINE.as_secs())]
-    Deadline,
-    /// Too many peers at once.
-    #[error("more than {MAX_UNPROVEN} peers at once have not proved themselves")]
-    Crowded,
+    Late,
+    /// The peer does not speak the protocol.
+    #[error("a peer does not speak the protocol of Fairpath")]
+    NotOurs,
     /// The TLS session gave no keying material.
     #[error("the connection offers no keying material to prove the secret with")]
     NoKeyingMaterial,
-    /// The conversation broke.
-    #[error("a peer was not admitted: {0}")]
-    Protocol(#[from] ProtocolError),
+    /// The peer left.
+    #[error("a peer left before it was admitted: {0}")]
+    Gone(#[from] ProtocolError),
 }
 
-/// The proof of `secret` on this connection.
-pub fn proof(connection: &Connection, secret: &Secret) -> Result<[u8; 32], AdmissionError> {
-    let mut material = [0; 32];
-    let exported = connection.export_keying_material(&mut material, EXPORTER_LABEL, b"sender");
-    exported.map_err(|_| AdmissionError::NoKeyingMaterial)?;
-    let key = blake3::derive_key(PROOF_CONTEXT, &secret.0);
-    Ok(*blake3::keyed_hash(&key, &material).as_bytes())
+impl AdmissionError {
+    /// What the peer is told.
+    fn refusal(&self) -> Refusal {
+        match self {
+            Self::WrongSecret => Refusal::WrongSecret,
+            Self::Used => Refusal::Used,
+            Self::Taken => Refusal::Taken,
+            Self::WrongPurpose => Refusal::WrongPurpose,
+            Self::Version(_) => Refusal::Version,
+            Self::Late => Refusal::Late,
+            Self::NotOurs | Self::NoKeyingMaterial | Self::Gone(_) => Refusal::Malformed,
+        }
+    }
 }
 
-#[derive(Debug, Default)]
-struct State {
-    wrong: u32,
-    used: bool,
-}
-
-/// A receiver's doorkeeper.
+/// Lets in who holds the secret.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub struct Door {
     secret: Secret,
+    purpose: Purpose,
     deadline: Duration,
-    state: Mutex<State>,
-    unproven: Semaphore,
+    is_used: AtomicBool,
 }
 
-impl Admission {
-    pub(crate) fn new(secret: Secret) -> Self {
-        Self::with_deadline(secret, ADMISSION_DEADLINE)
+impl Door {
+    /// A door for holders of `secret` who come for `purpose`.
+    pub fn new(secret: Secret, purpose: Purpose) -> Self {
+        Self::with_deadline(secret, purpose, ADMISSION_DEADLINE)
     }
 
-    fn with_deadline(secret: Secret, deadline: Duration) -> Self {
-        Self { secret, deadline, state: Mutex::default(), unproven: Semaphore::new(MAX_UNPROVEN) }
+    fn with_deadline(secret: Secret, purpose: Purpose, deadline: Duration) -> Self {
+        Self { secret, purpose, deadline, is_used: AtomicBool::new(false) }
     }
 
     /// Whether anyone can still be admitted.
-    pub(crate) fn is_open(&self) -> bool {
-        let state = self.state();
-        !state.used && state.wrong < MAX_WRONG_PROOFS
+    pub fn is_open(&self) -> bool {
+        !self.is_used.load(Ordering::Acquire)
     }
 
-    /// The transfer is complete: the ticket is worth nothing any more.
-    pub(crate) fn use_up(&self) {
-        self.state().used = true;
+    /// The ticket is worth nothing any more.
+    pub fn use_up(&self) {
+        self.is_used.store(true, Ordering::Release);
     }
 
-    /// Waits for the peer's proof and answers it. A wrong one closes the connection.
-    pub(crate) async fn admit(
-        &self,
-        connection: &Connection,
-    ) -> Result<(ControlWriter, ControlReader), AdmissionError> {
-        let Ok(_place) = self.unproven.try_acquire() else {
-            connection.close(1u32.into(), b"too many peers at once, try again");
-            return Err(AdmissionError::Crowded);
-        };
-        let admitted = tokio::time::timeout(self.deadline, self.converse(connection)).await;
-        match admitted {
-            Ok(result) => result,
-            Err(_) => {
-                connection.close(1u32.into(), b"no proof of the secret in time");
-                Err(AdmissionError::Deadline)
+    /// Waits for the peer's proof. A peer without one is told why, and its connection is closed.
+    ///
+    /// # Errors
+    ///
+    /// One variant per cause.
+    pub async fn hear(&self, connection: &Connection) -> Result<Guest, AdmissionError> {
+        // Held until the connection is closed: what ends before would be all that the peer sees.
+        let mut streams = None;
+        let heard = tokio::time::timeout(self.deadline, self.greeted(connection, &mut streams)).await;
+        match (heard.unwrap_or(Err(AdmissionError::Late)), streams.take()) {
+            (Ok(sender), Some((writer, reader))) => Ok(Guest { sender, writer, reader }),
+            (heard, streams) => {
+                let error = heard.err().unwrap_or(AdmissionError::NotOurs);
+                self.send_away(connection, &error);
+                drop(streams);
+                Err(error)
             }
         }
     }
 
-    async fn converse(&self, connection: &Connection) -> Result<(ControlWriter, ControlReader), AdmissionError> {
+    /// Closes the connection with the reason.
+    pub(crate) fn send_away(&self, connection: &Connection, why: &AdmissionError) {
+        let refusal = why.refusal();
+        connection.close(refusal.code(), refusal.words(self.purpose).as_bytes());
+    }
+
+    async fn greeted(
+        &self,
+        connection: &Connection,
+        streams: &mut Option<(ControlWriter, ControlReader)>,
+    ) -> Result<SenderId, AdmissionError> {
         let (send, recv) = connection.accept_bi().await.map_err(ProtocolError::from)?;
         // Before the lanes, which never run out of data. Fails only for a stream that is closed.
         let _ = send.set_priority(1);
-        let mut writer = ControlWriter { stream: send, connection: connection.clone() };
-        let mut reader = ControlReader { stream: recv, connection: connection.clone() };
-        let mut frame = [0; GREETING_BYTES];
-        reader.read_raw(&mut frame).await?;
-        let checked = parse_greeting(&frame).map_err(AdmissionError::from).and_then(|claimed| {
-            let expected = proof(connection, &self.secret)?;
-            self.judge(expected.ct_eq(&claimed).into())
-        });
-        let Err(error) = checked else {
-            writer.write(&FromReceiver::Admitted).await?;
-            return Ok((writer, reader));
-        };
-        let (fault, text) = match &error {
-            AdmissionError::WrongSecret { .. } => {
-                (Fault::WrongSecret, "the secret in the ticket is wrong: use the ticket that the receiver shows")
-            }
-            AdmissionError::TooManyTries => {
-                (Fault::Closed, "too many wrong secrets, it accepts no more transfers: start it again for a new ticket")
-            }
-            AdmissionError::Used => (Fault::Closed, "this ticket has been used: ask for a new one"),
-            AdmissionError::Protocol(ProtocolError::Version(_)) => {
-                (Fault::Version, "the two ends speak different versions: update the older one")
-            }
-            _ => (Fault::Protocol, "the greeting could not be understood"),
-        };
-        writer.write(&FromReceiver::Failed { fault, text: text.to_owned() }).await?;
-        writer.finish();
-        say_goodbye(connection).await;
-        Err(error)
+        let writer = ControlWriter { stream: send, connection: connection.clone() };
+        let reader = ControlReader { stream: recv, connection: connection.clone() };
+        let (_, reader) = streams.insert((writer, reader));
+        let mut head = [0; HEAD_BYTES];
+        reader.read_raw(&mut head).await?;
+        match Purpose::parse(head) {
+            None => return Err(AdmissionError::NotOurs),
+            Some((_, version)) if version != VERSION => return Err(AdmissionError::Version(version)),
+            Some((purpose, _)) if purpose != self.purpose => return Err(AdmissionError::WrongPurpose),
+            Some(_) => {}
+        }
+        let mut body = [0; BODY_BYTES];
+        reader.read_raw(&mut body).await?;
+        let (sender, claimed) = parse_body(body);
+        let expected = proof(connection, &self.secret, head, sender).map_err(|_| AdmissionError::NoKeyingMaterial)?;
+        if !bool::from(expected.ct_eq(&claimed)) {
+            return Err(AdmissionError::WrongSecret);
+        }
+        if !self.is_open() {
+            return Err(AdmissionError::Used);
+        }
+        Ok(sender)
+    }
+}
+
+/// A peer that has proved the secret, and has had no answer yet.
+#[derive(Debug)]
+pub struct Guest {
+    pub(crate) sender: SenderId,
+    writer: ControlWriter,
+    reader: ControlReader,
+}
+
+impl Guest {
+    /// Tells the peer that it is in. The streams on which it came are the conversation's.
+    ///
+    /// # Errors
+    ///
+    /// The peer has left.
+    pub async fn welcome(self) -> Result<(noq::SendStream, noq::RecvStream), AdmissionError> {
+        let (writer, reader) = self.admit().await?;
+        Ok((writer.stream, reader.stream))
     }
 
-    fn judge(&self, is_right: bool) -> Result<(), AdmissionError> {
-        let mut state = self.state();
-        if state.wrong >= MAX_WRONG_PROOFS {
-            return Err(AdmissionError::TooManyTries);
-        }
-        if is_right {
-            return if state.used { Err(AdmissionError::Used) } else { Ok(()) };
-        }
-        state.wrong += 1;
-        match MAX_WRONG_PROOFS - state.wrong {
-            0 => Err(AdmissionError::TooManyTries),
-            tries_left => Err(AdmissionError::WrongSecret { tries_left }),
-        }
+    pub(crate) async fn admit(mut self) -> Result<(ControlWriter, ControlReader), AdmissionError> {
+        self.writer.write_raw(&[ADMITTED]).await?;
+        Ok((self.writer, self.reader))
     }
+}
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// Why the other end did not let this one in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KnockError {
+    /// It said why.
+    #[error("the other end refused: {words}")]
+    Refused {
+        /// The kind of reason.
+        refusal: Refusal,
+        /// Its words.
+        words: String,
+    },
+    /// The connection ended.
+    #[error(transparent)]
+    Gone(ProtocolError),
+}
+
+impl From<ProtocolError> for KnockError {
+    fn from(error: ProtocolError) -> Self {
+        Self::Gone(error)
+    }
+}
+
+/// Greets with the proof of `secret`, on a new bidirectional stream; returns that once this end is let in.
+///
+/// # Errors
+///
+/// The other end refused, or is gone.
+pub async fn knock(
+    connection: &Connection,
+    secret: &Secret,
+    purpose: Purpose,
+    sender: SenderId,
+) -> Result<(noq::SendStream, noq::RecvStream), KnockError> {
+    greet(connection, secret, purpose, sender).await.map_err(|error| refused(connection).unwrap_or(error))
+}
+
+async fn greet(
+    connection: &Connection,
+    secret: &Secret,
+    purpose: Purpose,
+    sender: SenderId,
+) -> Result<(noq::SendStream, noq::RecvStream), KnockError> {
+    let (send, recv) = connection.open_bi().await.map_err(ProtocolError::from)?;
+    // Before the lanes, which never run out of data. Fails only for a stream that is closed.
+    let _ = send.set_priority(1);
+    let mut writer = ControlWriter { stream: send, connection: connection.clone() };
+    let mut reader = ControlReader { stream: recv, connection: connection.clone() };
+    let greeting = greeting(connection, secret, purpose, sender)
+        .map_err(|_| ProtocolError::Unexpected("the connection offers no keying material"))?;
+    writer.write_raw(&greeting).await?;
+    let mut answer = [0];
+    reader.read_raw(&mut answer).await?;
+    match answer[0] {
+        ADMITTED => Ok((writer.stream, reader.stream)),
+        _ => Err(ProtocolError::Unexpected("an answer to the greeting was expected").into()),
+    }
+}
+
+/// The refusal with which the peer closed the connection, if it did.
+fn refused(connection: &Connection) -> Option<KnockError> {
+    match connection.close_reason()? {
+        ConnectionError::ApplicationClosed(close) => {
+            let refusal = Refusal::from_code(close.error_code)?;
+            Some(KnockError::Refused { refusal, words: printable(&String::from_utf8_lossy(&close.reason)) })
+        }
+        _ => None,
     }
 }
 
@@ -183,31 +304,81 @@ pub(crate) async fn say_goodbye(connection: &Connection) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Net;
 
-    #[test]
-    fn three_wrong_secrets_close_the_door_even_to_the_right_one() {
-        let admission = Admission::new(Secret::from_bytes([1; 16]));
-        assert_eq!(admission.judge(false), Err(AdmissionError::WrongSecret { tries_left: 2 }));
-        assert_eq!(admission.judge(true), Ok(()));
-        assert_eq!(admission.judge(false), Err(AdmissionError::WrongSecret { tries_left: 1 }));
-        assert_eq!(admission.judge(false), Err(AdmissionError::TooManyTries));
-        assert_eq!(admission.judge(true), Err(AdmissionError::TooManyTries));
-        assert!(!admission.is_open());
+    const SECRET: Secret = Secret::from_bytes([1; 16]);
+    const SENDER: SenderId = SenderId::from_bytes([2; 16]);
+
+    /// What both ends make of a peer with this secret and purpose.
+    async fn meet(
+        net: &Net,
+        door: &Door,
+        secret: Secret,
+        purpose: Purpose,
+    ) -> (Result<(), KnockError>, Result<(), AdmissionError>) {
+        let (knocking, listening) = net.connect().await;
+        let answering = async { door.hear(&listening).await?.welcome().await.map(drop) };
+        let (knocked, answered) = tokio::join!(knock(&knocking, &secret, purpose, SENDER), answering);
+        (knocked.map(drop), answered)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn wrong_secrets_without_number_do_not_close_the_door() {
+        let (net, door) = (Net::new(), Door::new(SECRET, Purpose::Transfer));
+        for _ in 0..20 {
+            let (knocked, answered) = meet(&net, &door, Secret::from_bytes([9; 16]), Purpose::Transfer).await;
+            let Err(KnockError::Refused { refusal, words }) = knocked else { panic!("{knocked:?}") };
+            assert!(refusal == Refusal::WrongSecret && words.contains("the secret in the ticket is wrong"), "{words}");
+            assert_eq!(answered, Err(AdmissionError::WrongSecret));
+        }
+        assert!(door.is_open());
+        assert_eq!(meet(&net, &door, SECRET, Purpose::Transfer).await, (Ok(()), Ok(())));
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_peer_that_proves_nothing_in_time_is_sent_away() {
-        let net = crate::tests::Net::new();
-        let (silent, receiving) = net.connect().await;
-        let admission = Admission::with_deadline(Secret::from_bytes([1; 16]), Duration::from_millis(100));
-        assert_eq!(admission.admit(&receiving).await.unwrap_err(), AdmissionError::Deadline);
+        let net = Net::new();
+        let (silent, listening) = net.connect().await;
+        let door = Door::with_deadline(SECRET, Purpose::Transfer, Duration::from_millis(100));
+        assert_eq!(door.hear(&listening).await.unwrap_err(), AdmissionError::Late);
         assert!(silent.closed().await.to_string().contains("in time"));
     }
 
-    #[test]
-    fn a_used_ticket_is_refused() {
-        let admission = Admission::new(Secret::from_bytes([1; 16]));
-        admission.use_up();
-        assert_eq!(admission.judge(true), Err(AdmissionError::Used));
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_used_ticket_is_refused() {
+        let (net, door) = (Net::new(), Door::new(SECRET, Purpose::Transfer));
+        door.use_up();
+        let (knocked, answered) = meet(&net, &door, SECRET, Purpose::Transfer).await;
+        assert!(matches!(knocked, Err(KnockError::Refused { refusal: Refusal::Used, .. })), "{knocked:?}");
+        assert_eq!(answered, Err(AdmissionError::Used));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn who_comes_for_something_else_is_told_where_it_came() {
+        let net = Net::new();
+        let other = |purpose| match purpose {
+            Purpose::Transfer => (Purpose::Measurement, "measures nothing"),
+            Purpose::Measurement => (Purpose::Transfer, "takes no files"),
+        };
+        for purpose in [Purpose::Transfer, Purpose::Measurement] {
+            let door = Door::new(SECRET, purpose);
+            let (other, expected) = other(purpose);
+            let (knocked, answered) = meet(&net, &door, SECRET, other).await;
+            let Err(KnockError::Refused { refusal, words }) = knocked else { panic!("{knocked:?}") };
+            assert!(refusal == Refusal::WrongPurpose && words.contains(expected), "{words}");
+            assert_eq!(answered, Err(AdmissionError::WrongPurpose));
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_version_and_no_protocol_at_all_are_told_apart() {
+        let net = Net::new();
+        for (head, expected) in [(b"FPT\x01", AdmissionError::Version(1)), (b"GET ", AdmissionError::NotOurs)] {
+            let (knocking, listening) = net.connect().await;
+            let (mut send, _recv) = knocking.open_bi().await.unwrap();
+            send.write_all(head).await.unwrap();
+            let door = Door::new(SECRET, Purpose::Transfer);
+            assert_eq!(door.hear(&listening).await.unwrap_err(), expected);
+        }
     }
 }

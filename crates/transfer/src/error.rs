@@ -6,19 +6,13 @@ use std::path::{Path, PathBuf};
 use fairpath_core::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::admission::AdmissionError;
+use crate::admission::{AdmissionError, KnockError, Refusal};
 use crate::manifest::ManifestError;
 use crate::protocol::ProtocolError;
 
 /// What one end tells the other about a failure, beside the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
-    /// The ends speak different versions of the protocol.
-    Version,
-    /// The secret of the ticket is wrong.
-    WrongSecret,
-    /// The receiver takes no more transfers.
-    Closed,
     /// A name or a sum of the manifest was refused.
     Manifest,
     /// A file exists and may not be overwritten.
@@ -42,6 +36,9 @@ pub enum Fault {
 /// Why a sender failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
+    /// The system gives no randomness.
+    #[error("the system gives no randomness: {0}")]
+    NoRandomness(io::Error),
     /// No files were named.
     #[error("nothing to send: name at least one file or directory")]
     Nothing,
@@ -71,6 +68,14 @@ pub enum SendError {
     /// A file was written to while it was sent.
     #[error("{} changed while it was sent: send it again when nothing writes to it", .0.display())]
     Changed(PathBuf),
+    /// The receiver did not let this sender in.
+    #[error("the receiver refused: {words}")]
+    Refused {
+        /// The kind of reason.
+        refusal: Refusal,
+        /// The receiver's words.
+        words: String,
+    },
     /// The receiver gave up; its words.
     #[error("the receiver refused: {text}")]
     Receiver {
@@ -100,7 +105,7 @@ impl SendError {
     /// What the receiver is told; `None` where it caused the error or cannot hear.
     pub(crate) fn fault(&self) -> Option<Fault> {
         match self {
-            Self::Receiver { .. } | Self::PeerGone(_) => None,
+            Self::Refused { .. } | Self::Receiver { .. } | Self::PeerGone(_) => None,
             Self::Changed(_) => Some(Fault::Changed),
             Self::Manifest(_) => Some(Fault::Manifest),
             Self::PermissionDenied(_) => Some(Fault::PermissionDenied),
@@ -115,6 +120,15 @@ impl From<ProtocolError> for SendError {
         match error {
             ProtocolError::Gone(reason) => Self::PeerGone(reason),
             other => Self::Protocol(other),
+        }
+    }
+}
+
+impl From<KnockError> for SendError {
+    fn from(error: KnockError) -> Self {
+        match error {
+            KnockError::Refused { refusal, words } => Self::Refused { refusal, words },
+            KnockError::Gone(error) => error.into(),
         }
     }
 }
@@ -230,11 +244,7 @@ impl ReceiveError {
     /// Whether the receiver may go on waiting for the same sender, or another: nothing is wrong
     /// on this side.
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Admission(error) => !matches!(error, AdmissionError::TooManyTries),
-            Self::PeerGone(_) | Self::Superseded | Self::Sender { .. } => true,
-            _ => false,
-        }
+        matches!(self, Self::Admission(_) | Self::PeerGone(_) | Self::Superseded | Self::Sender { .. })
     }
 }
 

@@ -9,9 +9,10 @@
 //! One bidirectional stream carries messages, [`LANES`](fairpath_quic::lanes::LANES) unidirectional
 //! ones carry data. A message is a length (4 bytes, at most [`MAX_FRAME`]) and its postcard encoding.
 //!
-//! 1. sender: greeting, `FPT`, version, and the proof: BLAKE3 keyed with the secret over 32 bytes that
-//!    both ends export from the TLS session. The secret itself never travels.
-//! 2. receiver: `Admitted`, or `Failed {fault, text}`. Nothing was written so far.
+//! 1. sender: greeting, `FPT`, version, a number of the sender's, and the proof: BLAKE3 keyed with the
+//!    secret over 32 bytes that both ends export from the TLS session. The secret itself never travels.
+//! 2. receiver: one byte, `A`; or it closes the connection with a code and words. Nothing was written so
+//!    far, and nothing of what follows was read.
 //! 3. sender: `Entries […]`…, `EntriesEnd`: names, sizes, times, executable bits; empty directories.
 //! 4. receiver: `Compare [files]`…, `Compare []`: files of that size exist.
 //! 5. sender: `Digest {file, BLAKE3}` for each of them.
@@ -32,6 +33,7 @@ mod admission;
 mod collect;
 mod destination;
 mod error;
+mod greeting;
 mod manifest;
 mod part;
 mod plan;
@@ -47,12 +49,13 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use admission::{ADMISSION_DEADLINE, AdmissionError, MAX_UNPROVEN, MAX_WRONG_PROOFS, proof};
+pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
 pub use collect::{Selection, Skipped};
 pub use error::{Fault, ReceiveError, SendError};
+pub use greeting::{Purpose, SenderId};
 pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};
 pub use progress::{Phase, Progress, ProgressSnapshot};
 pub use protocol::{MAX_FRAME, ProtocolError, VERSION};
-pub use receive::{ReceiveConfig, Received, Receiver};
+pub use receive::{Admitted, ReceiveConfig, Received, Receiver, SILENCE};
 pub use send::{Sender, Sent};
 pub use ticket::{MAX_ADDRESSES, Secret, Ticket, TicketError};

@@ -1,8 +1,7 @@
 //! The messages of the control stream, and their frames.
 //!
 //! A frame is a length (4 bytes, big-endian, at most [`MAX_FRAME`]) and a message in postcard's
-//! encoding. Only the first frame, the greeting, has a form of its own, so that versions can tell
-//! each other apart: `FPT`, the version (1 byte), the proof (32 bytes).
+//! encoding. Before the first frame stands the greeting (`greeting.rs`).
 
 use fairpath_quic::lanes::LaneError;
 use noq::{Connection, ConnectionError, RecvStream, SendStream};
@@ -13,7 +12,7 @@ use crate::error::Fault;
 use crate::manifest::Entry;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// The largest frame, in bytes.
 pub const MAX_FRAME: usize = 1 << 20;
@@ -23,9 +22,6 @@ pub(crate) const MAX_RANGES: usize = 4096;
 
 /// The most bytes of a peer's words.
 const MAX_TEXT: usize = 1000;
-
-pub(crate) const GREETING_BYTES: usize = 36;
-const MAGIC: &[u8; 3] = b"FPT";
 
 /// A digest of a file's content: BLAKE3.
 pub(crate) type Digest = [u8; 32];
@@ -56,8 +52,6 @@ pub(crate) enum FromSender {
 /// What the receiver says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FromReceiver {
-    /// The proof was right.
-    Admitted,
     /// Files of the same size exist: the receiver wants the digests of these.
     Compare(Vec<u32>),
     /// These files are there already.
@@ -100,12 +94,6 @@ pub enum ProtocolError {
     /// A message cannot be read.
     #[error("the peer sent a message that cannot be understood")]
     Malformed,
-    /// The peer speaks another version.
-    #[error("the peer speaks version {0} of the protocol, this program version {VERSION}: update the older end")]
-    Version(u8),
-    /// The peer does not speak this protocol.
-    #[error("the peer does not speak the protocol of Fairpath's transfers")]
-    NotOurs,
     /// A message came at the wrong time or names something that does not exist.
     #[error("the peer broke the protocol: {0}")]
     Unexpected(&'static str),
@@ -149,26 +137,6 @@ pub(crate) fn printable(text: &str) -> String {
         }
     }
     safe
-}
-
-/// The greeting with this proof.
-pub(crate) fn greeting(proof: &[u8; 32]) -> [u8; GREETING_BYTES] {
-    let mut frame = [0; GREETING_BYTES];
-    frame[..3].copy_from_slice(MAGIC);
-    frame[3] = VERSION;
-    frame[4..].copy_from_slice(proof);
-    frame
-}
-
-/// The proof in a greeting.
-pub(crate) fn parse_greeting(frame: &[u8; GREETING_BYTES]) -> Result<[u8; 32], ProtocolError> {
-    if &frame[..3] != MAGIC {
-        return Err(ProtocolError::NotOurs);
-    }
-    if frame[3] != VERSION {
-        return Err(ProtocolError::Version(frame[3]));
-    }
-    Ok(frame[4..].try_into().expect("thirty-two bytes"))
 }
 
 /// One message from its encoding; nothing may be left over.
@@ -267,16 +235,6 @@ mod tests {
         assert_eq!(decode::<FromSender>(&postcard::to_stdvec(&message).unwrap()), Ok(message));
         let plan = FromReceiver::Have { file: 3, ranges: vec![(0, 10), (20, u64::MAX)] };
         assert_eq!(decode::<FromReceiver>(&postcard::to_stdvec(&plan).unwrap()), Ok(plan));
-    }
-
-    #[test]
-    fn a_greeting_of_another_version_says_so() {
-        let mut frame = greeting(&[5; 32]);
-        assert_eq!(parse_greeting(&frame), Ok([5; 32]));
-        frame[3] = 9;
-        assert_eq!(parse_greeting(&frame), Err(ProtocolError::Version(9)));
-        frame[0] = b'G';
-        assert_eq!(parse_greeting(&frame), Err(ProtocolError::NotOurs));
     }
 
     #[test]

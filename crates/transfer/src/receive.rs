@@ -11,9 +11,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::admission::{Admission, AdmissionError, say_goodbye};
+use crate::admission::{AdmissionError, Door, say_goodbye};
 use crate::destination::{Destination, Partial};
 use crate::error::ReceiveError;
+use crate::greeting::{Purpose, SenderId};
 use crate::manifest::{Limits, Manifest, ManifestBuilder};
 use crate::plan::{self, Plan};
 use crate::progress::{Phase, Progress};
@@ -57,14 +58,53 @@ pub struct Received {
     pub elapsed: Duration,
 }
 
+/// How long the sender that uses the ticket may be silent before another one takes its place. Sooner a
+/// lost link would give the ticket away; with it, both ends take a peer for dead.
+pub const SILENCE: Duration = Duration::from_secs(10);
+
+/// A connection whose peer was let in.
+#[derive(Debug)]
+pub struct Admitted {
+    connection: Connection,
+    writer: ControlWriter,
+    reader: ControlReader,
+}
+
+/// The sender that uses the ticket.
+#[derive(Clone, Debug)]
+struct Holder {
+    sender: SenderId,
+    connection: Connection,
+}
+
+impl Holder {
+    fn is_connected(&self) -> bool {
+        self.connection.close_reason().is_none()
+    }
+
+    /// Whether anything is heard of it within [`SILENCE`]: an idle path asks for a sign of life more
+    /// often than that.
+    async fn is_alive(&self) -> bool {
+        let heard = || self.connection.stats().udp_rx.datagrams;
+        let before = heard();
+        let word = async {
+            while self.is_connected() && heard() == before {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let _ = tokio::time::timeout(SILENCE, word).await;
+        self.is_connected() && heard() != before
+    }
+}
+
 /// Receives what senders with the right secret send; one transfer at a time.
 #[derive(Debug)]
 pub struct Receiver {
     config: ReceiveConfig,
-    admission: Admission,
+    door: Door,
     progress: Arc<Progress>,
-    // The admitted connection; a newer one takes over, since the sender came back.
-    current: Mutex<Option<Connection>>,
+    // Who uses the ticket. Only the same sender takes over from itself.
+    current: Mutex<Option<Holder>>,
     running: tokio::sync::Mutex<()>,
 }
 
@@ -72,7 +112,7 @@ impl Receiver {
     /// A receiver; nothing is touched before a sender has proved itself.
     pub fn new(config: ReceiveConfig) -> Self {
         Self {
-            admission: Admission::new(config.secret.clone()),
+            door: Door::new(config.secret.clone(), Purpose::Transfer),
             config,
             progress: Arc::default(),
             current: Mutex::default(),
@@ -87,25 +127,60 @@ impl Receiver {
 
     /// Whether a sender can still be admitted.
     pub fn is_open(&self) -> bool {
-        self.admission.is_open()
+        self.door.is_open()
     }
 
-    /// Serves one connection to its end. Several may be served at the same time: who proves the
-    /// secret later takes over from who did so before.
+    /// Waits for the peer's proof and answers it. The ticket is bound to the first sender that proves it:
+    /// a second one is refused while that is there, and lets go once its connection is closed or has been
+    /// silent for [`SILENCE`]. The same sender takes over from its own connection at once.
+    ///
+    /// # Errors
+    ///
+    /// [`ReceiveError::Admission`]. The peer has been told, and the connection is closed.
+    pub async fn admit(&self, connection: &Connection) -> Result<Admitted, ReceiveError> {
+        connection.set_max_concurrent_bi_streams(1u32.into());
+        connection.set_max_concurrent_uni_streams((LANES as u32).into());
+        let guest = self.door.hear(connection).await?;
+        if let Err(taken) = self.bind(connection, guest.sender).await {
+            self.door.send_away(connection, &taken);
+            return Err(taken.into());
+        }
+        let (writer, reader) = guest.admit().await?;
+        Ok(Admitted { connection: connection.clone(), writer, reader })
+    }
+
+    /// Makes `sender` the one that uses the ticket, unless another one does.
+    async fn bind(&self, connection: &Connection, sender: SenderId) -> Result<(), AdmissionError> {
+        loop {
+            let other = {
+                let mut current = self.current();
+                let other = current.as_ref().filter(|holder| holder.sender != sender && holder.is_connected()).cloned();
+                if other.is_none() {
+                    let holder = Holder { sender, connection: connection.clone() };
+                    if let Some(before) = current.replace(holder) {
+                        before.connection.close(1u32.into(), b"a newer connection of the same sender took over");
+                    }
+                }
+                other
+            };
+            let Some(other) = other else { return Ok(()) };
+            if other.is_alive().await {
+                return Err(AdmissionError::Taken);
+            }
+            other.connection.close(1u32.into(), b"nothing was heard for a while, and another sender came");
+        }
+    }
+
+    /// Serves a connection that was let in to its end. Several may be served at the same time: the
+    /// later one takes over from the earlier one.
     ///
     /// # Errors
     ///
     /// One variant per cause; [`ReceiveError::is_retryable`] tells whether it makes sense to wait
     /// for another connection. The sender has been told, and the connection is closed.
-    pub async fn serve(&self, connection: &Connection) -> Result<Received, ReceiveError> {
-        connection.set_max_concurrent_bi_streams(1u32.into());
-        connection.set_max_concurrent_uni_streams((LANES as u32).into());
-        let (mut writer, reader) = self.admission.admit(connection).await.inspect_err(|_| {
-            connection.close(1u32.into(), b"not admitted");
-        })?;
-        if let Some(before) = self.current().replace(connection.clone()) {
-            before.close(1u32.into(), b"a newer connection with the same ticket took over");
-        }
+    pub async fn serve(&self, admitted: Admitted) -> Result<Received, ReceiveError> {
+        let Admitted { connection, mut writer, reader } = admitted;
+        let connection = &connection;
         let _running = self.running.lock().await;
         let result = self.run(connection, &mut writer, reader).await;
         match &result {
@@ -116,7 +191,10 @@ impl Receiver {
             }
             Err(error) => {
                 self.progress.enter(Phase::Waiting);
-                refuse(connection, &mut writer, error).await;
+                match error {
+                    ReceiveError::Admission(late) => self.door.send_away(connection, late),
+                    error => refuse(connection, &mut writer, error).await,
+                }
             }
         }
         result.map_err(|error| self.superseded_or(connection, error))
@@ -129,7 +207,7 @@ impl Receiver {
         mut reader: ControlReader,
     ) -> Result<Received, ReceiveError> {
         let start = Instant::now();
-        if !self.admission.is_open() {
+        if !self.door.is_open() {
             return Err(AdmissionError::Used.into());
         }
         self.progress.enter(Phase::Preparing);
@@ -140,7 +218,7 @@ impl Receiver {
         let session = Session::start(connection, reader, files);
         session.run(writer, &self.progress).await?;
         if !self.config.keep {
-            self.admission.use_up();
+            self.door.use_up();
         }
         writer.write(&FromReceiver::Complete).await?;
         writer.finish();
@@ -202,14 +280,15 @@ impl Receiver {
     }
 
     fn superseded_or(&self, connection: &Connection, error: ReceiveError) -> ReceiveError {
-        let is_current = self.current().as_ref().is_some_and(|now| now.stable_id() == connection.stable_id());
+        let is_current =
+            self.current().as_ref().is_some_and(|now| now.connection.stable_id() == connection.stable_id());
         match error {
             ReceiveError::PeerGone(_) if !is_current => ReceiveError::Superseded,
             other => other,
         }
     }
 
-    fn current(&self) -> std::sync::MutexGuard<'_, Option<Connection>> {
+    fn current(&self) -> std::sync::MutexGuard<'_, Option<Holder>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,12 +9,13 @@ use noq::Connection;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::admission::{proof, say_goodbye};
+use crate::admission::{knock, say_goodbye};
 use crate::collect::Selection;
 use crate::error::{Fault, SendError};
+use crate::greeting::{Purpose, SenderId};
 use crate::manifest::Entry;
 use crate::progress::{Phase, Progress};
-use crate::protocol::{ControlReader, ControlWriter, FromReceiver, FromSender, ProtocolError, greeting, printable};
+use crate::protocol::{ControlReader, ControlWriter, FromReceiver, FromSender, ProtocolError, printable};
 use crate::ranges::RangeSet;
 use crate::reader::{self, Job, Piece};
 use crate::ticket::Secret;
@@ -45,13 +46,21 @@ pub struct Sent {
 pub struct Sender {
     selection: Arc<Selection>,
     secret: Secret,
+    // By it the receiver knows that a new connection comes from the same run as one that died.
+    id: SenderId,
     progress: Arc<Progress>,
 }
 
 impl Sender {
-    /// A sender of this selection.
-    pub fn new(selection: Selection, secret: Secret) -> Self {
-        Self { selection: Arc::new(selection), secret, progress: Arc::default() }
+    /// A sender of this selection. The receiver takes all its connections for one sender, and those of
+    /// another `Sender` for a second one, which has to wait.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no randomness.
+    pub fn new(selection: Selection, secret: Secret) -> Result<Self, SendError> {
+        let id = SenderId::generate().map_err(SendError::NoRandomness)?;
+        Ok(Self { selection: Arc::new(selection), secret, id, progress: Arc::default() })
     }
 
     /// How far the transfer is, as the receiver confirms it.
@@ -67,9 +76,8 @@ impl Sender {
     /// One variant per cause. The receiver has been told what it did not cause itself.
     pub async fn send(&self, connection: &Connection) -> Result<Sent, SendError> {
         let start = Instant::now();
-        let (send, recv) = connection.open_bi().await.map_err(ProtocolError::from)?;
-        // Before the lanes, which never run out of data. Fails only for a stream that is closed.
-        let _ = send.set_priority(1);
+        self.progress.enter(Phase::Preparing);
+        let (send, recv) = knock(connection, &self.secret, Purpose::Transfer, self.id).await?;
         let mut writer = ControlWriter { stream: send, connection: connection.clone() };
         let reader = ControlReader { stream: recv, connection: connection.clone() };
         match self.run(connection, &mut writer, reader).await {
@@ -98,18 +106,9 @@ impl Sender {
         &self,
         connection: &Connection,
         writer: &mut ControlWriter,
-        mut reader: ControlReader,
+        reader: ControlReader,
     ) -> Result<Bytes, SendError> {
-        self.progress.enter(Phase::Preparing);
         self.progress.set_totals(self.selection.manifest.bytes(), self.selection.manifest.files());
-        let Ok(proof) = proof(connection, &self.secret) else {
-            return Err(ProtocolError::Unexpected("the connection offers no keying material").into());
-        };
-        writer.write_raw(&greeting(&proof)).await?;
-        match next(&mut reader).await? {
-            FromReceiver::Admitted => {}
-            _ => return Err(ProtocolError::Unexpected("an answer to the greeting was expected").into()),
-        }
         // From here on a task reads, so that giving up is heard at any time.
         let mut control = listen(reader);
         let (jobs, inbox) = mpsc::unbounded_channel();

@@ -3,20 +3,21 @@
 mod protocol;
 mod report;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use fairpath_core::Bytes;
 use fairpath_quic::Connection;
 use fairpath_quic::bulk::{Sink, Source};
-use fairpath_transfer::{MAX_WRONG_PROOFS, Secret};
+use fairpath_transfer::{AdmissionError, Door, Purpose, Secret};
 use tokio::task::JoinSet;
 
 use crate::ends::{ConnectArgs, Host, ListenArgs, parse_ticket, say_goodbye};
 use crate::error::describe;
 use crate::signals::Interruption;
 use crate::text::print_line;
-use protocol::{Control, Direction, Refused, Request, Total};
+use protocol::{Control, Direction, Total};
 use report::Report;
 
 /// Measure goodput per path between two machines
@@ -81,23 +82,17 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
     print_line(&ticket.to_string())?;
     let interruption = Interruption::listen()?;
     let mut clients = JoinSet::new();
-    let mut wrong_secrets = 0;
+    let door = Arc::new(Door::new(ticket.secret, Purpose::Measurement));
     let result = loop {
         tokio::select! {
             connection = listener.accept() => {
-                clients.spawn(answer(connection.context("the network sockets are gone")?, ticket.secret.clone()));
+                clients.spawn(answer(connection.context("the network sockets are gone")?, door.clone()));
             }
             Some(ended) = clients.join_next() => match ended.context("a measurement ended in a fault of this program")? {
                 Ok(measured) if args.once => break measured,
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => eprintln!("a measurement failed: {}; still waiting", describe(&error)),
-                Err(refused) => {
-                    wrong_secrets += u32::from(matches!(refused, Refused::WrongSecret));
-                    if wrong_secrets >= MAX_WRONG_PROOFS {
-                        break Err(anyhow::anyhow!("{wrong_secrets} wrong secrets: start again for a new ticket"));
-                    }
-                    eprintln!("{refused}; still waiting");
-                }
+                Err(refused) => eprintln!("{refused}; still waiting"),
             },
             () = interruption.asked() => break Ok(()),
         }
@@ -107,14 +102,18 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
 }
 
 /// Answers one client. The outer error: it was not let in; the inner one: its measurement failed.
-async fn answer(connection: Connection, secret: Secret) -> Result<anyhow::Result<()>, Refused> {
-    let asked = tokio::time::timeout(PATIENCE, protocol::accept(connection.quic(), &secret)).await;
-    let (control, request) = asked.map_err(|_| Refused::Silent)??;
-    Ok(carry_out(&connection, control, request).await)
+async fn answer(connection: Connection, door: Arc<Door>) -> Result<anyhow::Result<()>, AdmissionError> {
+    let guest = door.hear(connection.quic()).await?;
+    let mut control = Control::new(guest.welcome().await?);
+    let asked = tokio::time::timeout(PATIENCE, control.asked()).await.context("the client asked for nothing in time");
+    Ok(match asked {
+        Ok(Ok(direction)) => carry_out(&connection, control, direction).await,
+        Ok(Err(error)) | Err(error) => Err(error),
+    })
 }
 
-async fn carry_out(connection: &Connection, mut control: Control, request: Request) -> anyhow::Result<()> {
-    match request.direction {
+async fn carry_out(connection: &Connection, mut control: Control, direction: Direction) -> anyhow::Result<()> {
+    match direction {
         Direction::Upload => {
             let sink = Sink::start(connection);
             let begun = Instant::now();
@@ -153,8 +152,7 @@ async fn measure_over(
 ) -> anyhow::Result<()> {
     let mut notices = connection.notices();
     let direction = if args.reverse { Direction::Download } else { Direction::Upload };
-    let request = Request { direction };
-    let mut control = protocol::ask(connection.quic(), secret, request).await?;
+    let mut control = protocol::ask(connection.quic(), secret, direction).await?;
     let mut report = Report::new(direction, args.json);
     let begun = Instant::now();
     let (sink, source) = match direction {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use fairpath_core::Bytes;
 use fairpath_quic::{Connection, Listener, PathNotice};
-use fairpath_transfer::{AdmissionError, Limits, Phase, ReceiveConfig, ReceiveError, Received, Receiver};
+use fairpath_transfer::{Limits, Phase, ReceiveConfig, ReceiveError, Received, Receiver};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -131,7 +131,7 @@ impl Desk<'_> {
         });
         let receiver = self.receiver.clone();
         self.tasks.spawn(async move {
-            let result = receiver.serve(connection.quic()).await;
+            let result = async { receiver.serve(receiver.admit(connection.quic()).await?).await }.await;
             (connection, result)
         });
     }
@@ -147,11 +147,7 @@ impl Desk<'_> {
                 summary.show(self.args.shown)?;
                 Ok(!self.args.keep)
             }
-            // A transfer that is running was let in before the door closed, and may end well.
-            Err(error @ ReceiveError::Admission(AdmissionError::TooManyTries)) if self.tasks.is_empty() => {
-                Err(error.into())
-            }
-            Err(error) if error.is_retryable() || self.args.keep || matches!(error, ReceiveError::Admission(_)) => {
+            Err(error) if error.is_retryable() || self.args.keep => {
                 if !self.receiver.is_open() && self.tasks.is_empty() {
                     return Err(error.into());
                 }

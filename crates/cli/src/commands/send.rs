@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use fairpath_quic::Connection;
-use fairpath_transfer::{Selection, SendError, Sender};
+use fairpath_transfer::{Refusal, Selection, SendError, Sender};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::ends::{ConnectArgs, NO_FILES, parse_ticket, say_goodbye};
+use crate::ends::{ConnectArgs, parse_ticket, say_goodbye};
 use crate::recording::{TraceFile, records};
 use crate::signals::Interruption;
 use crate::transfer::{Role, Shown, Summary, TICK, View};
@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         connection = args.connect.connect(&ticket) => connection?,
         () = interruption.asked() => bail!("interrupted before the receiver had answered"),
     };
-    let sender = Sender::new(selection, ticket.secret);
+    let sender = Sender::new(selection, ticket.secret)?;
     let mut view = View::new(Role::Send, sender.progress(), args.shown.quiet);
     skipped.iter().for_each(|text| view.line(text));
 
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 /// An error of the transfer, told by its cause where the ticket is of another kind.
 fn explained(error: SendError) -> anyhow::Error {
     match error {
-        SendError::PeerGone(words) if words == NO_FILES => anyhow!(
+        SendError::Refused { refusal: Refusal::WrongPurpose, .. } => anyhow!(
             "this ticket is not from `fairpath recv`; what `fairpath perf server` prints is for `fairpath perf client`"
         ),
         error => error.into(),

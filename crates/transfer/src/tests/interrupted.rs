@@ -2,7 +2,8 @@ use std::fs;
 
 use super::*;
 use crate::manifest::PARTIAL;
-use crate::{Fault, Progress};
+use crate::protocol::{ControlReader, ControlWriter};
+use crate::{AdmissionError, Fault, Progress, Refusal, SenderId};
 
 const SIZE: usize = 48_000_000;
 
@@ -15,7 +16,7 @@ async fn until_done(progress: &Progress, bytes: u64) {
 /// Starts a transfer and cuts the connection when about half is written.
 async fn cut_in_the_middle(net: &Net, receiver: &Arc<Receiver>, path: &Path) -> ReceiveError {
     let (sending, receiving) = net.connect().await;
-    let sender = Sender::new(Selection::collect(&[path.to_owned()]).unwrap(), SECRET);
+    let sender = Sender::new(Selection::collect(&[path.to_owned()]).unwrap(), SECRET).unwrap();
     let serving = serve(receiver, receiving);
     let connection = sending.clone();
     let sent = tokio::spawn(async move { sender.send(&connection).await });
@@ -75,22 +76,56 @@ async fn a_file_that_changed_in_between_starts_from_nothing() {
     assert_eq!(fs::read(to.path().join("big")).unwrap(), content(SIZE, 2));
 }
 
+/// A sender that got as far as the data and then says nothing more.
+struct Halted {
+    connection: Connection,
+    // Dropped, it would end the conversation.
+    _control: (ControlWriter, ControlReader),
+    serving: JoinHandle<Result<Received, ReceiveError>>,
+}
+
+impl Halted {
+    async fn start(net: &Net, receiver: &Arc<Receiver>, id: SenderId) -> Self {
+        let (connection, receiving) = net.connect().await;
+        let serving = serve(receiver, receiving);
+        let (mut writer, mut reader) = malice::greet_as(&connection, id).await;
+        malice::offer(&mut writer, vec![malice::file("x", 1_000_000)]).await;
+        malice::until_begin(&mut reader).await;
+        Self { connection, _control: (writer, reader), serving }
+    }
+
+    async fn leave(self) -> ReceiveError {
+        self.connection.close(0u32.into(), b"");
+        self.serving.await.unwrap().unwrap_err()
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sender_that_came_back_takes_over_from_its_own_dead_connection() {
+async fn a_sender_that_came_back_takes_over_from_its_own_connection() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let waiting = receiver(to.path());
+    let id = SenderId::from_bytes([1; 16]);
+    let first = Halted::start(&net, &waiting, id).await;
+    let second = Halted::start(&net, &waiting, id).await;
+    assert!(matches!(first.serving.await.unwrap(), Err(ReceiveError::Superseded)));
+    assert!(matches!(second.leave().await, ReceiveError::PeerGone(_)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_sender_is_refused_while_the_first_is_there() {
     let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
     let path = from.path().join("x");
     fs::write(&path, content(1000, 1)).unwrap();
     let waiting = receiver(to.path());
-    let (dead, receiving) = net.connect().await;
-    let first = serve(&waiting, receiving);
-    let (mut writer, mut reader) = malice::greet(&dead, &SECRET).await;
-    malice::admitted(&mut reader).await;
-    malice::offer(&mut writer, vec![malice::file("x", 1_000_000)]).await;
-    malice::until_begin(&mut reader).await;
+    let first = Halted::start(&net, &waiting, SenderId::from_bytes([1; 16])).await;
 
-    let (sent, received) = net.transfer(&waiting, &[path]).await;
-    assert!(sent.is_ok() && received.is_ok());
-    assert!(matches!(first.await.unwrap(), Err(ReceiveError::Superseded)));
+    let (sent, received) = net.transfer(&waiting, std::slice::from_ref(&path)).await;
+    assert!(matches!(&sent, Err(SendError::Refused { refusal: Refusal::Taken, .. })), "{sent:?}");
+    assert!(matches!(&received, Err(ReceiveError::Admission(AdmissionError::Taken))), "{received:?}");
+    assert!(first.connection.close_reason().is_none(), "the first one is left alone");
+
+    first.leave().await;
+    assert!(net.transfer(&waiting, &[path]).await.0.is_ok(), "the ticket is free again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,7 +136,7 @@ async fn a_vanished_receiver_is_one_clear_error() {
     let waiting = receiver(to.path());
     let (sending, receiving) = net.connect().await;
     let serving = serve(&waiting, receiving.clone());
-    let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET);
+    let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
     let sent = tokio::spawn(async move { sender.send(&sending).await });
     until_done(&waiting.progress(), 1_000_000).await;
     receiving.close(0u32.into(), b"interrupted by the user");
@@ -116,7 +151,7 @@ async fn a_file_that_changes_while_it_is_sent_is_named_on_both_sides() {
     let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
     let path = from.path().join("log");
     fs::write(&path, content(1000, 1)).unwrap();
-    let sender = Sender::new(Selection::collect(std::slice::from_ref(&path)).unwrap(), SECRET);
+    let sender = Sender::new(Selection::collect(std::slice::from_ref(&path)).unwrap(), SECRET).unwrap();
     fs::write(&path, content(1001, 1)).unwrap();
     let (sending, receiving) = net.connect().await;
     let serving = serve(&receiver(to.path()), receiving);

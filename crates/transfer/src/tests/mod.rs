@@ -63,7 +63,7 @@ impl Net {
         paths: &[PathBuf],
     ) -> (Result<Sent, SendError>, Result<Received, ReceiveError>) {
         let (sending, receiving) = self.connect().await;
-        let sender = Sender::new(Selection::collect(paths).unwrap(), SECRET);
+        let sender = Sender::new(Selection::collect(paths).unwrap(), SECRET).unwrap();
         let serving = serve(receiver, receiving);
         let sent = sender.send(&sending).await;
         (sent, serving.await.unwrap())
@@ -72,7 +72,10 @@ impl Net {
 
 fn serve(receiver: &Arc<Receiver>, connection: Connection) -> JoinHandle<Result<Received, ReceiveError>> {
     let receiver = receiver.clone();
-    tokio::spawn(async move { receiver.serve(&connection).await })
+    tokio::spawn(async move {
+        let admitted = receiver.admit(&connection).await?;
+        receiver.serve(admitted).await
+    })
 }
 
 fn receiver_with(directory: &Path, change: impl FnOnce(&mut ReceiveConfig)) -> Arc<Receiver> {
