@@ -1,7 +1,7 @@
 //! A connection over several paths, as the application has it.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use fairpath_engine::{Bitrate, Bytes, PairVerdict, PathSnapshot, Timestamp};
@@ -9,7 +9,8 @@ use tokio::sync::broadcast;
 
 use crate::adapter::ConnectionEngine;
 use crate::one_way;
-use crate::path_manager::{self, Role};
+use crate::pairs::Tried;
+use crate::path_manager::{self, Published, Role};
 use crate::socket::{Binding, Sockets};
 
 pub use crate::path_manager::PathNotice;
@@ -79,7 +80,7 @@ impl PathReport {
 pub struct Connection {
     quic: noq::Connection,
     engine: ConnectionEngine,
-    reports: Arc<Mutex<Vec<PathReport>>>,
+    published: Published,
     notices: broadcast::Sender<PathNotice>,
     manager: tokio::task::JoinHandle<()>,
     delays: tokio::task::JoinHandle<()>,
@@ -93,11 +94,11 @@ pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
 impl Connection {
     pub(crate) fn new(quic: noq::Connection, engine: ConnectionEngine, sockets: Sockets, role: Role) -> Self {
-        let reports = Arc::new(Mutex::new(Vec::new()));
+        let published = Published::default();
         let (notices, _) = broadcast::channel(256);
-        let delays = one_way::spawn(&quic, &engine, &sockets, &reports);
-        let manager = path_manager::spawn(&quic, &engine, sockets, role, reports.clone(), notices.clone());
-        Self { quic, engine, reports, notices, manager, delays, endpoint: None }
+        let delays = one_way::spawn(&quic, &engine, &sockets, &published.paths);
+        let manager = path_manager::spawn(&quic, &engine, sockets, role, published.clone(), notices.clone());
+        Self { quic, engine, published, notices, manager, delays, endpoint: None }
     }
 
     /// With the endpoint that has no other connection.
@@ -113,7 +114,13 @@ impl Connection {
 
     /// Every interface pair that has carried a path, in the order of first use.
     pub fn paths(&self) -> Vec<PathReport> {
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.published.paths.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What was tried to reach the peer, and what came of it, in the order of the interfaces. Empty at the
+    /// end that was connected to. Pairs that nobody had a reason to try are not in it.
+    pub fn tried(&self) -> Vec<Tried> {
+        self.published.tried.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What happens to the paths from now on.

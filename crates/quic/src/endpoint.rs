@@ -1,11 +1,11 @@
-//! Both ends of a connection: who listens, and who connects.
+//! The end of connections that listens, and the sockets of either end.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use fairpath_engine::EngineConfig;
-use noq::{Endpoint, TransportConfig};
+use noq::Endpoint;
 use tokio::sync::mpsc;
 
 use crate::adapter::ConnectionEngine;
@@ -13,15 +13,11 @@ use crate::connection::{Connection, FAREWELL};
 use crate::datagram::{DATAGRAM_MAX, endpoint_config, search};
 use crate::error::Error;
 use crate::interfaces::{self, Interface};
-use crate::pairs::{Pair, pairs};
 use crate::path_manager::Role;
-use crate::socket::{BoundSocket, Sockets, mapped, unmapped};
-use crate::tls::{self, Fingerprint, Identity};
+use crate::socket::{BoundSocket, Sockets, unmapped};
+use crate::tls::{Fingerprint, Identity};
 use crate::train::Trains;
 use crate::transport::transport;
-
-/// How long one address of the peer is given to answer before the next is tried.
-const ATTEMPT: Duration = Duration::from_secs(4);
 
 /// How long a peer may take over its handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -148,100 +144,7 @@ async fn accept_all(
     }
 }
 
-/// What a connecting end needs.
-#[derive(Clone, Debug)]
-pub struct ConnectConfig {
-    /// The addresses of the peer.
-    pub remotes: Vec<SocketAddr>,
-    /// The certificate the peer must show.
-    pub fingerprint: Fingerprint,
-    /// Interfaces or addresses to use; empty: all usable ones.
-    pub via: Vec<String>,
-    /// What the connection runs.
-    pub engine: EngineConfig,
-    /// How many paths to open at most.
-    pub paths_max: usize,
-    /// The largest datagrams to send and to take, in bytes of UDP payload.
-    pub datagram_max: u16,
-}
-
-impl ConnectConfig {
-    /// Connects to `remotes` over all usable interfaces with the default engine, with datagrams as large
-    /// as the first hop carries.
-    pub fn new(remotes: Vec<SocketAddr>, fingerprint: Fingerprint) -> Self {
-        let engine = EngineConfig::live();
-        Self { remotes, fingerprint, via: Vec::new(), engine, paths_max: 8, datagram_max: DATAGRAM_MAX }
-    }
-}
-
-/// Connects to the first address that answers and goes on to open a path per interface pair. Must be
-/// called within a tokio runtime.
-pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
-    config.engine.build()?;
-    let local_peer = config.remotes.iter().all(|remote| remote.ip().is_loopback());
-    let via = match config.via.is_empty() && local_peer {
-        // A peer on this machine is reached over loopback, which nobody has to name.
-        true if config.remotes.iter().any(SocketAddr::is_ipv4) => vec!["127.0.0.1".to_owned()],
-        true => vec!["::1".to_owned()],
-        false => config.via.clone(),
-    };
-    let found = usable_interfaces(&via)?;
-    let pairs = pairs(&found, &config.remotes, config.paths_max);
-    if pairs.is_empty() {
-        return Err(Error::OtherFamily { peer: config.remotes });
-    }
-    let sockets = bind_all(&found, 0)?;
-    let endpoint = Endpoint::new_with_abstract_socket(
-        endpoint_config(config.datagram_max),
-        None,
-        Box::new(sockets.clone()),
-        Arc::new(Trains),
-    )?;
-    let ways = pairs.iter().map(|pair| (pair.local.address, pair.remote));
-    let datagrams = search(ways, config.datagram_max);
-    let mut failure = None;
-    for first in &pairs {
-        let Some(engine) = config.engine.build().ok().map(ConnectionEngine::new) else { break };
-        let transport = transport(&engine, datagrams.clone());
-        match attempt(&endpoint, &sockets, first, config.fingerprint, transport).await {
-            Ok(quic) => {
-                if !quic.is_multipath_enabled() {
-                    return Err(Error::NoMultipath(first.remote));
-                }
-                let role = Role::Opener { pairs: pairs.clone(), first: first.clone(), via, remotes: config.remotes };
-                return Ok(Connection::new(quic, engine, sockets, role).with_endpoint(endpoint));
-            }
-            // Somebody else answers at this address; another address may still be right.
-            Err(error) => match (&mut failure, error) {
-                (Some(Error::Unreachable { tried }), Error::Unreachable { tried: more }) => tried.extend(more),
-                (Some(Error::Unreachable { .. }) | None, error) => failure = Some(error),
-                (Some(_), _) => {}
-            },
-        }
-    }
-    Err(failure.unwrap_or(Error::NoUsableInterface))
-}
-
-async fn attempt(
-    endpoint: &Endpoint,
-    sockets: &Sockets,
-    pair: &Pair,
-    fingerprint: Fingerprint,
-    transport: Arc<TransportConfig>,
-) -> Result<noq::Connection, Error> {
-    sockets.set_primary(pair.local.address);
-    let mut client = noq::ClientConfig::new(Arc::new(tls::client_crypto(fingerprint)?));
-    client.transport_config(transport);
-    let unreachable = || Error::Unreachable { tried: vec![pair.remote] };
-    let connecting = endpoint.connect_with(client, mapped(pair.remote), tls::SERVER_NAME).map_err(|_| unreachable())?;
-    match tokio::time::timeout(ATTEMPT, connecting).await {
-        Ok(Ok(quic)) => Ok(quic),
-        Ok(Err(source)) => Err(Error::handshake(pair.remote, fingerprint, source)),
-        Err(_) => Err(unreachable()),
-    }
-}
-
-fn usable_interfaces(via: &[String]) -> Result<Vec<Interface>, Error> {
+pub(crate) fn usable_interfaces(via: &[String]) -> Result<Vec<Interface>, Error> {
     interfaces::check_names(via, &interfaces::interfaces(&[])?)?;
     let found = interfaces::usable(via)?;
     if found.is_empty() {
@@ -251,7 +154,7 @@ fn usable_interfaces(via: &[String]) -> Result<Vec<Interface>, Error> {
 }
 
 /// One socket per address, all on one port where that is free on all.
-fn bind_all(found: &[Interface], port: u16) -> Result<Sockets, Error> {
+pub(crate) fn bind_all(found: &[Interface], port: u16) -> Result<Sockets, Error> {
     let mut sockets: Vec<Arc<BoundSocket>> = Vec::new();
     let mut failure = None;
     for interface in found {

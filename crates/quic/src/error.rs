@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use fairpath_engine::UnknownName;
 
 use crate::interfaces::UnknownInterface;
+use crate::pairs::{Tried, in_vain};
 use crate::tls::{Fingerprint, WRONG_FINGERPRINT};
 
 /// Why a connection could not be made, or ended.
@@ -40,10 +41,10 @@ pub enum Error {
     #[error("cannot read the network interfaces: {0}")]
     System(#[from] std::io::Error),
     /// No address of the peer answered.
-    #[error("no answer from {}; is the other end running, and reachable from here?", list(tried))]
+    #[error("no connection to {}; is the other end running, and reachable from here?", in_vain(tried))]
     Unreachable {
-        /// The addresses that were tried.
-        tried: Vec<SocketAddr>,
+        /// What was tried.
+        tried: Vec<Tried>,
     },
     /// The address answered, but as somebody else.
     #[error("the end at {address} is not the one meant: its certificate is not {expected}")]
@@ -81,7 +82,7 @@ impl Error {
 
     pub(crate) fn handshake(address: SocketAddr, expected: Fingerprint, source: noq::ConnectionError) -> Self {
         match source {
-            noq::ConnectionError::TimedOut => Self::Unreachable { tried: vec![address] },
+            noq::ConnectionError::TimedOut => Self::Unreachable { tried: Vec::new() },
             other if other.to_string().contains(WRONG_FINGERPRINT) => Self::WrongFingerprint { address, expected },
             source => Self::Handshake { address, source },
         }

@@ -6,6 +6,7 @@
 
 pub mod adapter;
 pub mod bulk;
+mod connect;
 mod connection;
 mod datagram;
 mod endpoint;
@@ -15,16 +16,19 @@ pub mod lanes;
 mod one_way;
 mod pairs;
 mod path_manager;
+mod probe;
 mod socket;
 mod tls;
 mod train;
 mod transport;
 
+pub use connect::{ConnectConfig, connect};
 pub use connection::{Connection, PathNotice, PathReport, PathState};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX};
-pub use endpoint::{ConnectConfig, ListenConfig, Listener, connect};
+pub use endpoint::{ListenConfig, Listener};
 pub use error::Error;
 pub use fairpath_engine::{Coupling, EngineConfig, PairVerdict, PathSnapshot};
+pub use pairs::{Outcome, Tried, WhyNot};
 pub use socket::{Binding, binding_of};
 pub use tls::{BadFingerprint, Fingerprint, Identity};
 pub use transport::{IDLE_TIMEOUT, PATHS_MAX};

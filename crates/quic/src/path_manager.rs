@@ -17,8 +17,9 @@ mod notice;
 pub(crate) mod policy;
 mod slot;
 mod traffic;
+mod ways;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,9 +31,9 @@ use crate::adapter::{ConnectionEngine, PathHandle};
 use crate::connection::{PathReport, PathState};
 use crate::endpoint::{bind_late, is_bound};
 use crate::interfaces;
-use crate::pairs::{Pair, pairs};
+use crate::pairs::{Candidates, Pair, Tried};
+use crate::probe::Questions;
 use crate::socket::Sockets;
-use crate::transport::PATHS_MAX;
 
 pub use notice::PathNotice;
 use policy::{Paths, Policy, Side};
@@ -47,18 +48,31 @@ const INTERFACES: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) enum Role {
     /// It opens and closes them.
-    Opener {
-        /// The pairs to open.
-        pairs: Vec<Pair>,
-        /// The pair the connection was made on.
-        first: Pair,
-        /// The interfaces asked for.
-        via: Vec<String>,
-        /// The peer's addresses.
-        remotes: Vec<SocketAddr>,
-    },
+    Opener(Box<Opener>),
     /// It takes what the peer opens.
     Acceptor,
+}
+
+/// What the end knows that opens paths.
+#[derive(Debug)]
+pub(crate) struct Opener {
+    /// The pairs to choose from.
+    pub(crate) candidates: Candidates,
+    /// What is being asked about them.
+    pub(crate) questions: Questions,
+    /// The pair the connection was made on.
+    pub(crate) first: Pair,
+    /// The interfaces asked for.
+    pub(crate) via: Vec<String>,
+}
+
+/// What others may know of the paths.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Published {
+    /// What became of every pair that has carried a path.
+    pub(crate) paths: Arc<Mutex<Vec<PathReport>>>,
+    /// What was tried to reach the peer.
+    pub(crate) tried: Arc<Mutex<Vec<Tried>>>,
 }
 
 /// Starts watching. The task ends with the connection.
@@ -67,17 +81,21 @@ pub(crate) fn spawn(
     engine: &ConnectionEngine,
     sockets: Sockets,
     role: Role,
-    reports: Arc<Mutex<Vec<PathReport>>>,
+    published: Published,
     notices: broadcast::Sender<PathNotice>,
 ) -> tokio::task::JoinHandle<()> {
     let events = quic.path_events();
     let now = Instant::now();
     let mut live = Live { quic, sockets: &sockets };
-    let policy = match &role {
-        Role::Opener { pairs, first, .. } => Policy::opener(engine.clone(), pairs, first, &mut live, now),
-        Role::Acceptor => Policy::acceptor(engine.clone(), &mut live, now),
+    let (policy, questions, via) = match role {
+        Role::Opener(opener) => {
+            let Opener { candidates, questions, first, via } = *opener;
+            (Policy::opener(engine.clone(), candidates, &first, &mut live, now), questions, via)
+        }
+        Role::Acceptor => (Policy::acceptor(engine.clone(), &mut live, now), Questions::default(), Vec::new()),
     };
-    let mut manager = Manager { quic: quic.weak_handle(), sockets, role, policy, reports, notices, interfaces_at: now };
+    let mut manager =
+        Manager { quic: quic.weak_handle(), sockets, questions, via, policy, published, notices, interfaces_at: now };
     manager.publish();
     tokio::spawn(manager.run(quic.on_closed(), events))
 }
@@ -87,9 +105,10 @@ struct Manager {
     /// Weak: watching a connection must not keep it open.
     quic: noq::WeakConnectionHandle,
     sockets: Sockets,
-    role: Role,
+    questions: Questions,
+    via: Vec<String>,
     policy: Policy,
-    reports: Arc<Mutex<Vec<PathReport>>>,
+    published: Published,
     notices: broadcast::Sender<PathNotice>,
     interfaces_at: Instant,
 }
@@ -119,18 +138,22 @@ impl Manager {
             if let Some(event) = event {
                 self.policy.on_event(&mut live, &event, now);
             }
+            while let Some(((local, remote), answer)) = self.questions.answer_now() {
+                self.policy.on_answer(local, remote, answer);
+            }
             self.policy.look(&mut live, now);
             if self.policy.side() == Side::Opener && now >= self.interfaces_at {
                 self.interfaces_at = now + INTERFACES;
                 self.look_at_interfaces(&quic, now);
             }
+            self.questions.ask(self.policy.questions(now));
             self.publish();
         }
     }
 
     /// Closes the paths of interfaces that are gone, and adds those that are new.
     fn look_at_interfaces(&mut self, quic: &noq::Connection, now: Instant) {
-        let Role::Opener { via, remotes, .. } = &self.role else { return };
+        let via = &self.via;
         let Ok(found) = interfaces::usable(via) else { return };
         let present = |local: IpAddr| found.iter().any(|one| one.address == local);
         let absence =
@@ -149,7 +172,7 @@ impl Manager {
                 tracing::debug!(interface = %interface.name, %error, "not bound yet");
             }
         }
-        self.policy.add_pairs(pairs(&found, remotes, PATHS_MAX as usize), now);
+        self.policy.on_interfaces(&found, now);
     }
 
     fn publish(&mut self) {
@@ -161,9 +184,14 @@ impl Manager {
         let binding = |local| self.sockets.of(local).map(|socket| socket.binding);
         let opened = self.policy.slots().iter().filter(|slot| slot.was_ever_opened());
         let reports = opened.map(|slot| slot.report(binding(slot.local())));
-        let mut published = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut published = self.published.paths.lock().unwrap_or_else(PoisonError::into_inner);
         published.clear();
         published.extend(reports);
+        drop(published);
+        let mut tried = self.published.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        if *tried != self.policy.tried() {
+            *tried = self.policy.tried().to_vec();
+        }
     }
 }
 

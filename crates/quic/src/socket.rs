@@ -87,14 +87,8 @@ pub(crate) struct BoundSocket {
 impl BoundSocket {
     /// Binds to the interface's address and `port` (0: any).
     pub(crate) fn bind(interface: &Interface, port: u16) -> io::Result<Arc<Self>> {
-        let address = SocketAddr::new(interface.address, port);
-        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        socket.set_nonblocking(true)?;
-        if address.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
-        let binding = bind_to_device(&socket, interface);
-        socket.bind(&address.into())?;
+        let (socket, binding) = unbound(interface)?;
+        socket.bind(&SocketAddr::new(interface.address, port).into())?;
         let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
         let io = tokio::net::UdpSocket::from_std(socket.into())?;
         let state = UdpSocketState::new((&io).into())?;
@@ -213,6 +207,18 @@ impl BoundSocket {
     }
 }
 
+/// A socket that is tied to the interface, without an address yet.
+pub(crate) fn unbound(interface: &Interface) -> io::Result<(Socket, Binding)> {
+    let address = SocketAddr::new(interface.address, 0);
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_nonblocking(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    let binding = bind_to_device(&socket, interface);
+    Ok((socket, binding))
+}
+
 /// Ties the socket to the device where that is allowed and makes sense.
 fn bind_to_device(socket: &Socket, interface: &Interface) -> Binding {
     if interface.address.is_loopback() {
@@ -228,10 +234,8 @@ fn bind_to_device(socket: &Socket, interface: &Interface) -> Binding {
 
 /// How a path from this address would be tied to its interface.
 pub fn binding_of(interface: &Interface) -> io::Result<Binding> {
-    let address = SocketAddr::new(interface.address, 0);
-    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    let binding = bind_to_device(&socket, interface);
-    socket.bind(&address.into())?;
+    let (socket, binding) = unbound(interface)?;
+    socket.bind(&SocketAddr::new(interface.address, 0).into())?;
     Ok(binding)
 }
 
@@ -262,7 +266,7 @@ struct Inner {
     sockets: RwLock<Arc<[Arc<BoundSocket>]>>,
     /// Which socket is read first.
     turn: AtomicUsize,
-    /// Where packets without a source address leave: the first path of a client.
+    /// Where packets without a source address leave, of connections that are made from now on.
     primary: Mutex<Option<IpAddr>>,
     /// The endpoint, to be woken when a socket was added.
     receiver: Mutex<Option<Waker>>,
@@ -338,7 +342,8 @@ impl Sockets {
 
 impl AsyncUdpSocket for Sockets {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        Box::pin(Sender(self.clone()))
+        let home = *self.0.primary.lock().unwrap_or_else(PoisonError::into_inner);
+        Box::pin(Sender { sockets: self.clone(), home })
     }
 
     fn poll_recv(
@@ -380,20 +385,30 @@ impl AsyncUdpSocket for Sockets {
     }
 }
 
+/// What sends for one connection.
 #[derive(Debug)]
-struct Sender(Sockets);
+struct Sender {
+    sockets: Sockets,
+    /// Where its packets without a source address leave.
+    home: Option<IpAddr>,
+}
 
 impl UdpSender for Sender {
     fn poll_send(self: Pin<&mut Self>, transmit: &Transmit<'_>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let socket = match transmit.src_ip {
-            Some(local) => self.0.of(local),
-            None => self.0.primary(),
+        let socket = match transmit.src_ip.or(self.home) {
+            Some(local) => self.sockets.of(local),
+            None => self.sockets.primary(),
         };
         // A packet of an interface that is gone is lost, as it would be on the wire.
         if let Some(socket) = socket {
             let destination = unmapped(transmit.destination);
             if destination.is_ipv4() == socket.local.is_ipv4() {
-                self.0.0.departures.note(transmit.contents, transmit.segment_size, socket.local.ip(), destination);
+                self.sockets.0.departures.note(
+                    transmit.contents,
+                    transmit.segment_size,
+                    socket.local.ip(),
+                    destination,
+                );
                 train::send(&socket, &Transmit { destination, ..*transmit });
             }
         }
@@ -401,7 +416,7 @@ impl UdpSender for Sender {
     }
 
     fn max_transmit_segments(&self) -> NonZeroUsize {
-        self.0.all().iter().map(|socket| socket.state.max_gso_segments()).min().unwrap_or(NonZeroUsize::MIN)
+        self.sockets.all().iter().map(|socket| socket.state.max_gso_segments()).min().unwrap_or(NonZeroUsize::MIN)
     }
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Pair, receive, send};
 use fairpath_quic::lanes::{LaneReceiver, LaneSender, Record};
-use fairpath_quic::{ConnectConfig, Error, Fingerprint, ListenConfig, Listener, PathState, connect};
+use fairpath_quic::{ConnectConfig, Error, Fingerprint, ListenConfig, Listener, Outcome, PathState, WhyNot, connect};
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,8 +63,9 @@ async fn nobody_there_is_told_with_the_addresses_tried() {
     // A port that was free a moment ago, and that nobody answers on.
     let address = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let config = ConnectConfig::new(vec![address], Fingerprint([7; 32]));
-    match connect(config).await {
-        Err(Error::Unreachable { tried }) => assert_eq!(tried, [address]),
-        other => panic!("{other:?}"),
-    }
+    let error = connect(config).await.expect_err("nobody is there");
+    assert!(error.to_string().contains(&format!("no connection to {address} (refused);")), "{error}");
+    let Error::Unreachable { tried } = error else { panic!("{error:?}") };
+    assert_eq!(tried.len(), 1, "{tried:?}");
+    assert_eq!(tried[0].outcome, Outcome::Failed(WhyNot::Refused), "the system says that nobody listens");
 }

@@ -26,6 +26,13 @@ pub enum PathNotice {
         /// The interfaces that carry its data now.
         carriers: Vec<String>,
     },
+    /// No address of the peer can be reached over an interface.
+    NoWay {
+        /// The interface.
+        interface: String,
+        /// The addresses that were tried, with the reasons.
+        tried: String,
+    },
 }
 
 impl PathNotice {
@@ -35,6 +42,10 @@ impl PathNotice {
 
     pub(super) fn reopened(slot: &Slot) -> Self {
         Self::Reopened { interface: slot.name().to_owned() }
+    }
+
+    pub(super) fn no_way(slot: &Slot, tried: String) -> Self {
+        Self::NoWay { interface: slot.name().to_owned(), tried }
     }
 
     pub(super) fn closed(slot: &Slot, reason: &str, carriers: &[String]) -> Self {
@@ -47,6 +58,7 @@ impl fmt::Display for PathNotice {
         match self {
             Self::Opened { interface } => write!(f, "{interface}: path open"),
             Self::Reopened { interface } => write!(f, "{interface}: path open again"),
+            Self::NoWay { interface, tried } => write!(f, "{interface}: no way to the peer: {tried}"),
             Self::Closed { interface, reason, carriers } if carriers.is_empty() => {
                 write!(f, "{interface}: path closed, {reason}")
             }

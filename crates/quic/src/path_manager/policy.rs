@@ -12,10 +12,10 @@ use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats};
 use super::notice::PathNotice;
 use super::slot::{Health, Slot};
 use super::traffic::Traffic;
+use super::ways::Ways;
 use crate::adapter::ConnectionEngine;
-use crate::pairs::Pair;
+use crate::pairs::{Candidates, Pair};
 use crate::socket::{mapped, unmapped};
-use crate::transport::PATHS_MAX;
 
 /// A path is closed after it has been sick for this long, while another is well. Only then does noq
 /// send again, elsewhere, what the path held; lanes wait for that.
@@ -66,31 +66,32 @@ pub(crate) enum Side {
 pub(crate) struct Policy {
     engine: ConnectionEngine,
     side: Side,
-    slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot>,
     traffic: Traffic,
-    notices: Vec<PathNotice>,
+    pub(super) notices: Vec<PathNotice>,
+    pub(super) ways: Ways,
 }
 
 impl Policy {
-    /// The policy of the end that connected on the pair `first` and is to open all `pairs`.
+    /// The policy of the end that connected on the pair `first` and is to open paths on others.
     pub(crate) fn opener(
         engine: ConnectionEngine,
-        pairs: &[Pair],
+        candidates: Candidates,
         first: &Pair,
         paths: &mut dyn Paths,
         now: Instant,
     ) -> Self {
-        let mut policy = Self::new(engine, Side::Opener);
+        let mut policy = Self::new(engine, Side::Opener, candidates);
         policy.slots.push(Slot::of_pair(first, now));
-        policy.slots.extend(pairs.iter().filter(|pair| *pair != first).map(|pair| Slot::of_pair(pair, now)));
         policy.slots[0].opened(PathId::ZERO, now);
+        policy.ways.succeeded(first.local.address, first.remote);
         policy.look(paths, now);
         policy
     }
 
     /// The policy of the end that was connected to.
     pub(crate) fn acceptor(engine: ConnectionEngine, paths: &mut dyn Paths, now: Instant) -> Self {
-        let mut policy = Self::new(engine, Side::Acceptor);
+        let mut policy = Self::new(engine, Side::Acceptor, Candidates::none());
         if let Some(mut slot) = accepted_slot(paths, PathId::ZERO, now) {
             slot.opened(PathId::ZERO, now);
             policy.slots.push(slot);
@@ -99,8 +100,9 @@ impl Policy {
         policy
     }
 
-    fn new(engine: ConnectionEngine, side: Side) -> Self {
-        Self { engine, side, slots: Vec::new(), traffic: Traffic::default(), notices: Vec::new() }
+    fn new(engine: ConnectionEngine, side: Side, candidates: Candidates) -> Self {
+        let (traffic, ways) = (Traffic::default(), Ways::new(candidates));
+        Self { engine, side, slots: Vec::new(), traffic, notices: Vec::new(), ways }
     }
 
     pub(crate) fn side(&self) -> Side {
@@ -152,6 +154,7 @@ impl Policy {
         }
         if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id() == Some(id)) {
             let again = slot.established(now);
+            self.ways.succeeded(slot.local(), slot.remote());
             self.notices.push(match again {
                 true => PathNotice::reopened(slot),
                 false => PathNotice::opened(slot),
@@ -178,6 +181,7 @@ impl Policy {
         self.measure(paths, now);
         self.nurse(paths, now);
         if self.side == Side::Opener {
+            self.find_ways(paths, now);
             self.open_due(paths, now);
         }
     }
@@ -249,6 +253,7 @@ impl Policy {
     fn note_closed(&mut self, at: usize, reason: &str, now: Instant) {
         let was_open = self.slots[at].is_open();
         self.slots[at].closed(now);
+        self.ways.candidates.closed(self.slots[at].local(), self.slots[at].remote());
         if was_open {
             let notice = PathNotice::closed(&self.slots[at], reason, &self.carriers(at));
             self.notices.push(notice);
@@ -273,27 +278,20 @@ impl Policy {
         }
     }
 
-    /// Pairs that there may be since an interface came.
-    pub(crate) fn add_pairs(&mut self, pairs: Vec<Pair>, now: Instant) {
-        for pair in pairs {
-            let known = self.slots.iter().any(|slot| slot.local() == pair.local.address);
-            if !known && self.slots.len() < PATHS_MAX as usize {
-                self.slots.push(Slot::of_pair(&pair, now));
-            }
-        }
-    }
-
-    /// Opens what is due. A path that is being opened is never given up: noq asks for its validation
-    /// again and again, at most two seconds apart, and a path that was closed before the peer ever saw
-    /// it would use up one of the path ids the peer allows, for good.
+    /// Opens what is due. Of a pair that is being asked for the first time the answer is waited for.
     fn open_due(&mut self, paths: &mut dyn Paths, now: Instant) {
         let any_answers = self.slots.iter().any(Slot::answers);
         for slot in &mut self.slots {
-            if !slot.due(now, any_answers) || paths.interface(Some(slot.local())).is_none() {
+            let (local, remote) = (slot.local(), slot.remote());
+            let is_asked = !slot.was_ever_opened() && self.ways.candidates.is_asking(local, remote);
+            if is_asked || !slot.due(now, any_answers) || paths.interface(Some(local)).is_none() {
                 continue;
             }
-            match paths.open(FourTuple::new(mapped(slot.remote()), Some(slot.local()))) {
-                Ok(id) => slot.opened(id, now),
+            match paths.open(FourTuple::new(mapped(remote), Some(local))) {
+                Ok(id) => {
+                    slot.opened(id, now);
+                    self.ways.candidates.opening(local, remote);
+                }
                 // Right after the handshake, and while closed paths drain, the peer's connection
                 // ids for the next path are still on their way.
                 Err(error) => {

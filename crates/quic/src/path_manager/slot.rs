@@ -44,6 +44,10 @@ pub(crate) struct Slot {
     /// The engine's name of the open path.
     engine_path: Option<EnginePath>,
     present: bool,
+    /// Whether a path on this pair is to be opened.
+    pub(super) is_wanted: bool,
+    /// Since when there has been no path.
+    without_since: Instant,
     backoff: Duration,
     opened: u32,
     /// The path that was closed last, until noq has forgotten it.
@@ -101,6 +105,8 @@ impl Slot {
             life: Life::Waiting { since: now, until: now },
             engine_path: None,
             present: true,
+            is_wanted: true,
+            without_since: now,
             backoff: BACKOFF,
             opened: 0,
             draining: None,
@@ -131,6 +137,16 @@ impl Slot {
 
     pub(super) fn same_pair(&self, other: &Self) -> bool {
         self.local == other.local && self.remote.ip() == other.remote.ip()
+    }
+
+    /// Whether it begins and ends there.
+    pub(super) fn is_pair(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.local == local && self.remote == remote
+    }
+
+    /// For how long the interface has been there without a path on this pair; `None` where there is one.
+    pub(super) fn waits_for(&self, now: Instant) -> Option<Duration> {
+        (self.present && !self.is_open()).then(|| now.saturating_duration_since(self.without_since))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -187,7 +203,7 @@ impl Slot {
         match self.life {
             Life::Waiting { until, since } => {
                 let until = if any_answers { until } else { until.min(since + 2 * BACKOFF) };
-                self.present && now >= until
+                self.is_wanted && self.present && now >= until
             }
             Life::Opening { .. } | Life::Open { .. } => false,
         }
@@ -232,10 +248,11 @@ impl Slot {
     /// The path is closed.
     pub(super) fn closed(&mut self, now: Instant) {
         self.draining = self.id();
-        if let Life::Open { since, .. } = self.life
-            && now.saturating_duration_since(since) > STABLE
-        {
-            self.backoff = BACKOFF;
+        if let Life::Open { since, .. } = self.life {
+            self.without_since = now;
+            if now.saturating_duration_since(since) > STABLE {
+                self.backoff = BACKOFF;
+            }
         }
         self.before = self.before.plus(std::mem::take(&mut self.current));
         self.sending.reset();
@@ -263,6 +280,9 @@ impl Slot {
         if present && !self.present && matches!(self.life, Life::Waiting { .. }) {
             self.backoff = BACKOFF;
             self.life = Life::Waiting { since: now, until: now };
+        }
+        if present && !self.present {
+            self.without_since = now;
         }
         self.present = present;
     }
