@@ -21,6 +21,8 @@ mod socket;
 mod tls;
 mod train;
 mod transport;
+#[cfg(test)]
+mod virtual_time;
 
 pub use connect::{ConnectConfig, connect};
 pub use connection::{Connection, PathNotice, PathReport, PathState};
