@@ -15,7 +15,7 @@ use fairpath_sched::{PathView, Scheduler};
 
 use crate::dips::Dips;
 use crate::path::Path;
-use crate::sent_packets::SentPacket;
+use crate::sent_packets::{SentPacket, SentPackets};
 
 /// Below this confidence a pair of paths surely has separate bottlenecks.
 const SURELY_SEPARATE: f64 = 0.05;
@@ -55,6 +55,9 @@ pub struct PathSnapshot {
     pub usable: bool,
     /// Whether the path seems dead.
     pub suspected: bool,
+    /// How long ago the newest packet was sent that has been acknowledged: then the path worked; `None` where
+    /// none has.
+    pub proven: Option<Duration>,
 }
 
 /// Detection, congestion control and scheduling of one connection.
@@ -195,6 +198,7 @@ impl Engine {
         }
         let Some(packet) = state.packets.take(number) else { return };
         state.heard_at = now;
+        state.proven_at = state.proven_at.max(Some(packet.at));
         if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
             state.newest_acked = Some((number, packet.at));
         }
@@ -219,6 +223,9 @@ impl Engine {
             state.largest_acked = Some(number);
             let rtt = now.since(sent_at);
             state.rtt.on_sample(now, rtt, ack_delay);
+            // A host that finds losses has found these by now [RFC9002 §6.1.2]: of what is left, such as the
+            // packets of another address of the peer, it will not tell.
+            state.packets.forget_stale(number, now - state.patience());
             if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) && state.network_limited(now) {
                 self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
             }
@@ -282,6 +289,23 @@ impl Engine {
         }
     }
 
+    /// The packet `number` will not be heard of, for a reason that says nothing of the network.
+    pub fn on_discarded(&mut self, path: PathId, number: u64) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.packets.take(number);
+        }
+    }
+
+    /// Nothing of what is in flight on the path will be heard of: its packet numbers begin anew, or it
+    /// leads elsewhere.
+    pub fn on_all_discarded(&mut self, path: PathId) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.packets = SentPackets::default();
+            state.newest_acked = None;
+            state.largest_acked = None;
+        }
+    }
+
     /// The application had nothing more to send though the path could.
     pub fn on_app_limited(&mut self, path: PathId) {
         if let Some(state) = self.paths.get_mut(path) {
@@ -325,6 +349,18 @@ impl Engine {
         self.paths.get(path).map_or(Bytes::ZERO, |state| state.packets.in_flight())
     }
 
+    /// When the packet `number` left, and its size, where it is neither acknowledged nor lost.
+    pub fn sent(&self, path: PathId, number: u64) -> Option<(Timestamp, Bytes)> {
+        let packet = self.paths.get(path)?.packets.get(number)?;
+        Some((packet.at, packet.bytes))
+    }
+
+    /// How much of what is in flight has waited for an answer for longer than one takes, so that it is
+    /// in the network no more.
+    pub fn overdue(&self, path: PathId, now: Timestamp) -> Bytes {
+        self.paths.get(path).map_or(Bytes::ZERO, |state| state.packets.sent_before(now - state.patience()))
+    }
+
     /// How fast the path may send; `None`: as the host likes.
     pub fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
         self.controller.pacing_rate(path)
@@ -365,6 +401,7 @@ impl Engine {
             group: self.groups.of(path),
             usable: state.usable,
             suspected: state.suspected(now),
+            proven: state.proven_at.map(|at| now.since(at)),
         })
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Path {
     pub(crate) sent_at: Timestamp,
     /// When the newest acknowledgement came.
     pub(crate) heard_at: Timestamp,
+    /// When the newest packet that was acknowledged had been sent.
+    pub(crate) proven_at: Option<Timestamp>,
     /// When the window was last full.
     full_at: Option<Timestamp>,
     /// When the path was last sent on as much as was allowed.
@@ -61,6 +63,7 @@ impl Path {
             lost: Bytes::ZERO,
             sent_at: now,
             heard_at: now,
+            proven_at: None,
             full_at: None,
             used_at: None,
             slack_at: now,
@@ -79,11 +82,12 @@ impl Path {
             // Shorter than any patience: the usual case, and this is asked for every packet.
             return false;
         }
-        let patience = match self.rtt.get() {
-            Some(rtt) => 2 * (rtt.probe_timeout() + ACK_DELAY_MAX),
-            None => FIRST_ANSWER,
-        };
-        waited > patience
+        waited > self.patience()
+    }
+
+    /// How long an answer may take before it counts as missing.
+    pub(crate) fn patience(&self) -> Duration {
+        self.rtt.get().map_or(FIRST_ANSWER, |rtt| 2 * (rtt.probe_timeout() + ACK_DELAY_MAX))
     }
 
     /// Whether the path has carried less than it could for a while: what it delivers then says

@@ -69,6 +69,33 @@ impl SentPackets {
         self.packets.front().and_then(|packet| packet.map(|packet| packet.at))
     }
 
+    /// How much of it was sent before `before`. Packets leave in the order of their numbers.
+    pub(crate) fn sent_before(&self, before: Timestamp) -> Bytes {
+        let old = self.packets.iter().flatten().take_while(|packet| packet.at < before);
+        old.map(|packet| packet.bytes).sum()
+    }
+
+    /// Forgets the packets with numbers below `number` that were sent before `before`, from the oldest
+    /// on, up to the first that is none of these.
+    pub(crate) fn forget_stale(&mut self, number: u64, before: Timestamp) {
+        while self.first < number {
+            match self.packets.front() {
+                Some(Some(packet)) if packet.at >= before => return,
+                Some(_) => {}
+                None => return,
+            }
+            if let Some(Some(forgotten)) = self.packets.pop_front() {
+                self.in_flight -= forgotten.bytes;
+            }
+            self.first += 1;
+        }
+    }
+
+    /// The packet `number`, where it is neither acknowledged nor lost.
+    pub(crate) fn get(&self, number: u64) -> Option<&SentPacket> {
+        self.packets.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?.as_ref()
+    }
+
     /// The sum of the sizes.
     pub(crate) fn in_flight(&self) -> Bytes {
         self.in_flight

@@ -140,11 +140,14 @@ impl Shared {
         let has_turn = paths.iter().any(|known| known.path == path && known.turn.is_given());
         let cwnd = engine.window(path, *now).get();
         let (window, holds_for) = if !engine.is_usable(path) {
-            // noq sends no data here, only challenges that validate the path. Those that were lost
-            // count as in flight and would in the end fill any window, and no answer could come.
-            (u64::MAX / 2, Bytes::ZERO)
+            // The policy has not said yet that noq may send data here; noq may know better, when the path
+            // has just been validated. Challenges that were lost count as in flight for noq and would in
+            // the end fill any window, and no answer could come: so what is overdue is added.
+            (cwnd.saturating_add(engine.overdue(path, *now).get()), Bytes::ZERO)
         } else if has_turn {
-            (cwnd, Bytes::ZERO)
+            // One packet, whatever is in flight: on a path that is dead, or was, the window is full of
+            // packets that nobody will answer.
+            (u64::MAX / 2, Bytes::ZERO)
         } else if *yielding == Some(path) {
             (0, Bytes::ZERO)
         } else {
@@ -186,7 +189,13 @@ impl ConnectionEngine {
         act(&mut shared.engine, now)
     }
 
-    /// Lets a path send its next packet although it may not be its turn: it has to give a sign of life.
+    /// How many paths noq has had, those that took the place of another for a new address included.
+    pub fn paths_built(&self) -> u32 {
+        self.lock_behind().next_path
+    }
+
+    /// Lets a path send one packet although it may not be its turn, or its window may be full: it has to
+    /// give a sign of life.
     pub fn give_turn(&self, path: PathId) {
         let mut shared = self.change();
         shared.paths.iter_mut().filter(|known| known.path == path).for_each(|known| known.turn.give());
@@ -233,7 +242,14 @@ impl ControllerFactory for Factory {
         drop(shared);
         let answers = Answers::default();
         let registration = Arc::new(Registration { connection: self.0.clone(), path, answers, looked });
-        Box::new(PathHandle { registration, mtu: current_mtu.into(), acked: Vec::new(), sent: Some(Mutex::new(sent)) })
+        Box::new(PathHandle {
+            registration,
+            mtu: current_mtu.into(),
+            acked: Vec::new(),
+            newest: None,
+            is_unused_clone: false,
+            sent: Some(Mutex::new(sent)),
+        })
     }
 }
 
@@ -261,8 +277,12 @@ impl Drop for Registration {
 pub struct PathHandle {
     registration: Arc<Registration>,
     mtu: u64,
-    /// The packets of the acknowledgement that is being read.
-    acked: Vec<u64>,
+    /// The packets of the acknowledgement that is being read, with the times of their sending.
+    acked: Vec<(u64, Instant)>,
+    /// The number of the newest packet; `None` before the first.
+    newest: Option<u64>,
+    /// Whether this is a clone that has not sent: noq takes one where the peer's address has changed.
+    is_unused_clone: bool,
     /// What is sent and changes no answer; `None` for a clone, of which there may be several. In a lock
     /// that is never taken: noq wants handles that could be shared, and this end of a queue cannot be.
     sent: Option<Mutex<Producer<Departure>>>,
@@ -307,7 +327,14 @@ impl PathHandle {
 
 impl Clone for PathHandle {
     fn clone(&self) -> Self {
-        Self { registration: self.registration.clone(), mtu: self.mtu, acked: Vec::new(), sent: None }
+        Self {
+            registration: self.registration.clone(),
+            mtu: self.mtu,
+            acked: Vec::new(),
+            newest: None,
+            is_unused_clone: true,
+            sent: None,
+        }
     }
 }
 
@@ -319,6 +346,13 @@ impl Controller for PathHandle {
             return;
         }
         let bytes = Bytes::new(bytes.into());
+        // The three spaces of a handshake number their packets from 0 each [RFC9000 §12.3], and noq does not
+        // say when it gives one up. Of packets to a former address it tells no acknowledgements.
+        let anew = self.newest.is_some_and(|newest| pn <= newest);
+        self.newest = Some(pn);
+        if anew || std::mem::take(&mut self.is_unused_clone) {
+            self.tell(now, |engine, path, _| engine.on_all_discarded(path));
+        }
         if self.answer().holds_for >= bytes.get()
             && let Some(Ok(sent)) = self.sent.as_mut().map(Mutex::get_mut)
             && sent.push(Departure { at: now, number: pn, bytes }).is_ok()
@@ -332,20 +366,25 @@ impl Controller for PathHandle {
         });
     }
 
-    fn on_ack(&mut self, _now: Instant, _sent: Instant, _bytes: u64, pn: u64, _app_limited: bool, _rtt: &RttEstimator) {
+    fn on_ack(&mut self, _now: Instant, sent: Instant, _bytes: u64, pn: u64, _app_limited: bool, _rtt: &RttEstimator) {
         // `on_end_acks` follows, at the same time.
-        self.acked.push(pn);
+        self.acked.push((pn, sent));
     }
 
     fn on_end_acks(&mut self, now: Instant, _in_flight: u64, app_limited: bool, _largest: Option<u64>) {
         let refused = self.registration.answers.take_refused();
         let mut acked = std::mem::take(&mut self.acked);
-        self.tell(now, |engine, path, now| {
+        self.tell_all(now, |shared, path, now| {
+            let acked: Vec<_> = acked.drain(..).map(|(number, sent)| (number, shared.at(sent))).collect();
+            let engine = &mut shared.engine;
             if !app_limited && !refused {
                 engine.on_fully_used(path, now);
             }
-            for number in acked.drain(..) {
-                engine.on_ack(path, number, now);
+            for (number, sent) in acked {
+                // Another packet may have had the same number, in another space.
+                if engine.sent(path, number).is_some_and(|(at, _)| at == sent) {
+                    engine.on_ack(path, number, now);
+                }
             }
             // noq does not say how long the peer waited. Under load it answers every second packet.
             engine.on_ack_end(path, std::time::Duration::ZERO, now);
@@ -356,8 +395,16 @@ impl Controller for PathHandle {
         self.acked = acked;
     }
 
-    fn on_packet_lost(&mut self, _lost_bytes: u16, pn: u64, now: Instant) {
-        self.tell(now, |engine, path, now| engine.on_lost(path, pn, now));
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
+        self.tell(now, |engine, path, now| {
+            let is_meant = engine.sent(path, pn).is_some_and(|(_, bytes)| bytes == Bytes::new(lost_bytes.into()));
+            match engine.is_usable(path) {
+                _ if !is_meant => {}
+                true => engine.on_lost(path, pn, now),
+                // A challenge on a path that does not work yet: that says nothing of congestion.
+                false => engine.on_discarded(path, pn),
+            }
+        });
     }
 
     fn on_congestion_event(
@@ -371,9 +418,19 @@ impl Controller for PathHandle {
     ) {
         let before = now.saturating_duration_since(sent);
         self.tell(now, |engine, path, now| {
+            if !engine.is_usable(path) {
+                return;
+            }
             let signal = if is_ecn { CongestionSignal::Ecn } else { CongestionSignal::Loss };
             engine.on_congestion(path, signal, now - before, is_persistent_congestion, now);
         });
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        let Registration { connection, path, .. } = &*self.registration;
+        let mut shared = connection.change();
+        let now = shared.now;
+        shared.engine.on_spurious_congestion(*path, now);
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
@@ -458,7 +515,7 @@ mod tests {
         path.on_packet_sent(sent, MTU, 1);
         let came = sent + Duration::from_millis(20);
         // All that `on_ack` does; only noq can make the estimator it takes.
-        path.acked.push(1);
+        path.acked.push((1, sent));
         path.on_end_acks(came, 0, false, Some(1));
         let snapshot = engine.with(came, |engine, at| engine.snapshot(PathId::new(0), at).unwrap());
         assert_eq!((snapshot.in_flight, snapshot.delivered), (Bytes::ZERO, Bytes::new(MTU.into())));
@@ -520,7 +577,7 @@ mod tests {
             if refused {
                 path.registration.answers.note_refused();
             }
-            path.acked.push(0);
+            path.acked.push((0, sent));
             path.on_end_acks(sent + Duration::from_millis(20), 0, false, Some(0));
             // Five packets of ten in flight: by itself no reason to grow.
             assert_eq!(path.window() > before, !refused);

@@ -1,16 +1,21 @@
-//! Opens a path per interface pair, watches them, closes the dead, and opens them again.
+//! Opens a path per interface pair, watches them, closes the dead, and opens them again: the policy in real
+//! time.
 //!
-//! Only the end that connected opens and closes paths; the other end watches. Both tell the engine
-//! which paths can carry data, and nobody closes a path while no other works.
+//! Only the end that connected opens paths; both close them. Both tell the engine which paths can carry
+//! data, and nobody closes a path while no other works.
 //!
 //! # What tells that a path is dead
 //!
 //! That its packets are not acknowledged is not enough: noq sends the acknowledgements of all paths
 //! on the available path of the lowest id, so when that one dies, every path falls silent at both
 //! ends, and each waits for the other. What comes *in* on a path is free of that. While data flows
-//! both ends therefore say something on every path, [`PROBE`] apart, and a path on which nothing comes
-//! in for [`DEAF`] is deaf. A path that is worse than another gets the status of a backup, which takes
-//! acknowledgements and data off it at once; the end that opened it closes it after [`DEAD_AFTER`].
+//! both ends therefore say something on every path, and a path on which nothing comes in is deaf. A path
+//! that is worse than another gets the status of a backup, which takes acknowledgements and data off it at
+//! once. It is closed only while another works both ways: what works in one direction may be needed, where
+//! each of two paths does, and could not be validated again.
+//!
+//! What is on its way on a path that is not closed stays there until the path works again: noq sends it
+//! elsewhere only once the path is gone.
 
 mod meter;
 mod notice;

@@ -70,6 +70,8 @@ pub(crate) struct Policy {
     traffic: Traffic,
     pub(super) notices: Vec<PathNotice>,
     pub(super) ways: Ways,
+    /// How many paths the stack had when the engine's names for them were asked for last.
+    built: u32,
 }
 
 impl Policy {
@@ -102,7 +104,7 @@ impl Policy {
 
     fn new(engine: ConnectionEngine, side: Side, candidates: Candidates) -> Self {
         let (traffic, ways) = (Traffic::default(), Ways::new(candidates));
-        Self { engine, side, slots: Vec::new(), traffic, notices: Vec::new(), ways }
+        Self { engine, side, slots: Vec::new(), traffic, notices: Vec::new(), ways, built: 0 }
     }
 
     pub(crate) fn side(&self) -> Side {
@@ -189,14 +191,30 @@ impl Policy {
     /// Takes the state of every path from the engine and its counters from the stack.
     fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
         let deaf_after = if self.traffic.is_busy(now) { DEAF } else { DEAF_WHEN_IDLE };
+        // The stack gives a path a new controller where the peer's address has changed, and says nothing.
+        let built = self.engine.paths_built();
+        let renewed = std::mem::replace(&mut self.built, built) != built;
         let mut datagrams = 0;
         for slot in &mut self.slots {
             let Some(id) = slot.id() else { continue };
+            if renewed || slot.engine_path().is_none() {
+                let remote = paths.network_path(id).map(|way| unmapped(way.remote()));
+                slot.set_engine_path(paths.engine_path(id), remote);
+            }
             // Under load the connection is hardly ever free: it is asked once.
             let stats = paths.stats(id);
-            let path = slot.engine_path(|| paths.engine_path(id));
+            let path = slot.engine_path();
             let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
             slot.measure(stats.as_ref(), snapshot, deaf_after, now);
+            if slot.take_arrived()
+                && let Some(path) = path
+            {
+                let backup = slot.is_backup;
+                self.engine.with(now, |engine, _| {
+                    engine.set_usable(path, true);
+                    engine.set_backup(path, backup);
+                });
+            }
             datagrams += slot.datagrams();
         }
         self.traffic.update(datagrams, now);
@@ -204,27 +222,23 @@ impl Policy {
 
     /// Asks unheard paths for a sign of life, takes the traffic off sick ones, and closes the dead.
     fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
-        let best = self.slots.iter().filter(|slot| slot.is_open()).map(Slot::health).min();
+        let best = self.slots.iter().filter(|slot| slot.is_open()).map(|slot| slot.health().rank()).min();
         for at in 0..self.slots.len() {
-            if !self.slots[at].is_open() {
-                continue;
-            }
-            let sick_for = self.slots[at].sick_for(now);
-            let opener = self.side == Side::Opener;
-            let worse = best.is_some_and(|best| self.slots[at].health() > best);
-            if opener && sick_for > DEAD_AFTER && worse {
-                let reason = match self.slots[at].health() {
-                    Health::Deaf => format!("no answer for {:.1} s", self.slots[at].unheard_for(now).as_secs_f64()),
-                    _ => format!("nothing acknowledged for {:.1} s", sick_for.as_secs_f64()),
-                };
+            let (Some(id), true) = (self.slots[at].id(), self.slots[at].is_open()) else { continue };
+            let health = self.slots[at].health();
+            let worse = best.is_some_and(|best| health.rank() > best);
+            // Where no path works both ways, one that works in one direction may be the only one that does,
+            // and it could not be opened again.
+            let replaced = self.slots.iter().any(|other| other.has_outlived(&self.slots[at], now));
+            if self.slots[at].sick_for(now) > DEAD_AFTER && replaced {
+                let reason = self.complaint(at, now);
                 self.close(paths, at, &reason, now);
                 continue;
             }
             let slot = &mut self.slots[at];
-            let Some(id) = slot.id() else { continue };
-            if slot.unsaid_for(now) > PROBE && (self.traffic.is_busy(now) || slot.health() != Health::Healthy) {
+            if slot.unasked_for(now) > PROBE && (self.traffic.is_busy(now) || health != Health::Healthy) {
                 paths.ping(id);
-                if let Some(path) = slot.engine_path(|| None) {
+                if let Some(path) = slot.engine_path() {
                     self.engine.give_turn(path);
                 }
             }
@@ -233,6 +247,15 @@ impl Policy {
                 paths.set_backup(id, worse);
                 self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, worse));
             }
+        }
+    }
+
+    /// What is wrong with a path, in words.
+    fn complaint(&self, at: usize, now: Instant) -> String {
+        let slot = &self.slots[at];
+        match slot.health() {
+            Health::Unacknowledged => format!("nothing acknowledged for {:.1} s", slot.sick_for(now).as_secs_f64()),
+            _ => format!("no answer for {:.1} s", slot.unheard_for(now).as_secs_f64()),
         }
     }
 

@@ -43,6 +43,11 @@ pub(crate) struct Slot {
     life: Life,
     /// The engine's name of the open path.
     engine_path: Option<EnginePath>,
+    /// How many answers to challenges had come on the path when it was looked at last.
+    responses: u64,
+    /// Since when the path leads to another address of the peer, which has not answered a challenge: how
+    /// many answers had come before.
+    moved: Option<u64>,
     present: bool,
     /// Whether a path on this pair is to be opened.
     pub(super) is_wanted: bool,
@@ -61,9 +66,12 @@ pub(crate) struct Slot {
     /// When the newest packet came in on the path, and how many had by then.
     heard_at: Instant,
     heard: u64,
-    /// When we last sent a packet on it, and how many we had sent by then.
-    said_at: Instant,
+    /// How many we had sent by then.
     said: u64,
+    /// When we last sent something on it that the peer has to answer, and what the engine had counted by
+    /// then. Acknowledgements alone tell nobody whether the path works.
+    asked_at: Instant,
+    asked: Bytes,
     health: Health,
     /// Since when the path has not been healthy.
     sick_since: Option<Instant>,
@@ -71,16 +79,34 @@ pub(crate) struct Slot {
     pub(super) is_backup: bool,
 }
 
-/// How well a path seems, best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// How well a path seems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
     /// It works.
     Healthy,
-    /// What is sent on it is not acknowledged. Acknowledgements may travel on another path, so the
-    /// fault may be there.
-    Unacknowledged,
-    /// Nothing comes in on it, though the peer asks for signs of life as we do.
+    /// Nothing comes in on it, though the peer asks for signs of life as we do. What is sent on it is still
+    /// acknowledged, by way of another path.
     Deaf,
+    /// Nothing comes in on it, and nobody knows whether anything arrives.
+    Silent,
+    /// Something comes in on it, but what is sent on it is not acknowledged. Acknowledgements may travel
+    /// on another path, so the fault may be there.
+    Unacknowledged,
+    /// Nothing comes in on it, and what is sent on it is not acknowledged.
+    Dead,
+}
+
+impl Health {
+    /// What speaks against sending on the path, the least first. That nothing comes in is no reason where
+    /// what is sent arrives: each end chooses where it sends, and each direction may have a path of its own.
+    pub(super) fn rank(self) -> u8 {
+        match self {
+            Self::Healthy | Self::Deaf => 0,
+            Self::Silent => 1,
+            Self::Unacknowledged => 2,
+            Self::Dead => 3,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,6 +130,8 @@ impl Slot {
             remote,
             life: Life::Waiting { since: now, until: now },
             engine_path: None,
+            responses: 0,
+            moved: None,
             present: true,
             is_wanted: true,
             without_since: now,
@@ -117,8 +145,9 @@ impl Slot {
             snapshot: None,
             heard_at: now,
             heard: 0,
-            said_at: now,
             said: 0,
+            asked_at: now,
+            asked: Bytes::ZERO,
             health: Health::Healthy,
             sick_since: None,
             is_backup: false,
@@ -157,7 +186,7 @@ impl Slot {
         self.local
     }
 
-    pub(super) fn remote(&self) -> SocketAddr {
+    pub(crate) fn remote(&self) -> SocketAddr {
         self.remote
     }
 
@@ -169,10 +198,31 @@ impl Slot {
         }
     }
 
-    /// The engine's name of the path; asked for until it is known.
-    pub(super) fn engine_path(&mut self, ask: impl FnOnce() -> Option<EnginePath>) -> Option<EnginePath> {
-        self.engine_path = self.engine_path.or_else(ask);
+    /// The engine's name of the path, if it is known.
+    pub(super) fn engine_path(&self) -> Option<EnginePath> {
         self.engine_path
+    }
+
+    /// The engine's name of the path at present, and where the peer is. Where it is another than before,
+    /// the path has moved: its counters begin anew, and it carries data once the peer has answered there.
+    pub(super) fn set_engine_path(&mut self, path: Option<EnginePath>, remote: Option<SocketAddr>) {
+        if self.engine_path.is_some() && self.engine_path != path {
+            self.moved = Some(self.responses);
+            self.before.acked += std::mem::take(&mut self.current.acked);
+            self.before.lost += std::mem::take(&mut self.current.lost);
+            self.sending.reset();
+        }
+        self.engine_path = path;
+        self.remote = remote.unwrap_or(self.remote);
+    }
+
+    /// Whether the path had moved, and the peer has answered at the new address since.
+    pub(super) fn take_arrived(&mut self) -> bool {
+        let arrived = self.moved.is_some_and(|before| self.responses > before);
+        if arrived {
+            self.moved = None;
+        }
+        arrived
     }
 
     /// How many datagrams the open path has carried both ways.
@@ -220,8 +270,10 @@ impl Slot {
             self.opened = 1;
         }
         self.engine_path = None;
+        (self.responses, self.moved) = (0, None);
         (self.heard_at, self.heard) = (now, 0);
-        (self.said_at, self.said) = (now, 0);
+        self.said = 0;
+        (self.asked_at, self.asked) = (now, Bytes::ZERO);
         self.health = Health::Healthy;
         self.sick_since = None;
         self.is_backup = false;
@@ -298,26 +350,30 @@ impl Slot {
     ) {
         if let Some(stats) = stats {
             self.current.received = Bytes::new(stats.udp_rx.bytes);
+            self.responses = stats.frame_rx.path_response;
             if stats.udp_rx.datagrams != self.heard {
                 (self.heard_at, self.heard) = (now, stats.udp_rx.datagrams);
             }
-            if stats.udp_tx.datagrams != self.said {
-                (self.said_at, self.said) = (now, stats.udp_tx.datagrams);
-            }
+            self.said = stats.udp_tx.datagrams;
         }
         if let Some(snapshot) = snapshot {
             self.current.acked = snapshot.delivered;
             self.current.lost = snapshot.lost;
+            let asked = snapshot.delivered + snapshot.lost + snapshot.in_flight;
+            if asked != self.asked {
+                (self.asked_at, self.asked) = (now, asked);
+            }
         }
         self.snapshot = snapshot;
-        self.health = if !self.is_open() {
-            Health::Healthy
-        } else if self.unheard_for(now) > deaf_after {
-            Health::Deaf
-        } else if snapshot.is_some_and(|path| path.suspected) {
-            Health::Unacknowledged
-        } else {
-            Health::Healthy
+        let deaf = self.unheard_for(now) > deaf_after;
+        let unacknowledged = snapshot.is_some_and(|path| path.suspected);
+        let arrives = self.is_proven_since(self.heard_at + deaf_after / 4, now);
+        self.health = match (self.is_open(), unacknowledged, deaf) {
+            (false, _, _) | (true, false, false) => Health::Healthy,
+            (true, false, true) if arrives => Health::Deaf,
+            (true, false, true) => Health::Silent,
+            (true, true, false) => Health::Unacknowledged,
+            (true, true, true) => Health::Dead,
         };
         self.sick_since = match self.health {
             Health::Healthy => None,
@@ -325,6 +381,18 @@ impl Slot {
         };
         self.sending.update(now, self.current.acked);
         self.receiving.update(now, self.current.received);
+    }
+
+    /// Whether something that was sent on the path after `then` was acknowledged.
+    fn is_proven_since(&self, then: Instant, now: Instant) -> bool {
+        let age = self.snapshot.and_then(|path| path.proven);
+        age.is_some_and(|age| age < now.saturating_duration_since(then))
+    }
+
+    /// Whether the path has been seen to work both ways since the other fell ill. An acknowledgement of
+    /// something older proves nothing: it may have been under way, or have taken another way back.
+    pub(super) fn has_outlived(&self, other: &Self, now: Instant) -> bool {
+        self.answers() && other.sick_since.is_some_and(|since| self.is_proven_since(since, now))
     }
 
     /// For how long nothing has come in on the path.
@@ -337,9 +405,9 @@ impl Slot {
         self.sick_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// For how long we have sent nothing on the path.
-    pub(super) fn unsaid_for(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.said_at)
+    /// For how long we have sent nothing on the path that the peer has to answer.
+    pub(super) fn unasked_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.asked_at)
     }
 
     /// What became of the pair, whose socket is tied to its interface in this way.

@@ -22,3 +22,181 @@ fn two_wires_carry_their_sum() {
     assert!(mbps > 0.9 * 40.0, "{mbps} Mbit/s");
     assert!(world.client.excess <= BURST, "{:?}", world.client.excess);
 }
+
+/// An address translator gives the client another port while the server sends: what is in flight stays
+/// within the window, and data goes on within a second.
+#[test]
+fn a_rebinding_leaves_windows_in_force() {
+    for rebound in [&[0][..], &[1], &[0, 1]] {
+        let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 2);
+        world.server.send(usize::MAX);
+        world.run_for(3 * SECOND);
+        let before = world.dropped(0).1 + world.dropped(1).1;
+        let outside: Vec<_> = rebound.iter().map(|way| world.rebind(*way)).collect();
+        world.run_for(SECOND);
+        let took = world.time_to_receive(true, 1_000_000, SECOND);
+        assert!(took.is_some(), "{rebound:?}: no megabyte in the second after");
+        world.run_for(3 * SECOND);
+        let dropped = world.dropped(0).1 + world.dropped(1).1 - before;
+        assert!(dropped < 500, "{rebound:?}: the queues dropped {dropped} packets");
+        assert!(world.server.excess <= BURST, "{rebound:?}: {:?} beyond the window", world.server.excess);
+        let usable = world.server.snapshots(world.now).iter().filter(|path| path.usable).count();
+        assert_eq!(usable, 2, "{rebound:?}: {:?}", world.server.snapshots(world.now));
+        for address in outside {
+            let slots = world.server.policy.as_ref().unwrap().slots();
+            assert!(slots.iter().any(|slot| slot.remote() == address), "{rebound:?}: reported at {slots:?}");
+        }
+    }
+}
+
+/// One packet of the connection, copied and sent from another address.
+#[test]
+fn a_packet_copied_to_another_address_changes_nothing_for_long() {
+    let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 3);
+    world.server.send(usize::MAX);
+    world.run_for(3 * SECOND);
+    let before = world.dropped(0).1 + world.dropped(1).1;
+    world.copy_next_from("192.0.2.66:6666".parse().unwrap());
+    assert!(world.time_to_receive(true, 2_000_000, SECOND).is_some());
+    world.run_for(4 * SECOND);
+    let dropped = world.dropped(0).1 + world.dropped(1).1 - before;
+    assert!(dropped < 500, "the queues dropped {dropped} packets");
+    assert!(world.server.excess <= BURST, "{:?} beyond the window", world.server.excess);
+}
+
+/// Between the validation of a path and the policy's hearing of it.
+#[test]
+fn a_path_that_the_policy_has_not_heard_of_keeps_to_its_window() {
+    let mut world = World::new(&[Wire::new(20, 10), Wire::new(20, 10)], &EngineConfig::live(), 4);
+    (world.client.hears, world.server.hears) = (Paced::Late, Paced::Late);
+    assert!(world.run_until(SECOND, |world| world.client.is_connected()));
+    world.client.send(usize::MAX);
+    world.run_for(4 * SECOND);
+    assert!(world.client.excess <= BURST, "{:?} beyond the window", world.client.excess);
+    let dropped = world.dropped(0).0 + world.dropped(1).0;
+    assert!(dropped < 500, "the queues dropped {dropped} packets");
+}
+
+/// Packet numbers begin anew with each of the three spaces of a handshake.
+#[test]
+fn nothing_of_a_handshake_stays_in_flight() {
+    for seed in 0..40 {
+        let wire = Wire { loss: 0.2, ..Wire::new(20, 10) };
+        let mut world = World::new(&[wire, Wire::new(20, 10)], &EngineConfig::live(), seed);
+        if !world.run_until(10 * SECOND, |world| world.client.is_connected() && world.server.is_connected()) {
+            continue;
+        }
+        world.mend(0);
+        world.run_for(6 * SECOND);
+        for end in [&world.client, &world.server] {
+            for path in end.snapshots(world.now) {
+                // One keep-alive may be on its way.
+                assert!(path.in_flight <= Bytes::new(100), "seed {seed}: {path:?}");
+                assert!(!path.suspected, "seed {seed}: {path:?}");
+                let rtt = path.rtt.expect("it was used");
+                assert!(rtt.smoothed < SECOND / 5, "seed {seed}: {rtt:?}");
+            }
+        }
+    }
+}
+
+/// A path that is opened again starts with the first window: its lost challenges are no congestion.
+#[test]
+fn a_path_that_comes_back_starts_with_the_first_window() {
+    let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 5);
+    world.client.send(usize::MAX);
+    world.run_for(2 * SECOND);
+    world.set_up(1, false);
+    world.run_for(6 * SECOND);
+    world.set_up(1, true);
+    // A window of 20 Mbit/s and 20 ms within two seconds.
+    let open = |world: &World| world.client.snapshots(world.now).len() == 2;
+    assert!(world.run_until(3 * SECOND, open), "not opened again");
+    let window = world.client.snapshots(world.now)[1].window;
+    assert!(window >= Bytes::new(12_000), "{window:?}");
+    world.run_for(2 * SECOND);
+    let took = world.time_to_receive(false, 4_000_000, SECOND);
+    assert!(took.is_some(), "less than 32 of 40 Mbit/s: {:?}", world.client.snapshots(world.now));
+}
+
+/// Both wires are cut for a while. Data goes on soon after the first is back, in either direction.
+#[test]
+fn data_goes_on_within_two_seconds_of_a_blackout() {
+    for (at_client, outage) in [(true, 2), (false, 2), (true, 8), (false, 8), (true, 25), (false, 25)] {
+        for first_back in [0, 1] {
+            let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 6);
+            match at_client {
+                true => world.server.send(usize::MAX),
+                false => world.client.send(usize::MAX),
+            }
+            world.run_for(2 * SECOND);
+            (0..2).for_each(|way| world.set_up(way, false));
+            world.run_for(outage * SECOND);
+            world.set_up(first_back, true);
+            let took = world.time_to_receive(at_client, 100_000, 30 * SECOND);
+            let case = format!("{outage} s, to the client: {at_client}, first back: {first_back}");
+            assert!(world.client.ended.is_none(), "{case}: {:?}", world.client.ended);
+            assert!(took.is_some_and(|took| took <= 2 * SECOND), "{case}: {took:?}");
+        }
+    }
+}
+
+/// What the end that was connected to has on a path that dies leaves it too.
+#[test]
+fn a_dead_path_holds_up_neither_end() {
+    for dead in [0, 1] {
+        let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 7);
+        world.server.send(30_000_000);
+        world.run_for(2 * SECOND);
+        world.set_up(dead, false);
+        let left = 30_000_000 - world.client.received;
+        let took = world.time_to_receive(true, left, 60 * SECOND).expect("all of it");
+        // One wire carries what is left in some 10 s.
+        let ideal = Duration::from_secs_f64(left as f64 * 8.0 / 19e6);
+        assert!(took < ideal + 3 * SECOND, "path {dead} dead: {took:?}, ideally {ideal:?}");
+    }
+}
+
+/// One direction of one wire is cut: the other wire carries on.
+#[test]
+fn a_path_that_is_cut_in_one_direction_does_not_stop_data() {
+    for (way, there) in [(0, true), (0, false), (1, true), (1, false)] {
+        for at_client in [true, false] {
+            let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], 8);
+            match at_client {
+                true => world.server.send(usize::MAX),
+                false => world.client.send(usize::MAX),
+            }
+            world.run_for(2 * SECOND);
+            match there {
+                true => world.set_there(way, false),
+                false => world.set_back(way, false),
+            }
+            let took = world.time_to_receive(at_client, 5_000_000, 30 * SECOND);
+            // 9 s at the rate of one wire.
+            assert!(took.is_some_and(|took| took < 14 * SECOND), "way {way}, there {there}, {at_client}: {took:?}");
+        }
+    }
+}
+
+/// There by one wire, back by the other: new data and its acknowledgements keep flowing.
+#[test]
+fn opposite_directions_of_two_wires_carry_new_data() {
+    for (there, at_client) in [(0, true), (0, false), (1, true), (1, false)] {
+        let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], 9);
+        let send = |world: &mut World, bytes| match at_client {
+            true => world.server.send(bytes),
+            false => world.client.send(bytes),
+        };
+        // Nothing is on its way when the directions fail: that would stay on its path.
+        send(&mut world, 500_000);
+        world.run_for(3 * SECOND);
+        world.set_there(1 - there, false);
+        world.set_back(there, false);
+        world.run_for(2 * SECOND);
+        send(&mut world, 5_000_000);
+        // 8 s at the rate of one wire.
+        let took = world.time_to_receive(at_client, 5_000_000, 30 * SECOND);
+        assert!(took.is_some_and(|took| took < 12 * SECOND), "there by {there}, to the client {at_client}: {took:?}");
+    }
+}
