@@ -2,10 +2,15 @@
 
 use std::io::{self, BufRead, Read};
 
+use fairpath_core::printable;
+
 use crate::record::{FORMAT, Header, Record};
 
 /// No line of a trace is longer; what is longer is not a trace, and is not read into memory.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// A reason is cut where it is longer: it may quote what a file holds.
+const REASON_CHARS_MAX: usize = 200;
 
 /// A trace could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +129,7 @@ impl<R: BufRead> Iterator for Reader<R> {
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+    printable(text.strip_suffix(&place).unwrap_or(&text), REASON_CHARS_MAX)
 }
 
 /// Reads one line into `buffer`, without its end; false where there is none.
@@ -189,6 +194,13 @@ mod tests {
         assert!(matches!(Reader::new(RECORD.as_bytes()), Err(ReadError::Header { .. })));
         let later = HEADER.replace(":1,", ":2,");
         assert!(matches!(Reader::new(later.as_bytes()), Err(ReadError::Format { found: 2 })));
+    }
+
+    #[test]
+    fn what_is_quoted_of_a_line_is_short() {
+        let header = HEADER.replace(":1,", &format!(":\"{}\",", "x".repeat(9_000)));
+        let said = Reader::new(header.as_bytes()).unwrap_err().to_string();
+        assert!(said.len() < 400, "{said}");
     }
 
     #[test]

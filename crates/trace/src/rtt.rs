@@ -13,6 +13,7 @@
 mod capture;
 mod clock;
 mod columns;
+mod limits;
 mod lines;
 mod ndjson;
 mod qlog;
@@ -23,7 +24,10 @@ use core::fmt;
 use core::time::Duration;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-use fairpath_core::Timestamp;
+use fairpath_core::{Timestamp, printable};
+
+use limits::Bounded;
+pub use limits::{Limits, TooMuch};
 
 /// A round-trip time, and when it was measured by the clock of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +105,12 @@ pub struct Traces {
 /// So many bad lines are kept; the others are only counted.
 pub const BAD_LINES_KEPT: usize = 10;
 
+/// A reason is cut where it is longer: it may quote what a file holds.
+const REASON_CHARS_MAX: usize = 200;
+
+/// No label is longer. Two addresses of version 6 with their ports have 100 characters.
+const LABEL_CHARS_MAX: usize = 200;
+
 /// No round-trip times could be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RttError {
@@ -155,6 +165,9 @@ pub enum RttError {
     /// A capture is damaged from the beginning.
     #[error("not a capture that can be read: {0}")]
     Capture(String),
+    /// There is more in the file than is kept in memory.
+    #[error(transparent)]
+    TooMuch(#[from] TooMuch),
     /// Nothing is wrong with the file, but no round-trip time is in it.
     #[error("has no round-trip times: {0}")]
     NoSamples(&'static str),
@@ -162,14 +175,22 @@ pub enum RttError {
 
 /// Reads all round-trip times of a file.
 ///
-/// Bad lines are skipped and told. Where there are more of them than good ones, that is an error.
+/// Bad lines are skipped and told. Where there are more of them than good ones, that is an error. So
+/// is a file of which more would have to be kept than the default [`Limits`] allow.
 pub fn read(input: impl Read) -> Result<Traces, RttError> {
+    read_within(input, &Limits::default())
+}
+
+/// Reads all round-trip times of a file, as [`read`] does, within these limits.
+pub fn read_within(input: impl Read, limits: &Limits) -> Result<Traces, RttError> {
     let (begin, input) = peek(BufReader::new(input))?;
-    if begin.starts_with(&[0x1f, 0x8b]) {
-        let (begin, unpacked) = peek(BufReader::new(flate2::bufread::MultiGzDecoder::new(input)))?;
-        return read_unpacked(&begin, unpacked);
+    if !begin.starts_with(&[0x1f, 0x8b]) {
+        return read_unpacked(&begin, input, limits);
     }
-    read_unpacked(&begin, input)
+    let (unpacked, exceeded) = Bounded::new(flate2::bufread::MultiGzDecoder::new(input), limits.unpacked);
+    let found = peek(BufReader::new(unpacked)).map_err(RttError::from);
+    let found = found.and_then(|(begin, unpacked)| read_unpacked(&begin, unpacked, limits));
+    if exceeded.get() { Err(TooMuch::Unpacked(limits.unpacked).into()) } else { found }
 }
 
 /// How much of a file is looked at to know its kind.
@@ -182,18 +203,18 @@ fn peek<R: BufRead>(mut input: R) -> io::Result<(Vec<u8>, impl BufRead)> {
     Ok((begin.clone(), Cursor::new(begin).chain(input)))
 }
 
-fn read_unpacked(begin: &[u8], input: impl BufRead) -> Result<Traces, RttError> {
+fn read_unpacked(begin: &[u8], input: impl BufRead, limits: &Limits) -> Result<Traces, RttError> {
     let text = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin);
     let found = match text.trim_ascii_start().first() {
         None => return Err(RttError::Empty),
-        _ if capture::is_pcap(begin) => capture::read_pcap(input)?,
-        _ if capture::is_pcapng(begin) => capture::read_pcapng(input)?,
-        Some(0x1e) => qlog::read_lines(input)?,
-        Some(b'{') if has(text, b"\"fairpath_trace\"") => ndjson::read(input)?,
+        _ if capture::is_pcap(begin) => capture::read_pcap(input, limits)?,
+        _ if capture::is_pcapng(begin) => capture::read_pcapng(input, limits)?,
+        Some(0x1e) => qlog::read_lines(input, limits)?,
+        Some(b'{') if has(text, b"\"fairpath_trace\"") => ndjson::read(input, limits)?,
         Some(b'{') if has(text, b"\"fairpath_links\"") => return Err(RttError::Links),
-        Some(b'{') if has(text, b"NDJSON") => qlog::read_lines(input)?,
-        Some(b'{') if has(text, b"\"qlog_") => qlog::read_document(input)?,
-        Some(first) if !begin.contains(&0) && *first != b'{' => table::read(input)?,
+        Some(b'{') if has(text, b"NDJSON") => qlog::read_lines(input, limits)?,
+        Some(b'{') if has(text, b"\"qlog_") => qlog::read_document(input, limits)?,
+        Some(first) if !begin.contains(&0) && *first != b'{' => table::read(input, limits)?,
         Some(_) => return Err(RttError::Unknown { begin: shown(begin) }),
     };
     found.checked()
@@ -213,21 +234,12 @@ impl Traces {
         Self { format, series: Vec::new(), bad: Vec::new(), bad_count: 0, notes: Vec::new() }
     }
 
-    /// Skips a line.
-    fn skip(&mut self, line: u64, reason: String) {
+    /// Skips a line. The reason may quote it, and nobody knows what is in it.
+    fn skip(&mut self, line: u64, reason: &str) {
         self.bad_count += 1;
         if self.bad.len() < BAD_LINES_KEPT {
-            self.bad.push(BadLine { line, reason });
+            self.bad.push(BadLine { line, reason: printable(reason, REASON_CHARS_MAX) });
         }
-    }
-
-    /// The series of this label; a new one where there is none yet.
-    fn series_of(&mut self, label: &str) -> &mut Series {
-        let at = self.series.iter().position(|series| series.label.as_deref() == Some(label)).unwrap_or_else(|| {
-            self.series.push(Series { label: Some(label.to_owned()), samples: Vec::new() });
-            self.series.len() - 1
-        });
-        &mut self.series[at]
     }
 
     /// The same in order of time and without empty series; an error where too little is left.
@@ -248,6 +260,9 @@ impl Traces {
         }
         if let [only] = self.series.as_mut_slice() {
             only.label = None;
+        }
+        for label in self.series.iter_mut().filter_map(|series| series.label.as_mut()) {
+            *label = printable(label, LABEL_CHARS_MAX);
         }
         for series in &mut self.series {
             series.samples.sort_by_key(|sample| sample.at);

@@ -17,10 +17,17 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{DataLink, PcapError, TsResolution};
 
 use super::tcp::{Direction, Packet};
-use super::{Format, RttError, RttSample, Series, Traces};
+use super::{Format, Limits, RttError, RttSample, Series, TooMuch, Traces};
 
 /// A connection with fewer round trips is left out.
 const SAMPLES_MIN: usize = 20;
+
+/// A section of pcapng names one for each interface that was captured on; hosts of many containers have
+/// hundreds.
+const INTERFACES_MAX: usize = 10_000;
+
+/// What is kept of the connections is counted after so many packets.
+const COUNTED_EVERY: u64 = 1 << 16;
 
 /// Whether a file begins as pcap does: in either order of bytes, in micro- or nanoseconds.
 pub(super) fn is_pcap(begin: &[u8]) -> bool {
@@ -35,7 +42,7 @@ pub(super) fn is_pcapng(begin: &[u8]) -> bool {
 }
 
 /// Reads a pcap file.
-pub(super) fn read_pcap(input: impl Read) -> Result<Traces, RttError> {
+pub(super) fn read_pcap(input: impl Read, limits: &Limits) -> Result<Traces, RttError> {
     let mut reader = PcapReader::new(input).map_err(not_a_capture)?;
     let header = reader.header();
     let tick_ns = if header.ts_resolution == TsResolution::NanoSecond { 1 } else { 1000 };
@@ -47,6 +54,7 @@ pub(super) fn read_pcap(input: impl Read) -> Result<Traces, RttError> {
                 let fraction = Duration::from_nanos(u64::from(packet.ts_frac) * tick_ns);
                 let at = Timestamp::ZERO + Duration::from_secs(packet.ts_sec.into()) + fraction;
                 flows.add(header.datalink, at, &packet.data, packet.orig_len);
+                flows.check(limits)?;
             }
             Err(error) => {
                 flows.damaged = Some(error);
@@ -54,23 +62,30 @@ pub(super) fn read_pcap(input: impl Read) -> Result<Traces, RttError> {
             }
         }
     }
-    flows.finish()
+    flows.finish(limits)
 }
 
 /// Reads a pcapng file.
-pub(super) fn read_pcapng(input: impl Read) -> Result<Traces, RttError> {
+pub(super) fn read_pcapng(input: impl Read, limits: &Limits) -> Result<Traces, RttError> {
     let mut reader = PcapNgReader::new(input).map_err(not_a_capture)?;
     let mut interfaces: Vec<Interface> = Vec::new();
     let mut flows = Flows::default();
     while let Some(block) = reader.next_block() {
         match block {
             Ok(Block::SectionHeader(_)) => interfaces.clear(),
-            Ok(Block::InterfaceDescription(block)) => interfaces.push(Interface::new(&block)),
+            Ok(Block::InterfaceDescription(block)) => {
+                interfaces.push(Interface::new(&block));
+                if interfaces.len() > INTERFACES_MAX {
+                    let reason = format!("it has more than {INTERFACES_MAX} interfaces");
+                    return Err(RttError::Capture(reason));
+                }
+            }
             Ok(Block::EnhancedPacket(packet)) => {
                 if let Some(interface) = interfaces.get(packet.interface_id as usize) {
                     // The reader takes every count of ticks for nanoseconds.
                     let at = interface.time(packet.timestamp.as_nanos());
                     flows.add(interface.link, at, &packet.data, packet.original_len);
+                    flows.check(limits)?;
                 }
             }
             Ok(_) => {}
@@ -80,7 +95,7 @@ pub(super) fn read_pcapng(input: impl Read) -> Result<Traces, RttError> {
             }
         }
     }
-    flows.finish()
+    flows.finish(limits)
 }
 
 fn not_a_capture(error: PcapError) -> RttError {
@@ -155,7 +170,21 @@ impl Flows {
         other.on_answer(&packet);
     }
 
-    fn finish(self) -> Result<Traces, RttError> {
+    /// Refuses more than is kept. To count what is kept takes long where there are many connections.
+    fn check(&self, limits: &Limits) -> Result<(), TooMuch> {
+        if self.connections.len() > limits.connections {
+            return Err(TooMuch::Connections(limits.connections));
+        }
+        if self.packets.is_multiple_of(COUNTED_EVERY) { self.count(limits) } else { Ok(()) }
+    }
+
+    fn count(&self, limits: &Limits) -> Result<(), TooMuch> {
+        let kept: usize = self.connections.values().flatten().map(Direction::kept).sum();
+        if kept > limits.samples { Err(TooMuch::Packets(limits.samples)) } else { Ok(()) }
+    }
+
+    fn finish(self, limits: &Limits) -> Result<Traces, RttError> {
+        self.count(limits)?;
         let mut traces = Traces::new(Format::Capture);
         if let Some(error) = self.damaged {
             if self.packets == 0 {
@@ -172,6 +201,7 @@ impl Flows {
                 None => short += 1,
             }
         }
+        limits.check_series(traces.series.len())?;
         if short > 0 {
             traces.notes.push(format!("TCP connections with fewer than {SAMPLES_MIN} round trips, left out: {short}"));
         }
@@ -322,7 +352,7 @@ mod tests {
             packets.iter().for_each(|(at, data)| {
                 flows.add(DataLink::ETHERNET, Timestamp::from_micros(*at), data, data.len() as u32);
             });
-            flows.finish().unwrap()
+            flows.finish(&Limits::default()).unwrap()
         };
         assert_eq!(flows.series[0].label.as_deref(), Some("10.0.0.1:4000->10.0.0.2:5000"));
     }

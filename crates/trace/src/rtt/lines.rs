@@ -8,6 +8,9 @@ use fairpath_core::Timestamp;
 /// No line is longer; what is longer is told and skipped, and not read into memory.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
+/// So much of what is not text is quoted.
+const QUOTED_BYTES: usize = 16;
+
 /// Reads lines one after the other into the same memory.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
@@ -41,9 +44,15 @@ impl<R: BufRead> Lines<R> {
             }
         }
         let line = str::from_utf8(&self.buffer).map(|line| line.trim_start_matches('\u{feff}').trim());
-        let line = line.map_err(|_| format!("'{}' is not text", self.buffer.trim_ascii().escape_ascii()));
+        let line = line.map_err(|_| format!("'{}' is not text", beginning(self.buffer.trim_ascii())));
         Ok(Some((self.number, line)))
     }
+}
+
+/// The first bytes of something that is not text, with an ellipsis where there are more.
+fn beginning(bytes: &[u8]) -> String {
+    let ellipsis = if bytes.len() > QUOTED_BYTES { "…" } else { "" };
+    format!("{}{ellipsis}", bytes[..bytes.len().min(QUOTED_BYTES)].escape_ascii())
 }
 
 /// A time in a unit of `unit_s` seconds since the zero of the clock; `None`: a clock cannot show it.
@@ -71,6 +80,13 @@ mod tests {
         assert!(long.0 == 3 && long.1.unwrap_err().contains("longer than"));
         assert_eq!(lines.next().unwrap(), Some((4, Ok("b"))));
         assert_eq!(lines.next().unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_not_text_is_quoted_by_its_beginning() {
+        let binary = [b"a\xff".as_slice(), &vec![7; 1000], b"\n"].concat();
+        let said = Lines::new(binary.as_slice()).next().unwrap().unwrap().1.unwrap_err();
+        assert_eq!(said, format!("'a\\xff{}…' is not text", r"\x07".repeat(14)));
     }
 
     #[test]

@@ -1,27 +1,43 @@
 //! The traces that this crate writes: the smoothed round-trip time of every path of every flow.
 
+use core::time::Duration;
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use super::{Format, RttError, RttSample, Traces};
+use fairpath_core::{Timestamp, printable};
+
+use super::{Format, LABEL_CHARS_MAX, Limits, RttError, RttSample, Series, Traces};
 use crate::reader::{ReadError, Reader};
 use crate::record::{Record, State};
 
 /// Reads a trace of this crate.
-pub(super) fn read(input: impl BufRead) -> Result<Traces, RttError> {
+pub(super) fn read(input: impl BufRead, limits: &Limits) -> Result<Traces, RttError> {
     let mut traces = Traces::new(Format::Ndjson);
     let reader = Reader::new(input).map_err(|error| match error {
         ReadError::Io(error) => RttError::Io(error),
         other => RttError::Header(other),
     })?;
+    let mut places = BTreeMap::new();
+    let mut kept = 0;
     for record in reader {
         match record {
-            Ok(record) => add(&mut traces, &record),
+            Ok(record) => {
+                let Some((label, sample)) = sample(&record) else { continue };
+                let at = *places.entry(label).or_insert_with_key(|label| {
+                    traces.series.push(Series { label: Some(label.clone()), samples: Vec::new() });
+                    traces.series.len() - 1
+                });
+                traces.series[at].samples.push(sample);
+                kept += 1;
+                limits.check_series(traces.series.len())?;
+                limits.check_samples(kept)?;
+            }
             Err(ReadError::Record { line, column, reason }) => {
-                traces.skip(line, format!("column {column}: not a record of a Fairpath trace: {reason}"));
+                traces.skip(line, &format!("column {column}: not a record of a Fairpath trace: {reason}"));
             }
             Err(ReadError::Io(error)) => return Err(error.into()),
             Err(ReadError::LineTooLong { line }) => {
-                traces.skip(line, "too long for a record; what follows is left out".to_owned());
+                traces.skip(line, "too long for a record; what follows is left out");
             }
             Err(other) => return Err(RttError::Header(other)),
         }
@@ -29,16 +45,15 @@ pub(super) fn read(input: impl BufRead) -> Result<Traces, RttError> {
     Ok(traces)
 }
 
-fn add(traces: &mut Traces, record: &Record) {
-    let Some(rtt_ns) = record.srtt_ns.filter(|_| record.state != State::Closed) else { return };
+/// The round-trip time of a record, and the path it is of; `None`: it says none.
+fn sample(record: &Record) -> Option<(String, RttSample)> {
+    let rtt_ns = record.srtt_ns.filter(|_| record.state != State::Closed)?;
     let labels = [record.run.as_deref(), record.flow.as_deref()].into_iter().flatten();
     let path = format!("path{}", record.path);
-    let label = labels.chain([path.as_str()]).collect::<Vec<_>>().join("/");
-    let sample = RttSample {
-        at: fairpath_core::Timestamp::ZERO + core::time::Duration::from_nanos(record.time_ns),
-        rtt: core::time::Duration::from_nanos(rtt_ns),
-    };
-    traces.series_of(&label).samples.push(sample);
+    let label =
+        labels.chain([path.as_str()]).map(|part| printable(part, LABEL_CHARS_MAX)).collect::<Vec<_>>().join("/");
+    let at = Timestamp::from_nanos(record.time_ns);
+    Some((label, RttSample { at, rtt: Duration::from_nanos(rtt_ns) }))
 }
 
 #[cfg(test)]

@@ -4,18 +4,20 @@
 //! The round-trip time is `latest_rtt`; of a path that never says it, `smoothed_rtt`. The path is
 //! the event's `path_id`, `path` or `tuple`.
 
+mod document;
+
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use serde::{Deserialize, Deserializer};
+use fairpath_core::printable;
 use serde_json::Value;
 
 use super::clock::epoch_ms;
 use super::lines::{Lines, duration, time};
-use super::{Format, RttError, RttSample, Series, Traces};
+use super::{Format, LABEL_CHARS_MAX, Limits, RttError, RttSample, Series, TooMuch, Traces};
 
 /// Reads a file with a line for each event.
-pub(super) fn read_lines(input: impl BufRead) -> Result<Traces, RttError> {
+pub(super) fn read_lines(input: impl BufRead, limits: &Limits) -> Result<Traces, RttError> {
     let mut traces = Traces::new(Format::Qlog);
     let mut lines = Lines::new(input);
     let mut connection = Connection::default();
@@ -28,8 +30,8 @@ pub(super) fn read_lines(input: impl BufRead) -> Result<Traces, RttError> {
             Ok(value) if value.get("qlog_version").or(value.get("qlog_format")).is_some() => {
                 connection = Connection::new(&value["trace"]);
             }
-            Ok(value) => connection.add(Event::from(value)),
-            Err(reason) => traces.skip(number, reason),
+            Ok(value) => connection.add(Event::from(value), limits)?,
+            Err(reason) => traces.skip(number, &reason),
         }
     }
     traces.series = connection.finish("");
@@ -37,35 +39,10 @@ pub(super) fn read_lines(input: impl BufRead) -> Result<Traces, RttError> {
 }
 
 /// Reads a JSON document.
-pub(super) fn read_document(input: impl BufRead) -> Result<Traces, RttError> {
-    let document: Document = serde_json::from_reader(input).map_err(|error| {
-        let (line, column, reason) = (error.line(), error.column(), error.to_string());
-        if error.is_io() { RttError::Io(error.into()) } else { RttError::Json { line, column, reason } }
-    })?;
+pub(super) fn read_document(input: impl BufRead, limits: &Limits) -> Result<Traces, RttError> {
     let mut traces = Traces::new(Format::Qlog);
-    let several = document.traces.len() > 1;
-    for (at, recorded) in document.traces.into_iter().enumerate() {
-        let mut connection = Connection::new(&Value::Object(recorded.about));
-        recorded.events.into_iter().for_each(|event| connection.add(event));
-        let prefix = if several { format!("trace{at}/") } else { String::new() };
-        traces.series.extend(connection.finish(&prefix));
-    }
+    traces.series = document::read(input, limits)?;
     Ok(traces)
-}
-
-#[derive(Deserialize)]
-struct Document {
-    #[serde(default)]
-    traces: Vec<Recorded>,
-}
-
-#[derive(Deserialize)]
-struct Recorded {
-    #[serde(default)]
-    events: Vec<Event>,
-    /// All other fields.
-    #[serde(flatten)]
-    about: serde_json::Map<String, Value>,
 }
 
 /// What is kept of an event while a file is read; most events say no round-trip time.
@@ -73,7 +50,7 @@ enum Event {
     /// An object: its time, and what it says of a path.
     Told(Option<f64>, Option<Metrics>),
     /// The values of an early draft, whose names are elsewhere in the file.
-    Row(Vec<Value>),
+    Row(Vec<Cell>),
 }
 
 /// What an event says of a path, in the unit of the file.
@@ -83,23 +60,47 @@ struct Metrics {
     smoothed: Option<f64>,
 }
 
-impl<'de> Deserialize<'de> for Event {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(Self::from)
-    }
+/// What is kept of a value of a row.
+enum Cell {
+    /// A number, or a text that is one.
+    Number(f64),
+    /// The name of an event that says something of a path.
+    MetricsUpdated,
+    /// What an event of that name would say with this as its data.
+    Data(Metrics),
+    /// Anything else.
+    Other,
 }
 
 impl From<Value> for Event {
     fn from(value: Value) -> Self {
         match value {
-            Value::Array(row) => Self::Row(row),
-            event => Self::Told(number(&event["time"]), metrics(&event, &event["name"], &event["data"])),
+            Value::Array(row) => Self::Row(row.iter().map(Cell::from).collect()),
+            event if is_metrics(&event["name"]) => {
+                Self::Told(number(&event["time"]), Some(metrics(&event, &event["data"])))
+            }
+            event => Self::Told(number(&event["time"]), None),
         }
     }
 }
 
-fn metrics(event: &Value, name: &Value, data: &Value) -> Option<Metrics> {
-    name.as_str().filter(|name| name.ends_with("metrics_updated"))?;
+impl From<&Value> for Cell {
+    fn from(value: &Value) -> Self {
+        match number(value) {
+            Some(number) => Self::Number(number),
+            None if is_metrics(value) => Self::MetricsUpdated,
+            None if value.is_object() => Self::Data(metrics(&Value::Null, value)),
+            None => Self::Other,
+        }
+    }
+}
+
+/// Whether this is the name of an event that says something of a path.
+fn is_metrics(name: &Value) -> bool {
+    name.as_str().is_some_and(|name| name.ends_with("metrics_updated"))
+}
+
+fn metrics(event: &Value, data: &Value) -> Metrics {
     let path = [&data["path_id"], &event["path_id"], &event["path"], &event["tuple"]];
     let path = path.into_iter().find_map(|id| match id {
         Value::Number(id) => Some(format!("path{id}")),
@@ -107,8 +108,9 @@ fn metrics(event: &Value, name: &Value, data: &Value) -> Option<Metrics> {
         Value::String(id) => Some(id.clone()),
         _ => None,
     });
+    let path = path.map_or_else(|| "path0".to_owned(), |path| printable(&path, LABEL_CHARS_MAX));
     let [latest, smoothed] = ["latest_rtt", "smoothed_rtt"].map(|name| number(&data[name]));
-    Some(Metrics { path: path.unwrap_or_else(|| "path0".to_owned()), latest, smoothed })
+    Metrics { path, latest, smoothed }
 }
 
 /// A number, also one that is written as text, as some stacks do.
@@ -128,6 +130,8 @@ struct Connection {
     fields: Vec<String>,
     /// Latest and smoothed round-trip times by path.
     paths: BTreeMap<String, [Vec<RttSample>; 2]>,
+    /// How many samples these have.
+    kept: usize,
 }
 
 impl Default for Connection {
@@ -156,35 +160,48 @@ impl Connection {
             delta: matches!(format, "delta" | "relative_to_previous_event"),
             fields: fields.map_or(early.map(str::to_owned).into(), |fields| fields.map(str::to_owned).collect()),
             paths: BTreeMap::new(),
+            kept: 0,
         }
     }
 
-    fn add(&mut self, event: Event) {
+    fn add(&mut self, event: Event, limits: &Limits) -> Result<(), TooMuch> {
         let (at, metrics) = match event {
             Event::Told(at, metrics) => (at, metrics),
-            Event::Row(row) => self.told(&row),
+            Event::Row(row) => self.told(row),
         };
-        let Some(at) = at else { return };
+        let Some(at) = at else { return Ok(()) };
         let now = self.zero + at;
         if self.delta {
             self.zero = now;
         }
-        let Some(metrics) = metrics else { return };
+        let Some(metrics) = metrics else { return Ok(()) };
         let path = self.paths.entry(metrics.path).or_default();
         for (samples, rtt) in path.iter_mut().zip([metrics.latest, metrics.smoothed]) {
             let sample = rtt.and_then(|rtt| Some((time(now, self.unit_s)?, duration(rtt, self.unit_s)?)));
+            self.kept += usize::from(sample.is_some());
             samples.extend(sample.map(|(at, rtt)| RttSample { at, rtt }));
         }
+        limits.check_series(self.paths.len())?;
+        limits.check_samples(self.kept)
     }
 
     /// What the row of an early draft says.
-    fn told(&self, row: &[Value]) -> (Option<f64>, Option<Metrics>) {
-        let field = |names: &[&str]| {
-            let at = self.fields.iter().position(|field| names.contains(&field.to_lowercase().as_str()));
-            at.and_then(|at| row.get(at)).unwrap_or(&Value::Null)
+    fn told(&self, mut row: Vec<Cell>) -> (Option<f64>, Option<Metrics>) {
+        let place =
+            |names: &[&str]| self.fields.iter().position(|field| names.contains(&field.to_lowercase().as_str()));
+        let mut take = |names: &[&str]| {
+            place(names)
+                .and_then(|at| row.get_mut(at))
+                .map_or(Cell::Other, |cell| core::mem::replace(cell, Cell::Other))
         };
-        let metrics = metrics(&Value::Null, field(&["event", "event_type"]), field(&["data"]));
-        (number(field(&["time", "relative_time", "delta_time"])), metrics)
+        let at = match take(&["time", "relative_time", "delta_time"]) {
+            Cell::Number(at) => Some(at),
+            _ => None,
+        };
+        match (take(&["event", "event_type"]), take(&["data"])) {
+            (Cell::MetricsUpdated, Cell::Data(metrics)) => (at, Some(metrics)),
+            _ => (at, None),
+        }
     }
 
     /// A series for each path.

@@ -2,13 +2,15 @@
 
 use std::io::BufRead;
 
+use fairpath_core::printable;
+
 use super::columns::{self, Column};
 use super::lines::{Lines, duration, time};
-use super::{Format, RttError, RttSample, Series, Traces};
+use super::{Format, Limits, RttError, RttSample, Series, Traces};
 
 /// Reads a table. The first line may name the columns; without names, the first column is the time
 /// in seconds and the second the round-trip time in milliseconds.
-pub(super) fn read(input: impl BufRead) -> Result<Traces, RttError> {
+pub(super) fn read(input: impl BufRead, limits: &Limits) -> Result<Traces, RttError> {
     let mut traces = Traces::new(Format::Table);
     let mut samples = Vec::new();
     let mut lines = Lines::new(input);
@@ -18,7 +20,7 @@ pub(super) fn read(input: impl BufRead) -> Result<Traces, RttError> {
             Ok(line) if line.starts_with('#') => continue,
             Ok(line) => line,
             Err(reason) => {
-                traces.skip(number, reason);
+                traces.skip(number, &reason);
                 continue;
             }
         };
@@ -36,12 +38,16 @@ pub(super) fn read(input: impl BufRead) -> Result<Traces, RttError> {
         };
         match layout.sample(line) {
             Ok(sample) => samples.extend(sample),
-            Err(reason) => traces.skip(number, reason),
+            Err(reason) => traces.skip(number, &reason),
         }
+        limits.check_samples(samples.len())?;
     }
     traces.series.push(Series { label: None, samples });
     Ok(traces)
 }
+
+/// So much of a line is quoted, in characters.
+const QUOTED: usize = 40;
 
 /// How a line is to be read.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +69,7 @@ impl Layout {
             return Ok((Self { separator, time, rtt, assumed: true }, false));
         }
         let ([time, rtt], assumed) = columns::find(&cells).map_err(|needed| {
-            let header = line.chars().take(80).collect();
+            let header = printable(line, 80);
             RttError::Column { line: number, needed, header }
         })?;
         Ok((Self { separator, time, rtt, assumed }, true))
@@ -89,15 +95,17 @@ impl Layout {
     /// The sample of a line; `None`: its cell is empty. The error says what is wrong.
     fn sample(&self, line: &str) -> Result<Option<RttSample>, String> {
         let cell = |column: Column, name: &str| {
-            let missing = || format!("no column {} for the {name}: '{}'", column.at + 1, shortened(line));
+            let missing = || format!("no column {} for the {name}: '{}'", column.at + 1, printable(line, QUOTED));
             cells(line, self.separator).nth(column.at).ok_or_else(missing)
         };
         let (at, rtt) = (cell(self.time, "time")?, cell(self.rtt, "round-trip time")?);
         if rtt.is_empty() {
             return Ok(None);
         }
-        let number = |text: &str| text.parse::<f64>().map_err(|_| format!("'{}' is not a number", shortened(text)));
-        let impossible = |text: &str, what| format!("'{text}' cannot be a {what}: a number from 0 on is needed");
+        let quoted = |text: &str| printable(text, QUOTED);
+        let number = |text: &str| text.parse::<f64>().map_err(|_| format!("'{}' is not a number", quoted(text)));
+        let impossible =
+            |text: &str, what| format!("'{}' cannot be a {what}: a number from 0 on is needed", quoted(text));
         let at = time(number(at)?, self.time.unit_s).ok_or_else(|| impossible(at, "time"))?;
         let rtt = duration(number(rtt)?, self.rtt.unit_s).ok_or_else(|| impossible(rtt, "round-trip time"))?;
         Ok(Some(RttSample { at, rtt }))
@@ -110,14 +118,6 @@ fn cells(line: &str, separator: Option<char>) -> impl Iterator<Item = &str> {
     let spaces = separator.is_none();
     let parts = line.split(move |c: char| separator.map_or(c.is_whitespace(), |separator| c == separator));
     parts.map(|cell| cell.trim().trim_matches('"').trim()).filter(move |cell| !spaces || !cell.is_empty())
-}
-
-fn shortened(text: &str) -> String {
-    let mut short: String = text.chars().take(40).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
 }
 
 #[cfg(test)]

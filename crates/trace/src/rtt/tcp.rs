@@ -75,6 +75,12 @@ impl Direction {
         self.segments.on_answer(acknowledged, packet.at);
     }
 
+    /// How many packets are measured or wait for an answer.
+    pub(super) fn kept(&self) -> usize {
+        let of = |waiting: &Waiting| waiting.samples.len() + waiting.sent.len();
+        of(&self.stamps).max(of(&self.segments))
+    }
+
     /// The round trips: by timestamps where there are any.
     pub(super) fn samples(self) -> Vec<RttSample> {
         if self.stamps.samples.is_empty() { self.segments.samples } else { self.stamps.samples }
