@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use fairpath_engine::{Bitrate, Bytes, PairVerdict, PathSnapshot, Timestamp};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::adapter::ConnectionEngine;
 use crate::one_way;
@@ -82,6 +82,7 @@ pub struct Connection {
     engine: ConnectionEngine,
     published: Published,
     notices: broadcast::Sender<PathNotice>,
+    measure: mpsc::Sender<oneshot::Sender<()>>,
     manager: tokio::task::JoinHandle<()>,
     delays: tokio::task::JoinHandle<()>,
     /// The endpoint that this connection has for itself.
@@ -97,8 +98,9 @@ impl Connection {
         let published = Published::default();
         let (notices, _) = broadcast::channel(256);
         let delays = one_way::spawn(&quic, &engine, &sockets, &published.paths);
-        let manager = path_manager::spawn(&quic, &engine, sockets, role, published.clone(), notices.clone());
-        Self { quic, engine, published, notices, manager, delays, endpoint: None }
+        let (measure, asked) = mpsc::channel(1);
+        let manager = path_manager::spawn(&quic, &engine, sockets, role, published.clone(), notices.clone(), asked);
+        Self { quic, engine, published, notices, measure, manager, delays, endpoint: None }
     }
 
     /// With the endpoint that has no other connection.
@@ -112,7 +114,8 @@ impl Connection {
         &self.quic
     }
 
-    /// Every interface pair that has carried a path, in the order of first use.
+    /// Every interface pair that has carried a path, in the order of first use, as it was when the paths
+    /// were last looked at: up to a twentieth of a second ago.
     pub fn paths(&self) -> Vec<PathReport> {
         self.published.paths.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -121,6 +124,16 @@ impl Connection {
     /// end that was connected to. Pairs that nobody had a reason to try are not in it.
     pub fn tried(&self) -> Vec<Tried> {
         self.published.tried.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same, as it is at this moment. A small transfer begins and ends between two looks.
+    pub async fn paths_now(&self) -> Vec<PathReport> {
+        let (answer, answered) = oneshot::channel();
+        // Where the connection is closed, the last look was at its end.
+        if self.measure.send(answer).await.is_ok() {
+            let _ = answered.await;
+        }
+        self.paths()
     }
 
     /// What happens to the paths from now on.

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use fairpath_engine::PathId as EnginePath;
 use noq::{FourTuple, PathError, PathId, PathStats, PathStatus};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::adapter::{ConnectionEngine, PathHandle};
 use crate::connection::{PathReport, PathState};
@@ -88,6 +88,7 @@ pub(crate) fn spawn(
     role: Role,
     published: Published,
     notices: broadcast::Sender<PathNotice>,
+    asked: mpsc::Receiver<oneshot::Sender<()>>,
 ) -> tokio::task::JoinHandle<()> {
     let events = quic.path_events();
     let now = Instant::now();
@@ -99,8 +100,17 @@ pub(crate) fn spawn(
         }
         Role::Acceptor => (Policy::acceptor(engine.clone(), &mut live, now), Questions::default(), Vec::new()),
     };
-    let mut manager =
-        Manager { quic: quic.weak_handle(), sockets, questions, via, policy, published, notices, interfaces_at: now };
+    let mut manager = Manager {
+        quic: quic.weak_handle(),
+        sockets,
+        questions,
+        via,
+        policy,
+        published,
+        notices,
+        asked,
+        interfaces_at: now,
+    };
     manager.publish();
     tokio::spawn(manager.run(quic.on_closed(), events))
 }
@@ -115,6 +125,8 @@ struct Manager {
     policy: Policy,
     published: Published,
     notices: broadcast::Sender<PathNotice>,
+    /// Who wants the reports brought up to date, and waits until they are.
+    asked: mpsc::Receiver<oneshot::Sender<()>>,
     interfaces_at: Instant,
 }
 
@@ -126,7 +138,16 @@ impl Manager {
         tokio::pin!(closed);
         loop {
             let event = tokio::select! {
-                _ = &mut closed => break,
+                _ = &mut closed => {
+                    self.measure();
+                    break;
+                }
+                Some(asking) = self.asked.recv() => {
+                    self.measure();
+                    // Nobody has to wait for it.
+                    let _ = asking.send(());
+                    None
+                }
                 event = events.next() => match event {
                     Some(Ok(event)) => Some(event),
                     Some(Err(lagged)) => {
@@ -152,6 +173,14 @@ impl Manager {
                 self.look_at_interfaces(&quic, now);
             }
             self.questions.ask(self.policy.questions(now));
+            self.publish();
+        }
+    }
+
+    /// Brings the reports up to date, and does nothing else.
+    fn measure(&mut self) {
+        if let Some(quic) = self.quic.upgrade() {
+            self.policy.measure(&mut Live { quic: &quic, sockets: &self.sockets }, Instant::now());
             self.publish();
         }
     }

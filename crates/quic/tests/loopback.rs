@@ -27,6 +27,29 @@ async fn bulk_data_crosses_two_paths_intact() {
     }
 }
 
+/// It takes less time than passes between two looks at the paths.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_short_transfer_carried_is_counted_to_its_end() {
+    let pair = Pair::connect(&["127.0.0.1"]).await;
+    let total = 1 << 20;
+    let receiving = tokio::spawn(receive(pair.server.quic().clone(), total));
+    send(pair.client.quic(), total).await.expect("the data leaves");
+    receiving.await.unwrap().expect("the data arrives");
+    let received: u64 = pair.server.paths_now().await.iter().map(|path| path.received.get()).sum();
+    assert!(received >= total as u64, "{received} of {total} bytes");
+    // The last acknowledgements may still be on their way.
+    let acked = async || pair.client.paths_now().await.iter().map(|path| path.acked.get()).sum::<u64>();
+    for _ in 0..1000 {
+        if acked().await >= total as u64 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    pair.client.close(0, "done");
+    pair.server.quic().closed().await;
+    assert!(acked().await >= total as u64, "{} of {total} bytes", acked().await);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_small_record_arrives_while_its_sender_waits_for_something_else() {
     let pair = Pair::connect(&["127.0.0.1"]).await;

@@ -132,6 +132,8 @@ impl Desk<'_> {
         let receiver = self.receiver.clone();
         self.tasks.spawn(async move {
             let result = async { receiver.serve(receiver.admit(connection.quic()).await?).await }.await;
+            // For the summary.
+            connection.paths_now().await;
             (connection, result)
         });
     }

@@ -61,13 +61,14 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         error = watch(&connection, &mut view, trace.as_mut(), &interruption) => Err(error),
     };
     let happened = view.end();
+    let paths = connection.paths_now().await;
     say_goodbye(&connection).await;
     if let Some(trace) = trace {
         trace.finish()?;
     }
     let sent = sent?;
     let progress = sender.progress().snapshot();
-    Summary::new(Role::Send, &progress, sent.elapsed, &connection.paths(), happened).show(args.shown)
+    Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened).show(args.shown)
 }
 
 /// An error of the transfer, told by its cause where the ticket is of another kind.

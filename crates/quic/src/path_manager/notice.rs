@@ -9,17 +9,17 @@ use super::slot::Slot;
 pub enum PathNotice {
     /// A path carries data for the first time.
     Opened {
-        /// The interface.
+        /// The interface, with an address where several paths start there.
         interface: String,
     },
     /// A path carries data again.
     Reopened {
-        /// The interface.
+        /// The interface, with an address where several paths start there.
         interface: String,
     },
     /// A path was closed.
     Closed {
-        /// The interface.
+        /// The interface, with an address where several paths start there.
         interface: String,
         /// Why.
         reason: String,
@@ -36,20 +36,12 @@ pub enum PathNotice {
 }
 
 impl PathNotice {
-    pub(super) fn opened(slot: &Slot) -> Self {
-        Self::Opened { interface: slot.name().to_owned() }
-    }
-
-    pub(super) fn reopened(slot: &Slot) -> Self {
-        Self::Reopened { interface: slot.name().to_owned() }
-    }
-
     pub(super) fn no_way(slot: &Slot, tried: String) -> Self {
         Self::NoWay { interface: slot.name().to_owned(), tried }
     }
 
-    pub(super) fn closed(slot: &Slot, reason: &str, carriers: &[String]) -> Self {
-        Self::Closed { interface: slot.name().to_owned(), reason: reason.to_owned(), carriers: carriers.to_vec() }
+    pub(super) fn closed(interface: String, reason: &str, carriers: Vec<String>) -> Self {
+        Self::Closed { interface, reason: reason.to_owned(), carriers }
     }
 }
 

@@ -154,12 +154,13 @@ impl Policy {
                 }
             }
         }
-        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id() == Some(id)) {
-            let again = slot.established(now);
-            self.ways.succeeded(slot.local(), slot.remote());
+        if let Some(at) = self.slots.iter().position(|slot| slot.id() == Some(id)) {
+            let again = self.slots[at].established(now);
+            self.ways.succeeded(self.slots[at].local(), self.slots[at].remote());
+            let interface = self.name(at);
             self.notices.push(match again {
-                true => PathNotice::reopened(slot),
-                false => PathNotice::opened(slot),
+                true => PathNotice::Reopened { interface },
+                false => PathNotice::Opened { interface },
             });
         }
     }
@@ -189,7 +190,7 @@ impl Policy {
     }
 
     /// Takes the state of every path from the engine and its counters from the stack.
-    fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
+    pub(crate) fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
         let deaf_after = if self.traffic.is_busy(now) { DEAF } else { DEAF_WHEN_IDLE };
         // The stack gives a path a new controller where the peer's address has changed, and says nothing.
         let built = self.engine.paths_built();
@@ -262,7 +263,22 @@ impl Policy {
     /// The open paths, other than slot `at`, that answer: what takes over from it.
     fn carriers(&self, at: usize) -> Vec<String> {
         let others = self.slots.iter().enumerate().filter(|(other, slot)| *other != at && slot.answers());
-        others.map(|(_, slot)| slot.name().to_owned()).collect()
+        others.map(|(other, _)| self.name(other)).collect()
+    }
+
+    /// What a person calls the path of slot `at`: its interface, and where several paths begin there, the
+    /// address as well from which it begins.
+    fn name(&self, at: usize) -> String {
+        let slot = &self.slots[at];
+        let others = self.slots.iter().enumerate().filter(|(other, one)| *other != at && one.was_ever_opened());
+        let begin = match self.side {
+            Side::Opener => slot.local(),
+            Side::Acceptor => slot.remote().ip(),
+        };
+        match others.map(|(_, one)| one.name()).any(|name| name == slot.name()) {
+            true => format!("{}/{begin}", slot.name()),
+            false => slot.name().to_owned(),
+        }
     }
 
     fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {
@@ -278,7 +294,7 @@ impl Policy {
         self.slots[at].closed(now);
         self.ways.candidates.closed(self.slots[at].local(), self.slots[at].remote());
         if was_open {
-            let notice = PathNotice::closed(&self.slots[at], reason, &self.carriers(at));
+            let notice = PathNotice::closed(self.name(at), reason, self.carriers(at));
             self.notices.push(notice);
         }
     }
