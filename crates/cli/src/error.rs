@@ -1,5 +1,7 @@
 //! Exit codes: 0 for success, 2 where the command line cannot be meant, 1 for everything else.
 
+use crate::text::safe;
+
 /// The exit code of a failure.
 pub(crate) const FAILURE: u8 = 1;
 
@@ -31,7 +33,7 @@ pub(crate) fn describe(error: &anyhow::Error) -> String {
             text += &format!(": {cause}");
         }
     }
-    text
+    safe(&text)
 }
 
 #[cfg(test)]
@@ -46,6 +48,12 @@ mod tests {
         let address = "127.0.0.1:9".parse().unwrap();
         let error = anyhow::Error::from(fairpath_quic::Error::Bind { address, source }).context("cannot begin");
         assert_eq!(describe(&error), "cannot begin: cannot listen on 127.0.0.1:9: address in use");
+    }
+
+    #[test]
+    fn what_an_error_quotes_is_short_and_cannot_control_the_terminal() {
+        let said = describe(&UsageError(format!("no such key {}\u{1b}[2J", "x".repeat(4_000_000))).into());
+        assert!(said.len() < 3_000 && !said.contains('\u{1b}'), "{} bytes", said.len());
     }
 
     #[test]

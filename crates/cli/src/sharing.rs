@@ -33,6 +33,13 @@ pub(crate) struct Pair {
 }
 
 impl Sharing {
+    /// What is known of two paths alone.
+    #[cfg(test)]
+    pub(crate) fn of_pair(first: &str, second: &str, confidence: f64, shared: bool) -> Self {
+        let paths = [first.to_owned(), second.to_owned()];
+        Self { pairs: vec![Pair { paths, confidence, shared, since_seconds: 1.0 }], ..Self::default() }
+    }
+
     /// What `connection` has found, its paths called by `names` in the order of
     /// [`Connection::paths`]. A path that is closed is not in it.
     pub(crate) fn of(connection: &Connection, names: &[String]) -> Self {
@@ -76,10 +83,41 @@ impl Sharing {
         sentences
     }
 
+    /// What is known of these paths.
+    pub(crate) fn together(&self, names: &[&str]) -> Together {
+        let pairs = self.pairs.iter().filter(|pair| pair.paths.iter().all(|path| names.contains(&path.as_str())));
+        let (shared, apart): (Vec<&Pair>, Vec<&Pair>) = pairs.partition(|pair| pair.shared);
+        let is_shared = |name: &&&str| shared.iter().any(|pair| pair.paths.iter().any(|path| path == **name));
+        let shared: Vec<String> = names.iter().filter(is_shared).map(|name| (*name).to_owned()).collect();
+        match apart.iter().filter(|pair| pair.is_separate()).count() {
+            _ if !shared.is_empty() => Together::Shared(shared),
+            separate if separate == names.len() * names.len().saturating_sub(1) / 2 => Together::Separate,
+            _ => Together::Unknown,
+        }
+    }
+
     /// The sentences about pairs that were not so, or not there, `before`.
     pub(crate) fn news(&self, before: &Self) -> Vec<String> {
         let was = |pair: &Pair| before.pairs.iter().find(|old| old.paths == pair.paths).is_some_and(|old| old.shared);
         self.pairs.iter().filter(|pair| pair.shared != was(pair)).map(ToString::to_string).collect()
+    }
+}
+
+/// What is known of several paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Together {
+    /// These of them share a bottleneck with another of them.
+    Shared(Vec<String>),
+    /// Each has one of its own.
+    Separate,
+    /// Of some it is not known.
+    Unknown,
+}
+
+impl Pair {
+    /// Whether it is known that they have bottlenecks of their own.
+    fn is_separate(&self) -> bool {
+        !self.shared && self.confidence < 0.5 - SAYS_SOMETHING
     }
 }
 
@@ -91,7 +129,7 @@ impl fmt::Display for Pair {
             true => {
                 write!(f, "{a} and {b} share a bottleneck (confidence {confidence:.2}, since {since:.0} s): coupled")
             }
-            false if confidence < 0.5 - SAYS_SOMETHING => {
+            false if self.is_separate() => {
                 let confidence = 1.0 - confidence;
                 write!(f, "{a} and {b} have bottlenecks of their own (confidence {confidence:.2}): not coupled")
             }

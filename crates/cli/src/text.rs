@@ -3,6 +3,25 @@
 use std::io::Write as _;
 
 use anyhow::Context as _;
+use fairpath_core::printable;
+
+/// No line of a message is longer, in characters: paths and several addresses fit in.
+const LINE_CHARS_MAX: usize = 2000;
+
+/// No message has more lines.
+const LINES_MAX: usize = 100;
+
+/// A message as it may be shown. It may quote names and contents of files, and what a peer says: these
+/// must neither flood the screen nor control it.
+pub(crate) fn safe(message: &str) -> String {
+    let mut lines = message.split('\n').map(|line| printable(line, LINE_CHARS_MAX));
+    let mut shown: Vec<String> = lines.by_ref().take(LINES_MAX).collect();
+    let left_out = lines.count();
+    if left_out > 0 {
+        shown.push(format!("… and {left_out} more lines"));
+    }
+    shown.join("\n")
+}
 
 /// A line on standard output, where somebody may have stopped reading.
 pub(crate) fn print_line(line: &str) -> anyhow::Result<()> {
@@ -40,6 +59,13 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_is_neither_endless_nor_does_it_control_the_terminal() {
+        assert_eq!(safe("first line\nµs: \u{1b}[2J"), "first line\nµs: \\u{1b}[2J");
+        assert!(safe(&"x".repeat(4_000_000)).len() < 3_000);
+        assert!(safe(&"\n".repeat(4_000_000)).len() < 3_000);
+    }
 
     #[test]
     fn numbers_stand_to_the_right_and_words_to_the_left() {

@@ -171,3 +171,14 @@ fn traces_of_another_simulator_are_told_apart() {
         }
     }
 }
+
+#[test]
+fn what_is_no_text_is_quoted_by_its_beginning() {
+    let scratch = Scratch::new();
+    let [a, b, _] = traces(&scratch);
+    let binary = [trace(50.0, 3).into_bytes(), vec![0xff; 1 << 19], vec![0x1b; 1 << 18]].concat();
+    let binary = scratch.file("binary.csv", &binary);
+    let output = run(&["detect", &a, &b, text(&binary)]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("is not text") && said.len() < 1_000, "{} bytes", said.len());
+}

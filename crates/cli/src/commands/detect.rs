@@ -11,11 +11,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fairpath_core::Timestamp;
 use fairpath_sbd::Held;
-use fairpath_trace::rtt::{Format, RttError, RttSample, Traces, read};
+use fairpath_trace::rtt::{Format, Limits, RttError, RttSample, TooMuch, Traces, read_within};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::UsageError;
-use crate::text::print_line;
+use crate::text::{print_line, safe};
 use judge::judge;
 use report::Report;
 
@@ -62,8 +62,12 @@ const SERIES_MAX: usize = 200;
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut warnings = Vec::new();
     let mut series = Vec::new();
+    // The limit on round-trip times is one for all files together.
+    let mut limits = Limits::default();
     for path in &args.files {
-        let traces = read_file(path)?;
+        let traces = read_file(path, &limits)?;
+        let kept = traces.series.iter().map(|one| one.samples.len()).sum();
+        limits.samples = limits.samples.saturating_sub(kept);
         warn(path, &traces, &mut warnings);
         series.extend(named(path, traces));
     }
@@ -86,15 +90,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     args.picture.as_ref().map_or(Ok(()), |file| print_line(&format!("Picture: {}", file.display())))
 }
 
-fn read_file(path: &Path) -> anyhow::Result<Traces> {
+fn read_file(path: &Path, limits: &Limits) -> anyhow::Result<Traces> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("cannot read the trace {name}"))?;
     let bar = bar("reading");
     bar.set_length(file.metadata().map_or(0, |about| about.len()));
-    let traces = read(Counted { file, bar: bar.clone() });
+    let traces = read_within(Counted { file, bar: bar.clone() }, limits);
     bar.finish_and_clear();
     traces.map_err(|error| match error {
         RttError::Io(error) => anyhow::Error::new(error).context(format!("cannot read the trace {name}")),
+        RttError::TooMuch(TooMuch::Samples(left) | TooMuch::Packets(left)) if left < Limits::default().samples => {
+            let most = Limits::default().samples;
+            let said = format!("{name}: with the files before it there are more than {most} round-trip times; give fewer files or shorter parts of them");
+            UsageError(said).into()
+        }
         error => UsageError(format!("{name}: {error}")).into(),
     })
 }
@@ -108,12 +117,12 @@ fn warn(path: &Path, traces: &Traces, warnings: &mut Vec<String>) {
     if more > 0 {
         told.push(format!("{name}: {more} more bad lines are skipped"));
     }
-    told.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    told.iter().for_each(|warning| eprintln!("{}", safe(&format!("warning: {warning}"))));
     warnings.extend(told);
 }
 
 fn named(path: &Path, traces: Traces) -> impl Iterator<Item = Named> {
-    let (file, format) = (path.display().to_string(), traces.format);
+    let (file, format) = (safe(&path.display().to_string()), traces.format);
     traces.series.into_iter().map(move |one| {
         let name = one.label.map_or_else(|| file.clone(), |label| format!("{file}:{label}"));
         Named { name, format, samples: one.samples }

@@ -54,14 +54,23 @@ impl Role {
         }
     }
 
-    /// A name for every path: that of its interface, with an address where that is not enough.
+    /// A name for every path, and no two alike: that of its interface, with an address where that is not
+    /// enough, with the peer's where that is not, and with a number in the end.
     pub(crate) fn names(self, paths: &[PathReport]) -> Vec<String> {
-        let count = |name: &str| paths.iter().filter(|path| path.interface == name).count();
-        let name = |path: &PathReport| match self.origin(path) {
-            Some(address) if count(&path.interface) > 1 => format!("{}/{address}", path.interface),
-            _ => path.interface.clone(),
-        };
-        paths.iter().map(name).collect()
+        let mut names: Vec<String> = paths.iter().map(|path| path.interface.clone()).collect();
+        let further: [&dyn Fn(usize) -> Option<String>; 3] = [
+            &|at| self.origin(&paths[at]).map(|address| format!("/{address}")),
+            &|at| Some(format!("/{}", paths[at].remote)),
+            &|at| Some(format!("#{}", at + 1)),
+        ];
+        for more in further {
+            let is_double = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
+            let double: Vec<bool> = names.iter().map(is_double).collect();
+            for (at, name) in names.iter_mut().enumerate().filter(|(at, _)| double[*at]) {
+                name.push_str(&more(at).unwrap_or_default());
+            }
+        }
+        names
     }
 }
 
@@ -93,5 +102,16 @@ mod tests {
     fn paths_that_share_an_interface_are_told_apart_by_their_address() {
         let paths = [path("lo", "127.0.1.1:9", 1), path("lo", "127.0.2.1:9", 1), path("eth0", "192.0.2.1:9", 1)];
         assert_eq!(Role::Receive.names(&paths), ["lo/127.0.1.1", "lo/127.0.2.1", "eth0"]);
+    }
+
+    #[test]
+    fn no_two_paths_have_the_same_name() {
+        let alike = ["192.0.2.1:9", "192.0.2.2:9", "192.0.2.2:9"].map(|remote| path("lo", remote, 1));
+        for role in [Role::Send, Role::Receive] {
+            let mut names = role.names(&alike);
+            assert!(names.iter().all(|name| name.starts_with("lo/")), "{names:?}");
+            names.dedup();
+            assert_eq!(names.len(), 3, "{names:?}");
+        }
     }
 }

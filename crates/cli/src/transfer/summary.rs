@@ -8,8 +8,8 @@ use fairpath_transfer::ProgressSnapshot;
 use serde::{Serialize, Serializer};
 
 use super::{Role, Shown};
-use crate::sharing::Sharing;
-use crate::text::print_line;
+use crate::sharing::{Sharing, Together};
+use crate::text::{print_line, safe};
 
 /// From this multiple of the busiest path's share on, the others were worth their while.
 const WORTH_IT: f64 = 1.05;
@@ -78,7 +78,7 @@ impl Summary {
     /// The summary for a person, on standard error; and as one line of JSON on standard output.
     pub(crate) fn show(&self, shown: Shown) -> anyhow::Result<()> {
         if !shown.quiet {
-            eprint!("{}", self.text());
+            eprint!("{}", safe(&self.text()));
         }
         if shown.json {
             print_line(&serde_json::to_string(self)?)?;
@@ -98,11 +98,11 @@ impl Summary {
             text += &format!("  {} were there before\n", Bytes::new(self.resumed_bytes));
         }
         if !self.paths.is_empty() {
-            text += &format!("  {}\n", verdict(&self.paths));
+            text += &format!("  {}\n", verdict(&self.paths, &self.sharing));
         }
         let preposition = if self.role == Role::Send { "to" } else { "from" };
         for path in &self.paths {
-            text += &format!("  {} {preposition} {}: {}", path.interface, path.remote, Bytes::new(path.bytes));
+            text += &format!("  {} {preposition} {}: {}", path.name, path.remote, Bytes::new(path.bytes));
             if self.role == Role::Send && path.lost_bytes > 0 {
                 text += &format!(", {} lost and sent again", Bytes::new(path.lost_bytes));
             }
@@ -147,19 +147,27 @@ fn path_summaries(role: Role, paths: &[PathReport]) -> Vec<PathSummary> {
     paths.iter().zip(role.names(paths)).map(of_path).collect()
 }
 
-/// Whether it paid to have several paths.
-fn verdict(paths: &[PathSummary]) -> String {
+/// What each path carried, and whether it paid to have several, as far as that is known: paths that
+/// share a bottleneck share its rate, and carry no more together than one of them would alone.
+fn verdict(paths: &[PathSummary], sharing: &Sharing) -> String {
     let Some(busiest) = paths.iter().max_by(|a, b| a.share.total_cmp(&b.share)) else { return String::new() };
     if paths.len() == 1 {
         return format!("1 path: {} carried everything", busiest.name);
     }
     let shares: Vec<_> = paths.iter().map(|path| format!("{} {:.0} %", path.name, path.share * 100.0)).collect();
     let times = 1.0 / busiest.share.max(f64::MIN_POSITIVE);
-    let worth = match times >= WORTH_IT {
-        true => format!("together {times:.1} times what {} carried", busiest.name),
-        false => format!("nearly everything went over {}", busiest.name),
+    // What carried next to nothing decides nothing.
+    let used: Vec<&str> = paths.iter().filter(|path| path.share >= WORTH_IT - 1.0).map(|path| &*path.name).collect();
+    let worth = match sharing.together(&used) {
+        _ if times < WORTH_IT => format!("; nearly everything went over {}", busiest.name),
+        Together::Shared(names) => {
+            let names = names.join(" and ");
+            format!("; {names} share a bottleneck, over which they bring no more together than one of them alone")
+        }
+        Together::Separate => format!("; together {times:.1} times what {} carried", busiest.name),
+        Together::Unknown => String::new(),
     };
-    format!("{} paths: {}; {worth}", paths.len(), shares.join(", "))
+    format!("{} paths: {}{worth}", paths.len(), shares.join(", "))
 }
 
 #[cfg(test)]
@@ -203,14 +211,40 @@ mod tests {
     #[test]
     fn the_shares_of_the_paths_are_told_in_plain_words() {
         let peer = "192.0.2.1:9";
-        // 1 / 0.61 = 1.64
         let two = summary(&[path("eth0", peer, 1_220), path("wwan0", peer, 780)], vec![]).text();
-        let expected = "\n  2 paths: eth0 61 %, wwan0 39 %; together 1.6 times what eth0 carried\n  \
-            eth0 to 192.0.2.1:9: 1220 B\n";
+        let expected = "\n  2 paths: eth0 61 %, wwan0 39 %\n  eth0 to 192.0.2.1:9: 1220 B\n";
         assert!(two.contains(expected), "{two}");
         let idle = summary(&[path("eth0", peer, 1_980), path("wwan0", peer, 20)], vec![]).text();
         assert!(idle.contains("2 paths: eth0 99 %, wwan0 1 %; nearly everything went over eth0\n"), "{idle}");
         let one = summary(&[path("eth0", peer, 2_000)], vec![]).text();
         assert!(one.contains("1 path: eth0 carried everything\n"), "{one}");
+    }
+
+    #[test]
+    fn several_paths_are_praised_only_where_they_are_known_to_be_separate() {
+        let peer = "192.0.2.1:9";
+        let of = |bytes: [u64; 2], sharing: Sharing| {
+            let paths = [path("eth0", peer, bytes[0]), path("wwan0", peer, bytes[1])];
+            Summary { sharing, ..summary(&paths, vec![]) }.text()
+        };
+        // 1 / 0.61 = 1.64
+        let separate = of([1_220, 780], Sharing::of_pair("eth0", "wwan0", 0.05, false));
+        assert!(separate.contains("wwan0 39 %; together 1.6 times what eth0 carried\n"), "{separate}");
+        let shared = of([1_000, 1_000], Sharing::of_pair("wwan0", "eth0", 0.95, true));
+        assert!(!shared.contains("times what"), "{shared}");
+        assert!(shared.contains("wwan0 50 %; eth0 and wwan0 share a bottleneck, over which"), "{shared}");
+        let unknown = of([1_000, 1_000], Sharing::of_pair("eth0", "wwan0", 0.5, false));
+        assert!(unknown.contains("  2 paths: eth0 50 %, wwan0 50 %\n"), "{unknown}");
+    }
+
+    #[test]
+    fn paths_of_one_interface_are_told_apart_in_every_line() {
+        let mut paths = [path("lo", "127.0.0.1:9", 500), path("lo", "127.0.0.1:9", 500)];
+        paths[0].local = Some("127.0.1.1".parse().unwrap());
+        paths[1].local = Some("127.0.2.1".parse().unwrap());
+        let text = summary(&paths, vec![]).text();
+        for line in ["lo/127.0.1.1 to 127.0.0.1:9: 500 B", "lo/127.0.2.1 to 127.0.0.1:9: 500 B"] {
+            assert!(text.contains(line), "{text}");
+        }
     }
 }

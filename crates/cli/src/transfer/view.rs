@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Role;
 use crate::sharing::Sharing;
+use crate::text::safe;
 
 /// How often a bar moves.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
@@ -66,6 +67,7 @@ impl View {
 
     /// One line that stays, above the bar.
     pub(crate) fn line(&self, text: &str) {
+        let text = safe(text);
         match &self.bar {
             _ if self.is_quiet => {}
             Some(bar) => bar.suspend(|| eprintln!("{text}")),

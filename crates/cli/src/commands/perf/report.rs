@@ -12,6 +12,11 @@ use crate::sharing::Sharing;
 use crate::text::table;
 use crate::transfer::Role;
 
+/// The names of the paths: this end has opened them, whichever way the data go.
+fn names(paths: &[PathReport]) -> Vec<String> {
+    Role::Send.names(paths)
+}
+
 /// A report in the making.
 pub(super) struct Report {
     direction: Direction,
@@ -62,8 +67,8 @@ impl Report {
                 .collect();
             self.intervals.push(json!({ "end_s": now.as_secs_f64(), "paths": per_path }));
         } else {
-            let shown: Vec<String> =
-                paths.iter().zip(&rates).map(|(path, rate)| format!("{} {rate}", path.interface)).collect();
+            let names = names(paths);
+            let shown: Vec<String> = names.iter().zip(&rates).map(|(name, rate)| format!("{name} {rate}")).collect();
             let total: Bitrate = rates.into_iter().sum();
             eprintln!("{:4.0} s  {total:>14}   {}", now.as_secs_f64(), shown.join(", "));
         }
@@ -81,8 +86,7 @@ impl Report {
     /// out.
     pub(super) fn sharing(&mut self, connection: &Connection) {
         if self.direction == Direction::Upload {
-            let names = Role::Send.names(&connection.paths());
-            let sharing = Sharing::of(connection, &names);
+            let sharing = Sharing::of(connection, &names(&connection.paths()));
             if !self.json {
                 sharing.news(&self.sharing).iter().for_each(|sentence| eprintln!("        {sentence}"));
             }
@@ -127,9 +131,10 @@ impl Report {
         }
         let rows: Vec<Vec<String>> = paths
             .iter()
-            .map(|path| {
+            .zip(names(paths))
+            .map(|(path, name)| {
                 vec![
-                    path.interface.clone(),
+                    name,
                     path.remote.to_string(),
                     format!("{:.1}", mean(path).as_mbps_f64()),
                     path.smoothed_rtt().map_or("-".into(), |rtt| format!("{:.1}", rtt.as_secs_f64() * 1e3)),
@@ -138,7 +143,7 @@ impl Report {
                 ]
             })
             .collect();
-        write!(out, "{}", table(&["interface", "peer", "Mbit/s", "rtt ms", "lost", "state"], &rows))?;
+        write!(out, "{}", table(&["path", "peer", "Mbit/s", "rtt ms", "lost", "state"], &rows))?;
         writeln!(
             out,
             "Goodput {goodput}: {} of application data in {:.1} s. Per path, packets are counted with their headers.",
