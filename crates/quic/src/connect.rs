@@ -16,9 +16,9 @@ use tokio::time::Instant;
 use crate::adapter::ConnectionEngine;
 use crate::connection::Connection;
 use crate::datagram::{DATAGRAM_MAX, endpoint_config, search};
-use crate::endpoint::{bind_all, usable_interfaces};
+use crate::endpoint::bind_all;
 use crate::error::Error;
-use crate::interfaces::Interface;
+use crate::interfaces;
 use crate::pairs::{Candidates, Pair, WhyNot};
 use crate::path_manager::{Opener, Role};
 use crate::probe::Questions;
@@ -64,14 +64,11 @@ impl ConnectConfig {
 /// called within a tokio runtime.
 pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     config.engine.build()?;
-    let local_peer = config.remotes.iter().all(|remote| remote.ip().is_loopback());
-    let via = match config.via.is_empty() && local_peer {
-        // A peer on this machine is reached over loopback, which nobody has to name.
-        true if config.remotes.iter().any(SocketAddr::is_ipv4) => vec!["127.0.0.1".to_owned()],
-        true => vec!["::1".to_owned()],
-        false => config.via.clone(),
-    };
-    let found: Vec<Interface> = usable_interfaces(&via)?;
+    interfaces::check_names(&config.via, &interfaces::interfaces(&[])?)?;
+    let found = interfaces::towards(&config.via, &config.remotes)?;
+    if found.is_empty() {
+        return Err(Error::NoUsableInterface);
+    }
     let candidates = Candidates::new(&found, &config.remotes, config.paths_max.min(PATHS_MAX as usize));
     if candidates.is_empty() {
         return Err(Error::OtherFamily { peer: config.remotes });
@@ -98,7 +95,8 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
         failure: None,
     };
     let Won { quic, engine, pair: first, candidates, questions } = race.run().await?;
-    let role = Role::Opener(Box::new(Opener { candidates, questions, first, via }));
+    let ConnectConfig { via, remotes, .. } = config;
+    let role = Role::Opener(Box::new(Opener { candidates, questions, first, via, remotes }));
     Ok(Connection::new(quic, engine, sockets, role).with_endpoint(endpoint))
 }
 

@@ -144,7 +144,7 @@ async fn accept_all(
     }
 }
 
-pub(crate) fn usable_interfaces(via: &[String]) -> Result<Vec<Interface>, Error> {
+fn usable_interfaces(via: &[String]) -> Result<Vec<Interface>, Error> {
     interfaces::check_names(via, &interfaces::interfaces(&[])?)?;
     let found = interfaces::usable(via)?;
     if found.is_empty() {

@@ -1,12 +1,14 @@
 //! The network interfaces of this machine: which of their addresses a path can start from, and why
 //! not from the others.
 
+mod kind;
 mod lost;
 
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
+pub use kind::Kind;
 pub use lost::{Link, Lost};
 
 /// Why an address is not used.
@@ -20,6 +22,8 @@ pub enum Unusable {
     Down,
     /// It was not among those asked for.
     NotSelected,
+    /// Nothing but this machine is behind the interface, or only routers know a way to it.
+    LeadsNowhere(Kind),
     /// The interface has a better address of the same family already.
     SecondAddress,
 }
@@ -27,6 +31,7 @@ pub enum Unusable {
 impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::LeadsNowhere(kind) => return write!(f, "{kind} (name it with --via to use it)"),
             Self::Loopback => "reaches only this machine (name it with --via to use it)",
             Self::LinkLocal => "link-local, reaches only its own link",
             Self::Down => "the interface is down or has no carrier",
@@ -109,6 +114,8 @@ pub fn interfaces(via: &[String]) -> io::Result<Vec<Interface>> {
             Some(Unusable::Loopback)
         } else if interface.is_link_local() {
             Some(Unusable::LinkLocal)
+        } else if let Some(kind) = Some(Kind::of(&interface.name)).filter(|kind| *kind != Kind::Link && !named) {
+            Some(Unusable::LeadsNowhere(kind))
         } else if has_address && !by_address {
             Some(Unusable::SecondAddress)
         } else {
@@ -149,6 +156,25 @@ pub fn usable(via: &[String]) -> io::Result<Vec<Interface>> {
             let name = format!("lo:{address}");
             found.push(Interface { name, address, prefix_bits: 8, unusable: None });
         }
+    }
+    Ok(found)
+}
+
+/// The addresses that paths to `remotes` start from: the usable ones, and where nothing was asked for also
+/// those that lead to one of `remotes` and to nobody else, such as a container of this machine.
+pub fn towards(via: &[String], remotes: &[SocketAddr]) -> io::Result<Vec<Interface>> {
+    let mut found = usable(via)?;
+    if via.is_empty() {
+        let leads_to = |one: &Interface| match one.unusable {
+            Some(Unusable::LeadsNowhere(_)) => remotes.iter().any(|remote| one.same_subnet(remote.ip())),
+            // Every loopback address is reached from every other.
+            Some(Unusable::Loopback) => {
+                remotes.iter().any(|remote| remote.ip().is_loopback() && remote.is_ipv4() == one.address.is_ipv4())
+            }
+            _ => false,
+        };
+        let more = interfaces(via)?.into_iter().filter(leads_to);
+        found.extend(more.map(|one| Interface { unusable: None, ..one }));
     }
     Ok(found)
 }

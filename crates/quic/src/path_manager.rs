@@ -24,7 +24,7 @@ mod slot;
 mod traffic;
 mod ways;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -69,6 +69,8 @@ pub(crate) struct Opener {
     pub(crate) first: Pair,
     /// The interfaces asked for.
     pub(crate) via: Vec<String>,
+    /// The peer's addresses.
+    pub(crate) remotes: Vec<SocketAddr>,
 }
 
 /// What others may know of the paths.
@@ -93,18 +95,21 @@ pub(crate) fn spawn(
     let events = quic.path_events();
     let now = Instant::now();
     let mut live = Live { quic, sockets: &sockets };
-    let (policy, questions, via) = match role {
+    let (policy, questions, via, remotes) = match role {
         Role::Opener(opener) => {
-            let Opener { candidates, questions, first, via } = *opener;
-            (Policy::opener(engine.clone(), candidates, &first, &mut live, now), questions, via)
+            let Opener { candidates, questions, first, via, remotes } = *opener;
+            (Policy::opener(engine.clone(), candidates, &first, &mut live, now), questions, via, remotes)
         }
-        Role::Acceptor => (Policy::acceptor(engine.clone(), &mut live, now), Questions::default(), Vec::new()),
+        Role::Acceptor => {
+            (Policy::acceptor(engine.clone(), &mut live, now), Questions::default(), Vec::new(), Vec::new())
+        }
     };
     let mut manager = Manager {
         quic: quic.weak_handle(),
         sockets,
         questions,
         via,
+        remotes,
         policy,
         published,
         notices,
@@ -122,6 +127,7 @@ struct Manager {
     sockets: Sockets,
     questions: Questions,
     via: Vec<String>,
+    remotes: Vec<SocketAddr>,
     policy: Policy,
     published: Published,
     notices: broadcast::Sender<PathNotice>,
@@ -188,7 +194,7 @@ impl Manager {
     /// Closes the paths of interfaces that are gone, and adds those that are new.
     fn look_at_interfaces(&mut self, quic: &noq::Connection, now: Instant) {
         let via = &self.via;
-        let Ok(found) = interfaces::usable(via) else { return };
+        let Ok(found) = interfaces::towards(via, &self.remotes) else { return };
         let present = |local: IpAddr| found.iter().any(|one| one.address == local);
         let absence =
             |name: &str, local| (!present(local)).then(|| interfaces::Lost::look(name, local, via).to_string());

@@ -26,7 +26,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::sync::Notify;
 
-use crate::interfaces::Interface;
+use crate::interfaces::{Interface, Kind};
 use crate::one_way::{Arrivals, Departures};
 use crate::train;
 
@@ -219,9 +219,10 @@ pub(crate) fn unbound(interface: &Interface) -> io::Result<(Socket, Binding)> {
     Ok((socket, binding))
 }
 
-/// Ties the socket to the device where that is allowed and makes sense.
+/// Ties the socket to the device where that is allowed and makes sense: what comes for an address of the
+/// loopback interface comes in on another, and the answer leaves by the routing table.
 fn bind_to_device(socket: &Socket, interface: &Interface) -> Binding {
-    if interface.address.is_loopback() {
+    if interface.address.is_loopback() || !Kind::of(&interface.name).has_wire() {
         return Binding::Address;
     }
     #[cfg(target_os = "linux")]
