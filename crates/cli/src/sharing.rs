@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use fairpath_core::Bitrate;
 use fairpath_quic::{Connection, PairVerdict, PathSnapshot};
 use serde::Serialize;
 
@@ -16,8 +15,6 @@ pub(crate) struct Sharing {
     pub(crate) groups: Vec<Vec<String>>,
     /// What speaks for that; empty where nothing is detected.
     pub(crate) pairs: Vec<Pair>,
-    /// What all paths deliver together at present.
-    pub(crate) expected_bps: u64,
 }
 
 /// Two paths.
@@ -66,21 +63,16 @@ impl Sharing {
                 None => groups.push((path.group, vec![name.clone()])),
             }
         }
-        let expected: Bitrate = paths.iter().filter_map(|(path, _)| path.rate).sum();
         Self {
             groups: groups.into_iter().map(|(_, members)| members).collect(),
             pairs: verdicts.iter().filter_map(pair).collect(),
-            expected_bps: expected.as_bps(),
         }
     }
 
-    /// A sentence for each pair, the last one with what to expect in all.
+    /// A sentence for each pair. What the paths deliver together is not told: the sum of what each
+    /// delivers at present is no figure of them all.
     pub(crate) fn sentences(&self) -> Vec<String> {
-        let mut sentences: Vec<String> = self.pairs.iter().map(ToString::to_string).collect();
-        if let Some(last) = sentences.last_mut() {
-            *last += &format!("; expected total {}", Bitrate::from_bps(self.expected_bps));
-        }
-        sentences
+        self.pairs.iter().map(ToString::to_string).collect()
     }
 
     /// What is known of these paths.
@@ -147,14 +139,13 @@ mod tests {
     }
 
     fn sharing(pairs: Vec<Pair>) -> Sharing {
-        Sharing { groups: Vec::new(), pairs, expected_bps: 31_000_000 }
+        Sharing { groups: Vec::new(), pairs }
     }
 
     #[test]
     fn the_verdict_is_told_in_words() {
         let found = sharing(vec![pair(0.93, true)]).sentences();
-        let expected = "wlan0 and wwan0 share a bottleneck (confidence 0.93, since 8 s): coupled; \
-                        expected total 31.0 Mbit/s";
+        let expected = "wlan0 and wwan0 share a bottleneck (confidence 0.93, since 8 s): coupled";
         assert_eq!(found, [expected]);
         let apart = pair(0.02, false).to_string();
         assert_eq!(apart, "wlan0 and wwan0 have bottlenecks of their own (confidence 0.98): not coupled");

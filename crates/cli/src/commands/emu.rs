@@ -163,7 +163,7 @@ fn say_end(args: &Args, emulator: &Emulator) -> anyhow::Result<()> {
     print_line(table(&["link", "packets", "bytes", "dropped"], &rows).trim_end())?;
     if too_large > 0 {
         print_line(&format!(
-            "Dropped because links carry no packet of more than {} with its headers: {too_large}.",
+            "Dropped because links carry no packet of more than {} with the headers of IP and UDP: {too_large}.",
             fairpath_emu::MTU
         ))?;
     }
