@@ -11,6 +11,7 @@ mod sharing;
 mod signals;
 mod text;
 mod transfer;
+mod ways;
 
 use std::process::ExitCode;
 

@@ -4,12 +4,13 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use fairpath_quic::interfaces::{self, Interface};
+use fairpath_transfer::MAX_ADDRESSES;
 use serde_json::json;
 
 use crate::ends::Via;
 use crate::text::table;
 
-/// Show the interfaces and addresses that would be used, and why others are not
+/// Show the interfaces and addresses that would be used and stand in a ticket, and why others are not
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath paths\n  fairpath paths --via wlan0 --via wwan0 --json")]
 pub(crate) struct Args {
@@ -33,7 +34,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        let list: Vec<_> = shown.iter().map(to_json).collect();
+        let is_in_ticket = |one: &Interface| in_ticket(&shown).any(|other| other == one);
+        let list: Vec<_> = shown.iter().map(|one| to_json(one, is_in_ticket(one))).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
         return Ok(());
     }
@@ -53,7 +55,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         1 => writeln!(out, "One path can start here: there is nothing to bond it with.")?,
         paths => writeln!(out, "{paths} paths can start here.")?,
     }
+    let in_ticket: Vec<String> = in_ticket(&shown).map(|one| one.address.to_string()).collect();
+    if !in_ticket.is_empty() {
+        writeln!(out, "A ticket would name {}.", in_ticket.join(", "))?;
+    }
     Ok(())
+}
+
+/// The addresses that `recv` and `perf server` would put into a ticket.
+fn in_ticket(shown: &[Interface]) -> impl Iterator<Item = &Interface> {
+    shown.iter().filter(|one| one.unusable.is_none()).take(MAX_ADDRESSES)
 }
 
 /// How a path from here would be tied to its interface.
@@ -68,12 +79,13 @@ fn binding(one: &Interface) -> &'static str {
     }
 }
 
-fn to_json(one: &Interface) -> serde_json::Value {
+fn to_json(one: &Interface, in_ticket: bool) -> serde_json::Value {
     json!({
         "interface": one.name,
         "address": one.address,
         "prefix_bits": one.prefix_bits,
         "used": one.unusable.is_none(),
+        "in_ticket": in_ticket,
         "bound_by": binding(one),
         "reason": one.unusable.as_ref().map(ToString::to_string),
     })

@@ -180,5 +180,5 @@ async fn measure_over(
     drop(source);
     let told = control.stop().await?;
     let total = received.map_or(told, |bytes| Total { bytes, elapsed });
-    report.finish(total, &connection.paths_now().await)
+    report.finish(total, &connection.paths_now().await, &connection.tried())
 }

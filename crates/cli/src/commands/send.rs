@@ -68,7 +68,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let sent = sent?;
     let progress = sender.progress().snapshot();
-    Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened).show(args.shown)
+    let summary = Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened);
+    summary.with_tried(&connection.tried(), &paths).show(args.shown)
 }
 
 /// An error of the transfer, told by its cause where the ticket is of another kind.

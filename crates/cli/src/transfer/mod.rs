@@ -75,13 +75,13 @@ impl Role {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use fairpath_quic::{Binding, PathState};
 
     use super::*;
 
     /// A path that has carried so much.
-    pub(super) fn path(interface: &str, remote: &str, bytes: u64) -> PathReport {
+    pub(crate) fn path(interface: &str, remote: &str, bytes: u64) -> PathReport {
         PathReport {
             interface: interface.into(),
             local: None,

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_quic::{PathNotice, PathReport};
+use fairpath_quic::{PathNotice, PathReport, Tried};
 use fairpath_transfer::ProgressSnapshot;
 use serde::{Serialize, Serializer};
 
 use super::{Role, Shown};
 use crate::sharing::{Sharing, Together};
 use crate::text::{print_line, safe};
+use crate::ways::{Way, in_vain};
 
 /// From this multiple of the busiest path's share on, the others were worth their while.
 const WORTH_IT: f64 = 1.05;
@@ -31,6 +32,10 @@ pub(crate) struct Summary {
     notices: Vec<PathNotice>,
     /// Which paths were taken to share a bottleneck.
     sharing: Sharing,
+    /// What was tried to reach the peer.
+    tried: Vec<Way>,
+    #[serde(skip)]
+    in_vain: Vec<String>,
 }
 
 /// What one interface pair carried.
@@ -72,7 +77,14 @@ impl Summary {
             paths: path_summaries(role, paths),
             notices,
             sharing,
+            tried: Vec::new(),
+            in_vain: Vec::new(),
         }
+    }
+
+    /// With what was tried to reach the peer, beside the `paths` that there were.
+    pub(crate) fn with_tried(self, tried: &[Tried], paths: &[PathReport]) -> Self {
+        Self { tried: Way::all(tried), in_vain: in_vain(tried, paths), ..self }
     }
 
     /// The summary for a person, on standard error; and as one line of JSON on standard output.
@@ -111,13 +123,14 @@ impl Summary {
             }
             text.push('\n');
         }
-        for sentence in self.sharing.sentences() {
+        for sentence in self.in_vain.iter().cloned().chain(self.sharing.sentences()) {
             text += &format!("  {sentence}\n");
         }
         // The same thing may happen many times: say it once, with the count. That a path opened is
-        // told by its being listed.
+        // told by its being listed, and that an interface leads nowhere by what was tried in vain.
         let mut counts: Vec<(&PathNotice, u32)> = Vec::new();
-        for notice in self.notices.iter().filter(|notice| !matches!(notice, PathNotice::Opened { .. })) {
+        let is_told = |notice: &&PathNotice| matches!(notice, PathNotice::Opened { .. } | PathNotice::NoWay { .. });
+        for notice in self.notices.iter().filter(|notice| !is_told(notice)) {
             match counts.iter_mut().find(|(said, _)| *said == notice) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((notice, 1)),
@@ -187,6 +200,8 @@ mod tests {
             paths,
             notices,
             sharing: Sharing::default(),
+            tried: Vec::new(),
+            in_vain: Vec::new(),
         }
     }
 

@@ -107,6 +107,21 @@ impl Network {
         }
     }
 
+    /// Runs `ip` at one end.
+    #[allow(dead_code, reason = "not all tests with namespaces need it")]
+    pub(crate) fn ip(&self, end: End, arguments: &str) {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        run(&[&["ip", "-n", self.name(end)], &words[..]].concat()).unwrap();
+    }
+
+    /// A command at one end.
+    #[allow(dead_code, reason = "not all tests with namespaces need it")]
+    pub(crate) fn command(&self, end: End, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", self.name(end), program]);
+        command
+    }
+
     pub(crate) fn name(&self, end: End) -> &str {
         &self.names[end as usize]
     }

@@ -4,13 +4,14 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_quic::{Connection, PathNotice, PathReport};
+use fairpath_quic::{Connection, PathNotice, PathReport, Tried};
 use serde_json::{Value, json};
 
 use super::protocol::{Direction, Total};
 use crate::sharing::Sharing;
 use crate::text::table;
 use crate::transfer::Role;
+use crate::ways::{Way, in_vain};
 
 /// The names of the paths: this end has opened them, whichever way the data go.
 fn names(paths: &[PathReport]) -> Vec<String> {
@@ -95,7 +96,7 @@ impl Report {
     }
 
     /// Shows the result on standard output.
-    pub(super) fn finish(&self, total: Total, paths: &[PathReport]) -> anyhow::Result<()> {
+    pub(super) fn finish(&self, total: Total, paths: &[PathReport], tried: &[Tried]) -> anyhow::Result<()> {
         let goodput = total.bytes.per(total.elapsed).unwrap_or(Bitrate::ZERO);
         let mean = |path: &PathReport| self.carried(path).per(total.elapsed).unwrap_or(Bitrate::ZERO);
         let mut out = std::io::stdout().lock();
@@ -125,6 +126,7 @@ impl Report {
                 "intervals": self.intervals,
                 "notices": self.notices,
                 "sharing": self.sharing,
+                "tried": Way::all(tried),
             });
             writeln!(out, "{}", serde_json::to_string_pretty(&result)?)?;
             return Ok(());
@@ -146,11 +148,13 @@ impl Report {
         write!(out, "{}", table(&["path", "peer", "Mbit/s", "rtt ms", "lost", "state"], &rows))?;
         writeln!(
             out,
-            "Goodput {goodput}: {} of application data in {:.1} s. Per path, packets are counted with their headers.",
+            "Goodput {goodput}: {} of application data in {:.1} s.\n\
+             Per path whole QUIC packets are counted, without the headers of UDP and IP{}.",
             total.bytes,
-            total.elapsed.as_secs_f64()
+            total.elapsed.as_secs_f64(),
+            if self.direction == Direction::Upload { "; those that were acknowledged" } else { "" },
         )?;
-        for sentence in self.sharing.sentences() {
+        for sentence in in_vain(tried, paths).into_iter().chain(self.sharing.sentences()) {
             writeln!(out, "{sentence}")?;
         }
         Ok(())
