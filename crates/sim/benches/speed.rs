@@ -97,7 +97,7 @@ fn main() {
         for _ in 0..rounds {
             let mut simulation = Simulation::new(scenario).expect("a scenario");
             let start = Instant::now();
-            simulation.run(&mut ());
+            simulation.run(&mut ()).expect("a scenario that fits");
             let seconds = start.elapsed().as_secs_f64();
             let outcome = simulation.outcome();
             let packets: u64 =

@@ -116,6 +116,12 @@ impl Connection {
         self.generation
     }
 
+    /// For how many packets and pieces there is an entry at either end.
+    pub(crate) fn remembered(&self) -> u64 {
+        let sent: usize = self.paths.iter().map(|path| path.recovery.entries()).sum();
+        (sent + self.receiver.entries() + self.stream.entries() + self.frames.len()) as u64
+    }
+
     /// Whether nothing more will happen: all was delivered, and the sender knows.
     pub(crate) fn is_over(&self) -> bool {
         self.completed && self.stream.is_finished()

@@ -10,6 +10,7 @@
 
 mod connection;
 mod count;
+mod limits;
 mod outcome;
 mod packet;
 mod receiver;
@@ -31,9 +32,9 @@ use fairpath_scenario::Scenario;
 ///
 /// # Errors
 ///
-/// Where the scenario cannot be meant.
+/// Where the scenario cannot be meant, or is more than can be run.
 pub fn run<R: Recorder>(scenario: &Scenario, recorder: &mut R) -> Result<Outcome, SimError> {
     let mut simulation = Simulation::new(scenario)?;
-    simulation.run(recorder);
+    simulation.run(recorder)?;
     Ok(simulation.outcome())
 }

@@ -164,6 +164,11 @@ impl Receiver {
         self.duplicates
     }
 
+    /// For how many pieces there is an entry.
+    pub(crate) fn entries(&self) -> usize {
+        self.held.len()
+    }
+
     /// How many pieces wait for an earlier one.
     pub(crate) fn held_count(&self) -> u64 {
         self.held_count

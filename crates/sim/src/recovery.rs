@@ -73,6 +73,11 @@ impl Recovery {
         self.first + self.sent.len() as u64 - 1
     }
 
+    /// For how many packets there is an entry.
+    pub(crate) fn entries(&self) -> usize {
+        self.sent.len()
+    }
+
     /// What is on its way, oldest first.
     pub(crate) fn outstanding(&self) -> impl Iterator<Item = &SentPacket> {
         self.sent.iter().filter(|packet| packet.fate == Fate::Outstanding)

@@ -33,6 +33,11 @@ pub(crate) struct SendStream {
 }
 
 impl SendStream {
+    /// For how many pieces there is an entry.
+    pub(crate) fn entries(&self) -> usize {
+        self.again.len() + self.acked.len()
+    }
+
     /// A stream of pieces of up to `payload` bytes, of which `buffer` may be unacknowledged, to a
     /// receiver that takes `limit` for a start.
     pub(crate) fn new(payload: u32, buffer: u64, limit: u64) -> Self {

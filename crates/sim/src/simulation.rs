@@ -12,6 +12,7 @@ use fairpath_scenario::{ChangeKind, Flow, Scenario, ScenarioLink, Traffic};
 
 use crate::connection::{Connection, Name, Outside};
 use crate::count::FlowCount;
+use crate::limits::{Counted, Limits};
 use crate::outcome::Outcome;
 use crate::packet::{Body, Packet};
 use crate::recorder::{Recorder, View};
@@ -56,6 +57,58 @@ pub enum SimError {
         /// How many there are.
         links: usize,
     },
+    /// The links hold more packets than fit the memory, or the hosts have sent more that are open.
+    #[error(
+        "at {at} more than {most} packets are on their way, most of them at link {name:?} (rate {rate}, delay {delay:?}, queue {queue}); give it a lower `rate`, a shorter `delay` or a smaller `queue`"
+    )]
+    TooManyPackets {
+        /// When.
+        at: Timestamp,
+        /// How many may be.
+        most: u64,
+        /// The link that holds most.
+        name: String,
+        /// Its rate.
+        rate: String,
+        /// Its delay.
+        delay: Duration,
+        /// What its queue has room for.
+        queue: String,
+    },
+    /// More connections are open than fit the memory.
+    #[error(
+        "at {at} more than {most} connections are open, most of them of flow {flow:?}; give its `short_flows` a longer `mean_interval` or a smaller `size`"
+    )]
+    TooManyConnections {
+        /// When.
+        at: Timestamp,
+        /// How many may be.
+        most: usize,
+        /// The flow that has most.
+        flow: String,
+    },
+    /// A flow has had more transfers or frames than are noted.
+    #[error(
+        "by {at} flow {flow:?} has had more than {most} transfers or frames; give the run a shorter `duration`, or the flow a longer `mean_interval` or fewer `frames_per_second`"
+    )]
+    TooManyTimes {
+        /// When.
+        at: Timestamp,
+        /// How many are noted.
+        most: usize,
+        /// The flow.
+        flow: String,
+    },
+    /// The events come to no end, and no time passes.
+    #[error(
+        "time stands still at {at}, after {events} events at that moment; on the way of every flow one link needs a `delay` above zero, or a `rate` that is not \"unlimited\""
+    )]
+    Standstill {
+        /// When.
+        at: Timestamp,
+        /// How many events there were.
+        events: u64,
+    },
 }
 
 /// Something that must always hold did not. The fault is the simulator's.
@@ -70,13 +123,13 @@ pub struct Violation {
 
 /// A flow at work.
 #[derive(Debug)]
-struct FlowState {
+pub(crate) struct FlowState {
     routes: Vec<PathRoutes>,
     source: Source,
     /// The slot of its connection; `None` before it starts, and for flows of short transfers.
     connection: Option<u32>,
     stop: Timestamp,
-    count: FlowCount,
+    pub(crate) count: FlowCount,
     /// The count when summaries began.
     before: FlowCount,
 }
@@ -84,12 +137,12 @@ struct FlowState {
 /// A run.
 #[derive(Debug)]
 pub struct Simulation {
-    scenario: Scenario,
+    pub(crate) scenario: Scenario,
     links: Vec<LinkId>,
     network: Network<Packet>,
     timers: Timers,
-    now: Timestamp,
-    flows: Vec<FlowState>,
+    pub(crate) now: Timestamp,
+    pub(crate) flows: Vec<FlowState>,
     connections: Vec<Option<Connection>>,
     generations: Vec<u32>,
     free: Vec<u32>,
@@ -97,9 +150,11 @@ pub struct Simulation {
     /// Link statistics when summaries began.
     links_before: Vec<LinkStats>,
     /// How many packets hosts have sent and received.
-    sent: u64,
+    pub(crate) sent: u64,
     received: u64,
-    events: u64,
+    pub(crate) events: u64,
+    pub(crate) limits: Limits,
+    pub(crate) counted: Counted,
 }
 
 impl Simulation {
@@ -150,16 +205,26 @@ impl Simulation {
             sent: 0,
             received: 0,
             events: 0,
+            limits: Limits::default(),
+            counted: Counted::default(),
         })
     }
 
     /// Runs to the end of the scenario.
-    pub fn run<R: Recorder>(&mut self, recorder: &mut R) {
-        self.run_until(Timestamp::ZERO + self.scenario.duration, recorder);
+    ///
+    /// # Errors
+    ///
+    /// Where that needs more memory than a run may take, or comes to no end.
+    pub fn run<R: Recorder>(&mut self, recorder: &mut R) -> Result<(), SimError> {
+        self.run_until(Timestamp::ZERO + self.scenario.duration, recorder)
     }
 
     /// Runs everything that is due by `end`, which is then the time.
-    pub fn run_until<R: Recorder>(&mut self, end: Timestamp, recorder: &mut R) {
+    ///
+    /// # Errors
+    ///
+    /// Where that needs more memory than a run may take, or comes to no end.
+    pub fn run_until<R: Recorder>(&mut self, end: Timestamp, recorder: &mut R) -> Result<(), SimError> {
         loop {
             let timer = self.timers.next();
             if let Some(delivery) = self.network.poll(timer.min(end)) {
@@ -171,8 +236,10 @@ impl Simulation {
             } else {
                 break;
             }
+            self.check_limits()?;
         }
         self.now = self.now.max(end);
+        Ok(())
     }
 
     fn advance(&mut self, at: Timestamp) {
@@ -193,6 +260,10 @@ impl Simulation {
     /// How many packets arrived at hosts and how many timers came up.
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    pub(crate) fn open_connections(&self) -> usize {
+        self.connections.len() - self.free.len()
     }
 
     pub(crate) fn connections(&self) -> impl Iterator<Item = &Connection> {

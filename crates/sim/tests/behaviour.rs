@@ -20,7 +20,7 @@ fn checked(scenario: &Scenario) -> Outcome {
         }
     }
     let mut simulation = Simulation::new(scenario).unwrap();
-    simulation.run(&mut Check);
+    simulation.run(&mut Check).unwrap();
     simulation.check().unwrap();
     simulation.outcome()
 }

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use fairpath_core::Timestamp;
 use fairpath_quic::Coupling;
 use fairpath_scenario::{Scenario, ScenarioFile};
-use fairpath_sim::{Outcome, Simulation};
+use fairpath_sim::{Outcome, SimError, Simulation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
@@ -89,6 +89,11 @@ fn prepare(scenario: &Scenario) -> anyhow::Result<Simulation> {
     Ok(Simulation::new(scenario).map_err(|error| UsageError(error.to_string()))?)
 }
 
+/// A scenario that only the run has shown to be too much.
+fn too_much(args: &Args, error: &SimError) -> UsageError {
+    UsageError(format!("{}: {error}", args.file.display()))
+}
+
 fn run_once(args: &Args, file: &ScenarioFile) -> anyhow::Result<()> {
     let scenario = scenario(args, file, args.seed)?;
     let mut simulation = prepare(&scenario)?;
@@ -96,8 +101,9 @@ fn run_once(args: &Args, file: &ScenarioFile) -> anyhow::Result<()> {
     let bar = bar(PARTS, "{elapsed} {bar:40} {percent} %  {eta} to go");
     for part in 1..=PARTS {
         let until = scenario.duration.mul_f64(part as f64 / PARTS as f64);
-        simulation.run_until(Timestamp::ZERO + until, &mut files);
+        let ran = simulation.run_until(Timestamp::ZERO + until, &mut files);
         files.fault()?;
+        ran.map_err(|error| too_much(args, &error))?;
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -121,7 +127,7 @@ fn run_seeds(args: &Args, file: &ScenarioFile, seeds: u64) -> anyhow::Result<()>
         // The samples are for time series, and there are none.
         let scenario = Scenario { sample_every: Duration::ZERO, ..scenario(args, file, Some(seed))? };
         let mut simulation = prepare(&scenario)?;
-        simulation.run(&mut ());
+        simulation.run(&mut ()).map_err(|error| too_much(args, &error))?;
         bar.inc(1);
         Ok((scenario, simulation.outcome()))
     };

@@ -1,0 +1,186 @@
+//! How much a run may hold at once. A scenario may describe more than fits any memory, and what it comes
+//! to only the run itself shows: a fast link with a long queue is harmless behind a slow one.
+
+use fairpath_core::{Bitrate, Timestamp};
+use fairpath_net::{QueueConfig, QueueLimit};
+use fairpath_scenario::Flow;
+
+use crate::simulation::{SimError, Simulation};
+
+/// How much a run may hold at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Packets that links hold or hosts remember. Each takes about 250 bytes: on the link, in its sender's
+    /// list of what is to be acknowledged, and in the engine's.
+    pub(crate) packets: u64,
+    /// Open connections. Each takes some kilobytes.
+    pub(crate) connections: usize,
+    /// Transfers and frames whose times one flow has noted, of 16 bytes each.
+    pub(crate) times: usize,
+    /// Events without any time between them.
+    pub(crate) standstill: u64,
+    /// How many events and packets may pass until all this is counted again.
+    pub(crate) every: u64,
+}
+
+impl Default for Limits {
+    /// About a gigabyte of packets, and of connections. Ten packets of each of a hundred thousand flows
+    /// that begin at the same moment are a million events; ten times as many come to no end.
+    fn default() -> Self {
+        Self { packets: 4_000_000, connections: 200_000, times: 20_000_000, standstill: 10_000_000, every: 1 << 18 }
+    }
+}
+
+/// When what a run holds was counted last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    /// Events and packets so far.
+    work: u64,
+    /// The time of the event before this one, and how many events there had been when it began.
+    at: Timestamp,
+    since: u64,
+}
+
+impl Simulation {
+    /// Refuses to go on where the run holds more than it may.
+    #[inline]
+    pub(crate) fn check_limits(&mut self) -> Result<(), SimError> {
+        if self.now != self.counted.at {
+            (self.counted.at, self.counted.since) = (self.now, self.events);
+        }
+        if self.events + self.sent - self.counted.work < self.limits.every {
+            return Ok(());
+        }
+        self.counted.work = self.events + self.sent;
+        self.count()
+    }
+
+    fn count(&self) -> Result<(), SimError> {
+        let (at, limits) = (self.now, self.limits);
+        if self.events - self.counted.since > limits.standstill {
+            return Err(SimError::Standstill { at, events: limits.standstill });
+        }
+        let waiting = |(_, stats): &(_, fairpath_net::LinkStats)| stats.queued.packets + stats.in_flight.packets;
+        let on_links: u64 = self.links().map(|link| waiting(&link)).sum();
+        let remembered: u64 = self.connections().map(|connection| connection.remembered()).sum();
+        if on_links.max(remembered) > limits.packets
+            && let Some((link, _)) = self.links().max_by_key(waiting)
+        {
+            let config = &link.config;
+            let (name, rate, queue) = (link.name.clone(), shown_rate(config.rate.mean()), shown_queue(&config.queue));
+            return Err(SimError::TooManyPackets { at, most: limits.packets, name, rate, delay: config.delay, queue });
+        }
+        let flows = || self.scenario.flows.iter().zip(&self.flows);
+        let name = |flow: Option<&Flow>| flow.map_or(String::new(), |flow| flow.name.clone());
+        if self.open_connections() > limits.connections {
+            let open = |state: &crate::simulation::FlowState| state.count.begun - state.count.completions.len() as u64;
+            let flow = name(flows().max_by_key(|(_, state)| open(state)).map(|(flow, _)| flow));
+            return Err(SimError::TooManyConnections { at, most: limits.connections, flow });
+        }
+        let noted =
+            |state: &crate::simulation::FlowState| state.count.completions.len() + state.count.frame_delays.len();
+        match flows().find(|(_, state)| noted(state) > limits.times) {
+            Some((flow, _)) => Err(SimError::TooManyTimes { at, most: limits.times, flow: name(Some(flow)) }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn shown_rate(rate: Option<Bitrate>) -> String {
+    rate.map_or_else(|| "unlimited".to_owned(), |rate| rate.to_string())
+}
+
+fn shown_queue(queue: &QueueConfig) -> String {
+    let (kind, limit) = match queue {
+        QueueConfig::DropTail(limit) => ("", limit),
+        QueueConfig::Red(red) => ("red, limit ", &red.limit),
+        QueueConfig::CoDel(codel) => ("codel, limit ", &codel.limit),
+    };
+    let limit = match limit {
+        QueueLimit::Bytes(bytes) => bytes.to_string(),
+        QueueLimit::Packets(packets) => format!("{packets} packets"),
+        QueueLimit::Sojourn(time) => format!("{time:?}"),
+        QueueLimit::Unlimited => "unlimited".to_owned(),
+    };
+    format!("{kind}{limit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use fairpath_scenario::ScenarioFile;
+
+    use super::*;
+
+    /// What ends a run of the scenario that may hold little.
+    fn end(scenario: &str) -> Result<(), SimError> {
+        let scenario = ScenarioFile::parse(scenario, "test").unwrap().expand(None).unwrap();
+        let mut simulation = Simulation::new(&scenario).unwrap();
+        simulation.limits =
+            Limits { packets: 10_000, connections: 100, times: 1_000, standstill: 50_000, every: 1_000 };
+        simulation.run(&mut ())
+    }
+
+    /// A flow of `flow` over a link of `link`.
+    fn scenario(link: &str, flow: &str) -> String {
+        format!(
+            "duration = \"10s\"\nsample_every = \"0s\"\nlink = [{{ name = \"x\", from = \"a\", to = \"b\", {link} }}]\nflow = [{{ name = \"f\", from = \"a\", to = \"b\", {flow} }}]\n"
+        )
+    }
+
+    #[test]
+    fn a_link_that_holds_too_much_is_named_with_its_values() {
+        let fast = "rate = \"10000Gbit/s\"";
+        let error = end(&scenario(fast, "traffic = \"bulk\"")).unwrap_err();
+        assert!(matches!(&error, SimError::TooManyPackets { name, .. } if name == "x"), "{error}");
+        let said = error.to_string();
+        for part in ["10000 packets", "link \"x\"", "10000.0 Gbit/s", "`rate`", "`queue`", "100ms"] {
+            assert!(said.contains(part), "{said}");
+        }
+        let flood =
+            end(&scenario("rate = \"1Mbit/s\", queue = \"unlimited\"", "traffic = { unresponsive = \"1Gbit/s\" }"));
+        assert!(matches!(flood, Err(SimError::TooManyPackets { .. })), "{flood:?}");
+        let far = end(&scenario("rate = \"1Gbit/s\", delay = \"1h\"", "traffic = { unresponsive = \"1Gbit/s\" }"));
+        assert!(matches!(far, Err(SimError::TooManyPackets { .. })), "{far:?}");
+    }
+
+    #[test]
+    fn a_large_room_that_nobody_fills_is_no_fault() {
+        assert_eq!(end(&scenario("rate = \"10000Gbit/s\", delay = \"50ms\"", "traffic = { size = \"5MB\" }")), Ok(()));
+        assert_eq!(
+            end(&scenario("rate = \"20Mbit/s\", queue = \"unlimited\"", "traffic = { size = \"5MB\" }")),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn transfers_that_begin_faster_than_they_end_are_told() {
+        let traffic = "traffic = { short_flows = { size = \"1MB\", mean_interval = \"1us\" } }";
+        let error = end(&scenario("rate = \"1Mbit/s\", queue = \"10 packets\"", traffic)).unwrap_err();
+        assert!(matches!(&error, SimError::TooManyConnections { flow, .. } if flow == "f"), "{error}");
+        assert!(error.to_string().contains("`mean_interval`"), "{error}");
+    }
+
+    #[test]
+    fn times_without_number_are_told() {
+        let traffic = "traffic = { short_flows = { size = \"10B\", mean_interval = \"100us\" } }";
+        let error = end(&scenario("rate = \"1Gbit/s\"", traffic)).unwrap_err();
+        assert!(matches!(&error, SimError::TooManyTimes { flow, .. } if flow == "f"), "{error}");
+    }
+
+    #[test]
+    fn a_network_without_time_is_told() {
+        let held = "transport = { receive_buffer = \"100kB\", send_buffer = \"100kB\" }";
+        let error = end(&scenario("rate = \"unlimited\"", held)).unwrap_err();
+        assert!(matches!(error, SimError::Standstill { at: Timestamp::ZERO, .. }), "{error}");
+        assert!(error.to_string().contains("`delay`"), "{error}");
+    }
+
+    #[test]
+    fn the_queue_is_told_as_it_was_written() {
+        assert_eq!(shown_queue(&QueueConfig::sojourn(Duration::from_millis(60))), "60ms");
+        assert_eq!(shown_queue(&QueueConfig::packets(9)), "9 packets");
+        assert_eq!(shown_queue(&fairpath_net::CoDelConfig::default().into()), "codel, limit unlimited");
+    }
+}
