@@ -50,6 +50,10 @@ const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// than ours for hours before its times must be moved.
 const FIRST_AGE: Duration = Duration::from_millis(200);
 
+/// No sample is said to be later: no packet is on its way for so long, and a peer that says so errs or
+/// lies.
+const DELAY_MAX: Duration = Duration::from_secs(600);
+
 /// Starts reporting to the peer, and asking it for reports. The task ends with the connection.
 pub(crate) fn spawn(
     quic: &noq::Connection,
@@ -143,7 +147,7 @@ impl Watch {
         if now.saturating_duration_since(at) >= ASK_EVERY {
             let sent = quic.stats().udp_tx.bytes;
             self.asked = (now, sent);
-            if sent - before >= BULK_BYTES {
+            if sent.saturating_sub(before) >= BULK_BYTES {
                 // A peer that takes no datagrams is one that does not report.
                 let _ = quic.send_datagram(Message::Ask.write());
             }
@@ -156,12 +160,12 @@ impl Watch {
         let ours = |local: IpAddr, remote: SocketAddr| ends.iter().any(|end| end.matches(local, remote));
         let came = self.sockets.arrivals().take(ours);
         let (begun, number) = (self.begun, self.reports);
-        let since = |at: Instant| at.saturating_duration_since(begun).as_micros() as u64;
+        let since = |at: Instant| micros(at.saturating_duration_since(begun)).unsigned_abs();
         let came = came.into_iter().map(|arrival| (arrival.mark, since(arrival.at))).collect();
         if let Some(room) = quic.max_datagram_size()
             && let Some(report) = Report::new(number, came, room)
         {
-            self.reports += 1;
+            self.reports = self.reports.saturating_add(1);
             let _ = quic.send_datagram(Message::Report(report).write());
         }
     }
@@ -174,11 +178,11 @@ impl Watch {
         self.newest = Some(report.number);
         let ends = self.ends();
         let begun = self.begun;
-        for &(mark, came_micros) in &report.came {
+        for &(mark, micros_there) in &report.came {
             let Some(left) = self.sockets.departures().take(mark) else { continue };
             let Some(end) = ends.iter().find(|end| end.matches(left.local, left.remote)) else { continue };
-            let left_micros = left.at.saturating_duration_since(begun).as_micros() as i64;
-            let came = came_micros as i64;
+            let left_micros = micros(left.at.saturating_duration_since(begun));
+            let came = came_micros(micros_there);
             self.engine.with(now, |engine, now| {
                 let clock = self.clock.get_or_insert_with(|| PeerClock::new(came, left_micros, now));
                 engine.on_one_way_delay(end.path, clock.delay(came, left_micros), clock.time(came, now), now);
@@ -192,6 +196,17 @@ impl Watch {
         let end = |path: &PathReport| Some(End { path: path.snapshot?.path, local: path.local, remote: path.remote });
         paths.iter().filter_map(end).collect()
     }
+}
+
+/// In whole µs; the longest there is where there are more.
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// A time of a report. The peer says what it likes: what is more than any clock shows is the latest there
+/// is.
+fn came_micros(micros: u64) -> i64 {
+    i64::try_from(micros).unwrap_or(i64::MAX)
 }
 
 /// Between which addresses a path runs.
@@ -219,25 +234,28 @@ struct PeerClock {
 impl PeerClock {
     fn new(came: i64, left: i64, now: Timestamp) -> Self {
         Self {
-            delay_offset: came - left - FIRST_DELAY.as_micros() as i64,
-            time_offset: now.since(Timestamp::ZERO).as_micros() as i64 - FIRST_AGE.as_micros() as i64 - came,
+            delay_offset: came.saturating_sub(left).saturating_sub(micros(FIRST_DELAY)),
+            time_offset: micros(now.since(Timestamp::ZERO)).saturating_sub(micros(FIRST_AGE)).saturating_sub(came),
         }
     }
 
     /// The delay, less an unknown constant.
     fn delay(&self, came: i64, left: i64) -> Duration {
-        Duration::from_micros(u64::try_from(came - left - self.delay_offset).unwrap_or(0))
+        let delay = came.saturating_sub(left).saturating_sub(self.delay_offset);
+        Duration::from_micros(u64::try_from(delay).unwrap_or(0)).min(DELAY_MAX)
     }
 
     /// When it came, in our time; never in the future.
     fn time(&self, came: i64, now: Timestamp) -> Timestamp {
-        let at = Duration::from_micros(u64::try_from(came + self.time_offset).unwrap_or(0));
+        let at = Duration::from_micros(u64::try_from(came.saturating_add(self.time_offset)).unwrap_or(0));
         (Timestamp::ZERO + at).min(now)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -250,5 +268,44 @@ mod tests {
         assert_eq!(clock.delay(18_010_000, 11_000_000), FIRST_DELAY - Duration::from_millis(20));
         assert_eq!(clock.time(17_030_000, now), Timestamp::from_millis(9_800));
         assert_eq!(clock.time(99_000_000, now), now, "nothing comes from the future");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_peer_reports_the_delay_is_finite_and_nothing_comes_from_the_future(
+            header in any::<[u8; 12]>(),
+            entries in proptest::collection::vec(any::<[u8; 12]>(), 0..10),
+            left in proptest::collection::vec(extreme(), 10),
+            now in any::<u64>(),
+        ) {
+            let now = Timestamp::from_nanos(now);
+            let datagram = [&[2][..], &header, &entries.concat()].concat();
+            let Some(Message::Report(report)) = Message::read(&datagram) else { panic!("a report of any numbers") };
+            let mut clock: Option<PeerClock> = None;
+            for ((_, came), left) in report.came.iter().zip(&left) {
+                let came = came_micros(*came);
+                let clock = clock.get_or_insert_with(|| PeerClock::new(came, *left, now));
+                prop_assert!(clock.delay(came, *left) <= DELAY_MAX);
+                prop_assert!(clock.time(came, now) <= now);
+            }
+        }
+
+        #[test]
+        fn any_datagram_can_be_read(datagram in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let _ = Message::read(&datagram);
+        }
+
+        #[test]
+        fn no_clock_of_a_peer_overflows(first in extreme(), later in extreme(), left in [extreme(), extreme()], now in any::<u64>()) {
+            let now = Timestamp::from_nanos(now);
+            let clock = PeerClock::new(first, left[0], now);
+            prop_assert!(clock.delay(later, left[1]) <= DELAY_MAX);
+            prop_assert!(clock.time(later, now) <= now);
+        }
+    }
+
+    /// Numbers near the ends of the range are as likely as all others together.
+    fn extreme() -> impl Strategy<Value = i64> {
+        prop_oneof![any::<i64>(), 0..10_i64, i64::MAX - 10..=i64::MAX, i64::MIN..i64::MIN + 10]
     }
 }
