@@ -192,3 +192,16 @@ fn a_flow_that_is_not_there_is_told_with_those_that_are() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(error_of(&output), "error: the scenario has no flow 'upload'; it has download");
 }
+
+#[test]
+fn what_does_not_fit_is_told_with_what_would() {
+    let scratch = Scratch::new();
+    let endless = run(&["sim", "/dev/zero"]);
+    assert!(error_of(&endless).ends_with("it has more than 16777216 bytes; give a smaller one"), "{endless:?}");
+    let dumbbell = "duration = \"1s\"\ntopology = { dumbbell = { pairs = 1000, bottleneck = { rate = \"1Mbit/s\" } } }\n\
+        [[flow]]\nname = \"f\"\nfrom = \"l0\"\nto = \"r0\"\n";
+    let file = scenario(&scratch.0, dumbbell);
+    let output = run(&["sim", &file, "--seeds", "100000"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error_of(&output).contains("--seeds 100000 is too much for"), "{output:?}");
+}

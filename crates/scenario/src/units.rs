@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, Bytes, printable};
 
 /// Why a text is not the quantity that it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -182,7 +182,7 @@ pub fn share(text: &str) -> Result<f64, UnitError> {
         (None, Some((part, whole))) => number(part).zip(number(whole)).map(|(part, whole)| part / whole),
         (None, None) => number(text),
     };
-    value.filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| UnitError::NoShare { value: text.to_owned() })
+    value.filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| UnitError::NoShare { value: quoted(text) })
 }
 
 /// The room of a queue, in one of its units.
@@ -205,7 +205,7 @@ pub(crate) fn room(text: &str) -> Result<Room, UnitError> {
     let example = "\"100ms\", \"64kB\", \"300 packets\", \"1 bdp\" or \"unlimited\"";
     let (number, unit) = split(text);
     if number.is_empty() {
-        return Err(UnitError::NoNumber { value: text.to_owned(), what, example });
+        return Err(UnitError::NoNumber { value: quoted(text), what, example });
     }
     let belongs = |quantity: &Quantity| quantity.units.iter().any(|(name, _)| *name == unit);
     if belongs(&TIME) {
@@ -217,10 +217,10 @@ pub(crate) fn room(text: &str) -> Result<Room, UnitError> {
     } else if belongs(&BDP) {
         quantity(text, &BDP).map(|thousandths| Room::Bdp(thousandths as f64 / 1_000.0))
     } else if unit.is_empty() {
-        Err(UnitError::NoUnit { value: text.to_owned(), what, example })
+        Err(UnitError::NoUnit { value: quoted(text), what, example })
     } else {
         let known = room_units();
-        Err(UnitError::UnknownUnit { value: text.to_owned(), unit: unit.to_owned(), what, known, example })
+        Err(UnitError::UnknownUnit { value: quoted(text), unit: quoted(unit), what, known, example })
     }
 }
 
@@ -241,6 +241,11 @@ pub(crate) fn room_units() -> Vec<&'static str> {
     [TIME, SIZE, PACKETS, BDP].iter().flat_map(Quantity::names).collect()
 }
 
+/// So much of a text that it can be told what is wrong with it.
+fn quoted(text: &str) -> String {
+    printable(text, 80)
+}
+
 /// The number at the beginning of a text, and the unit behind it.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
@@ -251,7 +256,7 @@ fn split(text: &str) -> (&str, &str) {
 /// The text in the base unit of `quantity`, to the nearest whole number.
 fn quantity(text: &str, quantity: &Quantity) -> Result<u64, UnitError> {
     let Quantity { what, example, units, most } = *quantity;
-    let value = || text.to_owned();
+    let value = || quoted(text);
     let (number, unit) = split(text);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || fraction.contains('.') {
@@ -262,7 +267,7 @@ fn quantity(text: &str, quantity: &Quantity) -> Result<u64, UnitError> {
     }
     let Some((_, scale)) = units.iter().find(|(name, _)| *name == unit) else {
         let known = quantity.names();
-        return Err(UnitError::UnknownUnit { value: value(), unit: unit.to_owned(), what, known, example });
+        return Err(UnitError::UnknownUnit { value: value(), unit: quoted(unit), what, known, example });
     };
     let amount = scaled(whole, fraction, *scale).filter(|amount| *amount <= u128::from(most.0));
     amount.map(|amount| amount as u64).ok_or_else(|| UnitError::TooLarge { value: value(), what, most: most.1 })

@@ -439,3 +439,30 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "x.toml:33:8: change.rate: it does not go together with up; give one of the two",
     ),
 ];
+
+#[test]
+fn what_is_quoted_of_a_file_is_short_and_cannot_control_a_terminal() {
+    let long = format!("\\u001b[2J{}", "x".repeat(1 << 20));
+    for (key, instead) in [
+        ("rate = \"30Mbit/s\"", format!("rate = \"30{long}\"")),
+        ("rate = \"30Mbit/s\"", format!("rate = \"{long}\"")),
+        ("queue = \"100ms\"", format!("queue = \"7{long}\"")),
+        ("paths = 2", format!("paths = \"{long}\"")),
+        ("paths = 2", format!("paths = 1{}", "0".repeat(1 << 20))),
+    ] {
+        let said = message(&GOOD.replacen(key, &instead, 1));
+        assert!(said.len() < 1_000 && !said.contains('\u{1b}'), "{} bytes: {said:.300}", said.len());
+    }
+}
+
+#[test]
+fn no_more_is_read_than_can_be_meant() {
+    let deep = format!("duration = {}1{}", "[".repeat(1 << 18), "]".repeat(1 << 18));
+    assert!(message(&deep).starts_with("x.toml:1:"), "{:.300}", message(&deep));
+    let framing = GOOD.replacen("queue = \"100ms\"", "overhead = \"1GB\"", 1);
+    assert!(message(&framing).ends_with("link.overhead: \"1GB\" is out of range; it must be at most 65535B"));
+    let far = "duration = \"1s\"\ntopology = { chain = { hops = 10000, link = { rate = \"1Mbit/s\" } } }\n\
+        [[flow]]\nname = \"f\"\ncount = 100000\nfrom = \"n0\"\nto = \"n10000\"\n";
+    let said = message(far);
+    assert!(said.contains("flow.count: the paths of all flows together go over more than 20000000 links"), "{said}");
+}

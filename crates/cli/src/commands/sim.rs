@@ -4,6 +4,7 @@ mod files;
 mod picture;
 mod summary;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,12 +63,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
+/// No scenario is larger: it would have a hundred thousand entries.
+const SCENARIO_BYTES_MAX: u64 = 16 << 20;
+
+/// No recorded rate is larger: it would have an opportunity every millisecond for half a day.
+const TRACE_BYTES_MAX: u64 = 512 << 20;
+
+/// The text of a file that has at most so many bytes. Its size says nothing where it is a device.
+fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(std::io::Error::other(format!("it has more than {most} bytes; give a smaller one")));
+    }
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not text"))
+}
+
 /// Reads a scenario. Files that it names are looked for beside it.
 pub(super) fn read(path: &Path) -> anyhow::Result<ScenarioFile> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the scenario {name}"))?;
+    let text = read_text(path, SCENARIO_BYTES_MAX).with_context(|| format!("cannot read the scenario {name}"))?;
     let beside = path.parent().unwrap_or(Path::new(""));
-    let read = |named: &str| std::fs::read_to_string(beside.join(named)).map_err(|error| error.to_string());
+    let read = |named: &str| read_text(&beside.join(named), TRACE_BYTES_MAX).map_err(|error| error.to_string());
     Ok(ScenarioFile::parse_with(&text, &name, &read).map_err(|error| UsageError(error.to_string()))?)
 }
 
@@ -117,18 +134,34 @@ fn run_once(args: &Args, file: &ScenarioFile) -> anyhow::Result<()> {
     }
 }
 
+/// The results of at most so many flows and links are kept, of about a kilobyte each.
+const OUTCOMES_MAX: u64 = 2_000_000;
+
 fn run_seeds(args: &Args, file: &ScenarioFile, seeds: u64) -> anyhow::Result<()> {
     let first = match args.seed {
         Some(seed) => seed,
         None => expand(file, None)?.seed,
     };
+    let whole = expand(file, Some(first))?;
+    let size = (whole.flows.len() + whole.links.len()) as u64;
+    if seeds.saturating_mul(size) > OUTCOMES_MAX {
+        let most = (OUTCOMES_MAX / size).max(1);
+        let said = format!(
+            "--seeds {seeds} is too much for {size} flows and links, whose results are kept; at most {most} fit"
+        );
+        return Err(UsageError(said).into());
+    }
+    drop(whole);
     let bar = bar(seeds, "{elapsed} {bar:40} {pos}/{len} seeds  {eta} to go");
     let one = |seed: u64| -> anyhow::Result<(Scenario, Outcome)> {
         // The samples are for time series, and there are none.
-        let scenario = Scenario { sample_every: Duration::ZERO, ..scenario(args, file, Some(seed))? };
+        let mut scenario = Scenario { sample_every: Duration::ZERO, ..scenario(args, file, Some(seed))? };
         let mut simulation = prepare(&scenario)?;
         simulation.run(&mut ()).map_err(|error| too_much(args, &error))?;
         bar.inc(1);
+        // Of the network, the results have what is shown.
+        scenario.links = Vec::new();
+        scenario.flows.iter_mut().for_each(|flow| flow.paths = Vec::new());
         Ok((scenario, simulation.outcome()))
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0).into()).build()?;

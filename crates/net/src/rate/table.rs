@@ -172,9 +172,13 @@ impl RateTable {
         let RateTableEnd::Repeat(period) = self.end else {
             return self.entries[self.entries.len() - 1].1;
         };
+        Bitrate::from_bps(u64::try_from(self.period_work(period) / period.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// What is transmitted in a period, in bits times nanoseconds per second.
+    fn period_work(&self, period: Duration) -> u128 {
         let ends = self.entries[1..].iter().map(|(at, _)| *at).chain([Timestamp::ZERO + period]);
-        let bits: u128 = self.entries.iter().zip(ends).map(|((at, rate), end)| area(*rate, end.since(*at))).sum();
-        Bitrate::from_bps(u64::try_from(bits / period.as_nanos()).unwrap_or(u64::MAX))
+        self.entries.iter().zip(ends).map(|((at, rate), end)| area(*rate, end.since(*at))).sum()
     }
 }
 
@@ -219,11 +223,17 @@ pub(crate) struct Stepped {
     base: Timestamp,
     free_at: Timestamp,
     undone: u64,
+    /// Of a table that repeats: its period in nanoseconds, and what it transmits in that.
+    period: Option<(u64, u128)>,
 }
 
 impl Stepped {
     pub(crate) fn new(table: Arc<RateTable>, free_at: Timestamp) -> Self {
-        Self { table, entry: 0, base: Timestamp::ZERO, free_at, undone: 0 }
+        let period = match table.end {
+            RateTableEnd::Repeat(period) => Some((period.as_nanos() as u64, table.period_work(period))),
+            RateTableEnd::Hold => None,
+        };
+        Self { table, entry: 0, base: Timestamp::ZERO, free_at, undone: 0, period }
     }
 
     pub(crate) fn next_start(&self, arrival: Timestamp) -> Timestamp {
@@ -254,6 +264,7 @@ impl Stepped {
         self.undone = 0;
         self.free_at = loop {
             self.seek(at);
+            self.skip_periods(&mut at, &mut left);
             let rate = self.table.entries[self.entry].1.as_bps();
             let until_change = self.entry_end().since(at).as_nanos() as u64;
             let possible = rate.saturating_mul(until_change);
@@ -261,13 +272,26 @@ impl Stepped {
                 self.undone = left % rate;
                 break at + Duration::from_nanos(left / rate);
             }
-            if self.entry_end() == Timestamp::MAX {
+            if at == Timestamp::MAX || self.entry_end() == Timestamp::MAX {
                 break Timestamp::MAX;
             }
             left -= possible;
             at = self.entry_end();
         };
         self.free_at
+    }
+
+    /// At the beginning of a period: passes over all that `left` fills whole, but for the last. A packet may
+    /// take any number of them.
+    fn skip_periods(&mut self, at: &mut Timestamp, left: &mut u64) {
+        let Some((period_ns, work)) = self.period.filter(|_| *at == self.base && *left > 0) else { return };
+        // What is left is no more than 64 bits, and so is what it is divided into.
+        let whole = ((u128::from(*left) - 1) / work) as u64;
+        if whole > 0 {
+            *left -= (u128::from(whole) * work) as u64;
+            *at = *at + Duration::from_nanos(period_ns.saturating_mul(whole));
+            self.seek(*at);
+        }
     }
 
     /// The end of the entry that holds now.
@@ -395,5 +419,49 @@ mod tests {
             end = stepped.transmit(start, Bytes::new(100));
         }
         assert_eq!(end, ms(1_000));
+    }
+
+    #[test]
+    fn a_packet_that_takes_countless_periods_is_through_at_once() {
+        // 12,000 bits at one bit a second.
+        let table = RateTable::new(vec![(ms(0), Bitrate::from_bps(1))], RateTableEnd::Repeat(Duration::from_nanos(1)));
+        let mut stepped = Stepped::new(Arc::new(table.unwrap()), ms(0));
+        assert_eq!(stepped.transmit(ms(0), Bytes::new(1500)), Timestamp::from_secs(12_000));
+        assert_eq!(stepped.transmit(ms(0), Bytes::MAX), Timestamp::MAX);
+    }
+
+    proptest::proptest! {
+        /// Against one step after the other.
+        #[test]
+        fn whole_periods_are_passed_over_without_a_difference(
+            steps in proptest::collection::vec((1..50_u64, 0..3_000_000_u64), 1..5),
+            size in 1..3_000_u64,
+            start in 0..200_u64,
+        ) {
+            proptest::prop_assume!(steps.iter().any(|(_, rate)| *rate > 0));
+            let begins = steps.iter().scan(0, |at, (length, _)| Some(core::mem::replace(at, *at + length)));
+            let entries = begins.zip(&steps).map(|(at, (_, rate))| (Timestamp::from_micros(at), Bitrate::from_bps(*rate)));
+            let period: u64 = steps.iter().map(|(length, _)| *length).sum();
+            let table = RateTable::new(entries.collect(), RateTableEnd::Repeat(Duration::from_micros(period))).unwrap();
+            let mut stepped = Stepped::new(Arc::new(table), ms(0));
+            let end = stepped.transmit(Timestamp::from_micros(start), Bytes::new(size));
+
+            let (mut left, mut at_us) = (work(Bytes::new(size)), start);
+            let expected = loop {
+                let mut within = at_us % period;
+                let (length, rate) = steps.iter().find(|(length, _)| {
+                    let found = within < *length;
+                    within = if found { within } else { within - length };
+                    found
+                }).unwrap();
+                let possible = rate * (length - within) * 1_000;
+                if left <= possible && *rate > 0 {
+                    break at_us * 1_000 + left / rate;
+                }
+                left -= possible;
+                at_us += length - within;
+            };
+            proptest::prop_assert_eq!(end.as_nanos(), expected);
+        }
     }
 }

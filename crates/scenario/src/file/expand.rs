@@ -16,6 +16,10 @@ use crate::model::{Flow, LinkIndex, PathRoute, Scenario, Traffic};
 use crate::route::RouteError;
 use crate::topology::Topology;
 
+/// No scenario has flows whose paths, there and back, go over more links than these together: ten for
+/// each path of 100,000 flows with 20 paths.
+const HOPS_MAX: usize = 20_000_000;
+
 /// A scenario in the making.
 pub(super) struct Expansion<'f> {
     file: &'f ScenarioFile,
@@ -30,6 +34,8 @@ pub(super) struct Expansion<'f> {
     /// Ways that were found, since many flows may take the same.
     found: BTreeMap<(String, String, u32), Vec<PathRoute>>,
     flows: Vec<Flow>,
+    /// How many links the paths of all flows have, one behind the other.
+    hops: usize,
 }
 
 impl<'f> Expansion<'f> {
@@ -43,6 +49,7 @@ impl<'f> Expansion<'f> {
             names: BTreeMap::new(),
             found: BTreeMap::new(),
             flows: Vec::new(),
+            hops: 0,
         }
     }
 
@@ -185,6 +192,13 @@ impl<'f> Expansion<'f> {
         let file = self.file;
         if self.flows.len() as u64 >= FLOWS_MAX {
             let reason = format!("there are more than {FLOWS_MAX} flows in the file");
+            return Err(Fault::new(entry.name.at, "flow.count", Problem::Senseless { reason }));
+        }
+        self.hops += paths.iter().map(|path| path.forward.len() + path.backward.len()).sum::<usize>();
+        if self.hops > HOPS_MAX {
+            let reason = format!(
+                "the paths of all flows together go over more than {HOPS_MAX} links; give fewer flows or shorter ways"
+            );
             return Err(Fault::new(entry.name.at, "flow.count", Problem::Senseless { reason }));
         }
         if let Some(at) = self.names.insert(name.clone(), entry.name.at) {

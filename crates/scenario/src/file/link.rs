@@ -8,6 +8,7 @@ use fairpath_net::{GilbertElliott, LinkConfig, LossConfig, Rate, RateTable, Rate
 use super::queue::{Queue, read_queue};
 use super::reader::{At, Fault, Table, Value, missing};
 use super::trace::{Files, read_trace};
+use super::transport::PACKET_MAX;
 use crate::error::Problem;
 use crate::keys;
 use crate::topology::Wire;
@@ -34,7 +35,7 @@ impl LinkValues {
             queue: table.optional("queue", read_queue)?,
             loss: table.optional("loss", read_loss)?.map(|loss| loss.value),
             jitter: table.optional("jitter", Value::time)?.map(|jitter| jitter.value),
-            overhead: table.optional("overhead", Value::size)?.map(|overhead| overhead.value),
+            overhead: table.optional("overhead", read_overhead)?.map(|overhead| overhead.value),
         })
     }
 
@@ -186,6 +187,12 @@ fn read_steps(value: &Value) -> Result<Rate, Fault> {
 pub(crate) fn read_end(table: &Table) -> Result<RateTableEnd, Fault> {
     let repeat = table.optional("repeat", Value::positive_time)?;
     Ok(repeat.map_or(RateTableEnd::Hold, |period| RateTableEnd::Repeat(period.value)))
+}
+
+/// More than the largest packet is no framing.
+fn read_overhead(value: &Value) -> Result<Bytes, Fault> {
+    let size = value.size()?;
+    if size > PACKET_MAX { Err(value.out_of_range("at most 65535B")) } else { Ok(size) }
 }
 
 fn read_loss(value: &Value) -> Result<LossConfig, Fault> {

@@ -4,7 +4,7 @@
 use core::cell::RefCell;
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, Bytes, printable};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -12,6 +12,9 @@ use crate::error::Problem;
 use crate::keys::{Keys, Shape};
 use crate::nearest::nearest;
 use crate::units::{self, UnitError};
+
+/// So much of a value is quoted, in characters.
+const QUOTED: usize = 80;
 
 /// Something with its place: the offset of its first byte in the file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,9 +180,9 @@ impl<'t> Value<'t> {
     /// What it is, for a message.
     fn found(&self) -> String {
         match self.value {
-            DeValue::String(text) => format!("{text:?}"),
-            DeValue::Integer(number) => number.to_string(),
-            DeValue::Float(number) => number.to_string(),
+            DeValue::String(text) => format!("\"{}\"", printable(text, QUOTED)),
+            DeValue::Integer(number) => printable(&number.to_string(), QUOTED),
+            DeValue::Float(number) => printable(&number.to_string(), QUOTED),
             DeValue::Boolean(flag) => flag.to_string(),
             DeValue::Datetime(date) => date.to_string(),
             DeValue::Array(_) => "a list".to_owned(),

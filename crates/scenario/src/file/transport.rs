@@ -10,7 +10,7 @@ use crate::keys;
 use crate::model::Transport;
 
 /// The largest packet: what an IP packet can be.
-const PACKET_MAX: Bytes = Bytes::new(65_535);
+pub(crate) const PACKET_MAX: Bytes = Bytes::new(65_535);
 
 /// What is said of it; the rest is left to what stands further out.
 #[derive(Clone, Copy, Debug, Default)]
