@@ -28,8 +28,8 @@ pub struct Ack {
     pub bytes: Bytes,
     /// What was in flight on the path before this acknowledgement, the packet included.
     pub in_flight: Bytes,
-    /// Whether the window, and not a lack of data, bounded what was sent in the last round. A
-    /// window that was not used must not grow [RFC9002 §7.8].
+    /// Whether the window, and not a lack of data, bounded what was sent when the packet left or after
+    /// it. A window that was not used must not grow [RFC9002 §7.8].
     pub window_limited: bool,
     /// The round-trip times of the path; `None` before the first sample.
     pub rtt: Option<Rtt>,

@@ -207,7 +207,7 @@ impl Engine {
             sent_at: packet.at,
             bytes: packet.bytes,
             in_flight,
-            window_limited: state.window_was_full(now),
+            window_limited: state.window_was_full(packet.at),
             rtt: state.rtt.get(),
             rate: state.rate.on_ack(now, packet.bytes, &packet.state),
         };

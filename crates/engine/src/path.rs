@@ -118,9 +118,11 @@ impl Path {
         self.within_a_round(self.used_at, now) && now.since(self.slack_at) > 2 * round
     }
 
-    /// Whether the window was full at some time in the last round trip.
-    pub(crate) fn window_was_full(&self, now: Timestamp) -> bool {
-        self.within_a_round(self.full_at, now)
+    /// Whether the window was full at some time since a packet that was sent at `sent_at` left: in the one
+    /// round trip that its acknowledgement tells of, whatever the smoothed round-trip time is. Where the
+    /// window is a single burst, that is the moment of the burst itself.
+    pub(crate) fn window_was_full(&self, sent_at: Timestamp) -> bool {
+        self.full_at.is_some_and(|full_at| full_at >= sent_at)
     }
 
     fn within_a_round(&self, at: Option<Timestamp>, now: Timestamp) -> bool {
