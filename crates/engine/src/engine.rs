@@ -185,7 +185,7 @@ impl Engine {
     }
 
     /// The packet `number` was acknowledged. After the last packet of an acknowledgement the host
-    /// calls [`Engine::on_ack_end`].
+    /// calls [`Engine::on_ack_end`], at the same time: only then do windows follow.
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.packets.in_flight();
@@ -202,20 +202,20 @@ impl Engine {
         if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
             state.newest_acked = Some((number, packet.at));
         }
-        let ack = Ack {
+        state.acked.push(Ack {
             now,
             sent_at: packet.at,
             bytes: packet.bytes,
             in_flight,
             window_limited: state.window_was_full(packet.at),
-            rtt: state.rtt.get(),
+            rtt: None,
             rate: state.rate.on_ack(now, packet.bytes, &packet.state),
-        };
-        self.controller.on_ack(path, &ack);
+        });
     }
 
     /// An acknowledgement has been read whole. `ack_delay` is what the peer says it waited; zero
-    /// where the host does not know. Only the newest packet gives a sample [RFC9002 §5.1].
+    /// where the host does not know. Only the newest packet gives a sample [RFC9002 §5.1], and the
+    /// controller is told of all of them with that sample known [RFC9002 §A.7].
     pub fn on_ack_end(&mut self, path: PathId, ack_delay: Duration, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let Some((number, sent_at)) = state.newest_acked.take() else { return };
@@ -229,6 +229,10 @@ impl Engine {
             if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) && state.network_limited(now) {
                 self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
             }
+        }
+        let rtt = state.rtt.get();
+        for ack in state.acked.drain(..) {
+            self.controller.on_ack(path, &Ack { rtt, ..ack });
         }
         self.controller.on_ack_end(path, now);
         self.poll(now);

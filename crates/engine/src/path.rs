@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, DeliveryRate, RttEstimator, Timestamp};
+use fairpath_core::{Ack, Bytes, DeliveryRate, RttEstimator, Timestamp};
 
 use crate::pacer::Pacer;
 use crate::sent_packets::SentPackets;
@@ -41,6 +41,9 @@ pub(crate) struct Path {
     used_at: Option<Timestamp>,
     /// When it was last found that it had been sent on less than that for a while.
     pub(crate) slack_at: Timestamp,
+    /// What the acknowledgement being read tells, packet by packet, but for the round-trip time, which only
+    /// its newest packet gives.
+    pub(crate) acked: Vec<Ack>,
     /// The newest packet of the acknowledgement being read: number and time of sending.
     pub(crate) newest_acked: Option<(u64, Timestamp)>,
     /// The largest packet number acknowledged so far.
@@ -67,6 +70,7 @@ impl Path {
             full_at: None,
             used_at: None,
             slack_at: now,
+            acked: Vec::new(),
             newest_acked: None,
             largest_acked: None,
             losing: None,
