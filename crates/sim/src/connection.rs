@@ -286,12 +286,15 @@ impl Connection {
         let state = &mut paths[index];
         let uncertain = state.recovery.is_uncertain();
         let mut newest = None;
-        state.recovery.on_ack(frame, |number, packet| {
+        let spurious = state.recovery.on_ack(frame, |number, packet| {
             engine.on_ack(id, number, now);
             stream.on_ack(packet.chunk);
             newest = Some((number, packet.at));
         });
         stream.on_limit(frame.limit);
+        if spurious {
+            engine.on_spurious_congestion(id, now);
+        }
         engine.on_ack_end(id, Duration::from_nanos(frame.delay_ns.into()), now);
         if let Some((_, at)) = newest.filter(|(number, _)| *number == frame.largest) {
             let rtt = now.since(at);

@@ -5,8 +5,8 @@
 //! - Persistent congestion is looked for within the losses that one acknowledgement shows
 //!   [RFC9002 §7.6.2 has it over all losses]: an outage ends with one acknowledgement that shows
 //!   all of it.
-//! - A packet that is declared lost and acknowledged later stays lost. Links keep the order of
-//!   packets, so that happens only where 64 acknowledgements in a row are lost.
+//! - What a packet carried that was declared lost and is acknowledged later goes out again all the same;
+//!   only the congestion control hears of it. Links keep the order of packets, so that it is rare.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -25,6 +25,9 @@ const INITIAL_RTT: Duration = Duration::from_millis(333);
 const PERSISTENT: u32 = 3;
 /// A probe timeout is doubled at most so often: 2^10 of 100 ms are 102 s.
 const DOUBLINGS_MAX: u32 = 10;
+
+/// A packet that was declared lost is waited for, if others follow it, for so many probe timeouts; ours.
+const LATE_AT_MOST: u32 = 2;
 
 /// What is remembered of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +58,8 @@ pub(crate) struct LossBatch {
 pub(crate) struct Recovery {
     first: u64,
     sent: VecDeque<SentPacket>,
+    /// Packets that were declared lost not long ago: number and time of sending.
+    lost: VecDeque<(u64, Timestamp)>,
     outstanding: u32,
     newest_acked: Option<u64>,
     seen: u64,
@@ -83,8 +88,9 @@ impl Recovery {
         self.sent.iter().filter(|packet| packet.fate == Fate::Outstanding)
     }
 
-    /// Hands each packet that this acknowledges for the first time to `acked`, oldest first.
-    pub(crate) fn on_ack(&mut self, frame: &AckFrame, mut acked: impl FnMut(u64, &SentPacket)) {
+    /// Hands each packet that this acknowledges for the first time to `acked`, oldest first. Whether it also
+    /// acknowledges all that was declared lost and is not forgotten yet: then nothing was.
+    pub(crate) fn on_ack(&mut self, frame: &AckFrame, mut acked: impl FnMut(u64, &SentPacket)) -> bool {
         let mut fresh = match self.newest_acked {
             None => frame.seen,
             Some(newest) if frame.largest >= newest => {
@@ -103,20 +109,24 @@ impl Recovery {
         if fresh != 0 {
             self.probes = 0;
         }
+        let any_lost = !self.lost.is_empty();
         while fresh != 0 {
             let age = 63 - u64::from(fresh.leading_zeros());
             fresh &= !(1 << age);
-            let Some(at) = frame.largest.checked_sub(age).and_then(|number| number.checked_sub(self.first)) else {
-                continue;
-            };
+            let Some(number) = frame.largest.checked_sub(age) else { continue };
+            if any_lost {
+                self.lost.retain(|(lost, _)| *lost != number);
+            }
+            let Some(at) = number.checked_sub(self.first) else { continue };
             let Some(packet) = self.sent.get_mut(at as usize) else { continue };
             if packet.fate == Fate::Outstanding {
                 packet.fate = Fate::Acked;
                 self.outstanding -= 1;
-                acked(self.first + at, packet);
+                acked(number, packet);
             }
         }
         self.forget();
+        any_lost && self.lost.is_empty()
     }
 
     /// Whether [`Recovery::deadline`] may have come nearer with the acknowledgement that is read
@@ -143,6 +153,8 @@ impl Recovery {
         let mut batch = LossBatch::default();
         let Some(newest_acked) = self.newest_acked else { return batch };
         let patience = patience(rtt);
+        // What has been missing for so long does not arrive any more, and does not speak for what is late now.
+        let forgotten = rtt.map_or(INITIAL_RTT * 3, |rtt| rtt.probe_timeout() + ack_delay_max) * LATE_AT_MOST;
         let mut run_began: Option<Timestamp> = None;
         let mut run_max = Duration::ZERO;
         for (at, packet) in self.sent.iter_mut().enumerate() {
@@ -165,6 +177,10 @@ impl Recovery {
             }
             packet.fate = Fate::Lost;
             self.outstanding -= 1;
+            if batch.newest.is_none() {
+                self.lost.retain(|(_, sent_at)| now.since(*sent_at) <= forgotten);
+            }
+            self.lost.push_back((number, packet.at));
             batch.newest = Some(packet.at);
             run_max = run_max.max(packet.at.since(*run_began.get_or_insert(packet.at)));
             lost(number, packet);
@@ -267,6 +283,31 @@ mod tests {
         assert_eq!(acked(&mut recovery, frame(4, 0b11011)), [3, 4], "0 and 1 are known, 2 is missing");
         assert_eq!(acked(&mut recovery, frame(4, 0b11111)), [2]);
         assert!(acked(&mut recovery, frame(3, 0b1)).is_empty(), "an old one that came late");
+    }
+
+    #[test]
+    fn nothing_was_lost_where_all_that_seemed_so_is_acknowledged_after_all() {
+        let mut recovery = sent(8);
+        assert!(!recovery.on_ack(&frame(5, 0b1), |_, _| {}), "nothing seemed lost");
+        assert_eq!(lost(&mut recovery, ms(100)).0, [0, 1, 2]);
+        assert!(!recovery.on_ack(&frame(6, 0b0110_0011), |number, _| assert_eq!(number, 6)), "2 may be lost");
+        assert!(!recovery.on_ack(&frame(6, 0b0110_0011), |_, _| {}), "the same again");
+        assert!(recovery.on_ack(&frame(7, 0b1110_0111), |number, _| assert_eq!(number, 7)));
+        assert!(!recovery.on_ack(&frame(7, 0b1110_0111), |_, _| {}), "told once");
+    }
+
+    #[test]
+    fn what_was_lost_long_ago_does_not_speak_for_what_is_late_now() {
+        let mut recovery = sent(6);
+        acked(&mut recovery, frame(5, 0b01_1111));
+        assert_eq!(lost(&mut recovery, ms(100)).0, [0]);
+        for number in 6..10 {
+            recovery.on_sent(chunk(number), ms(1000 + number));
+        }
+        acked(&mut recovery, frame(9, 0b1));
+        assert_eq!(lost(&mut recovery, ms(1100)).0, [6]);
+        // 0 is forgotten, 7 and 8 are not late yet.
+        assert!(recovery.on_ack(&frame(9, 0b1001), |_, _| {}));
     }
 
     #[test]
