@@ -24,7 +24,11 @@
 //! - One queue that is full gives one backoff: the next needs that the delay fell below `rearmed` of
 //!   the longest queue, or a loss, in between. The rule as it is written would cut again and again
 //!   beside a Reno that keeps the queue full, and starve.
-//! - The longest queue is the longest ever, unless [`LongestQueue::Adaptive`] is chosen.
+//! - The longest queue is learnt from losses ([`LongestQueue::Adaptive`]). The longest round-trip time ever
+//!   ([`LongestQueue::Seen`]), with which the paper's tables are run again, holds the up to 25 ms for which
+//!   a peer kept one acknowledgement back [RFC9000 §18.2, max_ack_delay] and is then longer than any queue
+//!   can be: D0 is never reached, and what remains is LIA, to the bit. Hosts cannot take that time off:
+//!   not all of them are told how long the peer waited.
 
 use core::time::Duration;
 
@@ -81,12 +85,13 @@ pub enum BaseRtt {
 /// The delay of the longest queue that the path can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LongestQueue {
-    /// The longest ever seen.
-    #[default]
+    /// The longest ever seen. Only for peers that acknowledge each packet at once.
     Seen,
-    /// Until the first loss at least the base round-trip time, which is the queue of a link whose
-    /// buffer is its bandwidth-delay product; from then on an average of the queues at losses, gain
-    /// 1/8.
+    /// Until the first loss the longest that two samples in a row have shown, which a single
+    /// acknowledgement that was kept back is not, and at least the base round-trip time, which is the
+    /// queue of a link whose buffer is its bandwidth-delay product; from then on an average of the queues
+    /// at losses, gain 1/8.
+    #[default]
     Adaptive,
 }
 
@@ -95,7 +100,11 @@ pub enum LongestQueue {
 pub struct Queue {
     /// What was last measured; `None` before the first sample.
     rtt: Option<Rtt>,
+    /// When: the packets of one acknowledgement share one sample.
+    sampled_at: Option<Timestamp>,
     rtt_max: Duration,
+    /// The longest that two samples in a row have shown.
+    rtt_max_held: Duration,
     /// The average of the queues at losses, in nanoseconds; `None` before the first.
     at_losses_ns: Option<f64>,
     /// Whether the queue has not fallen since the last backoff.
@@ -128,7 +137,10 @@ impl Rule for Daimd {
 
     fn on_ack(&self, memory: &mut Queue, window: &PathWindow, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        memory.rtt = Some(rtt);
+        if let (Some(before), true) = (memory.rtt, memory.sampled_at != Some(ack.now)) {
+            memory.rtt_max_held = memory.rtt_max_held.max(rtt.latest.min(before.latest));
+        }
+        (memory.rtt, memory.sampled_at) = (Some(rtt), Some(ack.now));
         memory.rtt_max = memory.rtt_max.max(rtt.latest);
         let (queue_ns, longest_ns) = (self.queue_ns(&rtt), self.longest_ns(memory, &rtt));
         if queue_ns < self.rearmed * longest_ns {
@@ -176,10 +188,9 @@ impl Daimd {
     /// How long the longest queue is, in nanoseconds.
     fn longest_ns(&self, memory: &Queue, rtt: &Rtt) -> f64 {
         let base = self.base(rtt);
-        let seen_ns = nanos(memory.rtt_max.saturating_sub(base));
         match (self.queue, memory.at_losses_ns) {
-            (LongestQueue::Seen, _) => seen_ns,
-            (LongestQueue::Adaptive, None) => seen_ns.max(nanos(base)),
+            (LongestQueue::Seen, _) => nanos(memory.rtt_max.saturating_sub(base)),
+            (LongestQueue::Adaptive, None) => nanos(memory.rtt_max_held.saturating_sub(base).max(base)),
             (LongestQueue::Adaptive, Some(at_losses_ns)) => at_losses_ns,
         }
     }
@@ -290,6 +301,22 @@ mod tests {
         let mut daimd = in_avoidance(Daimd::default(), &[(20, 100)]);
         (0..50).for_each(|step| measure(&mut daimd, 11_100 + 100 * step, 100));
         assert_eq!(cuts(&daimd), 0);
+    }
+
+    #[test]
+    fn an_acknowledgement_that_was_kept_back_is_taken_for_a_queue_only_by_the_longest_ever_seen() {
+        for (queue, cut) in [(LongestQueue::Adaptive, 1), (LongestQueue::Seen, 0)] {
+            // A queue of 120 ms, so that it and not the base counts.
+            let mut daimd = in_avoidance(Daimd { queue, ..Daimd::default() }, &[(20, 100)]);
+            for (now_ms, latest_ms) in [(10_800, 220), (10_810, 220), (10_820, 245), (11_000, 100)] {
+                measure(&mut daimd, now_ms, latest_ms);
+                // Another packet of the same acknowledgement is no second sample.
+                measure(&mut daimd, now_ms, latest_ms);
+            }
+            // 0.9 · 120 = 108 ms, 0.9 · 145 = 130.5 ms.
+            (0..50).for_each(|step| measure(&mut daimd, 11_100 + 100 * step, 220));
+            assert_eq!(cuts(&daimd), cut, "{queue:?}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@
 //! | spaced | packets at 1.25 of window per round-trip time | assumed |
 //! | starts far apart | within 10 s | assumed |
 //! | short | from the start to 60 s | assumed |
-//! | queue from losses | the longest queue is an average of those at losses | assumed |
+//! | queue from losses | the longest queue is an average of those at losses, as everywhere but in these experiments | assumed |
 //! | cuts again and again | a cut may follow a cut at once: the rule as it is printed | paper |
 //!
 //! # Deviations
@@ -37,7 +37,7 @@ use core::time::Duration;
 use fairpath_cc::{Daimd, LongestQueue};
 use fairpath_scenario::Transport;
 
-use super::setup::{ALGORITHMS, Case, Seen, daimd};
+use super::setup::{ALGORITHMS, Case, Seen, as_seen, daimd};
 use super::table2::PRINTED;
 use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict, ms};
 
@@ -79,11 +79,9 @@ impl Variant {
             Spaced => Case { transport: Transport { pacing: Some(true), ..case.transport }, ..case },
             StartsFarApart => Case { start_jitter: ms(10_000), ..case },
             Short => Case { warm_up: Duration::ZERO, duration: Duration::from_secs(60), ..case },
-            QueueFromLosses => {
-                Case { multipath: rule(Daimd { queue: LongestQueue::Adaptive, ..Daimd::default() }), ..case }
-            }
+            QueueFromLosses => Case { multipath: rule(Daimd { queue: LongestQueue::Adaptive, ..as_seen() }), ..case },
             Both => DelayedAcks.of(QueueFromLosses.of(case)),
-            CutsAgainAndAgain => Case { multipath: rule(Daimd { rearmed: f64::INFINITY, ..Daimd::default() }), ..case },
+            CutsAgainAndAgain => Case { multipath: rule(Daimd { rearmed: f64::INFINITY, ..as_seen() }), ..case },
         }
     }
 }

@@ -37,8 +37,8 @@ use core::time::Duration;
 
 use fairpath_cc::Daimd;
 
-use super::setup::{CAPACITY, Case, DELAY, EQUAL, Seen, daimd};
-use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict, engine};
+use super::setup::{CAPACITY, Case, DELAY, EQUAL, Seen, as_printed, as_seen, daimd};
+use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("daimd/queueing", include_str!("queueing.rs"), run);
 
@@ -50,8 +50,8 @@ const FLOWS: [&str; 3] = ["DAIMD", "DAIMD, lower", "LIA"];
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let duration = Duration::from_secs(context.pick(100, 300));
-    let lower = Daimd { full: 0.7, hold_rtts: 2.0, window_least: 15.0, ..Daimd::default() };
-    let engines = [engine("daimd"), daimd(lower), engine("lia")];
+    let lower = Daimd { full: 0.7, hold_rtts: 2.0, window_least: 15.0, ..as_seen() };
+    let engines = [as_printed("daimd"), daimd(lower), as_printed("lia")];
     let flows = |case: Case| engines.clone().map(|multipath| Case { multipath, ..case.clone() });
     let idle = [CAPACITY, DELAY].map(|setting| flows(Case::idle(setting, "daimd", duration))).concat();
     let shared = [CAPACITY, DELAY, EQUAL].map(|setting| flows(Case::shared(setting, "daimd", duration))).concat();

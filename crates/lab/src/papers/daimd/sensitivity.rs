@@ -39,9 +39,9 @@ use core::time::Duration;
 use fairpath_cc::Daimd;
 use fairpath_engine::EngineConfig;
 
-use super::setup::{CAPACITY, Case, DELAY, Seen, daimd};
+use super::setup::{CAPACITY, Case, DELAY, Seen, as_printed, as_seen, daimd};
 use super::table2::PRINTED;
-use crate::{Axis, Cell, Context, Experiment, Failure, Figure, Report, Series, Table, Verdict, engine};
+use crate::{Axis, Cell, Context, Experiment, Failure, Figure, Report, Series, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("daimd/sensitivity", include_str!("sensitivity.rs"), run);
 
@@ -96,7 +96,7 @@ fn grid(context: &Context) -> Vec<EngineConfig> {
             for window_least in windows {
                 let (full, hold_rtts, window_least) = (*full, *hold_rtts, *window_least);
                 let rearmed = f64::min(0.5, full - 0.1);
-                grid.push(daimd(Daimd { full, hold_rtts, window_least, rearmed, ..Daimd::default() }));
+                grid.push(daimd(Daimd { full, hold_rtts, window_least, rearmed, ..as_seen() }));
             }
         }
     }
@@ -109,8 +109,8 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let nearest = admissible().min_by(|a, b| a.error().total_cmp(&b.error()));
     let near = |one: &&Tried| nearest.is_some_and(|nearest| one.error() <= nearest.error() + 0.02);
     let best = admissible().filter(near).min_by(|a, b| a.wait.mean().total_cmp(&b.wait.mean()));
-    let engine_of = |one: Option<&Tried>| one.map_or(engine("daimd"), |one| one.engine.clone());
-    let chosen = [engine("daimd"), engine_of(nearest), engine_of(best), engine("lia")];
+    let engine_of = |one: Option<&Tried>| one.map_or(as_printed("daimd"), |one| one.engine.clone());
+    let chosen = [as_printed("daimd"), engine_of(nearest), engine_of(best), as_printed("lia")];
     let reported = attempts(context, &chosen, &context.seeds(context.pick(1, 20)))?;
 
     let tables = vec![

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_cc::{Daimd, Parameters};
+use fairpath_cc::{Daimd, LongestQueue, Parameters};
 use fairpath_core::{Bitrate, PathId, Timestamp};
 use fairpath_engine::EngineConfig;
 use fairpath_net::QueueConfig;
@@ -14,9 +14,20 @@ use crate::{Net, bdp_packets, engine, ms};
 /// The algorithms that are compared, the paper's own first.
 pub(super) const ALGORITHMS: [&str; 2] = ["daimd", "lia"];
 
+/// DAIMD as the paper's tables are run again: the longest queue is the longest that was seen, because its
+/// hosts acknowledge each packet at once.
+pub(super) fn as_seen() -> Daimd {
+    Daimd { queue: LongestQueue::Seen, ..Daimd::default() }
+}
+
 /// DAIMD with parameters.
 pub(super) fn daimd(rule: Daimd) -> EngineConfig {
     EngineConfig { parameters: Parameters { daimd: rule, ..Parameters::default() }, ..engine("daimd") }
+}
+
+/// One of the [`ALGORITHMS`] as the tables have it.
+pub(super) fn as_printed(algorithm: &str) -> EngineConfig {
+    if algorithm == "daimd" { daimd(as_seen()) } else { engine(algorithm) }
 }
 
 /// One of the two paths.
@@ -80,7 +91,7 @@ impl Case {
     pub(super) fn idle(setting: Setting, algorithm: &str, duration: Duration) -> Self {
         Self {
             setting,
-            multipath: engine(algorithm),
+            multipath: as_printed(algorithm),
             cross_traffic: false,
             transport: Transport::default(),
             start_jitter: ms(100),
