@@ -34,7 +34,8 @@
 //! - Drain is not bounded by the long-term model, as the pseudocode of [BBRv3 §5.6.4.7] has it; the
 //!   table of [BBRv3 §5.6.1] has it otherwise.
 //! - The random choices follow from a configured seed and the path's id.
-//! - No undoing of a loss that was none [BBRv3 §5.5.11]: hosts do not report it.
+//! - No undoing of a loss that was none [BBRv3 §5.5.11]: the next probe, two or three seconds later, finds
+//!   again what it took.
 //! - No saving of the window on the way into recovery: nothing but the model's own bounds lowers it
 //!   there. After persistent congestion it is two datagrams at least [RFC9002 §7.6.2], not what is
 //!   in flight and one byte, until a packet arrives that was sent afterwards.
