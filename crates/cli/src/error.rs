@@ -1,4 +1,5 @@
-//! Exit codes: 0 for success, 2 where the command line cannot be meant, 1 for everything else.
+//! Exit codes: 0 for success, 2 where the command line cannot be meant, 3 where a part was done and the
+//! rest was named, 1 for everything else.
 
 use crate::text::safe;
 
@@ -7,6 +8,14 @@ pub(crate) const FAILURE: u8 = 1;
 
 /// The exit code of a command line that cannot be meant.
 const USAGE: u8 = 2;
+
+/// The exit code where some of what was asked for was left out.
+const INCOMPLETE: u8 = 3;
+
+/// Some of what was asked for was left out; what was done stays done.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Incomplete(pub(crate) String);
 
 /// The user gave something that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +28,11 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
         cause.is::<UsageError>()
             || cause.downcast_ref::<fairpath_quic::Error>().is_some_and(fairpath_quic::Error::is_usage)
     });
-    if usage { USAGE } else { FAILURE }
+    match usage {
+        true => USAGE,
+        false if error.is::<Incomplete>() => INCOMPLETE,
+        false => FAILURE,
+    }
 }
 
 /// An error and its causes on one line; a cause that the words before it tell already is left out.
@@ -61,5 +74,6 @@ mod tests {
         let error = Err::<(), _>(UsageError("no".into())).context("while reading").unwrap_err();
         assert_eq!(exit_code(&error), USAGE);
         assert_eq!(exit_code(&anyhow::anyhow!("no")), FAILURE);
+        assert_eq!(exit_code(&Incomplete("a file".into()).into()), INCOMPLETE);
     }
 }

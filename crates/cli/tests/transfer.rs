@@ -235,3 +235,30 @@ fn a_killed_receiver_uses_what_its_journal_says() {
     assert_eq!(recv.end().0, Some(0));
     assert_eq!(fs::metadata(to(&scratch).join("large")).unwrap().len(), 600_000_000);
 }
+
+#[test]
+fn a_file_that_vanishes_is_named_with_exit_code_3_and_can_follow() {
+    let scratch = Scratch::new();
+    let large = large_file(&scratch, 400);
+    let last = scratch.file("from/last", b"content");
+    let tree = large.parent().unwrap().to_owned();
+    let recv = receive(&scratch, &[]);
+    let mut sending = fairpath(&["send", text(&tree), &recv.ticket]);
+    let sending = sending.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("data", || !partial_files(&to(&scratch), ".part").is_empty());
+    fs::rename(&last, scratch.0.join("elsewhere")).unwrap();
+    let sent = sending.wait_with_output().unwrap();
+    assert_eq!(sent.status.code(), Some(3), "{sent:?}");
+    assert!(error_of(&sent).contains("1 file was not sent, 1 are in place"), "{sent:?}");
+    let said = String::from_utf8_lossy(&sent.stderr).into_owned();
+    assert!(said.contains("from/last vanished before it was sent"), "{said}");
+
+    fs::rename(scratch.0.join("elsewhere"), &last).unwrap();
+    let sent = send(&[&tree], &recv.ticket, &["--json"]);
+    assert!(sent.status.success(), "{sent:?}");
+    let (code, _, errors) = recv.end();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("not sent: from/last vanished") && errors.contains("still waiting"), "{errors}");
+    assert_eq!(fs::read(to(&scratch).join("from/last")).unwrap(), b"content");
+    assert!(!to(&scratch).join(".fairpath-partial").exists());
+}

@@ -1,25 +1,25 @@
 //! The receiver's directory: every step inside it is taken component by component from an open
 //! directory and never through a symbolic link, so no name and no link leads out of it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fairpath_core::Bytes;
-use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::ReceiveError;
-use crate::manifest::PARTIAL;
+use crate::part::Part;
+use crate::partial::Partial;
+use crate::plan::digest_of;
+use crate::source::Identity;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-const INSIDE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
-
-/// How long to wait for another holder of the directory, in steps of [`LOCK_STEP`].
-const LOCK_STEPS: u32 = 50;
-const LOCK_STEP: std::time::Duration = std::time::Duration::from_millis(100);
+pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(crate) const INSIDE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 
 /// What is found under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(crate) struct Destination {
     root: Arc<OwnedFd>,
     // The parent used last: neighbours come one after another.
     last: Option<(String, Arc<OwnedFd>)>,
+    /// A directory on each device that was written to, to sync it by.
+    devices: BTreeMap<u64, Arc<OwnedFd>>,
 }
 
 impl Destination {
@@ -45,13 +47,27 @@ impl Destination {
         std::fs::create_dir_all(path).map_err(|error| ReceiveError::io(path, error))?;
         let root = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty());
         let root = root.map_err(|error| ReceiveError::io(path, error.into()))?;
-        Ok(Self { path: path.to_owned(), root: Arc::new(root), last: None })
+        let root = Arc::new(root);
+        Ok(Self { path: path.to_owned(), root, last: None, devices: BTreeMap::new() })
     }
 
-    /// The bytes that the file system offers.
-    pub(crate) fn free(&self) -> Result<Bytes, ReceiveError> {
-        let stat = rustix::fs::fstatvfs(&self.root).map_err(|error| self.io("", error))?;
-        Ok(Bytes::new(stat.f_bavail.saturating_mul(stat.f_frsize)))
+    /// The device on which a file of this name comes to lie, and the bytes that it offers.
+    pub(crate) fn room(&mut self, name: &str) -> Result<(u64, Bytes), ReceiveError> {
+        let mut parent = split(name).0;
+        let directory = loop {
+            match self.directory(parent, false)? {
+                Some(directory) => break directory,
+                None => parent = split(parent).0,
+            }
+        };
+        let stat = rustix::fs::fstat(&directory).map_err(|error| self.io(parent, error))?;
+        let free = rustix::fs::fstatvfs(&directory).map_err(|error| self.io(parent, error))?;
+        Ok((Identity::of(&stat).device(), Bytes::new(free.f_bavail.saturating_mul(free.f_frsize))))
+    }
+
+    /// The directory itself.
+    pub(crate) fn root(&self) -> Arc<OwnedFd> {
+        self.root.clone()
     }
 
     /// The directory's own path, for messages.
@@ -83,8 +99,13 @@ impl Destination {
     pub(crate) fn read(&mut self, name: &str) -> Result<File, ReceiveError> {
         let (parent, last) = split(name);
         let parent = self.directory(parent, false)?.ok_or_else(|| self.io(name, Errno::NOENT))?;
-        let opened = rustix::fs::openat(&parent, last, OFlags::RDONLY | INSIDE, Mode::empty());
-        opened.map(File::from).map_err(|error| self.io(name, error))
+        // Something that is no file may have come in its place, and must not hold us.
+        let opened = rustix::fs::openat(&parent, last, OFlags::RDONLY | OFlags::NONBLOCK | INSIDE, Mode::empty());
+        let file = opened.map(File::from).map_err(|error| self.io(name, error))?;
+        match rustix::fs::fstat(&file).map(|stat| kind(&stat)) {
+            Ok(FileType::RegularFile) => Ok(file),
+            _ => Err(ReceiveError::InTheWay { path: name.to_owned(), there: "something that is no file" }),
+        }
     }
 
     /// Creates the directory `name` and those above it, where they do not exist.
@@ -102,19 +123,88 @@ impl Destination {
         }
     }
 
+    /// Makes the entries of all directories survive a loss of power, where that can be had at once.
+    pub(crate) fn sync_all_directories(&self) -> Result<bool, ReceiveError> {
+        for directory in self.devices.values() {
+            match sync_device(directory) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) => return Err(self.io("", error)),
+            }
+        }
+        Ok(true)
+    }
+
     /// Moves a finished file to its name. Without `force` nothing that is there is replaced.
-    pub(crate) fn place(&mut self, partial: &Partial, part: &str, name: &str, force: bool) -> Result<(), ReceiveError> {
+    pub(crate) fn place(
+        &mut self,
+        partial: &Partial,
+        part: &Part<'_>,
+        name: &str,
+        force: bool,
+    ) -> Result<(), ReceiveError> {
         let (parent, last) = split(name);
         let parent = self.directory(parent, true)?.ok_or_else(|| self.io(name, Errno::NOENT))?;
-        let moved = match force {
-            true => rustix::fs::renameat(&partial.fd, part, &parent, last),
-            false => rename_new(&partial.fd, part, &parent, last),
-        };
-        match moved {
+        match rename(partial, part.name, &parent, last, force) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(ReceiveError::Exists { path: name.to_owned() }),
-            Err(Errno::ISDIR) => Err(ReceiveError::InTheWay { path: name.to_owned(), there: "a directory" }),
-            Err(error) => Err(self.io(name, error)),
+            // Another file system is mounted on the way.
+            Err(Errno::XDEV) => self.copy(partial, part, (&parent, last), name, force),
+            Err(error) => Err(self.misplaced(name, error)),
+        }
+    }
+
+    /// Brings a finished file to another device: a copy there under a hidden name, which gets its
+    /// final name when it is durable and has the same digest.
+    fn copy(
+        &self,
+        partial: &Partial,
+        part: &Part<'_>,
+        (parent, last): (&OwnedFd, &str),
+        name: &str,
+        force: bool,
+    ) -> Result<(), ReceiveError> {
+        let hidden = format!(".fairpath-{}", part.name);
+        let failed = |error: Errno| self.io(name, error);
+        let mut original = partial.reopen(part.name, part.identity)?;
+        // An earlier attempt may have left one.
+        match rustix::fs::unlinkat(parent, &hidden, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | INSIDE;
+        let fd = rustix::fs::openat(parent, &hidden, flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
+        let fill = || {
+            let mut copy = File::from(fd);
+            io::copy(&mut original, &mut copy)?;
+            let metadata = original.metadata()?;
+            copy.set_permissions(metadata.permissions())?;
+            copy.set_modified(metadata.modified()?)?;
+            copy.sync_all()?;
+            copy.rewind()?;
+            digest_of(copy)
+        };
+        let placed = match fill().map_err(|error| ReceiveError::io(&self.full(name), error)) {
+            Ok(digest) if digest == part.digest => {
+                rename(parent, &hidden, parent, last, force).map_err(|error| self.misplaced(name, error))
+            }
+            Ok(_) => Err(ReceiveError::Mismatch { path: name.to_owned() }),
+            Err(error) => Err(error),
+        };
+        match placed {
+            Ok(()) => partial.remove(part.name),
+            Err(error) => {
+                // The error is the cause; a copy that stays behind is removed by the next attempt.
+                let _ = rustix::fs::unlinkat(parent, &hidden, AtFlags::empty());
+                Err(error)
+            }
+        }
+    }
+
+    fn misplaced(&self, name: &str, error: Errno) -> ReceiveError {
+        match error {
+            Errno::EXIST => ReceiveError::Exists { path: name.to_owned() },
+            Errno::ISDIR => ReceiveError::InTheWay { path: name.to_owned(), there: "a directory" },
+            error => self.io(name, error),
         }
     }
 
@@ -133,18 +223,24 @@ impl Destination {
         for component in name.split('/') {
             end += component.len() + usize::from(end > 0);
             let so_far = &name[..end];
-            if create {
+            let mut opened = rustix::fs::openat(&current, component, DIRECTORY | INSIDE, Mode::empty());
+            if create && matches!(opened, Err(Errno::NOENT)) {
                 match rustix::fs::mkdirat(&current, component, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(self.io(so_far, error)),
                 }
+                opened = rustix::fs::openat(&current, component, DIRECTORY | INSIDE, Mode::empty());
             }
-            current = match rustix::fs::openat(&current, component, DIRECTORY | INSIDE, Mode::empty()) {
+            current = match opened {
                 Ok(fd) => Arc::new(fd),
                 Err(Errno::NOENT) if !create => return Ok(None),
                 Err(Errno::NOTDIR | Errno::LOOP) => return Err(obstacle(&current, component, so_far)),
                 Err(error) => return Err(self.io(so_far, error)),
             };
+        }
+        if create {
+            let stat = rustix::fs::fstat(&current).map_err(|error| self.io(name, error))?;
+            self.devices.entry(Identity::of(&stat).device()).or_insert_with(|| current.clone());
         }
         self.last = Some((name.to_owned(), current.clone()));
         Ok(Some(current))
@@ -163,7 +259,7 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-fn obstacle(parent: &OwnedFd, component: &str, name: &str) -> ReceiveError {
+pub(crate) fn obstacle(parent: &OwnedFd, component: &str, name: &str) -> ReceiveError {
     let stat = rustix::fs::statat(parent, component, AtFlags::SYMLINK_NOFOLLOW);
     match stat.map(|stat| kind(&stat)) {
         Ok(FileType::Symlink) => ReceiveError::Symlink { path: name.to_owned() },
@@ -171,114 +267,45 @@ fn obstacle(parent: &OwnedFd, component: &str, name: &str) -> ReceiveError {
     }
 }
 
-/// Renames to a name at which nothing may be.
-fn rename_new(from: &OwnedFd, part: &str, parent: &OwnedFd, name: &str) -> Result<(), Errno> {
-    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-    match rustix::fs::renameat_with(from, part, parent, name, rustix::fs::RenameFlags::NOREPLACE) {
-        // Some file systems do not know the flag.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-        result => return result,
-    }
-    match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(_) => Err(Errno::EXIST),
-        Err(Errno::NOENT) => rustix::fs::renameat(from, part, parent, name),
+/// Everything that is to be synced on the device of a directory is made durable; false where the
+/// system cannot do that.
+#[cfg(target_os = "linux")]
+pub(crate) fn sync_device(directory: impl AsFd) -> Result<bool, Errno> {
+    match rustix::fs::syncfs(directory) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOSYS) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// The hidden directory of unfinished files, locked against a second receiver.
-#[derive(Debug)]
-pub(crate) struct Partial {
-    fd: OwnedFd,
-    root: Arc<OwnedFd>,
-    path: PathBuf,
+/// Everything that is to be synced on the device of a directory is made durable; false where the
+/// system cannot do that.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn sync_device(_directory: impl AsFd) -> Result<bool, Errno> {
+    Ok(false)
 }
 
-impl Partial {
-    /// Opens or creates it. Waits a little for another holder, who may be an earlier connection of
-    /// the same sender that is just ending.
-    pub(crate) fn open(destination: &Destination) -> Result<Self, ReceiveError> {
-        let path = destination.full(PARTIAL);
-        let failed = |error: Errno| ReceiveError::io(&path, error.into());
-        for _ in 0..LOCK_STEPS {
-            match rustix::fs::mkdirat(&destination.root, PARTIAL, Mode::from_raw_mode(0o700)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(failed(error)),
-            }
-            let fd = match rustix::fs::openat(&destination.root, PARTIAL, DIRECTORY | INSIDE, Mode::empty()) {
-                Ok(fd) => fd,
-                Err(Errno::NOENT) => continue,
-                Err(Errno::NOTDIR | Errno::LOOP) => return Err(obstacle(&destination.root, PARTIAL, PARTIAL)),
-                Err(error) => return Err(failed(error)),
-            };
-            match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) if is_still_there(&destination.root, &fd) => {
-                    return Ok(Self { fd, root: destination.root.clone(), path });
-                }
-                // Another holder has removed it in the meantime.
-                Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_STEP),
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        Err(ReceiveError::Busy(destination.path.clone()))
+fn rename(from: impl AsFd, old: &str, to: &OwnedFd, new: &str, force: bool) -> Result<(), Errno> {
+    if force {
+        return rustix::fs::renameat(from, old, to, new);
     }
-
-    /// Opens a file here for reading and writing; creates it where it does not exist.
-    pub(crate) fn open_or_create(&self, name: &str) -> Result<File, ReceiveError> {
-        self.open_with(name, OFlags::RDWR | OFlags::CREATE)
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    match rustix::fs::renameat_with(&from, old, to, new, rustix::fs::RenameFlags::NOREPLACE) {
+        // Some file systems do not know the flag.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        result => return result,
     }
-
-    /// Opens a file here that exists.
-    pub(crate) fn open_existing(&self, name: &str) -> io::Result<File> {
-        Ok(File::from(rustix::fs::openat(&self.fd, name, OFlags::RDWR | INSIDE, Mode::empty())?))
-    }
-
-    /// Writes a whole file here so that either the old or the new content is there.
-    pub(crate) fn replace(&self, name: &str, content: &[u8]) -> Result<(), ReceiveError> {
-        use io::Write;
-        let new = format!("{name}.new");
-        let mut file = self.open_with(&new, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?;
-        file.write_all(content).map_err(|error| self.io(&new, error))?;
-        rustix::fs::renameat(&self.fd, &new, &self.fd, name).map_err(|error| self.io(name, error.into()))
-    }
-
-    /// Removes a file here, if it is there.
-    pub(crate) fn remove(&self, name: &str) -> Result<(), ReceiveError> {
-        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(self.io(name, error.into())),
-        }
-    }
-
-    /// The error of a file here.
-    pub(crate) fn io(&self, name: &str, error: io::Error) -> ReceiveError {
-        ReceiveError::io(&self.path.join(name), error)
-    }
-
-    fn open_with(&self, name: &str, flags: OFlags) -> Result<File, ReceiveError> {
-        let opened = rustix::fs::openat(&self.fd, name, flags | INSIDE, Mode::from_raw_mode(0o666));
-        opened.map(File::from).map_err(|error| self.io(name, error.into()))
-    }
-}
-
-fn is_still_there(root: &OwnedFd, fd: &OwnedFd) -> bool {
-    match (rustix::fs::fstat(fd), rustix::fs::statat(root, PARTIAL, AtFlags::SYMLINK_NOFOLLOW)) {
-        (Ok(held), Ok(named)) => held.st_ino == named.st_ino && held.st_dev == named.st_dev,
-        _ => false,
-    }
-}
-
-/// Removes the directory, unless something unfinished is in it.
-impl Drop for Partial {
-    fn drop(&mut self) {
-        let _ = rustix::fs::unlinkat(self.root.as_fd(), PARTIAL, AtFlags::REMOVEDIR);
+    match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
+        Err(error) => Err(error),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifest::PARTIAL;
 
     #[test]
     fn a_link_in_the_directory_leads_nowhere() {
@@ -297,12 +324,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("a"), "old").unwrap();
         let mut destination = Destination::open(directory.path()).unwrap();
-        let partial = Partial::open(&destination).unwrap();
+        let partial = Partial::open(&destination).unwrap().0;
         partial.replace("p", b"new").unwrap();
-        let refused = destination.place(&partial, "p", "a", false);
+        let identity = Identity::of(&rustix::fs::fstat(partial.open_existing("p").unwrap()).unwrap());
+        let part = Part { name: "p", identity, digest: *blake3::hash(b"new").as_bytes() };
+        let refused = destination.place(&partial, &part, "a", false);
         assert!(matches!(refused, Err(ReceiveError::Exists { .. })));
         assert_eq!(std::fs::read(directory.path().join("a")).unwrap(), b"old");
-        destination.place(&partial, "p", "a", true).unwrap();
+        destination.place(&partial, &part, "a", true).unwrap();
         assert_eq!(std::fs::read(directory.path().join("a")).unwrap(), b"new");
         drop(partial);
         assert_eq!(destination.find(PARTIAL).unwrap(), Found::Nothing);

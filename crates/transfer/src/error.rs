@@ -4,11 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fairpath_core::Bytes;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::admission::{AdmissionError, KnockError, Refusal};
 use crate::manifest::ManifestError;
 use crate::protocol::ProtocolError;
+use crate::skip::Reason;
 
 /// What one end tells the other about a failure, beside the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +25,6 @@ pub enum Fault {
     PermissionDenied,
     /// The content did not arrive as it was sent.
     Mismatch,
-    /// A file changed while it was sent.
-    Changed,
     /// Another error of a file system.
     Io,
     /// The other end broke the protocol.
@@ -65,9 +65,6 @@ pub enum SendError {
     /// A name or a sum is not acceptable.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// A file was written to while it was sent.
-    #[error("{} changed while it was sent: send it again when nothing writes to it", .0.display())]
-    Changed(PathBuf),
     /// The receiver did not let this sender in.
     #[error("the receiver refused: {words}")]
     Refused {
@@ -106,7 +103,6 @@ impl SendError {
     pub(crate) fn fault(&self) -> Option<Fault> {
         match self {
             Self::Refused { .. } | Self::Receiver { .. } | Self::PeerGone(_) => None,
-            Self::Changed(_) => Some(Fault::Changed),
             Self::Manifest(_) => Some(Fault::Manifest),
             Self::PermissionDenied(_) => Some(Fault::PermissionDenied),
             Self::Protocol(_) => Some(Fault::Protocol),
@@ -173,8 +169,32 @@ pub enum ReceiveError {
         free: Bytes,
     },
     /// The disk became full.
-    #[error("the disk is full: {} cannot be written further", .0.display())]
-    DiskFull(PathBuf),
+    #[error(
+        "the disk is full: {missing} more are needed in {}; what arrived is kept, and used when the same files \
+         are sent again",
+        directory.display()
+    )]
+    DiskFull {
+        /// Where.
+        directory: PathBuf,
+        /// What was still to come.
+        missing: Bytes,
+    },
+    /// The directory for unfinished files belongs to somebody else.
+    #[error(
+        "{} belongs to another user (number {owner}), who could change what arrives: remove it, or receive into \
+         another directory",
+        path.display()
+    )]
+    Untrusted {
+        /// The directory for unfinished files.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// An unfinished file is not what was written there.
+    #[error("{} was replaced by another program while it was received", .0.display())]
+    Meddled(PathBuf),
     /// The system refused.
     #[error("permission denied: {} cannot be written", .0.display())]
     PermissionDenied(PathBuf),
@@ -218,7 +238,9 @@ impl ReceiveError {
     /// Sorts an I/O error of `path` into its cause.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull(path.to_owned()),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::DiskFull { directory: path.to_owned(), missing: Bytes::ZERO }
+            }
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 Self::PermissionDenied(path.to_owned())
             }
@@ -233,12 +255,27 @@ impl ReceiveError {
             Self::Admission(_) | Self::Sender { .. } | Self::PeerGone(_) | Self::Superseded => return None,
             Self::Manifest(_) => Fault::Manifest,
             Self::Exists { .. } | Self::InTheWay { .. } | Self::Symlink { .. } => Fault::Exists,
-            Self::NoSpace { .. } | Self::DiskFull(_) => Fault::DiskFull,
-            Self::PermissionDenied(_) => Fault::PermissionDenied,
+            Self::NoSpace { .. } | Self::DiskFull { .. } => Fault::DiskFull,
+            Self::PermissionDenied(_) | Self::Untrusted { .. } => Fault::PermissionDenied,
             Self::Mismatch { .. } => Fault::Mismatch,
             Self::Protocol(_) => Fault::Protocol,
-            Self::Busy(_) | Self::Io { .. } => Fault::Io,
+            Self::Busy(_) | Self::Meddled(_) | Self::Io { .. } => Fault::Io,
         })
+    }
+
+    /// Where the error is one file's matter: why that is left out.
+    pub(crate) fn refusal(&self) -> Option<Reason> {
+        match self {
+            Self::Exists { .. } | Self::InTheWay { .. } | Self::Symlink { .. } => Some(Reason::InTheWay),
+            Self::PermissionDenied(_) => Some(Reason::Unwritable),
+            Self::Mismatch { .. } => Some(Reason::Damaged),
+            Self::Io { source, .. } => match Errno::from_io_error(source)? {
+                Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ => Some(Reason::NameRefused),
+                Errno::FBIG => Some(Reason::TooLarge),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Whether the receiver may go on waiting for the same sender, or another: nothing is wrong

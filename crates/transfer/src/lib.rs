@@ -15,27 +15,48 @@
 //!    far, and nothing of what follows was read.
 //! 3. sender: `Entries […]`…, `EntriesEnd`: names, sizes, times, executable bits; empty directories.
 //! 4. receiver: `Compare [files]`…, `Compare []`: files of that size exist.
-//! 5. sender: `Digest {file, BLAKE3}` for each of them.
-//! 6. receiver: `Skip [files]`… (the same), `Have {file, ranges}`… (interrupted before), `Begin`.
-//! 7. sender, on the lanes: records (entry number, offset, data) of all that is missing; on the
-//!    control stream `Digest {file, BLAKE3}` once a file was read to its end.
-//! 8. receiver: `Written(bytes)` now and then; `Done(file)` when its digest was right and it stands
-//!    under its name; `Again(file)` when it was wrong, once.
+//! 5. sender: `Digests […]`…, one for each of them, in that order.
+//! 6. receiver: `Same [files]`…, `Have {file, ranges}`… (interrupted before), `LeftOut [entries]`… (cannot
+//!    be written), `Begin`.
+//! 7. sender, on the lanes and nowhere else: pieces of large files (entry number, offset, data), and
+//!    parcels with whole small files and their digests, digests of large files that were read to their
+//!    end, and files that are left out, with the reason (`parcel.rs`). So flow control bounds all that
+//!    the receiver has not read, however small the files are.
+//! 8. receiver: `Written(bytes)` now and then; `Done [files]` when their digests were right, their
+//!    contents are durable and they stand under their names; `Again(file)` when a digest was wrong, once;
+//!    `LeftOut [entries]` for what cannot be written.
 //! 9. receiver: `Complete`; the sender closes the connection.
 //! 10. `Failed {fault, text}` from either end, at any time, ends the transfer with one clear error.
 //!
+//! No file's fault ends the transfer of the others. Both ends name what was left out, and the ticket
+//! stays good for it.
+//!
+//! # What is durable when
+//!
+//! A file gets its name only when its content is on the disk: after a loss of power there is either
+//! nothing under the name (or what was there before), or all of it. Up to eight files are synced one by
+//! one, more by one sync of their file system, at least once a second. The names themselves are
+//! durable when `Complete` is said.
+//!
 //! # Where unfinished files are
 //!
-//! In the hidden directory `.fairpath-partial` at the root of the receiver's directory: one file of
-//! data and one journal of ranges each. It disappears when nothing unfinished is left.
+//! In the hidden directory `.fairpath-partial` at the root of the receiver's directory, closed to
+//! others: one file of data and one journal of ranges each. It disappears when nothing unfinished is
+//! left. Whatever a journal says, the digest is that of the bytes read back from the file that is
+//! placed; where another file system is mounted below the directory, of the copy made there.
 
 mod admission;
 mod collect;
 mod destination;
 mod error;
+mod flow;
 mod greeting;
+mod ledger;
 mod manifest;
+mod parcel;
 mod part;
+mod partial;
+mod placing;
 mod plan;
 mod progress;
 mod protocol;
@@ -43,6 +64,9 @@ mod ranges;
 mod reader;
 mod receive;
 mod send;
+mod session;
+mod skip;
+mod source;
 mod ticket;
 mod writer;
 
@@ -50,7 +74,7 @@ mod writer;
 mod tests;
 
 pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
-pub use collect::{Selection, Skipped};
+pub use collect::Selection;
 pub use error::{Fault, ReceiveError, SendError};
 pub use greeting::{Purpose, SenderId};
 pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};
@@ -58,4 +82,5 @@ pub use progress::{Phase, Progress, ProgressSnapshot};
 pub use protocol::{MAX_FRAME, ProtocolError, VERSION};
 pub use receive::{Admitted, ReceiveConfig, Received, Receiver, SILENCE};
 pub use send::{Sender, Sent};
+pub use skip::{Reason, Skipped};
 pub use ticket::{MAX_ADDRESSES, Secret, Ticket, TicketError};

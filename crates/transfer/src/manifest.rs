@@ -42,6 +42,11 @@ impl Entry {
         }
     }
 
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File { .. })
+    }
+
     /// The entry's size; zero for a directory.
     pub fn size(&self) -> u64 {
         match self {
@@ -101,7 +106,7 @@ pub enum ManifestError {
 }
 
 /// What is wrong with a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum NameFault {
     /// It is empty.
     #[error("it is empty")]

@@ -7,11 +7,12 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-use crate::destination::Partial;
 use crate::error::ReceiveError;
 use crate::manifest::Entry;
-use crate::protocol::MAX_RANGES;
+use crate::partial::Partial;
+use crate::protocol::{Digest, MAX_RANGES};
 use crate::ranges::RangeSet;
+use crate::source::Identity;
 
 /// The largest journal that is read back, in bytes.
 const MAX_JOURNAL: u64 = 1 << 20;
@@ -39,11 +40,28 @@ impl PartNames {
         Self { data: format!("{id}.part"), journal: format!("{id}.journal") }
     }
 
+    /// Where `name` is that of a part or a journal, the name of the other.
+    pub(crate) fn pair_of(name: &str) -> Option<String> {
+        match name.rsplit_once('.')? {
+            (id, "part") => Some(format!("{id}.journal")),
+            (id, "journal") => Some(format!("{id}.part")),
+            _ => None,
+        }
+    }
+
     /// Removes both files.
     pub(crate) fn discard(&self, partial: &Partial) -> Result<(), ReceiveError> {
         partial.remove(&self.journal)?;
         partial.remove(&self.data)
     }
+}
+
+/// A verified file that waits for its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) identity: Identity,
+    pub(crate) digest: Digest,
 }
 
 /// Notes which ranges of a file are present.
@@ -87,7 +105,7 @@ mod tests {
     #[test]
     fn a_journal_counts_only_for_the_same_file_with_its_data() {
         let directory = tempfile::tempdir().unwrap();
-        let partial = Partial::open(&Destination::open(directory.path()).unwrap()).unwrap();
+        let partial = Partial::open(&Destination::open(directory.path()).unwrap()).unwrap().0;
         let file = |size, mtime_ns| Entry::File { path: "a/b".into(), size, mtime_ns, executable: false };
         let ranges = RangeSet::from_pairs(&[(0, 4), (6, 8)], 10).unwrap();
         let names = PartNames::of("a/b");

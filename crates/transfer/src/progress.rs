@@ -33,13 +33,13 @@ pub struct Progress {
 pub struct ProgressSnapshot {
     /// What the transfer is doing.
     pub phase: Phase,
-    /// The sizes of all files.
+    /// The sizes of all files; those that are left out do not count.
     pub bytes_total: Bytes,
     /// What the receiver has written, including what it had before.
     pub bytes_done: Bytes,
     /// What the receiver had before: parts of an interrupted transfer and identical files.
     pub bytes_resumed: Bytes,
-    /// How many files there are.
+    /// How many files there are; those that are left out do not count.
     pub files_total: u64,
     /// How many of them are verified and in place.
     pub files_done: u64,
@@ -93,6 +93,13 @@ impl Progress {
 
     pub(crate) fn take_back(&self, bytes: u64) {
         self.bytes_done.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A file of this size does not count any more; so much of it was done.
+    pub(crate) fn leave_out(&self, size: u64, done: u64) {
+        self.bytes_total.fetch_sub(size, Ordering::Relaxed);
+        self.bytes_done.fetch_sub(done, Ordering::Relaxed);
+        self.files_total.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(crate) fn set_done(&self, bytes: u64) {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Fault;
 use crate::manifest::Entry;
+use crate::skip::Reason;
 
 /// The version of the protocol.
 pub const VERSION: u8 = 2;
@@ -19,6 +20,9 @@ pub const MAX_FRAME: usize = 1 << 20;
 
 /// The most ranges of one file that a plan names; what is left out is sent again.
 pub(crate) const MAX_RANGES: usize = 4096;
+
+/// How many entries one message lists, at most a dozen bytes each: well within a frame.
+pub(crate) const ENTRIES_PER_MESSAGE: usize = 50_000;
 
 /// The most bytes of a peer's words.
 const MAX_TEXT: usize = 1000;
@@ -33,13 +37,9 @@ pub(crate) enum FromSender {
     Entries(Vec<Entry>),
     /// The manifest is complete.
     EntriesEnd,
-    /// The digest of a file: asked for before the plan, or after its data were read.
-    Digest {
-        /// The entry's number.
-        file: u32,
-        /// BLAKE3 of the content.
-        digest: [u8; 32],
-    },
+    /// The digests that were asked for, in that order, a part of them; nothing for a file that is
+    /// left out, with the reason.
+    Digests(Vec<Result<Digest, Reason>>),
     /// The sender gives up.
     Failed {
         /// The kind of failure.
@@ -55,7 +55,7 @@ pub(crate) enum FromReceiver {
     /// Files of the same size exist: the receiver wants the digests of these.
     Compare(Vec<u32>),
     /// These files are there already.
-    Skip(Vec<u32>),
+    Same(Vec<u32>),
     /// Parts of this file are there already: start and end (excluded), in bytes.
     Have {
         /// The entry's number.
@@ -67,10 +67,12 @@ pub(crate) enum FromReceiver {
     Begin,
     /// How many bytes of data are written, those that were there before included.
     Written(u64),
-    /// A file is verified and in place.
-    Done(u32),
+    /// These files are verified, durable and in place.
+    Done(Vec<u32>),
     /// A file arrived damaged: send all of it again.
     Again(u32),
+    /// These entries cannot be written; the others can.
+    LeftOut(Vec<(u32, Reason)>),
     /// Everything is in place.
     Complete,
     /// The receiver gives up.
@@ -252,7 +254,7 @@ mod tests {
 
         #[test]
         fn a_list_that_claims_to_be_huge_allocates_nothing_and_fails(count in 1_000_000u64..u64::MAX) {
-            let mut bytes = postcard::to_stdvec(&FromReceiver::Skip(vec![])).unwrap();
+            let mut bytes = postcard::to_stdvec(&FromReceiver::Same(vec![])).unwrap();
             bytes.pop();
             bytes.extend(postcard::to_stdvec(&count).unwrap());
             prop_assert_eq!(decode::<FromReceiver>(&bytes), Err(ProtocolError::Malformed));

@@ -53,6 +53,11 @@ impl RangeSet {
         self.ranges.iter().map(|(start, end)| end - start).sum()
     }
 
+    /// Of how many ranges the set consists.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
     /// Where the range that begins at zero ends.
     pub(crate) fn prefix(&self) -> u64 {
         self.ranges.get(&0).copied().unwrap_or(0)

@@ -1,19 +1,20 @@
 //! The sender's reading thread: reads files in order, hashes all of them, and hands on what the
-//! receiver does not have.
+//! receiver does not have. A file that cannot be sent is left out; none ends the others' transfer.
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
 use bytes::Bytes;
 use fairpath_quic::lanes::{RECORD, Record};
 use tokio::sync::mpsc;
 
 use crate::collect::{Selection, file_entry};
-use crate::error::SendError;
 use crate::manifest::Entry;
+use crate::parcel::{Item, Packer, SMALL};
 use crate::protocol::Digest;
 use crate::ranges::RangeSet;
+use crate::skip::Reason;
+use crate::source::Opener;
 
 /// A file to read.
 #[derive(Debug)]
@@ -28,64 +29,198 @@ pub(crate) struct Job {
 /// What was read.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    Record(Record),
-    Digest { file: u32, digest: Digest },
+    /// Something for the lanes, and how many bytes of files are in it.
+    Record(Record, u64),
+    /// The digest that was asked for before the plan; what cannot be read is left out.
+    Compared { file: u32, digest: Result<Digest, Reason> },
+    /// A file is left out.
+    LeftOut { file: u32, reason: Reason },
+}
+
+/// Nobody wants the pieces any more.
+struct Unwanted;
+
+/// Why a file was not read to its end.
+enum Stop {
+    Unwanted,
+    LeftOut(Reason),
+}
+
+impl From<Unwanted> for Stop {
+    fn from(_: Unwanted) -> Self {
+        Self::Unwanted
+    }
 }
 
 /// Reads the jobs' files until there are no more jobs, or nobody wants the pieces.
-pub(crate) fn run(
-    selection: &Selection,
-    mut jobs: mpsc::UnboundedReceiver<Job>,
-    pieces: &mpsc::Sender<Piece>,
-) -> Result<(), SendError> {
-    while let Some(job) = jobs.blocking_recv() {
-        let source = &selection.sources[job.file as usize];
-        let entry = &selection.manifest.entries()[job.file as usize];
-        let Some(digest) = read(source, entry, &job, pieces)? else { return Ok(()) };
-        if pieces.blocking_send(Piece::Digest { file: job.file, digest }).is_err() {
-            return Ok(());
-        }
-    }
-    Ok(())
+pub(crate) fn run(selection: &Selection, jobs: mpsc::UnboundedReceiver<Job>, pieces: &mpsc::Sender<Piece>) {
+    let opener = Opener::new(&selection.bases);
+    let buffer = Vec::with_capacity(SMALL as usize + 1);
+    let mut reader = Reader { selection, opener, pieces, packer: Packer::default(), packed: 0, buffer };
+    // It ends early only where nobody listens.
+    let _ = reader.work(jobs);
 }
 
-/// Reads one file; `None` where nobody wants the pieces any more.
-fn read(source: &Path, entry: &Entry, job: &Job, pieces: &mpsc::Sender<Piece>) -> Result<Option<Digest>, SendError> {
-    let failed = |error| SendError::io(source, error);
-    let mut file = File::open(source).map_err(failed)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut offset = 0;
-    loop {
-        let mut data = Vec::with_capacity(RECORD);
-        let length = (&mut file).take(RECORD as u64).read_to_end(&mut data).map_err(failed)? as u64;
-        if length == 0 {
-            break;
-        }
-        if offset + length > entry.size() {
-            return Err(SendError::Changed(source.to_owned()));
-        }
-        hasher.update(&data);
-        let data = Bytes::from(data);
-        let missing = if job.with_data { job.have.missing(offset, offset + length) } else { vec![] };
-        for (start, end) in missing {
-            let piece = data.slice((start - offset) as usize..(end - offset) as usize);
-            let record = Record { object: job.file, offset: start, data: piece };
-            if pieces.blocking_send(Piece::Record(record)).is_err() {
-                return Ok(None);
+struct Reader<'a> {
+    selection: &'a Selection,
+    opener: Opener<'a>,
+    pieces: &'a mpsc::Sender<Piece>,
+    packer: Packer,
+    /// How many bytes of files are in the parcel.
+    packed: u64,
+    buffer: Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn work(&mut self, mut jobs: mpsc::UnboundedReceiver<Job>) -> Result<(), Unwanted> {
+        loop {
+            let job = match jobs.try_recv() {
+                Ok(job) => job,
+                // Whatever is packed must not wait for a job that may never come.
+                Err(_) => {
+                    self.flush()?;
+                    let Some(job) = jobs.blocking_recv() else { return Ok(()) };
+                    job
+                }
+            };
+            let size = self.entry(&job).size();
+            let done = match job.with_data {
+                false => self.compare(&job),
+                true if size <= SMALL => self.small(&job),
+                true => self.large(&job),
+            };
+            match done {
+                Ok(()) => {}
+                Err(Stop::Unwanted) => return Err(Unwanted),
+                Err(Stop::LeftOut(reason)) => self.leave_out(&job, reason)?,
             }
         }
-        offset += length;
     }
-    // The mode may change; the content and its time may not.
-    let now = file_entry(entry.path().to_owned(), &file.metadata().map_err(failed)?);
-    let is_same = match (entry, &now) {
-        (Entry::File { size, mtime_ns, .. }, Entry::File { size: size_now, mtime_ns: mtime_now, .. }) => {
-            size == size_now && mtime_ns == mtime_now && offset == *size
+
+    fn entry(&self, job: &Job) -> &Entry {
+        &self.selection.manifest.entries()[job.file as usize]
+    }
+
+    fn send(&self, piece: Piece) -> Result<(), Unwanted> {
+        self.pieces.blocking_send(piece).map_err(|_| Unwanted)
+    }
+
+    fn pack(&mut self, item: &Item<'_>) -> Result<(), Unwanted> {
+        if let Item::Content { data, .. } = item {
+            self.packed += data.len() as u64;
         }
-        _ => false,
-    };
-    match is_same {
-        true => Ok(Some(*hasher.finalize().as_bytes())),
-        false => Err(SendError::Changed(source.to_owned())),
+        let parcel = self.packer.pack(item);
+        self.post(parcel)
+    }
+
+    fn flush(&mut self) -> Result<(), Unwanted> {
+        let parcel = self.packer.take();
+        self.post(parcel)
+    }
+
+    fn post(&mut self, parcel: Option<Record>) -> Result<(), Unwanted> {
+        let Some(parcel) = parcel else { return Ok(()) };
+        let bytes = std::mem::take(&mut self.packed);
+        self.send(Piece::Record(parcel, bytes))
+    }
+
+    fn leave_out(&mut self, job: &Job, reason: Reason) -> Result<(), Unwanted> {
+        let file = job.file;
+        if !job.with_data {
+            return self.send(Piece::Compared { file, digest: Err(reason) });
+        }
+        // The sender must know before the receiver can answer.
+        self.send(Piece::LeftOut { file, reason })?;
+        self.pack(&Item::LeftOut { file, reason })
+    }
+
+    /// Reads a file only for its digest.
+    fn compare(&mut self, job: &Job) -> Result<(), Stop> {
+        let digest = self.read(job, |_, _, _| Ok(()))?;
+        Ok(self.send(Piece::Compared { file: job.file, digest: Ok(digest) })?)
+    }
+
+    /// Reads a file that fits into a parcel.
+    fn small(&mut self, job: &Job) -> Result<(), Stop> {
+        let file = self.open(job)?;
+        let mut data = std::mem::take(&mut self.buffer);
+        data.clear();
+        let read = (&file).take(SMALL + 1).read_to_end(&mut data);
+        let checked = match read {
+            Ok(length) => self.check_unchanged(job, &file, length as u64),
+            Err(_) => Err(Stop::LeftOut(Reason::ReadFailed)),
+        };
+        let packed = checked.and_then(|()| {
+            let digest = *blake3::hash(&data).as_bytes();
+            Ok(self.pack(&Item::Content { file: job.file, digest, data: &data })?)
+        });
+        self.buffer = data;
+        packed
+    }
+
+    /// Reads a file piece by piece.
+    fn large(&mut self, job: &Job) -> Result<(), Stop> {
+        // What is packed would otherwise wait until all of this file is on the lanes.
+        self.flush()?;
+        let digest = self.read(job, |reader, offset, data| {
+            for (start, end) in job.have.missing(offset, offset + data.len() as u64) {
+                let data = data.slice((start - offset) as usize..(end - offset) as usize);
+                reader.send(Piece::Record(Record { object: job.file, offset: start, data }, end - start))?;
+            }
+            Ok(())
+        })?;
+        self.pack(&Item::Digest { file: job.file, digest })?;
+        Ok(self.flush()?)
+    }
+
+    /// Reads a file to its end, hashes it and hands on what was read.
+    fn read(
+        &mut self,
+        job: &Job,
+        mut hand_on: impl FnMut(&mut Self, u64, Bytes) -> Result<(), Unwanted>,
+    ) -> Result<Digest, Stop> {
+        let mut file = self.open(job)?;
+        let size = self.entry(job).size();
+        let mut hasher = blake3::Hasher::new();
+        let mut offset = 0;
+        loop {
+            let mut data = Vec::with_capacity(RECORD);
+            let read = (&mut file).take(RECORD as u64).read_to_end(&mut data);
+            let length = read.map_err(|_| Stop::LeftOut(Reason::ReadFailed))? as u64;
+            if length == 0 {
+                break;
+            }
+            if offset + length > size {
+                return Err(Stop::LeftOut(Reason::Changed));
+            }
+            hasher.update(&data);
+            hand_on(self, offset, Bytes::from(data))?;
+            offset += length;
+        }
+        self.check_unchanged(job, &file, offset)?;
+        Ok(*hasher.finalize().as_bytes())
+    }
+
+    /// Opens the file if it is still what the list says.
+    fn open(&mut self, job: &Job) -> Result<File, Stop> {
+        let source = &self.selection.sources[job.file as usize];
+        let name = self.selection.manifest.entries()[job.file as usize].path();
+        let file = self.opener.open(source, name).map_err(Stop::LeftOut)?;
+        let size = self.entry(job).size();
+        self.check_unchanged(job, &file, size)?;
+        Ok(file)
+    }
+
+    /// The mode may change; the content and its time may not.
+    fn check_unchanged(&self, job: &Job, file: &File, length: u64) -> Result<(), Stop> {
+        let stat = rustix::fs::fstat(file).map_err(|_| Stop::LeftOut(Reason::ReadFailed))?;
+        match (self.entry(job), file_entry(String::new(), &stat)) {
+            (Entry::File { size, mtime_ns, .. }, Entry::File { size: size_now, mtime_ns: mtime_now, .. })
+                if (*size, *mtime_ns) == (size_now, mtime_now) && length == *size =>
+            {
+                Ok(())
+            }
+            _ => Err(Stop::LeftOut(Reason::Changed)),
+        }
     }
 }

@@ -5,30 +5,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
-use fairpath_quic::lanes::{LANES, LaneReceiver};
+use fairpath_quic::lanes::LANES;
 use noq::Connection;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
 
 use crate::admission::{AdmissionError, Door, say_goodbye};
-use crate::destination::{Destination, Partial};
+use crate::destination::Destination;
 use crate::error::ReceiveError;
 use crate::greeting::{Purpose, SenderId};
 use crate::manifest::{Limits, Manifest, ManifestBuilder};
-use crate::plan::{self, Plan};
+use crate::partial::Partial;
+use crate::plan::{self, Survey};
 use crate::progress::{Phase, Progress};
 use crate::protocol::{
-    ControlReader, ControlWriter, Digest, FromReceiver, FromSender, MAX_RANGES, ProtocolError, printable,
+    ControlReader, ControlWriter, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender, ProtocolError, printable,
 };
+use crate::session::Session;
+use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
-use crate::writer::{Command, Event, Writer};
-
-const REPORT_INTERVAL: Duration = Duration::from_millis(250);
-const SAVE_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How many entry numbers one message lists: well within a frame.
-const NUMBERS_PER_MESSAGE: usize = 100_000;
+use crate::writer::Writer;
 
 /// What a receiver is to do.
 #[derive(Clone, Debug)]
@@ -46,7 +41,7 @@ pub struct ReceiveConfig {
 }
 
 /// A complete transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Files in place, those that were there before included.
     pub files: u64,
@@ -54,6 +49,8 @@ pub struct Received {
     pub bytes: Bytes,
     /// How much of it was there before.
     pub resumed: Bytes,
+    /// What either end left out; where there is something, the ticket stays good for it.
+    pub skipped: Vec<Skipped>,
     /// From the proof of the secret to the last file in place.
     pub elapsed: Duration,
 }
@@ -216,16 +213,16 @@ impl Receiver {
         let files = self.prepare(&manifest, writer, &mut reader).await?;
         self.progress.enter(Phase::Transferring);
         let session = Session::start(connection, reader, files);
-        session.run(writer, &self.progress).await?;
-        if !self.config.keep {
+        let skipped = session.run(writer, &self.progress).await?;
+        if !self.config.keep && skipped.is_empty() {
             self.door.use_up();
         }
         writer.write(&FromReceiver::Complete).await?;
         writer.finish();
         self.progress.enter(Phase::Done);
-        let resumed = self.progress.snapshot().bytes_resumed;
-        let bytes = Bytes::new(manifest.bytes());
-        Ok(Received { files: manifest.files(), bytes, resumed, elapsed: start.elapsed() })
+        let progress = self.progress.snapshot();
+        let (files, bytes) = (progress.files_total, progress.bytes_total);
+        Ok(Received { files, bytes, resumed: progress.bytes_resumed, skipped, elapsed: start.elapsed() })
     }
 
     /// Everything between the manifest and the data: what exists is compared, the plan is sent.
@@ -237,43 +234,37 @@ impl Receiver {
     ) -> Result<Writer, ReceiveError> {
         let (directory, force) = (self.config.directory.clone(), self.config.force);
         let list = manifest.clone();
-        let (mut destination, compare) = blocking(move || {
+        let (mut destination, Survey { compare, unfit }) = blocking(move || {
             let mut destination = Destination::open(&directory)?;
-            let compare = plan::survey(&mut destination, &list, force)?;
-            Ok((destination, compare))
+            let survey = plan::survey(&mut destination, &list, force)?;
+            Ok((destination, survey))
         })
         .await?;
-        for numbers in compare.chunks(NUMBERS_PER_MESSAGE) {
+        for numbers in compare.chunks(ENTRIES_PER_MESSAGE) {
             writer.write(&FromReceiver::Compare(numbers.to_vec())).await?;
         }
         writer.write(&FromReceiver::Compare(vec![])).await?;
 
         let (list, numbers) = (manifest.clone(), compare.clone());
         let own = tokio::task::spawn_blocking(move || {
-            let digests = plan::digest_existing(&mut destination, &list, &numbers)?;
+            let digests = plan::digest_existing(&mut destination, &list, &numbers);
             Ok((destination, digests))
         });
-        let sent = read_digests(reader, &compare).await?;
+        let sent = read_digests(reader, compare.len()).await?;
         let (destination, own) = joined(own).await?;
-        let compared: Vec<_> = compare.iter().zip(own.iter().zip(&sent)).map(|(&n, (a, b))| (n, a == b)).collect();
+        let compared: Vec<_> = compare.into_iter().zip(own.into_iter().zip(sent)).collect();
 
         let (list, progress) = (manifest.clone(), self.progress.clone());
-        let (files, skip, have) = blocking(move || {
-            let partial = Partial::open(&destination)?;
-            let plan = plan::decide(&destination, &partial, &list, &compared, force)?;
-            let Plan { skip, have } = &plan;
-            let have: Vec<_> = have.iter().map(|(&file, ranges)| (file, ranges.to_pairs(MAX_RANGES))).collect();
-            let skip = skip.clone();
-            let mut files = Writer::new(destination, partial, list, force, progress);
-            files.apply(plan);
-            Ok((files, skip, have))
+        let (files, answers) = blocking(move || {
+            let mut destination = destination;
+            let (partial, unfinished) = Partial::open(&destination)?;
+            let plan = plan::decide(&mut destination, &partial, &unfinished, &list, (unfit, compared), force)?;
+            let answers = plan.answers();
+            Ok((Writer::new(destination, partial, list, force, progress, plan), answers))
         })
         .await?;
-        for numbers in skip.chunks(NUMBERS_PER_MESSAGE) {
-            writer.write(&FromReceiver::Skip(numbers.to_vec())).await?;
-        }
-        for (file, ranges) in have {
-            writer.write(&FromReceiver::Have { file, ranges }).await?;
+        for answer in answers {
+            writer.write(&answer).await?;
         }
         writer.write(&FromReceiver::Begin).await?;
         Ok(files)
@@ -311,7 +302,7 @@ async fn blocking<T: Send + 'static>(
     joined(tokio::task::spawn_blocking(work)).await
 }
 
-async fn joined<T>(task: JoinHandle<Result<T, ReceiveError>>) -> Result<T, ReceiveError> {
+pub(crate) async fn joined<T>(task: JoinHandle<Result<T, ReceiveError>>) -> Result<T, ReceiveError> {
     match task.await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
@@ -322,7 +313,7 @@ async fn joined<T>(task: JoinHandle<Result<T, ReceiveError>>) -> Result<T, Recei
 }
 
 /// The next message, with the sender's giving up already turned into an error.
-async fn next(reader: &mut ControlReader) -> Result<FromSender, ReceiveError> {
+pub(crate) async fn next(reader: &mut ControlReader) -> Result<FromSender, ReceiveError> {
     match reader.read().await? {
         FromSender::Failed { fault, text } => Err(ReceiveError::Sender { fault, text: printable(&text) }),
         message => Ok(message),
@@ -343,101 +334,16 @@ async fn read_manifest(reader: &mut ControlReader, limits: Limits) -> Result<Man
     blocking(move || Ok(builder.finish()?)).await
 }
 
-async fn read_digests(reader: &mut ControlReader, files: &[u32]) -> Result<Vec<Digest>, ReceiveError> {
-    let mut digests = Vec::with_capacity(files.len());
-    for &expected in files {
+/// Reads the sender's digests of `count` files, in the order in which they were asked for.
+async fn read_digests(reader: &mut ControlReader, count: usize) -> Result<Vec<Result<Digest, Reason>>, ReceiveError> {
+    let mut digests = Vec::with_capacity(count);
+    while digests.len() < count {
         match next(reader).await? {
-            FromSender::Digest { file, digest } if file == expected => digests.push(digest),
-            _ => return Err(ProtocolError::Unexpected("the digest of an existing file was expected").into()),
+            FromSender::Digests(more) if !more.is_empty() && more.len() <= count - digests.len() => {
+                digests.extend(more);
+            }
+            _ => return Err(ProtocolError::Unexpected("the digests of the existing files were expected").into()),
         }
     }
     Ok(digests)
-}
-
-/// The time in which data flows.
-struct Session {
-    lanes: LaneReceiver,
-    control: mpsc::Receiver<Result<FromSender, ReceiveError>>,
-    commands: mpsc::Sender<Command>,
-    events: mpsc::UnboundedReceiver<Event>,
-    thread: JoinHandle<Result<(), ReceiveError>>,
-}
-
-impl Session {
-    fn start(connection: &Connection, mut reader: ControlReader, files: Writer) -> Self {
-        let (commands, inbox) = mpsc::channel(64);
-        let (outbox, events) = mpsc::unbounded_channel();
-        let thread = tokio::task::spawn_blocking(move || files.run(inbox, outbox));
-        let (heard, control) = mpsc::channel(64);
-        tokio::spawn(async move {
-            loop {
-                let message = next(&mut reader).await;
-                let is_last = message.is_err();
-                if heard.send(message).await.is_err() || is_last {
-                    return;
-                }
-            }
-        });
-        Self { lanes: LaneReceiver::new(connection), control, commands, events, thread }
-    }
-
-    /// Runs until everything is in place. On every way out the writing thread has ended before.
-    async fn run(mut self, writer: &mut ControlWriter, progress: &Progress) -> Result<(), ReceiveError> {
-        let talked = self.talk(writer, progress).await;
-        // Without commands the thread saves its journals and ends.
-        drop(self.commands);
-        let written = joined(self.thread).await;
-        match (talked, written) {
-            (_, Err(cause)) => Err(cause),
-            (Err(error), Ok(())) => Err(error),
-            (Ok(()), Ok(())) => Ok(()),
-        }
-    }
-
-    /// Passes everything on; ends in success when the thread has ended.
-    async fn talk(&mut self, writer: &mut ControlWriter, progress: &Progress) -> Result<(), ReceiveError> {
-        let mut report = tokio::time::interval(REPORT_INTERVAL);
-        let mut save = tokio::time::interval(SAVE_INTERVAL);
-        report.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        save.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                event = self.events.recv() => match event {
-                    Some(Event::Done(file)) => writer.write(&FromReceiver::Done(file)).await?,
-                    Some(Event::Again(file)) => writer.write(&FromReceiver::Again(file)).await?,
-                    Some(Event::Complete) | None => return Ok(()),
-                },
-                record = self.lanes.recv() => {
-                    let record = match record {
-                        Some(record) => record.map_err(ProtocolError::from)?,
-                        None => return Err(ended(writer)),
-                    };
-                    self.command(Command::Record(record)).await;
-                }
-                message = self.control.recv() => match message {
-                    Some(Ok(FromSender::Digest { file, digest })) => self.command(Command::Digest { file, digest }).await,
-                    Some(Ok(_)) => return Err(ProtocolError::Unexpected("only digests follow the plan").into()),
-                    Some(Err(error)) => return Err(error),
-                    None => return Err(ended(writer)),
-                },
-                _ = report.tick() => {
-                    writer.write(&FromReceiver::Written(progress.snapshot().bytes_done.get())).await?;
-                }
-                // A thread that has no time for it is told a second later.
-                _ = save.tick() => { let _ = self.commands.try_send(Command::Save); }
-            }
-        }
-    }
-
-    async fn command(&self, command: Command) {
-        // It fails when the thread has ended; the closed event channel then tells why.
-        let _ = self.commands.send(command).await;
-    }
-}
-
-fn ended(writer: &ControlWriter) -> ReceiveError {
-    match writer.connection.close_reason() {
-        Some(reason) => ProtocolError::from(reason).into(),
-        None => ReceiveError::PeerGone("it ended the conversation".to_owned()),
-    }
 }

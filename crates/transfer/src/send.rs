@@ -1,23 +1,25 @@
 //! The sending side of a transfer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
-use fairpath_quic::lanes::{LANES, LaneSender};
 use noq::Connection;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::admission::{knock, say_goodbye};
 use crate::collect::Selection;
-use crate::error::{Fault, SendError};
+use crate::error::SendError;
+use crate::flow::Flow;
 use crate::greeting::{Purpose, SenderId};
-use crate::manifest::Entry;
+use crate::ledger::Ledger;
 use crate::progress::{Phase, Progress};
 use crate::protocol::{ControlReader, ControlWriter, FromReceiver, FromSender, ProtocolError, printable};
 use crate::ranges::RangeSet;
 use crate::reader::{self, Job, Piece};
+use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
 
 /// How many bytes of names one message carries, about; well within a frame.
@@ -26,10 +28,17 @@ const NAMES_PER_MESSAGE: usize = 256 << 10;
 /// Pieces read ahead of the lanes.
 const READ_AHEAD: usize = 32;
 
+/// How many digests one message carries: full packets, and far from the largest frame.
+const DIGESTS_PER_MESSAGE: usize = 1000;
+
+/// The most ranges that a receiver may claim to have, of all files together: 16 bytes each on the wire,
+/// and some 64 in memory.
+const MAX_RANGES_IN_ALL: usize = 1 << 20;
+
 /// A complete transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Files, those that the receiver had included.
+    /// Files in place, those that the receiver had before included.
     pub files: u64,
     /// Their sizes.
     pub bytes: Bytes,
@@ -37,6 +46,8 @@ pub struct Sent {
     pub sent: Bytes,
     /// How much of it the receiver had before.
     pub resumed: Bytes,
+    /// What either end left out after the selection was made.
+    pub skipped: Vec<Skipped>,
     /// From the greeting to the receiver's word that all is in place.
     pub elapsed: Duration,
 }
@@ -81,12 +92,11 @@ impl Sender {
         let mut writer = ControlWriter { stream: send, connection: connection.clone() };
         let reader = ControlReader { stream: recv, connection: connection.clone() };
         match self.run(connection, &mut writer, reader).await {
-            Ok(sent) => {
+            Ok((sent, skipped)) => {
                 connection.close(0u32.into(), b"done");
-                let resumed = self.progress.snapshot().bytes_resumed;
-                let manifest = &self.selection.manifest;
-                let bytes = Bytes::new(manifest.bytes());
-                Ok(Sent { files: manifest.files(), bytes, sent, resumed, elapsed: start.elapsed() })
+                let progress = self.progress.snapshot();
+                let (files, bytes) = (progress.files_total, progress.bytes_total);
+                Ok(Sent { files, bytes, sent, resumed: progress.bytes_resumed, skipped, elapsed: start.elapsed() })
             }
             Err(error) => {
                 if let Some(fault) = error.fault() {
@@ -107,7 +117,7 @@ impl Sender {
         connection: &Connection,
         writer: &mut ControlWriter,
         reader: ControlReader,
-    ) -> Result<Bytes, SendError> {
+    ) -> Result<(Bytes, Vec<Skipped>), SendError> {
         self.progress.set_totals(self.selection.manifest.bytes(), self.selection.manifest.files());
         // From here on a task reads, so that giving up is heard at any time.
         let mut control = listen(reader);
@@ -116,20 +126,22 @@ impl Sender {
         let selection = self.selection.clone();
         let thread = tokio::task::spawn_blocking(move || reader::run(&selection, inbox, &outbox));
 
+        let manifest = &self.selection.manifest;
+        let mut ledger = Ledger::new(manifest);
         let conversation = async {
             self.send_manifest(writer, &mut control).await?;
-            self.compare(writer, &mut control, &jobs, &mut pieces).await?;
-            let plan = self.hear_plan(&mut control).await?;
-            for job in plan {
+            self.compare(writer, &mut control, &mut ledger, &jobs, &mut pieces).await?;
+            for job in self.hear_plan(&mut control, &mut ledger).await? {
                 // It fails when the thread has ended; the closed pieces then tell.
                 let _ = jobs.send(job);
             }
             self.progress.enter(Phase::Transferring);
-            let flow = Flow { sender: self, jobs, pieces };
-            flow.run(connection, writer, &mut control).await
+            let flow = Flow { manifest, progress: &self.progress, ledger: &mut ledger, jobs, pieces };
+            flow.run(connection, &mut control).await
         };
-        let result = conversation.await;
-        finish(result, thread).await.inspect(|_| self.progress.enter(Phase::Done))
+        let sent = finish(conversation.await, thread).await?;
+        self.progress.enter(Phase::Done);
+        Ok((sent, ledger.skipped(&self.selection)))
     }
 
     async fn send_manifest(&self, writer: &mut ControlWriter, control: &mut Control) -> Result<(), SendError> {
@@ -153,16 +165,17 @@ impl Sender {
         &self,
         writer: &mut ControlWriter,
         control: &mut Control,
+        ledger: &mut Ledger,
         jobs: &mpsc::UnboundedSender<Job>,
         pieces: &mut mpsc::Receiver<Piece>,
     ) -> Result<(), SendError> {
-        let mut wanted = 0;
+        let mut wanted: usize = 0;
         loop {
             match heard(control.recv().await)? {
                 FromReceiver::Compare(files) if files.is_empty() => break,
                 FromReceiver::Compare(files) => {
                     for file in files {
-                        self.check_file(file)?;
+                        ledger.compare(file)?;
                         let _ = jobs.send(Job { file, have: RangeSet::default(), with_data: false });
                         wanted += 1;
                     }
@@ -170,116 +183,79 @@ impl Sender {
                 _ => return Err(ProtocolError::Unexpected("the files to compare were expected").into()),
             }
         }
-        for _ in 0..wanted {
+        let mut digests = Vec::new();
+        while wanted > 0 {
             tokio::select! {
                 message = control.recv() => {
                     heard(message)?;
                     return Err(ProtocolError::Unexpected("it spoke before the digests were complete").into());
                 }
                 piece = pieces.recv() => match piece {
-                    Some(Piece::Digest { file, digest }) => writer.write(&FromSender::Digest { file, digest }).await?,
+                    Some(Piece::Compared { file, digest }) => {
+                        if let Err(reason) = digest {
+                            self.leave_out(ledger, file, reason)?;
+                        }
+                        digests.push(digest);
+                        wanted -= 1;
+                    }
                     // The thread has ended, and says why.
                     _ => return Err(stopped_reading()),
                 },
+            }
+            if digests.len() == DIGESTS_PER_MESSAGE || wanted == 0 {
+                writer.write(&FromSender::Digests(std::mem::take(&mut digests))).await?;
             }
         }
         Ok(())
     }
 
     /// What is to be sent, in the order of the manifest.
-    async fn hear_plan(&self, control: &mut Control) -> Result<Vec<Job>, SendError> {
+    async fn hear_plan(&self, control: &mut Control, ledger: &mut Ledger) -> Result<Vec<Job>, SendError> {
         let entries = self.selection.manifest.entries();
-        let mut jobs: Vec<Option<Job>> = Vec::with_capacity(entries.len());
-        for (number, entry) in entries.iter().enumerate() {
-            let job = Job { file: number as u32, have: RangeSet::default(), with_data: true };
-            jobs.push(matches!(entry, Entry::File { .. }).then_some(job));
-        }
+        let mut partly = BTreeMap::new();
+        let mut ranges_count = 0;
         loop {
             match heard(control.recv().await)? {
-                FromReceiver::Skip(files) => {
+                FromReceiver::Same(files) => {
                     for file in files {
-                        let size = self.check_file(file)?;
-                        jobs[file as usize] = None;
-                        self.progress.add_resumed(size);
+                        ledger.settle(file)?;
+                        self.progress.add_resumed(entries[file as usize].size());
                         self.progress.add_file();
                     }
                 }
                 FromReceiver::Have { file, ranges } => {
-                    let size = self.check_file(file)?;
-                    let have = RangeSet::from_pairs(&ranges, size)
+                    ranges_count += ranges.len();
+                    if !ledger.is_owed(file) || ranges_count > MAX_RANGES_IN_ALL {
+                        return Err(ProtocolError::Unexpected("it claims to have more than was offered").into());
+                    }
+                    let have = RangeSet::from_pairs(&ranges, entries[file as usize].size())
                         .ok_or(ProtocolError::Unexpected("it claims to have what does not exist"))?;
                     self.progress.add_resumed(have.total());
-                    jobs[file as usize] = Some(Job { file, have, with_data: true });
+                    partly.insert(file, have);
                 }
-                FromReceiver::Begin => return Ok(jobs.into_iter().flatten().collect()),
+                FromReceiver::LeftOut(left_out) => {
+                    for (entry, reason) in left_out {
+                        self.leave_out(ledger, entry, reason)?;
+                    }
+                }
+                FromReceiver::Begin => break,
                 _ => return Err(ProtocolError::Unexpected("the plan was expected").into()),
             }
         }
+        let owed = (0..entries.len() as u32).filter(|file| ledger.is_owed(*file));
+        let job = |file| Job { file, have: partly.remove(&file).unwrap_or_default(), with_data: true };
+        Ok(owed.map(job).collect())
     }
 
-    /// The size of a file that the receiver names.
-    fn check_file(&self, file: u32) -> Result<u64, SendError> {
-        match self.selection.manifest.entries().get(file as usize) {
-            Some(Entry::File { size, .. }) => Ok(*size),
-            _ => Err(ProtocolError::Unexpected("it names a file that was not offered").into()),
+    fn leave_out(&self, ledger: &mut Ledger, entry: u32, reason: Reason) -> Result<(), SendError> {
+        if ledger.leave_out(entry, reason)? {
+            self.progress.leave_out(self.selection.manifest.entries()[entry as usize].size(), 0);
         }
+        Ok(())
     }
 }
 
-/// The time in which data flows.
-struct Flow<'a> {
-    sender: &'a Sender,
-    jobs: mpsc::UnboundedSender<Job>,
-    pieces: mpsc::Receiver<Piece>,
-}
-
-impl Flow<'_> {
-    async fn run(
-        self,
-        connection: &Connection,
-        writer: &mut ControlWriter,
-        control: &mut Control,
-    ) -> Result<Bytes, SendError> {
-        let Self { sender, jobs, mut pieces } = self;
-        let mut sent = Bytes::ZERO;
-        let mut lanes = LaneSender::open(connection, LANES).await.map_err(ProtocolError::from)?;
-        let pump = async {
-            while let Some(piece) = lanes.while_writing(pieces.recv()).await.map_err(ProtocolError::from)? {
-                match piece {
-                    Piece::Record(record) => {
-                        sent += Bytes::new(record.data.len() as u64);
-                        lanes.send(record).await.map_err(ProtocolError::from)?;
-                    }
-                    Piece::Digest { file, digest } => writer.write(&FromSender::Digest { file, digest }).await?,
-                }
-            }
-            Err::<(), SendError>(stopped_reading())
-        };
-        let answers = async {
-            loop {
-                match heard(control.recv().await)? {
-                    FromReceiver::Written(bytes) => sender.progress.set_done(bytes),
-                    FromReceiver::Done(_) => sender.progress.add_file(),
-                    FromReceiver::Again(file) => {
-                        sender.check_file(file)?;
-                        let _ = jobs.send(Job { file, have: RangeSet::default(), with_data: true });
-                    }
-                    FromReceiver::Complete => return Ok::<_, SendError>(()),
-                    _ => return Err(ProtocolError::Unexpected("it spoke of the plan after the plan").into()),
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            answered = answers => answered?,
-            Err(error) = pump => return Err(prefer_refusal(control, error).await),
-        }
-        sender.progress.set_done(sender.selection.manifest.bytes());
-        Ok(sent)
-    }
-}
-
-type Control = mpsc::Receiver<Result<FromReceiver, SendError>>;
+pub(crate) type Control = mpsc::Receiver<Result<FromReceiver, SendError>>;
 
 fn listen(mut reader: ControlReader) -> Control {
     let (heard, control) = mpsc::channel(64);
@@ -303,7 +279,7 @@ async fn next(reader: &mut ControlReader) -> Result<FromReceiver, SendError> {
     }
 }
 
-fn heard(message: Option<Result<FromReceiver, SendError>>) -> Result<FromReceiver, SendError> {
+pub(crate) fn heard(message: Option<Result<FromReceiver, SendError>>) -> Result<FromReceiver, SendError> {
     message.unwrap_or_else(|| Err(SendError::PeerGone("it ended the conversation".to_owned())))
 }
 
@@ -327,7 +303,7 @@ async fn unless_refused(
 }
 
 /// A lane or stream that broke because the receiver gave up: its words count, if they arrive.
-async fn prefer_refusal(control: &mut Control, error: SendError) -> SendError {
+pub(crate) async fn prefer_refusal(control: &mut Control, error: SendError) -> SendError {
     if !matches!(error, SendError::PeerGone(_)) {
         return error;
     }
@@ -351,23 +327,15 @@ fn error_gone() -> SendError {
     SendError::PeerGone("it ended the conversation".to_owned())
 }
 
-/// Stands for "the reading thread knows why" until that is asked.
-fn stopped_reading() -> SendError {
-    SendError::Receiver { fault: Fault::Io, text: String::new() }
+/// The reading thread ended before its time.
+pub(crate) fn stopped_reading() -> SendError {
+    SendError::PeerGone("this program is ending".to_owned())
 }
 
-/// The thread's error is the cause where it has one: the conversation then only saw its silence.
-async fn finish(
-    result: Result<Bytes, SendError>,
-    thread: JoinHandle<Result<(), SendError>>,
-) -> Result<Bytes, SendError> {
-    match (result, thread.await) {
-        (Ok(sent), _) => Ok(sent),
-        (Err(_), Ok(Err(cause))) => Err(cause),
-        (Err(error), Ok(Ok(()))) => Err(error),
-        (Err(error), Err(panic)) => match panic.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(error),
-        },
+/// The end of the conversation, after that of the reading thread: a fault there must not pass in silence.
+async fn finish(result: Result<Bytes, SendError>, thread: JoinHandle<()>) -> Result<Bytes, SendError> {
+    match thread.await.map_err(JoinError::try_into_panic) {
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        _ => result,
     }
 }

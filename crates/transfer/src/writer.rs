@@ -1,65 +1,87 @@
 //! The receiver's writing thread: puts records in their places, follows with the digest, keeps the
-//! journals, and moves a file to its name once its digest is right.
+//! journals, and has files that are whole and right moved to their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
+use fairpath_core::Bytes;
 use fairpath_quic::lanes::Record;
 use tokio::sync::mpsc;
 
-use crate::destination::{Destination, Partial};
+use crate::destination::Destination;
 use crate::error::ReceiveError;
-use crate::manifest::{Entry, Manifest};
+use crate::manifest::Manifest;
+use crate::parcel::{self, Item, PARCEL};
 use crate::part::{self, PartNames};
+use crate::partial::Partial;
+use crate::placing::{Batch, Verified, settle};
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::protocol::{Digest, ProtocolError};
 use crate::ranges::RangeSet;
+use crate::skip::{Reason, Skipped};
+use crate::source::Identity;
 
 /// How many unfinished files are kept open; the others are opened again when needed.
 const MAX_OPEN: usize = 128;
 
+/// How many files may be begun and not ended, beside those with a journal. A sender reads one file after the other, and what is on
+/// its way is some 40 MB in records of 64 kB: 600 files that do not travel in parcels.
+const MAX_ACTIVE: usize = 4096;
+
+/// How many separate ranges of all begun files may be held beyond those of the journals. What is on
+/// its way to 16 lanes is some 600 records.
+const MAX_FRAGMENTS: usize = 20_000;
+
 /// A file with less new data than this is not worth a journal before the end.
 const JOURNAL_BYTES: u64 = 1 << 20;
+
+/// How often journals are saved and verified files placed, at least.
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the thread is told.
 #[derive(Debug)]
 pub(crate) enum Command {
     Record(Record),
-    Digest {
-        file: u32,
-        digest: Digest,
-    },
-    /// Save the journals: a second has passed.
-    Save,
+    /// Look at the clock.
+    Wake,
 }
 
 /// What the thread tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    Done(u32),
+    Done(Vec<u32>),
     Again(u32),
+    LeftOut(Vec<(u32, Reason)>),
     Complete,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Wanted,
+    /// Whole and right, not yet under its name.
+    Verified,
     Finished,
+    LeftOut,
     NoFile,
 }
 
+/// A file that has begun to arrive.
 #[derive(Debug, Default)]
 struct Active {
     file: Option<File>,
+    /// Which file it is on the disk, once it was opened.
+    identity: Option<Identity>,
     ranges: RangeSet,
-    hasher: Box<blake3::Hasher>,
+    hasher: Option<Box<blake3::Hasher>>,
     hashed: u64,
     digest: Option<Digest>,
     unsaved: u64,
+    has_journal: bool,
 }
 
 /// The state of the thread.
@@ -69,114 +91,244 @@ pub(crate) struct Writer {
     pub(crate) partial: Partial,
     pub(crate) manifest: Arc<Manifest>,
     pub(crate) force: bool,
-    pub(crate) progress: Arc<Progress>,
+    progress: Arc<Progress>,
     status: Vec<Status>,
     active: BTreeMap<u32, Active>,
     retried: BTreeSet<u32>,
+    skipped: BTreeMap<u32, Reason>,
+    /// Files that are not yet in their places, those in the batch included.
     wanted: usize,
+    batch: Batch,
     open: usize,
+    active_max: usize,
+    /// How many ranges the begun files have, and how many they may have.
+    fragments: usize,
+    fragments_max: usize,
+    saved: Instant,
     buffer: Vec<u8>,
 }
 
 impl Writer {
+    /// A writer of all that the plan leaves to be written.
     pub(crate) fn new(
         destination: Destination,
         partial: Partial,
         manifest: Arc<Manifest>,
         force: bool,
         progress: Arc<Progress>,
+        plan: Plan,
     ) -> Self {
-        let status = manifest.entries().iter().map(|entry| match entry {
-            Entry::File { .. } => Status::Wanted,
-            Entry::Directory { .. } => Status::NoFile,
-        });
+        let status =
+            manifest.entries().iter().map(|entry| if entry.is_file() { Status::Wanted } else { Status::NoFile });
         let status: Vec<_> = status.collect();
         let wanted = status.iter().filter(|&&status| status == Status::Wanted).count();
-        let (active, retried) = (BTreeMap::new(), BTreeSet::new());
-        let buffer = vec![0; 256 << 10];
-        Self { destination, partial, manifest, force, progress, status, active, retried, wanted, open: 0, buffer }
+        let mut writer = Self {
+            destination,
+            partial,
+            manifest,
+            force,
+            progress,
+            status,
+            wanted,
+            active: BTreeMap::new(),
+            active_max: MAX_ACTIVE,
+            retried: BTreeSet::new(),
+            skipped: BTreeMap::new(),
+            batch: Batch::default(),
+            open: 0,
+            fragments: 0,
+            fragments_max: MAX_FRAGMENTS,
+            saved: Instant::now(),
+            buffer: vec![0; 256 << 10],
+        };
+        writer.apply(plan);
+        writer
     }
 
     /// Takes over what the plan found.
-    pub(crate) fn apply(&mut self, plan: Plan) {
-        for number in plan.skip {
+    fn apply(&mut self, plan: Plan) {
+        for number in plan.same {
             self.status[number as usize] = Status::Finished;
             self.wanted -= 1;
-            self.progress.add_resumed(self.manifest.entries()[number as usize].size());
+            self.progress.add_resumed(self.size(number));
             self.progress.add_file();
+        }
+        for (number, reason) in plan.left_out {
+            self.note_left_out(number, reason, 0);
         }
         for (number, ranges) in plan.have {
             self.progress.add_resumed(ranges.total());
-            self.active.insert(number, Active { ranges, ..Active::default() });
+            self.fragments += ranges.len();
+            self.active.insert(number, Active { ranges, has_journal: true, ..Active::default() });
         }
+        self.fragments_max += self.fragments;
+        self.active_max += self.active.len();
+    }
+
+    fn size(&self, number: u32) -> u64 {
+        self.manifest.entries()[number as usize].size()
+    }
+
+    fn names(&self, number: u32) -> PartNames {
+        PartNames::of(self.manifest.entries()[number as usize].path())
     }
 
     /// Works until everything is in place, something fails, or nobody sends commands any more; in
-    /// the last two cases the journals are saved.
+    /// the last two cases the journals are saved. Answers what was left out.
     pub(crate) fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,
         events: mpsc::UnboundedSender<Event>,
-    ) -> Result<(), ReceiveError> {
-        while self.wanted > 0 {
-            let Some(command) = commands.blocking_recv() else { return self.save(1) };
-            if let Err(error) = self.obey(command, &events) {
-                // The first error is the cause; a journal that cannot be saved adds nothing.
-                let _ = self.save(1);
-                return Err(error);
-            }
+    ) -> Result<Vec<Skipped>, ReceiveError> {
+        // Where the session has ended, nobody needs to know of events.
+        if let Err(error) = self.work(&mut commands, &events) {
+            self.partial.release_reserve();
+            // The first error is the cause; what cannot be saved adds nothing.
+            let _ = self.place(&events);
+            let _ = self.save(1);
+            return Err(self.explained(error));
         }
-        self.complete()?;
-        // Where the session has ended, nobody needs to know.
         let _ = events.send(Event::Complete);
-        Ok(())
+        let skipped = |(&number, &reason): (&u32, &Reason)| Skipped {
+            path: PathBuf::from(self.manifest.entries()[number as usize].path()),
+            reason,
+        };
+        Ok(self.skipped.iter().map(skipped).collect())
     }
 
-    fn obey(&mut self, command: Command, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
-        let file = match command {
-            Command::Save => return self.save(JOURNAL_BYTES),
-            Command::Record(record) => {
-                let file = record.object;
-                self.check_wanted(file)?;
-                self.write(record)?;
-                file
+    fn work(
+        &mut self,
+        commands: &mut mpsc::Receiver<Command>,
+        events: &mpsc::UnboundedSender<Event>,
+    ) -> Result<(), ReceiveError> {
+        loop {
+            if self.batch.is_full() || self.batch.len() == self.wanted {
+                self.place(events)?;
             }
-            Command::Digest { file, digest } => {
-                self.check_wanted(file)?;
-                self.active.entry(file).or_default().digest = Some(digest);
-                file
+            if self.wanted == 0 {
+                return self.complete(events);
             }
-        };
-        if let Some(event) = self.finish_if_complete(file)? {
-            let _ = events.send(event);
+            match commands.blocking_recv() {
+                Some(Command::Record(record)) => self.take(&record, events)?,
+                Some(Command::Wake) => {}
+                None => {
+                    self.place(events)?;
+                    self.save(1)?;
+                    return Ok(());
+                }
+            }
+            if self.saved.elapsed() >= SAVE_INTERVAL {
+                self.place(events)?;
+                self.save(JOURNAL_BYTES)?;
+                self.saved = Instant::now();
+            }
+        }
+    }
+
+    /// What a full disk lacks is known only here.
+    fn explained(&self, error: ReceiveError) -> ReceiveError {
+        match error {
+            ReceiveError::DiskFull { .. } => {
+                let progress = self.progress.snapshot();
+                let missing = progress.bytes_total.saturating_sub(progress.bytes_done).max(Bytes::new(1));
+                ReceiveError::DiskFull { directory: self.destination.path().to_owned(), missing }
+            }
+            error => error,
+        }
+    }
+
+    fn take(&mut self, record: &Record, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
+        if record.object != PARCEL {
+            return match self.is_wanted(record.object)? {
+                true => self.arrived(record.object, record.offset, &record.data, events),
+                false => Ok(()),
+            };
+        }
+        for item in parcel::items(&record.data) {
+            match item? {
+                Item::Content { file, digest, data } => {
+                    if self.is_wanted(file)? {
+                        if data.len() as u64 != self.size(file) {
+                            return Err(ProtocolError::Unexpected("a whole file is not as long as it was said").into());
+                        }
+                        self.begin(file)?.digest = Some(digest);
+                        self.arrived(file, 0, data, events)?;
+                    }
+                }
+                Item::Digest { file, digest } => {
+                    if self.is_wanted(file)? {
+                        self.begin(file)?.digest = Some(digest);
+                        self.finish_if_complete(file, events)?;
+                    }
+                }
+                Item::LeftOut { file, reason } => {
+                    if self.is_wanted(file)? {
+                        self.leave_out(file, reason)?;
+                    }
+                }
+            }
         }
         Ok(())
     }
 
-    fn check_wanted(&self, file: u32) -> Result<(), ReceiveError> {
+    /// Whether the sender may speak of a file, and there is something to be done: what it says of one
+    /// that this end has left out was on its way.
+    fn is_wanted(&self, file: u32) -> Result<bool, ReceiveError> {
         match self.status.get(file as usize) {
-            Some(Status::Wanted) => Ok(()),
+            Some(Status::Wanted) => Ok(true),
+            Some(Status::LeftOut) => Ok(false),
             _ => Err(ProtocolError::Unexpected("data of a file that is not wanted").into()),
         }
     }
 
-    fn write(&mut self, record: Record) -> Result<(), ReceiveError> {
-        let size = self.manifest.entries()[record.object as usize].size();
-        let end = record.offset.checked_add(record.data.len() as u64).filter(|&end| end <= size);
+    fn begin(&mut self, file: u32) -> Result<&mut Active, ReceiveError> {
+        if self.active.len() >= self.active_max && !self.active.contains_key(&file) {
+            return Err(ProtocolError::Unexpected("too many files are begun and not ended").into());
+        }
+        Ok(self.active.entry(file).or_default())
+    }
+
+    /// Puts a piece in its place.
+    fn arrived(
+        &mut self,
+        file: u32,
+        offset: u64,
+        data: &[u8],
+        events: &mpsc::UnboundedSender<Event>,
+    ) -> Result<(), ReceiveError> {
+        match self.write(file, offset, data) {
+            Err(error) if error.refusal() == Some(Reason::TooLarge) => {
+                self.leave_out(file, Reason::TooLarge)?;
+                let _ = events.send(Event::LeftOut(vec![(file, Reason::TooLarge)]));
+                return Ok(());
+            }
+            written => written?,
+        }
+        self.finish_if_complete(file, events)
+    }
+
+    fn write(&mut self, number: u32, offset: u64, data: &[u8]) -> Result<(), ReceiveError> {
+        let size = self.size(number);
+        let end = offset.checked_add(data.len() as u64).filter(|&end| end <= size);
         let Some(end) = end else {
             return Err(ProtocolError::Unexpected("data behind the end of a file").into());
         };
-        let names = self.open(record.object)?;
-        let active = self.active.get_mut(&record.object).expect("opened");
+        let names = self.open(number)?;
+        let active = self.active.get_mut(&number).expect("opened");
         let file = active.file.as_ref().expect("opened");
-        file.write_all_at(&record.data, record.offset).map_err(|error| self.partial.io(&names.data, error))?;
-        let new = active.ranges.insert(record.offset, end);
+        file.write_all_at(data, offset).map_err(|error| self.partial.io(&names.data, error))?;
+        let before = active.ranges.len();
+        let new = active.ranges.insert(offset, end);
         active.unsaved += new;
+        self.fragments = self.fragments + active.ranges.len() - before;
+        if self.fragments > self.fragments_max {
+            return Err(ProtocolError::Unexpected("the data come in too many separate pieces").into());
+        }
         self.progress.add_done(new);
-        self.follow(record.object)
+        self.follow(number)
     }
 
-    /// Hashes what has become contiguous.
+    /// Hashes what has become contiguous, as it is read back from the file that will be placed.
     fn follow(&mut self, number: u32) -> Result<(), ReceiveError> {
         let Some(active) = self.active.get_mut(&number) else { return Ok(()) };
         let Some(file) = &active.file else { return Ok(()) };
@@ -187,17 +339,17 @@ impl Writer {
             file.read_exact_at(piece, active.hashed).map_err(|error| {
                 self.partial.io(&PartNames::of(self.manifest.entries()[number as usize].path()).data, error)
             })?;
-            active.hasher.update(piece);
+            active.hasher.get_or_insert_default().update(piece);
             active.hashed += length as u64;
         }
         Ok(())
     }
 
-    /// Makes sure that the file's data are open.
+    /// Makes sure that the file's data are open, and that it is the file that it was.
     fn open(&mut self, number: u32) -> Result<PartNames, ReceiveError> {
-        let names = PartNames::of(self.manifest.entries()[number as usize].path());
-        let is_open = self.active.get(&number).is_some_and(|active| active.file.is_some());
-        if is_open {
+        let names = self.names(number);
+        self.begin(number)?;
+        if self.active[&number].file.is_some() {
             return Ok(names);
         }
         if self.open >= MAX_OPEN {
@@ -206,108 +358,176 @@ impl Writer {
             }
             self.open = 0;
         }
-        let file = self.partial.open_or_create(&names.data)?;
-        self.active.entry(number).or_default().file = Some(file);
+        let active = self.active.get_mut(&number).expect("it was begun");
+        let file = match active.identity {
+            Some(identity) => self.partial.reopen(&names.data, identity)?,
+            None if active.has_journal => {
+                self.partial.open_existing(&names.data).map_err(|error| self.partial.io(&names.data, error))?
+            }
+            None => self.partial.create(&names.data)?,
+        };
+        let stat = rustix::fs::fstat(&file).map_err(|error| self.partial.io(&names.data, error.into()))?;
+        active.identity = Some(Identity::of(&stat));
+        active.file = Some(file);
         self.open += 1;
         Ok(names)
     }
 
-    fn finish_if_complete(&mut self, number: u32) -> Result<Option<Event>, ReceiveError> {
-        let size = self.manifest.entries()[number as usize].size();
+    fn finish_if_complete(&mut self, number: u32, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
+        let size = self.size(number);
         let is_complete =
             self.active.get(&number).is_some_and(|active| active.digest.is_some() && active.ranges.is_complete(size));
         if !is_complete {
-            return Ok(None);
+            return Ok(());
         }
         let names = self.open(number)?;
         self.follow(number)?;
-        let active = self.active.remove(&number).expect("it is complete");
-        self.open -= 1;
-        let file = active.file.expect("opened");
-        if active.digest != Some(*active.hasher.finalize().as_bytes()) {
-            return self.discard(number, &names, size).map(Some);
+        let active = self.forget(number).expect("it is complete");
+        let (file, identity) = (active.file.expect("opened"), active.identity.expect("opened"));
+        let digest = *active.hasher.unwrap_or_default().finalize().as_bytes();
+        if active.digest != Some(digest) {
+            return self.damaged(number, &names, events);
         }
-        self.place(number, &names, &file)?;
-        self.status[number as usize] = Status::Finished;
-        self.wanted -= 1;
-        self.progress.add_file();
-        Ok(Some(Event::Done(number)))
+        settle(&file, &self.manifest.entries()[number as usize])
+            .map_err(|error| self.partial.io(&names.data, error))?;
+        self.status[number as usize] = Status::Verified;
+        self.batch.push(Verified { number, digest, identity, size, has_journal: active.has_journal }, file);
+        Ok(())
     }
 
     /// The content is not what was sent: all of it again, but only once.
-    fn discard(&mut self, number: u32, names: &PartNames, size: u64) -> Result<Event, ReceiveError> {
+    fn damaged(
+        &mut self,
+        number: u32,
+        names: &PartNames,
+        events: &mpsc::UnboundedSender<Event>,
+    ) -> Result<(), ReceiveError> {
         names.discard(&self.partial)?;
-        if !self.retried.insert(number) {
-            let path = self.manifest.entries()[number as usize].path().to_owned();
-            return Err(ReceiveError::Mismatch { path });
-        }
-        self.progress.take_back(size);
-        Ok(Event::Again(number))
+        let event = if self.retried.insert(number) {
+            self.progress.take_back(self.size(number));
+            Event::Again(number)
+        } else {
+            self.note_left_out(number, Reason::Damaged, self.size(number));
+            Event::LeftOut(vec![(number, Reason::Damaged)])
+        };
+        let _ = events.send(event);
+        Ok(())
     }
 
-    fn place(&mut self, number: u32, names: &PartNames, file: &File) -> Result<(), ReceiveError> {
-        let manifest = self.manifest.clone();
-        let Entry::File { path, size, mtime_ns, executable } = &manifest.entries()[number as usize] else {
-            return Ok(());
-        };
-        let settle = || {
-            // A longer file of an earlier attempt may have been there.
-            file.set_len(*size)?;
-            let mode = file.metadata()?.permissions().mode() & 0o666;
-            // Who may read may execute, as `chmod +x` does.
-            let mode = if *executable { mode | (mode & 0o444) >> 2 } else { mode };
-            file.set_permissions(PermissionsExt::from_mode(mode))?;
-            if let Some(time) = time_from(*mtime_ns) {
-                file.set_modified(time)?;
+    /// Gives a begun file up, whatever of it has arrived.
+    fn leave_out(&mut self, number: u32, reason: Reason) -> Result<(), ReceiveError> {
+        let done = match self.forget(number) {
+            Some(active) => {
+                self.names(number).discard(&self.partial)?;
+                active.ranges.total()
             }
-            file.sync_all()
+            None => 0,
         };
-        settle().map_err(|error| self.partial.io(&names.data, error))?;
-        self.destination.place(&self.partial, &names.data, path, self.force)?;
-        self.partial.remove(&names.journal)
+        self.note_left_out(number, reason, done);
+        Ok(())
+    }
+
+    /// Notes an entry that does not come into its place; so much of it has counted as done.
+    fn note_left_out(&mut self, number: u32, reason: Reason, done: u64) {
+        self.skipped.insert(number, reason);
+        if self.status[number as usize] != Status::NoFile {
+            self.status[number as usize] = Status::LeftOut;
+            self.wanted -= 1;
+            self.progress.leave_out(self.size(number), done);
+        }
+    }
+
+    fn forget(&mut self, number: u32) -> Option<Active> {
+        let active = self.active.remove(&number)?;
+        self.open -= usize::from(active.file.is_some());
+        self.fragments -= active.ranges.len();
+        Some(active)
+    }
+
+    /// Makes the verified files durable and moves them to their names.
+    fn place(&mut self, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
+        let batch = std::mem::take(&mut self.batch);
+        let verified = batch.make_durable(&self.partial, |number| self.names(number).data)?;
+        let (mut done, mut left_out) = (Vec::new(), Vec::new());
+        let mut failed = Ok(());
+        for one in verified {
+            let path = self.manifest.entries()[one.number as usize].path();
+            match one.place(&mut self.destination, &self.partial, path, self.force) {
+                Ok(()) => {
+                    self.status[one.number as usize] = Status::Finished;
+                    self.wanted -= 1;
+                    self.progress.add_file();
+                    done.push(one.number);
+                }
+                Err(error) => match error.refusal() {
+                    Some(reason) => {
+                        PartNames::of(path).discard(&self.partial)?;
+                        self.note_left_out(one.number, reason, one.size);
+                        left_out.push((one.number, reason));
+                    }
+                    None => {
+                        failed = Err(error);
+                        break;
+                    }
+                },
+            }
+        }
+        if !done.is_empty() {
+            let _ = events.send(Event::Done(done));
+        }
+        if !left_out.is_empty() {
+            let _ = events.send(Event::LeftOut(left_out));
+        }
+        failed
     }
 
     /// Saves the journals of the files with at least `threshold` new bytes.
     fn save(&mut self, threshold: u64) -> Result<(), ReceiveError> {
         for (&number, active) in &mut self.active {
-            if active.unsaved < threshold {
-                continue;
-            }
+            let Some(identity) = active.identity.filter(|_| active.unsaved >= threshold) else { continue };
             let entry = &self.manifest.entries()[number as usize];
             let names = PartNames::of(entry.path());
             let synced = match &active.file {
                 Some(file) => file.sync_data(),
-                None => self.partial.open_existing(&names.data).and_then(|file| file.sync_data()),
+                None => self.partial.reopen(&names.data, identity)?.sync_data(),
             };
             synced.map_err(|error| self.partial.io(&names.data, error))?;
             part::save(&self.partial, entry, &active.ranges)?;
-            active.unsaved = 0;
+            (active.unsaved, active.has_journal) = (0, true);
         }
         Ok(())
     }
 
     /// Every file is in place: the empty directories, and the way out.
-    fn complete(mut self) -> Result<(), ReceiveError> {
+    fn complete(&mut self, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
         let manifest = self.manifest.clone();
         let mut parents = BTreeSet::from([""]);
-        for entry in manifest.entries() {
-            let path = entry.path();
-            if let Entry::Directory { path } = entry {
-                self.destination.create_directory(path)?;
+        let mut left_out = Vec::new();
+        for (number, entry) in manifest.entries().iter().enumerate() {
+            let (number, path) = (number as u32, entry.path());
+            if self.status[number as usize] == Status::NoFile
+                && !self.skipped.contains_key(&number)
+                && let Err(error) = self.destination.create_directory(path)
+            {
+                let reason = error.refusal().ok_or(error)?;
+                self.note_left_out(number, reason, 0);
+                left_out.push((number, reason));
             }
             parents.extend(path.match_indices('/').map(|(at, _)| &path[..at]));
         }
+        if !left_out.is_empty() {
+            let _ = events.send(Event::LeftOut(left_out));
+        }
+        if parents.len() > Batch::ONE_BY_ONE && self.destination.sync_all_directories()? {
+            return Ok(());
+        }
         for parent in parents {
-            self.destination.sync_directory(parent)?;
+            match self.destination.sync_directory(parent) {
+                // What is in the way was told.
+                Err(error) if error.refusal().is_some() => {}
+                synced => synced?,
+            }
         }
         Ok(())
-    }
-}
-
-fn time_from(mtime_ns: i64) -> Option<SystemTime> {
-    let distance = Duration::from_nanos(mtime_ns.unsigned_abs());
-    match mtime_ns < 0 {
-        true => SystemTime::UNIX_EPOCH.checked_sub(distance),
-        false => SystemTime::UNIX_EPOCH.checked_add(distance),
     }
 }

@@ -146,8 +146,12 @@ impl Desk<'_> {
             Ok(received) => {
                 let progress = self.receiver.progress().snapshot();
                 let summary = Summary::new(Role::Receive, &progress, received.elapsed, &connection.paths(), happened);
-                summary.show(self.args.shown)?;
-                Ok(!self.args.keep)
+                summary.without(&received.skipped).show(self.args.shown)?;
+                let is_complete = received.skipped.is_empty();
+                if !is_complete {
+                    self.view.line("still waiting: the same ticket is good for what was not sent");
+                }
+                Ok(is_complete && !self.args.keep)
             }
             Err(error) if error.is_retryable() || self.args.keep => {
                 if !self.receiver.is_open() && self.tasks.is_empty() {

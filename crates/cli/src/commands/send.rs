@@ -8,6 +8,7 @@ use fairpath_transfer::{Refusal, Selection, SendError, Sender};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::ends::{ConnectArgs, parse_ticket, say_goodbye};
+use crate::error::Incomplete;
 use crate::recording::{TraceFile, records};
 use crate::signals::Interruption;
 use crate::transfer::{Role, Shown, Summary, TICK, View};
@@ -18,7 +19,8 @@ Example:
   fairpath send photos/ TICKET --via wlan0 --via wwan0 --trace photos.ndjson
 
 TICKET is what `fairpath recv` printed on the other machine. The same command again resumes an
-interrupted transfer.";
+interrupted transfer. A file that changes or vanishes meanwhile is left out and named in the end; the
+exit code is then 3.";
 
 /// Send files and directories over all networks at once
 #[derive(Debug, clap::Args)]
@@ -44,7 +46,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let ticket = parse_ticket(&args.ticket)?;
     let files = args.files;
     let selection = tokio::task::spawn_blocking(move || Selection::collect(&files)).await??;
-    let skipped: Vec<_> = selection.skipped().iter().map(ToString::to_string).collect();
+    let mut skipped = selection.skipped().to_vec();
     let mut trace = args.trace.as_deref().map(|path| TraceFile::create(path, "send")).transpose()?;
 
     let interruption = Interruption::listen()?;
@@ -54,7 +56,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     };
     let sender = Sender::new(selection, ticket.secret)?;
     let mut view = View::new(Role::Send, sender.progress(), args.shown.quiet);
-    skipped.iter().for_each(|text| view.line(text));
+    skipped.iter().for_each(|one| view.line(&one.to_string()));
 
     let sent = tokio::select! {
         sent = sender.send(connection.quic()) => sent.map_err(explained),
@@ -68,8 +70,22 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let sent = sent?;
     let progress = sender.progress().snapshot();
+    let can_follow = !sent.skipped.is_empty();
+    skipped.extend(sent.skipped);
+    skipped.retain(|one| !one.reason.is_expected());
     let summary = Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened);
-    summary.with_tried(&connection.tried(), &paths).show(args.shown)
+    summary.with_tried(&connection.tried(), &paths).without(&skipped).show(args.shown)?;
+    match skipped.len() {
+        0 => Ok(()),
+        count => Err(Incomplete(left_out(count, progress.files_total, can_follow)).into()),
+    }
+}
+
+/// That not everything was sent; the receiver waits for what it was promised.
+fn left_out(count: usize, sent: u64, can_follow: bool) -> String {
+    let files = if count == 1 { "1 file was" } else { &format!("{count} files were") };
+    let next = if can_follow { "; the receiver waits, and the same command sends what is missing" } else { "" };
+    format!("{files} not sent, {sent} are in place{next}")
 }
 
 /// An error of the transfer, told by its cause where the ticket is of another kind.

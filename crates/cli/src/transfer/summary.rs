@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic::{PathNotice, PathReport, Tried};
-use fairpath_transfer::ProgressSnapshot;
+use fairpath_transfer::{ProgressSnapshot, Skipped};
 use serde::{Serialize, Serializer};
 
 use super::{Role, Shown};
@@ -26,6 +26,8 @@ pub(crate) struct Summary {
     seconds: f64,
     /// The mean rate of what was not there before.
     rate_bps: u64,
+    /// What was left out, and why.
+    skipped: Vec<SkippedSummary>,
     paths: Vec<PathSummary>,
     /// What happened to the paths, in plain words.
     #[serde(serialize_with = "in_words")]
@@ -36,6 +38,18 @@ pub(crate) struct Summary {
     tried: Vec<Way>,
     #[serde(skip)]
     in_vain: Vec<String>,
+}
+
+/// How many of the files that were left out a person is told by name; a program is told all.
+const NAMED_MAX: usize = 50;
+
+/// One thing that was left out.
+#[derive(Debug, Serialize)]
+struct SkippedSummary {
+    path: String,
+    reason: String,
+    #[serde(skip)]
+    sentence: String,
 }
 
 /// What one interface pair carried.
@@ -74,6 +88,7 @@ impl Summary {
             resumed_bytes: progress.bytes_resumed.get(),
             seconds: elapsed.as_secs_f64(),
             rate_bps: moved.per(elapsed).unwrap_or_default().as_bps(),
+            skipped: Vec::new(),
             paths: path_summaries(role, paths),
             notices,
             sharing,
@@ -85,6 +100,17 @@ impl Summary {
     /// With what was tried to reach the peer, beside the `paths` that there were.
     pub(crate) fn with_tried(self, tried: &[Tried], paths: &[PathReport]) -> Self {
         Self { tried: Way::all(tried), in_vain: in_vain(tried, paths), ..self }
+    }
+
+    /// Says what was left out, too.
+    pub(crate) fn without<'a>(mut self, skipped: impl IntoIterator<Item = &'a Skipped>) -> Self {
+        let one = |one: &Skipped| SkippedSummary {
+            path: one.path.to_string_lossy().into_owned(),
+            reason: one.reason.to_string(),
+            sentence: one.to_string(),
+        };
+        self.skipped = skipped.into_iter().map(one).collect();
+        self
     }
 
     /// The summary for a person, on standard error; and as one line of JSON on standard output.
@@ -108,6 +134,12 @@ impl Summary {
         let mut text = format!("{verb} {files}, {bytes}, in {:.1} s ({rate})\n", self.seconds);
         if self.resumed_bytes > 0 {
             text += &format!("  {} were there before\n", Bytes::new(self.resumed_bytes));
+        }
+        for skipped in self.skipped.iter().take(NAMED_MAX) {
+            text += &format!("  {}\n", skipped.sentence);
+        }
+        if self.skipped.len() > NAMED_MAX {
+            text += &format!("  and {} more, which --json names\n", self.skipped.len() - NAMED_MAX);
         }
         if !self.paths.is_empty() {
             text += &format!("  {}\n", verdict(&self.paths, &self.sharing));
@@ -185,6 +217,8 @@ fn verdict(paths: &[PathSummary], sharing: &Sharing) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fairpath_transfer::Reason;
+
     use super::super::tests::path;
     use super::*;
 
@@ -197,6 +231,7 @@ mod tests {
             resumed_bytes: 500,
             seconds: 1.0,
             rate_bps: 12_000,
+            skipped: vec![],
             paths,
             notices,
             sharing: Sharing::default(),
@@ -221,6 +256,15 @@ mod tests {
         let expected = "sent 1 file, 2000 B, in 1.0 s (12.0 kbit/s)\n  500 B were there before\n  \
             b: path closed, no answer for 1.0 s; its data goes over a (2 times)\n  a: path open again\n";
         assert_eq!(summary(&[], notices).text(), expected);
+    }
+
+    #[test]
+    fn what_was_left_out_is_named_with_the_reason() {
+        let skipped = |number: usize| Skipped { path: format!("log {number}").into(), reason: Reason::Changed };
+        let skipped: Vec<_> = (0..NAMED_MAX + 2).map(skipped).collect();
+        let text = summary(&[], vec![]).without(&skipped).text();
+        assert!(text.contains("\n  not sent: log 0 changed while it was sent\n"), "{text}");
+        assert!(text.contains("log 49 ") && !text.contains("log 50 ") && text.contains("\n  and 2 more"), "{text}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 use std::fs;
 
 use super::*;
+
 use crate::manifest::PARTIAL;
 use crate::protocol::{ControlReader, ControlWriter};
-use crate::{AdmissionError, Fault, Progress, Refusal, SenderId};
+use crate::{AdmissionError, Progress, Refusal, SenderId};
 
 const SIZE: usize = 48_000_000;
 
@@ -144,20 +145,4 @@ async fn a_vanished_receiver_is_one_clear_error() {
     assert!(error.contains("interrupted by the user") && error.contains("resume"), "{error}");
     assert!(serving.await.unwrap().is_err());
     assert!(to.path().join(PARTIAL).exists());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_changes_while_it_is_sent_is_named_on_both_sides() {
-    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
-    let path = from.path().join("log");
-    fs::write(&path, content(1000, 1)).unwrap();
-    let sender = Sender::new(Selection::collect(std::slice::from_ref(&path)).unwrap(), SECRET).unwrap();
-    fs::write(&path, content(1001, 1)).unwrap();
-    let (sending, receiving) = net.connect().await;
-    let serving = serve(&receiver(to.path()), receiving);
-    let sent = sender.send(&sending).await;
-    assert!(matches!(&sent, Err(SendError::Changed(changed)) if *changed == path), "{sent:?}");
-    let received = serving.await.unwrap().unwrap_err();
-    assert!(matches!(&received, ReceiveError::Sender { fault: Fault::Changed, text } if text.contains("log")));
-    assert!(!to.path().join("log").exists());
 }

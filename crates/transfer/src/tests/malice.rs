@@ -3,8 +3,9 @@ use std::fs;
 use fairpath_quic::lanes::{LaneSender, Record};
 
 use super::*;
+use crate::parcel::{Item, Packer};
 use crate::protocol::{ControlReader, ControlWriter, FromReceiver, FromSender};
-use crate::{AdmissionError, Entry, Fault, ManifestError, Purpose, Refusal, SenderId, knock};
+use crate::{AdmissionError, Entry, Fault, ManifestError, Purpose, Reason, Refusal, SenderId, knock};
 
 /// Greets as a sender with the right secret would, and is let in.
 pub(super) async fn greet_as(connection: &Connection, id: SenderId) -> (ControlWriter, ControlReader) {
@@ -66,7 +67,15 @@ impl Stub {
     }
 
     async fn digest(&mut self, file: u32, digest: [u8; 32]) {
-        self.writer.write(&FromSender::Digest { file, digest }).await.unwrap();
+        self.pack(&Item::Digest { file, digest }).await;
+    }
+
+    /// Sends a parcel with one item.
+    async fn pack(&mut self, item: &Item<'_>) {
+        let mut packer = Packer::default();
+        let parcel = packer.pack(item).or_else(|| packer.take()).unwrap();
+        self.lanes.send(parcel).await.unwrap();
+        self.lanes.flush().await.unwrap();
     }
 
     async fn refusal(mut self) -> (Fault, ReceiveError) {
@@ -110,7 +119,7 @@ async fn wrong_secrets_during_a_transfer_do_not_disturb_it() {
     }
     stub.data(0, 0, b"right").await;
     stub.digest(0, *blake3::hash(b"right").as_bytes()).await;
-    assert_eq!(answer(&mut stub.reader).await, FromReceiver::Done(0));
+    assert_eq!(answer(&mut stub.reader).await, FromReceiver::Done(vec![0]));
     assert_eq!(answer(&mut stub.reader).await, FromReceiver::Complete);
     stub.writer.connection.close(0u32.into(), b"");
     assert_eq!(stub.serving.await.unwrap().unwrap().files, 1);
@@ -140,7 +149,7 @@ async fn every_crafted_name_is_refused_before_anything_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damaged_data_are_asked_for_once_more_and_then_refused() {
+async fn damaged_data_are_asked_for_once_more_and_then_left_out() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
     let right = *blake3::hash(b"right").as_bytes();
     for second in [&b"right"[..], &b"wrong"[..]] {
@@ -149,19 +158,19 @@ async fn damaged_data_are_asked_for_once_more_and_then_refused() {
         stub.digest(0, right).await;
         assert_eq!(answer(&mut stub.reader).await, FromReceiver::Again(0));
         assert!(!to.path().join("x").exists());
-        stub.data(0, 0, second).await;
-        stub.digest(0, right).await;
-        if second == b"right" {
-            assert_eq!(answer(&mut stub.reader).await, FromReceiver::Done(0));
-            assert_eq!(answer(&mut stub.reader).await, FromReceiver::Complete);
-            stub.writer.connection.close(0u32.into(), b"");
-            assert_eq!(stub.serving.await.unwrap().unwrap().files, 1);
-            fs::remove_file(to.path().join("x")).unwrap();
-        } else {
-            let (fault, error) = stub.refusal().await;
-            assert!(matches!(error, ReceiveError::Mismatch { .. }) && fault == Fault::Mismatch, "{error}");
-            assert_eq!(names(to.path()), [""; 0], "nothing is left of it");
-        }
+        stub.pack(&Item::Content { file: 0, digest: right, data: second }).await;
+        let is_right = second == b"right";
+        let expected = match is_right {
+            true => FromReceiver::Done(vec![0]),
+            false => FromReceiver::LeftOut(vec![(0, Reason::Damaged)]),
+        };
+        assert_eq!(answer(&mut stub.reader).await, expected);
+        assert_eq!(answer(&mut stub.reader).await, FromReceiver::Complete);
+        stub.writer.connection.close(0u32.into(), b"");
+        let received = stub.serving.await.unwrap().unwrap();
+        assert_eq!((received.files, received.skipped.len()), if is_right { (1, 0) } else { (0, 1) });
+        assert_eq!(names(to.path()), if is_right { vec!["x"] } else { vec![] }, "nothing is left of what is wrong");
+        let _ = fs::remove_file(to.path().join("x"));
     }
 }
 
@@ -190,7 +199,7 @@ async fn a_full_disk_in_the_middle_is_one_clear_error_on_both_sides() {
         let _ = stub.lanes.send(Record { object: 0, offset: piece * 1_000_000, data }).await;
     }
     let (fault, error) = stub.refusal().await;
-    assert!(matches!(error, ReceiveError::DiskFull(_)) && fault == Fault::DiskFull, "{error}");
+    assert!(matches!(error, ReceiveError::DiskFull { .. }) && fault == Fault::DiskFull, "{error}");
     assert!(!mount.path().join("x").exists());
 }
 
@@ -221,4 +230,42 @@ async fn a_list_of_enormous_names_is_refused_while_it_comes() {
     assert!(matches!(error, ReceiveError::Manifest(_)), "{error}");
     // One name is read and refused; a stream's window of noq, 1.25 MB, is on its way behind it.
     assert!(taken <= 4_000_000, "{taken} bytes of names were taken");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_file_of_another_length_and_a_parcel_of_nonsense_end_the_transfer() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let digest = *blake3::hash(b"12").as_bytes();
+    for number in 0..4 {
+        let mut stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5)]).await;
+        match number {
+            0 => stub.pack(&Item::Content { file: 0, digest, data: b"12" }).await,
+            1 => stub.pack(&Item::Digest { file: 7, digest }).await,
+            2 => stub.pack(&Item::LeftOut { file: 7, reason: Reason::Changed }).await,
+            _ => stub.data(crate::parcel::PARCEL, 0, &[255; 100]).await,
+        }
+        let (fault, error) = stub.refusal().await;
+        assert!(fault == Fault::Protocol && matches!(error, ReceiveError::Protocol(_)), "{number}: {error}");
+    }
+    assert_eq!(names(to.path()), [""; 0]);
+}
+
+/// Every separate piece costs the receiver memory, so there is an end to them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_far_too_many_pieces_ends_the_transfer() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let mut stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 1_000_000)]).await;
+    let mut offset = 0;
+    let pieces = async {
+        // The lanes are stopped when the receiver gives up.
+        while offset < 1_000_000
+            && stub.lanes.send(Record { object: 0, offset, data: b"1"[..].into() }).await.is_ok()
+            && (offset % 1000 != 0 || stub.lanes.flush().await.is_ok())
+        {
+            offset += 2;
+        }
+    };
+    pieces.await;
+    let (fault, error) = stub.refusal().await;
+    assert!(fault == Fault::Protocol && error.to_string().contains("pieces"), "{error}");
 }

@@ -11,9 +11,11 @@ use tokio::task::JoinHandle;
 
 use crate::{Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret, Selection, SendError, Sender, Sent};
 
+mod changing;
 mod disk;
 mod interrupted;
 mod malice;
+mod many;
 mod roundtrip;
 
 const SECRET: Secret = Secret::from_bytes([42; 16]);

@@ -1,0 +1,114 @@
+//! The sender's side of the time in which data flow.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fairpath_core::Bytes;
+use fairpath_quic::lanes::{LANES, LaneSender};
+use noq::Connection;
+use tokio::sync::mpsc;
+
+use crate::error::SendError;
+use crate::ledger::Ledger;
+use crate::manifest::Manifest;
+use crate::progress::Progress;
+use crate::protocol::{FromReceiver, ProtocolError};
+use crate::ranges::RangeSet;
+use crate::reader::{Job, Piece};
+use crate::send::{Control, heard, prefer_refusal, stopped_reading};
+use crate::skip::Reason;
+
+/// Puts what is read on the lanes, and hears what becomes of it.
+pub(crate) struct Flow<'a> {
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) progress: &'a Progress,
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) jobs: mpsc::UnboundedSender<Job>,
+    pub(crate) pieces: mpsc::Receiver<Piece>,
+}
+
+/// What both directions of the conversation look at.
+struct Books<'a> {
+    manifest: &'a Manifest,
+    progress: &'a Progress,
+    ledger: Mutex<&'a mut Ledger>,
+}
+
+impl Flow<'_> {
+    /// Runs until the receiver calls everything complete; answers how many bytes of files were sent.
+    pub(crate) async fn run(self, connection: &Connection, control: &mut Control) -> Result<Bytes, SendError> {
+        let Self { manifest, progress, ledger, jobs, mut pieces } = self;
+        let books = Books { manifest, progress, ledger: Mutex::new(ledger) };
+        let mut sent = Bytes::ZERO;
+        let mut lanes = LaneSender::open(connection, LANES).await.map_err(ProtocolError::from)?;
+        let pump = async {
+            while let Some(piece) = lanes.while_writing(pieces.recv()).await.map_err(ProtocolError::from)? {
+                match piece {
+                    Piece::Record(record, bytes) => {
+                        sent += Bytes::new(bytes);
+                        lanes.send(record).await.map_err(ProtocolError::from)?;
+                    }
+                    Piece::LeftOut { file, reason } => books.leave_out(file, reason)?,
+                    // Nothing is compared after the plan.
+                    Piece::Compared { .. } => {}
+                }
+            }
+            Err::<(), SendError>(stopped_reading())
+        };
+        let answers = async {
+            while books.answer(heard(control.recv().await)?, &jobs)? {}
+            Ok::<_, SendError>(())
+        };
+        tokio::select! {
+            biased;
+            answered = answers => answered?,
+            Err(error) = pump => return Err(prefer_refusal(control, error).await),
+        }
+        progress.set_done(progress.snapshot().bytes_total.get());
+        Ok(sent)
+    }
+}
+
+impl<'a> Books<'a> {
+    /// Takes the receiver's word; false after the last.
+    fn answer(&self, message: FromReceiver, jobs: &mpsc::UnboundedSender<Job>) -> Result<bool, SendError> {
+        match message {
+            FromReceiver::Written(bytes) => self.progress.set_done(bytes),
+            FromReceiver::Done(files) => {
+                for file in files {
+                    self.ledger().settle(file)?;
+                    self.progress.add_file();
+                }
+            }
+            FromReceiver::Again(file) => {
+                let mut ledger = self.ledger();
+                ledger.repeat(file)?;
+                if ledger.is_owed(file) {
+                    let _ = jobs.send(Job { file, have: RangeSet::default(), with_data: true });
+                }
+            }
+            FromReceiver::LeftOut(entries) => {
+                for (entry, reason) in entries {
+                    self.leave_out(entry, reason)?;
+                }
+            }
+            FromReceiver::Complete => {
+                self.ledger().check_complete()?;
+                return Ok(false);
+            }
+            _ => return Err(ProtocolError::Unexpected("it spoke of the plan after the plan").into()),
+        }
+        Ok(true)
+    }
+
+    fn leave_out(&self, entry: u32, reason: Reason) -> Result<(), SendError> {
+        if self.ledger().leave_out(entry, reason)? {
+            // What of it was done, the receiver's reports leave out.
+            self.progress.leave_out(self.manifest.entries()[entry as usize].size(), 0);
+        }
+        Ok(())
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, &'a mut Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

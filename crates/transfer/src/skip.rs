@@ -1,0 +1,78 @@
+//! What a transfer leaves out, and why. One file never ends a transfer of many.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::NameFault;
+use crate::protocol::printable;
+
+/// Why one file is left out while the others are transferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Reason {
+    /// Links are never followed, and never sent.
+    #[error("is a symbolic link")]
+    SymbolicLink,
+    /// It is a pipe, a socket or a device.
+    #[error("is a special file")]
+    Special,
+    /// A name that is not UTF-8 cannot travel.
+    #[error("has a name that is not valid UTF-8")]
+    NotUtf8,
+    /// The name breaks a rule.
+    #[error("has a name that cannot travel: {0}")]
+    Name(NameFault),
+    /// The sender may not read it.
+    #[error("may not be read by the sender")]
+    Unreadable,
+    /// It was there when the list was made, and then no more.
+    #[error("vanished before it was sent")]
+    Vanished,
+    /// Under its name stands another file, or something that is no file.
+    #[error("was replaced by something else before it was sent")]
+    Replaced,
+    /// It was written to.
+    #[error("changed while it was sent")]
+    Changed,
+    /// The sender's system reported an error.
+    #[error("could not be read")]
+    ReadFailed,
+    /// At the receiver, something else came into its place during the transfer.
+    #[error("has something else in its place at the receiver")]
+    InTheWay,
+    /// The receiver may not write there.
+    #[error("may not be written by the receiver")]
+    Unwritable,
+    /// The receiver's file system does not take such a name.
+    #[error("has a name that the receiver's file system does not take")]
+    NameRefused,
+    /// The receiver's file system does not take a file of that size.
+    #[error("is too large for the receiver's file system")]
+    TooLarge,
+    /// The content did not arrive as it was sent, twice.
+    #[error("arrived damaged twice")]
+    Damaged,
+}
+
+impl Reason {
+    /// Whether leaving it out is what the sender always does: nothing went wrong.
+    pub fn is_expected(self) -> bool {
+        matches!(self, Self::SymbolicLink | Self::Special)
+    }
+}
+
+/// Something that is left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// At the sender, where it lies; at the receiver, its name inside the directory.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not sent: {} {}", printable(&self.path.to_string_lossy()), self.reason)
+    }
+}
