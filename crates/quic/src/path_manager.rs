@@ -195,9 +195,14 @@ impl Manager {
     fn look_at_interfaces(&mut self, quic: &noq::Connection, now: Instant) {
         let via = &self.via;
         let Ok(found) = interfaces::towards(via, &self.remotes) else { return };
-        let present = |local: IpAddr| found.iter().any(|one| one.address == local);
-        let absence =
-            |name: &str, local| (!present(local)).then(|| interfaces::Lost::look(name, local, via).to_string());
+        // A socket that is broken is replaced by another at the next look.
+        let fault = |local: IpAddr| self.sockets.of(local).and_then(|socket| socket.fault());
+        let present = |local: IpAddr| found.iter().any(|one| one.address == local) && fault(local).is_none();
+        let absence = |name: &str, local| {
+            let broken = || fault(local).map(|fault| format!("its socket cannot be read: {fault}"));
+            let lost = || interfaces::Lost::look(name, local, via).to_string();
+            (!present(local)).then(|| broken().unwrap_or_else(lost))
+        };
         self.policy.on_addresses(&mut Live { quic, sockets: &self.sockets }, absence, now);
         for slot in self.policy.slots() {
             if !present(slot.local()) {

@@ -10,6 +10,8 @@
 //! again; beyond that the packet is dropped, as a full queue of the card would, and the congestion
 //! control of that path alone hears of it.
 
+mod fault;
+
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -29,6 +31,7 @@ use tokio::sync::Notify;
 use crate::interfaces::{Interface, Kind};
 use crate::one_way::{Arrivals, Departures};
 use crate::train;
+use fault::Faults;
 
 /// How many bytes may wait for a full socket. Two of the largest batches: enough to never lose one
 /// to a momentary pause, and less than 60 ms at 20 Mbit/s.
@@ -82,6 +85,10 @@ pub(crate) struct BoundSocket {
     state: UdpSocketState,
     backlog: Mutex<Backlog>,
     backlog_changed: Notify,
+    faults: Faults,
+    /// Whether reading fails, in a test.
+    #[cfg(test)]
+    is_faulty: std::sync::atomic::AtomicBool,
 }
 
 impl BoundSocket {
@@ -100,6 +107,9 @@ impl BoundSocket {
             state,
             backlog: Mutex::default(),
             backlog_changed: Notify::new(),
+            faults: Faults::default(),
+            #[cfg(test)]
+            is_faulty: std::sync::atomic::AtomicBool::new(false),
         });
         tokio::spawn(flush(Arc::downgrade(&bound)));
         Ok(bound)
@@ -185,22 +195,38 @@ impl BoundSocket {
         true
     }
 
+    /// Why it cannot be read any more, if that is so. It may recover.
+    pub(crate) fn fault(&self) -> Option<io::ErrorKind> {
+        self.faults.broken()
+    }
+
+    fn receive(&self, bufs: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
+        #[cfg(test)]
+        if self.is_faulty.load(Ordering::Relaxed) {
+            return Err(io::Error::from(io::ErrorKind::NetworkDown));
+        }
+        self.state.recv((&self.io).into(), bufs, meta)
+    }
+
     fn poll_recv(&self, cx: &mut Context<'_>, bufs: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> Poll<usize> {
         loop {
+            std::task::ready!(self.faults.poll_ready(cx));
             match self.io.poll_recv_ready(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(_)) => return Poll::Pending,
                 Poll::Ready(Ok(())) => {}
             }
-            match self.io.try_io(Interest::READABLE, || self.state.recv((&self.io).into(), bufs, meta)) {
-                Ok(count) => return Poll::Ready(count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            match self.io.try_io(Interest::READABLE, || self.receive(bufs, meta)) {
+                Ok(count) => {
+                    self.faults.clear();
+                    return Poll::Ready(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.faults.clear(),
                 // An interface that went away or a peer that refuses: noq would end the endpoint
-                // for it, but the other sockets still work. Reading the error has cleared it.
+                // for it, but the other sockets still work. Reading the error may have cleared it.
                 Err(error) => {
                     tracing::debug!(interface = %self.interface, %error, "not received");
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
+                    self.faults.note(&error);
                 }
             }
         }
@@ -436,7 +462,47 @@ pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    fn loopback() -> Interface {
+        Interface { name: "lo".into(), address: "127.0.0.1".parse().unwrap(), prefix_bits: 8, unusable: None }
+    }
+
+    /// Reads from the sockets for a while. What came, and how often they were asked.
+    async fn read(sockets: &mut Sockets, patience: Duration) -> (usize, u32) {
+        let (mut buffer, mut polls, mut count) = ([0; 2048], 0, 0);
+        let reading = std::future::poll_fn(|cx| {
+            polls += 1;
+            let mut meta = [RecvMeta::default()];
+            while sockets.poll_recv(cx, &mut [IoSliceMut::new(&mut buffer)], &mut meta).is_ready() {
+                count += 1;
+            }
+            Poll::<()>::Pending
+        });
+        let _ = tokio::time::timeout(patience, reading).await;
+        (count, polls)
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_fails_does_not_spin_and_the_others_are_read() {
+        let (bad, good) = (BoundSocket::bind(&loopback(), 0).unwrap(), BoundSocket::bind(&loopback(), 0).unwrap());
+        bad.is_faulty.store(true, Ordering::Relaxed);
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for socket in [&bad, &good] {
+            sender.send_to(b"hello", socket.local).unwrap();
+        }
+        let mut sockets = Sockets::new(vec![bad.clone(), good]);
+        let (count, polls) = read(&mut sockets, Duration::from_secs(3)).await;
+        assert_eq!(count, 1, "what came on the other");
+        assert!(polls < 100, "asked {polls} times");
+        assert!(bad.fault().is_some(), "it is known as broken");
+        // One that recovers is read on.
+        bad.is_faulty.store(false, Ordering::Relaxed);
+        let (count, _) = read(&mut sockets, Duration::from_secs(3)).await;
+        assert_eq!((count, bad.fault()), (1, None));
+    }
 
     #[test]
     fn mapping_and_back_is_the_same_address() {
