@@ -5,15 +5,26 @@ use super::*;
 use crate::Fault;
 
 /// A small file system of its own; unmounted in the end.
-pub(super) struct Mount(tempfile::TempDir);
+pub(super) struct Mount {
+    path: PathBuf,
+    // Removed after it.
+    directory_of_its_own: Option<tempfile::TempDir>,
+}
 
 impl Mount {
     /// Mounts a tmpfs; `None`, with the reason printed, where that is not allowed.
     pub(super) fn tmpfs(options: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(directory.path()).output();
+        let mut mount = Self::tmpfs_at(directory.path().to_owned(), options)?;
+        mount.directory_of_its_own = Some(directory);
+        Some(mount)
+    }
+
+    /// The same on an existing directory.
+    pub(super) fn tmpfs_at(path: PathBuf, options: &str) -> Option<Self> {
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).output();
         match mount {
-            Ok(output) if output.status.success() => Some(Self(directory)),
+            Ok(output) if output.status.success() => Some(Self { path, directory_of_its_own: None }),
             other => {
                 println!("skipped: no tmpfs can be mounted here ({other:?}); it needs root");
                 None
@@ -22,13 +33,13 @@ impl Mount {
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        &self.path
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+        let _ = Command::new("umount").arg("-l").arg(&self.path).status();
     }
 }
 
@@ -54,4 +65,52 @@ async fn a_directory_that_may_not_be_written_is_named_on_both_sides() {
     assert!(matches!(error, ReceiveError::PermissionDenied(_)), "{error}");
     let told = sent.unwrap_err().to_string();
     assert!(told.contains("permission denied") && told.contains(mount.path().to_str().unwrap()), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_below_a_mount_point_in_the_directory_arrive() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let root = from.path().join("d");
+    fs::create_dir_all(root.join("mounted/deep/empty")).unwrap();
+    let files = [("here", 10), ("mounted/small", 10), ("mounted/deep/large", 300_000), ("mounted/deep/empty file", 0)];
+    for (name, length) in files {
+        fs::write(root.join(name), content(length, length as u64)).unwrap();
+    }
+    fs::create_dir_all(to.path().join("d/mounted")).unwrap();
+    let Some(_mount) = Mount::tmpfs_at(to.path().join("d/mounted"), "size=4m") else { return };
+    // What an attempt that was killed in the middle of its copy has left.
+    let hidden = format!(".fairpath-{}", crate::part::PartNames::of("d/mounted/small").data);
+    fs::write(to.path().join("d/mounted").join(hidden), "half").unwrap();
+
+    let (sent, received) = net.transfer(&receiver(to.path()), std::slice::from_ref(&root)).await;
+    assert!(sent.unwrap().skipped.is_empty());
+    received.unwrap();
+    assert_eq!(names(to.path()), names(from.path()));
+    for (name, length) in files {
+        let copy = to.path().join("d").join(name);
+        assert_eq!(fs::read(&copy).unwrap(), content(length, length as u64), "{name}");
+        let of = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+        assert_eq!(of(&copy), of(&root.join(name)), "{name}");
+    }
+
+    // There, too, nothing is overwritten unless that is allowed.
+    fs::write(root.join("mounted/small"), "other").unwrap();
+    let forced = receiver_with(to.path(), |config| config.force = true);
+    let refused = net.transfer(&receiver(to.path()), std::slice::from_ref(&root)).await.1;
+    assert!(matches!(refused, Err(ReceiveError::Exists { .. })));
+    net.transfer(&forced, &[root]).await.0.unwrap();
+    assert_eq!(fs::read(to.path().join("d/mounted/small")).unwrap(), b"other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mounted_disk_that_is_too_small_is_refused_by_name_before_anything_is_sent() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let root = from.path().join("d");
+    fs::create_dir_all(root.join("mounted")).unwrap();
+    fs::write(root.join("mounted/x"), content(2_000_000, 1)).unwrap();
+    fs::create_dir_all(to.path().join("d/mounted")).unwrap();
+    let Some(_mount) = Mount::tmpfs_at(to.path().join("d/mounted"), "size=1m") else { return };
+    let error = net.transfer(&receiver(to.path()), &[root]).await.1.unwrap_err();
+    let ReceiveError::NoSpace { directory, .. } = &error else { panic!("{error}") };
+    assert_eq!(*directory, to.path().join("d/mounted"));
 }

@@ -188,23 +188,39 @@ async fn data_that_do_not_belong_anywhere_end_the_transfer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_in_the_middle_is_one_clear_error_on_both_sides() {
+async fn a_disk_that_fills_up_says_what_is_missing_and_the_transfer_resumes() {
     let Some(mount) = disk::Mount::tmpfs("size=4m") else { return };
-    let net = Net::new();
-    let mut stub = Stub::start(&net, &receiver(mount.path()), vec![file("x", 3_000_000)]).await;
-    fs::write(mount.path().join("someone else's"), vec![0; 3_500_000]).unwrap();
-    for piece in 0..3 {
+    let (from, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let (path, all) = (from.path().join("x"), content(3_000_000, 1));
+    fs::write(&path, &all).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let waiting = receiver(mount.path());
+    let mut stub = Stub::start(&net, &waiting, vec![file("x", 3_000_000)]).await;
+    stub.data(0, 0, &all[..1_000_000]).await;
+    while waiting.progress().snapshot().bytes_done.get() < 1_000_000 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // A part of the second piece still fits, and nothing of the third.
+    let other = mount.path().join("someone else's");
+    fs::write(&other, vec![0; 2_500_000]).unwrap();
+    for piece in [1, 2] {
         // The receiver stops the lanes when it gives up, which may be before the last piece.
-        let data = vec![1; 1_000_000].into();
-        let _ = stub.lanes.send(Record { object: 0, offset: piece * 1_000_000, data }).await;
+        let data = all[piece * 1_000_000..(piece + 1) * 1_000_000].to_vec().into();
+        let _ = stub.lanes.send(Record { object: 0, offset: piece as u64 * 1_000_000, data }).await;
     }
     let (fault, error) = stub.refusal().await;
-    assert!(matches!(error, ReceiveError::DiskFull { .. }) && fault == Fault::DiskFull, "{error}");
+    let ReceiveError::DiskFull { directory, missing } = &error else { panic!("{error}") };
+    assert_eq!((directory.as_path(), fault), (mount.path(), Fault::DiskFull));
+    assert!((1_000_000..=2_000_000).contains(&missing.get()), "{error}");
     assert!(!mount.path().join("x").exists());
+
+    fs::remove_file(other).unwrap();
+    let sent = net.transfer(&waiting, &[path]).await.0.unwrap();
+    assert!(sent.resumed.get() >= 1_000_000, "{sent:?}");
+    assert_eq!(fs::read(mount.path().join("x")).unwrap(), all);
+    assert_eq!(names(mount.path()), ["x"]);
 }
 
-/// What a ticket's holder makes the receiver hold is bounded while it sends: nothing of what follows
-/// the first refused name is read, so the sender is stopped by flow control, not by the end of its list.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_enormous_names_is_refused_while_it_comes() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());

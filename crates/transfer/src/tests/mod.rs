@@ -17,6 +17,7 @@ mod interrupted;
 mod malice;
 mod many;
 mod roundtrip;
+mod trust;
 
 const SECRET: Secret = Secret::from_bytes([42; 16]);
 
