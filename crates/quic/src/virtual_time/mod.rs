@@ -5,6 +5,7 @@
 //! What is random in the stack comes from the seed of the world, but for the contents of keys and
 //! connection ids, on which no time depends.
 
+mod delays;
 mod end;
 mod faults;
 mod world;
