@@ -89,6 +89,20 @@ fn a_link_that_swallows_everything_while_it_seems_up_is_used_again() {
     an_outage("everything swallowed", "no answer for", cut, mend);
 }
 
+/// A lease that ends with another address: the interface is up all the while.
+#[test]
+fn an_address_that_changes_is_told_with_the_new_one() {
+    let Some((_alone, network)) = network(Family::V4, LINKS) else { return };
+    let scratch = Scratch::with_tree(30_000_000);
+    let mut transfer = Transfer::start(&network, &scratch);
+    transfer.until("the fast link carries data", || network.carried(&FAST) >= 5_000_000);
+    network.readdress(&FAST, End::Sender, 9);
+    let ended = transfer.end(Duration::from_secs(90));
+    ended.assert_success();
+    scratch.assert_arrived_identical();
+    assert_told_in_order(&ended.sender_said, &["fast: path closed, its address changed from 10.77.2.1 to 10.77.2.9"]);
+}
+
 /// Cuts the fast link in the middle of a transfer. `reason` is how the sender has to begin to
 /// explain it.
 fn an_outage(name: &str, reason: &str, cut: impl Fn(&Network), mend: impl Fn(&Network)) {

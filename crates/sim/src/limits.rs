@@ -10,7 +10,7 @@ use crate::simulation::{SimError, Simulation};
 /// How much a run may hold at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Packets that links hold or hosts remember. Each takes about 250 bytes: on the link, in its sender's
+    /// Packets that links hold or hosts remember. Each takes up to a kilobyte: on the link, in its sender's
     /// list of what is to be acknowledged, and in the engine's.
     pub(crate) packets: u64,
     /// Open connections. Each takes some kilobytes.
@@ -27,7 +27,7 @@ impl Default for Limits {
     /// About a gigabyte of packets, and of connections. Ten packets of each of a hundred thousand flows
     /// that begin at the same moment are a million events; ten times as many come to no end.
     fn default() -> Self {
-        Self { packets: 4_000_000, connections: 200_000, times: 20_000_000, standstill: 10_000_000, every: 1 << 18 }
+        Self { packets: 1_000_000, connections: 200_000, times: 20_000_000, standstill: 10_000_000, every: 1 << 18 }
     }
 }
 

@@ -153,6 +153,19 @@ impl Network {
         run(&["ip", "-n", self.name(end), "link", "set", link.name, state]).unwrap();
     }
 
+    /// Gives one end of a link of IPv4 the address that ends in `host` instead of its own.
+    pub(crate) fn readdress(&self, link: &Link, end: End, host: u8) {
+        let Link { name, subnet, .. } = *link;
+        let own = end as u8 + 1;
+        let address = |what: &str, address: String| {
+            run(&["ip", "-n", self.name(end), "address", what, &address, "dev", name]).unwrap();
+        };
+        // The new one is there before the old one goes, and not as one of its subnet, which would go with it.
+        address("add", format!("10.77.{subnet}.{host}/32"));
+        address("del", format!("10.77.{subnet}.{own}/24"));
+        address("add", format!("10.77.{subnet}.{host}/24"));
+    }
+
     /// The bytes that the link has brought to the receiver.
     pub(crate) fn carried(&self, link: &Link) -> u64 {
         self.attribute(link, End::Receiver, "statistics/rx_bytes").parse().unwrap()

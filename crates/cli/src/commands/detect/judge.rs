@@ -339,4 +339,18 @@ mod tests {
         assert!(confidence[2] > 0.9 && confidence[0] < 0.6 && confidence[1] < 0.6, "{confidence:?}");
         assert_eq!(judgement.groups, [vec![0], vec![1, 2]]);
     }
+
+    /// A file may say any times, and round-trip times as well.
+    #[test]
+    fn no_detector_minds_what_lies_centuries_apart() {
+        let times = [0, 1, 2_000_000_000, 3_000_000_000, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+        let series = |turn: u32| {
+            times.map(|at| RttSample { at: Timestamp::from_nanos(at), rtt: Duration::from_nanos(at.rotate_left(turn)) })
+        };
+        for name in fairpath_sbd::NAMES {
+            let mut detector = Held::new(fairpath_sbd::by_name(name).unwrap(), Duration::MAX);
+            let judgement = judge(&mut detector, &[&series(0), &series(1), &series(32)], || {});
+            assert_eq!(judgement.groups.iter().flatten().count(), 3, "{name}");
+        }
+    }
 }
