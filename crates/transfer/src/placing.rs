@@ -103,16 +103,14 @@ impl Batch {
     }
 }
 
-/// Gives a whole file its length, mode and time.
-pub(crate) fn settle(file: &File, entry: &Entry) -> io::Result<()> {
+/// Gives a whole file its length, mode and time. One that `was_there` before may be longer than it is to be.
+pub(crate) fn settle(file: &File, entry: &Entry, was_there: bool) -> io::Result<()> {
     let Entry::File { size, mtime_ns, executable, .. } = entry else { return Ok(()) };
-    let metadata = file.metadata()?;
-    // A longer file of an earlier attempt may have been there.
-    if metadata.len() != *size {
+    if was_there {
         file.set_len(*size)?;
     }
     if *executable {
-        let mode = metadata.permissions().mode() & 0o666;
+        let mode = file.metadata()?.permissions().mode() & 0o666;
         // Who may read may execute, as `chmod +x` does.
         file.set_permissions(PermissionsExt::from_mode(mode | (mode & 0o444) >> 2))?;
     }

@@ -6,6 +6,7 @@ use std::io::Read;
 
 use bytes::Bytes;
 use fairpath_quic::lanes::{RECORD, Record};
+use rustix::fs::Stat;
 use tokio::sync::mpsc;
 
 use crate::collect::{Selection, file_entry};
@@ -55,7 +56,7 @@ impl From<Unwanted> for Stop {
 /// Reads the jobs' files until there are no more jobs, or nobody wants the pieces.
 pub(crate) fn run(selection: &Selection, jobs: mpsc::UnboundedReceiver<Job>, pieces: &mpsc::Sender<Piece>) {
     let opener = Opener::new(&selection.bases);
-    let buffer = Vec::with_capacity(SMALL as usize + 1);
+    let buffer = Vec::with_capacity(SMALL as usize);
     let mut reader = Reader { selection, opener, pieces, packer: Packer::default(), packed: 0, buffer };
     // It ends early only where nobody listens.
     let _ = reader.work(jobs);
@@ -143,10 +144,12 @@ impl Reader<'_> {
     /// Reads a file that fits into a parcel.
     fn small(&mut self, job: &Job) -> Result<(), Stop> {
         let file = self.open(job)?;
+        let size = self.entry(job).size();
         let mut data = std::mem::take(&mut self.buffer);
         data.clear();
-        let read = (&file).take(SMALL + 1).read_to_end(&mut data);
-        let checked = match read {
+        let checked = match (&file).take(size).read_to_end(&mut data) {
+            // Of an empty file nothing was read that could have changed since it was opened.
+            Ok(0) if size == 0 => Ok(()),
             Ok(length) => self.check_unchanged(job, &file, length as u64),
             Err(_) => Err(Stop::LeftOut(Reason::ReadFailed)),
         };
@@ -205,22 +208,29 @@ impl Reader<'_> {
     fn open(&mut self, job: &Job) -> Result<File, Stop> {
         let source = &self.selection.sources[job.file as usize];
         let name = self.selection.manifest.entries()[job.file as usize].path();
-        let file = self.opener.open(source, name).map_err(Stop::LeftOut)?;
-        let size = self.entry(job).size();
-        self.check_unchanged(job, &file, size)?;
-        Ok(file)
+        let (file, stat) = self.opener.open(source, name).map_err(Stop::LeftOut)?;
+        match self.is_unchanged(job, &stat) {
+            true => Ok(file),
+            false => Err(Stop::LeftOut(Reason::Changed)),
+        }
+    }
+
+    /// So many bytes were read; that has to be all, and all of what the list says.
+    fn check_unchanged(&self, job: &Job, file: &File, length: u64) -> Result<(), Stop> {
+        let stat = rustix::fs::fstat(file).map_err(|_| Stop::LeftOut(Reason::ReadFailed))?;
+        match self.is_unchanged(job, &stat) && length == self.entry(job).size() {
+            true => Ok(()),
+            false => Err(Stop::LeftOut(Reason::Changed)),
+        }
     }
 
     /// The mode may change; the content and its time may not.
-    fn check_unchanged(&self, job: &Job, file: &File, length: u64) -> Result<(), Stop> {
-        let stat = rustix::fs::fstat(file).map_err(|_| Stop::LeftOut(Reason::ReadFailed))?;
-        match (self.entry(job), file_entry(String::new(), &stat)) {
-            (Entry::File { size, mtime_ns, .. }, Entry::File { size: size_now, mtime_ns: mtime_now, .. })
-                if (*size, *mtime_ns) == (size_now, mtime_now) && length == *size =>
-            {
-                Ok(())
+    fn is_unchanged(&self, job: &Job, stat: &Stat) -> bool {
+        match (self.entry(job), file_entry(String::new(), stat)) {
+            (Entry::File { size, mtime_ns, .. }, Entry::File { size: size_now, mtime_ns: mtime_now, .. }) => {
+                (*size, *mtime_ns) == (size_now, mtime_now)
             }
-            _ => Err(Stop::LeftOut(Reason::Changed)),
+            _ => false,
         }
     }
 }

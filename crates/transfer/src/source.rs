@@ -82,8 +82,8 @@ impl<'a> Opener<'a> {
         Self { bases, last: None }
     }
 
-    /// Opens the file that was collected under this name.
-    pub(crate) fn open(&mut self, source: &Source, name: &str) -> Result<File, Reason> {
+    /// Opens the file that was collected under this name, and answers what is known of it then.
+    pub(crate) fn open(&mut self, source: &Source, name: &str) -> Result<(File, Stat), Reason> {
         let base = &self.bases[source.base as usize];
         let below = base.below(name);
         if below.is_empty() {
@@ -115,7 +115,7 @@ impl<'a> Opener<'a> {
 
 /// Opens a regular file if it is the one meant. It is looked at before it is opened, since opening a
 /// device may do something; and after, since only then it is certain.
-fn open_at(parent: impl AsFd, name: &Path, follow: OFlags, expected: Identity) -> Result<File, Reason> {
+fn open_at(parent: impl AsFd, name: &Path, follow: OFlags, expected: Identity) -> Result<(File, Stat), Reason> {
     let is_meant =
         |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && Identity::of(stat) == expected;
     let look = if follow.contains(OFlags::NOFOLLOW) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
@@ -125,7 +125,7 @@ fn open_at(parent: impl AsFd, name: &Path, follow: OFlags, expected: Identity) -
     }
     let fd = rustix::fs::openat(&parent, name, READ | follow, Mode::empty()).map_err(reason)?;
     match rustix::fs::fstat(&fd) {
-        Ok(stat) if is_meant(&stat) => Ok(File::from(fd)),
+        Ok(stat) if is_meant(&stat) => Ok((File::from(fd), stat)),
         Ok(_) => Err(Reason::Replaced),
         Err(error) => Err(reason(error)),
     }
@@ -159,7 +159,7 @@ mod tests {
         let selection = Selection::collect(std::slice::from_ref(&root)).unwrap();
         change(&root);
         let number = selection.manifest.entries().iter().position(|entry| entry.path() == "d/x").unwrap();
-        Opener::new(&selection.bases).open(&selection.sources[number], "d/x")
+        Opener::new(&selection.bases).open(&selection.sources[number], "d/x").map(|(file, _)| file)
     }
 
     #[test]

@@ -388,7 +388,7 @@ impl Writer {
         if active.digest != Some(digest) {
             return self.damaged(number, &names, events);
         }
-        settle(&file, &self.manifest.entries()[number as usize])
+        settle(&file, &self.manifest.entries()[number as usize], active.has_journal)
             .map_err(|error| self.partial.io(&names.data, error))?;
         self.status[number as usize] = Status::Verified;
         self.batch.push(Verified { number, digest, identity, size, has_journal: active.has_journal }, file);
