@@ -160,3 +160,148 @@ impl Policy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairpath_engine::{EngineConfig, PathId as EnginePath};
+    use noq_proto::{FourTuple, PathError, PathId, PathStats};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::adapter::ConnectionEngine;
+    use crate::socket::unmapped;
+
+    /// A stack on which paths are opened, and none is validated by itself.
+    #[derive(Default)]
+    struct Stack {
+        opened: Vec<(PathId, IpAddr, SocketAddr)>,
+        closed: Vec<PathId>,
+    }
+
+    impl Stack {
+        /// The paths that are being opened.
+        fn opening(&self) -> Vec<String> {
+            let open = self.opened.iter().filter(|(id, ..)| !self.closed.contains(id));
+            open.map(|(_, local, remote)| format!("{local}>{}", remote.ip())).collect()
+        }
+    }
+
+    impl Paths for Stack {
+        fn stats(&mut self, _: PathId) -> Option<PathStats> {
+            None
+        }
+
+        fn network_path(&mut self, _: PathId) -> Option<FourTuple> {
+            None
+        }
+
+        fn engine_path(&mut self, _: PathId) -> Option<EnginePath> {
+            None
+        }
+
+        fn ping(&mut self, _: PathId) {}
+
+        fn set_backup(&mut self, _: PathId, _: bool) {}
+
+        fn close(&mut self, id: PathId) -> bool {
+            self.closed.push(id);
+            true
+        }
+
+        fn open(&mut self, network_path: FourTuple) -> Result<PathId, PathError> {
+            let id = PathId::from(self.opened.len() as u32 + 1);
+            let local = network_path.local_ip().expect("every path is given its address here");
+            self.opened.push((id, local, unmapped(network_path.remote())));
+            Ok(id)
+        }
+
+        fn interface(&self, local: Option<IpAddr>) -> Option<(String, IpAddr)> {
+            Some(("here".into(), local?))
+        }
+    }
+
+    fn local(name: &str, address: &str) -> Interface {
+        Interface { name: name.into(), address: address.parse().unwrap(), prefix_bits: 24, unusable: None }
+    }
+
+    fn policy(locals: &[Interface], remotes: &[SocketAddr], stack: &mut Stack, now: Instant) -> Policy {
+        let engine = EngineConfig::default().build().map(ConnectionEngine::new).unwrap();
+        let first = Pair { local: locals[0].clone(), remote: remotes[0] };
+        Policy::opener(engine, Candidates::new(locals, remotes, PATHS_MAX as usize), &first, stack, now)
+    }
+
+    fn peer(addresses: &[&str]) -> Vec<SocketAddr> {
+        addresses.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 7)).collect()
+    }
+
+    const STEP: Duration = Duration::from_millis(50);
+
+    #[test]
+    fn a_path_that_does_not_open_gives_way_to_one_that_answers() {
+        let locals = [local("a", "10.0.1.1"), local("b", "10.0.2.1")];
+        let remotes = peer(&["10.0.1.2", "10.0.9.2"]);
+        let (mut stack, begun) = (Stack::default(), Instant::now());
+        let mut policy = policy(&locals, &remotes, &mut stack, begun);
+        assert_eq!(stack.opening(), ["10.0.2.1>10.0.1.2", "10.0.1.1>10.0.9.2"], "the first guess");
+        for step in 0..60 {
+            let now = begun + STEP * step;
+            policy.look(&mut stack, now);
+            for pair in policy.questions(now) {
+                assert!(now - begun > DOUBT_AFTER, "{pair:?} was asked too soon");
+                // Each interface reaches one of the two.
+                let is_reached = (pair.local.name == "a") == (pair.remote == remotes[0]);
+                let answer = if is_reached { Ok(()) } else { Err(WhyNot::Silent) };
+                policy.on_answer(pair.local.address, pair.remote, answer);
+            }
+        }
+        assert!(stack.opening().contains(&"10.0.2.1>10.0.9.2".to_owned()), "{:?}", stack.opening());
+        assert!(!stack.opening().contains(&"10.0.2.1>10.0.1.2".to_owned()), "{:?}", stack.opening());
+    }
+
+    #[test]
+    fn an_interface_without_a_way_is_told_once() {
+        let locals = [local("a", "10.0.1.1"), local("b", "10.0.2.1")];
+        let remotes = peer(&["10.0.1.2"]);
+        let (mut stack, begun) = (Stack::default(), Instant::now());
+        let mut policy = policy(&locals, &remotes, &mut stack, begun);
+        let mut notices = Vec::new();
+        for step in 0..2_000 {
+            let now = begun + STEP * step;
+            policy.look(&mut stack, now);
+            for pair in policy.questions(now) {
+                policy.on_answer(pair.local.address, pair.remote, Err(WhyNot::NoRoute));
+            }
+            notices.extend(policy.take_notices().iter().map(ToString::to_string));
+        }
+        assert_eq!(notices, ["b: no way to the peer: 10.0.1.2:7 (no route)"]);
+        assert_eq!(stack.opening(), ["10.0.2.1>10.0.1.2"], "and yet it is not given up");
+    }
+
+    proptest! {
+        /// Whatever is answered, and however often that changes: tries never use up the path ids.
+        #[test]
+        fn tries_never_use_up_the_path_ids(
+            starts in 1..5_u8,
+            addresses in 1..6_u8,
+            answers in prop::collection::vec(prop_oneof![
+                Just(Ok(())), Just(Err(WhyNot::Silent)), Just(Err(WhyNot::Refused))
+            ], 1..40),
+        ) {
+            let locals: Vec<_> = (1..=starts).map(|at| local(&format!("if{at}"), &format!("10.0.{at}.1"))).collect();
+            let remotes: Vec<_> = (1..=addresses).flat_map(|at| peer(&[&format!("192.0.2.{at}")])).collect();
+            let (mut stack, begun) = (Stack::default(), Instant::now());
+            let mut policy = policy(&locals, &remotes, &mut stack, begun);
+            let mut answers = answers.iter().cycle();
+            for step in 0..2_000 {
+                let now = begun + STEP * step;
+                policy.look(&mut stack, now);
+                for pair in policy.questions(now) {
+                    let answer = answers.next().expect("they begin again");
+                    policy.on_answer(pair.local.address, pair.remote, *answer);
+                }
+            }
+            // The path of the handshake has an id too.
+            prop_assert!(stack.opened.len() < PATHS_MAX as usize, "{:?}", stack.opened);
+        }
+    }
+}
