@@ -276,8 +276,9 @@ impl Paths for Live<'_> {
         self.quic.path(id).is_some_and(|path| path.close().is_ok())
     }
 
-    fn open(&mut self, network_path: FourTuple) -> Result<PathId, PathError> {
-        let opening = self.quic.open_path(network_path, PathStatus::Available);
+    fn open(&mut self, network_path: FourTuple, backup: bool) -> Result<PathId, PathError> {
+        let status = if backup { PathStatus::Backup } else { PathStatus::Available };
+        let opening = self.quic.open_path(network_path, status);
         match opening.path_id() {
             Some(id) => Ok(id),
             // Without an id it has been refused already.

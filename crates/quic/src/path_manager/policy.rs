@@ -28,6 +28,11 @@ const DEAF: Duration = Duration::from_millis(600);
 /// The same where hardly anything flows: only QUIC's keep-alive, once a second, is to be heard then.
 const DEAF_WHEN_IDLE: Duration = Duration::from_millis(3500);
 
+/// A path that has been sick for this long, where nothing arrives on any other, gets a second one beside it
+/// on the same pair. The stack gives up validating an address after three challenges, for good; and both ends may be
+/// well again only in part.
+const RENEW_AFTER: Duration = Duration::from_secs(1);
+
 /// How often something is said on a path at least.
 const PROBE: Duration = Duration::from_millis(150);
 
@@ -46,8 +51,8 @@ pub(crate) trait Paths {
     /// Closes the path. False where it is the last one, which stays: without it there would be no
     /// connection.
     fn close(&mut self, id: PathId) -> bool;
-    /// Opens a path.
-    fn open(&mut self, network_path: FourTuple) -> Result<PathId, PathError>;
+    /// Opens a path, as a backup or not.
+    fn open(&mut self, network_path: FourTuple, backup: bool) -> Result<PathId, PathError>;
     /// The interface and the address here that carry what has this local address, or that carry what
     /// has none.
     fn interface(&self, local: Option<IpAddr>) -> Option<(String, IpAddr)>;
@@ -140,12 +145,21 @@ impl Policy {
 
     fn on_established(&mut self, paths: &mut dyn Paths, id: PathId, now: Instant) {
         self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, true));
+        if let Some(at) = self.slots.iter().position(|slot| slot.spare == Some(id)) {
+            return self.use_spare(paths, at, id, now);
+        }
         if !self.slots.iter().any(|slot| slot.id() == Some(id)) {
             if self.side == Side::Opener {
                 return;
             }
             // The peer opens a pair again, or a new one.
             let Some(mut slot) = accepted_slot(paths, id, now) else { return };
+            let is_same = |known: &&mut Slot| known.is_open() && known.is_pair(slot.local(), slot.remote());
+            if let Some(known) = self.slots.iter_mut().find(is_same) {
+                // The peer closes one of the two.
+                known.spare = Some(id);
+                return;
+            }
             match self.slots.iter_mut().find(|known| known.same_pair(&slot) && known.id().is_none()) {
                 Some(known) => known.opened(id, now),
                 None => {
@@ -165,10 +179,47 @@ impl Policy {
         }
     }
 
+    /// The second path of a pair is validated: one of the two is enough.
+    fn use_spare(&mut self, paths: &mut dyn Paths, at: usize, spare: PathId, now: Instant) {
+        let slot = &mut self.slots[at];
+        slot.spare = None;
+        let Some(former) = slot.id() else { return };
+        if slot.answers() {
+            paths.close(spare);
+            self.tell_engine(paths, spare, now, |engine, path| engine.set_usable(path, false));
+            return;
+        }
+        tracing::debug!(interface = slot.name(), "path renewed");
+        slot.succeed(spare, now);
+        paths.set_backup(spare, false);
+        paths.close(former);
+        self.tell_engine(paths, former, now, |engine, path| engine.set_usable(path, false));
+    }
+
     fn on_abandoned(&mut self, id: PathId, now: Instant) {
-        if let Some(at) = self.slots.iter().position(|slot| slot.id() == Some(id)) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.spare == Some(id)) {
+            slot.spare = None;
+        }
+        let Some(at) = self.slots.iter().position(|slot| slot.id() == Some(id)) else { return };
+        if !self.fall_back(at, now) {
             self.note_closed(at, "the peer closed it", now);
         }
+    }
+
+    /// Whether the second path of a pair takes the place of the first, which is closed. At the end that
+    /// opens paths it is not validated yet.
+    fn fall_back(&mut self, at: usize, now: Instant) -> bool {
+        let Some(spare) = self.slots[at].spare.take() else { return false };
+        match self.side {
+            Side::Acceptor => self.slots[at].succeed(spare, now),
+            Side::Opener => {
+                self.note_closed(at, "another is being opened in its place", now);
+                self.slots[at].opened(spare, now);
+                // Until it is validated and looked at.
+                self.slots[at].is_backup = true;
+            }
+        }
+        true
     }
 
     /// Tells the engine something about a path.
@@ -236,6 +287,9 @@ impl Policy {
                 self.close(paths, at, &reason, now);
                 continue;
             }
+            if self.slots[at].sick_for(now) > RENEW_AFTER && best > Some(0) {
+                self.renew(paths, at);
+            }
             let slot = &mut self.slots[at];
             if slot.unasked_for(now) > PROBE && (self.traffic.is_busy(now) || health != Health::Healthy) {
                 paths.ping(id);
@@ -248,6 +302,17 @@ impl Policy {
                 paths.set_backup(id, worse);
                 self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, worse));
             }
+        }
+    }
+
+    /// Opens a second path beside a sick one, if this end opens paths and one more may be had.
+    fn renew(&mut self, paths: &mut dyn Paths, at: usize) {
+        let has_room = self.ids_spare() > 0;
+        let slot = &mut self.slots[at];
+        if self.side == Side::Opener && slot.spare.is_none() && has_room {
+            // As a backup: where the pair is validated already, the stack would send data at once, and the
+            // challenge would wait behind it.
+            slot.spare = paths.open(FourTuple::new(mapped(slot.remote()), Some(slot.local())), true).ok();
         }
     }
 
@@ -285,7 +350,9 @@ impl Policy {
         let Some(id) = self.slots[at].id() else { return };
         if paths.close(id) {
             self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, false));
-            self.note_closed(at, reason, now);
+            if !self.fall_back(at, now) {
+                self.note_closed(at, reason, now);
+            }
         }
     }
 
@@ -326,7 +393,7 @@ impl Policy {
             if is_asked || !slot.due(now, any_answers) || paths.interface(Some(local)).is_none() {
                 continue;
             }
-            match paths.open(FourTuple::new(mapped(remote), Some(local))) {
+            match paths.open(FourTuple::new(mapped(remote), Some(local)), false) {
                 Ok(id) => {
                     slot.opened(id, now);
                     self.ways.candidates.opening(local, remote);

@@ -45,9 +45,11 @@ pub(crate) struct Slot {
     engine_path: Option<EnginePath>,
     /// How many answers to challenges had come on the path when it was looked at last.
     responses: u64,
-    /// Since when the path leads to another address of the peer, which has not answered a challenge: how
-    /// many answers had come before.
+    /// Where the path leads to another address of the peer, which has not answered a challenge yet: how many
+    /// answers had come before.
     moved: Option<u64>,
+    /// A second path on the same pair, to take the place of one that may never work again.
+    pub(super) spare: Option<PathId>,
     present: bool,
     /// Whether a path on this pair is to be opened.
     pub(super) is_wanted: bool,
@@ -132,6 +134,7 @@ impl Slot {
             engine_path: None,
             responses: 0,
             moved: None,
+            spare: None,
             present: true,
             is_wanted: true,
             without_since: now,
@@ -289,6 +292,16 @@ impl Slot {
             self.sick_since = None;
         }
         self.opened > 1
+    }
+
+    /// Another path of the pair, which is validated, takes the place of the path.
+    pub(super) fn succeed(&mut self, path: PathId, now: Instant) {
+        self.draining = self.id();
+        self.before = self.before.plus(std::mem::take(&mut self.current));
+        self.sending.reset();
+        self.receiving.reset();
+        self.opened(path, now);
+        self.life = Life::Open { path, since: now };
     }
 
     /// It could not be opened now.

@@ -139,8 +139,9 @@ impl Policy {
     }
 
     /// How many path ids are neither in use, nor wanted, nor wasted.
-    fn ids_spare(&self) -> usize {
-        let used = self.slots.iter().filter(|slot| slot.is_wanted || slot.id().is_some()).count();
+    pub(super) fn ids_spare(&self) -> usize {
+        let used = self.slots.iter().filter(|slot| slot.is_wanted || slot.id().is_some());
+        let used: usize = used.map(|slot| 1 + usize::from(slot.spare.is_some())).sum();
         (PATHS_MAX as usize).saturating_sub(used + self.ways.wasted)
     }
 
@@ -208,7 +209,7 @@ mod tests {
             true
         }
 
-        fn open(&mut self, network_path: FourTuple) -> Result<PathId, PathError> {
+        fn open(&mut self, network_path: FourTuple, _backup: bool) -> Result<PathId, PathError> {
             let id = PathId::from(self.opened.len() as u32 + 1);
             let local = network_path.local_ip().expect("every path is given its address here");
             self.opened.push((id, local, unmapped(network_path.remote())));

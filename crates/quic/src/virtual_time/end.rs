@@ -64,7 +64,10 @@ pub(super) struct End {
     pub(super) received: u64,
     /// The most that was in flight on a path beyond its window, when packets left on it.
     pub(super) excess: Bytes,
-    windows: BTreeMap<EnginePath, Bytes>,
+    /// The largest window of each path, and the most that was overdue on it.
+    windows: BTreeMap<EnginePath, (Bytes, Bytes)>,
+    /// The longest that the stack may take to forget a path that was closed.
+    pub(super) drains: Duration,
 }
 
 /// A datagram as it leaves.
@@ -109,6 +112,7 @@ impl End {
             received: 0,
             excess: Bytes::ZERO,
             windows: BTreeMap::new(),
+            drains: Duration::ZERO,
         }
     }
 
@@ -231,12 +235,15 @@ impl End {
         }
     }
 
-    /// Notes by how much what is in flight on a path exceeds the largest window it has had.
+    /// Notes by how much what is in flight on a path exceeds the largest window it has had. What has waited
+    /// for an answer for too long is in the network no more, though a late answer may change what is too long.
     fn check_in_flight(&mut self, now: Instant) {
-        for snapshot in self.snapshots(now) {
-            let largest = self.windows.entry(snapshot.path).or_default();
-            *largest = snapshot.window.max(*largest);
-            self.excess = self.excess.max(snapshot.in_flight.saturating_sub(*largest));
+        for PathSnapshot { path, window, in_flight, .. } in self.snapshots(now) {
+            let overdue = self.engine.with(now, |engine, at| engine.overdue(path, at));
+            let (largest, gone) = self.windows.entry(path).or_default();
+            *largest = window.max(*largest);
+            *gone = overdue.max(*gone);
+            self.excess = self.excess.max(in_flight.saturating_sub(*gone + *largest));
         }
     }
 
@@ -286,6 +293,13 @@ impl End {
     }
 
     fn hear(&mut self, event: &PathEvent, now: Instant) {
+        if let PathEvent::Abandoned { id, .. } = event
+            && let Some(stats) = self.connection().path_stats(*id)
+        {
+            // Three probe timeouts of a round-trip time and four times its variance each, which is half of it
+            // after the first sample [RFC9002 §5.3, §6.2.1].
+            self.drains = self.drains.max(9 * stats.rtt);
+        }
         let (Some((_, connection)), Some(policy)) = (&mut self.connection, &mut self.policy) else { return };
         policy.on_event(&mut Live { connection, interfaces: &self.interfaces, now }, event, now);
     }
@@ -371,8 +385,9 @@ impl Paths for Live<'_> {
         self.connection.close_path(self.now, id, 0u32.into()).is_ok()
     }
 
-    fn open(&mut self, network_path: FourTuple) -> Result<PathId, PathError> {
-        self.connection.open_path(network_path, PathStatus::Available, self.now)
+    fn open(&mut self, network_path: FourTuple, backup: bool) -> Result<PathId, PathError> {
+        let status = if backup { PathStatus::Backup } else { PathStatus::Available };
+        self.connection.open_path(network_path, status, self.now)
     }
 
     fn interface(&self, local: Option<IpAddr>) -> Option<(String, IpAddr)> {

@@ -124,7 +124,7 @@ fn a_path_that_comes_back_starts_with_the_first_window() {
 fn data_goes_on_within_two_seconds_of_a_blackout() {
     for (at_client, outage) in [(true, 2), (false, 2), (true, 8), (false, 8), (true, 25), (false, 25)] {
         for first_back in [0, 1] {
-            let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 6);
+            let mut world = World::connected(&[Wire::new(10, 10), Wire::new(10, 10)], 6);
             match at_client {
                 true => world.server.send(usize::MAX),
                 false => world.client.send(usize::MAX),

@@ -8,7 +8,8 @@
 mod delays;
 mod end;
 mod faults;
+mod seeded;
 mod world;
 
-use end::Paced;
+use end::{End, Paced};
 use world::{Wire, World};
