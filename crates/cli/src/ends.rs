@@ -95,17 +95,18 @@ pub(crate) struct ConnectArgs {
 }
 
 impl ConnectArgs {
+    /// What it takes to connect to whoever printed the ticket.
+    pub(crate) fn config(&self, ticket: &Ticket) -> ConnectConfig {
+        ConnectConfig {
+            via: self.via.via.clone(),
+            engine: self.engine.config(),
+            ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
+        }
+    }
+
     /// Connects to whoever printed the ticket.
     pub(crate) async fn connect(&self, ticket: &Ticket) -> Result<Connection, Error> {
-        once_up(async || {
-            let config = ConnectConfig {
-                via: self.via.via.clone(),
-                engine: self.engine.config(),
-                ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
-            };
-            fairpath_quic::connect(config).await
-        })
-        .await
+        once_up(async || fairpath_quic::connect(self.config(ticket)).await).await
     }
 }
 

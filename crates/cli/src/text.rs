@@ -1,6 +1,7 @@
 //! What goes to standard output: tables for people, lines for programs.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use fairpath_core::printable;
@@ -26,6 +27,35 @@ pub(crate) fn safe(message: &str) -> String {
 /// A line on standard output, where somebody may have stopped reading.
 pub(crate) fn print_line(line: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
+}
+
+/// A time as a person gives it: a number and its unit, or 0.
+pub(crate) fn duration(text: &str) -> Result<Duration, &'static str> {
+    const RIGHT: &str = "a number and a unit are needed, such as 90s, 10min or 2h; or 0";
+    let text = text.trim();
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let (number, unit) = text.split_at(text.find(|one: char| !one.is_ascii_digit()).ok_or(RIGHT)?);
+    let seconds: u64 = match unit.trim() {
+        "s" => 1,
+        "min" => 60,
+        "h" => 3600,
+        _ => return Err(RIGHT),
+    };
+    let number: u64 = number.parse().map_err(|_| RIGHT)?;
+    // A year is for ever here, and leaves room for any sum of times.
+    number.checked_mul(seconds).filter(|all| *all <= 366 * 86_400).map(Duration::from_secs).ok_or("no more than a year")
+}
+
+/// A time for a person, short and with its unit.
+pub(crate) fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02} h", seconds / 3600, seconds / 60 % 60),
+    }
 }
 
 /// A table with a line of headings; columns are as wide as their widest cell, and those whose cells
@@ -65,6 +95,22 @@ mod tests {
         assert_eq!(safe("first line\nµs: \u{1b}[2J"), "first line\nµs: \\u{1b}[2J");
         assert!(safe(&"x".repeat(4_000_000)).len() < 3_000);
         assert!(safe(&"\n".repeat(4_000_000)).len() < 3_000);
+    }
+
+    #[test]
+    fn times_are_short_and_carry_their_unit() {
+        assert_eq!(clock(Duration::from_secs(59)), "59 s");
+        assert_eq!(clock(Duration::from_secs(61)), "1:01 min");
+        assert_eq!(clock(Duration::from_secs(7260)), "2:01 h");
+    }
+
+    #[test]
+    fn a_time_is_a_number_with_its_unit() {
+        let given = ["0", "90s", "10 min", "2h"].map(|text| duration(text).map(|time| time.as_secs()));
+        assert_eq!(given, [Ok(0), Ok(90), Ok(600), Ok(7200)]);
+        for wrong in ["", "10", "min", "-1s", "1.5h", "9 days", "99999999999999999999s", "400000h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

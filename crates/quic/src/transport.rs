@@ -11,8 +11,11 @@ use crate::lanes::{LANES, STREAM_WINDOW};
 /// How many paths a connection may have at once.
 pub const PATHS_MAX: u32 = 8;
 
-/// How long a connection survives without a word from the peer.
-pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a connection survives without a word from the peer. A peer that is gone is to be known within
+/// ten seconds, and QUIC may begin to count a little late. Where the links were gone, not the peer, a new
+/// connection costs one round trip; a longer life would not help an old one, since what it asks for a
+/// sign of life it asks at growing intervals.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// How often an idle path asks the peer for a sign of life. What makes a dead idle path known.
 const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);

@@ -148,10 +148,22 @@ impl Door {
     ///
     /// One variant per cause.
     pub async fn hear(&self, connection: &Connection) -> Result<Guest, AdmissionError> {
+        self.hear_or_know(connection, |_| false).await
+    }
+
+    /// As [`Door::hear`], and lets in whom `knows` knows also where the ticket is used up.
+    pub(crate) async fn hear_or_know(
+        &self,
+        connection: &Connection,
+        knows: impl Fn(SenderId) -> bool,
+    ) -> Result<Guest, AdmissionError> {
         // Held until the connection is closed: what ends before would be all that the peer sees.
         let mut streams = None;
         let heard = tokio::time::timeout(self.deadline, self.greeted(connection, &mut streams)).await;
-        match (heard.unwrap_or(Err(AdmissionError::Late)), streams.take()) {
+        let heard = heard
+            .unwrap_or(Err(AdmissionError::Late))
+            .and_then(|sender| if self.is_open() || knows(sender) { Ok(sender) } else { Err(AdmissionError::Used) });
+        match (heard, streams.take()) {
             (Ok(sender), Some((writer, reader))) => Ok(Guest { sender, writer, reader }),
             (heard, streams) => {
                 let error = heard.err().unwrap_or(AdmissionError::NotOurs);
@@ -193,9 +205,6 @@ impl Door {
         let expected = proof(connection, &self.secret, head, sender).map_err(|_| AdmissionError::NoKeyingMaterial)?;
         if !bool::from(expected.ct_eq(&claimed)) {
             return Err(AdmissionError::WrongSecret);
-        }
-        if !self.is_open() {
-            return Err(AdmissionError::Used);
         }
         Ok(sender)
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fairpath_core::Bytes;
 use rustix::io::Errno;
@@ -84,9 +85,43 @@ pub enum SendError {
     /// The connection ended before the transfer did.
     #[error("the receiver is gone ({0}): run the same command again to resume, if the receiver still waits")]
     PeerGone(String),
+    /// The connection was lost, and no other could be made in time.
+    #[error("given up: connection lost ({why}), and none could be made again within {}; {}", spell(*after), advice(*left))]
+    GivenUp {
+        /// How long it was tried.
+        after: Duration,
+        /// Why the connection ended.
+        why: String,
+        /// What the receiver had not said to be written.
+        left: Bytes,
+    },
+    /// The connection is there, but nothing moves.
+    #[error("given up: no progress for {}", spell(*patience))]
+    Stuck {
+        /// How long nothing has moved.
+        patience: Duration,
+    },
     /// The receiver broke the protocol.
     #[error(transparent)]
     Protocol(ProtocolError),
+}
+
+/// What to do where the receiver is not found again.
+fn advice(left: Bytes) -> &'static str {
+    match left {
+        // The word that all is in place is missing, nothing else.
+        Bytes::ZERO => "everything may be in place: look there before you send it again",
+        _ => "run the same command again to resume, if the receiver still waits",
+    }
+}
+
+/// A time for a person, in whole minutes where it is that.
+fn spell(time: Duration) -> String {
+    match (time.as_secs(), time.subsec_millis()) {
+        (seconds, 0) if seconds >= 60 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        (seconds, 0) => format!("{seconds} s"),
+        _ => format!("{:.1} s", time.as_secs_f64()),
+    }
 }
 
 impl SendError {
@@ -102,7 +137,11 @@ impl SendError {
     /// What the receiver is told; `None` where it caused the error or cannot hear.
     pub(crate) fn fault(&self) -> Option<Fault> {
         match self {
-            Self::Refused { .. } | Self::Receiver { .. } | Self::PeerGone(_) => None,
+            Self::Refused { .. }
+            | Self::Receiver { .. }
+            | Self::PeerGone(_)
+            | Self::GivenUp { .. }
+            | Self::Stuck { .. } => None,
             Self::Manifest(_) => Some(Fault::Manifest),
             Self::PermissionDenied(_) => Some(Fault::PermissionDenied),
             Self::Protocol(_) => Some(Fault::Protocol),

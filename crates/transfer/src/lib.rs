@@ -25,7 +25,7 @@
 //! 8. receiver: `Written(bytes)` now and then; `Done [files]` when their digests were right, their
 //!    contents are durable and they stand under their names; `Again(file)` when a digest was wrong, once;
 //!    `LeftOut [entries]` for what cannot be written.
-//! 9. receiver: `Complete`; the sender closes the connection.
+//! 9. receiver: `Complete`; the sender closes the connection with code 0 and the word "done".
 //! 10. `Failed {fault, text}` from either end, at any time, ends the transfer with one clear error.
 //!
 //! No file's fault ends the transfer of the others. Both ends name what was left out, and the ticket
@@ -47,6 +47,7 @@
 
 mod admission;
 mod collect;
+mod deliver;
 mod destination;
 mod error;
 mod flow;
@@ -75,6 +76,7 @@ mod tests;
 
 pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
 pub use collect::Selection;
+pub use deliver::{DeliveryEvent, GIVE_UP_AFTER};
 pub use error::{Fault, ReceiveError, SendError};
 pub use greeting::{Purpose, SenderId};
 pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};

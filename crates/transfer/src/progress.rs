@@ -1,6 +1,6 @@
 //! How far a transfer is: written by the transfer, polled by whoever shows it.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use fairpath_core::Bytes;
 
@@ -26,6 +26,8 @@ pub struct Progress {
     bytes_resumed: AtomicU64,
     files_total: AtomicU64,
     files_done: AtomicU64,
+    /// Whether data has flowed before, over a connection that is gone.
+    is_resumed: AtomicBool,
 }
 
 /// The progress at one moment.
@@ -72,18 +74,38 @@ impl Progress {
             Phase::Done => 3,
         };
         self.phase.store(number, Ordering::Relaxed);
+        if phase == Phase::Transferring {
+            self.is_resumed.store(true, Ordering::Relaxed);
+        }
     }
 
+    /// Whether data has flowed before, over a connection that is gone, or flows.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.is_resumed.load(Ordering::Relaxed)
+    }
+
+    /// A transfer begins that has nothing to do with the one before.
+    pub(crate) fn begin_anew(&self) {
+        self.is_resumed.store(false, Ordering::Relaxed);
+    }
+
+    /// What there is to do. What the receiver had before is told by the first plan of a transfer: later
+    /// ones, after a connection was lost, find there what the transfer itself has brought.
     pub(crate) fn set_totals(&self, bytes: u64, files: u64) {
         self.bytes_total.store(bytes, Ordering::Relaxed);
         self.files_total.store(files, Ordering::Relaxed);
-        self.bytes_resumed.store(0, Ordering::Relaxed);
+        if !self.is_resumed.load(Ordering::Relaxed) {
+            self.bytes_resumed.store(0, Ordering::Relaxed);
+        }
         self.bytes_done.store(0, Ordering::Relaxed);
         self.files_done.store(0, Ordering::Relaxed);
     }
 
+    /// The plan has found so much there.
     pub(crate) fn add_resumed(&self, bytes: u64) {
-        self.bytes_resumed.fetch_add(bytes, Ordering::Relaxed);
+        if !self.is_resumed.load(Ordering::Relaxed) {
+            self.bytes_resumed.fetch_add(bytes, Ordering::Relaxed);
+        }
         self.bytes_done.fetch_add(bytes, Ordering::Relaxed);
     }
 

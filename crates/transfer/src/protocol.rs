@@ -4,7 +4,7 @@
 //! encoding. Before the first frame stands the greeting (`greeting.rs`).
 
 use fairpath_quic::lanes::LaneError;
-use noq::{Connection, ConnectionError, RecvStream, SendStream};
+use noq::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,20 @@ pub(crate) const ENTRIES_PER_MESSAGE: usize = 50_000;
 
 /// The most bytes of a peer's words.
 const MAX_TEXT: usize = 1000;
+
+/// With this code and word either end closes a connection when everything is in place, and only then.
+pub(crate) const DONE_CODE: VarInt = VarInt::from_u32(0);
+
+/// The word beside [`DONE_CODE`]: a connection that is merely dropped has the same code, and no word.
+pub(crate) const DONE_WORD: &[u8] = b"done";
+
+/// Whether the peer has closed the connection because everything is in place.
+pub(crate) fn is_done(connection: &Connection) -> bool {
+    match connection.close_reason() {
+        Some(ConnectionError::ApplicationClosed(close)) => close.error_code == DONE_CODE && *close.reason == *DONE_WORD,
+        _ => false,
+    }
+}
 
 /// A digest of a file's content: BLAKE3.
 pub(crate) type Digest = [u8; 32];

@@ -18,7 +18,8 @@ use crate::partial::Partial;
 use crate::plan::{self, Survey};
 use crate::progress::{Phase, Progress};
 use crate::protocol::{
-    ControlReader, ControlWriter, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender, ProtocolError, printable,
+    ControlReader, ControlWriter, DONE_CODE, DONE_WORD, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender,
+    ProtocolError, is_done, printable,
 };
 use crate::session::Session;
 use crate::skip::{Reason, Skipped};
@@ -51,8 +52,25 @@ pub struct Received {
     pub resumed: Bytes,
     /// What either end left out; where there is something, the ticket stays good for it.
     pub skipped: Vec<Skipped>,
-    /// From the proof of the secret to the last file in place.
+    /// From the first proof of the secret to the last file in place.
     pub elapsed: Duration,
+    /// How many connections of the sender took the place of one that was lost.
+    pub reconnections: u32,
+    /// Whether the sender has been heard to know that everything is in place. Where not, it may come back
+    /// to ask, and is to be answered.
+    pub is_confirmed: bool,
+    /// Whether this connection only brought the sender the word for what was in place before.
+    pub is_repeat: bool,
+}
+
+/// What one sender does, over all its connections.
+#[derive(Clone, Debug)]
+struct Run {
+    sender: SenderId,
+    since: Instant,
+    connections: u32,
+    /// What it has brought, once all of that is in place.
+    received: Option<Received>,
 }
 
 /// How long the sender that uses the ticket may be silent before another one takes its place. Sooner a
@@ -62,9 +80,17 @@ pub const SILENCE: Duration = Duration::from_secs(10);
 /// A connection whose peer was let in.
 #[derive(Debug)]
 pub struct Admitted {
+    sender: SenderId,
     connection: Connection,
     writer: ControlWriter,
     reader: ControlReader,
+}
+
+impl Admitted {
+    /// Who was let in: the same for all connections of one sender.
+    pub fn sender(&self) -> SenderId {
+        self.sender
+    }
 }
 
 /// The sender that uses the ticket.
@@ -103,6 +129,7 @@ pub struct Receiver {
     // Who uses the ticket. Only the same sender takes over from itself.
     current: Mutex<Option<Holder>>,
     running: tokio::sync::Mutex<()>,
+    run: Mutex<Option<Run>>,
 }
 
 impl Receiver {
@@ -114,6 +141,7 @@ impl Receiver {
             progress: Arc::default(),
             current: Mutex::default(),
             running: tokio::sync::Mutex::default(),
+            run: Mutex::default(),
         }
     }
 
@@ -137,13 +165,14 @@ impl Receiver {
     pub async fn admit(&self, connection: &Connection) -> Result<Admitted, ReceiveError> {
         connection.set_max_concurrent_bi_streams(1u32.into());
         connection.set_max_concurrent_uni_streams((LANES as u32).into());
-        let guest = self.door.hear(connection).await?;
-        if let Err(taken) = self.bind(connection, guest.sender).await {
+        let guest = self.door.hear_or_know(connection, |sender| self.received_from(sender).is_some()).await?;
+        let sender = guest.sender;
+        if let Err(taken) = self.bind(connection, sender).await {
             self.door.send_away(connection, &taken);
             return Err(taken.into());
         }
         let (writer, reader) = guest.admit().await?;
-        Ok(Admitted { connection: connection.clone(), writer, reader })
+        Ok(Admitted { sender, connection: connection.clone(), writer, reader })
     }
 
     /// Makes `sender` the one that uses the ticket, unless another one does.
@@ -176,16 +205,20 @@ impl Receiver {
     /// One variant per cause; [`ReceiveError::is_retryable`] tells whether it makes sense to wait
     /// for another connection. The sender has been told, and the connection is closed.
     pub async fn serve(&self, admitted: Admitted) -> Result<Received, ReceiveError> {
-        let Admitted { connection, mut writer, reader } = admitted;
+        let Admitted { sender, connection, mut writer, reader } = admitted;
         let connection = &connection;
         let _running = self.running.lock().await;
-        let result = self.run(connection, &mut writer, reader).await;
+        let result = match self.received_from(sender) {
+            Some(received) => Ok(Received { is_repeat: true, ..received }),
+            None => self.run(sender, connection, &mut writer, reader).await,
+        };
+        let result = match result {
+            // Whatever becomes of the connection: everything is in place.
+            Ok(received) => Ok(Received { is_confirmed: say_complete(connection, &mut writer).await, ..received }),
+            Err(error) => Err(error),
+        };
         match &result {
-            Ok(_) => {
-                // The sender closes when it has read the last message.
-                let _ = tokio::time::timeout(Duration::from_secs(5), connection.closed()).await;
-                connection.close(0u32.into(), b"done");
-            }
+            Ok(_) => connection.close(DONE_CODE, DONE_WORD),
             Err(error) => {
                 self.progress.enter(Phase::Waiting);
                 match error {
@@ -199,14 +232,15 @@ impl Receiver {
 
     async fn run(
         &self,
+        sender: SenderId,
         connection: &Connection,
         writer: &mut ControlWriter,
         mut reader: ControlReader,
     ) -> Result<Received, ReceiveError> {
-        let start = Instant::now();
         if !self.door.is_open() {
             return Err(AdmissionError::Used.into());
         }
+        self.begin(sender);
         self.progress.enter(Phase::Preparing);
         let manifest = Arc::new(read_manifest(&mut reader, self.config.limits).await?);
         self.progress.set_totals(manifest.bytes(), manifest.files());
@@ -217,12 +251,41 @@ impl Receiver {
         if !self.config.keep && skipped.is_empty() {
             self.door.use_up();
         }
-        writer.write(&FromReceiver::Complete).await?;
-        writer.finish();
         self.progress.enter(Phase::Done);
         let progress = self.progress.snapshot();
-        let (files, bytes) = (progress.files_total, progress.bytes_total);
-        Ok(Received { files, bytes, resumed: progress.bytes_resumed, skipped, elapsed: start.elapsed() })
+        let mut received = Received {
+            files: progress.files_total,
+            bytes: progress.bytes_total,
+            resumed: progress.bytes_resumed,
+            skipped,
+            elapsed: Duration::ZERO,
+            reconnections: 0,
+            is_confirmed: false,
+            is_repeat: false,
+        };
+        if let Some(run) = &mut *self.sender_run() {
+            (received.elapsed, received.reconnections) = (run.since.elapsed(), run.connections - 1);
+            run.received = Some(received.clone());
+        }
+        Ok(received)
+    }
+
+    /// A connection of `sender` begins.
+    fn begin(&self, sender: SenderId) {
+        let mut current = self.sender_run();
+        match &mut *current {
+            Some(run) if run.sender == sender => run.connections += 1,
+            _ => {
+                *current = Some(Run { sender, since: Instant::now(), connections: 1, received: None });
+                self.progress.begin_anew();
+            }
+        }
+    }
+
+    /// What this sender has brought, once all of it is in place.
+    fn received_from(&self, sender: SenderId) -> Option<Received> {
+        let run = self.sender_run();
+        run.as_ref().filter(|run| run.sender == sender).and_then(|run| run.received.clone())
     }
 
     /// Everything between the manifest and the data: what exists is compared, the plan is sent.
@@ -279,9 +342,26 @@ impl Receiver {
         }
     }
 
+    fn sender_run(&self) -> std::sync::MutexGuard<'_, Option<Run>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn current(&self) -> std::sync::MutexGuard<'_, Option<Holder>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Tells the sender that everything is in place; whether it has heard. An acknowledgement is enough, but a
+/// sender may close before that is seen. How long this takes QUIC bounds: a peer that is there acknowledges,
+/// and one that is not is found out.
+async fn say_complete(connection: &Connection, writer: &mut ControlWriter) -> bool {
+    if writer.write(&FromReceiver::Complete).await.is_ok() {
+        writer.finish();
+        if matches!(writer.stream.stopped().await, Ok(None)) {
+            return true;
+        }
+    }
+    is_done(connection)
 }
 
 /// Tells the sender why, where it can still hear, and closes.

@@ -1,7 +1,8 @@
 //! The sending side of a transfer.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
@@ -16,7 +17,9 @@ use crate::flow::Flow;
 use crate::greeting::{Purpose, SenderId};
 use crate::ledger::Ledger;
 use crate::progress::{Phase, Progress};
-use crate::protocol::{ControlReader, ControlWriter, FromReceiver, FromSender, ProtocolError, printable};
+use crate::protocol::{
+    ControlReader, ControlWriter, DONE_CODE, DONE_WORD, FromReceiver, FromSender, ProtocolError, is_done, printable,
+};
 use crate::ranges::RangeSet;
 use crate::reader::{self, Job, Piece};
 use crate::skip::{Reason, Skipped};
@@ -42,7 +45,7 @@ pub struct Sent {
     pub files: u64,
     /// Their sizes.
     pub bytes: Bytes,
-    /// How much of it was put on the lanes.
+    /// How much was put on the lanes of the last connection.
     pub sent: Bytes,
     /// How much of it the receiver had before.
     pub resumed: Bytes,
@@ -50,6 +53,8 @@ pub struct Sent {
     pub skipped: Vec<Skipped>,
     /// From the greeting to the receiver's word that all is in place.
     pub elapsed: Duration,
+    /// How many connections took the place of one that was lost.
+    pub reconnections: u32,
 }
 
 /// Sends a selection to the receiver that gave the secret.
@@ -60,6 +65,8 @@ pub struct Sender {
     // By it the receiver knows that a new connection comes from the same run as one that died.
     id: SenderId,
     progress: Arc<Progress>,
+    /// What was left out, as the last connection on which there was something had it.
+    left_out: Mutex<Vec<Skipped>>,
 }
 
 impl Sender {
@@ -71,7 +78,7 @@ impl Sender {
     /// The system gives no randomness.
     pub fn new(selection: Selection, secret: Secret) -> Result<Self, SendError> {
         let id = SenderId::generate().map_err(SendError::NoRandomness)?;
-        Ok(Self { selection: Arc::new(selection), secret, id, progress: Arc::default() })
+        Ok(Self { selection: Arc::new(selection), secret, id, progress: Arc::default(), left_out: Mutex::default() })
     }
 
     /// How far the transfer is, as the receiver confirms it.
@@ -80,7 +87,8 @@ impl Sender {
     }
 
     /// Sends everything over the connection, which must reach the receiver whose fingerprint is in
-    /// the ticket, and closes it.
+    /// the ticket, and closes it. Where an earlier connection brought everything, but not the word that
+    /// all is in place, that word is what this one brings.
     ///
     /// # Errors
     ///
@@ -88,28 +96,52 @@ impl Sender {
     pub async fn send(&self, connection: &Connection) -> Result<Sent, SendError> {
         let start = Instant::now();
         self.progress.enter(Phase::Preparing);
+        let sent = match self.converse(connection).await {
+            Ok(sent) => sent,
+            // The receiver closes so only then, and its words for it may have been lost on the way.
+            Err(_) if is_done(connection) && self.progress.is_resumed() => Bytes::ZERO,
+            Err(error) => {
+                // What is closed keeps the reason why.
+                if connection.close_reason().is_none() {
+                    connection.close(1u32.into(), b"the transfer ended early");
+                }
+                return Err(error);
+            }
+        };
+        connection.close(DONE_CODE, DONE_WORD);
+        let progress = self.progress.snapshot();
+        self.progress.set_done(progress.bytes_total.get());
+        self.progress.enter(Phase::Done);
+        Ok(Sent {
+            files: progress.files_total,
+            bytes: progress.bytes_total,
+            sent,
+            resumed: progress.bytes_resumed,
+            skipped: self.left_out().clone(),
+            elapsed: start.elapsed(),
+            reconnections: 0,
+        })
+    }
+
+    fn left_out(&self) -> MutexGuard<'_, Vec<Skipped>> {
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn converse(&self, connection: &Connection) -> Result<Bytes, SendError> {
         let (send, recv) = knock(connection, &self.secret, Purpose::Transfer, self.id).await?;
         let mut writer = ControlWriter { stream: send, connection: connection.clone() };
         let reader = ControlReader { stream: recv, connection: connection.clone() };
-        match self.run(connection, &mut writer, reader).await {
-            Ok((sent, skipped)) => {
-                connection.close(0u32.into(), b"done");
-                let progress = self.progress.snapshot();
-                let (files, bytes) = (progress.files_total, progress.bytes_total);
-                Ok(Sent { files, bytes, sent, resumed: progress.bytes_resumed, skipped, elapsed: start.elapsed() })
-            }
-            Err(error) => {
-                if let Some(fault) = error.fault() {
-                    let failed = FromSender::Failed { fault, text: printable(&error.to_string()) };
-                    if writer.write(&failed).await.is_ok() {
-                        writer.finish();
-                        say_goodbye(connection).await;
-                    }
-                }
-                connection.close(1u32.into(), b"the transfer ended early");
-                Err(error)
+        let result = self.run(connection, &mut writer, reader).await;
+        if let Err(error) = &result
+            && let Some(fault) = error.fault()
+        {
+            let failed = FromSender::Failed { fault, text: printable(&error.to_string()) };
+            if writer.write(&failed).await.is_ok() {
+                writer.finish();
+                say_goodbye(connection).await;
             }
         }
+        result
     }
 
     async fn run(
@@ -117,10 +149,12 @@ impl Sender {
         connection: &Connection,
         writer: &mut ControlWriter,
         reader: ControlReader,
-    ) -> Result<(Bytes, Vec<Skipped>), SendError> {
+    ) -> Result<Bytes, SendError> {
         self.progress.set_totals(self.selection.manifest.bytes(), self.selection.manifest.files());
         // From here on a task reads, so that giving up is heard at any time.
-        let mut control = listen(reader);
+        // Data has flowed before, and the receiver may have everything already.
+        let is_repeat = Arc::new(AtomicBool::new(false));
+        let mut control = listen(reader, self.progress.is_resumed().then(|| is_repeat.clone()));
         let (jobs, inbox) = mpsc::unbounded_channel();
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
         let selection = self.selection.clone();
@@ -139,9 +173,15 @@ impl Sender {
             let flow = Flow { manifest, progress: &self.progress, ledger: &mut ledger, jobs, pieces };
             flow.run(connection, &mut control).await
         };
-        let sent = finish(conversation.await, thread).await?;
-        self.progress.enter(Phase::Done);
-        Ok((sent, ledger.skipped(&self.selection)))
+        let result = match conversation.await {
+            Err(_) if is_repeat.load(Ordering::Acquire) => Ok(Bytes::ZERO),
+            result => result,
+        };
+        let left_out = ledger.skipped(&self.selection);
+        if !left_out.is_empty() {
+            *self.left_out() = left_out;
+        }
+        finish(result, thread).await
     }
 
     async fn send_manifest(&self, writer: &mut ControlWriter, control: &mut Control) -> Result<(), SendError> {
@@ -257,11 +297,15 @@ impl Sender {
 
 pub(crate) type Control = mpsc::Receiver<Result<FromReceiver, SendError>>;
 
-fn listen(mut reader: ControlReader) -> Control {
+/// Reads what the receiver says. Where its first word is that it has everything, `is_repeat` tells.
+fn listen(mut reader: ControlReader, mut is_repeat: Option<Arc<AtomicBool>>) -> Control {
     let (heard, control) = mpsc::channel(64);
     tokio::spawn(async move {
         loop {
             let message = next(&mut reader).await;
+            if let Some(is_repeat) = is_repeat.take() {
+                is_repeat.store(matches!(message, Ok(FromReceiver::Complete)), Ordering::Release);
+            }
             let is_last = message.is_err();
             if heard.send(message).await.is_err() || is_last {
                 return;

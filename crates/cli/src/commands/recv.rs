@@ -2,18 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use fairpath_core::Bytes;
 use fairpath_quic::{Connection, Listener, PathNotice};
-use fairpath_transfer::{Limits, Phase, ReceiveConfig, ReceiveError, Received, Receiver};
+use fairpath_transfer::{
+    AdmissionError, GIVE_UP_AFTER, Limits, Phase, ReceiveConfig, ReceiveError, Received, Receiver, SenderId,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::ends::{Host, ListenArgs};
 use crate::signals::Interruption;
-use crate::text::print_line;
-use crate::transfer::{Role, Shown, Summary, TICK, View};
+use crate::text::{clock, print_line};
+use crate::transfer::{History, Role, Shown, Summary, TICK, View};
 
 const EXAMPLE: &str = "\
 Example:
@@ -59,7 +62,17 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let addresses: Vec<_> = listener.addresses().iter().map(ToString::to_string).collect();
     view.line(&format!("waiting on {}; files go to {}", addresses.join(", "), args.dir.display()));
     let (notice_sender, notices) = mpsc::channel(64);
-    let desk = Desk { args: &args, receiver, view, live: vec![], tasks: JoinSet::new(), notice_sender, notices };
+    let desk = Desk {
+        args: &args,
+        receiver,
+        view,
+        live: vec![],
+        tasks: JoinSet::new(),
+        notice_sender,
+        notices,
+        history: None,
+        lingers_until: None,
+    };
     let result = desk.run(&listener).await;
     let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
     listener.close(code, reason).await;
@@ -79,16 +92,31 @@ fn check_directory(directory: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// Waits for a time, which may never come.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Who is connected, and what they have caused.
 struct Desk<'a> {
     args: &'a Args,
     receiver: Arc<Receiver>,
     view: View,
     live: Vec<Arc<Connection>>,
-    tasks: JoinSet<(Arc<Connection>, Result<Received, ReceiveError>)>,
+    tasks: JoinSet<Served>,
     notice_sender: mpsc::Sender<PathNotice>,
     notices: mpsc::Receiver<PathNotice>,
+    /// Whose transfer it is, and what its earlier connections carried.
+    history: Option<(SenderId, History)>,
+    /// Until when a sender that may not know that all is in place is waited for.
+    lingers_until: Option<Instant>,
 }
+
+/// What became of a connection; whose it was, if that was let in.
+type Served = (Arc<Connection>, Option<SenderId>, Result<Received, ReceiveError>);
 
 impl Desk<'_> {
     async fn run(mut self, listener: &Listener) -> anyhow::Result<()> {
@@ -101,11 +129,12 @@ impl Desk<'_> {
                     None => bail!("the network sockets are gone"),
                 },
                 Some(ended) = self.tasks.join_next() => {
-                    let (connection, result) = ended.context("a transfer ended in a fault of this program")?;
-                    if self.ended(&connection, result)? {
+                    let ended = ended.context("a transfer ended in a fault of this program")?;
+                    if self.ended(ended)? {
                         return Ok(());
                     }
                 }
+                () = until(self.lingers_until) => return Ok(()),
                 Some(notice) = self.notices.recv() => self.view.notice(notice),
                 _ = tick.tick() => {
                     let paths = self.main_connection().map(|connection| connection.paths()).unwrap_or_default();
@@ -131,30 +160,42 @@ impl Desk<'_> {
         });
         let receiver = self.receiver.clone();
         self.tasks.spawn(async move {
-            let result = async { receiver.serve(receiver.admit(connection.quic()).await?).await }.await;
+            let (sender, result) = match receiver.admit(connection.quic()).await {
+                Ok(admitted) => (Some(admitted.sender()), receiver.serve(admitted).await),
+                Err(error) => (None, Err(error)),
+            };
             // For the summary.
             connection.paths_now().await;
-            (connection, result)
+            (connection, sender, result)
         });
     }
 
     /// What the end of one connection means; true ends the command in success.
-    fn ended(&mut self, connection: &Arc<Connection>, result: Result<Received, ReceiveError>) -> anyhow::Result<bool> {
-        self.live.retain(|other| !Arc::ptr_eq(other, connection));
-        let happened = self.view.end();
+    fn ended(&mut self, (connection, sender, result): Served) -> anyhow::Result<bool> {
+        self.live.retain(|other| !Arc::ptr_eq(other, &connection));
+        let Some(sender) = sender else {
+            return self.turned_away(result);
+        };
         match result {
             Ok(received) => {
-                let progress = self.receiver.progress().snapshot();
-                let summary = Summary::new(Role::Receive, &progress, received.elapsed, &connection.paths(), happened);
-                summary.without(&received.skipped).show(self.args.shown)?;
-                let is_complete = received.skipped.is_empty();
-                if !is_complete {
-                    self.view.line("still waiting: the same ticket is good for what was not sent");
+                if !received.is_repeat {
+                    self.sum_up(&connection, sender, &received)?;
                 }
-                Ok(is_complete && !self.args.keep)
+                let is_last = received.skipped.is_empty() && !self.args.keep;
+                if !received.is_confirmed && is_last {
+                    self.linger();
+                }
+                Ok(received.is_confirmed && is_last)
+            }
+            Err(ReceiveError::Superseded) => {
+                self.keep_paths(&connection, sender);
+                self.view.connected_again();
+                Ok(false)
             }
             Err(error) if error.is_retryable() || self.args.keep => {
-                if !self.receiver.is_open() && self.tasks.is_empty() {
+                self.keep_paths(&connection, sender);
+                self.view.pause();
+                if !self.receiver.is_open() && self.tasks.is_empty() && self.lingers_until.is_none() {
                     return Err(error.into());
                 }
                 self.view.line(&format!("{error}; still waiting"));
@@ -162,6 +203,49 @@ impl Desk<'_> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// A peer that was not let in.
+    fn turned_away(&mut self, result: Result<Received, ReceiveError>) -> anyhow::Result<bool> {
+        match result {
+            // A sender that tries several connections at a time drops those that it does not need.
+            Err(ReceiveError::Admission(AdmissionError::Gone(_))) | Ok(_) => Ok(false),
+            Err(error) => {
+                self.view.line(&format!("{error}; still waiting"));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Keeps what a connection carried that is gone, while its sender may come back.
+    fn keep_paths(&mut self, connection: &Connection, sender: SenderId) {
+        let history = match self.history.take() {
+            Some((whose, history)) if whose == sender => self.history.insert((whose, history)),
+            _ => self.history.insert((sender, History::default())),
+        };
+        history.1.keep(connection.paths());
+    }
+
+    /// The summary of a transfer, over all its connections.
+    fn sum_up(&mut self, connection: &Connection, sender: SenderId, received: &Received) -> anyhow::Result<()> {
+        let happened = self.view.end();
+        let paths = match self.history.take() {
+            Some((whose, history)) if whose == sender => history.with(connection.paths()),
+            _ => connection.paths(),
+        };
+        let progress = self.receiver.progress().snapshot();
+        let summary = Summary::new(Role::Receive, &progress, received.elapsed, &paths, happened);
+        summary.after(received.reconnections).show(self.args.shown)
+    }
+
+    /// Everything is in place, and nothing tells that the sender knows: it may come back to ask.
+    fn linger(&mut self) {
+        let patience = clock(GIVE_UP_AFTER);
+        self.view.line(&format!(
+            "the sender may not know that everything is in place: waiting up to {patience} to tell it; \
+             Ctrl-C ends this, and loses nothing"
+        ));
+        self.lingers_until.get_or_insert(Instant::now() + GIVE_UP_AFTER);
     }
 
     /// The connection that has brought the most: the others have not proved themselves, or are dead.
@@ -173,11 +257,23 @@ impl Desk<'_> {
 
     /// Ends every connection and waits until what arrived is saved.
     async fn interrupted(mut self) -> anyhow::Result<()> {
-        self.view.end();
+        self.view.pause();
         for connection in &self.live {
             connection.close(2, "interrupted by the receiver's user");
         }
-        while self.tasks.join_next().await.is_some() {}
+        let mut is_complete = self.lingers_until.is_some();
+        while let Some(ended) = self.tasks.join_next().await {
+            // What was complete is complete; its sender was told so before.
+            if let Ok((connection, Some(sender), Ok(received))) = ended {
+                is_complete = true;
+                if !received.is_repeat {
+                    self.sum_up(&connection, sender, &received)?;
+                }
+            }
+        }
+        if is_complete && !self.args.keep {
+            return Ok(());
+        }
         bail!("interrupted; what arrived is kept and used when the same files are sent again")
     }
 }

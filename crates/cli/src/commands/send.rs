@@ -1,26 +1,30 @@
 //! `fairpath send`: files and directories to whoever printed the ticket.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use fairpath_quic::Connection;
-use fairpath_transfer::{Refusal, Selection, SendError, Sender};
+use fairpath_quic::{Connection, PathNotice};
+use fairpath_transfer::{DeliveryEvent, Refusal, Selection, SendError, Sender};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
 
 use crate::ends::{ConnectArgs, parse_ticket, say_goodbye};
 use crate::error::Incomplete;
 use crate::recording::{TraceFile, records};
 use crate::signals::Interruption;
-use crate::transfer::{Role, Shown, Summary, TICK, View};
+use crate::text::{clock, duration};
+use crate::transfer::{History, Role, Shown, Summary, TICK, View};
 
 const EXAMPLE: &str = "\
 Example:
   fairpath send photos/ notes.txt TICKET
   fairpath send photos/ TICKET --via wlan0 --via wwan0 --trace photos.ndjson
 
-TICKET is what `fairpath recv` printed on the other machine. The same command again resumes an
-interrupted transfer. A file that changes or vanishes meanwhile is left out and named in the end; the
-exit code is then 3.";
+TICKET is what `fairpath recv` printed on the other machine. A transfer whose connection is lost goes on
+over a new one by itself; the same command again resumes one that was interrupted. A file that changes or
+vanishes meanwhile is left out and named in the end; the exit code is then 3.";
 
 /// Send files and directories over all networks at once
 #[derive(Debug, clap::Args)]
@@ -36,6 +40,9 @@ pub(crate) struct Args {
     connect: ConnectArgs,
     #[command(flatten)]
     shown: Shown,
+    /// Where a connection is lost, or nothing moves, try again for so long; 0: not at all
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = duration)]
+    give_up_after: Duration,
     /// Write what every path does, ten times a second, as newline-delimited JSON
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -47,21 +54,25 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let files = args.files;
     let selection = tokio::task::spawn_blocking(move || Selection::collect(&files)).await??;
     let mut skipped = selection.skipped().to_vec();
-    let mut trace = args.trace.as_deref().map(|path| TraceFile::create(path, "send")).transpose()?;
+    let trace = args.trace.as_deref().map(|path| TraceFile::create(path, "send")).transpose()?;
 
     let interruption = Interruption::listen()?;
     let connection = tokio::select! {
-        connection = args.connect.connect(&ticket) => connection?,
+        connection = args.connect.connect(&ticket) => Arc::new(connection?),
         () = interruption.asked() => bail!("interrupted before the receiver had answered"),
     };
+    let redial = args.connect.config(&ticket);
     let sender = Sender::new(selection, ticket.secret)?;
-    let mut view = View::new(Role::Send, sender.progress(), args.shown.quiet);
+    let view = View::new(Role::Send, sender.progress(), args.shown.quiet).giving_up_after(args.give_up_after);
     skipped.iter().for_each(|one| view.line(&one.to_string()));
 
+    let (tell, events) = mpsc::unbounded_channel();
+    let mut watch = Watch { connection: connection.clone(), view, history: History::default(), trace, events };
     let sent = tokio::select! {
-        sent = sender.send(connection.quic()) => sent.map_err(explained),
-        error = watch(&connection, &mut view, trace.as_mut(), &interruption) => Err(error),
+        sent = sender.deliver(connection, &redial, args.give_up_after, &tell) => sent.map_err(explained),
+        error = watch.run(&interruption, args.give_up_after) => Err(error),
     };
+    let Watch { connection, mut view, history, trace, .. } = watch;
     let happened = view.end();
     let paths = connection.paths_now().await;
     say_goodbye(&connection).await;
@@ -73,7 +84,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let can_follow = !sent.skipped.is_empty();
     skipped.extend(sent.skipped);
     skipped.retain(|one| !one.reason.is_expected());
-    let summary = Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened);
+    let paths = history.with(paths);
+    let summary = Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened).after(sent.reconnections);
     summary.with_tried(&connection.tried(), &paths).without(&skipped).show(args.shown)?;
     match skipped.len() {
         0 => Ok(()),
@@ -98,41 +110,76 @@ fn explained(error: SendError) -> anyhow::Error {
     }
 }
 
-/// Shows progress and notices until something ends it: only interruption and a trace that cannot be
-/// written do.
-async fn watch(
-    connection: &Connection,
-    view: &mut View,
-    mut trace: Option<&mut TraceFile>,
-    interruption: &Interruption,
-) -> anyhow::Error {
-    let mut happened = connection.notices();
-    let mut tick = tokio::time::interval(TICK);
-    let mut sample = tokio::time::interval(TICK / 2);
-    loop {
-        tokio::select! {
-            _ = tick.tick() => {
-                view.tick(&connection.paths());
-                view.sharing(connection);
-            }
-            _ = sample.tick(), if trace.is_some() => {
-                if let Some(trace) = trace.as_deref_mut()
-                    && let Err(error) = trace.write(&records(connection, None, None))
-                {
-                    connection.close(1, "the sender cannot write its trace");
-                    return error;
+/// Who looks on while the sender works.
+struct Watch {
+    /// The connection that the transfer runs over now.
+    connection: Arc<Connection>,
+    view: View,
+    history: History,
+    trace: Option<TraceFile>,
+    events: mpsc::UnboundedReceiver<DeliveryEvent>,
+}
+
+impl Watch {
+    /// Shows progress and notices until something ends it: only interruption and a trace that cannot be
+    /// written do.
+    async fn run(&mut self, interruption: &Interruption, give_up_after: Duration) -> anyhow::Error {
+        let mut happened = self.connection.notices();
+        let mut tick = tokio::time::interval(TICK);
+        let mut sample = tokio::time::interval(TICK / 2);
+        loop {
+            tokio::select! {
+                _ = tick.tick() => {
+                    self.view.tick(&self.connection.paths());
+                    self.view.sharing(&self.connection);
+                }
+                _ = sample.tick(), if self.trace.is_some() => {
+                    if let Some(trace) = &mut self.trace
+                        && let Err(error) = trace.write(&records(&self.connection, None, None))
+                    {
+                        self.connection.close(1, "the sender cannot write its trace");
+                        return error;
+                    }
+                }
+                Some(event) = self.events.recv() => {
+                    if let Some(connection) = self.on_event(event, give_up_after) {
+                        happened = connection.notices();
+                    }
+                }
+                // Where its manager has ended with the connection, another connection may follow.
+                Some(notice) = next_notice(&mut happened) => self.view.notice(notice),
+                () = interruption.asked() => {
+                    self.connection.close(2, "interrupted by the sender's user");
+                    return anyhow!("interrupted; the same command resumes while the receiver waits");
                 }
             }
-            notice = happened.recv() => match notice {
-                Ok(notice) => view.notice(notice),
-                Err(RecvError::Lagged(_)) => {}
-                // The manager of the paths has ended with the connection: the transfer says why.
-                Err(RecvError::Closed) => std::future::pending().await,
-            },
-            () = interruption.asked() => {
-                connection.close(2, "interrupted by the sender's user");
-                return anyhow!("interrupted; the same command resumes while the receiver waits");
+        }
+    }
+
+    /// Tells what happened to the connection, and takes over another one.
+    fn on_event(&mut self, event: DeliveryEvent, give_up_after: Duration) -> Option<Arc<Connection>> {
+        match event {
+            DeliveryEvent::Lost { why } => {
+                self.view.pause();
+                let patience = clock(give_up_after);
+                self.view.line(&format!("connection lost ({why}); trying again, giving up in {patience}"));
+                None
+            }
+            DeliveryEvent::Connected(connection) => {
+                self.history.keep(self.connection.paths());
+                self.view.connected_again();
+                self.connection = connection.clone();
+                Some(connection)
             }
         }
+    }
+}
+
+/// The next notice of a connection; `None` once, where some were missed, and never after its end.
+async fn next_notice(notices: &mut broadcast::Receiver<PathNotice>) -> Option<PathNotice> {
+    match notices.recv().await {
+        Ok(notice) => Some(notice),
+        Err(RecvError::Lagged(_)) => None,
+        Err(RecvError::Closed) => std::future::pending().await,
     }
 }

@@ -1,5 +1,6 @@
 //! What both ends of a transfer show a person.
 
+mod history;
 mod summary;
 mod view;
 
@@ -9,6 +10,7 @@ use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic::PathReport;
 use serde::Serialize;
 
+pub(crate) use history::History;
 pub(crate) use summary::Summary;
 pub(crate) use view::{TICK, View};
 

@@ -28,6 +28,8 @@ pub(crate) struct Summary {
     rate_bps: u64,
     /// What was left out, and why.
     skipped: Vec<SkippedSummary>,
+    /// How many connections took the place of one that was lost.
+    reconnections: u32,
     paths: Vec<PathSummary>,
     /// What happened to the paths, in plain words.
     #[serde(serialize_with = "in_words")]
@@ -89,6 +91,7 @@ impl Summary {
             seconds: elapsed.as_secs_f64(),
             rate_bps: moved.per(elapsed).unwrap_or_default().as_bps(),
             skipped: Vec::new(),
+            reconnections: 0,
             paths: path_summaries(role, paths),
             notices,
             sharing,
@@ -111,6 +114,11 @@ impl Summary {
         };
         self.skipped = skipped.into_iter().map(one).collect();
         self
+    }
+
+    /// With the number of connections that took the place of one that was lost.
+    pub(crate) fn after(self, reconnections: u32) -> Self {
+        Self { reconnections, ..self }
     }
 
     /// The summary for a person, on standard error; and as one line of JSON on standard output.
@@ -140,6 +148,11 @@ impl Summary {
         }
         if self.skipped.len() > NAMED_MAX {
             text += &format!("  and {} more, which --json names\n", self.skipped.len() - NAMED_MAX);
+        }
+        match self.reconnections {
+            0 => {}
+            1 => text += "  the connection was lost once, and made again\n",
+            times => text += &format!("  the connection was lost {times} times, and made again\n"),
         }
         if !self.paths.is_empty() {
             text += &format!("  {}\n", verdict(&self.paths, &self.sharing));
@@ -232,6 +245,7 @@ mod tests {
             seconds: 1.0,
             rate_bps: 12_000,
             skipped: vec![],
+            reconnections: 0,
             paths,
             notices,
             sharing: Sharing::default(),

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Role;
 use crate::sharing::Sharing;
-use crate::text::safe;
+use crate::text::{clock, safe};
 
 /// How often a bar moves.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
@@ -24,6 +24,9 @@ const OPENING: Duration = Duration::from_millis(500);
 
 /// When nothing has arrived for this long, no time that is left can be told.
 const STALLED: Duration = Duration::from_secs(2);
+
+/// When nothing has moved for this long, that is said, once.
+const STUCK: Duration = Duration::from_secs(15);
 
 /// The progress of a transfer on standard error.
 pub(crate) struct View {
@@ -38,6 +41,14 @@ pub(crate) struct View {
     flowing: Option<(Instant, Bytes)>,
     /// When the last byte arrived, and how much was there then.
     moved: (Instant, Bytes),
+    /// When something last changed at all, and what was known then.
+    changed: (Instant, Option<ProgressSnapshot>),
+    /// Since when nothing moves, once that was said.
+    stuck_since: Option<Instant>,
+    /// When this end gives up where nothing moves; it may never.
+    gives_up_after: Option<Duration>,
+    /// Whether a connection has taken the place of a lost one, and that was not told yet.
+    is_connected_again: bool,
     /// When the peer was first seen at work.
     begun: Option<Instant>,
     /// Whether the open paths have been named.
@@ -58,6 +69,10 @@ impl View {
             last_line: Instant::now(),
             flowing: None,
             moved: (Instant::now(), Bytes::ZERO),
+            changed: (Instant::now(), None),
+            stuck_since: None,
+            gives_up_after: None,
+            is_connected_again: false,
             begun: None,
             is_introduced: false,
             notices: Vec::new(),
@@ -73,6 +88,25 @@ impl View {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
             None => eprintln!("{text}"),
         }
+    }
+
+    /// This end gives up where nothing moves for so long.
+    pub(crate) fn giving_up_after(self, patience: Duration) -> Self {
+        Self { gives_up_after: Some(patience).filter(|patience| !patience.is_zero()), ..self }
+    }
+
+    /// Another connection has taken the place of a lost one.
+    pub(crate) fn connected_again(&mut self) {
+        self.pause();
+        self.is_connected_again = true;
+    }
+
+    /// A connection has ended, and the transfer may go on over another one.
+    pub(crate) fn pause(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        (self.begun, self.is_introduced, self.flowing) = (None, false, None);
     }
 
     /// Tells what happened to a path, and keeps it for the summary.
@@ -99,6 +133,8 @@ impl View {
         } else if self.begun.get_or_insert_with(Instant::now).elapsed() >= OPENING {
             self.introduce(paths);
         }
+        self.tell_resumption(&now);
+        self.tell_standstill(&now, paths);
         if now.phase != Phase::Transferring {
             self.flowing = None;
             return;
@@ -125,6 +161,30 @@ impl View {
         }
     }
 
+    /// Tells where a transfer goes on, once its new connection has found that out.
+    fn tell_resumption(&mut self, now: &ProgressSnapshot) {
+        if self.is_connected_again && matches!(now.phase, Phase::Transferring | Phase::Done) {
+            self.is_connected_again = false;
+            self.line(&format!("connected again, resuming at {} of {}", now.bytes_done, now.bytes_total));
+        }
+    }
+
+    /// Tells that nothing moves, and that it moves again.
+    fn tell_standstill(&mut self, now: &ProgressSnapshot, paths: &[PathReport]) {
+        // Without a connection that is what was said last.
+        if self.changed.1 != Some(*now) || now.phase == Phase::Waiting {
+            let moves =
+                self.changed.1.is_some_and(|before| now.bytes_done > before.bytes_done) || now.phase == Phase::Done;
+            self.changed = (Instant::now(), Some(*now));
+            if moves && let Some(since) = self.stuck_since.take() {
+                self.line(&format!("data flows again after {}", clock(since.elapsed())));
+            }
+        } else if now.phase != Phase::Done && self.stuck_since.is_none() && self.changed.0.elapsed() >= STUCK {
+            self.stuck_since = Some(self.changed.0);
+            self.line(&standstill(now.phase, &self.role.names(paths), paths, self.gives_up_after));
+        }
+    }
+
     /// Names the paths that are open, once.
     fn introduce(&mut self, paths: &[PathReport]) {
         if self.is_introduced || !paths.iter().any(works) {
@@ -137,10 +197,8 @@ impl View {
     /// The end of a transfer: removes the bar and gives what happened to its paths, and what was known
     /// of their bottlenecks.
     pub(crate) fn end(&mut self) -> (Vec<PathNotice>, Sharing) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-        (self.begun, self.is_introduced, self.flowing) = (None, false, None);
+        self.pause();
+        (self.stuck_since, self.is_connected_again) = (None, false);
         (std::mem::take(&mut self.notices), std::mem::take(&mut self.sharing))
     }
 
@@ -172,6 +230,18 @@ fn introduction(names: &[String], paths: &[PathReport]) -> String {
     format!("paths: {}", shown.join(", "))
 }
 
+/// That nothing moves, with what is known.
+fn standstill(phase: Phase, names: &[String], paths: &[PathReport], gives_up_after: Option<Duration>) -> String {
+    let meanwhile = match phase {
+        Phase::Preparing => " while the two ends compare what is there",
+        _ => "",
+    };
+    let states: Vec<_> = names.iter().zip(paths).map(|(name, path)| format!("{name} {}", path.state)).collect();
+    let states = if states.is_empty() { "no path is known".to_owned() } else { states.join(", ") };
+    let end = gives_up_after.map(|patience| format!("; giving up in {}", clock(patience.saturating_sub(STUCK))));
+    format!("no progress for {}{meanwhile}: {states}{}", clock(STUCK), end.unwrap_or_default())
+}
+
 /// How much is done, and how long the rest will take; or for how long nothing has come.
 fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Duration) -> String {
     let text = format!("{} of {}, file {} of {}", now.bytes_done, now.bytes_total, now.files_done, now.files_total);
@@ -188,26 +258,10 @@ fn eta(now: &ProgressSnapshot, elapsed: Duration, before: Bytes) -> Option<Durat
     Some(now.bytes_total.saturating_sub(now.bytes_done) / rate)
 }
 
-fn clock(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
-        _ => format!("{}:{:02} h", seconds / 3600, seconds / 60 % 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::path;
     use super::*;
-
-    #[test]
-    fn times_are_short_and_carry_their_unit() {
-        assert_eq!(clock(Duration::from_secs(59)), "59 s");
-        assert_eq!(clock(Duration::from_secs(61)), "1:01 min");
-        assert_eq!(clock(Duration::from_secs(7260)), "2:01 h");
-    }
 
     #[test]
     fn the_open_paths_are_named_with_their_binding() {
@@ -236,6 +290,17 @@ mod tests {
         let seconds = Duration::from_secs;
         assert_eq!(amounts(&halfway(), left, seconds(1)), "600 B of 1000 B, file 0 of 1, 4 s left");
         assert_eq!(amounts(&halfway(), left, seconds(9)), "600 B of 1000 B, file 0 of 1, nothing new for 9 s");
+    }
+
+    #[test]
+    fn a_standstill_is_told_with_the_state_of_every_path_and_when_it_is_given_up() {
+        let mut paths = ["eth0", "wwan0"].map(|name| path(name, "192.0.2.1:9", 0));
+        paths[1].state = PathState::Suspected;
+        let names = Role::Send.names(&paths);
+        let told = standstill(Phase::Transferring, &names, &paths, Some(Duration::from_secs(600)));
+        assert_eq!(told, "no progress for 15 s: eth0 open, wwan0 suspected; giving up in 9:45 min");
+        let told = standstill(Phase::Preparing, &[], &[], None);
+        assert_eq!(told, "no progress for 15 s while the two ends compare what is there: no path is known");
     }
 
     #[test]

@@ -44,6 +44,13 @@ impl Scratch {
         self.bytes
     }
 
+    /// Empties the receiver's directory.
+    pub(crate) fn forget_what_arrived(&self) {
+        let to = self.path.join("to");
+        fs::remove_dir_all(&to).unwrap();
+        fs::create_dir_all(&to).unwrap();
+    }
+
     pub(crate) fn assert_arrived_identical(&self) {
         let (sent, received) = (hashes(&self.path.join("from")), hashes(&self.path.join("to")));
         assert_eq!(sent.len(), 53, "the tree is not what it was made as");
@@ -66,8 +73,8 @@ pub(crate) struct Transfer {
 
 /// How a transfer ended.
 pub(crate) struct Ended {
-    sender: ExitStatus,
-    receiver: ExitStatus,
+    pub(crate) sender: ExitStatus,
+    pub(crate) receiver: ExitStatus,
     pub(crate) sender_said: String,
     pub(crate) receiver_said: String,
     /// From the start of the sender's process to its end: what a person waits.
@@ -76,12 +83,19 @@ pub(crate) struct Ended {
 
 impl Transfer {
     pub(crate) fn start(network: &Network, scratch: &Scratch) -> Self {
+        Self::start_with(network, scratch, &[])
+    }
+
+    /// With more options for the sender.
+    pub(crate) fn start_with(network: &Network, scratch: &Scratch, options: &[&str]) -> Self {
         let path = |name: &str| scratch.path.join(name).display().to_string();
         let mut receiver = Process::start(network, End::Receiver, &["recv", "--dir", &path("to")], &scratch.path);
         receiver.until("a ticket", PATIENCE, |receiver| receiver.printed().ends_with('\n'));
         let ticket = receiver.printed().trim_end().to_owned();
         let since = Instant::now();
-        let sender = Process::start(network, End::Sender, &["send", &path("from/tree"), &ticket], &scratch.path);
+        let tree = path("from/tree");
+        let arguments = [&["send", &tree, &ticket], options].concat();
+        let sender = Process::start(network, End::Sender, &arguments, &scratch.path);
         Self { sender, receiver, since }
     }
 
@@ -152,6 +166,10 @@ impl Process {
             assert!(Instant::now() < deadline, "not within {limit:?}: {what}: {}", self.said());
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     pub(crate) fn end(&mut self, limit: Duration) -> ExitStatus {

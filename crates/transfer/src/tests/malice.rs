@@ -15,7 +15,7 @@ pub(super) async fn greet_as(connection: &Connection, id: SenderId) -> (ControlW
 }
 
 /// The same, for a sender that comes once.
-async fn greet(connection: &Connection) -> (ControlWriter, ControlReader) {
+pub(super) async fn greet(connection: &Connection) -> (ControlWriter, ControlReader) {
     greet_as(connection, SenderId::from_bytes([7; 16])).await
 }
 

@@ -16,6 +16,7 @@ mod disk;
 mod interrupted;
 mod malice;
 mod many;
+mod outcome;
 mod roundtrip;
 mod trust;
 

@@ -1,0 +1,167 @@
+//! Both ends agree on the outcome, whatever is lost at the end.
+
+use std::fs;
+
+use fairpath_quic::{ConnectConfig, EngineConfig, ListenConfig, Listener};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::protocol::{ControlWriter, FromReceiver};
+use crate::{DeliveryEvent, Door, Purpose, Refusal};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_did_not_hear_that_all_is_in_place_is_told_so_when_it_comes_back() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("x");
+    fs::write(&path, content(100_000, 1)).unwrap();
+    let waiting = receiver(to.path());
+    let sender = Sender::new(Selection::collect(std::slice::from_ref(&path)).unwrap(), SECRET).unwrap();
+    let (sending, receiving) = net.connect().await;
+    let serving = serve(&waiting, receiving);
+    sender.send(&sending).await.unwrap();
+    let received = serving.await.unwrap().unwrap();
+    assert!(received.is_confirmed && !received.is_repeat, "{received:?}");
+    assert!(!waiting.is_open(), "the ticket is used up");
+
+    // The same sender, as if the word had been lost; and another one with the same ticket.
+    let (sending, receiving) = net.connect().await;
+    let serving = serve(&waiting, receiving);
+    let sent = sender.send(&sending).await.unwrap();
+    let repeated = serving.await.unwrap().unwrap();
+    assert_eq!((sent.sent.get(), sent.bytes.get()), (0, 100_000));
+    assert!(repeated.is_confirmed && repeated.is_repeat, "{repeated:?}");
+    assert_eq!(repeated.elapsed, received.elapsed);
+    let (refused, _) = net.transfer(&waiting, &[path]).await;
+    assert!(matches!(refused, Err(SendError::Refused { refusal: Refusal::Used, .. })), "{refused:?}");
+}
+
+/// The receiver's last words and its close may overtake each other, or the words are lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_closes_in_peace_has_everything() {
+    let (from, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("x");
+    fs::write(&path, content(1_000, 1)).unwrap();
+    let collect = || Selection::collect(std::slice::from_ref(&path)).unwrap();
+    for (code, word, is_success) in [(0u32, "done", true), (0, "", false), (1, "done", false), (0, "gone", false)] {
+        let (sending, receiving) = net.connect().await;
+        let closing = tokio::spawn(async move {
+            let door = Door::new(SECRET, Purpose::Transfer);
+            let (stream, _reader) = door.hear(&receiving).await.unwrap().welcome().await.unwrap();
+            let mut writer = ControlWriter { stream, connection: receiving.clone() };
+            writer.write(&FromReceiver::Compare(vec![])).await.unwrap();
+            writer.write(&FromReceiver::Begin).await.unwrap();
+            // Data flows.
+            let _lane = receiving.accept_uni().await.unwrap();
+            receiving.close(code.into(), word.as_bytes());
+            receiving.closed().await
+        });
+        let sent = Sender::new(collect(), SECRET).unwrap().send(&sending).await;
+        assert_eq!(sent.is_ok(), is_success, "{code} {word}: {sent:?}");
+        closing.await.unwrap();
+    }
+}
+
+/// The connection is cut while the last words are on their way: the receiver has everything, and says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_has_everything_succeeds_whatever_becomes_of_the_connection() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    let waiting = receiver(to.path());
+    let (sending, receiving) = net.connect().await;
+    let serving = serve(&waiting, receiving);
+    let (mut writer, mut reader) = malice::greet(&sending).await;
+    malice::offer(&mut writer, vec![]).await;
+    malice::until_begin(&mut reader).await;
+    while waiting.progress().snapshot().phase != crate::Phase::Done {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    sending.close(9u32.into(), b"the cable was cut");
+    // Whether the sender may know depends on which of the two was faster.
+    let received = serving.await.unwrap();
+    assert!(received.is_ok(), "{received:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_goes_on_over_a_new_connection_when_all_links_come_back() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("big");
+    fs::write(&path, content(20_000_000, 1)).unwrap();
+    let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
+    let listener = Listener::bind(config).unwrap();
+    let mut builder = fairpath_emu::Emulator::builder(1);
+    let paths: Vec<_> = (0..2)
+        .map(|path| {
+            let link =
+                fairpath_emu::LinkConfig::new(fairpath_core::Bitrate::from_mbps(10)).delay(Duration::from_millis(10));
+            let there = builder.link(&format!("there {path}"), &link).unwrap();
+            let back = builder.link(&format!("back {path}"), &link).unwrap();
+            builder.path(&[there], &[back], listener.addresses()[0]).unwrap()
+        })
+        .collect();
+    let emulator = builder.start().unwrap();
+    let redial = ConnectConfig {
+        via: vec!["127.0.0.1".into()],
+        engine: EngineConfig::default(),
+        ..ConnectConfig::new(emulator.relays().to_vec(), listener.fingerprint())
+    };
+
+    let waiting = receiver(to.path());
+    let desk = waiting.clone();
+    let received = tokio::spawn(async move {
+        let mut tasks = tokio::task::JoinSet::new();
+        loop {
+            tokio::select! {
+                Some(connection) = listener.accept() => {
+                    let waiting = desk.clone();
+                    tasks.spawn(async move { waiting.serve(waiting.admit(connection.quic()).await?).await });
+                }
+                Some(ended) = tasks.join_next() => {
+                    if let Ok(received) = ended.unwrap() {
+                        return received;
+                    }
+                }
+            }
+        }
+    });
+    let first = Arc::new(fairpath_quic::connect(redial.clone()).await.unwrap());
+    let sender = Arc::new(Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap());
+    let (tell, mut events) = mpsc::unbounded_channel();
+    let delivering = sender.clone();
+    let sent = tokio::spawn(async move { delivering.deliver(first, &redial, Duration::from_secs(120), &tell).await });
+    while sender.progress().snapshot().bytes_done.get() < 3_000_000 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    paths.iter().for_each(|&path| emulator.set_path_up(path, false));
+    // Longer than a connection lives.
+    let lost = events.recv().await.unwrap();
+    assert!(matches!(&lost, DeliveryEvent::Lost { .. }), "{lost:?}");
+    assert!(!sent.is_finished());
+    emulator.set_path_up(paths[0], true);
+    let (sent, received) = (sent.await.unwrap().unwrap(), received.await.unwrap());
+    assert!(sent.reconnections >= 1 && received.reconnections >= 1, "{sent:?} {received:?}");
+    assert_eq!((sent.resumed.get(), received.resumed.get()), (0, 0), "what it brought itself was not there before");
+    assert!(sent.sent.get() < 18_500_000, "what was in place was not sent again: {sent:?}");
+    assert!(received.elapsed > Duration::from_secs(5), "{received:?}");
+    assert_eq!(fs::read(to.path().join("big")).unwrap(), content(20_000_000, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_gives_up_at_once_does_not_connect_again() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("x");
+    fs::write(&path, content(1_000, 1)).unwrap();
+    let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
+    let listener = Listener::bind(config).unwrap();
+    let redial = ConnectConfig::new(listener.addresses(), listener.fingerprint());
+    let (first, receiving) = tokio::join!(fairpath_quic::connect(redial.clone()), listener.accept());
+    let (first, receiving) = (Arc::new(first.unwrap()), receiving.unwrap());
+    let waiting = receiver(to.path());
+    let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
+    let (tell, mut events) = mpsc::unbounded_channel();
+    let cut = async {
+        let _admitted = waiting.admit(receiving.quic()).await.unwrap();
+        receiving.close(9, "the cable was cut");
+    };
+    let (sent, ()) = tokio::join!(sender.deliver(first, &redial, Duration::ZERO, &tell), cut);
+    assert!(matches!(&sent, Err(SendError::PeerGone(why)) if why.contains("cut")), "{sent:?}");
+    assert!(events.try_recv().is_err(), "nothing was tried");
+}
