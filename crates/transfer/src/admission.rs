@@ -174,6 +174,24 @@ impl Door {
         }
     }
 
+    /// Waits until `sender`, which has been admitted on the connection, greets anew there, and lets it in.
+    /// What else is said on further streams is not answered. Never returns once the connection has ended.
+    pub(crate) async fn hear_again(&self, connection: &Connection, sender: SenderId) -> (ControlWriter, ControlReader) {
+        loop {
+            let mut streams = None;
+            let heard = self.greeted(connection, &mut streams).await;
+            if connection.close_reason().is_some() {
+                std::future::pending::<()>().await;
+            }
+            if let (Ok(again), Some((mut writer, reader))) = (heard, streams)
+                && again == sender
+                && writer.write_raw(&[ADMITTED]).await.is_ok()
+            {
+                return (writer, reader);
+            }
+        }
+    }
+
     /// Closes the connection with the reason.
     pub(crate) fn send_away(&self, connection: &Connection, why: &AdmissionError) {
         let refusal = why.refusal();

@@ -9,12 +9,20 @@
 //! seconds of silence, so a connection whose links are back may lie still for as long again. A handshake
 //! takes one round trip. So new connections are tried beside one that is silent, and whichever hears the
 //! receiver first goes on; only when a connection is declared dead is it given up before.
+//!
+//! # Anew on the same connection
+//!
+//! Where one path works there and another one back, no new connection can be made: a handshake needs one
+//! path both ways. The connection lives on, but what was on its way when the other directions failed stays
+//! where it is: QUIC sends it again only once its path is closed, and that path is needed. So where nothing
+//! has moved for a while though the receiver is heard, and a path is ill, the conversation begins anew over
+//! new streams, and the receiver says what is missing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
-use fairpath_quic::{ConnectConfig, Connection, connect};
+use fairpath_quic::{ConnectConfig, Connection, PathState, connect};
 use noq::ConnectionError;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -44,6 +52,13 @@ const TRY_SHARE: u32 = 20;
 /// How long one try may take at least: two round trips of the slowest links there are.
 const TRY_FOR: Duration = Duration::from_secs(3);
 
+/// Nothing moves on a connection that is alive for this long before the conversation begins anew on it; twice
+/// as long each further time. A path is known to be ill after a second.
+const STALLED: Duration = Duration::from_secs(4);
+
+/// How often a conversation may begin anew on one connection. The streams of those before may never end.
+pub(crate) const RESTARTS_MAX: u32 = 3;
+
 /// When a sender that reconnects never gives up on a connection that is alive, but moves nothing.
 const STUCK: Duration = Duration::from_secs(60);
 
@@ -57,6 +72,9 @@ pub enum DeliveryEvent {
     },
     /// Another connection goes on.
     Connected(Arc<Connection>),
+    /// Nothing had moved for a while though the receiver was heard: it goes on over new streams of the same
+    /// connection.
+    Restarted,
 }
 
 impl Sender {
@@ -114,6 +132,7 @@ impl Delivery<'_> {
         // Since when it has been tried in vain, and how much was in place then: a connection that brings
         // nothing is no reason to begin counting anew.
         let mut in_vain: Option<(Instant, Bytes)> = None;
+        let mut restarts = 0;
         loop {
             let next = tokio::select! {
                 biased;
@@ -133,7 +152,13 @@ impl Delivery<'_> {
                     connection.close(1, "the sender goes on over a newer connection");
                     next
                 }
+                () = self.stalled(&connection, STALLED * 2_u32.pow(restarts)), if restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                    self.tell(DeliveryEvent::Restarted);
+                    continue;
+                }
             };
+            restarts = 0;
             reconnections += 1;
             connection = Arc::new(next);
             self.tell(DeliveryEvent::Connected(connection.clone()));
@@ -153,6 +178,23 @@ impl Delivery<'_> {
         let progress = self.sender.progress().snapshot();
         let left = progress.bytes_total.saturating_sub(progress.bytes_done);
         connected.map_err(|_| SendError::GivenUp { after: self.give_up_after, why, left })
+    }
+
+    /// Waits until nothing has moved for `long` on a connection whose peer is heard, while one of its paths is
+    /// ill. A receiver that is busy with its disk is left in peace.
+    async fn stalled(&self, connection: &Connection, long: Duration) {
+        let progress = self.sender.progress();
+        let moved = || (progress.snapshot().bytes_done, progress.snapshot().phase);
+        let mut last = (moved(), heard(connection), Instant::now());
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let is_ill = connection.paths().iter().any(|path| path.state == PathState::Suspected);
+            if moved() != last.0 || !is_ill {
+                last = (moved(), heard(connection), Instant::now());
+            } else if last.2.elapsed() >= long && heard(connection) > last.1 {
+                return;
+            }
+        }
     }
 
     /// Waits until `connection` is silent, and makes another one, unless it is heard again before.

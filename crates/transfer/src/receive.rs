@@ -10,6 +10,7 @@ use noq::Connection;
 use tokio::task::JoinHandle;
 
 use crate::admission::{AdmissionError, Door, say_goodbye};
+use crate::deliver::RESTARTS_MAX;
 use crate::destination::Destination;
 use crate::error::ReceiveError;
 use crate::greeting::{Purpose, SenderId};
@@ -163,8 +164,8 @@ impl Receiver {
     ///
     /// [`ReceiveError::Admission`]. The peer has been told, and the connection is closed.
     pub async fn admit(&self, connection: &Connection) -> Result<Admitted, ReceiveError> {
-        connection.set_max_concurrent_bi_streams(1u32.into());
-        connection.set_max_concurrent_uni_streams((LANES as u32).into());
+        connection.set_max_concurrent_bi_streams((1 + RESTARTS_MAX).into());
+        connection.set_max_concurrent_uni_streams(((1 + RESTARTS_MAX) * LANES as u32).into());
         let guest = self.door.hear_or_know(connection, |sender| self.received_from(sender).is_some()).await?;
         let sender = guest.sender;
         if let Err(taken) = self.bind(connection, sender).await {
@@ -208,9 +209,21 @@ impl Receiver {
         let Admitted { sender, connection, mut writer, reader } = admitted;
         let connection = &connection;
         let _running = self.running.lock().await;
-        let result = match self.received_from(sender) {
-            Some(received) => Ok(Received { is_repeat: true, ..received }),
-            None => self.run(sender, connection, &mut writer, reader).await,
+        let mut reader = reader;
+        let mut is_restart = false;
+        let result = loop {
+            let conversation = async {
+                match self.received_from(sender) {
+                    Some(received) => Ok(Received { is_repeat: true, ..received }),
+                    None => self.run(sender, is_restart, connection, &mut writer, reader).await,
+                }
+            };
+            // What was under way is saved by the task that writes, which then lets go of the directory.
+            (writer, reader) = tokio::select! {
+                result = conversation => break result,
+                anew = self.door.hear_again(connection, sender) => anew,
+            };
+            is_restart = true;
         };
         let result = match result {
             // Whatever becomes of the connection: everything is in place.
@@ -230,9 +243,11 @@ impl Receiver {
         result.map_err(|error| self.superseded_or(connection, error))
     }
 
+    /// One conversation: the first of its connection, or one that begins anew.
     async fn run(
         &self,
         sender: SenderId,
+        is_restart: bool,
         connection: &Connection,
         writer: &mut ControlWriter,
         mut reader: ControlReader,
@@ -240,7 +255,9 @@ impl Receiver {
         if !self.door.is_open() {
             return Err(AdmissionError::Used.into());
         }
-        self.begin(sender);
+        if !is_restart {
+            self.begin(sender);
+        }
         self.progress.enter(Phase::Preparing);
         let manifest = Arc::new(read_manifest(&mut reader, self.config.limits).await?);
         self.progress.set_totals(manifest.bytes(), manifest.files());

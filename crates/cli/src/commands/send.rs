@@ -165,6 +165,10 @@ impl Watch {
                 self.view.line(&format!("connection lost ({why}); trying again, giving up in {patience}"));
                 None
             }
+            DeliveryEvent::Restarted => {
+                self.view.line("nothing moves though the receiver is heard; going on over new streams");
+                None
+            }
             DeliveryEvent::Connected(connection) => {
                 self.history.keep(self.connection.paths());
                 self.view.connected_again();

@@ -165,3 +165,51 @@ async fn who_gives_up_at_once_does_not_connect_again() {
     assert!(matches!(&sent, Err(SendError::PeerGone(why)) if why.contains("cut")), "{sent:?}");
     assert!(events.try_recv().is_err(), "nothing was tried");
 }
+
+/// There by one path, back by the other. What was on its way when the other directions failed stays where it
+/// is, and no new connection can be made: a handshake needs one path both ways.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_goes_on_where_each_direction_has_a_path_of_its_own() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("big");
+    fs::write(&path, content(12_000_000, 1)).unwrap();
+    let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
+    let listener = Listener::bind(config).unwrap();
+    let mut builder = fairpath_emu::Emulator::builder(1);
+    let link = fairpath_emu::LinkConfig::new(fairpath_core::Bitrate::from_mbps(10)).delay(Duration::from_millis(10));
+    let mut failing = Vec::new();
+    for path in 0..2 {
+        let there = builder.link(&format!("there {path}"), &link).unwrap();
+        let back = builder.link(&format!("back {path}"), &link).unwrap();
+        builder.path(&[there], &[back], listener.addresses()[0]).unwrap();
+        failing.push(if path == 0 { back } else { there });
+    }
+    let emulator = builder.start().unwrap();
+    let redial = ConnectConfig {
+        via: vec!["127.0.0.1".into()],
+        engine: EngineConfig::default(),
+        ..ConnectConfig::new(emulator.relays().to_vec(), listener.fingerprint())
+    };
+    let waiting = receiver(to.path());
+    let desk = waiting.clone();
+    let received = tokio::spawn(async move {
+        let connection = listener.accept().await.unwrap();
+        desk.serve(desk.admit(connection.quic()).await?).await
+    });
+    let first = fairpath_quic::connect(redial.clone()).await.unwrap();
+    assert!(first.paths_open(2, Duration::from_secs(10)).await);
+    let sender = Sender::new(Selection::collect(std::slice::from_ref(&path)).unwrap(), SECRET).unwrap();
+    let (events, mut happened) = mpsc::unbounded_channel();
+    let progress = sender.progress();
+    let sending =
+        tokio::spawn(async move { sender.deliver(Arc::new(first), &redial, Duration::from_secs(120), &events).await });
+    while progress.snapshot().bytes_done.get() < 3_000_000 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    failing.iter().for_each(|&link| emulator.set_link_up(link, false));
+    let sent = tokio::time::timeout(Duration::from_secs(90), sending).await.expect("in time").unwrap().unwrap();
+    let received = received.await.unwrap().unwrap();
+    assert_eq!((sent.bytes, sent.reconnections, received.reconnections), (received.bytes, 0, 0));
+    assert!(matches!(happened.recv().await, Some(DeliveryEvent::Restarted)));
+    assert_eq!(fs::read(to.path().join("big")).unwrap(), fs::read(&path).unwrap());
+}
