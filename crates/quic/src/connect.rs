@@ -19,16 +19,22 @@ use crate::datagram::{DATAGRAM_MAX, endpoint_config, search};
 use crate::endpoint::bind_all;
 use crate::error::Error;
 use crate::interfaces;
+use crate::knock::KnockKey;
 use crate::pairs::{Candidates, Pair, WhyNot};
 use crate::path_manager::{Opener, Role};
 use crate::probe::Questions;
 use crate::socket::{Sockets, mapped};
 use crate::tls::{self, Fingerprint};
 use crate::train::Trains;
-use crate::transport::{PATHS_MAX, transport};
+use crate::transport::{PATHS_MAX, Trust, transport};
 
 /// How long a handshake is given.
 const ATTEMPT: Duration = Duration::from_secs(4);
+
+/// How long a peer that has too much to do is asked again, and how long it is left alone in between. Shorter
+/// than a handshake is given, so that who reads the error knows why.
+const BUSY: Duration = Duration::from_secs(3);
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long after one handshake the next begins, if nothing has come of the first [RFC8305 §5].
 const STAGGER: Duration = Duration::from_millis(250);
@@ -48,6 +54,8 @@ pub struct ConnectConfig {
     pub paths_max: usize,
     /// The largest datagrams to send and to take, in bytes of UDP payload.
     pub datagram_max: u16,
+    /// What the peer knows the invited by ([`ListenConfig::knock`](crate::ListenConfig::knock)).
+    pub knock: Option<KnockKey>,
 }
 
 impl ConnectConfig {
@@ -56,7 +64,7 @@ impl ConnectConfig {
     pub fn new(remotes: Vec<SocketAddr>, fingerprint: Fingerprint) -> Self {
         let engine = EngineConfig::live();
         let paths_max = PATHS_MAX as usize;
-        Self { remotes, fingerprint, via: Vec::new(), engine, paths_max, datagram_max: DATAGRAM_MAX }
+        Self { remotes, fingerprint, via: Vec::new(), engine, paths_max, datagram_max: DATAGRAM_MAX, knock: None }
     }
 }
 
@@ -176,22 +184,26 @@ impl Race<'_> {
         self.begun.push(pair.clone());
         let engine = self.config.engine.build().map(ConnectionEngine::new)?;
         let mut client = noq::ClientConfig::new(Arc::new(tls::client_crypto(self.config.fingerprint)?));
-        client.transport_config(transport(&engine, self.datagrams.clone()));
+        client.transport_config(transport(&engine, self.datagrams.clone(), Trust::Full));
+        if let Some(key) = &self.config.knock {
+            key.put_on(&mut client);
+        }
         // The packets of a handshake name no source: they leave where the connection was made.
         self.sockets.set_primary(pair.local.address);
-        let Ok(connecting) = self.endpoint.connect_with(client, mapped(pair.remote), tls::SERVER_NAME) else {
+        let Ok(connecting) = self.endpoint.connect_with(client.clone(), mapped(pair.remote), tls::SERVER_NAME) else {
             self.candidates.failed(pair.local.address, pair.remote, WhyNot::NoRoute);
             return Ok(());
         };
-        let fingerprint = self.config.fingerprint;
-        let tried = pair.clone();
+        let again = Again {
+            endpoint: self.endpoint.clone(),
+            sockets: self.sockets.clone(),
+            client,
+            pair: pair.clone(),
+            fingerprint: self.config.fingerprint,
+        };
         let attempt = self.attempts.spawn(async move {
-            let result = match tokio::time::timeout(ATTEMPT, connecting).await {
-                Ok(Ok(quic)) => Ok(quic),
-                Ok(Err(source)) => Err(Error::handshake(tried.remote, fingerprint, source)),
-                Err(_) => Err(Error::Unreachable { tried: Vec::new() }),
-            };
-            (tried, engine, result)
+            let result = tokio::time::timeout(ATTEMPT, again.unless_busy(connecting)).await;
+            (again.pair, engine, result.unwrap_or(Err(Error::Unreachable { tried: Vec::new() })))
         });
         self.running.push((pair, attempt));
         Ok(())
@@ -220,5 +232,34 @@ impl Race<'_> {
     fn won(self, pair: Pair, quic: noq::Connection, engine: ConnectionEngine) -> Won {
         self.sockets.set_primary(pair.local.address);
         Won { quic, engine, pair, candidates: self.candidates, questions: self.questions }
+    }
+}
+
+/// What it takes to begin the same handshake again.
+struct Again {
+    endpoint: Endpoint,
+    sockets: Sockets,
+    client: noq::ClientConfig,
+    pair: Pair,
+    fingerprint: Fingerprint,
+}
+
+impl Again {
+    /// The end of the handshake; begins anew where the peer has too much to do, for [`BUSY`] at most.
+    async fn unless_busy(&self, mut connecting: noq::Connecting) -> Result<noq::Connection, Error> {
+        let until = Instant::now() + BUSY;
+        loop {
+            let failed = match connecting.await {
+                Ok(quic) => return Ok(quic),
+                Err(source) => Error::handshake(self.pair.remote, self.fingerprint, source),
+            };
+            if !matches!(failed, Error::Busy(_)) || Instant::now() >= until {
+                return Err(failed);
+            }
+            tokio::time::sleep(BUSY_PAUSE).await;
+            self.sockets.set_primary(self.pair.local.address);
+            let again = self.endpoint.connect_with(self.client.clone(), mapped(self.pair.remote), tls::SERVER_NAME);
+            connecting = again.map_err(|_| Error::Unreachable { tried: Vec::new() })?;
+        }
     }
 }

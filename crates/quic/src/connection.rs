@@ -1,17 +1,19 @@
 //! A connection over several paths, as the application has it.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use fairpath_engine::{Bitrate, Bytes, PairVerdict, PathSnapshot, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use crate::accept::Place;
 use crate::adapter::ConnectionEngine;
 use crate::one_way;
 use crate::pairs::Tried;
 use crate::path_manager::{self, Published, Role};
 use crate::socket::{Binding, Sockets};
+use crate::transport::trust;
 
 pub use crate::path_manager::PathNotice;
 
@@ -87,6 +89,8 @@ pub struct Connection {
     delays: tokio::task::JoinHandle<()>,
     /// The endpoint that this connection has for itself.
     endpoint: Option<noq::Endpoint>,
+    /// The place of an accepted connection, as long as it is open.
+    place: Weak<Place>,
 }
 
 /// How long the end of a connection is repeated to a peer that does not confirm it. Three probe timeouts
@@ -100,13 +104,26 @@ impl Connection {
         let delays = one_way::spawn(&quic, &engine, &sockets, &published.paths);
         let (measure, asked) = mpsc::channel(1);
         let manager = path_manager::spawn(&quic, &engine, sockets, role, published.clone(), notices.clone(), asked);
-        Self { quic, engine, published, notices, measure, manager, delays, endpoint: None }
+        Self { quic, engine, published, notices, measure, manager, delays, endpoint: None, place: Weak::new() }
     }
 
     /// With the endpoint that has no other connection.
     pub(crate) fn with_endpoint(mut self, endpoint: noq::Endpoint) -> Self {
         self.endpoint = Some(endpoint);
         self
+    }
+
+    pub(crate) fn with_place(mut self, place: &Arc<Place>) -> Self {
+        self.place = Arc::downgrade(place);
+        self
+    }
+
+    /// The peer has proved itself: it is no guest any more, which may hold little and has to leave for
+    /// others (`ListenConfig::knock`). Does nothing on a connection that is none.
+    pub fn welcome(&self) {
+        if self.place.upgrade().is_some_and(|place| place.welcome()) {
+            trust(&self.quic);
+        }
     }
 
     /// The QUIC connection: its streams are the application's.

@@ -2,25 +2,20 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use fairpath_engine::EngineConfig;
 use noq::Endpoint;
 use tokio::sync::mpsc;
 
-use crate::adapter::ConnectionEngine;
+use crate::accept::{Acceptor, House, Knocks, bounded, waiting_max};
 use crate::connection::{Connection, FAREWELL};
-use crate::datagram::{DATAGRAM_MAX, endpoint_config, search};
+use crate::datagram::{DATAGRAM_MAX, endpoint_config};
 use crate::error::Error;
 use crate::interfaces::{self, Interface};
-use crate::path_manager::Role;
-use crate::socket::{BoundSocket, Sockets, unmapped};
+use crate::knock::KnockKey;
+use crate::socket::{BoundSocket, Sockets};
 use crate::tls::{Fingerprint, Identity};
 use crate::train::Trains;
-use crate::transport::transport;
-
-/// How long a peer may take over its handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// What a listener needs.
 #[derive(Debug)]
@@ -34,8 +29,12 @@ pub struct ListenConfig {
     pub identity: Identity,
     /// What each connection runs.
     pub engine: EngineConfig,
-    /// How many connections may be open at once; more are refused.
+    /// How many connections may be open at once, those included whose handshake goes on; more are refused.
     pub connections_max: usize,
+    /// What invited peers mark their first packets with. Where it is given, accepted connections are
+    /// guests until [`Connection::welcome`]: they may hold little, there are few of them, and they leave
+    /// for newer ones. `None`: everybody is trusted.
+    pub knock: Option<KnockKey>,
     /// The largest datagrams to send and to take, in bytes of UDP payload.
     pub datagram_max: u16,
 }
@@ -50,6 +49,7 @@ impl ListenConfig {
             identity: Identity::generate()?,
             engine: EngineConfig::live(),
             connections_max: 64,
+            knock: None,
             datagram_max: DATAGRAM_MAX,
         })
     }
@@ -62,6 +62,7 @@ pub struct Listener {
     sockets: Sockets,
     fingerprint: Fingerprint,
     accepted: tokio::sync::Mutex<mpsc::Receiver<Connection>>,
+    house: Arc<House>,
 }
 
 impl Listener {
@@ -75,17 +76,20 @@ impl Listener {
         };
         let found = usable_interfaces(&via)?;
         let sockets = bind_all(&found, port)?;
-        let server = noq::ServerConfig::with_crypto(Arc::new(config.identity.server_crypto()?));
+        let server = bounded(noq::ServerConfig::with_crypto(Arc::new(config.identity.server_crypto()?)));
         let endpoint = Endpoint::new_with_abstract_socket(
             endpoint_config(config.datagram_max),
             Some(server.clone()),
             Box::new(sockets.clone()),
             Arc::new(Trains),
         )?;
-        let (sender, accepted) = mpsc::channel(config.connections_max.max(1));
+        let (sender, accepted) = mpsc::channel(waiting_max(config.connections_max));
         let fingerprint = config.identity.fingerprint();
-        tokio::spawn(accept_all(endpoint.clone(), sockets.clone(), server, config, sender));
-        Ok(Self { endpoint, sockets, fingerprint, accepted: tokio::sync::Mutex::new(accepted) })
+        let house = House::new(config.connections_max);
+        let (at, from) = (endpoint.clone(), sockets.clone());
+        let acceptor = Acceptor { endpoint: at, sockets: from, server, config, house: house.clone(), accepted: sender };
+        tokio::spawn(acceptor.run());
+        Ok(Self { endpoint, sockets, fingerprint, accepted: tokio::sync::Mutex::new(accepted), house })
     }
 
     /// The addresses that peers may connect to.
@@ -98,6 +102,11 @@ impl Listener {
         self.fingerprint
     }
 
+    /// How often this end was asked in vain.
+    pub fn knocks(&self) -> Knocks {
+        self.house.knocks()
+    }
+
     /// The next connection whose handshake succeeded; `None` after [`Listener::close`].
     pub async fn accept(&self) -> Option<Connection> {
         self.accepted.lock().await.recv().await
@@ -108,39 +117,6 @@ impl Listener {
     pub async fn close(&self, code: u32, reason: &str) {
         self.endpoint.close(code.into(), reason.as_bytes());
         let _ = tokio::time::timeout(FAREWELL, self.endpoint.wait_all_draining()).await;
-    }
-}
-
-async fn accept_all(
-    endpoint: Endpoint,
-    sockets: Sockets,
-    server: noq::ServerConfig,
-    config: ListenConfig,
-    accepted: mpsc::Sender<Connection>,
-) {
-    while let Some(incoming) = endpoint.accept().await {
-        if endpoint.open_connections() > config.connections_max {
-            tracing::warn!(peer = %incoming.remote_address(), "refused: too many connections");
-            incoming.refuse();
-            continue;
-        }
-        let Ok(engine) = config.engine.build().map(ConnectionEngine::new) else { return };
-        let mut server = server.clone();
-        let way = incoming.local_ip().map(|local| (local.to_canonical(), unmapped(incoming.remote_address())));
-        server.transport_config(transport(&engine, search(way, config.datagram_max)));
-        let accepted = accepted.clone();
-        let sockets = sockets.clone();
-        tokio::spawn(async move {
-            let Ok(connecting) = incoming.accept_with(Arc::new(server)) else { return };
-            match tokio::time::timeout(HANDSHAKE, connecting).await {
-                Ok(Ok(quic)) => {
-                    let connection = Connection::new(quic, engine, sockets, Role::Acceptor);
-                    let _ = accepted.send(connection).await;
-                }
-                Ok(Err(error)) => tracing::debug!(%error, "handshake failed"),
-                Err(_) => tracing::debug!("handshake took too long"),
-            }
-        });
     }
 }
 

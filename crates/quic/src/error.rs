@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use fairpath_engine::UnknownName;
+use noq_proto::TransportErrorCode;
 
 use crate::interfaces::UnknownInterface;
 use crate::pairs::{Tried, in_vain};
@@ -54,6 +55,9 @@ pub enum Error {
         /// Who was meant.
         expected: Fingerprint,
     },
+    /// The peer takes no more connections for now.
+    #[error("the end at {0} has too much to do and takes no more connections: try again in a while")]
+    Busy(SocketAddr),
     /// The peer does not speak multipath QUIC.
     #[error("the peer at {0} does not speak multipath QUIC")]
     NoMultipath(SocketAddr),
@@ -83,6 +87,11 @@ impl Error {
     pub(crate) fn handshake(address: SocketAddr, expected: Fingerprint, source: noq::ConnectionError) -> Self {
         match source {
             noq::ConnectionError::TimedOut => Self::Unreachable { tried: Vec::new() },
+            noq::ConnectionError::ConnectionClosed(close)
+                if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
+            {
+                Self::Busy(address)
+            }
             other if other.to_string().contains(WRONG_FINGERPRINT) => Self::WrongFingerprint { address, expected },
             source => Self::Handshake { address, source },
         }

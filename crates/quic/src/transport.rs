@@ -36,15 +36,48 @@ const RECEIVE_WINDOW: u32 = ALL_LANES / 4 * 5;
 /// Unacknowledged data that we keep, in bytes. Never the limit either: the peer's window of a lane is.
 const SEND_WINDOW: u64 = 2 * ALL_LANES as u64;
 
-pub(crate) fn transport(engine: &ConnectionEngine, datagrams: MtuDiscoveryConfig) -> Arc<TransportConfig> {
+/// What a guest may send that nobody has read, and what is kept for it until it is acknowledged, in bytes
+/// each: a greeting and its answer, many times over.
+const GUEST_WINDOW: u32 = 8_000;
+
+/// Reports of delays that nobody has read, in bytes. They are read every 50 ms, and an old one is worth little.
+const DATAGRAMS: usize = 24_000;
+
+/// How much of a peer's data is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// So much that data flows as fast as it can.
+    Full,
+    /// Little: together with the 16 kB of handshake data that may be out of order, less than 64 kB.
+    Guest,
+}
+
+/// Gives a guest's connection the windows of any other.
+pub(crate) fn trust(quic: &noq::Connection) {
+    quic.set_receive_window(VarInt::from_u32(RECEIVE_WINDOW));
+    quic.set_send_window(SEND_WINDOW);
+    quic.set_max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS));
+    quic.set_max_concurrent_bi_streams(VarInt::from_u32(BIDI_STREAMS));
+}
+
+pub(crate) fn transport(
+    engine: &ConnectionEngine,
+    datagrams: MtuDiscoveryConfig,
+    trust: Trust,
+) -> Arc<TransportConfig> {
+    let (receive, send, uni, bidi) = match trust {
+        Trust::Full => (RECEIVE_WINDOW, SEND_WINDOW, UNI_STREAMS, BIDI_STREAMS),
+        Trust::Guest => (GUEST_WINDOW, GUEST_WINDOW.into(), 0, 1),
+    };
     let mut config = TransportConfig::default();
     config
         .max_concurrent_multipath_paths(PATHS_MAX)
-        .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS))
-        .max_concurrent_bidi_streams(VarInt::from_u32(BIDI_STREAMS))
+        .max_concurrent_uni_streams(VarInt::from_u32(uni))
+        .max_concurrent_bidi_streams(VarInt::from_u32(bidi))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
-        .send_window(SEND_WINDOW)
+        .receive_window(VarInt::from_u32(receive))
+        .send_window(send)
+        .datagram_receive_buffer_size(Some(DATAGRAMS))
         // One lane after the other rather than a piece of each in turn: records arrive whole sooner,
         // and packets carry one stream each. Streams that must not wait have a higher priority.
         .send_fairness(false)

@@ -18,7 +18,7 @@ use crate::datagram::{DATAGRAM_ETHERNET, endpoint_config, search};
 use crate::pairs::{Candidates, Pair, WhyNot};
 use crate::path_manager::policy::{Paths, Policy};
 use crate::tls::{Fingerprint, Identity, SERVER_NAME, client_crypto};
-use crate::transport::{PATHS_MAX, transport};
+use crate::transport::{PATHS_MAX, Trust, transport};
 
 /// How often the policy looks, as in real time.
 const TICK: Duration = Duration::from_millis(50);
@@ -127,7 +127,7 @@ impl End {
         let endpoint = Endpoint::new(seeded(seed), None, true);
         let mut end = Self::new(endpoint, engine, interfaces, now);
         let mut config = ServerConfig::with_crypto(Arc::new(identity.server_crypto().expect("a key")));
-        config.transport_config(transport(&end.engine, search([], DATAGRAM_ETHERNET)));
+        config.transport_config(transport(&end.engine, search([], DATAGRAM_ETHERNET), Trust::Full));
         end.endpoint.set_server_config(Some(Arc::new(config.clone())));
         end.server_config = Some(config);
         end
@@ -144,7 +144,7 @@ impl End {
         let interfaces = pairs.iter().map(|pair| (pair.local.name.clone(), pair.local.address)).collect();
         let mut end = Self::new(Endpoint::new(seeded(seed), None, true), engine, interfaces, now);
         let mut config = ClientConfig::new(Arc::new(client_crypto(fingerprint).expect("TLS")));
-        config.transport_config(transport(&end.engine, search([], DATAGRAM_ETHERNET)));
+        config.transport_config(transport(&end.engine, search([], DATAGRAM_ETHERNET), Trust::Full));
         let remote = crate::socket::mapped(pairs[0].remote);
         end.connection = Some(end.endpoint.connect(now, config, remote, SERVER_NAME).expect("an address"));
         end.pairs = pairs;
