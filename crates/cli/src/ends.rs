@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use fairpath_quic::{ConnectConfig, Connection, Error, Fingerprint, ListenConfig, Listener};
-use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket, TicketError};
+use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket};
 
 use crate::engine_args::EngineArgs;
 use crate::error::UsageError;
@@ -26,6 +26,10 @@ pub(crate) struct ListenArgs {
     /// Listen on this address only; 0.0.0.0:PORT listens everywhere, on that port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen: Option<SocketAddr>,
+    /// Put this address into the ticket, before the machine's own: where a NAT or a firewall passes UDP on
+    /// to this machine; may be given several times
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = reachable_address)]
+    advertise: Vec<SocketAddr>,
     #[command(flatten)]
     via: Via,
     #[command(flatten)]
@@ -49,8 +53,10 @@ impl ListenArgs {
             ))
             .into());
         }
+        let secret = Secret::generate().context("the system gives no randomness")?;
         let listener = once_up(async || {
             let config = ListenConfig {
+                knock: Some(secret.knock_key()),
                 listen: self.listen,
                 via: self.via.via.clone(),
                 engine: self.engine.config(),
@@ -59,8 +65,10 @@ impl ListenArgs {
             Listener::bind(config)
         });
         let listener = listener.await.map_err(with_advice)?;
-        let secret = Secret::generate().context("the system gives no randomness")?;
-        let mut addresses = listener.addresses();
+        let mut addresses = self.advertise.clone();
+        addresses.extend(listener.addresses());
+        let mut known = std::collections::BTreeSet::new();
+        addresses.retain(|address| known.insert(*address));
         addresses.truncate(MAX_ADDRESSES);
         let ticket = Ticket { addresses, fingerprint: listener.fingerprint().0, secret };
         Ok(Host { listener, ticket })
@@ -70,6 +78,20 @@ impl ListenArgs {
 fn socket_address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse()
         .map_err(|_| "an IP address and a port are needed, such as 192.0.2.1:4433, [2001:db8::1]:4433 or 0.0.0.0:4433")
+}
+
+/// An address that others can send to.
+fn reachable_address(text: &str) -> Result<SocketAddr, &'static str> {
+    let address: SocketAddr = text
+        .parse()
+        .map_err(|_| "an IP address and a port are needed, such as 203.0.113.7:4433 or [2001:db8::1]:4433")?;
+    match address.ip() {
+        _ if address.port() == 0 => Err("a port is needed that packets are passed on from, such as 203.0.113.7:4433"),
+        ip if ip.is_unspecified() || ip.is_multicast() => {
+            Err("nobody can connect to this address: give the one by which others reach this machine")
+        }
+        _ => Ok(address),
+    }
 }
 
 /// What can be done about a port that cannot be had.
@@ -100,6 +122,7 @@ impl ConnectArgs {
         ConnectConfig {
             via: self.via.via.clone(),
             engine: self.engine.config(),
+            knock: Some(ticket.secret.knock_key()),
             ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
         }
     }
@@ -126,17 +149,6 @@ async fn once_up<T>(attempt: impl AsyncFn() -> Result<T, Error>) -> Result<T, Er
     }
 }
 
-/// The ticket in an argument.
-pub(crate) fn parse_ticket(word: &str) -> Result<Ticket, UsageError> {
-    word.parse().map_err(|error| match error {
-        // A word that begins otherwise holds no secret and can be shown.
-        TicketError::NotATicket => UsageError(format!(
-            "'{word}' stands in the place of the ticket, which comes last and begins with \"fp1\", as the other machine printed it"
-        )),
-        error => UsageError(error.to_string()),
-    })
-}
-
 /// Ends a connection in peace, and waits until the peer has heard of it.
 pub(crate) async fn say_goodbye(connection: &Connection) {
     connection.end(0, "done").await;
@@ -147,14 +159,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forgotten_ticket_is_told_by_the_word_in_its_place() {
-        let error = parse_ticket("notes.txt").unwrap_err().to_string();
-        assert!(error.contains("'notes.txt'") && error.contains("fp1"), "{error}");
-    }
-
-    #[test]
     fn an_address_without_a_port_is_told_what_would_be_right() {
         assert!(socket_address("127.0.0.1").unwrap_err().contains("192.0.2.1:4433"));
         assert!(socket_address("[::]:0").is_ok());
+        assert!(reachable_address("203.0.113.7").unwrap_err().contains("203.0.113.7:4433"));
+        assert!(reachable_address("0.0.0.0:4433").unwrap_err().contains("nobody can connect"));
+        assert!(reachable_address("203.0.113.7:0").unwrap_err().contains("a port is needed"));
+        assert!(reachable_address("[2001:db8::1]:4433").is_ok());
     }
 }

@@ -4,12 +4,14 @@ mod commands;
 mod ends;
 mod engine_args;
 mod error;
+mod knocks;
 mod recording;
 #[cfg(test)]
 mod reference;
 mod sharing;
 mod signals;
 mod text;
+mod ticket_args;
 mod transfer;
 mod ways;
 

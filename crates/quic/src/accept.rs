@@ -35,7 +35,8 @@ const INCOMING_BYTES: u64 = 8_000;
 pub struct Knocks {
     /// Refused for load, or because all connections were taken.
     pub refused: u64,
-    /// Handshakes that failed, were not finished in time, or had to make room for newer ones.
+    /// Handshakes that failed or were not finished in time, and peers that had to make room for newer ones
+    /// before they had proved themselves.
     pub unfinished: u64,
     /// First packets that were answered by asking to show the address. Most honest peers that are asked
     /// come back, so this is no number of attempts in vain.
@@ -199,9 +200,12 @@ impl Acceptor {
             }
             tokio::select! {
                 _ = over => {}
-                _ = &mut told_to_leave => if let Some(quic) = handle.upgrade() {
-                    quic.close(CROWDED.into(), b"too many peers at once have not proved themselves, try again");
-                },
+                _ = &mut told_to_leave => {
+                    house.unfinished.fetch_add(1, Ordering::Relaxed);
+                    if let Some(quic) = handle.upgrade() {
+                        quic.close(CROWDED.into(), b"too many peers at once have not proved themselves, try again");
+                    }
+                }
             }
             drop(place);
         });

@@ -81,7 +81,7 @@ pub use error::{Fault, ReceiveError, SendError};
 pub use greeting::{Purpose, SenderId};
 pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};
 pub use progress::{Phase, Progress, ProgressSnapshot};
-pub use protocol::{MAX_FRAME, ProtocolError, VERSION};
+pub use protocol::{MAX_FRAME, ProtocolError, VERSION, printable};
 pub use receive::{Admitted, ReceiveConfig, Received, Receiver, SILENCE};
 pub use send::{Sender, Sent};
 pub use skip::{Reason, Skipped};

@@ -141,7 +141,7 @@ impl From<LaneError> for ProtocolError {
 }
 
 /// A peer's words, cut and without control characters.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut safe = String::new();
     for character in text.chars() {
         match character {

@@ -164,8 +164,6 @@ impl Receiver {
     ///
     /// [`ReceiveError::Admission`]. The peer has been told, and the connection is closed.
     pub async fn admit(&self, connection: &Connection) -> Result<Admitted, ReceiveError> {
-        connection.set_max_concurrent_bi_streams((1 + RESTARTS_MAX).into());
-        connection.set_max_concurrent_uni_streams(((1 + RESTARTS_MAX) * LANES as u32).into());
         let guest = self.door.hear_or_know(connection, |sender| self.received_from(sender).is_some()).await?;
         let sender = guest.sender;
         if let Err(taken) = self.bind(connection, sender).await {
@@ -208,6 +206,8 @@ impl Receiver {
     pub async fn serve(&self, admitted: Admitted) -> Result<Received, ReceiveError> {
         let Admitted { sender, connection, mut writer, reader } = admitted;
         let connection = &connection;
+        connection.set_max_concurrent_bi_streams((1 + RESTARTS_MAX).into());
+        connection.set_max_concurrent_uni_streams(((1 + RESTARTS_MAX) * LANES as u32).into());
         let _running = self.running.lock().await;
         let mut reader = reader;
         let mut is_restart = false;

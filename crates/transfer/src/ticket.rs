@@ -16,6 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use data_encoding::{DecodeKind, Encoding, Specification};
+use fairpath_quic::KnockKey;
 
 const PREFIX: &str = "fp1";
 const FINGERPRINT: usize = 32;
@@ -35,6 +36,15 @@ impl Secret {
         let mut secret = [0; SECRET];
         getrandom::fill(&mut secret)?;
         Ok(Self(secret))
+    }
+
+    /// What a holder of the ticket marks its first packets with: it says nothing about the secret, and
+    /// admits nobody.
+    pub fn knock_key(&self) -> KnockKey {
+        KnockKey::from_bytes(blake3::derive_key(
+            "fairpath 2026 mark on the first packet of who holds a ticket 1",
+            &self.0,
+        ))
     }
 
     /// A secret with this content, for tests and for callers with a store of their own.
@@ -143,7 +153,9 @@ impl fmt::Display for Ticket {
 impl FromStr for Ticket {
     type Err = TicketError;
 
+    /// Space around the word does not count: it comes from copying, or is the end of a line.
     fn from_str(word: &str) -> Result<Self, TicketError> {
+        let word = word.trim();
         let body = strip_prefix(word)?;
         let payload = decode(body)?;
         let Some(content) = payload.strip_suffix(&checksum(&payload[..payload.len() - CHECKSUM])) else {
@@ -261,6 +273,13 @@ mod tests {
         let mut mistyped = word.clone();
         mistyped.replace_range(20..21, other);
         assert_eq!(mistyped.parse::<Ticket>(), Err(TicketError::Checksum));
+    }
+
+    #[test]
+    fn space_around_a_ticket_does_not_count() {
+        for (before, after) in [("", "\n"), ("", "\r\n"), (" ", " "), ("\n\t", "\u{a0}")] {
+            assert_eq!(format!("{before}{}{after}", ticket()).parse(), Ok(ticket()));
+        }
     }
 
     fn any_ticket() -> impl Strategy<Value = Ticket> {

@@ -3,6 +3,7 @@
 mod protocol;
 mod report;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,13 @@ use fairpath_quic::bulk::{Sink, Source};
 use fairpath_transfer::{AdmissionError, Door, Purpose, Secret};
 use tokio::task::JoinSet;
 
-use crate::ends::{ConnectArgs, Host, ListenArgs, parse_ticket, say_goodbye};
-use crate::error::describe;
+use crate::ends::{ConnectArgs, Host, ListenArgs, say_goodbye};
+use crate::error::{UsageError, describe};
+use crate::knocks::Doorbell;
 use crate::signals::Interruption;
 use crate::text::print_line;
+use crate::ticket_args::TicketArgs;
+use crate::transfer::TICK;
 use protocol::{Control, Direction, Total};
 use report::Report;
 
@@ -49,10 +53,17 @@ struct ServerArgs {
 
 /// Measure against a server
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath perf client TICKET --via wlan0 --via wwan0 --seconds 30")]
+#[command(
+    override_usage = "fairpath perf client [OPTIONS] [TICKET]",
+    after_help = "Example:\n  fairpath perf client TICKET --via wlan0 --via wwan0 --seconds 30"
+)]
 struct ClientArgs {
-    /// What `fairpath perf server` printed
-    ticket: String,
+    /// What `fairpath perf server` printed, or `-` to read it from standard input, unless it comes with
+    /// `--ticket-file` or in FAIRPATH_TICKET
+    #[arg(value_name = "TICKET")]
+    words: Vec<PathBuf>,
+    #[command(flatten)]
+    ticket: TicketArgs,
     /// How long to measure, in seconds
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     seconds: u32,
@@ -83,6 +94,8 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
     let interruption = Interruption::listen()?;
     let mut clients = JoinSet::new();
     let door = Arc::new(Door::new(ticket.secret, Purpose::Measurement));
+    let mut doorbell = Doorbell::default();
+    let mut tick = tokio::time::interval(TICK);
     let result = loop {
         tokio::select! {
             connection = listener.accept() => {
@@ -92,12 +105,20 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
                 Ok(measured) if args.once => break measured,
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => eprintln!("a measurement failed: {}; still waiting", describe(&error)),
-                Err(refused) => eprintln!("{refused}; still waiting"),
+                Err(refused) => doorbell.rang(&refused),
             },
+            _ = tick.tick() => {
+                if let Some(line) = doorbell.news(listener.knocks(), Instant::now()) {
+                    eprintln!("{line}");
+                }
+            }
             () = interruption.asked() => break Ok(()),
         }
     };
     listener.close(0, "the server has ended").await;
+    if let Some(sentence) = doorbell.total(listener.knocks()).sentence() {
+        eprintln!("{sentence}");
+    }
     result
 }
 
@@ -105,6 +126,7 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
 async fn answer(connection: Connection, door: Arc<Door>) -> Result<anyhow::Result<()>, AdmissionError> {
     let guest = door.hear(connection.quic()).await?;
     let mut control = Control::new(guest.welcome().await?);
+    connection.welcome();
     let asked = tokio::time::timeout(PATIENCE, control.asked()).await.context("the client asked for nothing in time");
     Ok(match asked {
         Ok(Ok(direction)) => carry_out(&connection, control, direction).await,
@@ -133,7 +155,10 @@ async fn carry_out(connection: &Connection, mut control: Control, direction: Dir
 }
 
 async fn measure(args: ClientArgs) -> anyhow::Result<()> {
-    let ticket = parse_ticket(&args.ticket)?;
+    let (more, ticket) = args.ticket.take(args.words.clone())?;
+    if !more.is_empty() {
+        return Err(UsageError("one word is expected, the ticket, and several are given".into()).into());
+    }
     let interruption = Interruption::listen()?;
     let connection = tokio::select! {
         connection = args.connect.connect(&ticket) => connection?,

@@ -7,13 +7,12 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use fairpath_core::Bytes;
 use fairpath_quic::{Connection, Listener, PathNotice};
-use fairpath_transfer::{
-    AdmissionError, GIVE_UP_AFTER, Limits, Phase, ReceiveConfig, ReceiveError, Received, Receiver, SenderId,
-};
+use fairpath_transfer::{Admitted, GIVE_UP_AFTER, Limits, ReceiveConfig, ReceiveError, Received, Receiver, SenderId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::ends::{Host, ListenArgs};
+use crate::knocks::Doorbell;
 use crate::signals::Interruption;
 use crate::text::{clock, print_line};
 use crate::transfer::{History, Role, Shown, Summary, TICK, View};
@@ -25,7 +24,13 @@ Example:
 It prints one ticket, alone on a line; give that to the sender, who runs
   fairpath send photos/ TICKET
 
-The ticket is good for one complete transfer; an interrupted one may be resumed with it.";
+The ticket is good for one complete transfer; an interrupted one may be resumed with it. It belongs to
+the first sender that comes with it, until that is gone.
+
+The sender must be able to send UDP packets to one of the addresses in the ticket, which are those of this
+machine's interfaces. Behind a NAT or a firewall, have a UDP port passed on to this machine, and name the
+address by which others know it:
+  fairpath recv --listen 0.0.0.0:4433 --advertise 203.0.113.7:4433";
 
 /// Receive files: print a ticket and wait for its holder
 #[derive(Debug, clap::Args)]
@@ -64,8 +69,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let (notice_sender, notices) = mpsc::channel(64);
     let desk = Desk {
         args: &args,
+        listener: &listener,
         receiver,
         view,
+        doorbell: Doorbell::default(),
+        doorstep: JoinSet::new(),
         live: vec![],
         tasks: JoinSet::new(),
         notice_sender,
@@ -73,7 +81,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         history: None,
         lingers_until: None,
     };
-    let result = desk.run(&listener).await;
+    let result = desk.run().await;
     let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
     listener.close(code, reason).await;
     result
@@ -103,8 +111,12 @@ async fn until(time: Option<Instant>) {
 /// Who is connected, and what they have caused.
 struct Desk<'a> {
     args: &'a Args,
+    listener: &'a Listener,
     receiver: Arc<Receiver>,
     view: View,
+    doorbell: Doorbell,
+    /// Who has not proved the secret yet, and may not disturb those who have.
+    doorstep: JoinSet<(Connection, Result<Admitted, ReceiveError>)>,
     live: Vec<Arc<Connection>>,
     tasks: JoinSet<Served>,
     notice_sender: mpsc::Sender<PathNotice>,
@@ -115,19 +127,26 @@ struct Desk<'a> {
     lingers_until: Option<Instant>,
 }
 
-/// What became of a connection; whose it was, if that was let in.
-type Served = (Arc<Connection>, Option<SenderId>, Result<Received, ReceiveError>);
+/// What became of a connection, and whose it was.
+type Served = (Arc<Connection>, SenderId, Result<Received, ReceiveError>);
 
 impl Desk<'_> {
-    async fn run(mut self, listener: &Listener) -> anyhow::Result<()> {
+    async fn run(mut self) -> anyhow::Result<()> {
         let mut tick = tokio::time::interval(TICK);
         let interruption = Interruption::listen()?;
         loop {
             tokio::select! {
-                connection = listener.accept() => match connection {
-                    Some(connection) => self.serve(connection),
+                connection = self.listener.accept() => match connection {
+                    Some(connection) => self.hear(connection),
                     None => bail!("the network sockets are gone"),
                 },
+                Some(heard) = self.doorstep.join_next() => {
+                    match heard.context("an admission ended in a fault of this program")? {
+                        (connection, Ok(admitted)) => self.serve(connection, admitted),
+                        (_, Err(ReceiveError::Admission(why))) => self.doorbell.rang(&why),
+                        (_, Err(_)) => {}
+                    }
+                }
                 Some(ended) = self.tasks.join_next() => {
                     let ended = ended.context("a transfer ended in a fault of this program")?;
                     if self.ended(ended)? {
@@ -139,31 +158,42 @@ impl Desk<'_> {
                 _ = tick.tick() => {
                     let paths = self.main_connection().map(|connection| connection.paths()).unwrap_or_default();
                     self.view.tick(&paths);
+                    if let Some(line) = self.doorbell.news(self.listener.knocks(), Instant::now()) {
+                        self.view.line(&line);
+                    }
                 }
                 () = interruption.asked() => return self.interrupted().await,
             }
         }
     }
 
-    fn serve(&mut self, connection: Connection) {
+    fn hear(&mut self, connection: Connection) {
+        let receiver = self.receiver.clone();
+        self.doorstep.spawn(async move {
+            let admitted = receiver.admit(connection.quic()).await;
+            if admitted.is_ok() {
+                connection.welcome();
+            }
+            (connection, admitted)
+        });
+    }
+
+    fn serve(&mut self, connection: Connection, admitted: Admitted) {
         let connection = Arc::new(connection);
         self.live.push(connection.clone());
         let mut happened = connection.notices();
-        let (receiver, notices) = (self.receiver.clone(), self.notice_sender.clone());
+        let notices = self.notice_sender.clone();
         tokio::spawn(async move {
             while let Ok(notice) = happened.recv().await {
-                // Who has not proved the secret is not worth a line.
-                if receiver.progress().snapshot().phase != Phase::Waiting && notices.send(notice).await.is_err() {
+                if notices.send(notice).await.is_err() {
                     return;
                 }
             }
         });
         let receiver = self.receiver.clone();
         self.tasks.spawn(async move {
-            let (sender, result) = match receiver.admit(connection.quic()).await {
-                Ok(admitted) => (Some(admitted.sender()), receiver.serve(admitted).await),
-                Err(error) => (None, Err(error)),
-            };
+            let sender = admitted.sender();
+            let result = receiver.serve(admitted).await;
             // For the summary.
             connection.paths_now().await;
             (connection, sender, result)
@@ -173,9 +203,6 @@ impl Desk<'_> {
     /// What the end of one connection means; true ends the command in success.
     fn ended(&mut self, (connection, sender, result): Served) -> anyhow::Result<bool> {
         self.live.retain(|other| !Arc::ptr_eq(other, &connection));
-        let Some(sender) = sender else {
-            return self.turned_away(result);
-        };
         match result {
             Ok(received) => {
                 if !received.is_repeat {
@@ -205,18 +232,6 @@ impl Desk<'_> {
         }
     }
 
-    /// A peer that was not let in.
-    fn turned_away(&mut self, result: Result<Received, ReceiveError>) -> anyhow::Result<bool> {
-        match result {
-            // A sender that tries several connections at a time drops those that it does not need.
-            Err(ReceiveError::Admission(AdmissionError::Gone(_))) | Ok(_) => Ok(false),
-            Err(error) => {
-                self.view.line(&format!("{error}; still waiting"));
-                Ok(false)
-            }
-        }
-    }
-
     /// Keeps what a connection carried that is gone, while its sender may come back.
     fn keep_paths(&mut self, connection: &Connection, sender: SenderId) {
         let history = match self.history.take() {
@@ -235,7 +250,11 @@ impl Desk<'_> {
         };
         let progress = self.receiver.progress().snapshot();
         let summary = Summary::new(Role::Receive, &progress, received.elapsed, &paths, happened);
-        summary.after(received.reconnections).show(self.args.shown)
+        summary
+            .after(received.reconnections)
+            .without(&received.skipped)
+            .with_knocks(self.doorbell.total(self.listener.knocks()))
+            .show(self.args.shown)
     }
 
     /// Everything is in place, and nothing tells that the sender knows: it may come back to ask.
@@ -264,7 +283,7 @@ impl Desk<'_> {
         let mut is_complete = self.lingers_until.is_some();
         while let Some(ended) = self.tasks.join_next().await {
             // What was complete is complete; its sender was told so before.
-            if let Ok((connection, Some(sender), Ok(received))) = ended {
+            if let Ok((connection, sender, Ok(received))) = ended {
                 is_complete = true;
                 if !received.is_repeat {
                     self.sum_up(&connection, sender, &received)?;

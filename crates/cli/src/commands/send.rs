@@ -10,11 +10,12 @@ use fairpath_transfer::{DeliveryEvent, Refusal, Selection, SendError, Sender};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 
-use crate::ends::{ConnectArgs, parse_ticket, say_goodbye};
-use crate::error::Incomplete;
+use crate::ends::{ConnectArgs, say_goodbye};
+use crate::error::{Incomplete, UsageError};
 use crate::recording::{TraceFile, records};
 use crate::signals::Interruption;
 use crate::text::{clock, duration};
+use crate::ticket_args::TicketArgs;
 use crate::transfer::{History, Role, Shown, Summary, TICK, View};
 
 const EXAMPLE: &str = "\
@@ -24,18 +25,25 @@ Example:
 
 TICKET is what `fairpath recv` printed on the other machine. A transfer whose connection is lost goes on
 over a new one by itself; the same command again resumes one that was interrupted. A file that changes or
-vanishes meanwhile is left out and named in the end; the exit code is then 3.";
+vanishes meanwhile is left out and named in the end; the exit code is then 3.
+
+Who knows the ticket may send in your place until you do. A command line can be read by other users of
+this machine; what they cannot read:
+  fairpath send photos/ --ticket-file FILE       a file of yours
+  fairpath send photos/ -                        standard input
+  FAIRPATH_TICKET=TICKET fairpath send photos/   the environment";
 
 /// Send files and directories over all networks at once
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = EXAMPLE, override_usage = "fairpath send [OPTIONS] <FILE>... [TICKET]")]
 pub(crate) struct Args {
-    /// What to send; directories are sent whole, symbolic links inside them are not
+    /// What to send; directories are sent whole, symbolic links inside them are not. The last word is the
+    /// ticket that `fairpath recv` printed, or `-` to read it from standard input, unless it comes with
+    /// `--ticket-file` or in FAIRPATH_TICKET
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
-    files: Vec<PathBuf>,
-    /// What `fairpath recv` printed
-    #[arg(value_name = "TICKET", required = true)]
-    ticket: String,
+    words: Vec<PathBuf>,
+    #[command(flatten)]
+    ticket: TicketArgs,
     #[command(flatten)]
     connect: ConnectArgs,
     #[command(flatten)]
@@ -50,8 +58,10 @@ pub(crate) struct Args {
 
 /// Sends, and shows how it goes.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let ticket = parse_ticket(&args.ticket)?;
-    let files = args.files;
+    let (files, ticket) = args.ticket.take(args.words)?;
+    if files.is_empty() {
+        return Err(UsageError("nothing to send: name at least one file or directory before the ticket".into()).into());
+    }
     let selection = tokio::task::spawn_blocking(move || Selection::collect(&files)).await??;
     let mut skipped = selection.skipped().to_vec();
     let trace = args.trace.as_deref().map(|path| TraceFile::create(path, "send")).transpose()?;

@@ -8,6 +8,7 @@ use fairpath_transfer::{ProgressSnapshot, Skipped};
 use serde::{Serialize, Serializer};
 
 use super::{Role, Shown};
+use crate::knocks::InVain;
 use crate::sharing::{Sharing, Together};
 use crate::text::{print_line, safe};
 use crate::ways::{Way, in_vain};
@@ -40,6 +41,9 @@ pub(crate) struct Summary {
     tried: Vec<Way>,
     #[serde(skip)]
     in_vain: Vec<String>,
+    /// How often the receiver was asked in vain, since it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knocked_in_vain: Option<InVain>,
 }
 
 /// How many of the files that were left out a person is told by name; a program is told all.
@@ -97,7 +101,13 @@ impl Summary {
             sharing,
             tried: Vec::new(),
             in_vain: Vec::new(),
+            knocked_in_vain: None,
         }
+    }
+
+    /// With what the receiver counted at its door.
+    pub(crate) fn with_knocks(self, knocked_in_vain: InVain) -> Self {
+        Self { knocked_in_vain: Some(knocked_in_vain), ..self }
     }
 
     /// With what was tried to reach the peer, beside the `paths` that there were.
@@ -184,6 +194,9 @@ impl Summary {
         for (notice, count) in counts {
             text += &if count == 1 { format!("  {notice}\n") } else { format!("  {notice} ({count} times)\n") };
         }
+        if let Some(sentence) = self.knocked_in_vain.and_then(|knocks| knocks.sentence()) {
+            text += &format!("  {sentence}\n");
+        }
         text
     }
 }
@@ -251,6 +264,7 @@ mod tests {
             sharing: Sharing::default(),
             tried: Vec::new(),
             in_vain: Vec::new(),
+            knocked_in_vain: None,
         }
     }
 

@@ -1,0 +1,127 @@
+//! How often an end that listens was asked in vain, told so that no stranger can fill the screen.
+
+use std::time::{Duration, Instant};
+
+use fairpath_quic::Knocks;
+use fairpath_transfer::AdmissionError;
+use serde::Serialize;
+
+/// How long after one line the next is told, if anything has come; it doubles each time, up to the longest.
+const NEXT: Duration = Duration::from_secs(10);
+const NEXT_MAX: Duration = Duration::from_secs(600);
+
+/// Attempts that led to nothing, by their reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct InVain {
+    /// Refused for load, before any work was done.
+    refused: u64,
+    /// Without a whole handshake.
+    no_handshake: u64,
+    /// Without a proof in time.
+    no_proof: u64,
+    wrong_secret: u64,
+    /// For another command, in another version or protocol.
+    wrong_kind: u64,
+    /// With the ticket, while another sender used it, or after that was done.
+    ticket_in_use: u64,
+}
+
+impl InVain {
+    fn total(&self) -> u64 {
+        let Self { refused, no_handshake, no_proof, wrong_secret, wrong_kind, ticket_in_use } = self;
+        refused + no_handshake + no_proof + wrong_secret + wrong_kind + ticket_in_use
+    }
+
+    /// One sentence, where there is anything to tell.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let reasons: Vec<String> = [
+            (self.wrong_secret, "with a wrong secret"),
+            (self.ticket_in_use, "while the ticket was in use, or after"),
+            (self.wrong_kind, "with the ticket of another command or version"),
+            (self.no_proof, "without a proof of the secret"),
+            (self.no_handshake, "without a whole handshake"),
+            (self.refused, "refused for load"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, reason)| format!("{count} {reason}"))
+        .collect();
+        let times = if self.total() == 1 { "once".to_owned() } else { format!("{} times", self.total()) };
+        (!reasons.is_empty()).then(|| format!("knocked at in vain {times}: {}", reasons.join(", ")))
+    }
+}
+
+/// Counts, and says so now and then.
+#[derive(Debug, Default)]
+pub(crate) struct Doorbell {
+    counted: InVain,
+    /// What was last said, when, and how long that is to last.
+    said: Option<(InVain, Instant, Duration)>,
+}
+
+impl Doorbell {
+    /// A peer was not admitted.
+    pub(crate) fn rang(&mut self, why: &AdmissionError) {
+        let count = match why {
+            AdmissionError::WrongSecret => &mut self.counted.wrong_secret,
+            AdmissionError::Used | AdmissionError::Taken => &mut self.counted.ticket_in_use,
+            AdmissionError::WrongPurpose | AdmissionError::Version(_) | AdmissionError::NotOurs => {
+                &mut self.counted.wrong_kind
+            }
+            AdmissionError::Late | AdmissionError::NoKeyingMaterial => &mut self.counted.no_proof,
+            // A sender that tries several connections at a time drops those that it does not need; who had to
+            // make room is counted by the listener.
+            AdmissionError::Gone(_) => return,
+        };
+        *count += 1;
+    }
+
+    /// All there were, with those that the listener has counted.
+    pub(crate) fn total(&self, knocks: Knocks) -> InVain {
+        InVain { refused: knocks.refused, no_handshake: knocks.unfinished, ..self.counted }
+    }
+
+    /// A line to be shown now. The first is told at once, since it may be a person with a wrong ticket.
+    pub(crate) fn news(&mut self, knocks: Knocks, now: Instant) -> Option<String> {
+        let total = self.total(knocks);
+        let next = match self.said {
+            None => NEXT,
+            Some((said, at, lasts)) if said != total && now >= at + lasts => (lasts * 2).min(NEXT_MAX),
+            Some(_) => return None,
+        };
+        let sentence = total.sentence()?;
+        self.said = Some((total, now, next));
+        Some(format!("{sentence}; still waiting"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_without_number_fill_few_lines() {
+        let (mut bell, begun) = (Doorbell::default(), Instant::now());
+        let mut lines = Vec::new();
+        for second in 0..3600 {
+            for _ in 0..100 {
+                bell.rang(&AdmissionError::WrongSecret);
+            }
+            lines.extend(bell.news(Knocks::default(), begun + Duration::from_secs(second)));
+        }
+        // After 0, 10, 30, 70, 150, 310, 630, 1230, 1830, 2430 and 3030 s.
+        assert_eq!(lines.len(), 11, "{lines:#?}");
+        assert_eq!(lines[0], "knocked at in vain 100 times: 100 with a wrong secret; still waiting");
+    }
+
+    #[test]
+    fn every_reason_is_told_and_nothing_is_told_of_nothing() {
+        let mut bell = Doorbell::default();
+        let knocks = Knocks { refused: 1000, unfinished: 2, asked_again: 5 };
+        assert_eq!(bell.news(Knocks { asked_again: 5, ..Knocks::default() }, Instant::now()), None);
+        bell.rang(&AdmissionError::Taken);
+        let expected = "knocked at in vain 1003 times: 1 while the ticket was in use, or after, \
+            2 without a whole handshake, 1000 refused for load";
+        assert_eq!(bell.total(knocks).sentence().as_deref(), Some(expected));
+    }
+}
