@@ -138,3 +138,34 @@ fn knocking_in_vain_is_counted_and_disturbs_no_transfer() {
     assert!(said.contains(&format!("{count} with a wrong secret")), "{said}");
     assert!(said.contains("received 1 file"), "{said}");
 }
+
+#[test]
+fn hidden_names_and_modes_are_taken_only_where_they_are_wanted() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scratch = Scratch::new();
+    for name in ["from/.profile", "from/.config/x", "from/run", "from/y"] {
+        let path = scratch.file(name, b"content");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let from = scratch.0.join("from");
+    let is_executable = || fs::metadata(scratch.0.join("to/from/run")).unwrap().permissions().mode() & 0o111 != 0;
+
+    let recv = receive(&scratch, &["--json"]);
+    let sent = run(&["send", text(&from), &recv.ticket]);
+    assert!(sent.status.success(), "{sent:?}");
+    let (_, summary, received) = recv.end();
+    for said in [&*String::from_utf8_lossy(&sent.stderr), &received] {
+        assert!(said.contains("hidden not taken") && said.contains("from/.profile"), "{said}");
+    }
+    assert!(received.contains("from/run (7 B), from/y (7 B)"), "{received}");
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["names"], serde_json::json!(["from/run", "from/y"]));
+    assert!(!scratch.0.join("to/from/.profile").exists() && !scratch.0.join("to/from/.config").exists());
+    assert!(!is_executable());
+
+    fs::remove_dir_all(scratch.0.join("to")).unwrap();
+    let recv = receive(&scratch, &["--allow-hidden", "--keep-modes"]);
+    assert!(run(&["send", text(&from), &recv.ticket]).status.success());
+    assert_eq!(recv.end().0, Some(0));
+    assert!(scratch.0.join("to/from/.config/x").exists() && is_executable());
+}

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::error::SendError;
 use crate::manifest::{Entry, Limits, Manifest, ManifestBuilder, ManifestError};
+use crate::offer::{LeftOut, is_left_out};
 use crate::skip::{Reason, Skipped};
 use crate::source::{Base, Identity, Opener, Source, reason};
 
@@ -49,6 +50,22 @@ impl Selection {
         let Walk { builder, sources, mut skipped, .. } = walk;
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Self { manifest: builder.finish()?, sources, skipped, bases })
+    }
+
+    /// What is left of it for a receiver that takes no hidden names, and what is not.
+    pub(crate) fn without_hidden(&self) -> (Self, LeftOut) {
+        let mut left_out = LeftOut::default();
+        let (mut entries, mut sources) = (Vec::new(), Vec::new());
+        for (entry, source) in self.manifest.entries().iter().zip(&self.sources) {
+            if is_left_out(entry.path(), false) {
+                left_out.push(entry.path());
+            } else {
+                entries.push(entry.clone());
+                sources.push(*source);
+            }
+        }
+        let manifest = self.manifest.with(entries);
+        (Self { manifest, sources, ..self.clone() }, left_out)
     }
 
     /// The manifest as the receiver will see it.

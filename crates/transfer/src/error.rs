@@ -30,6 +30,8 @@ pub enum Fault {
     Io,
     /// The other end broke the protocol.
     Protocol,
+    /// The receiver's user does not want the files.
+    Declined,
     /// The user or a newer connection ended it.
     Cancelled,
 }
@@ -265,6 +267,9 @@ pub enum ReceiveError {
     /// The connection ended before the transfer did.
     #[error("the sender is gone ({0}); what arrived is kept, the same ticket resumes the transfer")]
     PeerGone(String),
+    /// The user does not want the files.
+    #[error("the files were declined; nothing was written")]
+    Declined,
     /// The same ticket came again over a newer connection.
     #[error("a newer connection of the sender took over")]
     Superseded,
@@ -297,6 +302,7 @@ impl ReceiveError {
             Self::NoSpace { .. } | Self::DiskFull { .. } => Fault::DiskFull,
             Self::PermissionDenied(_) | Self::Untrusted { .. } => Fault::PermissionDenied,
             Self::Mismatch { .. } => Fault::Mismatch,
+            Self::Declined => Fault::Declined,
             Self::Protocol(_) => Fault::Protocol,
             Self::Busy(_) | Self::Meddled(_) | Self::Io { .. } => Fault::Io,
         })

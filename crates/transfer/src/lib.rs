@@ -13,7 +13,9 @@
 //!    secret over 32 bytes that both ends export from the TLS session. The secret itself never travels.
 //! 2. receiver: one byte, `A`; or it closes the connection with a code and words. Nothing was written so
 //!    far, and nothing of what follows was read.
-//! 3. sender: `Entries […]`…, `EntriesEnd`: names, sizes, times, executable bits; empty directories.
+//!    Then `Terms {hidden}`: whether hidden names are taken.
+//! 3. sender: `Entries […]`…: names, sizes, times, executable bits; empty directories. `Hidden` names
+//!    what the terms exclude; `EntriesEnd`.
 //! 4. receiver: `Compare [files]`…, `Compare []`: files of that size exist.
 //! 5. sender: `Digests […]`…, one for each of them, in that order.
 //! 6. receiver: `Same [files]`…, `Have {file, ranges}`… (interrupted before), `LeftOut [entries]`… (cannot
@@ -54,6 +56,7 @@ mod flow;
 mod greeting;
 mod ledger;
 mod manifest;
+mod offer;
 mod parcel;
 mod part;
 mod partial;
@@ -80,6 +83,7 @@ pub use deliver::{DeliveryEvent, GIVE_UP_AFTER};
 pub use error::{Fault, ReceiveError, SendError};
 pub use greeting::{Purpose, SenderId};
 pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};
+pub use offer::{Consent, LeftOut, Offer};
 pub use progress::{Phase, Progress, ProgressSnapshot};
 pub use protocol::{MAX_FRAME, ProtocolError, VERSION, printable};
 pub use receive::{Admitted, ReceiveConfig, Received, Receiver, SILENCE};

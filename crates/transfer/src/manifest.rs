@@ -69,11 +69,23 @@ pub struct Limits {
     pub path_bytes: usize,
     /// The most bytes of all names together: what a list of files may hold in memory.
     pub names_bytes: usize,
+    /// Whether names are taken of which a component begins with a dot.
+    pub hidden: bool,
+    /// Whether files stay executable.
+    pub modes: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { entries: 1_000_000, bytes: 1 << 50, component_bytes: 255, path_bytes: 4096, names_bytes: 128 << 20 }
+        Self {
+            entries: 1_000_000,
+            bytes: 1 << 50,
+            component_bytes: 255,
+            path_bytes: 4096,
+            names_bytes: 128 << 20,
+            hidden: true,
+            modes: true,
+        }
     }
 }
 
@@ -126,6 +138,13 @@ pub enum NameFault {
     /// It contains a NUL character.
     #[error("it contains a NUL character")]
     Nul,
+    /// It contains a control character, or one that changes the direction of text: what is shown of it is
+    /// not what it is.
+    #[error("it contains a control character, or one that changes the direction of text")]
+    Control,
+    /// A component begins with a dot, and the receiver takes no such names.
+    #[error("it is hidden, and hidden names are not taken")]
+    Hidden,
     /// It contains a backslash, which separates components on some systems.
     #[error("it contains a backslash")]
     Backslash,
@@ -157,6 +176,9 @@ pub fn check_name(path: &str, limits: &Limits) -> Result<(), NameFault> {
     if path.contains('\0') {
         return Err(NameFault::Nul);
     }
+    if path.contains(is_deceptive) {
+        return Err(NameFault::Control);
+    }
     if path.contains('\\') {
         return Err(NameFault::Backslash);
     }
@@ -178,7 +200,19 @@ pub fn check_name(path: &str, limits: &Limits) -> Result<(), NameFault> {
     if first.eq_ignore_ascii_case(PARTIAL) {
         return Err(NameFault::Reserved);
     }
+    if !limits.hidden && path.split('/').any(|component| component.starts_with('.')) {
+        return Err(NameFault::Hidden);
+    }
     Ok(())
+}
+
+/// Whether this character makes a name look like another one: control characters of ASCII and C1, the ends
+/// of lines and paragraphs, and those that embed, override and isolate the
+/// direction of text in Unicode.
+pub(crate) fn is_deceptive(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
+            | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Entries whose names and sizes have been checked.
@@ -204,8 +238,11 @@ impl ManifestBuilder {
     }
 
     /// Takes an entry whose name and size are acceptable, and keeps the sums.
-    pub(crate) fn push(&mut self, entry: Entry) -> Result<(), ManifestError> {
+    pub(crate) fn push(&mut self, mut entry: Entry) -> Result<(), ManifestError> {
         let limits = &self.limits;
+        if let Entry::File { executable, .. } = &mut entry {
+            *executable &= limits.modes;
+        }
         if self.entries.len() >= limits.entries {
             return Err(ManifestError::TooMany(limits.entries));
         }
@@ -261,6 +298,12 @@ impl Manifest {
         builder.finish()
     }
 
+    /// A part of this one.
+    pub(crate) fn with(&self, entries: Vec<Entry>) -> Self {
+        let bytes = entries.iter().map(Entry::size).sum();
+        Self { entries, bytes }
+    }
+
     /// The entries; a file's number on the wire is its place here.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -304,6 +347,11 @@ mod tests {
             ("a/", NameFault::EmptyComponent),
             ("", NameFault::Empty),
             ("a\0b", NameFault::Nul),
+            ("new\nline", NameFault::Control),
+            ("a\u{1b}[2J", NameFault::Control),
+            ("a\u{9b}2J", NameFault::Control),
+            ("cod.\u{202e}gpj", NameFault::Control),
+            ("a\u{2066}b", NameFault::Control),
             ("..\\x", NameFault::Backslash),
             ("C:/x", NameFault::Drive),
             ("c:x", NameFault::Drive),
@@ -320,9 +368,31 @@ mod tests {
 
     #[test]
     fn odd_but_harmless_names_are_accepted() {
-        let names = ["a b", "日本語/ü", "new\nline", "...", "..a", "a..", ".hidden", "-rf", "ab:c", "~"];
+        let names = ["a b", "日本語/ü", "...", "..a", "a..", ".hidden", "-rf", "ab:c", "~"];
         let entries = names.iter().map(|name| file(name, 1)).collect();
         assert_eq!(Manifest::new(entries, &Limits::default()).unwrap().bytes(), names.len() as u64);
+    }
+
+    #[test]
+    fn what_a_refused_name_does_to_a_terminal_is_not_shown() {
+        for path in ["a\u{1b}[2J", "a\u{9b}2J", "cod.\u{202e}gpj", "a\u{2066}b", "x\u{2028}y"] {
+            let shown = refused(vec![file(path, 0)]).to_string();
+            assert!(!shown.contains(is_deceptive) && shown.contains("\\u{"), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn hidden_names_and_modes_are_taken_only_where_they_are_wanted() {
+        let limits = Limits { hidden: false, modes: false, ..Limits::default() };
+        for path in [".ssh/authorized_keys", "a/.git/hooks/x", ".profile", "a/.b", "..."] {
+            let fault = ManifestError::Name { path: path.to_owned(), fault: NameFault::Hidden };
+            assert_eq!(Manifest::new(vec![file(path, 0)], &limits), Err(fault));
+            assert!(Manifest::new(vec![file(path, 0)], &Limits::default()).is_ok());
+        }
+        let run = Entry::File { path: "a.b/run".into(), size: 1, mtime_ns: 0, executable: true };
+        let taken = Manifest::new(vec![run.clone()], &limits).unwrap();
+        assert!(matches!(taken.entries(), [Entry::File { executable: false, .. }]));
+        assert_eq!(Manifest::new(vec![run.clone()], &Limits::default()).unwrap().entries(), [run]);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Fault;
-use crate::manifest::Entry;
+use crate::manifest::{Entry, is_deceptive};
+use crate::offer::LeftOut;
 use crate::skip::Reason;
 
 /// The version of the protocol.
@@ -54,6 +55,8 @@ pub(crate) enum FromSender {
     /// The digests that were asked for, in that order, a part of them; nothing for a file that is
     /// left out, with the reason.
     Digests(Vec<Result<Digest, Reason>>),
+    /// Before the end of the manifest: what is not in it since the receiver takes no hidden names.
+    Hidden(LeftOut),
     /// The sender gives up.
     Failed {
         /// The kind of failure.
@@ -66,6 +69,11 @@ pub(crate) enum FromSender {
 /// What the receiver says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FromReceiver {
+    /// The first message: what the manifest may contain.
+    Terms {
+        /// Whether hidden names are taken.
+        hidden: bool,
+    },
     /// Files of the same size exist: the receiver wants the digests of these.
     Compare(Vec<u32>),
     /// These files are there already.
@@ -145,7 +153,7 @@ pub fn printable(text: &str) -> String {
     let mut safe = String::new();
     for character in text.chars() {
         match character {
-            c if c.is_control() => safe.extend(c.escape_default()),
+            c if is_deceptive(c) => safe.extend(c.escape_unicode()),
             c => safe.push(c),
         }
         if safe.len() >= MAX_TEXT {
@@ -256,6 +264,7 @@ mod tests {
     #[test]
     fn a_peers_words_cannot_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(printable("a\u{202e}b\u{9b}c"), "a\\u{202e}b\\u{9b}c");
         assert!(printable(&"x".repeat(9999)).len() <= MAX_TEXT);
     }
 

@@ -15,6 +15,7 @@ use crate::destination::Destination;
 use crate::error::ReceiveError;
 use crate::greeting::{Purpose, SenderId};
 use crate::manifest::{Limits, Manifest, ManifestBuilder};
+use crate::offer::{Consent, LeftOut, Offer};
 use crate::partial::Partial;
 use crate::plan::{self, Survey};
 use crate::progress::{Phase, Progress};
@@ -40,6 +41,8 @@ pub struct ReceiveConfig {
     pub secret: Secret,
     /// What is accepted.
     pub limits: Limits,
+    /// Who decides about an offer that is acceptable.
+    pub consent: Consent,
 }
 
 /// A complete transfer.
@@ -131,6 +134,8 @@ pub struct Receiver {
     current: Mutex<Option<Holder>>,
     running: tokio::sync::Mutex<()>,
     run: Mutex<Option<Run>>,
+    /// What was agreed to last.
+    offer: Mutex<Option<Offer>>,
 }
 
 impl Receiver {
@@ -143,12 +148,34 @@ impl Receiver {
             current: Mutex::default(),
             running: tokio::sync::Mutex::default(),
             run: Mutex::default(),
+            offer: Mutex::default(),
         }
     }
 
     /// How far the transfer is.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
+    }
+
+    /// What the sender offered, once that was agreed to.
+    pub fn offer(&self) -> Option<Offer> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks whether the offer is taken, unless it was before: the sender may have come back.
+    async fn agree(&self, connection: &Connection, offer: Offer) -> Result<(), ReceiveError> {
+        if self.offer().is_some_and(|agreed| agreed.is_same(&offer)) {
+            return Ok(());
+        }
+        let is_taken = tokio::select! {
+            is_taken = self.config.consent.given(&offer) => is_taken,
+            gone = connection.closed() => return Err(ProtocolError::from(gone).into()),
+        };
+        if !is_taken {
+            return Err(ReceiveError::Declined);
+        }
+        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Some(offer);
+        Ok(())
     }
 
     /// Whether a sender can still be admitted.
@@ -259,7 +286,10 @@ impl Receiver {
             self.begin(sender);
         }
         self.progress.enter(Phase::Preparing);
-        let manifest = Arc::new(read_manifest(&mut reader, self.config.limits).await?);
+        writer.write(&FromReceiver::Terms { hidden: self.config.limits.hidden }).await?;
+        let (manifest, left_out) = read_manifest(&mut reader, self.config.limits).await?;
+        let manifest = Arc::new(manifest);
+        self.agree(connection, Offer::new(&manifest, left_out)).await?;
         self.progress.set_totals(manifest.bytes(), manifest.files());
         let files = self.prepare(&manifest, writer, &mut reader).await?;
         self.progress.enter(Phase::Transferring);
@@ -419,16 +449,17 @@ pub(crate) async fn next(reader: &mut ControlReader) -> Result<FromSender, Recei
 
 /// Reads the list of files and judges each entry as it comes: a peer that sends what is refused is
 /// told so at once, and what it sends behind that is never held.
-async fn read_manifest(reader: &mut ControlReader, limits: Limits) -> Result<Manifest, ReceiveError> {
-    let mut builder = ManifestBuilder::new(limits);
+async fn read_manifest(reader: &mut ControlReader, limits: Limits) -> Result<(Manifest, LeftOut), ReceiveError> {
+    let (mut builder, mut left_out) = (ManifestBuilder::new(limits), LeftOut::default());
     loop {
         match next(reader).await? {
             FromSender::Entries(more) => more.into_iter().try_for_each(|entry| builder.push(entry))?,
+            FromSender::Hidden(names) => left_out = names.safe(),
             FromSender::EntriesEnd => break,
             _ => return Err(ProtocolError::Unexpected("the list of files was expected").into()),
         }
     }
-    blocking(move || Ok(builder.finish()?)).await
+    blocking(move || Ok((builder.finish()?, left_out))).await
 }
 
 /// Reads the sender's digests of `count` files, in the order in which they were asked for.

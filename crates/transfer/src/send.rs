@@ -16,6 +16,7 @@ use crate::error::SendError;
 use crate::flow::Flow;
 use crate::greeting::{Purpose, SenderId};
 use crate::ledger::Ledger;
+use crate::offer::LeftOut;
 use crate::progress::{Phase, Progress};
 use crate::protocol::{
     ControlReader, ControlWriter, DONE_CODE, DONE_WORD, FromReceiver, FromSender, ProtocolError, is_done, printable,
@@ -60,13 +61,15 @@ pub struct Sent {
 /// Sends a selection to the receiver that gave the secret.
 #[derive(Debug)]
 pub struct Sender {
-    selection: Arc<Selection>,
+    /// What is sent: what the user named, without what the receiver does not take.
+    selection: Mutex<Arc<Selection>>,
     secret: Secret,
     // By it the receiver knows that a new connection comes from the same run as one that died.
     id: SenderId,
     progress: Arc<Progress>,
     /// What was left out, as the last connection on which there was something had it.
     left_out: Mutex<Vec<Skipped>>,
+    not_taken: Mutex<LeftOut>,
 }
 
 impl Sender {
@@ -78,7 +81,14 @@ impl Sender {
     /// The system gives no randomness.
     pub fn new(selection: Selection, secret: Secret) -> Result<Self, SendError> {
         let id = SenderId::generate().map_err(SendError::NoRandomness)?;
-        Ok(Self { selection: Arc::new(selection), secret, id, progress: Arc::default(), left_out: Mutex::default() })
+        Ok(Self {
+            selection: Mutex::new(Arc::new(selection)),
+            secret,
+            id,
+            progress: Arc::default(),
+            left_out: Mutex::default(),
+            not_taken: Mutex::default(),
+        })
     }
 
     /// How far the transfer is, as the receiver confirms it.
@@ -123,6 +133,24 @@ impl Sender {
         })
     }
 
+    /// What the receiver does not take, since it takes no hidden names; known once it has said so.
+    pub fn not_taken(&self) -> LeftOut {
+        self.not_taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn selection(&self) -> Arc<Selection> {
+        self.selection.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Leaves out hidden names, for good: the receiver of one ticket does not change its mind.
+    fn without_hidden(&self) {
+        let (selection, not_taken) = self.selection().without_hidden();
+        if not_taken.count > 0 {
+            *self.selection.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(selection);
+            *self.not_taken.lock().unwrap_or_else(PoisonError::into_inner) = not_taken;
+        }
+    }
+
     fn left_out(&self) -> MutexGuard<'_, Vec<Skipped>> {
         self.left_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,8 +158,19 @@ impl Sender {
     async fn converse(&self, connection: &Connection) -> Result<Bytes, SendError> {
         let (send, recv) = knock(connection, &self.secret, Purpose::Transfer, self.id).await?;
         let mut writer = ControlWriter { stream: send, connection: connection.clone() };
-        let reader = ControlReader { stream: recv, connection: connection.clone() };
-        let result = self.run(connection, &mut writer, reader).await;
+        let mut reader = ControlReader { stream: recv, connection: connection.clone() };
+        let result = match next(&mut reader).await {
+            Ok(FromReceiver::Terms { hidden }) => {
+                if !hidden {
+                    self.without_hidden();
+                }
+                self.run(connection, &mut writer, reader).await
+            }
+            // An earlier connection has brought everything.
+            Ok(FromReceiver::Complete) if self.progress.is_resumed() => Ok(Bytes::ZERO),
+            Ok(_) => Err(ProtocolError::Unexpected("the terms were expected").into()),
+            Err(error) => Err(error),
+        };
         if let Err(error) = &result
             && let Some(fault) = error.fault()
         {
@@ -150,17 +189,17 @@ impl Sender {
         writer: &mut ControlWriter,
         reader: ControlReader,
     ) -> Result<Bytes, SendError> {
-        self.progress.set_totals(self.selection.manifest.bytes(), self.selection.manifest.files());
+        let selection = self.selection();
+        let manifest = &selection.manifest;
+        self.progress.set_totals(manifest.bytes(), manifest.files());
         // From here on a task reads, so that giving up is heard at any time.
         // Data has flowed before, and the receiver may have everything already.
         let is_repeat = Arc::new(AtomicBool::new(false));
         let mut control = listen(reader, self.progress.is_resumed().then(|| is_repeat.clone()));
         let (jobs, inbox) = mpsc::unbounded_channel();
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
-        let selection = self.selection.clone();
-        let thread = tokio::task::spawn_blocking(move || reader::run(&selection, inbox, &outbox));
-
-        let manifest = &self.selection.manifest;
+        let read = selection.clone();
+        let thread = tokio::task::spawn_blocking(move || reader::run(&read, inbox, &outbox));
         let mut ledger = Ledger::new(manifest);
         let conversation = async {
             self.send_manifest(writer, &mut control).await?;
@@ -177,7 +216,7 @@ impl Sender {
             Err(_) if is_repeat.load(Ordering::Acquire) => Ok(Bytes::ZERO),
             result => result,
         };
-        let left_out = ledger.skipped(&self.selection);
+        let left_out = ledger.skipped(&selection);
         if !left_out.is_empty() {
             *self.left_out() = left_out;
         }
@@ -187,7 +226,7 @@ impl Sender {
     async fn send_manifest(&self, writer: &mut ControlWriter, control: &mut Control) -> Result<(), SendError> {
         let mut part = Vec::new();
         let mut names = 0;
-        for entry in self.selection.manifest.entries() {
+        for entry in self.selection().manifest.entries() {
             // A refusal of the first part ends the sending of the others.
             names += entry.path().len() + 32;
             part.push(entry.clone());
@@ -197,6 +236,7 @@ impl Sender {
             }
         }
         unless_refused(control, writer.write(&FromSender::Entries(part))).await?;
+        unless_refused(control, writer.write(&FromSender::Hidden(self.not_taken()))).await?;
         unless_refused(control, writer.write(&FromSender::EntriesEnd)).await
     }
 
@@ -251,7 +291,8 @@ impl Sender {
 
     /// What is to be sent, in the order of the manifest.
     async fn hear_plan(&self, control: &mut Control, ledger: &mut Ledger) -> Result<Vec<Job>, SendError> {
-        let entries = self.selection.manifest.entries();
+        let selection = self.selection();
+        let entries = selection.manifest.entries();
         let mut partly = BTreeMap::new();
         let mut ranges_count = 0;
         loop {
@@ -289,7 +330,7 @@ impl Sender {
 
     fn leave_out(&self, ledger: &mut Ledger, entry: u32, reason: Reason) -> Result<(), SendError> {
         if ledger.leave_out(entry, reason)? {
-            self.progress.leave_out(self.selection.manifest.entries()[entry as usize].size(), 0);
+            self.progress.leave_out(self.selection().manifest.entries()[entry as usize].size(), 0);
         }
         Ok(())
     }

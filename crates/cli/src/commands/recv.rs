@@ -15,7 +15,7 @@ use crate::ends::{Host, ListenArgs};
 use crate::knocks::Doorbell;
 use crate::signals::Interruption;
 use crate::text::{clock, print_line};
-use crate::transfer::{History, Role, Shown, Summary, TICK, View};
+use crate::transfer::{History, Role, Shown, Summary, TICK, View, consent};
 
 const EXAMPLE: &str = "\
 Example:
@@ -45,6 +45,15 @@ pub(crate) struct Args {
     /// Go on after a transfer; the ticket stays good
     #[arg(long)]
     keep: bool,
+    /// Take what is offered without asking; where there is no terminal nobody is asked
+    #[arg(long)]
+    yes: bool,
+    /// Take names that begin with a dot too, in which programs look for their settings
+    #[arg(long)]
+    allow_hidden: bool,
+    /// Leave files executable that were so at the sender
+    #[arg(long)]
+    keep_modes: bool,
     #[command(flatten)]
     listen: ListenArgs,
     #[command(flatten)]
@@ -61,7 +70,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         force: args.force,
         keep: args.keep,
         secret: ticket.secret,
-        limits: Limits::default(),
+        limits: Limits { hidden: args.allow_hidden, modes: args.keep_modes, ..Limits::default() },
+        consent: consent(args.yes),
     }));
     let view = View::new(Role::Receive, receiver.progress(), args.shown.quiet);
     let addresses: Vec<_> = listener.addresses().iter().map(ToString::to_string).collect();
@@ -207,6 +217,9 @@ impl Desk<'_> {
             Ok(received) => {
                 if !received.is_repeat {
                     self.sum_up(&connection, sender, &received)?;
+                    if !received.skipped.is_empty() {
+                        self.view.line("still waiting: the same ticket is good for what was not sent");
+                    }
                 }
                 let is_last = received.skipped.is_empty() && !self.args.keep;
                 if !received.is_confirmed && is_last {
@@ -253,6 +266,7 @@ impl Desk<'_> {
         summary
             .after(received.reconnections)
             .without(&received.skipped)
+            .with_offer(self.receiver.offer())
             .with_knocks(self.doorbell.total(self.listener.knocks()))
             .show(self.args.shown)
     }

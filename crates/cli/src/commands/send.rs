@@ -96,6 +96,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     skipped.retain(|one| !one.reason.is_expected());
     let paths = history.with(paths);
     let summary = Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened).after(sent.reconnections);
+    let summary = summary.with_not_taken(sender.not_taken());
     summary.with_tried(&connection.tried(), &paths).without(&skipped).show(args.shown)?;
     match skipped.len() {
         0 => Ok(()),

@@ -1,6 +1,7 @@
 //! What both ends of a transfer show a person.
 
 mod history;
+mod offer;
 mod summary;
 mod view;
 
@@ -11,6 +12,7 @@ use fairpath_quic::PathReport;
 use serde::Serialize;
 
 pub(crate) use history::History;
+pub(crate) use offer::consent;
 pub(crate) use summary::Summary;
 pub(crate) use view::{TICK, View};
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic::{PathNotice, PathReport, Tried};
-use fairpath_transfer::{ProgressSnapshot, Skipped};
+use fairpath_transfer::{LeftOut, Offer, ProgressSnapshot, Skipped};
 use serde::{Serialize, Serializer};
 
+use super::offer::{contents, omissions};
 use super::{Role, Shown};
 use crate::knocks::InVain;
 use crate::sharing::{Sharing, Together};
@@ -44,6 +45,14 @@ pub(crate) struct Summary {
     /// How often the receiver was asked in vain, since it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     knocked_in_vain: Option<InVain>,
+    /// The first names, at the receiver.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
+    /// The same as words.
+    #[serde(skip)]
+    contents: Option<String>,
+    /// Hidden names that were not taken: how many, and the first of them.
+    not_taken: LeftOut,
 }
 
 /// How many of the files that were left out a person is told by name; a program is told all.
@@ -102,7 +111,23 @@ impl Summary {
             tried: Vec::new(),
             in_vain: Vec::new(),
             knocked_in_vain: None,
+            names: Vec::new(),
+            contents: None,
+            not_taken: LeftOut::default(),
         }
+    }
+
+    /// With what the sender offered.
+    pub(crate) fn with_offer(self, offer: Option<Offer>) -> Self {
+        let offer = offer.unwrap_or_default();
+        let contents = (!offer.shown.is_empty()).then(|| contents(&offer));
+        let names = offer.shown.into_iter().map(|(name, _)| name).collect();
+        Self { names, contents, not_taken: offer.left_out, ..self }
+    }
+
+    /// With what the receiver does not take.
+    pub(crate) fn with_not_taken(self, not_taken: LeftOut) -> Self {
+        Self { not_taken, ..self }
     }
 
     /// With what the receiver counted at its door.
@@ -150,6 +175,12 @@ impl Summary {
         let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
         let (bytes, rate) = (Bytes::new(self.bytes), Bitrate::from_bps(self.rate_bps));
         let mut text = format!("{verb} {files}, {bytes}, in {:.1} s ({rate})\n", self.seconds);
+        if let Some(contents) = &self.contents {
+            text += &format!("  {contents}\n");
+        }
+        if let Some(omissions) = omissions(&self.not_taken) {
+            text += &format!("  {omissions}\n");
+        }
         if self.resumed_bytes > 0 {
             text += &format!("  {} were there before\n", Bytes::new(self.resumed_bytes));
         }
@@ -265,6 +296,9 @@ mod tests {
             tried: Vec::new(),
             in_vain: Vec::new(),
             knocked_in_vain: None,
+            names: Vec::new(),
+            contents: None,
+            not_taken: LeftOut::default(),
         }
     }
 

@@ -11,7 +11,9 @@ use crate::{AdmissionError, Entry, Fault, ManifestError, Purpose, Reason, Refusa
 pub(super) async fn greet_as(connection: &Connection, id: SenderId) -> (ControlWriter, ControlReader) {
     let (send, recv) = knock(connection, &SECRET, Purpose::Transfer, id).await.unwrap();
     let writer = ControlWriter { stream: send, connection: connection.clone() };
-    (writer, ControlReader { stream: recv, connection: connection.clone() })
+    let mut reader = ControlReader { stream: recv, connection: connection.clone() };
+    assert!(matches!(reader.read::<FromReceiver>().await.unwrap(), FromReceiver::Terms { .. }));
+    (writer, reader)
 }
 
 /// The same, for a sender that comes once.

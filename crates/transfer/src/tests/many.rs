@@ -44,6 +44,7 @@ async fn thousands_of_files_that_are_empty_or_tiny_arrive() {
 async fn pretend(connection: &Connection) -> (ControlWriter, ControlReader, usize) {
     let guest = Door::new(SECRET, Purpose::Transfer).hear(connection).await.unwrap();
     let (mut writer, mut reader) = guest.admit().await.unwrap();
+    writer.write(&FromReceiver::Terms { hidden: true }).await.unwrap();
     let mut files = 0;
     while let FromSender::Entries(entries) = reader.read().await.unwrap() {
         files += entries.iter().filter(|entry| entry.is_file()).count();

@@ -9,13 +9,16 @@ use noq::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
 use rustls::pki_types::PrivateKeyDer;
 use tokio::task::JoinHandle;
 
-use crate::{Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret, Selection, SendError, Sender, Sent};
+use crate::{
+    Consent, Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret, Selection, SendError, Sender, Sent,
+};
 
 mod changing;
 mod disk;
 mod interrupted;
 mod malice;
 mod many;
+mod offers;
 mod outcome;
 mod roundtrip;
 mod trust;
@@ -89,6 +92,7 @@ fn receiver_with(directory: &Path, change: impl FnOnce(&mut ReceiveConfig)) -> A
         keep: false,
         secret: SECRET,
         limits: Limits::default(),
+        consent: Consent::always(),
     };
     change(&mut config);
     Arc::new(Receiver::new(config))

@@ -48,6 +48,7 @@ async fn a_receiver_that_closes_in_peace_has_everything() {
             let door = Door::new(SECRET, Purpose::Transfer);
             let (stream, _reader) = door.hear(&receiving).await.unwrap().welcome().await.unwrap();
             let mut writer = ControlWriter { stream, connection: receiving.clone() };
+            writer.write(&FromReceiver::Terms { hidden: true }).await.unwrap();
             writer.write(&FromReceiver::Compare(vec![])).await.unwrap();
             writer.write(&FromReceiver::Begin).await.unwrap();
             // Data flows.

@@ -10,7 +10,7 @@ fn tree(parent: &Path) -> PathBuf {
     fs::create_dir_all(root.join("empty directory")).unwrap();
     fs::create_dir_all(root.join("deep/er/日本語")).unwrap();
     fs::write(root.join("empty"), "").unwrap();
-    fs::write(root.join("new\nline"), "x").unwrap();
+    fs::write(root.join(".hidden"), "x").unwrap();
     fs::write(root.join("deep/er/日本語/ü"), content(100_001, 1)).unwrap();
     fs::write(root.join("big"), content(5_000_000, 2)).unwrap();
     fs::write(root.join("run.sh"), "#!/bin/sh\n").unwrap();

@@ -1,0 +1,104 @@
+//! What is offered, told to a person, who may be asked whether to take it.
+
+use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use fairpath_transfer::{Consent, LeftOut, Offer};
+use tokio::sync::oneshot;
+
+/// The names and sizes of an offer on one line.
+pub(crate) fn contents(offer: &Offer) -> String {
+    let shown: Vec<String> = offer.shown.iter().map(|(name, size)| format!("{name} ({size})")).collect();
+    match offer.more() {
+        0 => shown.join(", "),
+        more => format!("{}, and {more} more", shown.join(", ")),
+    }
+}
+
+/// What was left out, where anything was.
+pub(crate) fn omissions(left_out: &LeftOut) -> Option<String> {
+    let LeftOut { count, names } = left_out;
+    let more = match count.saturating_sub(names.len() as u64) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    (*count > 0).then(|| {
+        format!("{count} hidden not taken (`fairpath recv --allow-hidden` takes them): {}{more}", names.join(", "))
+    })
+}
+
+/// Asks where there is a terminal to ask on; takes everything otherwise.
+pub(crate) fn consent(is_yes: bool) -> Consent {
+    if is_yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Consent::always();
+    }
+    let pending = Pending::default();
+    Consent::ask(move |offer| {
+        let files = if offer.files == 1 { "1 file".to_owned() } else { format!("{} files", offer.files) };
+        eprintln!("The sender offers {files}, {}: {}", offer.bytes, contents(offer));
+        omissions(&offer.left_out).iter().for_each(|line| eprintln!("  {line}"));
+        eprint!("Take this? [y/N] ");
+        pending.ask()
+    })
+}
+
+/// The question that waits for a line. A newer one takes the place of an older one, whose sender is gone.
+#[derive(Clone, Default)]
+struct Pending {
+    answer: Arc<Mutex<Option<oneshot::Sender<bool>>>>,
+    is_read: Arc<OnceLock<()>>,
+}
+
+impl Pending {
+    fn ask(&self) -> oneshot::Receiver<bool> {
+        let (answer, given) = oneshot::channel();
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        let waiting = self.answer.clone();
+        // A thread of its own, which nobody waits for: reading a terminal cannot be given up.
+        self.is_read.get_or_init(|| drop(std::thread::spawn(move || read(&waiting))));
+        given
+    }
+}
+
+fn read(waiting: &Mutex<Option<oneshot::Sender<bool>>>) {
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        if let Some(answer) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = answer.send(is_yes(&line));
+        }
+    }
+    // The input has ended: that is no consent.
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+}
+
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use fairpath_core::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_long_offer_is_cut_and_counted() {
+        let shown = vec![("a b".to_owned(), Bytes::new(5)), ("c".to_owned(), Bytes::new(7))];
+        let mut offer = Offer::default();
+        (offer.files, offer.shown) = (12, shown);
+        assert_eq!(contents(&offer), "a b (5 B), c (7 B), and 10 more");
+    }
+
+    #[test]
+    fn omissions_are_told_where_there_are_any() {
+        assert_eq!(omissions(&LeftOut::default()), None);
+        let two = LeftOut { count: 3, names: vec![".a".into(), "d/.b".into()] };
+        let expected = "3 hidden not taken (`fairpath recv --allow-hidden` takes them): .a, d/.b, and 1 more";
+        assert_eq!(omissions(&two).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        assert!(is_yes("y\n") && is_yes(" YES "));
+        assert!(!is_yes("") && !is_yes("n") && !is_yes("yep, or no"));
+    }
+}

@@ -1,0 +1,121 @@
+//! What a sender offers, as a person is asked about it before anything is written.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fairpath_core::Bytes;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use crate::manifest::{Entry, Limits, Manifest, check_name};
+use crate::protocol::printable;
+
+/// How many names are shown; the rest is a number.
+const SHOWN: usize = 10;
+
+/// Names that are left out since the receiver takes none such.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// How many there are.
+    pub count: u64,
+    /// The first of them.
+    pub names: Vec<String>,
+}
+
+impl LeftOut {
+    /// One more.
+    pub(crate) fn push(&mut self, name: &str) {
+        self.count += 1;
+        if self.names.len() < SHOWN {
+            self.names.push(name.to_owned());
+        }
+    }
+
+    /// What a peer says, cut and made safe to show.
+    pub(crate) fn safe(self) -> Self {
+        let names = self.names.iter().take(SHOWN).map(|name| printable(name)).collect();
+        Self { count: self.count, names }
+    }
+}
+
+/// What a sender offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// How many files there are.
+    pub files: u64,
+    /// Their sizes together.
+    pub bytes: Bytes,
+    /// The first files with their sizes.
+    pub shown: Vec<(String, Bytes)>,
+    /// Hidden names that the sender left out.
+    pub left_out: LeftOut,
+    /// Of the names and sizes of all: the same offer is not asked about twice.
+    digest: [u8; 32],
+}
+
+impl Offer {
+    pub(crate) fn new(manifest: &Manifest, left_out: LeftOut) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut shown = Vec::new();
+        for entry in manifest.entries() {
+            hasher.update(&(entry.path().len() as u64).to_be_bytes()).update(entry.path().as_bytes());
+            hasher.update(&entry.size().to_be_bytes());
+            if let Entry::File { path, size, .. } = entry
+                && shown.len() < SHOWN
+            {
+                shown.push((path.clone(), Bytes::new(*size)));
+            }
+        }
+        let digest = *hasher.finalize().as_bytes();
+        let (files, bytes) = (manifest.files(), Bytes::new(manifest.bytes()));
+        Self { files, bytes, shown, left_out: left_out.safe(), digest }
+    }
+
+    /// How many files have no place in [`Offer::shown`].
+    pub fn more(&self) -> u64 {
+        self.files - self.shown.len() as u64
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+/// Who decides whether an offer is taken, once names and sizes are known and before anything is written.
+#[derive(Clone)]
+pub struct Consent(Arc<Ask>);
+
+type Ask = dyn Fn(&Offer) -> oneshot::Receiver<bool> + Send + Sync;
+
+impl Consent {
+    /// Asks by this function, and waits for what comes out of the channel: true takes the offer. A channel
+    /// that is closed declines it.
+    pub fn ask(by: impl Fn(&Offer) -> oneshot::Receiver<bool> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(by))
+    }
+
+    /// Takes every offer.
+    pub fn always() -> Self {
+        Self::ask(|_| {
+            let (yes, answer) = oneshot::channel();
+            let _ = yes.send(true);
+            answer
+        })
+    }
+
+    pub(crate) async fn given(&self, offer: &Offer) -> bool {
+        (self.0)(offer).await.unwrap_or(false)
+    }
+}
+
+impl fmt::Debug for Consent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Consent")
+    }
+}
+
+/// Whether a name of these limits' receiver is hidden and not taken.
+pub(crate) fn is_left_out(path: &str, hidden: bool) -> bool {
+    let limits = Limits { hidden, ..Limits::default() };
+    check_name(path, &limits) == Err(crate::manifest::NameFault::Hidden)
+}
