@@ -6,7 +6,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 WASM_TARGET := wasm32-unknown-unknown
 WASM_CRATES := core cc sbd sched engine net scenario sim
 
-.PHONY: help demo test bench bench-sim setup fmt lint fetch unit wasm clean
+.PHONY: help demo test bench bench-sim faults setup fmt lint fetch unit wasm clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -22,16 +22,21 @@ test: setup ## everything that must hold before a change lands
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory wasm
 
-bench: setup ## the figures: one acknowledgement, one delay sample, the emulator's timing, goodput against plain QUIC
+bench: setup ## the figures: one acknowledgement, one delay sample, the emulator's timing, goodput against plain QUIC, small files against tar
 	cargo bench -p fairpath-cc
 	cargo bench -p fairpath-sbd
 	cargo bench -p fairpath-emu
 	cargo bench -p fairpath-quic
+	cargo bench -p fairpath
 
 bench-sim: setup ## how fast the simulator is, beside ns-3 where that is installed
 	cargo bench -p fairpath-net
 	cargo bench -p fairpath-sim
 	@sh scripts/bench-ns3.sh
+
+faults: setup ## faults drawn from 2,000 seeds, in virtual time; as root, links down for 2 to 25 s too (half an hour)
+	FAIRPATH_SEEDS=0..2000 cargo test -p fairpath-quic --lib seeded_faults -- --nocapture
+	cargo test -p fairpath --test namespaces table_of_outages -- --ignored --nocapture
 
 setup: ## check the tools, and install what is missing where that is possible
 	@sh scripts/setup.sh
