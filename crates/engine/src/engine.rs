@@ -1,17 +1,20 @@
 //! The engine of one connection: its events, and what may be asked of it. Which path is next stands in
-//! `choice`.
+//! `choice`, what a recorder may see in `snapshot`.
 
 mod choice;
+mod snapshot;
 
 use core::time::Duration;
 
-use fairpath_cc::{Controller, Phase};
+use fairpath_cc::Controller;
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, GroupId, Groups, Lost, LostPacket, PathId, PathMap,
-    Rtt, Sent, Timestamp,
+    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, PathMap, Rtt,
+    Sent, Timestamp,
 };
 use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{PathView, Scheduler};
+
+pub use snapshot::PathSnapshot;
 
 use crate::dips::Dips;
 use crate::path::Path;
@@ -22,43 +25,6 @@ const SURELY_SEPARATE: f64 = 0.05;
 
 /// For so long after a one-way delay the next one is waited for.
 const ONE_WAY_FRESH: Duration = Duration::from_secs(2);
-
-/// What a recorder or a person may see of a path.
-#[derive(Clone, Copy, Debug)]
-pub struct PathSnapshot {
-    /// The path.
-    pub path: PathId,
-    /// The congestion window.
-    pub window: Bytes,
-    /// The slow-start threshold; `None` while it is unlimited.
-    pub ssthresh: Option<Bytes>,
-    /// The part of its life the window is in.
-    pub phase: Phase,
-    /// How often a measured delay, and not a loss or a mark, has made the window smaller.
-    pub delay_cuts: u64,
-    /// What is in flight.
-    pub in_flight: Bytes,
-    /// The round-trip times; `None` before the first sample.
-    pub rtt: Option<Rtt>,
-    /// The newest one-way delay from here to the peer, less a constant that nobody knows; `None` where
-    /// the host does not report it.
-    pub one_way: Option<Duration>,
-    /// The newest delivery rate; `None` before the first sample.
-    pub rate: Option<Bitrate>,
-    /// How much arrived in all.
-    pub delivered: Bytes,
-    /// How much was lost in all.
-    pub lost: Bytes,
-    /// The group the path is coupled with.
-    pub group: GroupId,
-    /// Whether the host says that the path can carry data.
-    pub usable: bool,
-    /// Whether the path seems dead.
-    pub suspected: bool,
-    /// How long ago the newest packet was sent that has been acknowledged: then the path worked; `None` where
-    /// none has.
-    pub proven: Option<Duration>,
-}
 
 /// Detection, congestion control and scheduling of one connection.
 ///
@@ -381,34 +347,6 @@ impl Engine {
         self.paths.get(path)?.rtt.get()
     }
 
-    /// Every path as a recorder may see it.
-    pub fn snapshots(&self, now: Timestamp) -> impl Iterator<Item = PathSnapshot> + '_ {
-        self.paths.paths().filter_map(move |path| self.snapshot(path, now))
-    }
-
-    /// A path as a recorder may see it; `None` for one that is not open.
-    pub fn snapshot(&self, path: PathId, now: Timestamp) -> Option<PathSnapshot> {
-        let state = self.paths.get(path)?;
-        let control = self.controller.state(path)?;
-        Some(PathSnapshot {
-            path,
-            window: control.window,
-            ssthresh: control.ssthresh,
-            phase: control.phase,
-            delay_cuts: control.delay_cuts,
-            in_flight: state.packets.in_flight(),
-            rtt: state.rtt.get(),
-            one_way: state.one_way,
-            rate: state.rate.last().map(|sample| sample.rate),
-            delivered: state.rate.delivered(),
-            lost: state.lost,
-            group: self.groups.of(path),
-            usable: state.usable,
-            suspected: state.suspected(now),
-            proven: state.proven_at.map(|at| now.since(at)),
-        })
-    }
-
     /// The partition in force.
     pub fn groups(&self) -> &Groups {
         &self.groups
@@ -422,6 +360,8 @@ fn less_dip(dips: &Option<Dips>, path: PathId, window: Bytes, max_datagram: Byte
 
 #[cfg(test)]
 mod tests {
+    use fairpath_cc::Phase;
+
     use super::*;
     use crate::config::{Coupling, EngineConfig};
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use fairpath_core::Bitrate;
+use fairpath_emu::{Emulator, LinkConfig, LinkId};
 use fairpath_quic::{ConnectConfig, EngineConfig, ListenConfig, Listener};
 use tokio::sync::mpsc;
 
@@ -81,29 +83,41 @@ async fn a_receiver_that_has_everything_succeeds_whatever_becomes_of_the_connect
     assert!(received.is_ok(), "{received:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_goes_on_over_a_new_connection_when_all_links_come_back() {
-    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let path = from.path().join("big");
-    fs::write(&path, content(20_000_000, 1)).unwrap();
+/// A listener behind two emulated links of 10 Mbit/s.
+struct TwoLinks {
+    listener: Listener,
+    emulator: Emulator,
+    /// Of each: there, and back.
+    links: Vec<[LinkId; 2]>,
+    redial: ConnectConfig,
+}
+
+fn two_links() -> TwoLinks {
     let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
     let listener = Listener::bind(config).unwrap();
-    let mut builder = fairpath_emu::Emulator::builder(1);
-    let paths: Vec<_> = (0..2)
-        .map(|path| {
-            let link =
-                fairpath_emu::LinkConfig::new(fairpath_core::Bitrate::from_mbps(10)).delay(Duration::from_millis(10));
-            let there = builder.link(&format!("there {path}"), &link).unwrap();
-            let back = builder.link(&format!("back {path}"), &link).unwrap();
-            builder.path(&[there], &[back], listener.addresses()[0]).unwrap()
-        })
-        .collect();
+    let mut builder = Emulator::builder(1);
+    let link = LinkConfig::new(Bitrate::from_mbps(10)).delay(Duration::from_millis(10));
+    let links = (0..2).map(|path| {
+        let links = ["there", "back"].map(|way| builder.link(&format!("{way} {path}"), &link).unwrap());
+        builder.path(&links[..1], &links[1..], listener.addresses()[0]).unwrap();
+        links
+    });
+    let links = links.collect();
     let emulator = builder.start().unwrap();
     let redial = ConnectConfig {
         via: vec!["127.0.0.1".into()],
         engine: EngineConfig::default(),
         ..ConnectConfig::new(emulator.relays().to_vec(), listener.fingerprint())
     };
+    TwoLinks { listener, emulator, links, redial }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_goes_on_over_a_new_connection_when_all_links_come_back() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("big");
+    fs::write(&path, content(20_000_000, 1)).unwrap();
+    let TwoLinks { listener, emulator, links, redial } = two_links();
 
     let waiting = receiver(to.path());
     let desk = waiting.clone();
@@ -131,12 +145,12 @@ async fn a_transfer_goes_on_over_a_new_connection_when_all_links_come_back() {
     while sender.progress().snapshot().bytes_done.get() < 3_000_000 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    paths.iter().for_each(|&path| emulator.set_path_up(path, false));
+    links.iter().flatten().for_each(|&link| emulator.set_link_up(link, false));
     // Longer than a connection lives.
     let lost = events.recv().await.unwrap();
     assert!(matches!(&lost, DeliveryEvent::Lost { .. }), "{lost:?}");
     assert!(!sent.is_finished());
-    emulator.set_path_up(paths[0], true);
+    links[0].iter().for_each(|&link| emulator.set_link_up(link, true));
     let (sent, received) = (sent.await.unwrap().unwrap(), received.await.unwrap());
     assert!(sent.reconnections >= 1 && received.reconnections >= 1, "{sent:?} {received:?}");
     assert_eq!((sent.resumed.get(), received.resumed.get()), (0, 0), "what it brought itself was not there before");
@@ -174,23 +188,7 @@ async fn a_transfer_goes_on_where_each_direction_has_a_path_of_its_own() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = from.path().join("big");
     fs::write(&path, content(12_000_000, 1)).unwrap();
-    let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
-    let listener = Listener::bind(config).unwrap();
-    let mut builder = fairpath_emu::Emulator::builder(1);
-    let link = fairpath_emu::LinkConfig::new(fairpath_core::Bitrate::from_mbps(10)).delay(Duration::from_millis(10));
-    let mut failing = Vec::new();
-    for path in 0..2 {
-        let there = builder.link(&format!("there {path}"), &link).unwrap();
-        let back = builder.link(&format!("back {path}"), &link).unwrap();
-        builder.path(&[there], &[back], listener.addresses()[0]).unwrap();
-        failing.push(if path == 0 { back } else { there });
-    }
-    let emulator = builder.start().unwrap();
-    let redial = ConnectConfig {
-        via: vec!["127.0.0.1".into()],
-        engine: EngineConfig::default(),
-        ..ConnectConfig::new(emulator.relays().to_vec(), listener.fingerprint())
-    };
+    let TwoLinks { listener, emulator, links, redial } = two_links();
     let waiting = receiver(to.path());
     let desk = waiting.clone();
     let received = tokio::spawn(async move {
@@ -207,7 +205,7 @@ async fn a_transfer_goes_on_where_each_direction_has_a_path_of_its_own() {
     while progress.snapshot().bytes_done.get() < 3_000_000 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    failing.iter().for_each(|&link| emulator.set_link_up(link, false));
+    [links[0][1], links[1][0]].into_iter().for_each(|link| emulator.set_link_up(link, false));
     let sent = tokio::time::timeout(Duration::from_secs(90), sending).await.expect("in time").unwrap().unwrap();
     let received = received.await.unwrap().unwrap();
     assert_eq!((sent.bytes, sent.reconnections, received.reconnections), (received.bytes, 0, 0));

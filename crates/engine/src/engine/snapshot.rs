@@ -1,0 +1,75 @@
+//! The paths as a recorder or a person may see them.
+
+use core::time::Duration;
+
+use fairpath_cc::Phase;
+use fairpath_core::{Bitrate, Bytes, GroupId, PathId, Rtt, Timestamp};
+
+use super::Engine;
+
+/// What a recorder or a person may see of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathSnapshot {
+    /// The path.
+    pub path: PathId,
+    /// The congestion window.
+    pub window: Bytes,
+    /// The slow-start threshold; `None` while it is unlimited.
+    pub ssthresh: Option<Bytes>,
+    /// The part of its life the window is in.
+    pub phase: Phase,
+    /// How often a measured delay, and not a loss or a mark, has made the window smaller.
+    pub delay_cuts: u64,
+    /// What is in flight.
+    pub in_flight: Bytes,
+    /// The round-trip times; `None` before the first sample.
+    pub rtt: Option<Rtt>,
+    /// The newest one-way delay from here to the peer, less a constant that nobody knows; `None` where
+    /// the host does not report it.
+    pub one_way: Option<Duration>,
+    /// The newest delivery rate; `None` before the first sample.
+    pub rate: Option<Bitrate>,
+    /// How much arrived in all.
+    pub delivered: Bytes,
+    /// How much was lost in all.
+    pub lost: Bytes,
+    /// The group the path is coupled with.
+    pub group: GroupId,
+    /// Whether the host says that the path can carry data.
+    pub usable: bool,
+    /// Whether the path seems dead.
+    pub suspected: bool,
+    /// How long ago the newest packet was sent that has been acknowledged: then the path worked; `None` where
+    /// none has.
+    pub proven: Option<Duration>,
+}
+
+impl Engine {
+    /// Every path as a recorder may see it.
+    pub fn snapshots(&self, now: Timestamp) -> impl Iterator<Item = PathSnapshot> + '_ {
+        self.paths.paths().filter_map(move |path| self.snapshot(path, now))
+    }
+
+    /// A path as a recorder may see it; `None` for one that is not open.
+    pub fn snapshot(&self, path: PathId, now: Timestamp) -> Option<PathSnapshot> {
+        let state = self.paths.get(path)?;
+        let control = self.controller.state(path)?;
+        Some(PathSnapshot {
+            path,
+            window: control.window,
+            ssthresh: control.ssthresh,
+            phase: control.phase,
+            delay_cuts: control.delay_cuts,
+            in_flight: state.packets.in_flight(),
+            rtt: state.rtt.get(),
+            one_way: state.one_way,
+            rate: state.rate.last().map(|sample| sample.rate),
+            delivered: state.rate.delivered(),
+            lost: state.lost,
+            group: self.groups.of(path),
+            usable: state.usable,
+            suspected: state.suspected(now),
+            proven: state.proven_at.map(|at| now.since(at)),
+        })
+    }
+}
