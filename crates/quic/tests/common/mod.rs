@@ -1,6 +1,8 @@
 //! What the tests of this crate share.
 #![allow(dead_code)]
 
+pub(crate) mod translator;
+
 use std::net::SocketAddr;
 
 use bytes::Bytes;
