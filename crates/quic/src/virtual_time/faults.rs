@@ -119,10 +119,11 @@ fn a_path_that_comes_back_starts_with_the_first_window() {
     assert!(took.is_some(), "less than 32 of 40 Mbit/s: {:?}", world.client.snapshots(world.now));
 }
 
-/// Both wires are cut for a while. Data goes on soon after the first is back, in either direction.
+/// Both wires are cut for a while, shorter than a connection lives in silence. Data goes on soon after the
+/// first is back, in either direction.
 #[test]
 fn data_goes_on_within_two_seconds_of_a_blackout() {
-    for (at_client, outage) in [(true, 2), (false, 2), (true, 8), (false, 8), (true, 25), (false, 25)] {
+    for (at_client, outage) in [(true, 2), (false, 2), (true, 4), (false, 4), (true, 6), (false, 6)] {
         for first_back in [0, 1] {
             let mut world = World::connected(&[Wire::new(10, 10), Wire::new(10, 10)], 6);
             match at_client {
