@@ -52,12 +52,12 @@ const TRY_SHARE: u32 = 20;
 /// How long one try may take at least: two round trips of the slowest links there are.
 const TRY_FOR: Duration = Duration::from_secs(3);
 
-/// Nothing moves on a connection that is alive for this long before the conversation begins anew on it; twice
-/// as long each further time. A path is known to be ill after a second.
+/// Nothing moves on a connection that is alive for this long before the conversation begins anew on it, and
+/// twice as long each further time. A path is known to be ill after a second.
 const STALLED: Duration = Duration::from_secs(4);
 
 /// How often a conversation may begin anew on one connection. The streams of those before may never end.
-pub(crate) const RESTARTS_MAX: u32 = 3;
+pub(crate) const RESTARTS_MAX: u32 = 8;
 
 /// When a sender that reconnects never gives up on a connection that is alive, but moves nothing.
 const STUCK: Duration = Duration::from_secs(60);
@@ -152,7 +152,7 @@ impl Delivery<'_> {
                     connection.close(1, "the sender goes on over a newer connection");
                     next
                 }
-                () = self.stalled(&connection, STALLED * 2_u32.pow(restarts)), if restarts < RESTARTS_MAX => {
+                () = self.stalled(&connection, STALLED * (1 + restarts.min(1))), if restarts < RESTARTS_MAX => {
                     restarts += 1;
                     self.tell(DeliveryEvent::Restarted);
                     continue;

@@ -21,6 +21,10 @@ use crate::socket::{mapped, unmapped};
 /// send again, elsewhere, what the path held; lanes wait for that.
 const DEAD_AFTER: Duration = Duration::from_millis(600);
 
+/// So long after it fell ill the other must have been seen to work. Where each direction has a path of its own,
+/// both ends fall silent one after the other: what is well at first is not a moment later.
+const OUTLIVED: Duration = Duration::from_millis(400);
+
 /// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life
 /// are missing, and a queue may have grown by 100 ms meanwhile.
 const DEAF: Duration = Duration::from_millis(600);
@@ -281,7 +285,7 @@ impl Policy {
             let worse = best.is_some_and(|best| health.rank() > best);
             // Where no path works both ways, one that works in one direction may be the only one that does,
             // and it could not be opened again.
-            let replaced = self.slots.iter().any(|other| other.has_outlived(&self.slots[at], now));
+            let replaced = self.slots.iter().any(|other| other.has_outlived(&self.slots[at], OUTLIVED, now));
             if self.slots[at].sick_for(now) > DEAD_AFTER && replaced {
                 let reason = self.complaint(at, now);
                 self.close(paths, at, &reason, now);

@@ -402,10 +402,12 @@ impl Slot {
         age.is_some_and(|age| age < now.saturating_duration_since(then))
     }
 
-    /// Whether the path has been seen to work both ways since the other fell ill. An acknowledgement of
-    /// something older proves nothing: it may have been under way, or have taken another way back.
-    pub(super) fn has_outlived(&self, other: &Self, now: Instant) -> bool {
-        self.answers() && other.sick_since.is_some_and(|since| self.is_proven_since(since, now))
+    /// Whether the path has been seen to work both ways when the other had been ill for `long`. An
+    /// acknowledgement of something older proves nothing: it may have been under way, or have taken another
+    /// way back; and a packet that came before may have waited in a host that stood still.
+    pub(super) fn has_outlived(&self, other: &Self, long: Duration, now: Instant) -> bool {
+        let ill = other.sick_since.map(|since| since + long);
+        self.answers() && ill.is_some_and(|ill| self.heard_at > ill && self.is_proven_since(ill, now))
     }
 
     /// For how long nothing has come in on the path.

@@ -201,3 +201,24 @@ fn opposite_directions_of_two_wires_carry_new_data() {
         assert!(took.is_some_and(|took| took < 12 * SECOND), "there by {there}, to the client {at_client}: {took:?}");
     }
 }
+
+/// The same where the server's host stands still for a moment: what it then reads is older than it seems, and
+/// neither path may be closed for the other, which has failed as well.
+#[test]
+fn a_host_that_stands_still_closes_no_path_that_is_needed() {
+    for (there, stall) in [(0, 200), (1, 200), (0, 400), (1, 400), (0, 600), (1, 600), (0, 900), (1, 900)] {
+        let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], 10);
+        world.client.send(usize::MAX);
+        world.run_for(3 * SECOND);
+        world.stall_server(Duration::from_millis(stall));
+        world.run_for(Duration::from_millis(stall / 2));
+        world.set_there(1 - there, false);
+        world.set_back(there, false);
+        world.run_for(4 * SECOND);
+        for (name, end) in [("client", &world.client), ("server", &world.server)] {
+            let slots = end.policy.as_ref().unwrap().slots();
+            let open = slots.iter().filter(|slot| slot.is_open()).count();
+            assert_eq!(open, 2, "at the {name}, there by {there}, {stall} ms: {slots:?}");
+        }
+    }
+}

@@ -67,6 +67,9 @@ pub(super) struct World {
     /// The next datagram to the server is copied, and the copy arrives first, from this address.
     copied_from: Option<SocketAddr>,
     luck: ChaCha8Rng,
+    /// Until when the server's host stands still, and what has come for it meanwhile.
+    stalled_until: Instant,
+    unread: Vec<Datagram>,
 }
 
 impl World {
@@ -95,6 +98,8 @@ impl World {
             server,
             copied_from: None,
             luck: ChaCha8Rng::seed_from_u64(seed),
+            stalled_until: start,
+            unread: Vec::new(),
         }
     }
 
@@ -132,7 +137,8 @@ impl World {
                 return true;
             }
             let events = [self.network.next_event().map(|at| self.start + at.since(Timestamp::ZERO))];
-            let timeouts = [self.client.next_timeout(), self.server.next_timeout()];
+            let of_server = self.server.next_timeout().map(|at| at.max(self.stalled_until));
+            let timeouts = [self.client.next_timeout(), of_server];
             let next = events.into_iter().chain(timeouts).flatten().min().unwrap_or(end);
             // What is due at this very moment is done in the next step: time never goes backwards.
             let next = next.max(self.now);
@@ -159,7 +165,10 @@ impl World {
         }
         let (now, mut leaving) = (self.now, Vec::new());
         self.client.drive(now, &mut |one| leaving.push((true, one)));
-        self.server.drive(now, &mut |one| leaving.push((false, one)));
+        if now >= self.stalled_until {
+            std::mem::take(&mut self.unread).into_iter().for_each(|datagram| self.arrive(datagram));
+            self.server.drive(now, &mut |one| leaving.push((false, one)));
+        }
         for (from_client, one) in leaving {
             self.leave(from_client, one);
         }
@@ -194,8 +203,11 @@ impl World {
     }
 
     fn arrive(&mut self, datagram: Datagram) {
+        let is_server = self.ways.iter().any(|way| way.server == datagram.to);
+        if is_server && self.now < self.stalled_until {
+            return self.unread.push(datagram);
+        }
         let Datagram { from, to, contents } = datagram;
-        let is_server = self.ways.iter().any(|way| way.server == to);
         let end = if is_server { &mut self.server } else { &mut self.client };
         for answer in end.receive(from, to.ip(), &contents, self.now) {
             self.leave(!is_server, answer);
@@ -221,6 +233,11 @@ impl World {
     /// The direction from the server to the client.
     pub(super) fn set_back(&mut self, way: usize, up: bool) {
         self.network.set_link_up(self.ways[way].back, up, self.at());
+    }
+
+    /// The server's host stands still for so long: what comes waits in its sockets.
+    pub(super) fn stall_server(&mut self, time: Duration) {
+        self.stalled_until = self.now + time;
     }
 
     /// The address translator forgets the client and gives it another port.
