@@ -114,7 +114,8 @@ fn a_file_in_place_of_the_directory_is_told_before_anybody_is_invited() {
 #[test]
 fn both_ends_name_their_paths_and_what_each_carried() {
     let scratch = Scratch::new();
-    let file = large_file(&scratch, 400);
+    // Paths are introduced half a second after data began to flow.
+    let file = large_file(&scratch, 1_000);
     let recv = receive(&scratch, &[]);
     let sent = send(&[&file], &recv.ticket, &["--via", "127.0.1.1", "--via", "127.0.2.1"]);
     assert!(sent.status.success(), "{sent:?}");
