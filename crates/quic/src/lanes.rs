@@ -51,11 +51,14 @@ pub struct Record {
 }
 
 impl Record {
-    fn header(&self) -> [u8; HEADER] {
+    /// What stands before the data: the object, the offset, and in one word the length, which takes three bytes
+    /// at most, and the conversation.
+    fn header(&self, conversation: u8) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         header[..4].copy_from_slice(&self.object.to_be_bytes());
         header[4..12].copy_from_slice(&self.offset.to_be_bytes());
         header[12..].copy_from_slice(&(self.data.len() as u32).to_be_bytes());
+        header[12] = conversation;
         header
     }
 }
@@ -115,6 +118,7 @@ pub struct LaneSender {
     waiting: Vec<Record>,
     free: VecDeque<SendStream>,
     busy: FuturesUnordered<Writing>,
+    conversation: u8,
 }
 
 /// A lane that comes back when its records are written.
@@ -127,7 +131,13 @@ impl LaneSender {
         for _ in 0..lanes.max(1) {
             free.push_back(connection.open_uni().await?);
         }
-        Ok(Self { waiting: Vec::new(), free, busy: FuturesUnordered::new() })
+        Ok(Self { waiting: Vec::new(), free, busy: FuturesUnordered::new(), conversation: 0 })
+    }
+
+    /// The same, for one of several conversations of the connection, which a receiver tells apart: what is still
+    /// under way of an earlier one is none of the later one's business.
+    pub fn of_conversation(self, conversation: u8) -> Self {
+        Self { conversation, ..self }
     }
 
     /// Takes a record; waits while no lane has room for it. It is on its way once the owner calls
@@ -188,7 +198,7 @@ impl LaneSender {
             return true;
         }
         let Some(lane) = self.free.pop_front() else { return false };
-        self.busy.push(Box::pin(write(lane, std::mem::take(&mut self.waiting))));
+        self.busy.push(Box::pin(write(lane, std::mem::take(&mut self.waiting), self.conversation)));
         true
     }
 
@@ -202,10 +212,10 @@ impl LaneSender {
     }
 }
 
-async fn write(mut lane: SendStream, records: Vec<Record>) -> Result<SendStream, LaneError> {
+async fn write(mut lane: SendStream, records: Vec<Record>, conversation: u8) -> Result<SendStream, LaneError> {
     let mut pieces: Vec<Bytes> = Vec::with_capacity(2 * records.len());
     for record in records {
-        pieces.push(Bytes::copy_from_slice(&record.header()));
+        pieces.push(Bytes::copy_from_slice(&record.header(conversation)));
         pieces.push(record.data);
     }
     lane.write_all_chunks(&mut pieces).await?;
@@ -231,8 +241,14 @@ impl Drop for AbortOnDrop {
 impl LaneReceiver {
     /// Takes every unidirectional stream of the connection as a lane.
     pub fn new(connection: &Connection) -> Self {
+        Self::of_conversation(connection, 0)
+    }
+
+    /// The same for one of several conversations of the connection: lanes of others are not read.
+    pub fn of_conversation(connection: &Connection, conversation: u8) -> Self {
         let (sender, records) = mpsc::channel(2 * LANES);
-        Self { records, _acceptor: AbortOnDrop(tokio::spawn(accept_lanes(connection.clone(), sender))) }
+        let acceptor = tokio::spawn(accept_lanes(connection.clone(), sender, conversation));
+        Self { records, _acceptor: AbortOnDrop(acceptor) }
     }
 
     /// The next record of any lane; `None` after the connection was closed in an orderly way.
@@ -241,12 +257,12 @@ impl LaneReceiver {
     }
 }
 
-async fn accept_lanes(connection: Connection, records: mpsc::Sender<Result<Record, LaneError>>) {
+async fn accept_lanes(connection: Connection, records: mpsc::Sender<Result<Record, LaneError>>, conversation: u8) {
     let mut lanes = JoinSet::new();
     loop {
         tokio::select! {
             stream = connection.accept_uni() => match stream {
-                Ok(stream) => { lanes.spawn(read_lane(stream, records.clone())); }
+                Ok(stream) => { lanes.spawn(read_lane(stream, records.clone(), conversation)); }
                 Err(noq::ConnectionError::ApplicationClosed(_) | noq::ConnectionError::LocallyClosed) => return,
                 Err(error) => {
                     // The receiver may be gone, and then nobody is left to tell.
@@ -259,9 +275,9 @@ async fn accept_lanes(connection: Connection, records: mpsc::Sender<Result<Recor
     }
 }
 
-async fn read_lane(mut stream: RecvStream, records: mpsc::Sender<Result<Record, LaneError>>) {
+async fn read_lane(mut stream: RecvStream, records: mpsc::Sender<Result<Record, LaneError>>, conversation: u8) {
     loop {
-        match read_record(&mut stream).await {
+        match read_record(&mut stream, conversation).await {
             Ok(None) => return,
             Ok(Some(record)) => {
                 if records.send(Ok(record)).await.is_err() {
@@ -276,8 +292,11 @@ async fn read_lane(mut stream: RecvStream, records: mpsc::Sender<Result<Record, 
     }
 }
 
-async fn read_record(stream: &mut RecvStream) -> Result<Option<Record>, LaneError> {
-    let Some(header) = read_header(stream).await? else { return Ok(None) };
+/// The next record; `None` at the end of the lane, and where it belongs to another conversation.
+async fn read_record(stream: &mut RecvStream, conversation: u8) -> Result<Option<Record>, LaneError> {
+    let Some(header) = read_header(stream).await?.filter(|header| header.conversation == conversation) else {
+        return Ok(None);
+    };
     let mut data = vec![0; header.length];
     stream.read_exact(&mut data).await?;
     Ok(Some(Record { object: header.object, offset: header.offset, data: data.into() }))
@@ -288,6 +307,7 @@ struct Header {
     object: u32,
     offset: u64,
     length: usize,
+    conversation: u8,
 }
 
 /// The next header; `None` at the end of the lane.
@@ -300,10 +320,11 @@ async fn read_header(stream: &mut RecvStream) -> Result<Option<Header>, LaneErro
     }
     let object = u32::from_be_bytes(header[..4].try_into().expect("four bytes"));
     let offset = u64::from_be_bytes(header[4..12].try_into().expect("eight bytes"));
+    let conversation = std::mem::take(&mut header[12]);
     let length = u32::from_be_bytes(header[12..].try_into().expect("four bytes")) as usize;
     match length > MAX_RECORD {
         true => Err(LaneError::RecordTooLarge(length)),
-        false => Ok(Some(Header { object, offset, length })),
+        false => Ok(Some(Header { object, offset, length, conversation })),
     }
 }
 

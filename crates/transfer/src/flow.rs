@@ -35,11 +35,17 @@ struct Books<'a> {
 
 impl Flow<'_> {
     /// Runs until the receiver calls everything complete; answers how many bytes of files were sent.
-    pub(crate) async fn run(self, connection: &Connection, control: &mut Control) -> Result<Bytes, SendError> {
+    pub(crate) async fn run(
+        self,
+        connection: &Connection,
+        conversation: u8,
+        control: &mut Control,
+    ) -> Result<Bytes, SendError> {
         let Self { manifest, progress, ledger, jobs, mut pieces } = self;
         let books = Books { manifest, progress, ledger: Mutex::new(ledger) };
         let mut sent = Bytes::ZERO;
-        let mut lanes = LaneSender::open(connection, LANES).await.map_err(ProtocolError::from)?;
+        let lanes = LaneSender::open(connection, LANES).await.map_err(ProtocolError::from)?;
+        let mut lanes = lanes.of_conversation(conversation);
         let pump = async {
             while let Some(piece) = lanes.while_writing(pieces.recv()).await.map_err(ProtocolError::from)? {
                 match piece {

@@ -179,6 +179,11 @@ pub(crate) struct ControlWriter {
 }
 
 impl ControlWriter {
+    /// Which conversation of the connection this is: its lanes are marked with it.
+    pub(crate) fn conversation(&self) -> u8 {
+        self.stream.id().index() as u8
+    }
+
     /// Sends bytes without a frame.
     pub(crate) async fn write_raw(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         self.stream.write_all(bytes).await.map_err(|error| self.gone(&error))

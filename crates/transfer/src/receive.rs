@@ -293,7 +293,7 @@ impl Receiver {
         self.progress.set_totals(manifest.bytes(), manifest.files());
         let files = self.prepare(&manifest, writer, &mut reader).await?;
         self.progress.enter(Phase::Transferring);
-        let session = Session::start(connection, reader, files);
+        let session = Session::start(connection, writer.conversation(), reader, files);
         let skipped = session.run(writer, &self.progress).await?;
         if !self.config.keep && skipped.is_empty() {
             self.door.use_up();

@@ -201,6 +201,7 @@ impl Sender {
         let read = selection.clone();
         let thread = tokio::task::spawn_blocking(move || reader::run(&read, inbox, &outbox));
         let mut ledger = Ledger::new(manifest);
+        let conversation_number = writer.conversation();
         let conversation = async {
             self.send_manifest(writer, &mut control).await?;
             self.compare(writer, &mut control, &mut ledger, &jobs, &mut pieces).await?;
@@ -210,7 +211,7 @@ impl Sender {
             }
             self.progress.enter(Phase::Transferring);
             let flow = Flow { manifest, progress: &self.progress, ledger: &mut ledger, jobs, pieces };
-            flow.run(connection, &mut control).await
+            flow.run(connection, conversation_number, &mut control).await
         };
         let result = match conversation.await {
             Err(_) if is_repeat.load(Ordering::Acquire) => Ok(Bytes::ZERO),

@@ -31,6 +31,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// the time, however long the disk takes.
 pub(crate) struct Session {
     connection: Connection,
+    conversation: u8,
     control: mpsc::Receiver<Result<FromSender, ReceiveError>>,
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -38,7 +39,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn start(connection: &Connection, mut reader: ControlReader, files: Writer) -> Self {
+    pub(crate) fn start(connection: &Connection, conversation: u8, mut reader: ControlReader, files: Writer) -> Self {
         let (commands, inbox) = mpsc::channel(COMMANDS);
         let (outbox, events) = mpsc::unbounded_channel();
         let thread = tokio::task::spawn_blocking(move || files.run(inbox, outbox));
@@ -52,7 +53,7 @@ impl Session {
                 }
             }
         });
-        Self { connection: connection.clone(), control, commands, events, thread }
+        Self { connection: connection.clone(), conversation, control, commands, events, thread }
     }
 
     /// Runs until everything is in place; answers what was left out. On every way out the writing
@@ -79,7 +80,7 @@ impl Session {
         let mut wake = tokio::time::interval(WAKE_INTERVAL);
         report.set_missed_tick_behavior(MissedTickBehavior::Delay);
         wake.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let pump = pump(&self.connection, &self.commands);
+        let pump = pump(&self.connection, self.conversation, &self.commands);
         tokio::pin!(pump);
         loop {
             tokio::select! {
@@ -106,8 +107,8 @@ impl Session {
 }
 
 /// Passes records from the lanes to the thread until the lanes break.
-async fn pump(connection: &Connection, commands: &mpsc::Sender<Command>) -> ReceiveError {
-    let mut lanes = LaneReceiver::new(connection);
+async fn pump(connection: &Connection, conversation: u8, commands: &mpsc::Sender<Command>) -> ReceiveError {
+    let mut lanes = LaneReceiver::of_conversation(connection, conversation);
     loop {
         match lanes.recv().await {
             Some(Ok(record)) => {

@@ -23,7 +23,8 @@ pub(super) async fn greet(connection: &Connection) -> (ControlWriter, ControlRea
 
 pub(super) async fn offer(writer: &mut ControlWriter, entries: Vec<Entry>) {
     writer.write(&FromSender::Entries(entries)).await.unwrap();
-    writer.write(&FromSender::EntriesEnd).await.unwrap();
+    // A receiver that has heard enough stops listening.
+    let _ = writer.write(&FromSender::EntriesEnd).await;
 }
 
 pub(super) async fn until_begin(reader: &mut ControlReader) {
