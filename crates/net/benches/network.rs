@@ -1,5 +1,5 @@
-//! What it costs to move packets: over one link, by queueing discipline, and through networks of
-//! the two shapes that simulations have. An iteration is one packet; divide by the hops in the
+//! What it costs to move packets: over one link, by queueing discipline and impairments, and through
+//! networks of the two shapes that simulations have. An iteration is one packet; divide by the hops in the
 //! name for the cost of a hop. The goals: 40 ns a hop in the dumbbell, 70 ns in the fat tree.
 
 use core::time::Duration;
@@ -8,7 +8,8 @@ use std::hint::black_box;
 use criterion::Criterion;
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{
-    CoDelConfig, Link, LinkConfig, LinkId, Network, QueueConfig, QueueLimit, RedConfig, RouteId, Streams,
+    CoDelConfig, Impairments, Jitter, JitterDistribution, Link, LinkConfig, LinkId, Network, QueueConfig, QueueLimit,
+    RedConfig, Reorder, RouteId, Streams,
 };
 
 const PACKET: Bytes = Bytes::new(1_500);
@@ -94,17 +95,24 @@ fn fat_tree() -> ClosedLoop {
 
 /// A packet into a link and, mostly, one out of it: 2 % more come than fit, so that the queue is as
 /// long as its discipline lets it become.
-fn disciplines(criterion: &mut Criterion) {
+fn links(criterion: &mut Criterion) {
     let red = RedConfig::gentle(QueueLimit::Packets(20), QueueLimit::Packets(60), 0.1);
-    let queues = [
-        ("drop-tail", QueueConfig::packets(100)),
-        ("RED", red.into()),
-        ("RED as in the testbed", RedConfig::olia_testbed(PACKET).into()),
-        ("CoDel", CoDelConfig::default().into()),
+    let impairments = Impairments {
+        reorder: Some(Reorder { share: 0.05, by: Duration::from_millis(20) }),
+        duplicate: 0.01,
+        corrupt: 0.001,
+    };
+    let jitter = Jitter::new(JitterDistribution::Normal, Duration::from_millis(3)).overtaking();
+    let plain = || LinkConfig::new(Bitrate::from_mbps(12)).delay(Duration::from_millis(10));
+    let configs = [
+        ("drop-tail", plain().queue(QueueConfig::packets(100))),
+        ("RED", plain().queue(red)),
+        ("RED as in the testbed", plain().queue(RedConfig::olia_testbed(PACKET))),
+        ("CoDel", plain().queue(CoDelConfig::default())),
+        ("drop-tail and impaired", plain().queue(QueueConfig::packets(100)).impairments(impairments).jitter(jitter)),
     ];
     let mut group = criterion.benchmark_group("link");
-    for (name, queue) in queues {
-        let config = LinkConfig::new(Bitrate::from_mbps(12)).delay(Duration::from_millis(10)).queue(queue);
+    for (name, config) in configs {
         let mut link = Link::<u64>::new("link", &config, &Streams::new(1));
         let mut now = Timestamp::ZERO;
         group.bench_function(name, |bencher| {
@@ -137,7 +145,7 @@ fn main() {
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2))
         .configure_from_args();
-    disciplines(&mut criterion);
+    links(&mut criterion);
     networks(&mut criterion);
     criterion.final_summary();
 }

@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use fairpath_core::Bytes;
 
+use crate::impair::Impairments;
+use crate::jitter::Jitter;
 use crate::loss::LossConfig;
 use crate::queue::QueueConfig;
 use crate::rate::Rate;
@@ -29,28 +31,30 @@ pub struct LinkConfig {
     pub rate: Rate,
     /// How long a packet takes from the end of its transmission to the far end.
     pub delay: Duration,
-    /// The most that is added to the delay, uniformly from zero. A packet never overtakes another:
-    /// one that would arrive before its predecessor arrives together with it. So jitter far above
-    /// the gap between packets bunches them, and then adds more than half of itself on average.
-    pub jitter: Duration,
+    /// How the delays of packets differ from that.
+    pub jitter: Jitter,
     /// What may wait for transmission.
     pub queue: QueueConfig,
     /// What is lost before it reaches the queue.
     pub loss: LossConfig,
+    /// What befalls packets on the wire besides.
+    pub impairments: Impairments,
     /// What the link adds to every packet for its transmission and in its queue: 4 bytes make a
     /// Mahimahi trace treat IP packets as Mahimahi does, 38 bytes are Ethernet's frame and gap.
     pub overhead: Bytes,
 }
 
 impl LinkConfig {
-    /// A link of `rate` with no delay, no jitter, no loss and a drop-tail queue of 100 ms.
+    /// A link of `rate` with no delay, no jitter, no loss, no impairments and a drop-tail queue of
+    /// 100 ms.
     pub fn new(rate: impl Into<Rate>) -> Self {
         Self {
             rate: rate.into(),
             delay: Duration::ZERO,
-            jitter: Duration::ZERO,
+            jitter: Jitter::default(),
             queue: DEFAULT_QUEUE,
             loss: LossConfig::None,
+            impairments: Impairments::default(),
             overhead: Bytes::ZERO,
         }
     }
@@ -65,9 +69,9 @@ impl LinkConfig {
         Self { delay, ..self }
     }
 
-    /// The same with up to this much jitter.
-    pub fn jitter(self, jitter: Duration) -> Self {
-        Self { jitter, ..self }
+    /// The same with this jitter; a time alone is the most that is added to the delay.
+    pub fn jitter(self, jitter: impl Into<Jitter>) -> Self {
+        Self { jitter: jitter.into(), ..self }
     }
 
     /// The same with this queue.
@@ -78,6 +82,11 @@ impl LinkConfig {
     /// The same with these losses.
     pub fn loss(self, loss: LossConfig) -> Self {
         Self { loss, ..self }
+    }
+
+    /// The same with these impairments.
+    pub fn impairments(self, impairments: Impairments) -> Self {
+        Self { impairments, ..self }
     }
 
     /// The same with this much framing per packet.
@@ -104,6 +113,7 @@ impl LinkConfig {
         for (field, value) in probabilities {
             LinkConfigError::check_probability(field, value)?;
         }
+        self.impairments.check()?;
         self.queue.check()
     }
 }

@@ -4,10 +4,11 @@
 //! what time it is. In virtual time this is a simulator's network, in real time an emulator's.
 //!
 //! - [`Link`] is one direction of one wire: loss, then queue, then transmission at the rate, then
-//!   propagation. Times are whole nanoseconds and the fractions are carried over, so that a link
+//!   propagation, with its [`Jitter`] and [`Impairments`]. Times are whole nanoseconds and the fractions are carried over, so that a link
 //!   of 1 Gbit/s carries 1.000 Gbit/s.
 //! - A queue refuses what does not fit; a managed one ([`RedConfig`], [`CoDelConfig`]) signals
 //!   congestion before, by marks where a [`Packet`] can carry one and by drops where it cannot.
+//! - A [`Filter`] is a fault that a host puts into a link in mid-run.
 //! - [`Network`] moves packets through chains of links; several routes may share one link.
 //! - Every random element draws from a [stream](Streams) of its own, named after it: adding an
 //!   element changes no other element's randomness.
@@ -30,6 +31,9 @@
 //! ```
 
 mod config;
+mod filter;
+mod impair;
+mod jitter;
 mod link;
 mod loss;
 mod packet;
@@ -41,6 +45,9 @@ mod stream;
 mod topology;
 
 pub use config::{LinkConfig, LinkConfigError};
+pub use filter::Filter;
+pub use impair::{Impairments, Reorder};
+pub use jitter::{Jitter, JitterDistribution};
 pub use link::{Delivered, DropCause, Link, Offered};
 pub use loss::{GilbertElliott, LossConfig};
 pub use packet::Packet;

@@ -1,24 +1,28 @@
-//! One direction of one wire: loss, queue, transmission, propagation.
+//! One direction of one wire: filter, loss, queue, transmission, propagation with its impairments.
 //!
 //! The queue holds what waits for transmission. As soon as a transmission begins its end is known,
-//! and so is the time of arrival at the far end: the packet goes into the link's own first-in
-//! first-out list of what is in flight. Hence a link needs one pending event, whatever the number
+//! and so is the time of arrival at the far end: the packet goes into the link's own list of what is
+//! in flight, in order of arrival. Hence a link needs one pending event, whatever the number
 //! of packets on it, and the host may drive it late without changing any result: every step is
 //! taken with the time at which it was due.
+//!
+//! Everything that not every link has (jitter, impairments, filters) lies apart, behind one question
+//! that the way of each packet asks anyway.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
-use rand_chacha::ChaCha8Rng;
 
 use crate::config::LinkConfig;
+use crate::filter::{Filter, Gate};
+use crate::impair::Wire;
 use crate::loss::Loss;
 use crate::packet::Packet;
 use crate::queue::{Arrival, Queue, Verdict, Waiting};
 use crate::rate::{Rate, Transmitter};
 use crate::stats::{Count, LinkStats};
-use crate::stream::{Streams, uniform};
+use crate::stream::Streams;
 
 /// Why a link refused a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub enum DropCause {
     Early,
     /// The link was down.
     Down,
+    /// The filter at its entrance took it.
+    Filtered,
 }
 
 /// What became of a packet that was offered.
@@ -61,9 +67,14 @@ pub struct Link<P> {
     queue: Queue<P>,
     transmitter: Transmitter,
     delay_ns: u64,
-    jitter: Option<Jitter>,
+    /// Where packets differ on their way; `None` where all take the delay and nothing befalls them.
+    wire: Option<Box<Wire>>,
+    /// Whether what is transmitted later may arrive earlier.
+    reorders: bool,
     overhead: Bytes,
-    up: bool,
+    /// Whether the gate lets everything in.
+    open: bool,
+    gate: Box<Gate>,
     /// When the transmission of the packet at the head of the queue begins; never, if there is none.
     next_start: Timestamp,
     /// What is transmitted or under way, in the order of delivery.
@@ -71,32 +82,27 @@ pub struct Link<P> {
     in_flight_bytes: Bytes,
     /// When the first of these is due; never, if there is none.
     first_due: Timestamp,
-    /// When the last one is or was due.
+    /// When the last one is or was due, but for what was held back.
     last_due: Timestamp,
     counters: LinkStats,
     waited_ns: u64,
     waited_ns_max: u64,
 }
 
-#[derive(Debug)]
-struct Jitter {
-    max_ns: u64,
-    generator: Box<ChaCha8Rng>,
-}
-
 impl<P: Packet> Link<P> {
     /// A link as described. Its randomness is that of `name` in `streams`.
     pub fn new(name: &str, config: &LinkConfig, streams: &Streams) -> Self {
-        let max_ns = u64::try_from(config.jitter.as_nanos()).unwrap_or(u64::MAX);
-        let jitter = || Jitter { max_ns, generator: Box::new(streams.generator(name, "jitter")) };
+        let wire = Wire::new(config, name, streams);
         Self {
             loss: Loss::new(&config.loss, name, streams),
             queue: Queue::new(&config.queue, config.overhead, name, streams),
             transmitter: Transmitter::new(&config.rate, Timestamp::ZERO),
             delay_ns: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX),
-            jitter: (max_ns > 0).then(jitter),
+            reorders: wire.as_ref().is_some_and(|wire| wire.reorders()),
+            wire,
             overhead: config.overhead,
-            up: true,
+            open: true,
+            gate: Box::new(Gate::new(streams.stream(name, "filter"))),
             next_start: Timestamp::MAX,
             in_flight: VecDeque::new(),
             in_flight_bytes: Bytes::ZERO,
@@ -113,9 +119,10 @@ impl<P: Packet> Link<P> {
     pub fn offer(&mut self, now: Timestamp, mut packet: P, size: Bytes) -> Offered<P> {
         self.transmit_until(now);
         self.counters.offered.add(size);
-        if !self.up {
-            self.counters.down.add(size);
-            return Offered::Dropped(DropCause::Down, packet);
+        if !self.open
+            && let Some(cause) = self.refuse(size)
+        {
+            return Offered::Dropped(cause, packet);
         }
         if self.loss.loses() {
             self.counters.lost.add(size);
@@ -162,7 +169,12 @@ impl<P: Packet> Link<P> {
     /// The same; the end of time while nothing is due.
     #[inline]
     pub(crate) fn next_due(&self) -> Timestamp {
-        if self.first_due == Timestamp::MAX { self.next_start } else { self.first_due }
+        // In order nothing arrives before what is under way; otherwise the next transmission may be for it.
+        if (self.first_due == Timestamp::MAX) | self.reorders {
+            self.next_start.min(self.first_due)
+        } else {
+            self.first_due
+        }
     }
 
     /// The next packet that is due by `now`, with the time at which it was due. Call it until it
@@ -192,7 +204,8 @@ impl<P: Packet> Link<P> {
     /// still arrives.
     pub fn set_up(&mut self, up: bool, now: Timestamp) {
         self.transmit_until(now);
-        self.up = up;
+        self.gate.set_up(up);
+        self.open = self.gate.is_open();
         if !up {
             self.counters.down += self.queue.clear();
             self.next_start = Timestamp::MAX;
@@ -201,7 +214,15 @@ impl<P: Packet> Link<P> {
 
     /// Whether the link is on.
     pub fn is_up(&self) -> bool {
-        self.up
+        self.gate.is_up()
+    }
+
+    /// Puts a filter into the entrance, in place of the one before. What is on the link already goes
+    /// on.
+    pub fn set_filter(&mut self, filter: Filter, now: Timestamp) {
+        self.transmit_until(now);
+        self.gate.set_filter(filter);
+        self.open = self.gate.is_open();
     }
 
     /// Changes the rate, for every packet whose transmission has not begun. Tables and traces
@@ -252,6 +273,19 @@ impl<P: Packet> Link<P> {
     /// The rate in the long run, as [`Rate::mean`] says.
     pub fn rate(&self) -> Option<Bitrate> {
         self.transmitter.mean()
+    }
+
+    /// Whether the gate refuses a packet of `size`, and why.
+    #[cold]
+    fn refuse(&mut self, size: Bytes) -> Option<DropCause> {
+        if !self.gate.is_up() {
+            self.counters.down.add(size);
+            return Some(DropCause::Down);
+        }
+        self.gate.drops(size).then(|| {
+            self.counters.filtered.add(size);
+            DropCause::Filtered
+        })
     }
 
     /// What the queue says to a packet of `size`. An idle link will take it at once.
@@ -306,15 +340,48 @@ impl<P: Packet> Link<P> {
         let waited_ns = start.as_nanos() - arrival.as_nanos();
         self.waited_ns += waited_ns;
         self.waited_ns_max = self.waited_ns_max.max(waited_ns);
-        let mut due_ns = end.as_nanos().saturating_add(self.delay_ns);
-        if let Some(jitter) = &mut self.jitter {
-            due_ns = due_ns.saturating_add(uniform(&mut jitter.generator, jitter.max_ns));
+        if self.wire.is_some() {
+            self.pass_the_wire(end, size, packet);
+            return;
         }
-        let due = Timestamp::from_nanos(due_ns);
+        let due = Timestamp::from_nanos(end.as_nanos().saturating_add(self.delay_ns));
         self.last_due = due.max(self.last_due);
         self.first_due = self.first_due.min(self.last_due);
         self.in_flight_bytes += size;
         self.in_flight.push_back(Delivered { at: self.last_due, size, packet });
+    }
+
+    /// A packet whose transmission ends at `end` goes over a wire that treats packets differently.
+    #[inline(never)]
+    fn pass_the_wire(&mut self, end: Timestamp, size: Bytes, packet: P) {
+        if self.wire.as_mut().is_some_and(|wire| wire.duplicates()) {
+            self.counters.duplicated.add(size);
+            self.set_out(end, size, packet.clone());
+        }
+        self.set_out(end, size, packet);
+    }
+
+    /// A packet, or a copy of one, sets out on such a wire.
+    fn set_out(&mut self, end: Timestamp, size: Bytes, mut packet: P) {
+        let Some(wire) = &mut self.wire else { return };
+        if let Some(random) = wire.corrupts() {
+            packet.corrupt(random);
+            self.counters.corrupted.add(size);
+        }
+        let mut due = Timestamp::from_nanos(end.as_nanos().saturating_add(wire.delay_ns(self.delay_ns)));
+        if !wire.overtakes() {
+            due = due.max(self.last_due);
+            self.last_due = due;
+        }
+        if let Some(by_ns) = wire.holds_back_ns() {
+            due = Timestamp::from_nanos(due.as_nanos().saturating_add(by_ns));
+            self.counters.held_back.add(size);
+        }
+        self.first_due = self.first_due.min(due);
+        self.in_flight_bytes += size;
+        // Mostly at the end, or near it.
+        let place = self.in_flight.partition_point(|before| before.at <= due);
+        self.in_flight.insert(place, Delivered { at: due, size, packet });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::stream::{Chance, Streams};
+use crate::stream::{Chance, Coin, Streams};
 
 /// How a link loses packets before they reach its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,14 +52,8 @@ impl GilbertElliott {
 #[derive(Debug)]
 pub(crate) enum Loss {
     None,
-    Random(Box<Random>),
+    Random(Box<Coin>),
     GilbertElliott(Box<Bursts>),
-}
-
-#[derive(Debug)]
-pub(crate) struct Random {
-    loss: Chance,
-    generator: ChaCha8Rng,
 }
 
 #[derive(Debug)]
@@ -77,10 +71,9 @@ impl Loss {
     pub(crate) fn new(config: &LossConfig, name: &str, streams: &Streams) -> Self {
         match *config {
             LossConfig::None => Self::None,
-            LossConfig::Random { probability } => Self::Random(Box::new(Random {
-                loss: Chance::new(probability),
-                generator: streams.generator(name, "loss"),
-            })),
+            LossConfig::Random { probability } => {
+                Self::Random(Box::new(Coin::new(probability, streams.generator(name, "loss"))))
+            }
             LossConfig::GilbertElliott(model) => Self::GilbertElliott(Box::new(Bursts {
                 bad: false,
                 good_to_bad: Chance::new(model.good_to_bad),
@@ -97,7 +90,7 @@ impl Loss {
     pub(crate) fn loses(&mut self) -> bool {
         match self {
             Self::None => false,
-            Self::Random(random) => random.loss.happens(&mut random.generator),
+            Self::Random(coin) => coin.falls(),
             Self::GilbertElliott(bursts) => bursts.loses(),
         }
     }

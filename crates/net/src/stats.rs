@@ -46,8 +46,16 @@ pub struct LinkStats {
     /// Offered while the link was down, in the queue when it went down, or cut off by a rate that
     /// fell to zero for good.
     pub down: Count,
+    /// Dropped by a filter at the entrance.
+    pub filtered: Count,
     /// Marked by the management of the queue; they are not dropped.
     pub marked: Count,
+    /// Copies that the wire made. They were not offered, and are delivered like the others.
+    pub duplicated: Count,
+    /// Harmed on the wire; they are delivered all the same.
+    pub corrupted: Count,
+    /// Held back on the wire, so that others could overtake them.
+    pub held_back: Count,
     /// What waits in the queue now.
     pub queued: Count,
     /// What is being transmitted or on its way now.
@@ -63,7 +71,7 @@ pub struct LinkStats {
 impl LinkStats {
     /// How long a packet waited in the queue on average; `None` before the first.
     pub fn queueing_delay_mean(&self) -> Option<Duration> {
-        let transmitted = self.delivered.packets + self.in_flight.packets;
+        let transmitted = self.delivered.packets + self.in_flight.packets - self.duplicated.packets;
         let nanos = self.queueing_delay_total.as_nanos().checked_div(u128::from(transmitted))?;
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
@@ -74,15 +82,18 @@ impl LinkStats {
         dropped += self.overflowed;
         dropped += self.early;
         dropped += self.down;
+        dropped += self.filtered;
         dropped
     }
 
-    /// Whether every packet offered is accounted for.
+    /// Whether every packet that was offered, and every copy, is accounted for.
     pub fn is_conserved(&self) -> bool {
         let mut found = self.dropped();
         found += self.delivered;
         found += self.queued;
         found += self.in_flight;
-        found == self.offered
+        let mut made = self.offered;
+        made += self.duplicated;
+        found == made
     }
 }

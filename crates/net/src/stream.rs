@@ -21,10 +21,29 @@ impl Streams {
     /// The generator of the element `kind` of `owner`, for example `loss` of `uplink`. The same
     /// names and seed give the same numbers on every platform.
     pub fn generator(&self, owner: &str, kind: &str) -> ChaCha8Rng {
+        self.stream(owner, kind).generator()
+    }
+
+    /// The same for an element that may never need it.
+    pub(crate) fn stream(&self, owner: &str, kind: &str) -> Stream {
+        Stream { seed: self.seed, number: name_hash(owner, kind) }
+    }
+}
+
+/// The stream of one element.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
+    seed: u64,
+    number: u64,
+}
+
+impl Stream {
+    /// Its generator, at the beginning.
+    pub(crate) fn generator(self) -> ChaCha8Rng {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
         let mut generator = ChaCha8Rng::from_seed(key);
-        generator.set_stream(name_hash(owner, kind));
+        generator.set_stream(self.number);
         generator
     }
 }
@@ -50,6 +69,30 @@ impl Chance {
     /// not shift the stream.
     pub(crate) fn happens(self, generator: &mut ChaCha8Rng) -> bool {
         u128::from(generator.next_u64()) < self.0
+    }
+}
+
+/// An event of a fixed probability with the generator that decides.
+#[derive(Debug)]
+pub(crate) struct Coin {
+    chance: Chance,
+    generator: ChaCha8Rng,
+}
+
+impl Coin {
+    /// An event that happens with `probability`.
+    pub(crate) fn new(probability: f64, generator: ChaCha8Rng) -> Self {
+        Self { chance: Chance::new(probability), generator }
+    }
+
+    /// Whether it happens this time.
+    pub(crate) fn falls(&mut self) -> bool {
+        self.chance.happens(&mut self.generator)
+    }
+
+    /// A number that has nothing to do with whether it happens.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.generator.next_u64()
     }
 }
 

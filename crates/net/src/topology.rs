@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 
 use crate::config::{LinkConfig, LinkConfigError};
+use crate::filter::Filter;
 use crate::link::{Delivered, Link, Offered};
 use crate::packet::Packet;
 use crate::rate::Rate;
@@ -98,7 +99,7 @@ enum Step {
 }
 
 /// A packet on a link.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Hop<P> {
     /// What it does after this link: a position among the steps of all routes.
     next: u32,
@@ -114,6 +115,10 @@ impl<P: Packet> Packet for Hop<P> {
     #[inline]
     fn mark(&mut self) {
         self.packet.mark();
+    }
+
+    fn corrupt(&mut self, random: u64) {
+        self.packet.corrupt(random);
     }
 }
 
@@ -256,6 +261,16 @@ impl<P: Packet> Network<P> {
     pub fn set_link_rate(&mut self, link: LinkId, rate: &Rate, now: Timestamp) {
         self.advance(now);
         self.act_on(link, |link| link.set_rate(rate, now));
+    }
+
+    /// Puts a filter into the entrance of a link, as [`Link::set_filter`] says.
+    ///
+    /// # Panics
+    ///
+    /// If `link` is another network's.
+    pub fn set_filter(&mut self, link: LinkId, filter: Filter, now: Timestamp) {
+        self.advance(now);
+        self.act_on(link, |link| link.set_filter(filter, now));
     }
 
     /// Whether a link is on.

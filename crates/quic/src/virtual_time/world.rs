@@ -36,6 +36,7 @@ impl Wire {
 }
 
 /// A datagram on its way.
+#[derive(Clone)]
 struct Datagram {
     from: SocketAddr,
     to: SocketAddr,

@@ -55,7 +55,7 @@ impl LinkValues {
         let rate = self.rate.as_ref()?;
         let mut config = LinkConfig::new(rate.value.clone());
         config.delay = self.delay.unwrap_or(config.delay);
-        config.jitter = self.jitter.unwrap_or(config.jitter);
+        config.jitter = self.jitter.map_or(config.jitter, Into::into);
         config.loss = self.loss.unwrap_or(config.loss);
         config.overhead = self.overhead.unwrap_or(config.overhead);
         let mut open = None;

@@ -1,0 +1,81 @@
+//! Faults that a host puts into a link's entrance while it runs.
+
+use fairpath_core::Bytes;
+use rand_chacha::ChaCha8Rng;
+
+use crate::stream::{Chance, Stream};
+
+/// What a link drops at its entrance, before everything else. For faults: a host sets it and takes
+/// it away in mid-run ([`Network::set_filter`](crate::Network::set_filter)).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Filter {
+    /// Nothing.
+    #[default]
+    Pass,
+    /// Everything that is offered. What is on the link already goes on, other than where a link is
+    /// switched off.
+    DropAll,
+    /// Every packet of more than this size: a black hole for large packets, which says nothing of its
+    /// limit.
+    DropLarger(Bytes),
+    /// Every packet whose number, from 1 when the filter is set, is a multiple of this; with 0 none.
+    DropEvery(u64),
+    /// This share of packets, at random: from 0 to 1, what is outside counts as the nearer of the two.
+    DropShare(f64),
+    /// The next so many packets.
+    DropNext(u64),
+}
+
+/// The entrance of a link: whether it is on, and its filter.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    up: bool,
+    filter: Filter,
+    /// How many packets have come since the filter was set.
+    seen: u64,
+    stream: Stream,
+    /// Made when it is first needed. It goes on from filter to filter, so that two of the same share
+    /// drop differently.
+    generator: Option<Box<ChaCha8Rng>>,
+}
+
+impl Gate {
+    /// An open one, which draws from `stream`.
+    pub(crate) fn new(stream: Stream) -> Self {
+        Self { up: true, filter: Filter::Pass, seen: 0, stream, generator: None }
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.up
+    }
+
+    pub(crate) fn set_up(&mut self, up: bool) {
+        self.up = up;
+    }
+
+    pub(crate) fn set_filter(&mut self, filter: Filter) {
+        (self.filter, self.seen) = (filter, 0);
+    }
+
+    /// Whether it lets everything in.
+    pub(crate) fn is_open(&self) -> bool {
+        self.up && self.filter == Filter::Pass
+    }
+
+    /// Whether the filter drops the next packet, which is of `size`.
+    pub(crate) fn drops(&mut self, size: Bytes) -> bool {
+        self.seen += 1;
+        match self.filter {
+            Filter::Pass => false,
+            Filter::DropAll => true,
+            Filter::DropLarger(largest) => size > largest,
+            Filter::DropEvery(nth) => nth > 0 && self.seen.is_multiple_of(nth),
+            Filter::DropNext(count) => self.seen <= count,
+            Filter::DropShare(share) => {
+                let stream = self.stream;
+                let generator = self.generator.get_or_insert_with(|| Box::new(stream.generator()));
+                Chance::new(share).happens(generator)
+            }
+        }
+    }
+}

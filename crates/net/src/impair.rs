@@ -1,0 +1,109 @@
+//! What befalls packets on the wire besides losses: some come late and out of order, some come
+//! twice, some come with other contents than they left with.
+//!
+//! All of it happens beyond the queue, when a transmission begins: queues and rates then see what
+//! hosts have sent and nothing else, a copy takes nothing of the rate, and a packet that is held back
+//! holds up no other. Who wants copies to load a queue puts the impairment on a link before it.
+
+use core::time::Duration;
+
+use crate::config::{LinkConfig, LinkConfigError};
+use crate::jitter::Delays;
+use crate::stream::{Coin, Streams};
+
+/// Impairments of a link. Each packet, and each copy, draws for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Impairments {
+    /// Packets that are held back, so that later ones overtake them.
+    pub reorder: Option<Reorder>,
+    /// The share of packets that arrive twice, from 0 to 1. The copy goes right before its original.
+    pub duplicate: f64,
+    /// The share of packets that arrive with other contents, from 0 to 1.
+    pub corrupt: f64,
+}
+
+/// Some packets are held back. What arrives after a later one is what counts as reordered
+/// [RFC4737 §3.3], so that the share that is held back is the share that is reordered, wherever
+/// another packet follows within `by`.
+///
+/// This is the other way round from netem, where the share jumps ahead of what is delayed
+/// [TcNetem]: there every packet that is overtaken counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reorder {
+    /// The share of packets that are held back, from 0 to 1.
+    pub share: f64,
+    /// For how long, beyond their delay.
+    pub by: Duration,
+}
+
+impl Impairments {
+    /// Finds what cannot be meant.
+    pub(crate) fn check(&self) -> Result<(), LinkConfigError> {
+        LinkConfigError::check_probability("reorder.share", self.reorder.map_or(0.0, |reorder| reorder.share))?;
+        LinkConfigError::check_probability("duplicate", self.duplicate)?;
+        LinkConfigError::check_probability("corrupt", self.corrupt)
+    }
+}
+
+/// Everything that makes the way of one packet over the wire different from that of another.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    delays: Option<Delays>,
+    overtake: bool,
+    held_back: Option<(Coin, u64)>,
+    duplicate: Option<Coin>,
+    corrupt: Option<Coin>,
+}
+
+impl Wire {
+    /// The wire of the link `name`; `None` where it treats all packets alike.
+    pub(crate) fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Option<Box<Self>> {
+        let coin = |share: f64, kind| (share > 0.0).then(|| Coin::new(share, streams.generator(name, kind)));
+        let Impairments { reorder, duplicate, corrupt } = config.impairments;
+        let held_back = reorder.and_then(|reorder| {
+            let by_ns = u64::try_from(reorder.by.as_nanos()).unwrap_or(u64::MAX);
+            Some((coin(reorder.share, "reorder")?, by_ns))
+        });
+        let wire = Self {
+            delays: Delays::new(&config.jitter, name, streams),
+            overtake: config.jitter.overtake,
+            held_back,
+            duplicate: coin(duplicate, "duplicate"),
+            corrupt: coin(corrupt, "corrupt"),
+        };
+        let is_plain =
+            wire.delays.is_none() && wire.held_back.is_none() && wire.duplicate.is_none() && wire.corrupt.is_none();
+        (!is_plain).then(|| Box::new(wire))
+    }
+
+    /// Whether a packet may arrive before one that was transmitted earlier.
+    pub(crate) fn reorders(&self) -> bool {
+        self.held_back.is_some() || self.overtakes()
+    }
+
+    /// Whether the delay of the next packet is free of that of the one before it.
+    pub(crate) fn overtakes(&self) -> bool {
+        self.overtake && self.delays.is_some()
+    }
+
+    /// Whether the next packet arrives twice.
+    pub(crate) fn duplicates(&mut self) -> bool {
+        self.duplicate.as_mut().is_some_and(Coin::falls)
+    }
+
+    /// Whether the next packet arrives with other contents, and the number that says with which.
+    pub(crate) fn corrupts(&mut self) -> Option<u64> {
+        self.corrupt.as_mut().and_then(|coin| coin.falls().then(|| coin.number()))
+    }
+
+    /// What the next packet takes on a link of the delay `delay_ns`, before it is held back.
+    pub(crate) fn delay_ns(&mut self, delay_ns: u64) -> u64 {
+        self.delays.as_mut().map_or(delay_ns, |delays| delays.next_ns(delay_ns))
+    }
+
+    /// For how long the next packet is held back; `None` where it is not.
+    pub(crate) fn holds_back_ns(&mut self) -> Option<u64> {
+        let (coin, by_ns) = self.held_back.as_mut()?;
+        coin.falls().then_some(*by_ns)
+    }
+}
