@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use fairpath_core::PathId;
-use fairpath_net::{LinkId, Network, Rate};
+use fairpath_net::{Filter, LinkId, Network, Rate};
 
 use crate::builder::{EmulatorBuilder, EmulatorError};
 use crate::event_loop::{Command, EventLoop};
@@ -88,6 +88,17 @@ impl Emulator {
         assert!(link.index() < self.links, "link number {} is not of this emulation", link.index());
         let rate = rate.into();
         self.ask(move |event_loop| event_loop.set_link_rate(link, &rate));
+    }
+
+    /// Puts a filter into the entrance of a link, in place of the one before: it drops some of what
+    /// comes, to show what becomes of a connection then. In effect when this returns.
+    ///
+    /// # Panics
+    ///
+    /// If `link` is not this emulation's.
+    pub fn set_filter(&self, link: LinkId, filter: Filter) {
+        assert!(link.index() < self.links, "link number {} is not of this emulation", link.index());
+        self.ask(move |event_loop| event_loop.set_filter(link, filter));
     }
 
     /// Switches a path on or off. While it is off its relay drops everything in both directions,

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fairpath_core::{Bytes, Timestamp};
-use fairpath_net::{LinkId, Network, Offered, Rate, RouteId};
+use fairpath_net::{Filter, LinkId, Network, Offered, Rate, RouteId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thread_priority::unix::{set_thread_priority_and_policy, thread_native_id};
 use thread_priority::{RealtimeThreadSchedulePolicy, ScheduleParams, ThreadPriority, ThreadSchedulePolicy};
@@ -214,6 +214,11 @@ impl EventLoop {
     pub(crate) fn set_link_rate(&mut self, link: LinkId, rate: &Rate) {
         let now = self.advance();
         self.network.set_link_rate(link, rate, now);
+    }
+
+    pub(crate) fn set_filter(&mut self, link: LinkId, filter: Filter) {
+        let now = self.advance();
+        self.network.set_filter(link, filter, now);
     }
 
     pub(crate) fn set_path_up(&mut self, path: usize, up: bool) {

@@ -6,7 +6,7 @@
 //! server, and the answers back through the other chain. Paths may share links.
 //!
 //! A datagram's content, its boundaries and its ECN bits are preserved, except that a managed queue
-//! may mark it. It counts on the links with its IP and UDP headers (28 bytes more over IPv4, 48 over
+//! may mark it, and that links with [`Impairments`] may send it twice or with a wrong bit. It counts on the links with its IP and UDP headers (28 bytes more over IPv4, 48 over
 //! IPv6), so that rates are those of IP packets. What is larger than [`MTU`] is dropped, as on Ethernet
 //! where fragments are not allowed: loopback itself carries datagrams that no link would.
 //!
@@ -51,8 +51,9 @@ pub use builder::{EmulatorBuilder, EmulatorError};
 pub use emulator::Emulator;
 use fairpath_core::Bytes;
 pub use fairpath_net::{
-    CoDelConfig, Count, GilbertElliott, LinkConfig, LinkId, LinkStats, LossConfig, MahimahiTrace, QueueConfig,
-    QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, TopologyError,
+    CoDelConfig, Count, Filter, GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LinkId, LinkStats,
+    LossConfig, MahimahiTrace, QueueConfig, QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, Reorder,
+    TopologyError,
 };
 pub use stats::{DirectionStats, EmulatorStats, LinkReport, PathStats};
 pub use timing::TimingReport;

@@ -32,7 +32,7 @@ pub(crate) struct ClientId {
 }
 
 /// A datagram on its way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Datagram {
     pub(crate) contents: Vec<u8>,
     pub(crate) ecn: Option<EcnCodepoint>,
@@ -46,6 +46,14 @@ impl Packet for Datagram {
 
     fn mark(&mut self) {
         self.ecn = Some(EcnCodepoint::Ce);
+    }
+
+    /// One bit of the payload is wrong, as where a checksum has failed to notice; an empty one has none.
+    fn corrupt(&mut self, random: u64) {
+        let bits = self.contents.len() as u64 * 8;
+        if let Some(bit) = random.checked_rem(bits) {
+            self.contents[(bit / 8) as usize] ^= 1 << (bit % 8);
+        }
     }
 }
 

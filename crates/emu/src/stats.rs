@@ -57,7 +57,7 @@ pub struct PathStats {
 }
 
 /// What one direction of a path has done, in datagrams and their payload. What is missing between
-/// received and released is on the links, or was dropped there.
+/// received and released is on the links, or was dropped there; links that duplicate release more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectionStats {
     /// What came in.

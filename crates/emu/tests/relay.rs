@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fairpath_core::{Bitrate, Bytes, PathId};
-use fairpath_emu::{Emulator, LinkConfig, LossConfig, QueueConfig};
+use fairpath_emu::{Emulator, Filter, Impairments, LinkConfig, LossConfig, QueueConfig, Reorder};
 
 type TestResult = Result<(), Box<dyn Error>>;
 
@@ -78,6 +78,64 @@ fn a_datagram_takes_the_delay_of_each_way_there_and_back() -> TestResult {
     let timing = emulator.stats().timing;
     assert_eq!(timing.count, 2);
     assert!(timing.max < ms(200), "{timing}");
+    Ok(())
+}
+
+#[test]
+fn links_duplicate_corrupt_and_reorder_real_datagrams() -> TestResult {
+    let (client, server) = (socket()?, socket()?);
+    let impairments = Impairments { duplicate: 1.0, corrupt: 1.0, ..Impairments::default() };
+    let harmful = LinkConfig::pure_delay(ms(1)).impairments(impairments);
+    let (emulator, path) = one_path(&harmful, &harmful, server.local_addr()?)?;
+    for number in 0..20_u8 {
+        client.send_to(&[number; 100], emulator.relay(path))?;
+    }
+    client.send_to(b"", emulator.relay(path))?;
+    let mut received = receive_all(&server, ms(500))?;
+    assert_eq!(received.len(), 42);
+    received.retain(|datagram| !datagram.is_empty());
+    assert_eq!(received.len(), 40, "what is empty cannot be harmed");
+    for datagram in &received {
+        // All bytes but one are the number still.
+        let number = if datagram[0] == datagram[1] { datagram[0] } else { datagram[2] };
+        let wrong: u32 = datagram.iter().map(|byte| (byte ^ number).count_ones()).sum();
+        assert_eq!((datagram.len(), wrong), (100, 1));
+    }
+    let stats = emulator.stats();
+    let forward = stats.link("forward").ok_or("no such link")?;
+    assert_eq!((forward.offered.packets, forward.duplicated.packets, forward.corrupted.packets), (21, 21, 42));
+    assert_eq!(stats.path(path).forward.released.packets, 42);
+
+    let reorder = Some(Reorder { share: 0.3, by: ms(100) });
+    let late = LinkConfig::pure_delay(ms(1)).impairments(Impairments { reorder, ..Impairments::default() });
+    let (emulator, path) = one_path(&late, &late, server.local_addr()?)?;
+    for number in 0..50_u8 {
+        client.send_to(&[number], emulator.relay(path))?;
+    }
+    let mut received = receive_all(&server, ms(500))?;
+    assert!(!received.is_sorted());
+    received.sort();
+    assert_eq!(received, (0..50_u8).map(|number| vec![number]).collect::<Vec<_>>());
+    Ok(())
+}
+
+#[test]
+fn a_filter_drops_what_it_says_until_it_is_taken_away() -> TestResult {
+    let (client, server) = (socket()?, socket()?);
+    let mut builder = Emulator::builder(1);
+    let link = builder.link("forward", &LinkConfig::pure_delay(ms(1)))?;
+    let path = builder.path(&[link], &[link], server.local_addr()?)?;
+    let emulator = builder.start()?;
+    let send = |size: usize| client.send_to(&vec![0; size], emulator.relay(path));
+    // 1,172 bytes of payload and 28 of headers still pass.
+    emulator.set_filter(link, Filter::DropLarger(Bytes::new(1_200)));
+    send(1_172)?;
+    send(1_173)?;
+    assert_eq!(receive_all(&server, ms(500))?.len(), 1);
+    emulator.set_filter(link, Filter::Pass);
+    send(1_173)?;
+    assert_eq!(receive_all(&server, ms(500))?.len(), 1);
+    assert_eq!(emulator.stats().links[0].stats.filtered.packets, 1);
     Ok(())
 }
 
