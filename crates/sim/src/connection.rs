@@ -238,6 +238,11 @@ impl Connection {
         }
         match ack {
             AckNow::Yes => self.acknowledge(index, now, out),
+            AckNow::Alone => {
+                let frame = self.receiver.ack_alone(index, number);
+                self.send_ack(index, frame, now, out);
+            }
+            AckNow::No => {}
             AckNow::By(at) => {
                 let (connection, generation, path) = (self.slot, self.generation, packet.path.into());
                 self.receiver.ack_timers[index].arm(at, Timer::Ack { connection, generation, path }, out.timers);
@@ -247,7 +252,12 @@ impl Connection {
 
     #[inline]
     fn acknowledge<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
-        let Some(frame) = self.receiver.ack(index, now) else { return };
+        if let Some(frame) = self.receiver.ack(index, now) {
+            self.send_ack(index, frame, now, out);
+        }
+    }
+
+    fn send_ack<R: Recorder>(&mut self, index: usize, frame: AckFrame, now: Timestamp, out: &mut Outside<'_, R>) {
         let packet = Packet::new(self.slot, self.generation, index as u16, Body::Ack(frame));
         *out.sent += 1;
         let _ = out.network.send(now, self.paths[index].routes.backward, packet, self.transport.ack);
@@ -286,17 +296,24 @@ impl Connection {
         let state = &mut paths[index];
         let uncertain = state.recovery.is_uncertain();
         let mut newest = None;
-        let spurious = state.recovery.on_ack(frame, |number, packet| {
-            engine.on_ack(id, number, now);
+        let news = state.recovery.on_ack(frame, |number, packet| {
             stream.on_ack(packet.chunk);
-            newest = Some((number, packet.at));
+            if !packet.was_lost() {
+                engine.on_ack(id, number, now);
+                newest = Some((number, packet.at));
+            }
         });
         stream.on_limit(frame.limit);
-        if spurious {
+        if let Some(sent_at) = news.overtaken {
+            state.recovery.on_overtaken(sent_at, engine.rtt(id), now);
+        }
+        if news.none_lost {
             engine.on_spurious_congestion(id, now);
         }
         engine.on_ack_end(id, Duration::from_nanos(frame.delay_ns.into()), now);
-        if let Some((_, at)) = newest.filter(|(number, _)| *number == frame.largest) {
+        // Only the newest of all gives a sample [RFC9002 §5.1].
+        let sample = newest.filter(|(number, _)| Some(*number) == state.recovery.newest_acked());
+        if let Some((_, at)) = sample {
             let rtt = now.since(at);
             let count = &mut out.count.paths[index];
             count.rtt_samples += 1;

@@ -27,7 +27,7 @@ pub struct FlowOutcome {
     pub begun: u64,
     /// How long each frame took, from the camera to its last byte in order.
     pub frame_delays: Vec<Duration>,
-    /// Pieces that arrived more than once.
+    /// Pieces that arrived more than once, be it that they were sent again or that a link duplicated them.
     pub duplicates: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct PathOutcome {
 pub struct LinkOutcome {
     /// Its name.
     pub name: String,
-    /// What it delivered, over time.
+    /// What it delivered, over time, with the copies that it made.
     pub rate: Bitrate,
     /// That in parts of its mean rate; `None` where it has no limit.
     pub utilisation: Option<f64>,
@@ -136,7 +136,8 @@ fn flow_outcome(flow: &Flow, before: &FlowCount, after: &FlowCount, measured: Du
 
 fn link_outcome(link: &ScenarioLink, before: &LinkStats, after: &LinkStats, measured: Duration) -> LinkOutcome {
     let rate = rate(after.delivered.bytes - before.delivered.bytes, measured);
-    let sent = after.delivered.packets + after.in_flight.packets - before.delivered.packets - before.in_flight.packets;
+    let transmitted = |stats: &LinkStats| stats.delivered.packets + stats.in_flight.packets - stats.duplicated.packets;
+    let sent = transmitted(after) - transmitted(before);
     let waited = after.queueing_delay_total - before.queueing_delay_total;
     let limit = link.config.rate.mean().filter(|limit| limit.as_bps() > 0);
     LinkOutcome {

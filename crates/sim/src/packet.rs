@@ -15,7 +15,7 @@ pub(crate) struct Packet {
     /// The path of the connection.
     pub(crate) path: u16,
     kind: u8,
-    ecn: u8,
+    flags: u8,
     small: [u32; 2],
     large: [u64; 3],
 }
@@ -27,6 +27,7 @@ const DATAGRAM: u8 = 3;
 
 const ECN_CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
+const CORRUPTED: u8 = 4;
 
 impl Packet {
     /// A packet of generation `generation` of the connection in slot `connection`.
@@ -39,19 +40,25 @@ impl Packet {
             Body::Ack(ack) => (ACK, [ack.delay_ns, ack.marked], [ack.largest, ack.seen, ack.limit]),
             Body::Datagram => (DATAGRAM, [0; 2], [0; 3]),
         };
-        Self { connection, generation, path, kind, ecn: 0, small, large }
+        Self { connection, generation, path, kind, flags: 0, small, large }
     }
 
     /// The same, and links may mark it.
     #[inline]
     pub(crate) fn ecn_capable(self, capable: bool) -> Self {
-        Self { ecn: if capable { ECN_CAPABLE } else { 0 }, ..self }
+        Self { flags: if capable { ECN_CAPABLE } else { 0 }, ..self }
     }
 
     /// Whether a link marked it.
     #[inline]
     pub(crate) fn is_marked(&self) -> bool {
-        self.ecn & MARKED != 0
+        self.flags & MARKED != 0
+    }
+
+    /// Whether a link harmed it. Its receiver cannot decrypt it then [RFC9001 §5.3], and throws it away.
+    #[inline]
+    pub(crate) fn is_corrupted(&self) -> bool {
+        self.flags & CORRUPTED != 0
     }
 
     /// What it carries.
@@ -76,12 +83,16 @@ impl Packet {
 impl fairpath_net::Packet for Packet {
     #[inline]
     fn is_ecn_capable(&self) -> bool {
-        self.ecn & ECN_CAPABLE != 0
+        self.flags & ECN_CAPABLE != 0
     }
 
     #[inline]
     fn mark(&mut self) {
-        self.ecn |= MARKED;
+        self.flags |= MARKED;
+    }
+
+    fn corrupt(&mut self, _random: u64) {
+        self.flags |= CORRUPTED;
     }
 }
 

@@ -28,6 +28,10 @@ pub(crate) enum AckNow {
     Yes,
     /// Wait for the next packet, until then at the latest.
     By(Timestamp),
+    /// Send one for this packet alone: it is older than what others name.
+    Alone,
+    /// None: the packet has come before.
+    No,
 }
 
 /// The receiving side of a connection.
@@ -72,9 +76,16 @@ impl Receiver {
         let in_order = arrivals.largest.map_or(number == 0, |largest| number == largest + 1);
         match arrivals.largest {
             Some(largest) if number <= largest => {
-                if largest - number < 64 {
-                    arrivals.seen |= 1 << (largest - number);
+                let age = largest - number;
+                if age < 64 && arrivals.seen & (1 << age) != 0 {
+                    // Marks of a copy do not count [RFC9000 §13.4.1].
+                    return AckNow::No;
                 }
+                if age >= 64 {
+                    arrivals.marked += u32::from(marked);
+                    return AckNow::Alone;
+                }
+                arrivals.seen |= 1 << age;
             }
             largest => {
                 let step = largest.map_or(64, |largest| number - largest);
@@ -141,6 +152,12 @@ impl Receiver {
             limit,
             marked: arrivals.marked,
         })
+    }
+
+    /// An acknowledgement of the packet `number` of `path` and of no other.
+    pub(crate) fn ack_alone(&self, path: usize, number: u64) -> AckFrame {
+        let limit = self.expected.saturating_add(self.buffer);
+        AckFrame { largest: number, seen: 1, delay_ns: 0, limit, marked: self.paths[path].marked }
     }
 
     /// When the acknowledgement of `path` has waited long enough.
@@ -210,6 +227,28 @@ mod tests {
         let ack = receiver.ack(0, now + Duration::from_millis(1)).unwrap();
         assert_eq!((ack.largest, ack.seen, ack.delay_ns), (3, 0b1101, 1_000_000));
         assert_eq!(receiver.ack_deadline(0), Timestamp::MAX);
+    }
+
+    #[test]
+    fn a_copy_is_not_acknowledged_and_its_mark_does_not_count() {
+        let mut receiver = receiver(1);
+        let now = Timestamp::ZERO;
+        assert_eq!(receiver.on_packet(0, 0, true, now), AckNow::Yes);
+        assert_eq!(receiver.on_packet(0, 0, true, now), AckNow::No);
+        assert_eq!(receiver.on_packet(0, 1, false, now), AckNow::Yes);
+        assert_eq!(receiver.on_packet(0, 0, true, now), AckNow::No);
+        assert_eq!(receiver.ack(0, now).map(|ack| ack.marked), Some(1));
+    }
+
+    #[test]
+    fn what_comes_after_64_later_ones_is_acknowledged_alone() {
+        let mut receiver = receiver(1);
+        let now = Timestamp::ZERO;
+        (1..=64).for_each(|number| assert_eq!(receiver.on_packet(0, number, false, now), AckNow::Yes));
+        assert_eq!(receiver.on_packet(0, 0, false, now), AckNow::Alone);
+        let ack = receiver.ack_alone(0, 0);
+        assert_eq!((ack.largest, ack.seen, ack.delay_ns), (0, 1, 0));
+        assert_eq!(receiver.ack(0, now).map(|ack| (ack.largest, ack.seen)), Some((64, u64::MAX)));
     }
 
     #[test]

@@ -5,8 +5,7 @@
 //! - Persistent congestion is looked for within the losses that one acknowledgement shows
 //!   [RFC9002 §7.6.2 has it over all losses]: an outage ends with one acknowledgement that shows
 //!   all of it.
-//! - What a packet carried that was declared lost and is acknowledged later goes out again all the same;
-//!   only the congestion control hears of it. Links keep the order of packets, so that it is rare.
+//! - Where a path turns out to reorder, thresholds grow (`reordering.rs`).
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -14,13 +13,8 @@ use std::collections::VecDeque;
 use fairpath_core::{Rtt, Timestamp};
 
 use crate::packet::{AckFrame, Chunk};
+use crate::reordering::{INITIAL_RTT, Reordering};
 
-/// [RFC9002 §6.1.1, kPacketThreshold]
-const PACKET_THRESHOLD: u64 = 3;
-/// [RFC9002 §6.1.2, kGranularity]
-const GRANULARITY: Duration = Duration::from_millis(1);
-/// Before the first sample [RFC9002 §6.2.2, kInitialRtt].
-const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// [RFC9002 §7.6.1, kPersistentCongestionThreshold]
 const PERSISTENT: u32 = 3;
 /// A probe timeout is doubled at most so often: 2^10 of 100 ms are 102 s.
@@ -44,6 +38,22 @@ enum Fate {
     Lost,
 }
 
+impl SentPacket {
+    /// Whether it was declared lost. Where it is acknowledged, that was wrong.
+    pub(crate) fn was_lost(&self) -> bool {
+        self.fate == Fate::Lost
+    }
+}
+
+/// What an acknowledgement says of packets that were declared lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AckNews {
+    /// It acknowledges all that was declared lost and is not forgotten yet: then nothing was.
+    pub(crate) none_lost: bool,
+    /// When the oldest was sent that it acknowledges after later ones were acknowledged: the path reorders.
+    pub(crate) overtaken: Option<Timestamp>,
+}
+
 /// The packets that an acknowledgement shows to be lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossBatch {
@@ -58,8 +68,9 @@ pub(crate) struct LossBatch {
 pub(crate) struct Recovery {
     first: u64,
     sent: VecDeque<SentPacket>,
-    /// Packets that were declared lost not long ago: number and time of sending.
-    lost: VecDeque<(u64, Timestamp)>,
+    /// Packets that were declared lost not long ago, by number.
+    lost: VecDeque<(u64, SentPacket)>,
+    reordering: Reordering,
     outstanding: u32,
     newest_acked: Option<u64>,
     seen: u64,
@@ -75,7 +86,17 @@ impl Recovery {
         self.sent.push_back(SentPacket { at: now, chunk, fate: Fate::Outstanding });
         self.outstanding += 1;
         self.last_sent_at = now;
-        self.first + self.sent.len() as u64 - 1
+        self.next() - 1
+    }
+
+    /// The number of the next packet.
+    fn next(&self) -> u64 {
+        self.first + self.sent.len() as u64
+    }
+
+    /// The newest packet that is acknowledged.
+    pub(crate) fn newest_acked(&self) -> Option<u64> {
+        self.newest_acked
     }
 
     /// For how many packets there is an entry.
@@ -88,34 +109,29 @@ impl Recovery {
         self.sent.iter().filter(|packet| packet.fate == Fate::Outstanding)
     }
 
-    /// Hands each packet that this acknowledges for the first time to `acked`, oldest first. Whether it also
-    /// acknowledges all that was declared lost and is not forgotten yet: then nothing was.
-    pub(crate) fn on_ack(&mut self, frame: &AckFrame, mut acked: impl FnMut(u64, &SentPacket)) -> bool {
-        let mut fresh = match self.newest_acked {
-            None => frame.seen,
-            Some(newest) if frame.largest >= newest => {
-                let known = shift_left(self.seen, frame.largest - newest);
-                self.seen = known | frame.seen;
-                frame.seen & !known
-            }
-            Some(newest) => frame.seen & !shift_right(self.seen, newest - frame.largest),
-        };
-        if self.newest_acked.is_none_or(|newest| frame.largest > newest) {
-            if self.newest_acked.is_none() {
-                self.seen = frame.seen;
-            }
-            self.newest_acked = Some(frame.largest);
-        }
+    /// Hands each packet that this acknowledges for the first time to `acked`, oldest first, those that were
+    /// declared lost included.
+    pub(crate) fn on_ack(&mut self, frame: &AckFrame, mut acked: impl FnMut(u64, &SentPacket)) -> AckNews {
+        let newest_before = self.newest_acked;
+        let mut fresh = self.note(frame);
         if fresh != 0 {
             self.probes = 0;
         }
         let any_lost = !self.lost.is_empty();
+        let mut news = AckNews::default();
         while fresh != 0 {
             let age = 63 - u64::from(fresh.leading_zeros());
             fresh &= !(1 << age);
             let Some(number) = frame.largest.checked_sub(age) else { continue };
-            if any_lost {
-                self.lost.retain(|(lost, _)| *lost != number);
+            if any_lost
+                && let Some(place) = self.lost.iter().position(|(lost, _)| *lost == number)
+                && let Some((_, late)) = self.lost.remove(place)
+            {
+                if newest_before.is_some_and(|newest| number < newest) {
+                    news.overtaken = Some(news.overtaken.map_or(late.at, |at| at.min(late.at)));
+                }
+                acked(number, &late);
+                continue;
             }
             let Some(at) = number.checked_sub(self.first) else { continue };
             let Some(packet) = self.sent.get_mut(at as usize) else { continue };
@@ -126,7 +142,32 @@ impl Recovery {
             }
         }
         self.forget();
-        any_lost && self.lost.is_empty()
+        news.none_lost = any_lost && self.lost.is_empty();
+        news
+    }
+
+    /// Notes what this acknowledges, and gives what of it is new: bit i for packet `largest` − i. A packet that was
+    /// overtaken by more than 64 is not noted, and may seem new again.
+    fn note(&mut self, frame: &AckFrame) -> u64 {
+        let Some(newest) = self.newest_acked else {
+            (self.newest_acked, self.seen) = (Some(frame.largest), frame.seen);
+            return frame.seen;
+        };
+        if frame.largest < newest {
+            let behind = newest - frame.largest;
+            let known = shift_right(self.seen, behind);
+            self.seen |= shift_left(frame.seen, behind);
+            return frame.seen & !known;
+        }
+        let known = shift_left(self.seen, frame.largest - newest);
+        (self.newest_acked, self.seen) = (Some(frame.largest), known | frame.seen);
+        frame.seen & !known
+    }
+
+    /// An acknowledgement has shown that the path reorders: a packet that was sent at `sent_at` was overtaken and
+    /// declared lost.
+    pub(crate) fn on_overtaken(&mut self, sent_at: Timestamp, rtt: Option<Rtt>, now: Timestamp) {
+        self.reordering.on_late(sent_at, rtt, now);
     }
 
     /// Whether [`Recovery::deadline`] may have come nearer with the acknowledgement that is read
@@ -152,7 +193,7 @@ impl Recovery {
         self.loss_at = None;
         let mut batch = LossBatch::default();
         let Some(newest_acked) = self.newest_acked else { return batch };
-        let patience = patience(rtt);
+        let (patience, packet_threshold) = (self.reordering.patience(rtt), self.reordering.packet_threshold());
         // What has been missing for so long does not arrive any more, and does not speak for what is late now.
         let forgotten = rtt.map_or(INITIAL_RTT * 3, |rtt| rtt.probe_timeout() + ack_delay_max) * LATE_AT_MOST;
         let mut run_began: Option<Timestamp> = None;
@@ -171,21 +212,24 @@ impl Recovery {
                 Fate::Outstanding => {}
             }
             let late_at = packet.at + patience;
-            if newest_acked - number < PACKET_THRESHOLD && late_at > now {
+            if newest_acked - number < packet_threshold && late_at > now {
                 self.loss_at = Some(self.loss_at.map_or(late_at, |at| at.min(late_at)));
                 continue;
             }
             packet.fate = Fate::Lost;
             self.outstanding -= 1;
             if batch.newest.is_none() {
-                self.lost.retain(|(_, sent_at)| now.since(*sent_at) <= forgotten);
+                self.lost.retain(|(_, packet)| now.since(packet.at) <= forgotten);
             }
-            self.lost.push_back((number, packet.at));
+            self.lost.push_back((number, *packet));
             batch.newest = Some(packet.at);
             run_max = run_max.max(packet.at.since(*run_began.get_or_insert(packet.at)));
             lost(number, packet);
         }
         batch.persistent = rtt.is_some_and(|rtt| run_max > (rtt.probe_timeout() + ack_delay_max) * PERSISTENT);
+        if batch.newest.is_some() {
+            self.reordering.on_lost(newest_acked, self.next());
+        }
         self.forget();
         batch
     }
@@ -219,11 +263,6 @@ impl Recovery {
             self.first += 1;
         }
     }
-}
-
-/// [RFC9002 §6.1.2] 9/8 of the longer of the smoothed and the latest round-trip time.
-fn patience(rtt: Option<Rtt>) -> Duration {
-    rtt.map_or(INITIAL_RTT, |rtt| (rtt.smoothed.max(rtt.latest) * 9 / 8).max(GRANULARITY))
 }
 
 fn shift_left(bits: u64, by: u64) -> u64 {
@@ -265,7 +304,7 @@ mod tests {
 
     fn acked(recovery: &mut Recovery, frame: AckFrame) -> Vec<u64> {
         let mut numbers = Vec::new();
-        recovery.on_ack(&frame, |number, _| numbers.push(number));
+        recovery.on_ack(&frame, |number, packet| numbers.extend((!packet.was_lost()).then_some(number)));
         numbers
     }
 
@@ -288,12 +327,57 @@ mod tests {
     #[test]
     fn nothing_was_lost_where_all_that_seemed_so_is_acknowledged_after_all() {
         let mut recovery = sent(8);
-        assert!(!recovery.on_ack(&frame(5, 0b1), |_, _| {}), "nothing seemed lost");
+        let news = |recovery: &mut Recovery, seen, largest| {
+            let mut late = Vec::new();
+            let news = recovery.on_ack(&frame(largest, seen), |number, packet| {
+                late.extend(packet.was_lost().then_some((number, packet.chunk.number)));
+            });
+            (late, news.none_lost, news.overtaken)
+        };
+        assert_eq!(news(&mut recovery, 0b1, 5), (vec![], false, None), "nothing seemed lost");
         assert_eq!(lost(&mut recovery, ms(100)).0, [0, 1, 2]);
-        assert!(!recovery.on_ack(&frame(6, 0b0110_0011), |number, _| assert_eq!(number, 6)), "2 may be lost");
-        assert!(!recovery.on_ack(&frame(6, 0b0110_0011), |_, _| {}), "the same again");
-        assert!(recovery.on_ack(&frame(7, 0b1110_0111), |number, _| assert_eq!(number, 7)));
-        assert!(!recovery.on_ack(&frame(7, 0b1110_0111), |_, _| {}), "told once");
+        let two = (vec![(0, 0), (1, 1)], false, Some(ms(0)));
+        assert_eq!(news(&mut recovery, 0b0110_0011, 6), two, "2 may be lost");
+        assert_eq!(news(&mut recovery, 0b0110_0011, 6), (vec![], false, None), "the same again");
+        assert_eq!(news(&mut recovery, 0b1110_0111, 7), (vec![(2, 2)], true, Some(ms(2))));
+        assert_eq!(news(&mut recovery, 0b1110_0111, 7), (vec![], false, None), "told once");
+    }
+
+    #[test]
+    fn what_is_overtaken_by_more_than_an_acknowledgement_names_is_acknowledged_alone() {
+        let mut recovery = sent(100);
+        acked(&mut recovery, frame(99, u64::MAX));
+        let (numbers, _) = lost(&mut recovery, ms(200));
+        assert_eq!(numbers, (0..36).collect::<Vec<_>>());
+        let mut late = Vec::new();
+        let news = recovery.on_ack(&frame(5, 0b1), |number, packet| late.push((number, packet.was_lost())));
+        assert_eq!((late, news.overtaken), (vec![(5, true)], Some(ms(5))));
+        assert_eq!(recovery.newest_acked(), Some(99));
+    }
+
+    #[test]
+    fn an_acknowledgement_that_was_overtaken_is_no_news() {
+        let mut recovery = sent(8);
+        assert_eq!(acked(&mut recovery, frame(5, 0b10_1111)), [0, 2, 3, 4, 5]);
+        assert!(acked(&mut recovery, frame(4, 0b1)).is_empty());
+        // What an old one alone says is not new a second time.
+        assert_eq!(acked(&mut recovery, frame(1, 0b11)), [1]);
+        assert!(acked(&mut recovery, frame(5, 0b11_1111)).is_empty());
+    }
+
+    #[test]
+    fn where_packets_are_overtaken_time_alone_tells_what_is_lost() {
+        let mut recovery = sent(10);
+        acked(&mut recovery, frame(5, 0b01_1111));
+        assert_eq!(lost(&mut recovery, ms(100)).0, [0]);
+        let news = recovery.on_ack(&frame(6, 0b111_1111), |_, _| {});
+        recovery.on_overtaken(news.overtaken.unwrap(), rtt_ms(100), ms(120));
+        // 7 is missing, and 8 to 10 have arrived. It was sent at 7, and 9/8 · 100 + 20 ms later it is late.
+        recovery.on_sent(chunk(10), ms(10));
+        acked(&mut recovery, frame(10, 0b111));
+        assert!(lost(&mut recovery, ms(121)).0.is_empty());
+        assert_eq!(recovery.deadline(rtt_ms(100), Duration::ZERO), Timestamp::from_micros(139_500));
+        assert_eq!(lost(&mut recovery, ms(140)).0, [7]);
     }
 
     #[test]
@@ -307,7 +391,7 @@ mod tests {
         acked(&mut recovery, frame(9, 0b1));
         assert_eq!(lost(&mut recovery, ms(1100)).0, [6]);
         // 0 is forgotten, 7 and 8 are not late yet.
-        assert!(recovery.on_ack(&frame(9, 0b1001), |_, _| {}));
+        assert!(recovery.on_ack(&frame(9, 0b1001), |_, _| {}).none_lost);
     }
 
     #[test]

@@ -287,6 +287,9 @@ impl Simulation {
         self.events += 1;
         self.received += 1;
         let packet = &delivery.packet;
+        if packet.is_corrupted() {
+            return;
+        }
         let Some(Some(connection)) = self.connections.get_mut(packet.connection as usize) else { return };
         if connection.generation() != packet.generation {
             return;
@@ -463,22 +466,24 @@ impl Simulation {
         let violation = |what: String| Violation { at: self.now, what };
         let mut inside = 0;
         let mut dropped = 0;
+        let mut made = self.sent;
         for (link, stats) in self.links() {
             let accounted =
                 stats.delivered.packets + stats.dropped().packets + stats.queued.packets + stats.in_flight.packets;
-            if stats.offered.packets != accounted {
-                let offered = stats.offered.packets;
+            let given = stats.offered.packets + stats.duplicated.packets;
+            if given != accounted {
                 return Err(violation(format!(
-                    "link {:?} was given {offered} packets, accounts for {accounted}",
+                    "link {:?} was given {given} packets, copies included, and accounts for {accounted}",
                     link.name
                 )));
             }
             inside += stats.queued.packets + stats.in_flight.packets;
             dropped += stats.dropped().packets;
+            made += stats.duplicated.packets;
         }
         let accounted = self.received + inside + dropped;
-        if self.sent != accounted {
-            return Err(violation(format!("hosts sent {} packets, {accounted} are accounted for", self.sent)));
+        if made != accounted {
+            return Err(violation(format!("hosts and links made {made} packets, {accounted} are accounted for")));
         }
         for connection in self.connections() {
             let name = &self.scenario.flows[connection.flow as usize].name;
