@@ -227,12 +227,52 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "queue = \"100ms\"",
         "back = { dealy = \"5ms\" }",
-        "x.toml:13:10: link.back.dealy: no such key (is \"delay\" meant?); the keys here are rate, trace, delay, queue, loss, jitter, overhead",
+        "x.toml:13:10: link.back.dealy: no such key (is \"delay\" meant?); the keys here are rate, trace, delay, queue, loss, jitter, reorder, duplicate, corrupt, overhead",
     ),
     (
         "queue = \"100ms\"",
         "one_way = true\nback = { delay = \"5ms\" }",
         "x.toml:14:8: link.back: it does not go together with one_way; give one of the two",
+    ),
+    (
+        "queue = \"100ms\"",
+        "jitter = { distribution = \"gamma\", scale = \"2ms\" }",
+        "x.toml:13:27: link.jitter.distribution: there is no distribution \"gamma\"; known are uniform, normal, exponential",
+    ),
+    (
+        "queue = \"100ms\"",
+        "jitter = { overtake = true }",
+        "x.toml:13:10: link.jitter: scale is missing; write it like scale = \"2ms\"",
+    ),
+    (
+        "queue = \"100ms\"",
+        "jitter = { scale = \"2\" }",
+        "x.toml:13:20: link.jitter.scale: \"2\" has no unit; write a time like \"20ms\"",
+    ),
+    (
+        "queue = \"100ms\"",
+        "reorder = \"5%\"",
+        "x.toml:13:11: link.reorder: \"5%\" is not a table with the keys share, by",
+    ),
+    (
+        "queue = \"100ms\"",
+        "reorder = { share = \"5%\" }",
+        "x.toml:13:11: link.reorder: by is missing; write it like by = \"10ms\"",
+    ),
+    (
+        "queue = \"100ms\"",
+        "reorder = { share = \"5%\", by = \"0ms\" }",
+        "x.toml:13:32: link.reorder.by: \"0ms\" is out of range; it must be above zero",
+    ),
+    (
+        "queue = \"100ms\"",
+        "duplicate = 2",
+        "x.toml:13:13: link.duplicate: \"2\" is no share; write one from 0 to 1, or from \"0%\" to \"100%\"",
+    ),
+    (
+        "queue = \"100ms\"",
+        "corrupt = \"1e\"",
+        "x.toml:13:11: link.corrupt: \"1e\" is no share; write one from 0 to 1, or from \"0%\" to \"100%\"",
     ),
     ("queue = \"100ms\"", "jitter = true", "x.toml:13:10: link.jitter: true is not a time, like \"20ms\""),
     (
@@ -259,7 +299,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "delay = \"5ms\"",
         "back = { delay = \"5ms\" }",
-        "x.toml:6:1: defaults.link.back: no such key; the keys here are rate, trace, delay, queue, loss, jitter, overhead",
+        "x.toml:6:1: defaults.link.back: no such key; the keys here are rate, trace, delay, queue, loss, jitter, reorder, duplicate, corrupt, overhead",
     ),
     (
         "delay = \"5ms\"",

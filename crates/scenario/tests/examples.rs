@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_net::{LossConfig, QueueConfig, QueueLimit, Rate};
+use fairpath_net::{Impairments, Jitter, JitterDistribution, LossConfig, QueueConfig, QueueLimit, Rate, Reorder};
 use fairpath_scenario::{ChangeKind, Scenario, ScenarioFile, Traffic};
 
 fn folder() -> PathBuf {
@@ -179,6 +179,20 @@ fn on_the_walk_the_wifi_goes_down_in_both_directions_and_comes_back() {
         .collect();
     let expected = [(30, "Wi-Fi", false), (30, "Wi-Fi.back", false), (40, "Wi-Fi", true), (40, "Wi-Fi.back", true)];
     assert_eq!(what, expected);
+}
+
+#[test]
+fn the_radio_link_reorders_more_forward_than_back() {
+    let scenario = scenario("unruly_radio.toml");
+    let [wire, _, radio, back] = &scenario.links[..] else { panic!("{:?}", scenario.links) };
+    assert_eq!((wire.config.jitter, wire.config.impairments), (Jitter::default(), Impairments::default()));
+    let ms = Duration::from_millis;
+    let reorder = |share, by| Some(Reorder { share, by: ms(by) });
+    let forward = Impairments { reorder: reorder(0.02, 6), duplicate: 0.005, corrupt: 0.0001 };
+    assert_eq!(radio.config.impairments, forward);
+    assert_eq!(radio.config.jitter, Jitter::new(JitterDistribution::Exponential, ms(1)));
+    assert_eq!(back.config.impairments, Impairments { reorder: reorder(0.01, 3), ..forward });
+    assert_eq!(back.config.jitter, Jitter::new(JitterDistribution::Uniform, ms(1)));
 }
 
 #[test]

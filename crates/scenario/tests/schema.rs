@@ -106,6 +106,9 @@ const EVERYTHING: &[&str] = &[
         queue = "unlimited"
         loss = 0
         jitter = "0ms"
+        reorder = { share = 0, by = "1ms" }
+        duplicate = 0.5
+        corrupt = "1/3"
         overhead = "38B"
         [defaults.flow]
         congestion = "reno"
@@ -129,7 +132,10 @@ const EVERYTHING: &[&str] = &[
         delay = "1ms"
         queue = { drop_tail = "2 bdp" }
         loss = { gilbert_elliott = { good_to_bad = 0.1, bad_to_good = "1/3", loss_in_good = 0, loss_in_bad = 1 } }
-        jitter = "1ms"
+        jitter = { distribution = "exponential", scale = "1ms", overtake = true }
+        reorder = { share = "1%", by = "1ms" }
+        duplicate = "1%"
+        corrupt = "1%"
         overhead = "0B"
         [[link]]
         from = "a"
@@ -139,6 +145,9 @@ const EVERYTHING: &[&str] = &[
         [link.back]
         trace = { csv = "x.csv", repeat = "9s" }
         delay = "1ms"
+        reorder = { share = 0.5, by = "1s" }
+        duplicate = 0
+        corrupt = 0
         queue = { red = { points = [["1 packet", 0], ["2 packets", "5%"]], weight = 0.5, spacing = "uniform" } }
         loss = "1%"
         jitter = "1ms"
@@ -229,7 +238,10 @@ const EVERYTHING: &[&str] = &[
         delay = "1ms"
         queue = "1ms"
         loss = 0.5
-        jitter = "1ms"
+        jitter = { scale = "1ms" }
+        reorder = { share = 1, by = "1h" }
+        duplicate = 1
+        corrupt = 1
         overhead = "1B"
         back = { rate = "2Mbit/s" }
         [topology.dumbbell.access]
@@ -308,6 +320,12 @@ fn what_the_schema_refuses_is_refused_by_the_reader() {
         ("via = [[\"one\"], [\"three\"]]", "via = 5"),
         ("name = \"three\"", "name = \"\""),
         ("good_to_bad = 0.1, ", ""),
+        ("distribution = \"exponential\"", "distribution = \"gamma\""),
+        ("scale = \"1ms\"", "scale = 1"),
+        ("overtake = true", "overtake = 1"),
+        ("reorder = { share = \"1%\", by = \"1ms\" }", "reorder = { share = \"1%\" }"),
+        ("duplicate = 0.5", "duplicate = 1.5"),
+        ("corrupt = \"1/3\"", "corrupt = true"),
     ] {
         assert!(good.contains(part), "{part:?}");
         let bad = good.replacen(part, instead, 1);

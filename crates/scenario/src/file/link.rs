@@ -3,7 +3,10 @@
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
-use fairpath_net::{GilbertElliott, LinkConfig, LossConfig, Rate, RateTable, RateTableEnd};
+use fairpath_net::{
+    GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, Rate, RateTable, RateTableEnd,
+    Reorder,
+};
 
 use super::queue::{Queue, read_queue};
 use super::reader::{At, Fault, Table, Value, missing};
@@ -20,7 +23,10 @@ pub(crate) struct LinkValues {
     delay: Option<Duration>,
     queue: Option<At<Queue>>,
     loss: Option<LossConfig>,
-    jitter: Option<Duration>,
+    jitter: Option<Jitter>,
+    reorder: Option<Reorder>,
+    duplicate: Option<f64>,
+    corrupt: Option<f64>,
     overhead: Option<Bytes>,
 }
 
@@ -34,7 +40,10 @@ impl LinkValues {
             delay: table.optional("delay", Value::time)?.map(|delay| delay.value),
             queue: table.optional("queue", read_queue)?,
             loss: table.optional("loss", read_loss)?.map(|loss| loss.value),
-            jitter: table.optional("jitter", Value::time)?.map(|jitter| jitter.value),
+            jitter: table.optional("jitter", read_jitter)?.map(|jitter| jitter.value),
+            reorder: table.optional("reorder", read_reorder)?.map(|reorder| reorder.value),
+            duplicate: table.optional("duplicate", Value::share)?.map(|share| share.value),
+            corrupt: table.optional("corrupt", Value::share)?.map(|share| share.value),
             overhead: table.optional("overhead", read_overhead)?.map(|overhead| overhead.value),
         })
     }
@@ -46,6 +55,9 @@ impl LinkValues {
             queue: self.queue.clone().or_else(|| outer.queue.clone()),
             loss: self.loss.or(outer.loss),
             jitter: self.jitter.or(outer.jitter),
+            reorder: self.reorder.or(outer.reorder),
+            duplicate: self.duplicate.or(outer.duplicate),
+            corrupt: self.corrupt.or(outer.corrupt),
             overhead: self.overhead.or(outer.overhead),
         }
     }
@@ -55,8 +67,13 @@ impl LinkValues {
         let rate = self.rate.as_ref()?;
         let mut config = LinkConfig::new(rate.value.clone());
         config.delay = self.delay.unwrap_or(config.delay);
-        config.jitter = self.jitter.map_or(config.jitter, Into::into);
+        config.jitter = self.jitter.unwrap_or(config.jitter);
         config.loss = self.loss.unwrap_or(config.loss);
+        config.impairments = Impairments {
+            reorder: self.reorder,
+            duplicate: self.duplicate.unwrap_or(0.0),
+            corrupt: self.corrupt.unwrap_or(0.0),
+        };
         config.overhead = self.overhead.unwrap_or(config.overhead);
         let mut open = None;
         if let Some(queue) = &self.queue {
@@ -193,6 +210,34 @@ pub(crate) fn read_end(table: &Table) -> Result<RateTableEnd, Fault> {
 fn read_overhead(value: &Value) -> Result<Bytes, Fault> {
     let size = value.size()?;
     if size > PACKET_MAX { Err(value.out_of_range("at most 65535B")) } else { Ok(size) }
+}
+
+fn read_jitter(value: &Value) -> Result<Jitter, Fault> {
+    if !value.is_table() {
+        return value.time().map(Jitter::from);
+    }
+    let table = value.table(&keys::JITTER)?;
+    let distribution = table.optional("distribution", read_distribution)?;
+    let scale = table.needed("scale", Value::time)?.value;
+    let overtake = table.optional("overtake", Value::flag)?.is_some_and(|flag| flag.value);
+    table.close("here")?;
+    Ok(Jitter { distribution: distribution.map_or(JitterDistribution::Uniform, |at| at.value), scale, overtake })
+}
+
+fn read_distribution(value: &Value) -> Result<JitterDistribution, Fault> {
+    Ok(match value.word("distribution")? {
+        "normal" => JitterDistribution::Normal,
+        "exponential" => JitterDistribution::Exponential,
+        _ => JitterDistribution::Uniform,
+    })
+}
+
+fn read_reorder(value: &Value) -> Result<Reorder, Fault> {
+    let table = value.table(&keys::REORDER)?;
+    let share = table.needed("share", Value::share)?.value;
+    let by = table.needed("by", Value::positive_time)?.value;
+    table.close("here")?;
+    Ok(Reorder { share, by })
 }
 
 fn read_loss(value: &Value) -> Result<LossConfig, Fault> {

@@ -6,6 +6,7 @@ const RATE: Shape = Shape::Either(&[Shape::Rate, Shape::Words(&["unlimited"]), S
 const FILE: Shape = Shape::Either(&[Shape::Text, Shape::Table(&TRACE)]);
 const WAITING: Shape = Shape::Either(&[Shape::Room, Shape::Table(&QUEUE)]);
 const LOSSES: Shape = Shape::Either(&[Shape::Share, Shape::Table(&LOSS)]);
+const DELAYS: Shape = Shape::Either(&[Shape::Time, Shape::Table(&JITTER)]);
 
 const VALUES: &[Key] = &[
     Key::optional(
@@ -27,11 +28,20 @@ const VALUES: &[Key] = &[
     Key::optional("loss", LOSSES, "`0`", "the share of packets that is lost at random, before the queue", "\"0.1%\""),
     Key::optional(
         "jitter",
-        Shape::Time,
+        DELAYS,
         "`\"0ms\"`",
-        "the most that is added to the delay, at random for each packet; none overtakes another",
+        "how the delays of packets differ: a time alone is the most that is added to the delay, and none overtakes another",
         "\"2ms\"",
     ),
+    Key::optional(
+        "reorder",
+        Shape::Table(&REORDER),
+        "none are",
+        "packets that are held back, so that later ones overtake them",
+        "{ share = \"5%\", by = \"10ms\" }",
+    ),
+    Key::optional("duplicate", Shape::Share, "`0`", "the share of packets that arrives twice", "\"1%\""),
+    Key::optional("corrupt", Shape::Share, "`0`", "the share of packets that arrives damaged", "\"0.1%\""),
     Key::optional(
         "overhead",
         Shape::Size,
@@ -78,6 +88,42 @@ pub(crate) static BACK: Keys = Keys::like("link", "back", &[VALUES]);
 
 /// `[defaults.link]`.
 pub(crate) static LINK_DEFAULTS: Keys = Keys::like("link", "defaults.link", &[VALUES]);
+
+/// `jitter = { … }`.
+pub(crate) static JITTER: Keys = Keys::new(
+    "jitter",
+    &[&[
+        Key::optional(
+            "distribution",
+            Shape::Words(&["uniform", "normal", "exponential"]),
+            "`\"uniform\"`",
+            "how the delays are distributed",
+            "\"normal\"",
+        ),
+        Key::needed(
+            "scale",
+            Shape::Time,
+            "how far they spread: the most that is added to the `delay` (uniform), the standard deviation from it (normal), or the mean of what is added to it (exponential)",
+            "\"2ms\"",
+        ),
+        Key::optional(
+            "overtake",
+            Shape::Flag,
+            "`false`",
+            "whether a packet with a shorter delay may overtake one before it; otherwise it arrives together with it",
+            "true",
+        ),
+    ]],
+);
+
+/// `reorder = { … }`.
+pub(crate) static REORDER: Keys = Keys::new(
+    "reorder",
+    &[&[
+        Key::needed("share", Shape::Share, "the share of packets that is held back", "\"5%\""),
+        Key::needed("by", Shape::Time, "for how long, beyond their delay", "\"10ms\""),
+    ]],
+);
 
 /// `rate = { steps = [[…]] }`.
 pub(crate) static RATE_STEPS: Keys = Keys::new(
