@@ -15,6 +15,17 @@ use table::Stepped;
 pub use mahimahi::{MahimahiError, MahimahiTrace};
 pub use table::{RateTable, RateTableEnd, RateTableError};
 
+/// So much of a line is quoted, in characters: a file may be one long line.
+const QUOTED: usize = 40;
+
+/// The beginning of what a file says, for a message about it.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// The rate of a link. Tables and traces are shared, not copied.
 #[derive(Clone, Debug)]
 pub enum Rate {
@@ -140,6 +151,25 @@ impl Transmitter {
             Self::Fixed(fixed) => Some(fixed.rate()),
             Self::Stepped(stepped) => Some(stepped.rate_at(now)),
             Self::Opportunities(opportunities) => Some(opportunities.mean()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_of_a_recording_is_short() {
+        let line = "x\u{1b}é".repeat(10_000);
+        let table = |text: &str| RateTable::parse(text, RateTableEnd::Hold).unwrap_err().to_string();
+        for said in [
+            MahimahiTrace::parse(&line).unwrap_err().to_string(),
+            table(&line),
+            table(&format!("time_s,rate_bps\n{line}")),
+            table(&format!("time_s,rate_bps\n0,{line}")),
+        ] {
+            assert!(said.len() < 500 && said.contains('…') && !said.contains('\u{1b}'), "{said:.600}");
         }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 
+use super::quoted;
+
 /// What one opportunity carries: a packet of 1500 bytes and the 4-byte header of the TUN device
 /// through which Mahimahi sees it [Mahimahi].
 const OPPORTUNITY: Bytes = Bytes::new(1504);
@@ -34,7 +36,7 @@ pub enum MahimahiError {
     NotMilliseconds {
         /// The line.
         line: usize,
-        /// What it says.
+        /// What it says, cut where it is long.
         value: String,
     },
     /// A time is before the one above it.
@@ -85,7 +87,7 @@ impl MahimahiTrace {
         let longest = u64::MAX / NANOS_PER_MILLISECOND;
         let parse = |(index, line): (usize, &str)| match line.trim_end().parse() {
             Ok(at) if at <= longest && line.starts_with(|first: char| first.is_ascii_digit()) => Ok(at),
-            _ => Err(MahimahiError::NotMilliseconds { line: index + 1, value: line.to_owned() }),
+            _ => Err(MahimahiError::NotMilliseconds { line: index + 1, value: quoted(line) }),
         };
         Self::new(text.lines().enumerate().map(parse).collect::<Result<_, _>>()?)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 
-use super::work;
+use super::{quoted, work};
 
 /// What comes after the last entry of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum RateTableError {
     BadHeader {
         /// The line.
         line: usize,
-        /// What it says.
+        /// What it says, cut where it is long.
         value: String,
     },
     /// A line does not have two fields.
@@ -52,7 +52,7 @@ pub enum RateTableError {
     NotTwoFields {
         /// The line.
         line: usize,
-        /// What it says.
+        /// What it says, cut where it is long.
         value: String,
     },
     /// A field is not a number, or is negative, infinite or too large.
@@ -60,7 +60,7 @@ pub enum RateTableError {
     NotANumber {
         /// The line.
         line: usize,
-        /// The field.
+        /// The field, cut where it is long.
         value: String,
     },
     /// The first time is not 0.
@@ -121,12 +121,12 @@ impl RateTable {
             .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let (line, header) = rows.next().ok_or(RateTableError::Empty)?;
         let units = header.split_once(',').and_then(|(time, rate)| Some((nanos_per(time)?, bps_per(rate)?)));
-        let (time_unit, rate_unit) = units.ok_or(RateTableError::BadHeader { line, value: header.to_owned() })?;
+        let (time_unit, rate_unit) = units.ok_or(RateTableError::BadHeader { line, value: quoted(header) })?;
         let mut entries = Vec::new();
         let mut lines = Vec::new();
         for (line, row) in rows {
             let fields = row.split_once(',').filter(|(_, rate)| !rate.contains(','));
-            let (time, rate) = fields.ok_or_else(|| RateTableError::NotTwoFields { line, value: row.to_owned() })?;
+            let (time, rate) = fields.ok_or_else(|| RateTableError::NotTwoFields { line, value: quoted(row) })?;
             let time = Timestamp::from_nanos(number(time, time_unit, line)?);
             entries.push((time, Bitrate::from_bps(number(rate, rate_unit, line)?)));
             lines.push(line);
@@ -209,7 +209,7 @@ fn number(field: &str, unit: f64, line: usize) -> Result<u64, RateTableError> {
     let scaled = field.trim().parse::<f64>().map(|value| (value * unit).round());
     match scaled {
         Ok(value) if (0.0..u64::MAX as f64).contains(&value) => Ok(value as u64),
-        _ => Err(RateTableError::NotANumber { line, value: field.trim().to_owned() }),
+        _ => Err(RateTableError::NotANumber { line, value: quoted(field.trim()) }),
     }
 }
 
