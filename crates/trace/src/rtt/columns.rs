@@ -14,6 +14,10 @@ const TIME: [&str; 6] = ["time", "timestamp", "t", "ts", "epoch", "elapsed"];
 /// Names of columns of round-trip times.
 const RTT: [&str; 6] = ["rtt", "srtt", "delay", "latency", "ping", "owd"];
 
+/// Words of columns that say of many measurements how small, large or different they are; they follow the
+/// queue on a path badly or not at all, and are taken where there is nothing else.
+const EXTREMES: [&str; 8] = ["min", "minimum", "max", "maximum", "var", "rttvar", "dev", "mdev"];
+
 /// What a person is told who gave no column of time.
 pub(super) const TIME_NAMES: &str = "time, timestamp, t, ts, epoch or elapsed, with a unit behind it as in time_s";
 /// What a person is told who gave no column of round-trip times.
@@ -40,10 +44,13 @@ const UNITS: [(&str, f64); 13] = [
 pub(super) fn find(header: &[&str]) -> Result<([Column; 2], bool), &'static str> {
     let words: Vec<Vec<String>> = header.iter().map(|name| split(name)).collect();
     let column = |names: [&str; 6], not: Option<usize>| {
-        let with = |name: &&str| {
-            words.iter().enumerate().position(|(at, words)| Some(at) != not && words.iter().any(|word| word == name))
+        let named = |name: &str, extremes: bool| {
+            words.iter().enumerate().position(|(at, words)| {
+                let is_extreme = words.iter().any(|word| EXTREMES.contains(&word.as_str()));
+                Some(at) != not && is_extreme == extremes && words.iter().any(|word| word == name)
+            })
         };
-        names.iter().find_map(with)
+        [false, true].into_iter().find_map(|extremes| names.iter().find_map(|name| named(name, extremes)))
     };
     let rtt = column(RTT, None).ok_or(RTT_NAMES)?;
     let time = column(TIME, Some(rtt)).ok_or(TIME_NAMES)?;
@@ -96,6 +103,14 @@ mod tests {
     fn the_better_name_is_taken_of_two() {
         assert_eq!(found(&["srtt_ms", "time_s", "rtt_ms"]).2, 2);
         assert_eq!(found(&["rtt_time_ms", "time_s"]), (1, 1.0, 0, 1e-3, false), "one column is not both");
+    }
+
+    #[test]
+    fn the_extremes_of_a_round_trip_time_are_taken_only_where_there_is_nothing_else() {
+        let srtt = crate::csv::COLUMNS.iter().position(|name| *name == "srtt_ns").unwrap();
+        assert_eq!(found(&crate::csv::COLUMNS), (2, 1e-9, srtt, 1e-9, false), "the table made of a trace");
+        assert_eq!(found(&["time_s", "rtt_min_ms", "rtt_mdev_ms", "rtt_avg_ms"]).2, 3);
+        assert_eq!(found(&["time_s", "rtt_min_ms"]).2, 1);
     }
 
     #[test]
