@@ -6,7 +6,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 WASM_TARGET := wasm32-unknown-unknown
 WASM_CRATES := core cc sbd sched engine net scenario sim
 
-.PHONY: help demo test bench bench-sim faults setup fmt lint fetch unit wasm clean
+.PHONY: help demo test bench bench-sim faults fuzz setup fmt lint fetch unit wasm clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -37,6 +37,9 @@ bench-sim: setup ## how fast the simulator is, beside ns-3 where that is install
 faults: setup ## faults drawn from 1,000 seeds, in virtual time; as root, links down for 2 to 25 s too (half an hour)
 	FAIRPATH_SEEDS=0..1000 cargo test -p fairpath-quic --lib seeded_faults -- --nocapture
 	cargo test -p fairpath --test namespaces table_of_outages -- --ignored --nocapture
+
+fuzz: setup ## everything that is parsed of others, one minute for each (FUZZ_SECONDS); needs a C++ compiler
+	@sh scripts/fuzz.sh
 
 setup: ## check the tools, and install what is missing where that is possible
 	@sh scripts/setup.sh

@@ -21,6 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("quic", &["core", "engine", "trace"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
     ("cli", &["core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic", "transfer"]),
+    ("fuzz", &["core", "net", "scenario", "trace", "transfer"]),
     ("house", &[]),
 ];
 

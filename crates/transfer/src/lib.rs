@@ -53,6 +53,8 @@ mod deliver;
 mod destination;
 mod error;
 mod flow;
+#[doc(hidden)]
+pub mod fuzzing;
 mod greeting;
 mod ledger;
 mod manifest;

@@ -66,10 +66,17 @@ pub(crate) struct Part<'a> {
 
 /// Notes which ranges of a file are present.
 pub(crate) fn save(partial: &Partial, entry: &Entry, ranges: &RangeSet) -> Result<(), ReceiveError> {
-    let Entry::File { path, size, mtime_ns, .. } = entry else { return Ok(()) };
+    match journal(entry, ranges) {
+        Some(text) => partial.replace(&PartNames::of(entry.path()).journal, &text),
+        None => Ok(()),
+    }
+}
+
+/// The journal of a file; a directory has none.
+pub(crate) fn journal(entry: &Entry, ranges: &RangeSet) -> Option<Vec<u8>> {
+    let Entry::File { path, size, mtime_ns, .. } = entry else { return None };
     let journal = Journal { path: path.clone(), size: *size, mtime_ns: *mtime_ns, ranges: ranges.to_pairs(MAX_RANGES) };
-    let text = serde_json::to_vec(&journal).expect("a journal has no keys but strings");
-    partial.replace(&PartNames::of(path).journal, &text)
+    Some(serde_json::to_vec(&journal).expect("a journal has no keys but strings"))
 }
 
 /// The ranges of a file that an interrupted transfer has left; none where anything does not fit,
@@ -86,14 +93,20 @@ pub(crate) fn load(partial: &Partial, entry: &Entry) -> Result<RangeSet, Receive
 }
 
 fn read(partial: &Partial, entry: &Entry, names: &PartNames) -> Option<RangeSet> {
-    let Entry::File { path, size, mtime_ns, .. } = entry else { return None };
     let mut text = Vec::new();
     partial.open_existing(&names.journal).ok()?.take(MAX_JOURNAL).read_to_end(&mut text).ok()?;
-    let journal: Journal = serde_json::from_slice(&text).ok()?;
+    let written = partial.open_existing(&names.data).ok()?.metadata().ok()?.len();
+    noted(&text, entry, written)
+}
+
+/// The ranges that a journal notes of `entry`, of which so many bytes are on the disk; `None` where it is
+/// none, is that of another file, or notes what cannot be.
+pub(crate) fn noted(journal: &[u8], entry: &Entry, written: u64) -> Option<RangeSet> {
+    let Entry::File { path, size, mtime_ns, .. } = entry else { return None };
+    let journal: Journal = serde_json::from_slice(journal).ok()?;
     if journal.path != *path || journal.size != *size || journal.mtime_ns != *mtime_ns {
         return None;
     }
-    let written = partial.open_existing(&names.data).ok()?.metadata().ok()?.len();
     RangeSet::from_pairs(&journal.ranges, written.min(*size))
 }
 

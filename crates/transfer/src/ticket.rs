@@ -143,11 +143,16 @@ impl fmt::Display for Ticket {
         }
         payload.extend(self.fingerprint);
         payload.extend(self.secret.0);
-        let length = (payload.len() - 2) as u16;
-        payload[..2].copy_from_slice(&length.to_be_bytes());
-        payload.extend(checksum(&payload));
-        write!(f, "{PREFIX}{}", base32().encode(&payload))
+        f.write_str(&word(payload))
     }
+}
+
+/// The word of a payload that begins with two bytes for its length and lacks its checksum.
+pub(crate) fn word(mut payload: Vec<u8>) -> String {
+    let length = (payload.len() - 2) as u16;
+    payload[..2].copy_from_slice(&length.to_be_bytes());
+    payload.extend(checksum(&payload));
+    format!("{PREFIX}{}", base32().encode(&payload))
 }
 
 impl FromStr for Ticket {

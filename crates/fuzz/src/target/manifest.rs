@@ -1,0 +1,104 @@
+//! Manifests: the entries of a message, judged as a receiver judges them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
+
+use fairpath_transfer::{Entry, Limits, Manifest, fuzzing};
+
+use super::{Seed, Target};
+use crate::memory::{self, BUFFERS};
+use crate::said;
+
+pub(crate) static TARGET: Target = Target {
+    name: "manifest",
+    about: "manifests: names, sizes and sums as a receiver judges them",
+    check,
+    seeds,
+    words: &["..", "./", "/", "\\", "c:", ".fairpath-partial", "\u{202e}", "\u{0}"],
+    also: &[],
+};
+
+/// As for messages, and an index by names beside the list.
+const MEMORY: usize = 256;
+
+fn check(input: &[u8]) {
+    let narrow = Limits {
+        entries: 20,
+        bytes: 1 << 30,
+        component_bytes: 10,
+        path_bytes: 30,
+        names_bytes: 100,
+        hidden: false,
+        modes: false,
+    };
+    for limits in [Limits::default(), narrow] {
+        memory::within(input, BUFFERS, MEMORY, || {
+            if let Some(entries) = fuzzing::entries(input) {
+                judge(entries, &limits);
+            }
+        });
+    }
+}
+
+fn judge(entries: Vec<Entry>, limits: &Limits) {
+    let offered = entries.len();
+    match Manifest::new(entries, limits) {
+        Ok(manifest) => {
+            assert_eq!(manifest.entries().len(), offered);
+            holds(&manifest, limits);
+            let frame = fuzzing::entries_frame(manifest.entries().to_vec());
+            let again = fuzzing::entries(&frame).map(|entries| Manifest::new(entries, limits));
+            assert_eq!(again, Some(Ok(manifest)), "what is written is read as the same");
+        }
+        Err(error) => {
+            // The longest names that are quoted have 4096 bytes, and a byte takes 10 characters at most.
+            said::words(&error, 45_000);
+        }
+    }
+}
+
+/// What everything behind a manifest relies on.
+fn holds(manifest: &Manifest, limits: &Limits) {
+    let entries = manifest.entries();
+    assert!(entries.len() <= limits.entries);
+    let sum = entries.iter().try_fold(0_u64, |sum, entry| sum.checked_add(entry.size()));
+    assert_eq!(sum, Some(manifest.bytes()));
+    assert!(manifest.bytes() <= limits.bytes);
+    assert!(entries.iter().map(|entry| entry.path().len()).sum::<usize>() <= limits.names_bytes);
+    let files: BTreeSet<&str> = entries.iter().filter(|entry| entry.is_file()).map(Entry::path).collect();
+    assert_eq!(files.len() as u64, manifest.files());
+    let mut names = BTreeMap::new();
+    for entry in entries {
+        let path = Path::new(entry.path());
+        assert!(!entry.path().is_empty() && entry.path().len() <= limits.path_bytes);
+        assert!(path.components().all(|part| matches!(part, Component::Normal(_))), "{path:?} leaves the directory");
+        assert!(!path.starts_with(".fairpath-partial"), "{path:?} is the receiver's own");
+        assert!(!entry.path().contains(char::is_control), "{path:?} controls a terminal");
+        let is_hidden = path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
+        assert!(limits.hidden || !is_hidden, "{path:?} is hidden");
+        assert!(limits.modes || !matches!(entry, Entry::File { executable: true, .. }), "{path:?} is executable");
+        assert!(names.insert(entry.path(), ()).is_none(), "{path:?} is there twice");
+        for parent in path.ancestors().skip(1) {
+            assert!(!files.contains(parent.to_str().expect("UTF-8")), "{parent:?} is a file and a directory");
+        }
+    }
+}
+
+fn seeds() -> Vec<Seed> {
+    let file =
+        |path: &str, size| Entry::File { path: path.into(), size, mtime_ns: 1_700_000_000_000, executable: true };
+    let directory = |path: &str| Entry::Directory { path: path.into() };
+    let seed = |name: &str, entries: Vec<Entry>| Seed::new(name, fuzzing::entries_frame(entries));
+    vec![
+        seed("tree", vec![directory("a"), file("a/b", 3), file("a/c d/ü", 1 << 40), file(".hidden/x", 0)]),
+        seed("file_and_directory", vec![file("a/b", 0), file("a", 0)]),
+        seed("twice", vec![file("a", 0), file("a", 0)]),
+        seed("too_large", vec![file("a", u64::MAX), file("b", 2)]),
+        seed("parent", vec![file("a/../../x", 1)]),
+        seed("absolute", vec![file("/etc/passwd", 1)]),
+        seed("drive", vec![file("c:x", 1)]),
+        seed("reserved", vec![file(".Fairpath-Partial/x", 1)]),
+        seed("direction", vec![file("cod.\u{202e}gpj", 1)]),
+        seed("many", (0..25).map(|at| file(&at.to_string(), at)).collect()),
+    ]
+}
