@@ -352,7 +352,8 @@ fn play(
     for (wait, operation) in operations {
         now = now + Duration::from_micros(*wait);
         while let Some(at) = link.next_event().filter(|at| punctual && *at <= now) {
-            delivered.extend(core::iter::from_fn(|| link.poll(at)));
+            let due = core::iter::from_fn(|| link.poll(at));
+            delivered.extend(due.inspect(|packet| assert_eq!(packet.at, at, "learnt in time")));
         }
         match operation {
             Operation::Offer(size) => {
@@ -429,11 +430,13 @@ proptest! {
             for (number, wait) in waits.iter().enumerate() {
                 now = now + Duration::from_micros(*wait);
                 while let Some(at) = network.next_event().filter(|at| punctual && *at <= now) {
-                    arrivals.extend(core::iter::from_fn(|| network.poll(at)));
+                    let due = core::iter::from_fn(|| network.poll(at));
+                    arrivals.extend(due.inspect(|packet| assert_eq!(packet.at, at, "learnt in time")));
                 }
                 let _ = network.send(now, route, numbered(number as u64), PACKET);
             }
             arrivals.extend(core::iter::from_fn(|| network.poll(Timestamp::from_secs(1_000))));
+            assert!(arrivals.windows(2).all(|pair| pair[0].at <= pair[1].at));
             assert!(chain.iter().all(|link| network.stats(*link).is_conserved()));
             arrivals
         };
