@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::EngineConfig;
-use fairpath_net::{LinkConfig, Rate};
+use fairpath_net::{Filter, LinkConfig, Rate};
 
 /// The position of a link in [`Scenario::links`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -195,4 +195,6 @@ pub enum ChangeKind {
     Up(bool),
     /// It has another rate from now on.
     Rate(Rate),
+    /// It has another filter from now on.
+    Filter(Filter),
 }

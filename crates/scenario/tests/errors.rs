@@ -478,6 +478,22 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "up = false\nrate = \"1Mbit/s\"",
         "x.toml:33:8: change.rate: it does not go together with up; give one of the two",
     ),
+    (
+        "up = false",
+        "drop = \"all\"\nrate = \"1Mbit/s\"",
+        "x.toml:32:8: change.drop: it does not go together with rate; give one of the two",
+    ),
+    (
+        "up = false",
+        "drop = \"some\"",
+        "x.toml:32:8: change.drop: \"some\" is not \"all\", \"none\" or a table with one of the keys larger, share, every, next",
+    ),
+    ("up = false", "drop = { every = 0 }", "x.toml:32:18: change.drop.every: 0 is out of range; it must be at least 1"),
+    (
+        "up = false",
+        "drop = { next = 3, share = 0.1 }",
+        "x.toml:32:8: change.drop: exactly one of larger, share, every, next is needed here, not share and next",
+    ),
 ];
 
 #[test]

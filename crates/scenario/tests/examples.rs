@@ -174,7 +174,7 @@ fn on_the_walk_the_wifi_goes_down_in_both_directions_and_comes_back() {
         .iter()
         .map(|change| match change.kind {
             ChangeKind::Up(up) => (change.at.as_secs(), scenario.links[change.link.0 as usize].name.as_str(), up),
-            ChangeKind::Rate(_) => panic!("{change:?}"),
+            ChangeKind::Rate(_) | ChangeKind::Filter(_) => panic!("{change:?}"),
         })
         .collect();
     let expected = [(30, "Wi-Fi", false), (30, "Wi-Fi.back", false), (40, "Wi-Fi", true), (40, "Wi-Fi.back", true)];

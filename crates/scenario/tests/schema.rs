@@ -227,6 +227,26 @@ const EVERYTHING: &[&str] = &[
         link = "three"
         direction = "back"
         rate = "unlimited"
+        [[change]]
+        at = "2s"
+        link = "three"
+        drop = "none"
+        [[change]]
+        at = "3s"
+        link = "three"
+        drop = { larger = "1200B" }
+        [[change]]
+        at = "4s"
+        link = "three"
+        drop = { share = "1%" }
+        [[change]]
+        at = "5s"
+        link = "three"
+        drop = { every = 10 }
+        [[change]]
+        at = "6s"
+        link = "three"
+        drop = { next = 1 }
     "#,
     r#"
         duration = "1s"
@@ -326,6 +346,8 @@ fn what_the_schema_refuses_is_refused_by_the_reader() {
         ("reorder = { share = \"1%\", by = \"1ms\" }", "reorder = { share = \"1%\" }"),
         ("duplicate = 0.5", "duplicate = 1.5"),
         ("corrupt = \"1/3\"", "corrupt = true"),
+        ("drop = \"none\"", "drop = \"some\""),
+        ("every = 10", "every = 0"),
     ] {
         assert!(good.contains(part), "{part:?}");
         let bad = good.replacen(part, instead, 1);

@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_net::{Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig, Reorder};
-use fairpath_scenario::{PathRoute, Scenario, Traffic};
+use fairpath_net::{Filter, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig, Reorder};
+use fairpath_scenario::{Change, ChangeKind, PathRoute, Scenario, Traffic};
 use fairpath_sim::{Outcome, Simulation};
 use proptest::prelude::*;
 
@@ -81,6 +81,28 @@ fn reordering_costs_little_however_late_packets_are() {
             assert!(took < clean * 3 / 2, "{congestion}, {paths} paths, {by} ms: {took:?} and not {clean:?}");
         }
     }
+}
+
+#[test]
+fn a_filter_drops_until_it_is_taken_away() {
+    let mut net = Net::new(12, 1);
+    let path = net.path(10, ms(10), QueueConfig::sojourn(ms(50)));
+    let link = path.forward[0];
+    net.flow("bulk", "reno", &[path]);
+    for (at, filter) in [(2, Filter::DropAll), (3, Filter::DropShare(0.5)), (4, Filter::Pass)] {
+        net.scenario.changes.push(Change { at: Duration::from_secs(at), link, kind: ChangeKind::Filter(filter) });
+    }
+    let part = |from: u64, to: u64| {
+        let mut scenario = net.scenario.clone();
+        (scenario.warm_up, scenario.duration) = (Duration::from_secs(from), Duration::from_secs(to));
+        checked(&scenario)
+    };
+    // What was before the entrance at 2 s is through within the 50 ms of the queue and the delay.
+    let dropped_all = part(2, 3);
+    assert!(dropped_all.links[0].dropped > 0 && dropped_all.flows[0].delivered < Bytes::from_kilobytes(100));
+    // A timeout that has doubled may last until after the end of the filters.
+    let goodput = part(6, 12).flows[0].goodput.as_mbps_f64();
+    assert!(goodput > 9.0, "{goodput}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// The flow whose paths are made; without it the first of the file
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
-    /// The seed of losses and jitter, instead of the file's
+    /// The seed of losses, jitter and impairments, instead of the file's
     #[arg(long)]
     seed: Option<u64>,
     /// End after so many seconds; without it at Ctrl-C
@@ -122,6 +122,7 @@ async fn change_links(scenario: &Scenario, links: &[LinkId], emulator: &Emulator
         match &change.kind {
             ChangeKind::Up(up) => emulator.set_link_up(link, *up),
             ChangeKind::Rate(rate) => emulator.set_link_rate(link, rate.clone()),
+            ChangeKind::Filter(filter) => emulator.set_filter(link, *filter),
         }
     }
     std::future::pending().await

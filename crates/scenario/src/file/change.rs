@@ -1,6 +1,6 @@
 //! What happens to links in mid-run, as a scenario file describes it.
 
-use fairpath_net::Rate;
+use fairpath_net::{Filter, Rate};
 
 use super::reader::{Fault, Value};
 use crate::error::Problem;
@@ -27,14 +27,13 @@ pub(crate) fn read_change(value: &Value, network: &Topology) -> Result<(usize, V
         Some(value) => value.as_list().unwrap_or_else(|| vec![value]),
         None => return Err(table.missing("link")),
     };
-    table.exclude("rate", "up")?;
-    let up = table.optional("up", Value::flag)?;
-    let rate = table.optional("rate", read_rate)?;
-    let kind = match (up, rate) {
-        (Some(up), _) => ChangeKind::Up(up.value),
-        (None, Some(rate)) => ChangeKind::Rate(rate.value),
-        (None, None) => return Err(table.missing("up")),
-    };
+    for (one, other) in [("rate", "up"), ("drop", "up"), ("drop", "rate")] {
+        table.exclude(one, other)?;
+    }
+    let up = table.optional("up", Value::flag)?.map(|up| ChangeKind::Up(up.value));
+    let rate = table.optional("rate", read_rate)?.map(|rate| ChangeKind::Rate(rate.value));
+    let drop = table.optional("drop", read_drop)?.map(|filter| ChangeKind::Filter(filter.value));
+    let kind = up.or(rate).or(drop).ok_or_else(|| table.missing("up"))?;
     table.close("here")?;
     let mut changes = Vec::new();
     for name in &names {
@@ -51,6 +50,27 @@ fn read_rate(value: &Value) -> Result<Rate, Fault> {
         Some("unlimited") => Ok(Rate::Unlimited),
         _ => value.rate().map(Rate::Fixed),
     }
+}
+
+fn read_drop(value: &Value) -> Result<Filter, Fault> {
+    if !value.is_table() {
+        return match value.as_text() {
+            Some("all") => Ok(Filter::DropAll),
+            Some("none") => Ok(Filter::Pass),
+            _ => Err(value
+                .not(format!("\"all\", \"none\" or a table with one of the keys {}", keys::DROP.names().join(", ")))),
+        };
+    }
+    let table = value.table(&keys::DROP)?;
+    let (kind, amount) = table.the_one()?;
+    let filter = match kind {
+        "larger" => Filter::DropLarger(amount.size()?),
+        "share" => Filter::DropShare(amount.share()?),
+        "every" => Filter::DropEvery(amount.whole()?),
+        _ => Filter::DropNext(amount.whole()?),
+    };
+    table.close("here")?;
+    Ok(filter)
 }
 
 fn read_direction(value: &Value) -> Result<Direction, Fault> {

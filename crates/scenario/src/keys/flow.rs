@@ -348,13 +348,37 @@ pub(crate) static CHANGE: Keys = Keys::new(
             "of a wire, which direction; a link named `NAME.back` is one direction only",
             "\"forward\"",
         ),
-        Key::optional("up", Shape::Flag, "`rate`", "`false` switches it off, `true` on again", "false"),
+        Key::optional("up", Shape::Flag, "`rate` or `drop`", "`false` switches it off, `true` on again", "false"),
         Key::optional(
             "rate",
             Shape::Either(&[Shape::Rate, Shape::Words(&["unlimited"])]),
-            "`up`",
+            "`up` or `drop`",
             "its rate from now on; `\"0bit/s\"` lets everything wait",
             "\"5Mbit/s\"",
         ),
+        Key::optional(
+            "drop",
+            Shape::Either(&[Shape::Words(&["all", "none"]), Shape::Table(&DROP)]),
+            "`up` or `rate`",
+            "what it drops from now on of what comes, before everything else; what is on it goes on",
+            "{ larger = \"1200B\" }",
+        ),
+    ]],
+);
+
+/// `drop = { … }`.
+pub(crate) static DROP: Keys = Keys::one_of(
+    "drop",
+    &[&[
+        Key::optional("larger", Shape::Size, "", "packets of more than this, a black hole", "\"1200B\""),
+        Key::optional("share", Shape::Share, "", "this share, at random", "\"20%\""),
+        Key::optional(
+            "every",
+            Shape::Whole(1, u64::MAX),
+            "",
+            "every packet whose number is a multiple of this, from the change on",
+            "10",
+        ),
+        Key::optional("next", Shape::Whole(1, u64::MAX), "", "the next so many packets, and none after them", "5"),
     ]],
 );
