@@ -70,6 +70,10 @@ pub(crate) struct Recovery {
     sent: VecDeque<SentPacket>,
     /// Packets that were declared lost not long ago, by number.
     lost: VecDeque<(u64, SentPacket)>,
+    /// When losses last began an episode of congestion [RFC9002 §7.3.2], and the one before, as the congestion
+    /// control has it: an episode that is taken back has never been.
+    episode_at: Option<Timestamp>,
+    episode_before: Option<Timestamp>,
     reordering: Reordering,
     outstanding: u32,
     newest_acked: Option<u64>,
@@ -142,7 +146,10 @@ impl Recovery {
             }
         }
         self.forget();
-        news.none_lost = any_lost && self.lost.is_empty();
+        if any_lost && self.lost.is_empty() {
+            news.none_lost = true;
+            self.episode_at = self.episode_before;
+        }
         news
     }
 
@@ -194,8 +201,7 @@ impl Recovery {
         let mut batch = LossBatch::default();
         let Some(newest_acked) = self.newest_acked else { return batch };
         let (patience, packet_threshold) = (self.reordering.patience(rtt), self.reordering.packet_threshold());
-        // What has been missing for so long does not arrive any more, and does not speak for what is late now.
-        let forgotten = rtt.map_or(INITIAL_RTT * 3, |rtt| rtt.probe_timeout() + ack_delay_max) * LATE_AT_MOST;
+        let known_before = self.lost.len();
         let mut run_began: Option<Timestamp> = None;
         let mut run_max = Duration::ZERO;
         for (at, packet) in self.sent.iter_mut().enumerate() {
@@ -218,20 +224,31 @@ impl Recovery {
             }
             packet.fate = Fate::Lost;
             self.outstanding -= 1;
-            if batch.newest.is_none() {
-                self.lost.retain(|(_, packet)| now.since(packet.at) <= forgotten);
-            }
             self.lost.push_back((number, *packet));
             batch.newest = Some(packet.at);
             run_max = run_max.max(packet.at.since(*run_began.get_or_insert(packet.at)));
             lost(number, packet);
         }
         batch.persistent = rtt.is_some_and(|rtt| run_max > (rtt.probe_timeout() + ack_delay_max) * PERSISTENT);
-        if batch.newest.is_some() {
+        if let Some(newest) = batch.newest {
             self.reordering.on_lost(newest_acked, self.next());
+            if self.episode_at.is_none_or(|began| newest > began) {
+                (self.episode_before, self.episode_at) = (self.episode_at, Some(now));
+                let late = rtt.map_or(INITIAL_RTT * 3, |rtt| rtt.probe_timeout() + ack_delay_max) * LATE_AT_MOST;
+                self.forget_lost(known_before, late, now);
+            }
         }
         self.forget();
         batch
+    }
+
+    /// Forgets which of the oldest `count` packets that were declared lost were sent longer than `late` ago: they do
+    /// not arrive any more, and do not speak for what is late now. But what was lost in an episode speaks against
+    /// taking it back, however long ago it was, and is forgotten at the earliest when the next one begins.
+    fn forget_lost(&mut self, count: usize, late: Duration, now: Timestamp) {
+        let new = self.lost.split_off(count);
+        self.lost.retain(|(_, packet)| now.since(packet.at) <= late);
+        self.lost.extend(new);
     }
 
     /// Whether packets are due to be given up, not probed for.
@@ -363,6 +380,37 @@ mod tests {
         // What an old one alone says is not new a second time.
         assert_eq!(acked(&mut recovery, frame(1, 0b11)), [1]);
         assert!(acked(&mut recovery, frame(5, 0b11_1111)).is_empty());
+    }
+
+    #[test]
+    fn what_was_lost_in_an_episode_is_not_forgotten_before_the_next_one() {
+        let mut recovery = Recovery::default();
+        // 100 ms late: patience is 212.5 ms, longer than the 202 ms after which losses are forgotten.
+        recovery.on_overtaken(ms(0), rtt_ms(100), ms(200));
+        for (number, at) in [(0, 0), (1, 150), (2, 160)] {
+            assert_eq!(recovery.on_sent(chunk(number), ms(at)), number);
+        }
+        acked(&mut recovery, frame(2, 0b1));
+        assert_eq!(lost(&mut recovery, ms(213)).0, [0]);
+        assert_eq!(lost(&mut recovery, ms(363)).0, [1], "sent before 0 was found lost: the same episode");
+        let news = recovery.on_ack(&frame(2, 0b11), |_, _| {});
+        assert_eq!((news.overtaken, news.none_lost), (Some(ms(150)), false));
+    }
+
+    #[test]
+    fn an_episode_that_is_taken_back_has_never_been() {
+        let mut recovery = Recovery::default();
+        recovery.on_overtaken(ms(0), rtt_ms(100), ms(200));
+        for at in [0, 100, 220, 230] {
+            recovery.on_sent(chunk(at), ms(at));
+        }
+        acked(&mut recovery, frame(3, 0b1));
+        assert_eq!(lost(&mut recovery, ms(213)).0, [0]);
+        assert!(recovery.on_ack(&frame(3, 0b1001), |_, _| {}).none_lost);
+        // 1 was sent before that episode, and begins one of its own; 2 was sent before this second one began.
+        assert_eq!(lost(&mut recovery, ms(313)).0, [1]);
+        assert_eq!(lost(&mut recovery, ms(433)).0, [2]);
+        assert!(!recovery.on_ack(&frame(3, 0b1011), |_, _| {}).none_lost, "1 is missing still");
     }
 
     #[test]
