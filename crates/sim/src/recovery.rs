@@ -50,7 +50,7 @@ impl SentPacket {
 pub(crate) struct AckNews {
     /// It acknowledges all that was declared lost and is not forgotten yet: then nothing was.
     pub(crate) none_lost: bool,
-    /// When the oldest was sent that it acknowledges after later ones were acknowledged: the path reorders.
+    /// When the oldest of them was sent that it acknowledges: later ones had come before it, so the path reorders.
     pub(crate) overtaken: Option<Timestamp>,
 }
 
@@ -116,24 +116,23 @@ impl Recovery {
     /// Hands each packet that this acknowledges for the first time to `acked`, oldest first, those that were
     /// declared lost included.
     pub(crate) fn on_ack(&mut self, frame: &AckFrame, mut acked: impl FnMut(u64, &SentPacket)) -> AckNews {
-        let newest_before = self.newest_acked;
+        // What was declared lost is older than something that was acknowledged before; mostly nothing here is.
+        let any_lost = !self.lost.is_empty();
+        let lost_below = self.newest_acked.filter(|_| any_lost).unwrap_or(0);
         let mut fresh = self.note(frame);
         if fresh != 0 {
             self.probes = 0;
         }
-        let any_lost = !self.lost.is_empty();
         let mut news = AckNews::default();
         while fresh != 0 {
             let age = 63 - u64::from(fresh.leading_zeros());
             fresh &= !(1 << age);
             let Some(number) = frame.largest.checked_sub(age) else { continue };
-            if any_lost
+            if number < lost_below
                 && let Some(place) = self.lost.iter().position(|(lost, _)| *lost == number)
                 && let Some((_, late)) = self.lost.remove(place)
             {
-                if newest_before.is_some_and(|newest| number < newest) {
-                    news.overtaken = Some(news.overtaken.map_or(late.at, |at| at.min(late.at)));
-                }
+                news.overtaken = Some(news.overtaken.map_or(late.at, |at| at.min(late.at)));
                 acked(number, &late);
                 continue;
             }
