@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use crate::config::{LinkConfig, LinkConfigError};
 use crate::jitter::Delays;
-use crate::stream::{Coin, Streams};
+use crate::stream::{Coin, Owner};
 
 /// Impairments of a link. Each packet, and each copy, draws for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,35 +50,48 @@ impl Impairments {
 pub(crate) struct Wire {
     delays: Option<Delays>,
     overtake: bool,
-    held_back: Option<(Coin, u64)>,
+    hold_back: Option<Coin>,
+    hold_back_ns: u64,
     duplicate: Option<Coin>,
     corrupt: Option<Coin>,
 }
 
 impl Wire {
-    /// The wire of the link `name`; `None` where it treats all packets alike.
-    pub(crate) fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Option<Box<Self>> {
-        let coin = |share: f64, kind| (share > 0.0).then(|| Coin::new(share, streams.generator(name, kind)));
-        let Impairments { reorder, duplicate, corrupt } = config.impairments;
-        let held_back = reorder.and_then(|reorder| {
-            let by_ns = u64::try_from(reorder.by.as_nanos()).unwrap_or(u64::MAX);
-            Some((coin(reorder.share, "reorder")?, by_ns))
-        });
-        let wire = Self {
-            delays: Delays::new(&config.jitter, name, streams),
-            overtake: config.jitter.overtake,
-            held_back,
-            duplicate: coin(duplicate, "duplicate"),
-            corrupt: coin(corrupt, "corrupt"),
-        };
+    /// The wire of the link `owner`; `None` where it treats all packets alike.
+    pub(crate) fn new(config: &LinkConfig, owner: &Owner) -> Option<Box<Self>> {
+        let delays = Delays::new(&config.jitter, owner);
+        let mut wire = Self { overtake: config.jitter.overtake, delays, ..Self::plain() };
+        wire.set_impairments(&config.impairments, owner);
         let is_plain =
-            wire.delays.is_none() && wire.held_back.is_none() && wire.duplicate.is_none() && wire.corrupt.is_none();
+            wire.delays.is_none() && wire.hold_back.is_none() && wire.duplicate.is_none() && wire.corrupt.is_none();
         (!is_plain).then(|| Box::new(wire))
+    }
+
+    /// One that treats all packets alike.
+    pub(crate) fn plain() -> Self {
+        Self { delays: None, overtake: false, hold_back: None, hold_back_ns: 0, duplicate: None, corrupt: None }
+    }
+
+    /// Other impairments for the link `owner`. What was drawn before goes on, so that the same ones a second time
+    /// befall other packets.
+    pub(crate) fn set_impairments(&mut self, impairments: &Impairments, owner: &Owner) {
+        let Impairments { reorder, duplicate, corrupt } = impairments;
+        let set = |coin: &mut Option<Coin>, share: f64, kind| match coin {
+            Some(coin) => coin.set(share),
+            None if share > 0.0 => *coin = Some(Coin::new(share, owner.generator(kind))),
+            None => {}
+        };
+        set(&mut self.hold_back, reorder.map_or(0.0, |reorder| reorder.share), "reorder");
+        set(&mut self.duplicate, *duplicate, "duplicate");
+        set(&mut self.corrupt, *corrupt, "corrupt");
+        if let Some(reorder) = reorder {
+            self.hold_back_ns = u64::try_from(reorder.by.as_nanos()).unwrap_or(u64::MAX);
+        }
     }
 
     /// Whether a packet may arrive before one that was transmitted earlier.
     pub(crate) fn reorders(&self) -> bool {
-        self.held_back.is_some() || self.overtakes()
+        self.hold_back.is_some() || self.overtakes()
     }
 
     /// Whether the delay of the next packet is free of that of the one before it.
@@ -103,7 +116,6 @@ impl Wire {
 
     /// For how long the next packet is held back; `None` where it is not.
     pub(crate) fn holds_back_ns(&mut self) -> Option<u64> {
-        let (coin, by_ns) = self.held_back.as_mut()?;
-        coin.falls().then_some(*by_ns)
+        self.hold_back.as_mut().is_some_and(Coin::falls).then_some(self.hold_back_ns)
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::stream::{Streams, uniform, unit};
+use crate::stream::{Owner, uniform, unit};
 
 /// So often a negative delay is drawn again. Each draw of a normal distribution whose mean is not
 /// negative is negative at most half of the time, so that 64 in a row never happen.
@@ -65,10 +65,10 @@ pub(crate) struct Delays {
 }
 
 impl Delays {
-    /// The delays of the link `name`; `None` where they are all the same.
-    pub(crate) fn new(jitter: &Jitter, name: &str, streams: &Streams) -> Option<Self> {
+    /// The delays of the link `owner`; `None` where they are all the same.
+    pub(crate) fn new(jitter: &Jitter, owner: &Owner) -> Option<Self> {
         let scale_ns = u64::try_from(jitter.scale.as_nanos()).unwrap_or(u64::MAX);
-        let generator = || streams.generator(name, "jitter");
+        let generator = || owner.generator("jitter");
         (scale_ns > 0).then(|| Self { distribution: jitter.distribution, scale_ns, generator: generator() })
     }
 
@@ -108,13 +108,18 @@ fn normal(generator: &mut ChaCha8Rng) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::Streams;
+
+    fn owner() -> Owner {
+        Owner::new(&Streams::new(1), "link")
+    }
 
     const DRAWS: u32 = 100_000;
 
     /// The mean and the standard deviation of what is drawn, in milliseconds.
     fn moments(distribution: JitterDistribution, delay_ms: u64, scale_ms: u64) -> (f64, f64) {
         let jitter = Jitter::new(distribution, Duration::from_millis(scale_ms));
-        let mut delays = Delays::new(&jitter, "link", &Streams::new(1)).unwrap();
+        let mut delays = Delays::new(&jitter, &owner()).unwrap();
         let drawn: Vec<f64> = (0..DRAWS).map(|_| delays.next_ns(delay_ms * 1_000_000) as f64 / 1e6).collect();
         assert!(drawn.iter().all(|delay| *delay >= 0.0));
         let mean = drawn.iter().sum::<f64>() / f64::from(DRAWS);
@@ -156,10 +161,9 @@ mod tests {
 
     #[test]
     fn no_scale_is_no_jitter_and_the_largest_one_does_not_overflow() {
-        let streams = Streams::new(1);
-        assert!(Delays::new(&Jitter::default(), "link", &streams).is_none());
+        assert!(Delays::new(&Jitter::default(), &owner()).is_none());
         for distribution in [JitterDistribution::Uniform, JitterDistribution::Normal, JitterDistribution::Exponential] {
-            let mut delays = Delays::new(&Jitter::new(distribution, Duration::MAX), "link", &streams).unwrap();
+            let mut delays = Delays::new(&Jitter::new(distribution, Duration::MAX), &owner()).unwrap();
             assert!((0..100).all(|_| delays.next_ns(u64::MAX - 1) > 0));
         }
     }

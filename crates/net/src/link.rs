@@ -16,13 +16,13 @@ use fairpath_core::{Bitrate, Bytes, Timestamp};
 
 use crate::config::LinkConfig;
 use crate::filter::{Filter, Gate};
-use crate::impair::Wire;
+use crate::impair::{Impairments, Wire};
 use crate::loss::Loss;
 use crate::packet::Packet;
 use crate::queue::{Arrival, Queue, Verdict, Waiting};
 use crate::rate::{Rate, Transmitter};
 use crate::stats::{Count, LinkStats};
-use crate::stream::Streams;
+use crate::stream::{Owner, Streams};
 
 /// Why a link refused a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,7 @@ pub struct Link<P> {
     wire: Option<Box<Wire>>,
     /// Whether what is transmitted later may arrive earlier.
     reorders: bool,
+    owner: Box<Owner>,
     overhead: Bytes,
     /// Whether the gate lets everything in.
     open: bool,
@@ -92,7 +93,8 @@ pub struct Link<P> {
 impl<P: Packet> Link<P> {
     /// A link as described. Its randomness is that of `name` in `streams`.
     pub fn new(name: &str, config: &LinkConfig, streams: &Streams) -> Self {
-        let wire = Wire::new(config, name, streams);
+        let owner = Owner::new(streams, name);
+        let wire = Wire::new(config, &owner);
         Self {
             loss: Loss::new(&config.loss, name, streams),
             queue: Queue::new(&config.queue, config.overhead, name, streams),
@@ -100,6 +102,7 @@ impl<P: Packet> Link<P> {
             delay_ns: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX),
             reorders: wire.as_ref().is_some_and(|wire| wire.reorders()),
             wire,
+            owner: Box::new(owner),
             overhead: config.overhead,
             open: true,
             gate: Box::new(Gate::new(streams.stream(name, "filter"))),
@@ -234,6 +237,22 @@ impl<P: Packet> Link<P> {
         let free_at = if under_way == Timestamp::MAX { now } else { under_way.max(now) };
         self.transmitter = Transmitter::new(rate, free_at);
         self.find_next_start();
+    }
+
+    /// Changes the propagation delay, for every packet whose transmission has not begun. Where packets keep their
+    /// order, none arrives before one that left earlier with a longer delay.
+    pub fn set_delay(&mut self, delay: Duration, now: Timestamp) {
+        self.transmit_until(now);
+        self.delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+    }
+
+    /// Changes the impairments, for every packet whose transmission has not begun. A share outside 0 to 1 counts as
+    /// the nearer of the two.
+    pub fn set_impairments(&mut self, impairments: &Impairments, now: Timestamp) {
+        self.transmit_until(now);
+        let wire = self.wire.get_or_insert_with(|| Box::new(Wire::plain()));
+        wire.set_impairments(impairments, &self.owner);
+        self.reorders = wire.reorders();
     }
 
     /// What the link has done, as of the last time it was driven.

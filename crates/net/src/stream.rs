@@ -6,6 +6,24 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
+/// The names of one element's streams.
+#[derive(Clone, Debug)]
+pub(crate) struct Owner {
+    streams: Streams,
+    name: Box<str>,
+}
+
+impl Owner {
+    pub(crate) fn new(streams: &Streams, name: &str) -> Self {
+        Self { streams: *streams, name: name.into() }
+    }
+
+    /// The generator of its element `kind`, at the beginning.
+    pub(crate) fn generator(&self, kind: &str) -> ChaCha8Rng {
+        self.streams.generator(&self.name, kind)
+    }
+}
+
 /// Gives each named element its own generator.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams {
@@ -83,6 +101,11 @@ impl Coin {
     /// An event that happens with `probability`.
     pub(crate) fn new(probability: f64, generator: ChaCha8Rng) -> Self {
         Self { chance: Chance::new(probability), generator }
+    }
+
+    /// Another probability from now on.
+    pub(crate) fn set(&mut self, probability: f64) {
+        self.chance = Chance::new(probability);
     }
 
     /// Whether it happens this time.

@@ -7,6 +7,7 @@ use fairpath_core::{Bitrate, Bytes, Timestamp};
 
 use crate::config::{LinkConfig, LinkConfigError};
 use crate::filter::Filter;
+use crate::impair::Impairments;
 use crate::link::{Delivered, Link, Offered};
 use crate::packet::Packet;
 use crate::rate::Rate;
@@ -261,6 +262,26 @@ impl<P: Packet> Network<P> {
     pub fn set_link_rate(&mut self, link: LinkId, rate: &Rate, now: Timestamp) {
         self.advance(now);
         self.act_on(link, |link| link.set_rate(rate, now));
+    }
+
+    /// Changes the propagation delay of a link, as [`Link::set_delay`] says.
+    ///
+    /// # Panics
+    ///
+    /// If `link` is another network's.
+    pub fn set_link_delay(&mut self, link: LinkId, delay: Duration, now: Timestamp) {
+        self.advance(now);
+        self.act_on(link, |link| link.set_delay(delay, now));
+    }
+
+    /// Changes the impairments of a link, as [`Link::set_impairments`] says.
+    ///
+    /// # Panics
+    ///
+    /// If `link` is another network's.
+    pub fn set_impairments(&mut self, link: LinkId, impairments: &Impairments, now: Timestamp) {
+        self.advance(now);
+        self.act_on(link, |link| link.set_impairments(impairments, now));
     }
 
     /// Puts a filter into the entrance of a link, as [`Link::set_filter`] says.

@@ -277,6 +277,47 @@ fn what_is_on_a_link_passes_its_filter_and_a_link_that_is_down_stays_so() {
     assert_eq!(arrived, [0, 1]);
 }
 
+#[test]
+fn delay_and_impairments_change_for_what_is_not_yet_being_sent() {
+    // 1 ms each and 20 ms. At 2.5 ms the third is being sent.
+    let mut link = link(&config());
+    for number in 0..6 {
+        let _ = link.offer(Timestamp::ZERO, numbered(number), PACKET);
+    }
+    let at = Timestamp::from_micros(2_500);
+    link.set_delay(ms(200), at);
+    link.set_impairments(&Impairments { duplicate: 1.0, ..Impairments::default() }, at);
+    assert_eq!((link.delay(), link.stats().duplicated.packets), (ms(200), 0));
+    let at = Timestamp::from_micros(4_500);
+    link.set_delay(ms(20), at);
+    link.set_impairments(&Impairments::default(), at);
+    let delivered: Vec<_> = drain(&mut link).iter().map(|packet| (packet.packet.number, packet.at)).collect();
+    // The last one, of 20 ms again, does not arrive before those of 200 ms.
+    let expected = [(0, 21), (1, 22), (2, 23), (3, 204), (3, 204), (4, 205), (4, 205), (5, 205)];
+    assert_eq!(delivered, expected.map(|(number, at)| (number, Timestamp::from_millis(at))));
+}
+
+#[test]
+fn impairments_that_come_back_befall_other_packets() {
+    let mut link = link(&config());
+    let mut late = |from: u64| {
+        let reorder = Some(Reorder { share: 0.5, by: ms(5) });
+        let start = Timestamp::from_millis(from);
+        link.set_impairments(&Impairments { reorder, ..Impairments::default() }, start);
+        (0..100).for_each(|number| _ = link.offer(start + ms(number), numbered(number), PACKET));
+        let delivered = drain(&mut link);
+        link.set_impairments(&Impairments::default(), start + ms(200));
+        let mut late: Vec<u64> = Vec::new();
+        for packet in &delivered {
+            late.extend((packet.at > start + ms(packet.packet.number + 21)).then_some(packet.packet.number));
+        }
+        late.sort_unstable();
+        late
+    };
+    let (one, two) = (late(0), late(1_000));
+    assert!(one != two && one.len() > 20 && two.len() > 20, "{one:?} {two:?}");
+}
+
 fn any_jitter() -> impl Strategy<Value = Jitter> {
     let distribution = prop_oneof![
         Just(JitterDistribution::Uniform),
@@ -290,16 +331,15 @@ fn any_jitter() -> impl Strategy<Value = Jitter> {
     })
 }
 
-fn any_config() -> impl Strategy<Value = LinkConfig> {
+fn any_impairments() -> impl Strategy<Value = Impairments> {
     let share = || prop_oneof![Just(0.0), Just(0.3), Just(1.0)];
     let reorder = proptest::option::of((share(), 0u64..5_000))
         .prop_map(|held| held.map(|(share, by)| Reorder { share, by: Duration::from_micros(by) }));
-    let impairments = (reorder, share(), share()).prop_map(|(reorder, duplicate, corrupt)| Impairments {
-        reorder,
-        duplicate,
-        corrupt,
-    });
-    (any_jitter(), impairments, 0u64..3_000, 1u64..30, 0usize..8).prop_map(
+    (reorder, share(), share()).prop_map(|(reorder, duplicate, corrupt)| Impairments { reorder, duplicate, corrupt })
+}
+
+fn any_config() -> impl Strategy<Value = LinkConfig> {
+    (any_jitter(), any_impairments(), 0u64..3_000, 1u64..30, 0usize..8).prop_map(
         |(jitter, impairments, delay, rate, packets)| {
             LinkConfig::new(Bitrate::from_mbps(rate))
                 .delay(Duration::from_micros(delay))
@@ -327,6 +367,8 @@ enum Operation {
     Poll,
     SetUp(bool),
     SetFilter(Filter),
+    SetDelay(u64),
+    SetImpairments(Impairments),
 }
 
 fn any_operation() -> impl Strategy<Value = Operation> {
@@ -335,6 +377,8 @@ fn any_operation() -> impl Strategy<Value = Operation> {
         4 => Just(Operation::Poll),
         1 => any::<bool>().prop_map(Operation::SetUp),
         1 => any_filter().prop_map(Operation::SetFilter),
+        1 => (0u64..5_000).prop_map(Operation::SetDelay),
+        1 => any_impairments().prop_map(Operation::SetImpairments),
     ]
 }
 
@@ -365,6 +409,8 @@ fn play(
             Operation::Poll => delivered.extend(core::iter::from_fn(|| link.poll(now))),
             Operation::SetUp(up) => link.set_up(*up, now),
             Operation::SetFilter(filter) => link.set_filter(*filter, now),
+            Operation::SetDelay(micros) => link.set_delay(Duration::from_micros(*micros), now),
+            Operation::SetImpairments(impairments) => link.set_impairments(impairments, now),
         }
         check(link);
     }
@@ -395,7 +441,13 @@ proptest! {
         prop_assert!(delivered.windows(2).all(|pair| pair[0].at <= pair[1].at));
         let mut times: Vec<u64> = delivered.iter().map(|packet| packet.packet.number).collect();
         let in_order = times.windows(2).all(|pair| pair[0] <= pair[1]);
-        let may_overtake = config.impairments.reorder.is_some() || config.jitter.overtake;
+        let reorders = |operation: &(_, Operation)| match operation.1 {
+            Operation::SetImpairments(impairments) => impairments.reorder.is_some(),
+            _ => false,
+        };
+        let may_overtake = config.impairments.reorder.is_some()
+            || config.jitter.overtake
+            || operations.iter().any(reorders);
         prop_assert!(in_order || may_overtake);
         times.sort_unstable();
         prop_assert!(times.windows(3).all(|triple| triple[0] != triple[2]), "nothing comes three times");
