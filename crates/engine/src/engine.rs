@@ -39,6 +39,8 @@ pub struct Engine {
     groups: Groups,
     views: Vec<PathView>,
     paces: bool,
+    /// How many datagrams may leave a path at once, whatever its rate.
+    burst_datagrams: u64,
     /// Where the detector may be helped by them.
     dips: Option<Dips>,
     /// When a one-way delay was last reported.
@@ -56,6 +58,7 @@ impl Engine {
             groups: Groups::default(),
             views: Vec::new(),
             paces: true,
+            burst_datagrams: 0,
             dips: None,
             one_way_at: None,
         }
@@ -73,10 +76,16 @@ impl Engine {
         Self { paces: false, ..self }
     }
 
+    /// The same for a host in real time, whose timers may be late: so many datagrams may leave a path at once,
+    /// whatever its rate [RFC9002 §7.7]. Holds for paths that are opened from now on.
+    pub fn with_bursts(self, datagrams: u64) -> Self {
+        Self { burst_datagrams: datagrams, ..self }
+    }
+
     /// A path was opened; its datagrams carry up to `max_datagram`. It is not used before
     /// [`Engine::set_usable`].
     pub fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp) {
-        self.paths.insert(path, Path::new(max_datagram, now));
+        self.paths.insert(path, Path::new(max_datagram, self.burst_datagrams, now));
         self.controller.on_path_opened(path, max_datagram, now);
         self.detector.on_path_opened(path, now);
         self.poll(now);
@@ -147,6 +156,17 @@ impl Engine {
             && state.packets.in_flight() * 2 >= window
         {
             state.on_filled(true, false, now);
+        }
+    }
+
+    /// The host has more to send than the paths took: what is the limit is the windows and their pacing.
+    pub fn on_held_back(&mut self, now: Timestamp) {
+        let usable: Vec<PathId> = self.paths.iter().filter(|(_, path)| path.usable).map(|(id, _)| id).collect();
+        for path in usable {
+            self.on_fully_used(path, now);
+            if let Some(state) = self.paths.get_mut(path) {
+                state.pacer.set_waited_for(true);
+            }
         }
     }
 
@@ -280,6 +300,7 @@ impl Engine {
     pub fn on_app_limited(&mut self, path: PathId) {
         if let Some(state) = self.paths.get_mut(path) {
             state.rate.on_app_limited(state.packets.in_flight());
+            state.pacer.set_waited_for(false);
         }
     }
 

@@ -9,17 +9,42 @@ use fairpath_core::{Bitrate, Bytes, Timestamp};
 /// one packet. Timers of hosts are about this exact.
 const BURST: Duration = Duration::from_millis(2);
 
+/// A host that waits for the pacer and comes late sends what it would have sent in time: as much of it as the
+/// worst timers make up for, those of a machine with more to do than it can.
+const LATE_MAX: Duration = Duration::from_millis(20);
+
 /// Spaces the packets of one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pacer {
     /// When everything sent so far would have been sent at the rate.
     paid_until: Timestamp,
+    /// What may leave at once, whatever the rate.
+    burst: Bytes,
+    /// Whether the host waits for it, with something to send.
+    is_waited_for: bool,
 }
 
 impl Pacer {
+    /// A pacer that lets `burst` go at once even where that is more than [`BURST`] of sending time: for hosts
+    /// whose timers may be late. What a small window does not send in time it never sends, and it would not grow.
+    pub(crate) fn with_burst(burst: Bytes) -> Self {
+        Self { burst, ..Self::default() }
+    }
+
+    /// How much sending time may be saved up at this rate.
+    fn saved_max(&self, rate: Bitrate) -> Duration {
+        let saved = BURST.max(self.burst / rate);
+        if self.is_waited_for { saved.max(LATE_MAX) } else { saved }
+    }
+
+    /// Says whether the host has something to send, and waits only for this.
+    pub(crate) fn set_waited_for(&mut self, is_waited_for: bool) {
+        self.is_waited_for = is_waited_for;
+    }
+
     /// Notes that a packet of `bytes` left.
     pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: Bytes, rate: Bitrate) {
-        self.paid_until = self.paid_until.max(now - BURST) + bytes / rate;
+        self.paid_until = self.paid_until.max(now - self.saved_max(rate)) + bytes / rate;
     }
 
     /// When the next packet may leave.
@@ -29,7 +54,7 @@ impl Pacer {
 
     /// How much may leave at `now` before the next packet has to wait, at this rate.
     pub(crate) fn allowance(&self, now: Timestamp, rate: Bitrate) -> Bytes {
-        rate * now.since(self.paid_until.max(now - BURST))
+        rate * now.since(self.paid_until.max(now - self.saved_max(rate)))
     }
 
     /// Whether a packet may leave at `now`.
@@ -58,5 +83,34 @@ mod tests {
         // 10 Mbit/s · 1 s = 1.25 MB, and at most 2 ms and one packet more.
         let allowed = rate * Duration::from_secs(1);
         assert!(sent >= allowed && sent <= allowed + (rate * BURST) + packet, "{sent:?}");
+    }
+
+    /// A host that looks every 20 ms.
+    #[test]
+    fn a_late_host_still_sends_at_the_rate_where_it_may_burst_or_waits_for_the_pacer() {
+        let packet = Bytes::new(1250);
+        let waited_for = Pacer { is_waited_for: true, ..Pacer::default() };
+        // At 1 Mbit/s a packet takes 10 ms, and two of them are due at each look; at 100 Mbit/s 2 ms are a tenth.
+        for (mut pacer, mbps, share) in [
+            (Pacer::default(), 1, 0.5),
+            (Pacer::with_burst(packet * 10), 1, 1.0),
+            (Pacer::with_burst(packet * 10), 100, 0.1),
+            (waited_for, 100, 1.0),
+        ] {
+            let rate = Bitrate::from_mbps(mbps);
+            let mut sent = Bytes::ZERO;
+            for millis in (1_000..11_000).step_by(20) {
+                let now = Timestamp::from_millis(millis);
+                while pacer.may_send(now) {
+                    pacer.on_sent(now, packet, rate);
+                    sent += packet;
+                }
+            }
+            let allowed = rate * Duration::from_secs(10);
+            // The first burst comes on top.
+            let (least, most) = (share - 0.01, share + 0.03);
+            let of_allowed = sent.get() as f64 / allowed.get() as f64;
+            assert!((least..=most).contains(&of_allowed), "{of_allowed} of the rate, expected {share}");
+        }
     }
 }

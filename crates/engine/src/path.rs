@@ -53,14 +53,14 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(max_datagram: Bytes, now: Timestamp) -> Self {
+    pub(crate) fn new(max_datagram: Bytes, burst_datagrams: u64, now: Timestamp) -> Self {
         Self {
             max_datagram,
             packets: SentPackets::default(),
             rtt: RttEstimator::new(),
             one_way: None,
             rate: DeliveryRate::new(),
-            pacer: Pacer::default(),
+            pacer: Pacer::with_burst(max_datagram * burst_datagrams),
             usable: false,
             backup: false,
             lost: Bytes::ZERO,
