@@ -34,8 +34,8 @@ bench-sim: setup ## how fast the simulator is, beside ns-3 where that is install
 	cargo bench -p fairpath-sim
 	@sh scripts/bench-ns3.sh
 
-faults: setup ## faults drawn from 1,000 seeds, in virtual time; as root, links down for 2 to 25 s too (half an hour)
-	FAIRPATH_SEEDS=0..1000 cargo test -p fairpath-quic --lib seeded_faults -- --nocapture
+faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links down for 2 to 25 s too (half an hour)
+	cargo run --release -p fairpath-faults -- --seeds $(or $(SEEDS),0..10000)
 	cargo test -p fairpath --test namespaces table_of_outages -- --ignored --nocapture
 
 fuzz: setup ## everything that is parsed of others, one minute for each (FUZZ_SECONDS); needs a C++ compiler

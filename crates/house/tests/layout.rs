@@ -18,16 +18,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lab", &["core", "cc", "sbd", "engine", "net", "scenario", "sim", "trace"]),
     ("emu", &["core", "net"]),
     ("trace", &["core"]),
-    ("quic", &["core", "engine", "trace"]),
+    ("quic-core", &["engine"]),
+    ("faults", &["core", "net", "quic-core"]),
+    ("quic", &["core", "engine", "trace", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
     ("cli", &["core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic", "transfer"]),
-    ("fuzz", &["core", "net", "scenario", "trace", "transfer"]),
+    ("fuzz", &["core", "net", "quic-core", "scenario", "trace", "transfer"]),
     ("house", &[]),
 ];
 
 /// Hosts may also put their tests into an emulated network.
 const TESTS_MAY_USE: &[(&str, &[&str])] =
-    &[("engine", &["net"]), ("quic", &["net", "emu"]), ("transfer", &["net", "emu"])];
+    &[("engine", &["net"]), ("quic-core", &["core", "net"]), ("quic", &["net", "emu"]), ("transfer", &["net", "emu"])];
 
 /// Crates of algorithms and virtual networks: no clock, no sockets, no threads, no randomness of
 /// their own.

@@ -1,34 +1,23 @@
-//! The accepting side of a listener: does what `guests.rs` decides.
+//! The accepting side of a listener: does what `fairpath_quic_core::guests` decides.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use noq::{Endpoint, Incoming};
-use tokio::sync::{mpsc, oneshot};
+use fairpath_engine::EngineConfig;
+use fairpath_quic_core::guests::{Arrival, GUESTS_MAX, Guests, Source, Verdict};
+use fairpath_quic_core::{KnockKey, Trust, unmapped};
+use noq_proto::{ConnectionHandle, Incoming};
+use tokio::sync::mpsc;
 
-use crate::adapter::ConnectionEngine;
 use crate::connection::Connection;
-use crate::datagram::search;
-use crate::endpoint::ListenConfig;
-use crate::guests::{Arrival, GUESTS_MAX, Guests, Source, Verdict};
-use crate::path_manager::Role;
-use crate::socket::{Sockets, unmapped};
-use crate::transport::{Trust, transport};
 
 /// The code with which a guest is sent away when its place is needed.
 pub const CROWDED: u32 = 0x1f0;
 
 /// How long a peer may take over its handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-
-/// How many first packets wait for a decision, which is made at once; what goes beyond is dropped.
-const INCOMING_MAX: usize = 256;
-
-/// What may wait behind one of them, in bytes: the rest of a client's first flight.
-const INCOMING_BYTES: u64 = 8_000;
 
 /// How often a listener was asked in vain, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,181 +32,152 @@ pub struct Knocks {
     pub asked_again: u64,
 }
 
-/// The guest list, and what is counted at the door.
+/// What of a listener's configuration concerns its connections.
 #[derive(Debug)]
-pub(crate) struct House {
-    guests: Mutex<Guests>,
-    /// Dropped, it tells the guest to leave.
-    leave: Mutex<BTreeMap<u64, oneshot::Sender<()>>>,
-    refused: AtomicU64,
-    unfinished: AtomicU64,
-    asked_again: AtomicU64,
+pub(crate) struct Manners {
+    pub(crate) knock: Option<KnockKey>,
+    pub(crate) engine: EngineConfig,
+    pub(crate) datagram_max: u16,
 }
 
-impl House {
-    pub(crate) fn new(connections_max: usize) -> Arc<Self> {
-        Arc::new(Self {
-            guests: Mutex::new(Guests::new(connections_max, Instant::now())),
-            leave: Mutex::default(),
-            refused: AtomicU64::new(0),
-            unfinished: AtomicU64::new(0),
-            asked_again: AtomicU64::new(0),
-        })
+impl Manners {
+    /// How much of a peer's data is held at first.
+    pub(crate) fn trust(&self) -> Trust {
+        if self.knock.is_some() { Trust::Guest } else { Trust::Full }
+    }
+}
+
+/// A connection's place among the guests or residents.
+#[derive(Debug)]
+struct Place {
+    number: u64,
+    /// When the handshake must be over; `None`: it is.
+    until: Option<Instant>,
+    is_resident: bool,
+}
+
+/// The guest list, and what is counted at the door.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) manners: Arc<Manners>,
+    guests: Guests,
+    places: BTreeMap<ConnectionHandle, Place>,
+    /// `None` once nobody is let in any more.
+    accepted: Option<mpsc::Sender<Connection>>,
+    knocks: Knocks,
+}
+
+/// What is to be done with a peer.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    pub(crate) verdict: Verdict,
+    /// Who has to leave for it.
+    pub(crate) leaves: Option<ConnectionHandle>,
+}
+
+impl Door {
+    /// A door with room for so many connections, and where those come out that were let in.
+    pub(crate) fn new(manners: Manners, connections_max: usize) -> (Self, mpsc::Receiver<Connection>) {
+        // There is a slot for every connection there may be.
+        let (sender, accepted) = mpsc::channel(connections_max.max(GUESTS_MAX));
+        let guests = Guests::new(connections_max, Instant::now());
+        let (manners, knocks) = (Arc::new(manners), Knocks::default());
+        (Self { manners, guests, places: BTreeMap::new(), accepted: Some(sender), knocks }, accepted)
     }
 
     pub(crate) fn knocks(&self) -> Knocks {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Knocks {
-            refused: read(&self.refused),
-            unfinished: read(&self.unfinished),
-            asked_again: read(&self.asked_again),
+        self.knocks
+    }
+
+    /// Nobody is let in from now on.
+    pub(crate) fn shut(&mut self) {
+        self.accepted = None;
+    }
+
+    /// Where those go whose handshake is complete.
+    pub(crate) fn accepted(&self) -> Option<mpsc::Sender<Connection>> {
+        self.accepted.clone()
+    }
+
+    /// A peer wants in.
+    pub(crate) fn decide(&mut self, incoming: &Incoming, now: Instant) -> Decision {
+        if self.accepted.is_none() {
+            return Decision { verdict: Verdict::Refuse, leaves: None };
+        }
+        let arrival = Arrival {
+            source: Source::from(incoming.remote_address().ip()),
+            is_validated: incoming.remote_address_validated(),
+            is_invited: self.manners.knock.as_ref().is_some_and(|key| key.is_on(&incoming.orig_dst_cid())),
+        };
+        let (verdict, leaving) = self.guests.arrive(arrival, now);
+        match verdict {
+            Verdict::Accept(_) => {}
+            Verdict::Retry => self.knocks.asked_again += 1,
+            Verdict::Refuse => self.knocks.refused += 1,
+        }
+        let leaves = leaving.and_then(|number| self.evict(number));
+        Decision { verdict, leaves }
+    }
+
+    /// The connection of a guest that is not on the list any more.
+    fn evict(&mut self, number: u64) -> Option<ConnectionHandle> {
+        let handle = self.places.iter().find(|(_, place)| place.number == number).map(|(handle, _)| *handle)?;
+        self.places.remove(&handle);
+        self.knocks.unfinished += 1;
+        Some(handle)
+    }
+
+    /// The guest of this number is the connection `handle`, whose handshake begins.
+    pub(crate) fn entered(&mut self, number: u64, handle: ConnectionHandle, now: Instant) {
+        self.places.insert(handle, Place { number, until: Some(now + HANDSHAKE), is_resident: false });
+    }
+
+    /// The guest of this number did not become a connection.
+    pub(crate) fn failed(&mut self, number: u64) {
+        self.guests.leave(number, false);
+    }
+
+    /// A handshake is complete. False where the guest had to leave before.
+    pub(crate) fn connected(&mut self, handle: ConnectionHandle) -> bool {
+        let Some(place) = self.places.get_mut(&handle) else { return false };
+        place.until = None;
+        self.guests.validated(place.number);
+        if self.manners.trust() == Trust::Full {
+            self.welcome(handle);
+        }
+        true
+    }
+
+    /// A peer has proved itself. False where it is no guest.
+    pub(crate) fn welcome(&mut self, handle: ConnectionHandle) -> bool {
+        let Some(place) = self.places.get_mut(&handle).filter(|place| !place.is_resident) else { return false };
+        place.is_resident = self.guests.welcome(place.number);
+        place.is_resident
+    }
+
+    /// A connection is over: its place is free.
+    pub(crate) fn left(&mut self, handle: ConnectionHandle) {
+        if let Some(place) = self.places.remove(&handle) {
+            self.knocks.unfinished += u64::from(place.until.is_some());
+            self.guests.leave(place.number, place.is_resident);
         }
     }
 
-    fn guests(&self) -> MutexGuard<'_, Guests> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    /// When the next handshake has taken too long.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.places.values().filter_map(|place| place.until).min()
     }
 
-    fn leaving(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<()>>> {
-        self.leave.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A connection's place, which is free again when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Place {
-    house: Arc<House>,
-    number: u64,
-    is_resident: AtomicBool,
-}
-
-impl Place {
-    /// The peer has proved itself. False where it had to leave before.
-    pub(crate) fn welcome(&self) -> bool {
-        let welcome = self.house.guests().welcome(self.number);
-        if welcome {
-            self.is_resident.store(true, Ordering::Release);
-        }
-        welcome
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.house.guests().leave(self.number, self.is_resident.load(Ordering::Acquire));
-        self.house.leaving().remove(&self.number);
-    }
-}
-
-/// The settings that bound what is held for first packets that nothing was decided about yet.
-pub(crate) fn bounded(mut server: noq::ServerConfig) -> noq::ServerConfig {
-    // Tokens for later connections would be accepted without a Retry; nobody comes back with one.
-    let mut tokens = noq::ValidationTokenConfig::default();
-    tokens.sent(0);
-    server
-        .validation_token_config(tokens)
-        .max_incoming(INCOMING_MAX)
-        .incoming_buffer_size(INCOMING_BYTES)
-        .incoming_buffer_size_total(INCOMING_MAX as u64 * INCOMING_BYTES);
-    server
-}
-
-/// Whoever connects.
-pub(crate) struct Acceptor {
-    pub(crate) endpoint: Endpoint,
-    pub(crate) sockets: Sockets,
-    pub(crate) server: noq::ServerConfig,
-    pub(crate) config: ListenConfig,
-    pub(crate) house: Arc<House>,
-    pub(crate) accepted: mpsc::Sender<Connection>,
-}
-
-impl Acceptor {
-    /// Lets peers in until the endpoint is closed.
-    pub(crate) async fn run(self) {
-        while let Some(incoming) = self.endpoint.accept().await {
-            let is_invited = self.config.knock.as_ref().is_some_and(|key| key.is_on(&incoming.orig_dst_cid()));
-            let arrival = Arrival {
-                source: Source::from(incoming.remote_address().ip()),
-                is_validated: incoming.remote_address_validated(),
-                is_invited,
-            };
-            let (verdict, leaving) = self.house.guests().arrive(arrival, Instant::now());
-            if let Some(leaving) = leaving {
-                self.house.leaving().remove(&leaving);
-            }
-            match verdict {
-                Verdict::Accept(number) => self.let_in(incoming, number),
-                Verdict::Retry => {
-                    self.house.asked_again.fetch_add(1, Ordering::Relaxed);
-                    if let Err(error) = incoming.retry() {
-                        error.into_incoming().ignore();
-                    }
-                }
-                Verdict::Refuse => {
-                    self.house.refused.fetch_add(1, Ordering::Relaxed);
-                    incoming.refuse();
-                }
-            }
-        }
-    }
-
-    fn let_in(&self, incoming: Incoming, number: u64) {
-        let (leave, mut told_to_leave) = oneshot::channel();
-        self.house.leaving().insert(number, leave);
-        let house = self.house.clone();
-        let place = Arc::new(Place { house: house.clone(), number, is_resident: false.into() });
-        let Ok(engine) = self.config.engine.build().map(ConnectionEngine::new) else { return };
-        let mut server = self.server.clone();
-        let trust = if self.config.knock.is_some() { Trust::Guest } else { Trust::Full };
-        server.transport_config(transport(&engine, search(way(&incoming), self.config.datagram_max), trust));
-        let (accepted, sockets) = (self.accepted.clone(), self.sockets.clone());
-        tokio::spawn(async move {
-            let Ok(connecting) = incoming.accept_with(Arc::new(server)) else { return };
-            let quic = tokio::select! {
-                quic = tokio::time::timeout(HANDSHAKE, connecting) => match quic {
-                    Ok(Ok(quic)) => quic,
-                    failed => {
-                        tracing::debug!(?failed, "no handshake");
-                        house.unfinished.fetch_add(1, Ordering::Relaxed);
-                        return;
-                    }
-                },
-                _ = &mut told_to_leave => {
-                    house.unfinished.fetch_add(1, Ordering::Relaxed);
-                    return;
-                }
-            };
-            house.guests().validated(number);
-            if trust == Trust::Full {
-                place.welcome();
-            }
-            let (over, handle) = (quic.on_closed(), quic.weak_handle());
-            let connection = Connection::new(quic, engine, sockets, Role::Acceptor).with_place(&place);
-            // There is a slot for every connection there may be.
-            if accepted.try_send(connection).is_err() {
-                return;
-            }
-            tokio::select! {
-                _ = over => {}
-                _ = &mut told_to_leave => {
-                    house.unfinished.fetch_add(1, Ordering::Relaxed);
-                    if let Some(quic) = handle.upgrade() {
-                        quic.close(CROWDED.into(), b"too many peers at once have not proved themselves, try again");
-                    }
-                }
-            }
-            drop(place);
-        });
+    /// Takes the places of those whose handshake has taken too long.
+    pub(crate) fn late(&mut self, now: Instant) -> Vec<ConnectionHandle> {
+        let is_late = |place: &Place| place.until.is_some_and(|until| until <= now);
+        let late: Vec<_> = self.places.iter().filter(|(_, place)| is_late(place)).map(|(handle, _)| *handle).collect();
+        late.iter().for_each(|handle| self.left(*handle));
+        late
     }
 }
 
 /// The first hop of the connection, where it is known.
-fn way(incoming: &Incoming) -> Option<(IpAddr, SocketAddr)> {
+pub(crate) fn way(incoming: &Incoming) -> Option<(IpAddr, SocketAddr)> {
     incoming.local_ip().map(|local| (local.to_canonical(), unmapped(incoming.remote_address())))
-}
-
-/// How many accepted connections may wait for the application.
-pub(crate) fn waiting_max(connections_max: usize) -> usize {
-    connections_max.max(GUESTS_MAX)
 }

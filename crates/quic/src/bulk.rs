@@ -1,36 +1,34 @@
 //! Endless bulk data and somebody who counts it: what measurements send.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use bytes::Bytes;
 use fairpath_engine::Bytes as Amount;
+use fairpath_quic_core::ChannelId;
+use fairpath_quic_core::bulk::Record;
 use tokio::task::JoinHandle;
 
+use crate::RECORD;
 use crate::connection::Connection;
-use crate::lanes::{self, LANES, LaneError, LaneSender, RECORD, Record};
 
-/// Sends zeros over lanes until it is dropped or the connection ends.
+/// Sends records of zeros until it is dropped or the connection ends.
 #[derive(Debug)]
 pub struct Source(JoinHandle<()>);
 
 impl Source {
-    /// Starts sending, in records of the usual size.
-    pub async fn start(connection: &Connection) -> Result<Self, LaneError> {
-        Self::start_with(connection, RECORD).await
+    /// Starts sending, in records of the usual size. Must be called within a tokio runtime.
+    pub fn start(connection: &Connection) -> Self {
+        Self::start_with(connection, RECORD)
     }
 
     /// Starts sending in records of `record` bytes: smaller ones arrive whole sooner.
-    pub async fn start_with(connection: &Connection, record: usize) -> Result<Self, LaneError> {
-        let mut lanes = LaneSender::open(connection.quic(), LANES).await?;
-        let task = tokio::spawn(async move {
+    pub fn start_with(connection: &Connection, record: usize) -> Self {
+        let connection = connection.clone();
+        Self(tokio::spawn(async move {
             let data = Bytes::from(vec![0; record]);
             let mut offset = 0;
-            while lanes.send(Record { object: 0, offset, data: data.clone() }).await.is_ok() {
+            while connection.send_record(Record { object: 0, offset, data: data.clone() }).await.is_ok() {
                 offset += record as u64;
             }
-        });
-        Ok(Self(task))
+        }))
     }
 }
 
@@ -40,24 +38,26 @@ impl Drop for Source {
     }
 }
 
-/// Counts what comes over lanes, until it is dropped or the connection ends.
+/// Takes records, and counts, until it is dropped or the connection ends.
 #[derive(Debug)]
 pub struct Sink {
-    received: Arc<AtomicU64>,
+    connection: Connection,
+    before: u64,
     task: JoinHandle<()>,
 }
 
 impl Sink {
-    /// Starts counting.
+    /// Starts counting. Must be called within a tokio runtime.
     pub fn start(connection: &Connection) -> Self {
-        let received = Arc::new(AtomicU64::new(0));
-        let task = tokio::spawn(lanes::count(connection.quic().clone(), received.clone()));
-        Self { received, task }
+        let taking = connection.clone();
+        let task = tokio::spawn(async move { while taking.recv_record().await.is_ok() {} });
+        let before = connection.received_bytes(ChannelId::Bulk).get();
+        Self { connection: connection.clone(), before, task }
     }
 
-    /// What has come so far: application data, each byte once.
+    /// What has come so far, each byte once, with 12 bytes for each record that say where it belongs.
     pub fn received(&self) -> Amount {
-        Amount::new(self.received.load(Ordering::Relaxed))
+        Amount::new(self.connection.received_bytes(ChannelId::Bulk).get() - self.before)
     }
 }
 

@@ -9,24 +9,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairpath_engine::EngineConfig;
-use noq::{Endpoint, MtuDiscoveryConfig};
+use fairpath_quic_core::pairs::{Candidates, Pair, WhyNot};
+use fairpath_quic_core::{
+    BeginError, Connecting, DATAGRAM_MAX, Endpoint, EndpointConfig, Fingerprint, KnockKey, PATHS_MAX,
+};
+use noq_proto::MtuDiscoveryConfig;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use crate::adapter::ConnectionEngine;
 use crate::connection::Connection;
-use crate::datagram::{DATAGRAM_MAX, endpoint_config, search};
-use crate::endpoint::bind_all;
+use crate::datagram::search;
+use crate::driver::{self, Shared};
 use crate::error::Error;
 use crate::interfaces;
-use crate::knock::KnockKey;
-use crate::pairs::{Candidates, Pair, WhyNot};
-use crate::path_manager::{Opener, Role};
+use crate::manager::{self, Plan};
 use crate::probe::Questions;
-use crate::socket::{Sockets, mapped};
-use crate::tls::{self, Fingerprint};
-use crate::train::Trains;
-use crate::transport::{PATHS_MAX, Trust, transport};
+use crate::sockets::Sockets;
 
 /// How long a handshake is given.
 const ATTEMPT: Duration = Duration::from_secs(4);
@@ -81,20 +79,18 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     if candidates.is_empty() {
         return Err(Error::OtherFamily { peer: config.remotes });
     }
-    let sockets = bind_all(&found, 0)?;
-    let endpoint = Endpoint::new_with_abstract_socket(
-        endpoint_config(config.datagram_max),
-        None,
-        Box::new(sockets.clone()),
-        Arc::new(Trains),
-    )?;
+    let sockets = Sockets::bind(&found, 0)?;
+    let endpoint = Endpoint::new(EndpointConfig { datagram_max: config.datagram_max, identity: None })?;
+    let shared = Shared::new(endpoint, sockets, None);
+    // Without it the driver would end between two attempts.
+    let _owner = shared.owner();
+    driver::spawn(&shared);
     let ways: Vec<_> = candidates.plan().iter().map(|pair| (pair.local.address, pair.remote)).collect();
-    let datagrams = search(ways, config.datagram_max);
+    let ConnectConfig { via, remotes, fingerprint, engine, datagram_max, knock, paths_max: _ } = config;
+    let datagrams = search(ways, datagram_max);
+    let caller = Arc::new(Caller { shared: shared.clone(), fingerprint, engine, datagrams, knock });
     let race = Race {
-        config: &config,
-        endpoint: endpoint.clone(),
-        sockets: sockets.clone(),
-        datagrams,
+        caller,
         candidates,
         questions: Questions::default(),
         begun: Vec::new(),
@@ -102,38 +98,34 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
         attempts: JoinSet::new(),
         failure: None,
     };
-    let Won { quic, engine, pair: first, candidates, questions } = race.run().await?;
-    let ConnectConfig { via, remotes, .. } = config;
-    let role = Role::Opener(Box::new(Opener { candidates, questions, first, via, remotes }));
-    Ok(Connection::new(quic, engine, sockets, role).with_endpoint(endpoint))
+    let Won { connection, pair, candidates, questions } = race.run().await?;
+    connection.with(|core, now| core.open_paths(candidates, &pair, now));
+    manager::spawn(&shared, connection.link(), questions, Plan { via, remotes });
+    Ok(connection)
 }
 
 /// A connection that was made.
 struct Won {
-    quic: noq::Connection,
-    engine: ConnectionEngine,
+    connection: Connection,
     pair: Pair,
     candidates: Candidates,
     questions: Questions,
 }
 
 /// Handshakes on several pairs.
-struct Race<'a> {
-    config: &'a ConnectConfig,
-    endpoint: Endpoint,
-    sockets: Sockets,
-    datagrams: MtuDiscoveryConfig,
+struct Race {
+    caller: Arc<Caller>,
     candidates: Candidates,
     questions: Questions,
     /// The pairs whose turn has come.
     begun: Vec<Pair>,
     running: Vec<(Pair, AbortHandle)>,
-    attempts: JoinSet<(Pair, ConnectionEngine, Result<noq::Connection, Error>)>,
+    attempts: JoinSet<(Pair, Result<Connection, Error>)>,
     /// The first failure that tells more than that nothing answered.
     failure: Option<Error>,
 }
 
-impl Race<'_> {
+impl Race {
     async fn run(mut self) -> Result<Won, Error> {
         if self.candidates.is_choice() {
             self.questions.ask(self.candidates.ask_all());
@@ -151,10 +143,10 @@ impl Race<'_> {
                 biased;
                 Some(ended) = self.attempts.join_next() => {
                     // One that was given up brings nothing.
-                    let Ok((pair, engine, result)) = ended else { continue };
+                    let Ok((pair, result)) = ended else { continue };
                     self.running.retain(|(other, _)| *other != pair);
                     match result {
-                        Ok(quic) if quic.is_multipath_enabled() => return Ok(self.won(pair, quic, engine)),
+                        Ok(connection) if is_multipath(&connection) => return Ok(self.won(pair, connection)),
                         Ok(_) => self.failed(&pair, Error::NoMultipath(pair.remote)),
                         Err(error) => self.failed(&pair, error),
                     }
@@ -182,28 +174,19 @@ impl Race<'_> {
             return Ok(());
         };
         self.begun.push(pair.clone());
-        let engine = self.config.engine.build().map(ConnectionEngine::new)?;
-        let mut client = noq::ClientConfig::new(Arc::new(tls::client_crypto(self.config.fingerprint)?));
-        client.transport_config(transport(&engine, self.datagrams.clone(), Trust::Full));
-        if let Some(key) = &self.config.knock {
-            key.put_on(&mut client);
-        }
-        // The packets of a handshake name no source: they leave where the connection was made.
-        self.sockets.set_primary(pair.local.address);
-        let Ok(connecting) = self.endpoint.connect_with(client.clone(), mapped(pair.remote), tls::SERVER_NAME) else {
-            self.candidates.failed(pair.local.address, pair.remote, WhyNot::NoRoute);
-            return Ok(());
+        let connection = match self.caller.call(&pair) {
+            Ok(connection) => connection,
+            Err(BeginError::Connect(error)) => {
+                tracing::debug!(%error, remote = %pair.remote, "not begun");
+                self.candidates.failed(pair.local.address, pair.remote, WhyNot::NoRoute);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
         };
-        let again = Again {
-            endpoint: self.endpoint.clone(),
-            sockets: self.sockets.clone(),
-            client,
-            pair: pair.clone(),
-            fingerprint: self.config.fingerprint,
-        };
+        let (caller, of) = (self.caller.clone(), pair.clone());
         let attempt = self.attempts.spawn(async move {
-            let result = tokio::time::timeout(ATTEMPT, again.unless_busy(connecting)).await;
-            (again.pair, engine, result.unwrap_or(Err(Error::Unreachable { tried: Vec::new() })))
+            let result = tokio::time::timeout(ATTEMPT, caller.unless_busy(connection, &of)).await;
+            (of, result.unwrap_or(Err(Error::Unreachable { tried: Vec::new() })))
         });
         self.running.push((pair, attempt));
         Ok(())
@@ -229,37 +212,50 @@ impl Race<'_> {
         }
     }
 
-    fn won(self, pair: Pair, quic: noq::Connection, engine: ConnectionEngine) -> Won {
-        self.sockets.set_primary(pair.local.address);
-        Won { quic, engine, pair, candidates: self.candidates, questions: self.questions }
+    fn won(self, pair: Pair, connection: Connection) -> Won {
+        Won { connection, pair, candidates: self.candidates, questions: self.questions }
     }
 }
 
-/// What it takes to begin the same handshake again.
-struct Again {
-    endpoint: Endpoint,
-    sockets: Sockets,
-    client: noq::ClientConfig,
-    pair: Pair,
-    fingerprint: Fingerprint,
+fn is_multipath(connection: &Connection) -> bool {
+    connection.with(|core, _| core.quic().is_multipath_negotiated()).unwrap_or(false)
 }
 
-impl Again {
+/// What it takes to begin a handshake.
+struct Caller {
+    shared: Arc<Shared>,
+    fingerprint: Fingerprint,
+    engine: EngineConfig,
+    datagrams: MtuDiscoveryConfig,
+    knock: Option<KnockKey>,
+}
+
+impl Caller {
+    fn call(&self, pair: &Pair) -> Result<Connection, BeginError> {
+        let link = self.shared.begin(Connecting {
+            local: pair.local.address,
+            remote: pair.remote,
+            fingerprint: self.fingerprint,
+            knock: self.knock.as_ref(),
+            engine: &self.engine,
+            datagrams: self.datagrams.clone(),
+        })?;
+        Ok(Connection::new(&self.shared, &link))
+    }
+
     /// The end of the handshake; begins anew where the peer has too much to do, for [`BUSY`] at most.
-    async fn unless_busy(&self, mut connecting: noq::Connecting) -> Result<noq::Connection, Error> {
+    async fn unless_busy(&self, mut connection: Connection, pair: &Pair) -> Result<Connection, Error> {
         let until = Instant::now() + BUSY;
         loop {
-            let failed = match connecting.await {
-                Ok(quic) => return Ok(quic),
-                Err(source) => Error::handshake(self.pair.remote, self.fingerprint, source),
+            let failed = match connection.established().await {
+                Ok(()) => return Ok(connection),
+                Err(source) => Error::handshake(pair.remote, self.fingerprint, source),
             };
             if !matches!(failed, Error::Busy(_)) || Instant::now() >= until {
                 return Err(failed);
             }
             tokio::time::sleep(BUSY_PAUSE).await;
-            self.sockets.set_primary(self.pair.local.address);
-            let again = self.endpoint.connect_with(self.client.clone(), mapped(self.pair.remote), tls::SERVER_NAME);
-            connecting = again.map_err(|_| Error::Unreachable { tried: Vec::new() })?;
+            connection = self.call(pair).map_err(|_| Error::Unreachable { tried: Vec::new() })?;
         }
     }
 }

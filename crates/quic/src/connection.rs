@@ -1,172 +1,286 @@
 //! A connection over several paths, as the application has it.
 
-use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use fairpath_engine::{Bitrate, Bytes, PairVerdict, PathSnapshot, Timestamp};
-use tokio::sync::{broadcast, mpsc, oneshot};
+use bytes::Bytes;
+use fairpath_engine::{Bytes as Amount, PairVerdict, PathSnapshot, Timestamp};
+use fairpath_quic_core::bulk::{Record, RecordTooLarge};
+use fairpath_quic_core::pairs::Tried;
+use fairpath_quic_core::{ChannelId, Connection as Core, PathNotice, PathReport, PathState};
+use noq_proto::ConnectionError;
+use noq_proto::crypto::ExportKeyingMaterialError;
+use tokio::sync::{Notify, broadcast};
 
-use crate::accept::Place;
-use crate::adapter::ConnectionEngine;
-use crate::one_way;
-use crate::pairs::Tried;
-use crate::path_manager::{self, Published, Role};
-use crate::socket::{Binding, Sockets};
-use crate::transport::trust;
+use crate::driver::{Awaited, Link, Shared};
 
-pub use crate::path_manager::PathNotice;
-
-/// How a path is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathState {
-    /// Being validated.
-    Opening,
-    /// Carrying data.
-    Open,
-    /// No answer for a while; no new data is sent on it as long as another path works.
-    Suspected,
-    /// Closed; it will be tried again.
-    Closed,
-}
-
-impl std::fmt::Display for PathState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Opening => "opening",
-            Self::Open => "open",
-            Self::Suspected => "suspected",
-            Self::Closed => "closed",
-        })
-    }
-}
-
-/// What became of one interface pair, over all the times its path was opened.
-#[derive(Clone, Debug)]
-pub struct PathReport {
-    /// The interface here.
-    pub interface: String,
-    /// The address here.
-    pub local: Option<IpAddr>,
-    /// The peer's address.
-    pub remote: SocketAddr,
-    /// How the path is tied to its interface; `None` once the interface is gone.
-    pub binding: Option<Binding>,
-    /// How it is doing.
-    pub state: PathState,
-    /// How often it was opened.
-    pub opened: u32,
-    /// What we sent and the peer acknowledged.
-    pub acked: Bytes,
-    /// What we sent and was lost.
-    pub lost: Bytes,
-    /// What we received, in UDP payloads.
-    pub received: Bytes,
-    /// How fast data is being acknowledged, over the last half second or so.
-    pub send_rate: Bitrate,
-    /// How fast data is coming in, over the last half second or so.
-    pub receive_rate: Bitrate,
-    /// What the engine knows; `None` while the path is closed.
-    pub snapshot: Option<PathSnapshot>,
-}
-
-impl PathReport {
-    /// The smoothed round-trip time.
-    pub fn smoothed_rtt(&self) -> Option<Duration> {
-        self.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed)
-    }
-}
-
-/// A connection whose paths are opened, watched and reopened behind the scenes.
-#[derive(Debug)]
-pub struct Connection {
-    quic: noq::Connection,
-    engine: ConnectionEngine,
-    published: Published,
-    notices: broadcast::Sender<PathNotice>,
-    measure: mpsc::Sender<oneshot::Sender<()>>,
-    manager: tokio::task::JoinHandle<()>,
-    delays: tokio::task::JoinHandle<()>,
-    /// The endpoint that this connection has for itself.
-    endpoint: Option<noq::Endpoint>,
-    /// The place of an accepted connection, as long as it is open.
-    place: Weak<Place>,
+/// Why a record was not taken.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SendError {
+    /// The connection ended.
+    #[error("the connection ended: {0}")]
+    Connection(#[from] ConnectionError),
+    /// It has more data than a record may have. The caller is at fault.
+    #[error(transparent)]
+    RecordTooLarge(#[from] RecordTooLarge),
 }
 
 /// How long the end of a connection is repeated to a peer that does not confirm it. Three probe timeouts
 /// pass in it on any link of this earth, and that is how long QUIC repeats it [RFC9000 §10.2].
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
+/// A connection whose paths are opened, watched and reopened behind the scenes. This is a handle to it; when
+/// the last one is dropped the connection is closed with code 0.
+#[derive(Clone, Debug)]
+pub struct Connection(Arc<Handle>);
+
+struct Handle {
+    shared: Arc<Shared>,
+    link: Arc<Link>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.with(&self.link, |connection, now| connection.close(0, Bytes::new(), now));
+        self.shared.nudge();
+    }
+}
+
+/// Tries until something comes of it: at once, and whenever `came` says so. Nothing is lost where it is given up.
+async fn until<T>(came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
+    // Who always finds something is to let others run all the same.
+    tokio::task::coop::consume_budget().await;
+    loop {
+        // From here on nothing is missed.
+        let notified = came.notified();
+        if let Some(done) = attempt() {
+            return done;
+        }
+        notified.await;
+    }
+}
+
 impl Connection {
-    pub(crate) fn new(quic: noq::Connection, engine: ConnectionEngine, sockets: Sockets, role: Role) -> Self {
-        let published = Published::default();
-        let (notices, _) = broadcast::channel(256);
-        let delays = one_way::spawn(&quic, &engine, &sockets, &published.paths);
-        let (measure, asked) = mpsc::channel(1);
-        let manager = path_manager::spawn(&quic, &engine, sockets, role, published.clone(), notices.clone(), asked);
-        Self { quic, engine, published, notices, measure, manager, delays, endpoint: None, place: Weak::new() }
+    pub(crate) fn new(shared: &Arc<Shared>, link: &Arc<Link>) -> Self {
+        Self(Arc::new(Handle { shared: shared.clone(), link: link.clone() }))
     }
 
-    /// With the endpoint that has no other connection.
-    pub(crate) fn with_endpoint(mut self, endpoint: noq::Endpoint) -> Self {
-        self.endpoint = Some(endpoint);
-        self
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.0.link
     }
 
-    pub(crate) fn with_place(mut self, place: &Arc<Place>) -> Self {
-        self.place = Arc::downgrade(place);
-        self
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
+    }
+
+    /// Looks at the connection; `None` where it is lost, which no connection is that has a handle.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Core, Instant) -> T) -> Option<T> {
+        self.0.shared.with(&self.0.link, act)
+    }
+
+    /// The same for something that ends with the connection.
+    fn attempt<T, E: From<ConnectionError>>(
+        &self,
+        act: impl FnOnce(&mut Core) -> Option<Result<T, E>>,
+    ) -> Option<Result<T, E>> {
+        let done = self.with(|connection, _| {
+            act(connection).or_else(|| connection.close_reason().map(|reason| Err(reason.clone().into())))
+        });
+        done.unwrap_or_else(|| Some(Err(ConnectionError::LocallyClosed.into())))
+    }
+
+    /// Waits for the end of the handshake.
+    pub(crate) async fn established(&self) -> Result<(), ConnectionError> {
+        let connected = |connection: &mut Core| connection.is_connected().then_some(Ok(()));
+        until(&self.0.link.connected, || self.attempt(connected)).await
+    }
+
+    // ---- channels
+
+    /// Queues a message, which arrives once, after all messages before it. Waits while there is no room.
+    pub async fn send_message(&self, message: Bytes) -> Result<(), SendError> {
+        self.queue(ChannelId::Messages, |connection| connection.send_message(message.clone())).await
+    }
+
+    /// The next message of the peer. What came before the connection was closed is handed out first. May be
+    /// given up at any time, and nothing is lost.
+    pub async fn recv_message(&self) -> Result<Bytes, ConnectionError> {
+        self.take(ChannelId::Messages, Core::take_message).await
+    }
+
+    /// Queues a record, which arrives once, before or after others. Waits while there is no room.
+    pub async fn send_record(&self, record: Record) -> Result<(), SendError> {
+        self.queue(ChannelId::Bulk, |connection| connection.send_record(record.clone())).await
+    }
+
+    /// The next record that is complete. What came before the connection was closed is handed out first. May
+    /// be given up at any time, and nothing is lost.
+    pub async fn recv_record(&self) -> Result<Record, ConnectionError> {
+        self.take(ChannelId::Bulk, Core::take_record).await
+    }
+
+    async fn queue(
+        &self,
+        channel: ChannelId,
+        queue: impl Fn(&mut Core) -> Result<(), RecordTooLarge>,
+    ) -> Result<(), SendError> {
+        let attempt = |connection: &mut Core| {
+            let may = connection.close_reason().is_none() && connection.has_room(channel);
+            may.then(|| queue(connection).map_err(SendError::from))
+        };
+        until(&self.0.link.writable[channel as usize], || self.attempt(attempt)).await?;
+        self.0.shared.nudge();
+        Ok(())
+    }
+
+    async fn take<T>(&self, channel: ChannelId, take: impl Fn(&mut Core) -> Option<T>) -> Result<T, ConnectionError> {
+        let attempt = |connection: &mut Core| take(connection).map(Ok::<T, ConnectionError>);
+        let taken = until(&self.0.link.readable[channel as usize], || self.attempt(attempt)).await?;
+        // There may be room for more now, of which the peer is to be told.
+        self.0.shared.nudge();
+        Ok(taken)
+    }
+
+    /// Waits until all that was queued on the channel is acknowledged.
+    pub async fn flushed(&self, channel: ChannelId) -> Result<(), ConnectionError> {
+        let awaited = &self.0.link.flushed[channel as usize];
+        self.awaited(awaited, |connection| connection.is_flushed(channel).then_some(Ok(()))).await
+    }
+
+    /// Waits for something that the driver has to look for.
+    async fn awaited<T>(
+        &self,
+        awaited: &Awaited,
+        look: impl Fn(&mut Core) -> Option<Result<T, ConnectionError>>,
+    ) -> Result<T, ConnectionError> {
+        let attempt = |connection: &mut Core| {
+            let done = look(connection);
+            // Under the lock: the driver cannot have looked between.
+            awaited.is_awaited.fetch_or(done.is_none(), Ordering::Relaxed);
+            done
+        };
+        until(&awaited.came, || self.attempt(attempt)).await
+    }
+
+    /// What has come on a channel, each byte once, taken or not.
+    pub fn received_bytes(&self, channel: ChannelId) -> Amount {
+        Amount::new(self.with(|connection, _| connection.received_bytes(channel)).unwrap_or(0))
+    }
+
+    /// Queues a datagram, which arrives once or not at all. False where too many wait.
+    pub fn send_datagram(&self, datagram: &[u8]) -> bool {
+        let is_queued = self.with(|connection, _| connection.send_datagram(datagram)).unwrap_or(false);
+        self.0.shared.nudge();
+        is_queued
+    }
+
+    /// The next datagram of the peer. Of those that nobody takes the oldest are dropped.
+    pub async fn recv_datagram(&self) -> Result<Bytes, ConnectionError> {
+        let link = &self.0.link;
+        until(&link.datagram_came, || self.attempt(|_| link.take_datagram().map(Ok))).await
+    }
+
+    // ---- the end
+
+    /// Ends the connection and tells the peer `code` and `reason`. What was not acknowledged may not arrive:
+    /// see [`Connection::flushed`].
+    pub fn close(&self, code: u32, reason: &str) {
+        let reason = Bytes::copy_from_slice(reason.as_bytes());
+        self.with(|connection, now| connection.close(code, reason, now));
+        self.0.shared.nudge();
+    }
+
+    /// As [`Connection::close`], and waits until the peer has confirmed it, at most two seconds. Meanwhile
+    /// whatever the peer sends is answered with the end, so that one lost packet does not hide it.
+    pub async fn end(&self, code: u32, reason: &str) {
+        self.close(code, reason);
+        let _ = tokio::time::timeout(FAREWELL, drained(&self.0.shared, &self.0.link)).await;
+    }
+
+    /// Why the connection ended; `None` while it is open.
+    pub fn close_reason(&self) -> Option<ConnectionError> {
+        close_reason(&self.0.shared, &self.0.link)
+    }
+
+    /// Waits for the end of the connection, and says why it ended.
+    pub async fn closed(&self) -> ConnectionError {
+        closed(&self.0.shared, &self.0.link).await
+    }
+
+    // ---- what is known of it
+
+    /// How many UDP datagrams have come.
+    pub fn datagrams_received(&self) -> u64 {
+        self.with(|connection, _| connection.datagrams_received()).unwrap_or(0)
+    }
+
+    /// Fills `output` with bytes that both ends of this connection find for the same label and context, and
+    /// nobody else (RFC 5705). Fails where too much is asked for.
+    pub fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        let exported = self.with(|connection, _| connection.export_keying_material(output, label, context));
+        exported.unwrap_or(Err(ExportKeyingMaterialError))
     }
 
     /// The peer has proved itself: it is no guest any more, which may hold little and has to leave for
     /// others (`ListenConfig::knock`). Does nothing on a connection that is none.
     pub fn welcome(&self) {
-        if self.place.upgrade().is_some_and(|place| place.welcome()) {
-            trust(&self.quic);
+        if self.0.shared.welcome(&self.0.link) {
+            self.0.shared.nudge();
         }
-    }
-
-    /// The QUIC connection: its streams are the application's.
-    pub fn quic(&self) -> &noq::Connection {
-        &self.quic
     }
 
     /// Every interface pair that has carried a path, in the order of first use, as it was when the paths
     /// were last looked at: up to a twentieth of a second ago.
     pub fn paths(&self) -> Vec<PathReport> {
-        self.published.paths.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let reports = self.with(|connection, _| connection.paths()).unwrap_or_default();
+        let binding = |report: PathReport| {
+            let socket = report.local.and_then(|local| self.0.shared.sockets.of(local));
+            PathReport { binding: socket.map(|socket| socket.binding), ..report }
+        };
+        reports.into_iter().map(binding).collect()
+    }
+
+    /// The same, as it is at this moment. A small transfer begins and ends between two looks.
+    pub async fn paths_now(&self) -> Vec<PathReport> {
+        self.with(|connection, now| connection.measure(now));
+        self.paths()
     }
 
     /// What was tried to reach the peer, and what came of it, in the order of the interfaces. Empty at the
     /// end that was connected to. Pairs that nobody had a reason to try are not in it.
     pub fn tried(&self) -> Vec<Tried> {
-        self.published.tried.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The same, as it is at this moment. A small transfer begins and ends between two looks.
-    pub async fn paths_now(&self) -> Vec<PathReport> {
-        let (answer, answered) = oneshot::channel();
-        // Where the connection is closed, the last look was at its end.
-        if self.measure.send(answer).await.is_ok() {
-            let _ = answered.await;
-        }
-        self.paths()
+        self.with(|connection, _| connection.tried().to_vec()).unwrap_or_default()
     }
 
     /// What happens to the paths from now on.
     pub fn notices(&self) -> broadcast::Receiver<PathNotice> {
-        self.notices.subscribe()
+        self.0.link.notices.subscribe()
     }
 
     /// The engine's view of its paths, for a recorder, with the engine's time.
     pub fn snapshots(&self) -> (Timestamp, Vec<PathSnapshot>) {
-        self.engine.with(Instant::now(), |engine, now| (now, engine.snapshots(now).collect()))
+        let look =
+            |connection: &mut Core, now| connection.with_engine(now, |engine, at| (at, engine.snapshots(at).collect()));
+        self.with(look).unwrap_or((Timestamp::ZERO, Vec::new()))
     }
 
     /// What speaks for the groups in which the paths are coupled, pair by pair; empty where the
     /// coupling is fixed. The times are the engine's.
     pub fn verdicts(&self) -> Vec<PairVerdict> {
-        self.engine.with(Instant::now(), |engine, _| engine.verdicts())
+        self.with(|connection, now| connection.with_engine(now, |engine, _| engine.verdicts())).unwrap_or_default()
     }
 
     /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.
@@ -180,26 +294,27 @@ impl Connection {
         }
         false
     }
-
-    /// Ends the connection and tells the peer `code` and `reason`.
-    pub fn close(&self, code: u32, reason: &str) {
-        self.quic.close(code.into(), reason.as_bytes());
-    }
-
-    /// As [`Connection::close`], and waits until the peer has confirmed it, at most two seconds. Meanwhile
-    /// whatever the peer sends is answered with the end, so that one lost packet does not hide it. Only the
-    /// end that connected waits; the other has [`Listener::close`](crate::Listener::close).
-    pub async fn end(&self, code: u32, reason: &str) {
-        self.close(code, reason);
-        if let Some(endpoint) = &self.endpoint {
-            let _ = tokio::time::timeout(FAREWELL, endpoint.wait_all_draining()).await;
-        }
-    }
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.manager.abort();
-        self.delays.abort();
-    }
+fn close_reason(shared: &Shared, link: &Link) -> Option<ConnectionError> {
+    let reason = shared.with(link, |connection, _| connection.close_reason().cloned());
+    reason.unwrap_or(Some(ConnectionError::LocallyClosed))
+}
+
+/// Waits for the end of a connection, and says why it ended.
+pub(crate) async fn closed(shared: &Shared, link: &Link) -> ConnectionError {
+    until(&link.closed, || close_reason(shared, link)).await
+}
+
+/// Waits until the peer knows that the connection is closed, or nothing more is to be heard of it.
+pub(crate) async fn drained(shared: &Shared, link: &Link) {
+    let attempt = || {
+        let is_draining = shared.with(link, |connection, _| {
+            let is_draining = connection.is_draining();
+            link.drained.is_awaited.fetch_or(!is_draining, Ordering::Relaxed);
+            is_draining
+        });
+        is_draining.unwrap_or(true).then_some(())
+    };
+    until(&link.drained.came, attempt).await;
 }

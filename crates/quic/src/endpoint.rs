@@ -1,21 +1,18 @@
-//! The end of connections that listens, and the sockets of either end.
+//! The end of connections that listens.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fairpath_engine::EngineConfig;
-use noq::Endpoint;
+use fairpath_quic_core::{DATAGRAM_MAX, Endpoint, EndpointConfig, Fingerprint, Identity, KnockKey};
 use tokio::sync::mpsc;
 
-use crate::accept::{Acceptor, House, Knocks, bounded, waiting_max};
-use crate::connection::{Connection, FAREWELL};
-use crate::datagram::{DATAGRAM_MAX, endpoint_config};
+use crate::accept::{Door, Knocks, Manners};
+use crate::connection::{Connection, FAREWELL, drained};
+use crate::driver::{self, Owner, Shared};
 use crate::error::Error;
 use crate::interfaces::{self, Interface};
-use crate::knock::KnockKey;
-use crate::socket::{BoundSocket, Sockets};
-use crate::tls::{Fingerprint, Identity};
-use crate::train::Trains;
+use crate::sockets::Sockets;
 
 /// What a listener needs.
 #[derive(Debug)]
@@ -55,46 +52,38 @@ impl ListenConfig {
     }
 }
 
-/// Accepts connections on one socket per interface.
+/// Accepts connections on one socket per interface. Where it is dropped, connections that were accepted live on.
 #[derive(Debug)]
 pub struct Listener {
-    endpoint: Endpoint,
-    sockets: Sockets,
+    shared: Arc<Shared>,
     fingerprint: Fingerprint,
     accepted: tokio::sync::Mutex<mpsc::Receiver<Connection>>,
-    house: Arc<House>,
+    _owner: Owner,
 }
 
 impl Listener {
     /// Binds the sockets. Must be called within a tokio runtime.
     pub fn bind(config: ListenConfig) -> Result<Self, Error> {
         config.engine.build()?;
-        let (via, port) = match config.listen {
-            Some(address) if address.ip().is_unspecified() => (config.via.clone(), address.port()),
+        let ListenConfig { listen, via, identity, engine, connections_max, knock, datagram_max } = config;
+        let (via, port) = match listen {
+            Some(address) if address.ip().is_unspecified() => (via, address.port()),
             Some(address) => (vec![address.ip().to_string()], address.port()),
-            None => (config.via.clone(), 0),
+            None => (via, 0),
         };
-        let found = usable_interfaces(&via)?;
-        let sockets = bind_all(&found, port)?;
-        let server = bounded(noq::ServerConfig::with_crypto(Arc::new(config.identity.server_crypto()?)));
-        let endpoint = Endpoint::new_with_abstract_socket(
-            endpoint_config(config.datagram_max),
-            Some(server.clone()),
-            Box::new(sockets.clone()),
-            Arc::new(Trains),
-        )?;
-        let (sender, accepted) = mpsc::channel(waiting_max(config.connections_max));
-        let fingerprint = config.identity.fingerprint();
-        let house = House::new(config.connections_max);
-        let (at, from) = (endpoint.clone(), sockets.clone());
-        let acceptor = Acceptor { endpoint: at, sockets: from, server, config, house: house.clone(), accepted: sender };
-        tokio::spawn(acceptor.run());
-        Ok(Self { endpoint, sockets, fingerprint, accepted: tokio::sync::Mutex::new(accepted), house })
+        let sockets = Sockets::bind(&usable_interfaces(&via)?, port)?;
+        let fingerprint = identity.fingerprint();
+        let endpoint = Endpoint::new(EndpointConfig { datagram_max, identity: Some(identity) })?;
+        let (door, accepted) = Door::new(Manners { knock, engine, datagram_max }, connections_max);
+        let shared = Shared::new(endpoint, sockets, Some(door));
+        let owner = shared.owner();
+        driver::spawn(&shared);
+        Ok(Self { shared, fingerprint, accepted: tokio::sync::Mutex::new(accepted), _owner: owner })
     }
 
     /// The addresses that peers may connect to.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.sockets.all().iter().map(|socket| socket.local).collect()
+        self.shared.sockets.all().iter().map(|socket| socket.local).collect()
     }
 
     /// What peers must be told to recognise this end.
@@ -104,7 +93,7 @@ impl Listener {
 
     /// How often this end was asked in vain.
     pub fn knocks(&self) -> Knocks {
-        self.house.knocks()
+        self.shared.lock().door.as_ref().map(Door::knocks).unwrap_or_default()
     }
 
     /// The next connection whose handshake succeeded; `None` after [`Listener::close`].
@@ -115,8 +104,13 @@ impl Listener {
     /// Refuses all further connections, ends the open ones with `code` and `reason`, and waits until
     /// the peers have confirmed it, at most two seconds.
     pub async fn close(&self, code: u32, reason: &str) {
-        self.endpoint.close(code.into(), reason.as_bytes());
-        let _ = tokio::time::timeout(FAREWELL, self.endpoint.wait_all_draining()).await;
+        let links = self.shared.close_all(code, reason);
+        let _ = tokio::time::timeout(FAREWELL, async {
+            for link in links {
+                drained(&self.shared, &link).await;
+            }
+        })
+        .await;
     }
 }
 
@@ -127,46 +121,4 @@ fn usable_interfaces(via: &[String]) -> Result<Vec<Interface>, Error> {
         return Err(Error::NoUsableInterface);
     }
     Ok(found)
-}
-
-/// One socket per address, all on one port where that is free on all.
-pub(crate) fn bind_all(found: &[Interface], port: u16) -> Result<Sockets, Error> {
-    let mut sockets: Vec<Arc<BoundSocket>> = Vec::new();
-    let mut failure = None;
-    for interface in found {
-        let shared = sockets.first().map_or(port, |socket| socket.local.port());
-        let bound = BoundSocket::bind(interface, shared).or_else(|error| match port {
-            0 => BoundSocket::bind(interface, 0),
-            _ => Err(error),
-        });
-        match bound {
-            Ok(socket) => sockets.push(socket),
-            // A port asked for is asked for on all of them.
-            Err(source) if port != 0 => {
-                return Err(Error::Bind { address: SocketAddr::new(interface.address, port), source });
-            }
-            Err(source) => {
-                tracing::warn!(interface = %interface.name, address = %interface.address, error = %source, "not bound");
-                failure = Some(Error::Bind { address: SocketAddr::new(interface.address, port), source });
-            }
-        }
-    }
-    match (sockets.is_empty(), failure) {
-        (true, Some(error)) => Err(error),
-        (true, None) => Err(Error::NoUsableInterface),
-        (false, _) => Ok(Sockets::new(sockets)),
-    }
-}
-
-/// The socket for an interface that appeared while the endpoint runs.
-pub(crate) fn bind_late(interface: &Interface, sockets: &Sockets) -> std::io::Result<()> {
-    let port = sockets.all().first().map_or(0, |socket| socket.local.port());
-    let socket = BoundSocket::bind(interface, port).or_else(|_| BoundSocket::bind(interface, 0))?;
-    sockets.add(socket);
-    Ok(())
-}
-
-/// Whether `address` has a socket.
-pub(crate) fn is_bound(address: IpAddr, sockets: &Sockets) -> bool {
-    sockets.of(address).is_some()
 }

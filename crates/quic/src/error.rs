@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use fairpath_engine::UnknownName;
-use noq_proto::TransportErrorCode;
+use fairpath_quic_core::pairs::{Tried, in_vain};
+use fairpath_quic_core::{BeginError, Fingerprint, WRONG_FINGERPRINT};
+use noq_proto::{ConnectionError, TransportErrorCode};
 
 use crate::interfaces::UnknownInterface;
-use crate::pairs::{Tried, in_vain};
-use crate::tls::{Fingerprint, WRONG_FINGERPRINT};
 
 /// Why a connection could not be made, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,7 @@ pub enum Error {
         /// The peer.
         address: SocketAddr,
         /// What QUIC says.
-        source: noq::ConnectionError,
+        source: ConnectionError,
     },
     /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
@@ -84,12 +84,10 @@ impl Error {
         matches!(self, Self::UnknownName(_) | Self::UnknownInterface(_))
     }
 
-    pub(crate) fn handshake(address: SocketAddr, expected: Fingerprint, source: noq::ConnectionError) -> Self {
+    pub(crate) fn handshake(address: SocketAddr, expected: Fingerprint, source: ConnectionError) -> Self {
         match source {
-            noq::ConnectionError::TimedOut => Self::Unreachable { tried: Vec::new() },
-            noq::ConnectionError::ConnectionClosed(close)
-                if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
-            {
+            ConnectionError::TimedOut => Self::Unreachable { tried: Vec::new() },
+            ConnectionError::ConnectionClosed(close) if close.error_code == TransportErrorCode::CONNECTION_REFUSED => {
                 Self::Busy(address)
             }
             other if other.to_string().contains(WRONG_FINGERPRINT) => Self::WrongFingerprint { address, expected },
@@ -101,6 +99,17 @@ impl Error {
 impl From<rustls::Error> for Error {
     fn from(error: rustls::Error) -> Self {
         Self::Tls(error.to_string())
+    }
+}
+
+impl From<BeginError> for Error {
+    fn from(error: BeginError) -> Self {
+        match error {
+            BeginError::UnknownName(error) => error.into(),
+            BeginError::Tls(error) => error.into(),
+            // Where it is refused because of an address, another is tried.
+            BeginError::Connect(_) => Self::Unreachable { tried: Vec::new() },
+        }
     }
 }
 

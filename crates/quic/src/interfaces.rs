@@ -4,77 +4,12 @@
 mod kind;
 mod lost;
 
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-pub use kind::Kind;
+pub use fairpath_quic_core::{Interface, Kind, Unusable};
+pub(crate) use kind::of as kind;
 pub use lost::{Link, Lost};
-
-/// Why an address is not used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unusable {
-    /// It reaches only this machine.
-    Loopback,
-    /// It reaches only the local link, and peers cannot be told which link is meant.
-    LinkLocal,
-    /// The interface is down, or has no carrier.
-    Down,
-    /// It was not among those asked for.
-    NotSelected,
-    /// Nothing but this machine is behind the interface, or only routers know a way to it.
-    LeadsNowhere(Kind),
-    /// The interface has a better address of the same family already.
-    SecondAddress,
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::LeadsNowhere(kind) => return write!(f, "{kind} (name it with --via to use it)"),
-            Self::Loopback => "reaches only this machine (name it with --via to use it)",
-            Self::LinkLocal => "link-local, reaches only its own link",
-            Self::Down => "the interface is down or has no carrier",
-            Self::NotSelected => "not among the interfaces asked for",
-            Self::SecondAddress => "the interface has another address of this family, which is used",
-        })
-    }
-}
-
-/// One address of one interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// The name of the interface.
-    pub name: String,
-    /// The address.
-    pub address: IpAddr,
-    /// How many leading bits of the address name its subnet.
-    pub prefix_bits: u8,
-    /// `None`: a path can start here; else why not.
-    pub unusable: Option<Unusable>,
-}
-
-impl Interface {
-    /// Whether `other` lies in the subnet of this address.
-    pub fn same_subnet(&self, other: IpAddr) -> bool {
-        fn common_bits(a: &[u8], b: &[u8]) -> u32 {
-            let mut bits = 0;
-            for (a, b) in a.iter().zip(b) {
-                bits += (a ^ b).leading_zeros();
-                if a != b {
-                    break;
-                }
-            }
-            bits
-        }
-        let common = match (self.address, other) {
-            (IpAddr::V4(a), IpAddr::V4(b)) => common_bits(&a.octets(), &b.octets()),
-            (IpAddr::V6(a), IpAddr::V6(b)) => common_bits(&a.octets(), &b.octets()),
-            _ => return false,
-        };
-        common >= u32::from(self.prefix_bits)
-    }
-}
 
 /// A name or address asked for that this machine does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -114,7 +49,7 @@ pub fn interfaces(via: &[String]) -> io::Result<Vec<Interface>> {
             Some(Unusable::Loopback)
         } else if interface.is_link_local() {
             Some(Unusable::LinkLocal)
-        } else if let Some(kind) = Some(Kind::of(&interface.name)).filter(|kind| *kind != Kind::Link && !named) {
+        } else if let Some(kind) = Some(kind(&interface.name)).filter(|kind| *kind != Kind::Link && !named) {
             Some(Unusable::LeadsNowhere(kind))
         } else if has_address && !by_address {
             Some(Unusable::SecondAddress)

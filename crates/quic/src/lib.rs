@@ -1,41 +1,38 @@
-//! The engine on multipath QUIC: congestion control and scheduling of noq's paths, one socket per
-//! interface, paths that are opened, watched and reopened, and bulk data over lanes.
+//! Connections over several paths in real time: sockets for each interface, and the loop that drives
+//! `fairpath-quic-core`, which knows neither sockets nor a clock.
 //!
-//! `adapter` joins the engine to noq and is free of sockets and of any runtime. `endpoint` and
-//! `connection` are what applications use.
+//! One task per endpoint reads its sockets, hands what came to the core, and sends what the core has to
+//! send ([`Connection`] is a handle to what it drives). Applications exchange messages, in order, and bulk
+//! [`Record`]s, in any order.
 
 mod accept;
-pub mod adapter;
 pub mod bulk;
 mod connect;
 mod connection;
 mod datagram;
+mod driver;
 mod endpoint;
 mod error;
-mod guests;
 pub mod interfaces;
-mod knock;
-pub mod lanes;
-mod one_way;
-mod pairs;
-mod path_manager;
+mod manager;
 mod probe;
 mod socket;
-mod tls;
-mod train;
-mod transport;
-#[cfg(test)]
-mod virtual_time;
+mod sockets;
 
 pub use accept::{CROWDED, Knocks};
 pub use connect::{ConnectConfig, connect};
-pub use connection::{Connection, PathNotice, PathReport, PathState};
-pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX};
+pub use connection::{Connection, SendError};
 pub use endpoint::{ListenConfig, Listener};
 pub use error::Error;
 pub use fairpath_engine::{Coupling, EngineConfig, PairVerdict, PathSnapshot};
-pub use knock::KnockKey;
-pub use pairs::{Outcome, Tried, WhyNot};
-pub use socket::{Binding, binding_of};
-pub use tls::{BadFingerprint, Fingerprint, Identity};
-pub use transport::{IDLE_TIMEOUT, PATHS_MAX};
+pub use fairpath_quic_core::bulk::{MAX_RECORD, Record, RecordTooLarge};
+pub use fairpath_quic_core::pairs::{Outcome, Tried, WhyNot};
+pub use fairpath_quic_core::{
+    BadFingerprint, Binding, ChannelId, DATAGRAM_ETHERNET, DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, KnockKey,
+    PATHS_MAX, PathNotice, PathReport, PathState,
+};
+pub use noq_proto::ConnectionError;
+pub use socket::binding_of;
+
+/// The data size that suits a record of a bulk transfer, in bytes.
+pub const RECORD: usize = 64 << 10;

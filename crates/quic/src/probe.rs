@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use fairpath_quic_core::pairs::{Pair, WhyNot};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
 use crate::interfaces::Interface;
-use crate::pairs::{Pair, WhyNot};
 use crate::socket::unbound;
 
 /// One of the versions that are reserved for this [RFC9000 §15].
@@ -55,13 +55,6 @@ impl Questions {
     /// The next answer; `None` when nothing is being asked.
     pub(crate) async fn answer(&mut self) -> Option<(Key, Result<(), WhyNot>)> {
         let answer = self.tasks.join_next().await?.ok()?;
-        self.asked.remove(&answer.0);
-        Some(answer)
-    }
-
-    /// An answer that has come, if there is one.
-    pub(crate) fn answer_now(&mut self) -> Option<(Key, Result<(), WhyNot>)> {
-        let answer = self.tasks.try_join_next()?.ok()?;
         self.asked.remove(&answer.0);
         Some(answer)
     }

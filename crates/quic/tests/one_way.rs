@@ -79,7 +79,7 @@ async fn a_queue_on_the_way_back_is_in_the_round_trip_times_of_all_paths_and_in_
     .await;
     let relay = emulator.as_ref().expect("started").relays()[2];
     assert!(pair.client.paths_open(2, Duration::from_secs(5)).await);
-    let _load = (Source::start(&pair.client).await.unwrap(), Sink::start(&pair.server));
+    let _load = (Source::start(&pair.client), Sink::start(&pair.server));
     let _burst = Burst::start(relay, others).await;
     tokio::time::sleep(Duration::from_secs(4)).await;
 

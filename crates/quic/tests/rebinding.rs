@@ -55,7 +55,7 @@ impl Scene {
         .await;
         let (translator, emulator) = between.unwrap();
         let sink = Sink::start(&pair.client);
-        let source = Source::start(&pair.server).await.unwrap();
+        let source = Source::start(&pair.server);
         let scene = Self { pair, translator, sink, _source: source, _emulator: emulator };
         scene.flows("at first").await;
         assert_eq!(scene.remotes().await, [scene.translator.outside()]);
@@ -67,7 +67,7 @@ impl Scene {
         let (from, begun) = (self.sink.received().get(), Instant::now());
         while self.sink.received().get() < from + 5_000_000 {
             for end in [&self.pair.client, &self.pair.server] {
-                let reason = end.quic().close_reason();
+                let reason = end.close_reason();
                 assert!(reason.is_none(), "{when}: the connection died: {reason:?}");
             }
             let paths = || (self.pair.client.paths(), self.pair.server.paths());

@@ -37,17 +37,16 @@ fn invited(listener: &Listener) -> ConnectConfig {
     ConnectConfig { knock: Some(KEY), ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) }
 }
 
-/// Accepts everybody and keeps them, as an application does that waits for a proof. Who shows one byte on a
-/// stream is welcome.
+/// Accepts everybody and keeps them, as an application does that waits for a proof. Who says something is
+/// welcome.
 fn serve(listener: Arc<Listener>) {
     tokio::spawn(async move {
         while let Some(connection) = listener.accept().await {
             tokio::spawn(async move {
-                let Ok((_send, mut recv)) = connection.quic().accept_bi().await else { return };
-                if recv.read_exact(&mut [0]).await.is_ok() {
+                if connection.recv_message().await.is_ok() {
                     connection.welcome();
-                    let _ = receive(connection.quic().clone(), 1 << 20).await;
-                    connection.quic().closed().await;
+                    let _ = receive(connection.clone(), 1 << 20).await;
+                    connection.closed().await;
                 }
             });
         }
@@ -59,9 +58,8 @@ async fn come_in(listener: &Listener) -> Result<Duration, Error> {
     let begun = Instant::now();
     let connection: Connection = connect(invited(listener)).await?;
     let elapsed = begun.elapsed();
-    let (mut proof, _answer) = connection.quic().open_bi().await.expect("a stream");
-    proof.write_all(b"x").await.expect("the proof leaves");
-    send(connection.quic(), 1 << 20).await.expect("a guest that is welcome has all the room there is");
+    connection.send_message(b"x"[..].into()).await.expect("the proof leaves");
+    send(&connection, 1 << 20).await.expect("a guest that is welcome has all the room there is");
     connection.close(0, "");
     Ok(elapsed)
 }

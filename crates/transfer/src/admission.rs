@@ -7,11 +7,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use noq::{Connection, ConnectionError, VarInt};
+use bytes::Bytes;
+use fairpath_quic::{Connection, ConnectionError};
 use subtle::ConstantTimeEq;
 
-use crate::greeting::{ADMITTED, BODY_BYTES, HEAD_BYTES, Purpose, SenderId, greeting, parse_body, proof};
-use crate::protocol::{ControlReader, ControlWriter, ProtocolError, VERSION, printable};
+use crate::greeting::{ADMITTED, HEAD_BYTES, Purpose, SenderId, greeting, parse_body, proof};
+use crate::protocol::{Control, ProtocolError, VERSION, printable};
 use crate::ticket::Secret;
 
 /// How long a peer may take to prove itself. Ten round trips of a satellite link at its worst.
@@ -41,12 +42,12 @@ impl Refusal {
         [Self::WrongSecret, Self::Used, Self::Taken, Self::WrongPurpose, Self::Version, Self::Late, Self::Malformed];
 
     /// The code of the close. Far from the small ones with which both programs end connections.
-    fn code(self) -> VarInt {
-        VarInt::from_u32(0x100 + self as u32)
+    fn code(self) -> u32 {
+        0x100 + self as u32
     }
 
-    fn from_code(code: VarInt) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.code() == code)
+    fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| u64::from(one.code()) == code)
     }
 
     /// What the peer is told by an end that serves `purpose`.
@@ -157,37 +158,15 @@ impl Door {
         connection: &Connection,
         knows: impl Fn(SenderId) -> bool,
     ) -> Result<Guest, AdmissionError> {
-        // Held until the connection is closed: what ends before would be all that the peer sees.
-        let mut streams = None;
-        let heard = tokio::time::timeout(self.deadline, self.greeted(connection, &mut streams)).await;
+        let heard = tokio::time::timeout(self.deadline, self.greeted(connection)).await;
         let heard = heard
             .unwrap_or(Err(AdmissionError::Late))
             .and_then(|sender| if self.is_open() || knows(sender) { Ok(sender) } else { Err(AdmissionError::Used) });
-        match (heard, streams.take()) {
-            (Ok(sender), Some((writer, reader))) => Ok(Guest { sender, writer, reader }),
-            (heard, streams) => {
-                let error = heard.err().unwrap_or(AdmissionError::NotOurs);
+        match heard {
+            Ok(sender) => Ok(Guest { sender, connection: connection.clone() }),
+            Err(error) => {
                 self.send_away(connection, &error);
-                drop(streams);
                 Err(error)
-            }
-        }
-    }
-
-    /// Waits until `sender`, which has been admitted on the connection, greets anew there, and lets it in.
-    /// What else is said on further streams is not answered. Never returns once the connection has ended.
-    pub(crate) async fn hear_again(&self, connection: &Connection, sender: SenderId) -> (ControlWriter, ControlReader) {
-        loop {
-            let mut streams = None;
-            let heard = self.greeted(connection, &mut streams).await;
-            if connection.close_reason().is_some() {
-                std::future::pending::<()>().await;
-            }
-            if let (Ok(again), Some((mut writer, reader))) = (heard, streams)
-                && again == sender
-                && writer.write_raw(&[ADMITTED]).await.is_ok()
-            {
-                return (writer, reader);
             }
         }
     }
@@ -195,31 +174,21 @@ impl Door {
     /// Closes the connection with the reason.
     pub(crate) fn send_away(&self, connection: &Connection, why: &AdmissionError) {
         let refusal = why.refusal();
-        connection.close(refusal.code(), refusal.words(self.purpose).as_bytes());
+        connection.close(refusal.code(), refusal.words(self.purpose));
     }
 
-    async fn greeted(
-        &self,
-        connection: &Connection,
-        streams: &mut Option<(ControlWriter, ControlReader)>,
-    ) -> Result<SenderId, AdmissionError> {
-        let (send, recv) = connection.accept_bi().await.map_err(ProtocolError::from)?;
-        // Before the lanes, which never run out of data. Fails only for a stream that is closed.
-        let _ = send.set_priority(1);
-        let writer = ControlWriter { stream: send, connection: connection.clone() };
-        let reader = ControlReader { stream: recv, connection: connection.clone() };
-        let (_, reader) = streams.insert((writer, reader));
-        let mut head = [0; HEAD_BYTES];
-        reader.read_raw(&mut head).await?;
+    async fn greeted(&self, connection: &Connection) -> Result<SenderId, AdmissionError> {
+        let greeting = connection.recv_message().await.map_err(ProtocolError::from)?;
+        let Some((&head, body)) = greeting.split_first_chunk::<HEAD_BYTES>() else {
+            return Err(AdmissionError::NotOurs);
+        };
         match Purpose::parse(head) {
             None => return Err(AdmissionError::NotOurs),
             Some((_, version)) if version != VERSION => return Err(AdmissionError::Version(version)),
             Some((purpose, _)) if purpose != self.purpose => return Err(AdmissionError::WrongPurpose),
             Some(_) => {}
         }
-        let mut body = [0; BODY_BYTES];
-        reader.read_raw(&mut body).await?;
-        let (sender, claimed) = parse_body(body);
+        let (sender, claimed) = parse_body(body).ok_or(AdmissionError::NotOurs)?;
         let expected = proof(connection, &self.secret, head, sender).map_err(|_| AdmissionError::NoKeyingMaterial)?;
         if !bool::from(expected.ct_eq(&claimed)) {
             return Err(AdmissionError::WrongSecret);
@@ -232,24 +201,24 @@ impl Door {
 #[derive(Debug)]
 pub struct Guest {
     pub(crate) sender: SenderId,
-    writer: ControlWriter,
-    reader: ControlReader,
+    connection: Connection,
 }
 
 impl Guest {
-    /// Tells the peer that it is in. The streams on which it came are the conversation's.
+    /// Tells the peer that it is in; it may then send as much as any other. The conversation on the
+    /// connection begins.
     ///
     /// # Errors
     ///
     /// The peer has left.
-    pub async fn welcome(self) -> Result<(noq::SendStream, noq::RecvStream), AdmissionError> {
-        let (writer, reader) = self.admit().await?;
-        Ok((writer.stream, reader.stream))
+    pub async fn welcome(self) -> Result<(), AdmissionError> {
+        self.admit().await.map(drop)
     }
 
-    pub(crate) async fn admit(mut self) -> Result<(ControlWriter, ControlReader), AdmissionError> {
-        self.writer.write_raw(&[ADMITTED]).await?;
-        Ok((self.writer, self.reader))
+    pub(crate) async fn admit(self) -> Result<Control, AdmissionError> {
+        self.connection.welcome();
+        self.connection.send_message(Bytes::from_static(ADMITTED)).await.map_err(ProtocolError::from)?;
+        Ok(Control { connection: self.connection })
     }
 }
 
@@ -275,7 +244,7 @@ impl From<ProtocolError> for KnockError {
     }
 }
 
-/// Greets with the proof of `secret`, on a new bidirectional stream; returns that once this end is let in.
+/// Greets with the proof of `secret`; returns once this end is let in, and the conversation may begin.
 ///
 /// # Errors
 ///
@@ -285,28 +254,16 @@ pub async fn knock(
     secret: &Secret,
     purpose: Purpose,
     sender: SenderId,
-) -> Result<(noq::SendStream, noq::RecvStream), KnockError> {
+) -> Result<(), KnockError> {
     greet(connection, secret, purpose, sender).await.map_err(|error| refused(connection).unwrap_or(error))
 }
 
-async fn greet(
-    connection: &Connection,
-    secret: &Secret,
-    purpose: Purpose,
-    sender: SenderId,
-) -> Result<(noq::SendStream, noq::RecvStream), KnockError> {
-    let (send, recv) = connection.open_bi().await.map_err(ProtocolError::from)?;
-    // Before the lanes, which never run out of data. Fails only for a stream that is closed.
-    let _ = send.set_priority(1);
-    let mut writer = ControlWriter { stream: send, connection: connection.clone() };
-    let mut reader = ControlReader { stream: recv, connection: connection.clone() };
+async fn greet(connection: &Connection, secret: &Secret, purpose: Purpose, sender: SenderId) -> Result<(), KnockError> {
     let greeting = greeting(connection, secret, purpose, sender)
         .map_err(|_| ProtocolError::Unexpected("the connection offers no keying material"))?;
-    writer.write_raw(&greeting).await?;
-    let mut answer = [0];
-    reader.read_raw(&mut answer).await?;
-    match answer[0] {
-        ADMITTED => Ok((writer.stream, reader.stream)),
+    connection.send_message(Bytes::from(greeting)).await.map_err(ProtocolError::from)?;
+    match &*connection.recv_message().await.map_err(ProtocolError::from)? {
+        ADMITTED => Ok(()),
         _ => Err(ProtocolError::Unexpected("an answer to the greeting was expected").into()),
     }
 }
@@ -315,7 +272,7 @@ async fn greet(
 fn refused(connection: &Connection) -> Option<KnockError> {
     match connection.close_reason()? {
         ConnectionError::ApplicationClosed(close) => {
-            let refusal = Refusal::from_code(close.error_code)?;
+            let refusal = Refusal::from_code(close.error_code.into())?;
             Some(KnockError::Refused { refusal, words: printable(&String::from_utf8_lossy(&close.reason)) })
         }
         _ => None,
@@ -325,7 +282,7 @@ fn refused(connection: &Connection) -> Option<KnockError> {
 /// Gives the peer time to read the last message, which it acknowledges by closing; then closes.
 pub(crate) async fn say_goodbye(connection: &Connection) {
     let _ = tokio::time::timeout(Duration::from_secs(3), connection.closed()).await;
-    connection.close(1u32.into(), b"refused");
+    connection.close(1, "refused");
 }
 
 #[cfg(test)]
@@ -344,9 +301,9 @@ mod tests {
         purpose: Purpose,
     ) -> (Result<(), KnockError>, Result<(), AdmissionError>) {
         let (knocking, listening) = net.connect().await;
-        let answering = async { door.hear(&listening).await?.welcome().await.map(drop) };
+        let answering = async { door.hear(&listening).await?.welcome().await };
         let (knocked, answered) = tokio::join!(knock(&knocking, &secret, purpose, SENDER), answering);
-        (knocked.map(drop), answered)
+        (knocked, answered)
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -400,10 +357,15 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn another_version_and_no_protocol_at_all_are_told_apart() {
         let net = Net::new();
-        for (head, expected) in [(b"FPT\x01", AdmissionError::Version(1)), (b"GET ", AdmissionError::NotOurs)] {
+        for (head, expected) in [
+            (&b"FPT\x01"[..], AdmissionError::Version(1)),
+            (b"GET ", AdmissionError::NotOurs),
+            (b"FP", AdmissionError::NotOurs),
+            (b"", AdmissionError::NotOurs),
+            (&[&Purpose::Transfer.head()[..], &[0; 47]].concat(), AdmissionError::NotOurs),
+        ] {
             let (knocking, listening) = net.connect().await;
-            let (mut send, _recv) = knocking.open_bi().await.unwrap();
-            send.write_all(head).await.unwrap();
+            knocking.send_message(Bytes::copy_from_slice(head)).await.unwrap();
             let door = Door::new(SECRET, Purpose::Transfer);
             assert_eq!(door.hear(&listening).await.unwrap_err(), expected);
         }

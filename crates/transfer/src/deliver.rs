@@ -9,21 +9,11 @@
 //! seconds of silence, so a connection whose links are back may lie still for as long again. A handshake
 //! takes one round trip. So new connections are tried beside one that is silent, and whichever hears the
 //! receiver first goes on; only when a connection is declared dead is it given up before.
-//!
-//! # Anew on the same connection
-//!
-//! Where one path works there and another one back, no new connection can be made: a handshake needs one
-//! path both ways. The connection lives on, but what was on its way when the other directions failed stays
-//! where it is: QUIC sends it again only once its path is closed, and that path is needed. So where nothing
-//! has moved for a while though the receiver is heard, and a path is ill, the conversation begins anew over
-//! new streams, and the receiver says what is missing.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
-use fairpath_quic::{ConnectConfig, Connection, PathState, connect};
-use noq::ConnectionError;
+use fairpath_quic::{ConnectConfig, Connection, ConnectionError, connect};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -52,13 +42,6 @@ const TRY_SHARE: u32 = 20;
 /// How long one try may take at least: two round trips of the slowest links there are.
 const TRY_FOR: Duration = Duration::from_secs(3);
 
-/// Nothing moves on a connection that is alive for this long before the conversation begins anew on it, and
-/// twice as long each further time. A path is known to be ill after a second.
-const STALLED: Duration = Duration::from_secs(4);
-
-/// How often a conversation may begin anew on one connection. The streams of those before may never end.
-pub(crate) const RESTARTS_MAX: u32 = 8;
-
 /// When a sender that reconnects never gives up on a connection that is alive, but moves nothing.
 const STUCK: Duration = Duration::from_secs(60);
 
@@ -71,10 +54,7 @@ pub enum DeliveryEvent {
         why: String,
     },
     /// Another connection goes on.
-    Connected(Arc<Connection>),
-    /// Nothing had moved for a while though the receiver was heard: it goes on over new streams of the same
-    /// connection.
-    Restarted,
+    Connected(Connection),
 }
 
 impl Sender {
@@ -88,7 +68,7 @@ impl Sender {
     /// As for [`Sender::send`]; and [`SendError::GivenUp`] and [`SendError::Stuck`].
     pub async fn deliver(
         &self,
-        first: Arc<Connection>,
+        first: Connection,
         redial: &ConnectConfig,
         give_up_after: Duration,
         events: &mpsc::UnboundedSender<DeliveryEvent>,
@@ -126,17 +106,16 @@ struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    async fn run(&self, first: Arc<Connection>) -> Result<Sent, SendError> {
+    async fn run(&self, first: Connection) -> Result<Sent, SendError> {
         let mut connection = first;
         let mut reconnections = 0;
         // Since when it has been tried in vain, and how much was in place then: a connection that brings
         // nothing is no reason to begin counting anew.
         let mut in_vain: Option<(Instant, Bytes)> = None;
-        let mut restarts = 0;
         loop {
             let next = tokio::select! {
                 biased;
-                ended = self.sender.send(connection.quic()) => match ended {
+                ended = self.sender.send(&connection) => match ended {
                     Ok(sent) => return Ok(Sent { reconnections, ..sent }),
                     Err(error) if self.give_up_after.is_zero() || !is_worth_another(&error, &connection) => return Err(error),
                     Err(error) => {
@@ -152,15 +131,9 @@ impl Delivery<'_> {
                     connection.close(1, "the sender goes on over a newer connection");
                     next
                 }
-                () = self.stalled(&connection, STALLED * (1 + restarts.min(1))), if restarts < RESTARTS_MAX => {
-                    restarts += 1;
-                    self.tell(DeliveryEvent::Restarted);
-                    continue;
-                }
             };
-            restarts = 0;
             reconnections += 1;
-            connection = Arc::new(next);
+            connection = next;
             self.tell(DeliveryEvent::Connected(connection.clone()));
         }
     }
@@ -178,23 +151,6 @@ impl Delivery<'_> {
         let progress = self.sender.progress().snapshot();
         let left = progress.bytes_total.saturating_sub(progress.bytes_done);
         connected.map_err(|_| SendError::GivenUp { after: self.give_up_after, why, left })
-    }
-
-    /// Waits until nothing has moved for `long` on a connection whose peer is heard, while one of its paths is
-    /// ill. A receiver that is busy with its disk is left in peace.
-    async fn stalled(&self, connection: &Connection, long: Duration) {
-        let progress = self.sender.progress();
-        let moved = || (progress.snapshot().bytes_done, progress.snapshot().phase);
-        let mut last = (moved(), heard(connection), Instant::now());
-        loop {
-            tokio::time::sleep(LOOK).await;
-            let is_ill = connection.paths().iter().any(|path| path.state == PathState::Suspected);
-            if moved() != last.0 || !is_ill {
-                last = (moved(), heard(connection), Instant::now());
-            } else if last.2.elapsed() >= long && heard(connection) > last.1 {
-                return;
-            }
-        }
     }
 
     /// Waits until `connection` is silent, and makes another one, unless it is heard again before.
@@ -238,7 +194,7 @@ impl Delivery<'_> {
 
 /// Whether another connection may bring what this one did not. What the receiver decided stands.
 fn is_worth_another(error: &SendError, connection: &Connection) -> bool {
-    let by_network = match connection.quic().close_reason() {
+    let by_network = match connection.close_reason() {
         Some(ConnectionError::TimedOut | ConnectionError::Reset | ConnectionError::TransportError(_)) => true,
         // This end has closed it, since it could not be used any more.
         None | Some(ConnectionError::LocallyClosed) => true,
@@ -249,10 +205,10 @@ fn is_worth_another(error: &SendError, connection: &Connection) -> bool {
 
 /// Waits until nothing has come in for `long`; since when that is so.
 async fn silence(connection: &Connection, long: Duration) -> Instant {
-    let mut last = (heard(connection), Instant::now());
+    let mut last = (connection.datagrams_received(), Instant::now());
     while last.1.elapsed() < long {
         tokio::time::sleep(LOOK).await;
-        let now = heard(connection);
+        let now = connection.datagrams_received();
         if now != last.0 {
             last = (now, Instant::now());
         }
@@ -262,13 +218,8 @@ async fn silence(connection: &Connection, long: Duration) -> Instant {
 
 /// Waits until something comes in.
 async fn sound(connection: &Connection) {
-    let before = heard(connection);
-    while heard(connection) == before {
+    let before = connection.datagrams_received();
+    while connection.datagrams_received() == before {
         tokio::time::sleep(LOOK).await;
     }
-}
-
-/// How many datagrams have come in.
-fn heard(connection: &Connection) -> u64 {
-    connection.quic().stats().udp_rx.datagrams
 }

@@ -3,21 +3,19 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fairpath_core::Bytes;
-use fairpath_quic::lanes::{LANES, LaneSender};
-use noq::Connection;
 use tokio::sync::mpsc;
 
 use crate::error::SendError;
 use crate::ledger::Ledger;
 use crate::manifest::Manifest;
 use crate::progress::Progress;
-use crate::protocol::{FromReceiver, ProtocolError};
+use crate::protocol::{Control, FromReceiver, ProtocolError};
 use crate::ranges::RangeSet;
 use crate::reader::{Job, Piece};
-use crate::send::{Control, heard, prefer_refusal, stopped_reading};
+use crate::send::{last_words, next, stopped_reading};
 use crate::skip::Reason;
 
-/// Puts what is read on the lanes, and hears what becomes of it.
+/// Sends what is read, and hears what becomes of it.
 pub(crate) struct Flow<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) progress: &'a Progress,
@@ -35,23 +33,16 @@ struct Books<'a> {
 
 impl Flow<'_> {
     /// Runs until the receiver calls everything complete; answers how many bytes of files were sent.
-    pub(crate) async fn run(
-        self,
-        connection: &Connection,
-        conversation: u8,
-        control: &mut Control,
-    ) -> Result<Bytes, SendError> {
+    pub(crate) async fn run(self, control: &Control) -> Result<Bytes, SendError> {
         let Self { manifest, progress, ledger, jobs, mut pieces } = self;
         let books = Books { manifest, progress, ledger: Mutex::new(ledger) };
         let mut sent = Bytes::ZERO;
-        let lanes = LaneSender::open(connection, LANES).await.map_err(ProtocolError::from)?;
-        let mut lanes = lanes.of_conversation(conversation);
         let pump = async {
-            while let Some(piece) = lanes.while_writing(pieces.recv()).await.map_err(ProtocolError::from)? {
+            while let Some(piece) = pieces.recv().await {
                 match piece {
                     Piece::Record(record, bytes) => {
                         sent += Bytes::new(bytes);
-                        lanes.send(record).await.map_err(ProtocolError::from)?;
+                        control.connection.send_record(record).await.map_err(ProtocolError::from)?;
                     }
                     Piece::LeftOut { file, reason } => books.leave_out(file, reason)?,
                     // Nothing is compared after the plan.
@@ -61,13 +52,13 @@ impl Flow<'_> {
             Err::<(), SendError>(stopped_reading())
         };
         let answers = async {
-            while books.answer(heard(control.recv().await)?, &jobs)? {}
+            while books.answer(next(control).await?, &jobs)? {}
             Ok::<_, SendError>(())
         };
         tokio::select! {
             biased;
             answered = answers => answered?,
-            Err(error) = pump => return Err(prefer_refusal(control, error).await),
+            Err(error) = pump => return Err(last_words(control, error).await),
         }
         progress.set_done(progress.snapshot().bytes_total.get());
         Ok(sent)

@@ -1,4 +1,4 @@
-//! The greeting: the first bytes of whoever connects, and the proof in them.
+//! The greeting: the first message of whoever connects, and the proof in it.
 //!
 //! ```text
 //! letters  3 bytes   FPT for a transfer, FPM for a measurement
@@ -9,13 +9,13 @@
 //! ```
 //!
 //! The secret itself never travels, and the proof is worth nothing on another connection, for
-//! another purpose, or with another sender's number. It is answered with one byte, or by closing
-//! the connection. The form has nothing of the other messages, and letters and version come first,
+//! another purpose, or with another sender's number. It is answered with a message of one byte, or by
+//! closing the connection. The form has nothing of the other messages, and letters and version come first,
 //! so that versions can tell each other apart.
 
 use std::fmt;
 
-use noq::Connection;
+use fairpath_quic::Connection;
 
 use crate::protocol::VERSION;
 use crate::ticket::Secret;
@@ -23,11 +23,8 @@ use crate::ticket::Secret;
 /// Letters and version.
 pub(crate) const HEAD_BYTES: usize = 4;
 
-/// The rest: sender and proof.
-pub(crate) const BODY_BYTES: usize = 16 + 32;
-
 /// The answer to whom is let in.
-pub(crate) const ADMITTED: u8 = 0x41;
+pub(crate) const ADMITTED: &[u8] = b"A";
 
 const EXPORTER_LABEL: &[u8] = b"EXPORTER-fairpath-greeting";
 const PROOF_CONTEXT: &str = "fairpath 2026 proof of the ticket's secret 2";
@@ -122,12 +119,10 @@ pub(crate) fn greeting(
     Ok([&head[..], &sender.0, &proof].concat())
 }
 
-/// The sender and its claim, behind the head.
-pub(crate) fn parse_body(body: [u8; BODY_BYTES]) -> (SenderId, [u8; 32]) {
-    let (mut sender, mut proof) = ([0; 16], [0; 32]);
-    sender.copy_from_slice(&body[..16]);
-    proof.copy_from_slice(&body[16..]);
-    (SenderId(sender), proof)
+/// The sender and its claim, behind the head; `None` where it is no such thing.
+pub(crate) fn parse_body(body: &[u8]) -> Option<(SenderId, [u8; 32])> {
+    let (&sender, claim) = body.split_first_chunk::<16>()?;
+    Some((SenderId(sender), claim.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -139,6 +134,12 @@ mod tests {
         assert_eq!(Purpose::parse(Purpose::Transfer.head()), Some((Purpose::Transfer, VERSION)));
         assert_eq!(Purpose::parse(*b"FPM\x09"), Some((Purpose::Measurement, 9)));
         assert_eq!(Purpose::parse(*b"GET "), None);
+    }
+
+    #[test]
+    fn a_body_of_another_length_is_none() {
+        assert_eq!(parse_body(&[7; 48]), Some((SenderId([7; 16]), [7; 32])));
+        assert!([0, 15, 16, 47, 49].iter().all(|&length| parse_body(&vec![7; length]).is_none()));
     }
 
     #[test]

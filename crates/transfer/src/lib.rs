@@ -1,4 +1,4 @@
-//! Files over lanes: tickets, manifests, resumption and verification.
+//! Files over a connection of several paths: tickets, manifests, resumption and verification.
 //!
 //! A [`Receiver`] prints a [`Ticket`]; a [`Sender`] that holds it sends files and whole directories.
 //! The library never prints: [`Progress`] can be polled, and every error says what is wrong and what
@@ -6,12 +6,12 @@
 //!
 //! # The protocol
 //!
-//! One bidirectional stream carries messages, [`LANES`](fairpath_quic::lanes::LANES) unidirectional
-//! ones carry data. A message is a length (4 bytes, at most [`MAX_FRAME`]) and its postcard encoding.
+//! What the ends say to each other are messages of the connection, which come in order, each in postcard's
+//! encoding and at most [`MAX_MESSAGE`] long. Data are its records, which come in any order.
 //!
 //! 1. sender: greeting, `FPT`, version, a number of the sender's, and the proof: BLAKE3 keyed with the
 //!    secret over 32 bytes that both ends export from the TLS session. The secret itself never travels.
-//! 2. receiver: one byte, `A`; or it closes the connection with a code and words. Nothing was written so
+//! 2. receiver: a message of one byte, `A`; or it closes the connection with a code and words. Nothing was written so
 //!    far, and nothing of what follows was read.
 //!    Then `Terms {hidden}`: whether hidden names are taken.
 //! 3. sender: `Entries […]`…: names, sizes, times, executable bits; empty directories. `Hidden` names
@@ -20,10 +20,11 @@
 //! 5. sender: `Digests […]`…, one for each of them, in that order.
 //! 6. receiver: `Same [files]`…, `Have {file, ranges}`… (interrupted before), `LeftOut [entries]`… (cannot
 //!    be written), `Begin`.
-//! 7. sender, on the lanes and nowhere else: pieces of large files (entry number, offset, data), and
+//! 7. sender, as records and in no other way: pieces of large files (entry number, offset, data), and
 //!    parcels with whole small files and their digests, digests of large files that were read to their
-//!    end, and files that are left out, with the reason (`parcel.rs`). So flow control bounds all that
-//!    the receiver has not read, however small the files are.
+//!    end, and files that are left out, with the reason (`parcel.rs`). The receiver takes them as fast as
+//!    they are written, and the credit of the records holds the sender back: so it bounds all that the
+//!    receiver has not taken, however small the files are.
 //! 8. receiver: `Written(bytes)` now and then; `Done [files]` when their digests were right, their
 //!    contents are durable and they stand under their names; `Again(file)` when a digest was wrong, once;
 //!    `LeftOut [entries]` for what cannot be written.
@@ -87,7 +88,7 @@ pub use greeting::{Purpose, SenderId};
 pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};
 pub use offer::{Consent, LeftOut, Offer};
 pub use progress::{Phase, Progress, ProgressSnapshot};
-pub use protocol::{MAX_FRAME, ProtocolError, VERSION, printable};
+pub use protocol::{MAX_MESSAGE, ProtocolError, VERSION, printable};
 pub use receive::{Admitted, ReceiveConfig, Received, Receiver, SILENCE};
 pub use send::{Sender, Sent};
 pub use skip::{Reason, Skipped};

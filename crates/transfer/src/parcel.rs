@@ -1,13 +1,12 @@
-//! What the lanes carry: pieces of large files, and parcels of everything that is small.
+//! What records carry: pieces of large files, and parcels of everything that is small.
 //!
 //! A record whose object is an entry's number is a piece of that file. A record of the object
 //! [`PARCEL`] holds items one after another: whole small files with their digests, digests of large
-//! files whose data went before, and files that are left out. So a lane's packets are full however
-//! small the files are, and its flow control bounds everything that the receiver has not looked at:
-//! small frames of a stream that lie unread would end the connection, long before its window is full.
+//! files whose data went before, and files that are left out. So packets are full however small the
+//! files are, and the credit of the records bounds everything that the receiver has not looked at.
 
 use bytes::Bytes;
-use fairpath_quic::lanes::{RECORD, Record};
+use fairpath_quic::{RECORD, Record};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::protocol::{Digest, ProtocolError};
@@ -99,7 +98,7 @@ pub(crate) fn items(mut data: &[u8]) -> impl Iterator<Item = Result<Item<'_>, Pr
 
 #[cfg(test)]
 mod tests {
-    use fairpath_quic::lanes::MAX_RECORD;
+    use fairpath_quic::MAX_RECORD;
     use proptest::prelude::*;
 
     use super::*;

@@ -1,10 +1,8 @@
-//! The messages of the control stream, and their frames.
-//!
-//! A frame is a length (4 bytes, big-endian, at most [`MAX_FRAME`]) and a message in postcard's
-//! encoding. Before the first frame stands the greeting (`greeting.rs`).
+//! What the two ends say to each other: one message of the connection each, in postcard's encoding. The
+//! first message of each end is of the greeting (`greeting.rs`).
 
-use fairpath_quic::lanes::LaneError;
-use noq::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
+use bytes::Bytes;
+use fairpath_quic::{Connection, ConnectionError, RecordTooLarge};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -14,30 +12,32 @@ use crate::offer::LeftOut;
 use crate::skip::Reason;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
-/// The largest frame, in bytes.
-pub const MAX_FRAME: usize = 1 << 20;
+/// The largest message, in bytes.
+pub const MAX_MESSAGE: usize = 1 << 20;
 
 /// The most ranges of one file that a plan names; what is left out is sent again.
 pub(crate) const MAX_RANGES: usize = 4096;
 
-/// How many entries one message lists, at most a dozen bytes each: well within a frame.
+/// How many entries one message lists, at most a dozen bytes each: well within a message.
 pub(crate) const ENTRIES_PER_MESSAGE: usize = 50_000;
 
 /// The most bytes of a peer's words.
 const MAX_TEXT: usize = 1000;
 
 /// With this code and word either end closes a connection when everything is in place, and only then.
-pub(crate) const DONE_CODE: VarInt = VarInt::from_u32(0);
+pub(crate) const DONE_CODE: u32 = 0;
 
 /// The word beside [`DONE_CODE`]: a connection that is merely dropped has the same code, and no word.
-pub(crate) const DONE_WORD: &[u8] = b"done";
+pub(crate) const DONE_WORD: &str = "done";
 
 /// Whether the peer has closed the connection because everything is in place.
 pub(crate) fn is_done(connection: &Connection) -> bool {
     match connection.close_reason() {
-        Some(ConnectionError::ApplicationClosed(close)) => close.error_code == DONE_CODE && *close.reason == *DONE_WORD,
+        Some(ConnectionError::ApplicationClosed(close)) => {
+            close.error_code == DONE_CODE.into() && *close.reason == *DONE_WORD.as_bytes()
+        }
         _ => false,
     }
 }
@@ -109,12 +109,12 @@ pub(crate) enum FromReceiver {
 /// Why the conversation broke.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
-    /// The connection or its stream ended.
+    /// The connection ended.
     #[error("the peer is gone: {0}")]
     Gone(String),
-    /// A frame is larger than allowed.
-    #[error("the peer announced a message of {0} bytes, more than the {MAX_FRAME} allowed")]
-    FrameTooLarge(usize),
+    /// A message is larger than allowed; only what this end says can be.
+    #[error("a message has {0} bytes, more than the {MAX_MESSAGE} allowed")]
+    MessageTooLarge(usize),
     /// A message cannot be read.
     #[error("the peer sent a message that cannot be understood")]
     Malformed,
@@ -137,13 +137,11 @@ impl From<ConnectionError> for ProtocolError {
     }
 }
 
-impl From<LaneError> for ProtocolError {
-    fn from(error: LaneError) -> Self {
+impl From<fairpath_quic::SendError> for ProtocolError {
+    fn from(error: fairpath_quic::SendError) -> Self {
         match error {
-            LaneError::Connection(error) => error.into(),
-            LaneError::RecordTooLarge(bytes) => Self::FrameTooLarge(bytes),
-            LaneError::Truncated => Self::Unexpected("a lane ended inside a record"),
-            other => Self::Gone(other.to_string()),
+            fairpath_quic::SendError::Connection(error) => error.into(),
+            fairpath_quic::SendError::RecordTooLarge(RecordTooLarge(bytes)) => Self::MessageTooLarge(bytes),
         }
     }
 }
@@ -164,90 +162,36 @@ pub fn printable(text: &str) -> String {
 }
 
 /// One message from its encoding; nothing may be left over.
-pub(crate) fn decode<T: DeserializeOwned>(frame: &[u8]) -> Result<T, ProtocolError> {
-    match postcard::take_from_bytes(frame) {
+pub(crate) fn decode<T: DeserializeOwned>(message: &[u8]) -> Result<T, ProtocolError> {
+    match postcard::take_from_bytes(message) {
         Ok((message, [])) => Ok(message),
         _ => Err(ProtocolError::Malformed),
     }
 }
 
-/// The writing half of a control stream.
-#[derive(Debug)]
-pub(crate) struct ControlWriter {
-    pub(crate) stream: SendStream,
+/// The conversation of one connection, seen from one end.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
     pub(crate) connection: Connection,
 }
 
-impl ControlWriter {
-    /// Which conversation of the connection this is: its lanes are marked with it.
-    pub(crate) fn conversation(&self) -> u8 {
-        self.stream.id().index() as u8
+impl Control {
+    pub(crate) fn new(connection: &Connection) -> Self {
+        Self { connection: connection.clone() }
     }
 
-    /// Sends bytes without a frame.
-    pub(crate) async fn write_raw(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.stream.write_all(bytes).await.map_err(|error| self.gone(&error))
-    }
-
-    /// Sends one message.
-    pub(crate) async fn write<T: Serialize>(&mut self, message: &T) -> Result<(), ProtocolError> {
-        let body = postcard::to_stdvec(message).map_err(|_| ProtocolError::Malformed)?;
-        if body.len() > MAX_FRAME {
-            return Err(ProtocolError::FrameTooLarge(body.len()));
+    /// Says something; waits while the peer has too much to hear.
+    pub(crate) async fn write<T: Serialize>(&self, message: &T) -> Result<(), ProtocolError> {
+        let message = postcard::to_stdvec(message).map_err(|_| ProtocolError::Malformed)?;
+        if message.len() > MAX_MESSAGE {
+            return Err(ProtocolError::MessageTooLarge(message.len()));
         }
-        let mut frame = Vec::with_capacity(4 + body.len());
-        frame.extend((body.len() as u32).to_be_bytes());
-        frame.extend(body);
-        self.write_raw(&frame).await
+        Ok(self.connection.send_message(Bytes::from(message)).await?)
     }
 
-    /// Nothing more will be said.
-    pub(crate) fn finish(&mut self) {
-        // It can only fail where the stream has ended already.
-        let _ = self.stream.finish();
-    }
-
-    fn gone(&self, error: &dyn std::error::Error) -> ProtocolError {
-        match self.connection.close_reason() {
-            Some(reason) => reason.into(),
-            None => ProtocolError::Gone(error.to_string()),
-        }
-    }
-}
-
-/// The reading half of a control stream.
-#[derive(Debug)]
-pub(crate) struct ControlReader {
-    pub(crate) stream: RecvStream,
-    pub(crate) connection: Connection,
-}
-
-impl ControlReader {
-    /// Reads bytes without a frame.
-    pub(crate) async fn read_raw(&mut self, bytes: &mut [u8]) -> Result<(), ProtocolError> {
-        match self.stream.read_exact(bytes).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(match (self.connection.close_reason(), error) {
-                (Some(reason), _) => reason.into(),
-                (None, noq::ReadExactError::FinishedEarly(_)) => {
-                    ProtocolError::Gone("it ended the conversation".to_owned())
-                }
-                (None, error) => ProtocolError::Gone(error.to_string()),
-            }),
-        }
-    }
-
-    /// Reads one message. Not safe to cancel: a task of its own should call it.
-    pub(crate) async fn read<T: DeserializeOwned>(&mut self) -> Result<T, ProtocolError> {
-        let mut length = [0; 4];
-        self.read_raw(&mut length).await?;
-        let length = u32::from_be_bytes(length) as usize;
-        if length > MAX_FRAME {
-            return Err(ProtocolError::FrameTooLarge(length));
-        }
-        let mut frame = vec![0; length];
-        self.read_raw(&mut frame).await?;
-        decode(&frame)
+    /// Hears the next thing that the peer says. Nothing is lost where this is cancelled.
+    pub(crate) async fn read<T: DeserializeOwned>(&self) -> Result<T, ProtocolError> {
+        decode(&self.connection.recv_message().await?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 
 use bytes::Bytes;
-use fairpath_quic::lanes::{RECORD, Record};
+use fairpath_quic::{RECORD, Record};
 use rustix::fs::Stat;
 use tokio::sync::mpsc;
 
@@ -30,7 +30,7 @@ pub(crate) struct Job {
 /// What was read.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// Something for the lanes, and how many bytes of files are in it.
+    /// A record to send, and how many bytes of files are in it.
     Record(Record, u64),
     /// The digest that was asked for before the plan; what cannot be read is left out.
     Compared { file: u32, digest: Result<Digest, Reason> },
@@ -163,7 +163,7 @@ impl Reader<'_> {
 
     /// Reads a file piece by piece.
     fn large(&mut self, job: &Job) -> Result<(), Stop> {
-        // What is packed would otherwise wait until all of this file is on the lanes.
+        // What is packed would otherwise wait until all of this file is sent.
         self.flush()?;
         let digest = self.read(job, |reader, offset, data| {
             for (start, end) in job.have.missing(offset, offset + data.len() as u64) {

@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
-use fairpath_quic::lanes::LANES;
-use noq::Connection;
+use fairpath_quic::{ChannelId, Connection};
 use tokio::task::JoinHandle;
 
 use crate::admission::{AdmissionError, Door, say_goodbye};
-use crate::deliver::RESTARTS_MAX;
 use crate::destination::Destination;
 use crate::error::ReceiveError;
 use crate::greeting::{Purpose, SenderId};
@@ -20,8 +18,8 @@ use crate::partial::Partial;
 use crate::plan::{self, Survey};
 use crate::progress::{Phase, Progress};
 use crate::protocol::{
-    ControlReader, ControlWriter, DONE_CODE, DONE_WORD, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender,
-    ProtocolError, is_done, printable,
+    Control, DONE_CODE, DONE_WORD, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender, ProtocolError, is_done,
+    printable,
 };
 use crate::session::Session;
 use crate::skip::{Reason, Skipped};
@@ -85,9 +83,8 @@ pub const SILENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Admitted {
     sender: SenderId,
-    connection: Connection,
-    writer: ControlWriter,
-    reader: ControlReader,
+    control: Control,
+    number: u64,
 }
 
 impl Admitted {
@@ -102,6 +99,8 @@ impl Admitted {
 struct Holder {
     sender: SenderId,
     connection: Connection,
+    /// Tells its connections apart.
+    number: u64,
 }
 
 impl Holder {
@@ -112,7 +111,7 @@ impl Holder {
     /// Whether anything is heard of it within [`SILENCE`]: an idle path asks for a sign of life more
     /// often than that.
     async fn is_alive(&self) -> bool {
-        let heard = || self.connection.stats().udp_rx.datagrams;
+        let heard = || self.connection.datagrams_received();
         let before = heard();
         let word = async {
             while self.is_connected() && heard() == before {
@@ -193,33 +192,37 @@ impl Receiver {
     pub async fn admit(&self, connection: &Connection) -> Result<Admitted, ReceiveError> {
         let guest = self.door.hear_or_know(connection, |sender| self.received_from(sender).is_some()).await?;
         let sender = guest.sender;
-        if let Err(taken) = self.bind(connection, sender).await {
-            self.door.send_away(connection, &taken);
-            return Err(taken.into());
-        }
-        let (writer, reader) = guest.admit().await?;
-        Ok(Admitted { sender, connection: connection.clone(), writer, reader })
+        let number = match self.bind(connection, sender).await {
+            Ok(number) => number,
+            Err(taken) => {
+                self.door.send_away(connection, &taken);
+                return Err(taken.into());
+            }
+        };
+        Ok(Admitted { sender, control: guest.admit().await?, number })
     }
 
-    /// Makes `sender` the one that uses the ticket, unless another one does.
-    async fn bind(&self, connection: &Connection, sender: SenderId) -> Result<(), AdmissionError> {
+    /// Makes `sender` the one that uses the ticket, unless another one does; answers the number of its connection.
+    async fn bind(&self, connection: &Connection, sender: SenderId) -> Result<u64, AdmissionError> {
         loop {
             let other = {
                 let mut current = self.current();
-                let other = current.as_ref().filter(|holder| holder.sender != sender && holder.is_connected()).cloned();
-                if other.is_none() {
-                    let holder = Holder { sender, connection: connection.clone() };
-                    if let Some(before) = current.replace(holder) {
-                        before.connection.close(1u32.into(), b"a newer connection of the same sender took over");
+                match &*current {
+                    Some(holder) if holder.sender != sender && holder.is_connected() => holder.clone(),
+                    before => {
+                        let number = before.as_ref().map_or(0, |before| before.number + 1);
+                        let holder = Holder { sender, connection: connection.clone(), number };
+                        if let Some(before) = current.replace(holder) {
+                            before.connection.close(1, "a newer connection of the same sender took over");
+                        }
+                        return Ok(number);
                     }
                 }
-                other
             };
-            let Some(other) = other else { return Ok(()) };
             if other.is_alive().await {
                 return Err(AdmissionError::Taken);
             }
-            other.connection.close(1u32.into(), b"nothing was heard for a while, and another sender came");
+            other.connection.close(1, "nothing was heard for a while, and another sender came");
         }
     }
 
@@ -231,30 +234,16 @@ impl Receiver {
     /// One variant per cause; [`ReceiveError::is_retryable`] tells whether it makes sense to wait
     /// for another connection. The sender has been told, and the connection is closed.
     pub async fn serve(&self, admitted: Admitted) -> Result<Received, ReceiveError> {
-        let Admitted { sender, connection, mut writer, reader } = admitted;
-        let connection = &connection;
-        connection.set_max_concurrent_bi_streams((1 + RESTARTS_MAX).into());
-        connection.set_max_concurrent_uni_streams(((1 + RESTARTS_MAX) * LANES as u32).into());
+        let Admitted { sender, control, number } = admitted;
+        let connection = &control.connection;
         let _running = self.running.lock().await;
-        let mut reader = reader;
-        let mut is_restart = false;
-        let result = loop {
-            let conversation = async {
-                match self.received_from(sender) {
-                    Some(received) => Ok(Received { is_repeat: true, ..received }),
-                    None => self.run(sender, is_restart, connection, &mut writer, reader).await,
-                }
-            };
-            // What was under way is saved by the task that writes, which then lets go of the directory.
-            (writer, reader) = tokio::select! {
-                result = conversation => break result,
-                anew = self.door.hear_again(connection, sender) => anew,
-            };
-            is_restart = true;
+        let result = match self.received_from(sender) {
+            Some(received) => Ok(Received { is_repeat: true, ..received }),
+            None => self.run(sender, &control).await,
         };
         let result = match result {
             // Whatever becomes of the connection: everything is in place.
-            Ok(received) => Ok(Received { is_confirmed: say_complete(connection, &mut writer).await, ..received }),
+            Ok(received) => Ok(Received { is_confirmed: say_complete(&control).await, ..received }),
             Err(error) => Err(error),
         };
         match &result {
@@ -263,38 +252,28 @@ impl Receiver {
                 self.progress.enter(Phase::Waiting);
                 match error {
                     ReceiveError::Admission(late) => self.door.send_away(connection, late),
-                    error => refuse(connection, &mut writer, error).await,
+                    error => refuse(&control, error).await,
                 }
             }
         }
-        result.map_err(|error| self.superseded_or(connection, error))
+        result.map_err(|error| self.superseded_or(number, error))
     }
 
-    /// One conversation: the first of its connection, or one that begins anew.
-    async fn run(
-        &self,
-        sender: SenderId,
-        is_restart: bool,
-        connection: &Connection,
-        writer: &mut ControlWriter,
-        mut reader: ControlReader,
-    ) -> Result<Received, ReceiveError> {
+    /// The conversation of one connection.
+    async fn run(&self, sender: SenderId, control: &Control) -> Result<Received, ReceiveError> {
         if !self.door.is_open() {
             return Err(AdmissionError::Used.into());
         }
-        if !is_restart {
-            self.begin(sender);
-        }
+        self.begin(sender);
         self.progress.enter(Phase::Preparing);
-        writer.write(&FromReceiver::Terms { hidden: self.config.limits.hidden }).await?;
-        let (manifest, left_out) = read_manifest(&mut reader, self.config.limits).await?;
+        control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden }).await?;
+        let (manifest, left_out) = read_manifest(control, self.config.limits).await?;
         let manifest = Arc::new(manifest);
-        self.agree(connection, Offer::new(&manifest, left_out)).await?;
+        self.agree(&control.connection, Offer::new(&manifest, left_out)).await?;
         self.progress.set_totals(manifest.bytes(), manifest.files());
-        let files = self.prepare(&manifest, writer, &mut reader).await?;
+        let files = self.prepare(&manifest, control).await?;
         self.progress.enter(Phase::Transferring);
-        let session = Session::start(connection, writer.conversation(), reader, files);
-        let skipped = session.run(writer, &self.progress).await?;
+        let skipped = Session::start(control, files).run(&self.progress).await?;
         if !self.config.keep && skipped.is_empty() {
             self.door.use_up();
         }
@@ -336,12 +315,7 @@ impl Receiver {
     }
 
     /// Everything between the manifest and the data: what exists is compared, the plan is sent.
-    async fn prepare(
-        &self,
-        manifest: &Arc<Manifest>,
-        writer: &mut ControlWriter,
-        reader: &mut ControlReader,
-    ) -> Result<Writer, ReceiveError> {
+    async fn prepare(&self, manifest: &Arc<Manifest>, control: &Control) -> Result<Writer, ReceiveError> {
         let (directory, force) = (self.config.directory.clone(), self.config.force);
         let list = manifest.clone();
         let (mut destination, Survey { compare, unfit }) = blocking(move || {
@@ -351,16 +325,16 @@ impl Receiver {
         })
         .await?;
         for numbers in compare.chunks(ENTRIES_PER_MESSAGE) {
-            writer.write(&FromReceiver::Compare(numbers.to_vec())).await?;
+            control.write(&FromReceiver::Compare(numbers.to_vec())).await?;
         }
-        writer.write(&FromReceiver::Compare(vec![])).await?;
+        control.write(&FromReceiver::Compare(vec![])).await?;
 
         let (list, numbers) = (manifest.clone(), compare.clone());
         let own = tokio::task::spawn_blocking(move || {
             let digests = plan::digest_existing(&mut destination, &list, &numbers);
             Ok((destination, digests))
         });
-        let sent = read_digests(reader, compare.len()).await?;
+        let sent = read_digests(control, compare.len()).await?;
         let (destination, own) = joined(own).await?;
         let compared: Vec<_> = compare.into_iter().zip(own.into_iter().zip(sent)).collect();
 
@@ -374,15 +348,14 @@ impl Receiver {
         })
         .await?;
         for answer in answers {
-            writer.write(&answer).await?;
+            control.write(&answer).await?;
         }
-        writer.write(&FromReceiver::Begin).await?;
+        control.write(&FromReceiver::Begin).await?;
         Ok(files)
     }
 
-    fn superseded_or(&self, connection: &Connection, error: ReceiveError) -> ReceiveError {
-        let is_current =
-            self.current().as_ref().is_some_and(|now| now.connection.stable_id() == connection.stable_id());
+    fn superseded_or(&self, number: u64, error: ReceiveError) -> ReceiveError {
+        let is_current = self.current().as_ref().is_some_and(|now| now.number == number);
         match error {
             ReceiveError::PeerGone(_) if !is_current => ReceiveError::Superseded,
             other => other,
@@ -401,26 +374,21 @@ impl Receiver {
 /// Tells the sender that everything is in place; whether it has heard. An acknowledgement is enough, but a
 /// sender may close before that is seen. How long this takes QUIC bounds: a peer that is there acknowledges,
 /// and one that is not is found out.
-async fn say_complete(connection: &Connection, writer: &mut ControlWriter) -> bool {
-    if writer.write(&FromReceiver::Complete).await.is_ok() {
-        writer.finish();
-        if matches!(writer.stream.stopped().await, Ok(None)) {
-            return true;
-        }
-    }
-    is_done(connection)
+async fn say_complete(control: &Control) -> bool {
+    let is_heard = control.write(&FromReceiver::Complete).await.is_ok()
+        && control.connection.flushed(ChannelId::Messages).await.is_ok();
+    is_heard || is_done(&control.connection)
 }
 
 /// Tells the sender why, where it can still hear, and closes.
-async fn refuse(connection: &Connection, writer: &mut ControlWriter, error: &ReceiveError) {
+async fn refuse(control: &Control, error: &ReceiveError) {
     if let Some(fault) = error.fault() {
         let failed = FromReceiver::Failed { fault, text: printable(&error.to_string()) };
-        if writer.write(&failed).await.is_ok() {
-            writer.finish();
-            return say_goodbye(connection).await;
+        if control.write(&failed).await.is_ok() {
+            return say_goodbye(&control.connection).await;
         }
     }
-    connection.close(1u32.into(), b"the transfer ended early");
+    control.connection.close(1, "the transfer ended early");
 }
 
 async fn blocking<T: Send + 'static>(
@@ -440,8 +408,8 @@ pub(crate) async fn joined<T>(task: JoinHandle<Result<T, ReceiveError>>) -> Resu
 }
 
 /// The next message, with the sender's giving up already turned into an error.
-pub(crate) async fn next(reader: &mut ControlReader) -> Result<FromSender, ReceiveError> {
-    match reader.read().await? {
+pub(crate) async fn next(control: &Control) -> Result<FromSender, ReceiveError> {
+    match control.read().await? {
         FromSender::Failed { fault, text } => Err(ReceiveError::Sender { fault, text: printable(&text) }),
         message => Ok(message),
     }
@@ -449,10 +417,10 @@ pub(crate) async fn next(reader: &mut ControlReader) -> Result<FromSender, Recei
 
 /// Reads the list of files and judges each entry as it comes: a peer that sends what is refused is
 /// told so at once, and what it sends behind that is never held.
-async fn read_manifest(reader: &mut ControlReader, limits: Limits) -> Result<(Manifest, LeftOut), ReceiveError> {
+async fn read_manifest(control: &Control, limits: Limits) -> Result<(Manifest, LeftOut), ReceiveError> {
     let (mut builder, mut left_out) = (ManifestBuilder::new(limits), LeftOut::default());
     loop {
-        match next(reader).await? {
+        match next(control).await? {
             FromSender::Entries(more) => more.into_iter().try_for_each(|entry| builder.push(entry))?,
             FromSender::Hidden(names) => left_out = names.safe(),
             FromSender::EntriesEnd => break,
@@ -463,10 +431,10 @@ async fn read_manifest(reader: &mut ControlReader, limits: Limits) -> Result<(Ma
 }
 
 /// Reads the sender's digests of `count` files, in the order in which they were asked for.
-async fn read_digests(reader: &mut ControlReader, count: usize) -> Result<Vec<Result<Digest, Reason>>, ReceiveError> {
+async fn read_digests(control: &Control, count: usize) -> Result<Vec<Result<Digest, Reason>>, ReceiveError> {
     let mut digests = Vec::with_capacity(count);
     while digests.len() < count {
-        match next(reader).await? {
+        match next(control).await? {
             FromSender::Digests(more) if !more.is_empty() && more.len() <= count - digests.len() => {
                 digests.extend(more);
             }

@@ -1,12 +1,11 @@
 //! The sending side of a transfer.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
-use noq::Connection;
+use fairpath_quic::Connection;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 
@@ -18,21 +17,19 @@ use crate::greeting::{Purpose, SenderId};
 use crate::ledger::Ledger;
 use crate::offer::LeftOut;
 use crate::progress::{Phase, Progress};
-use crate::protocol::{
-    ControlReader, ControlWriter, DONE_CODE, DONE_WORD, FromReceiver, FromSender, ProtocolError, is_done, printable,
-};
+use crate::protocol::{Control, DONE_CODE, DONE_WORD, FromReceiver, FromSender, ProtocolError, is_done, printable};
 use crate::ranges::RangeSet;
 use crate::reader::{self, Job, Piece};
 use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
 
-/// How many bytes of names one message carries, about; well within a frame.
+/// How many bytes of names one message carries, about; well within the largest.
 const NAMES_PER_MESSAGE: usize = 256 << 10;
 
-/// Pieces read ahead of the lanes.
+/// Pieces read ahead of what is sent.
 const READ_AHEAD: usize = 32;
 
-/// How many digests one message carries: full packets, and far from the largest frame.
+/// How many digests one message carries: full packets, and far from the largest.
 const DIGESTS_PER_MESSAGE: usize = 1000;
 
 /// The most ranges that a receiver may claim to have, of all files together: 16 bytes each on the wire,
@@ -46,7 +43,7 @@ pub struct Sent {
     pub files: u64,
     /// Their sizes.
     pub bytes: Bytes,
-    /// How much was put on the lanes of the last connection.
+    /// How much was sent over the last connection.
     pub sent: Bytes,
     /// How much of it the receiver had before.
     pub resumed: Bytes,
@@ -113,7 +110,7 @@ impl Sender {
             Err(error) => {
                 // What is closed keeps the reason why.
                 if connection.close_reason().is_none() {
-                    connection.close(1u32.into(), b"the transfer ended early");
+                    connection.close(1, "the transfer ended early");
                 }
                 return Err(error);
             }
@@ -156,15 +153,14 @@ impl Sender {
     }
 
     async fn converse(&self, connection: &Connection) -> Result<Bytes, SendError> {
-        let (send, recv) = knock(connection, &self.secret, Purpose::Transfer, self.id).await?;
-        let mut writer = ControlWriter { stream: send, connection: connection.clone() };
-        let mut reader = ControlReader { stream: recv, connection: connection.clone() };
-        let result = match next(&mut reader).await {
+        knock(connection, &self.secret, Purpose::Transfer, self.id).await?;
+        let control = Control::new(connection);
+        let result = match next(&control).await {
             Ok(FromReceiver::Terms { hidden }) => {
                 if !hidden {
                     self.without_hidden();
                 }
-                self.run(connection, &mut writer, reader).await
+                self.run(&control).await
             }
             // An earlier connection has brought everything.
             Ok(FromReceiver::Complete) if self.progress.is_resumed() => Ok(Bytes::ZERO),
@@ -175,48 +171,33 @@ impl Sender {
             && let Some(fault) = error.fault()
         {
             let failed = FromSender::Failed { fault, text: printable(&error.to_string()) };
-            if writer.write(&failed).await.is_ok() {
-                writer.finish();
+            if control.write(&failed).await.is_ok() {
                 say_goodbye(connection).await;
             }
         }
         result
     }
 
-    async fn run(
-        &self,
-        connection: &Connection,
-        writer: &mut ControlWriter,
-        reader: ControlReader,
-    ) -> Result<Bytes, SendError> {
+    async fn run(&self, control: &Control) -> Result<Bytes, SendError> {
         let selection = self.selection();
         let manifest = &selection.manifest;
         self.progress.set_totals(manifest.bytes(), manifest.files());
-        // From here on a task reads, so that giving up is heard at any time.
-        // Data has flowed before, and the receiver may have everything already.
-        let is_repeat = Arc::new(AtomicBool::new(false));
-        let mut control = listen(reader, self.progress.is_resumed().then(|| is_repeat.clone()));
         let (jobs, inbox) = mpsc::unbounded_channel();
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
         let read = selection.clone();
         let thread = tokio::task::spawn_blocking(move || reader::run(&read, inbox, &outbox));
         let mut ledger = Ledger::new(manifest);
-        let conversation_number = writer.conversation();
         let conversation = async {
-            self.send_manifest(writer, &mut control).await?;
-            self.compare(writer, &mut control, &mut ledger, &jobs, &mut pieces).await?;
-            for job in self.hear_plan(&mut control, &mut ledger).await? {
+            self.send_manifest(control).await?;
+            self.compare(control, &mut ledger, &jobs, &mut pieces).await?;
+            for job in self.hear_plan(control, &mut ledger).await? {
                 // It fails when the thread has ended; the closed pieces then tell.
                 let _ = jobs.send(job);
             }
             self.progress.enter(Phase::Transferring);
-            let flow = Flow { manifest, progress: &self.progress, ledger: &mut ledger, jobs, pieces };
-            flow.run(connection, conversation_number, &mut control).await
+            Flow { manifest, progress: &self.progress, ledger: &mut ledger, jobs, pieces }.run(control).await
         };
-        let result = match conversation.await {
-            Err(_) if is_repeat.load(Ordering::Acquire) => Ok(Bytes::ZERO),
-            result => result,
-        };
+        let result = conversation.await;
         let left_out = ledger.skipped(&selection);
         if !left_out.is_empty() {
             *self.left_out() = left_out;
@@ -224,7 +205,7 @@ impl Sender {
         finish(result, thread).await
     }
 
-    async fn send_manifest(&self, writer: &mut ControlWriter, control: &mut Control) -> Result<(), SendError> {
+    async fn send_manifest(&self, control: &Control) -> Result<(), SendError> {
         let mut part = Vec::new();
         let mut names = 0;
         for entry in self.selection().manifest.entries() {
@@ -232,27 +213,26 @@ impl Sender {
             names += entry.path().len() + 32;
             part.push(entry.clone());
             if names >= NAMES_PER_MESSAGE {
-                unless_refused(control, writer.write(&FromSender::Entries(std::mem::take(&mut part)))).await?;
+                unless_refused(control, control.write(&FromSender::Entries(std::mem::take(&mut part)))).await?;
                 names = 0;
             }
         }
-        unless_refused(control, writer.write(&FromSender::Entries(part))).await?;
-        unless_refused(control, writer.write(&FromSender::Hidden(self.not_taken()))).await?;
-        unless_refused(control, writer.write(&FromSender::EntriesEnd)).await
+        unless_refused(control, control.write(&FromSender::Entries(part))).await?;
+        unless_refused(control, control.write(&FromSender::Hidden(self.not_taken()))).await?;
+        unless_refused(control, control.write(&FromSender::EntriesEnd)).await
     }
 
     /// Answers with the digests of the files that the receiver may have already.
     async fn compare(
         &self,
-        writer: &mut ControlWriter,
-        control: &mut Control,
+        control: &Control,
         ledger: &mut Ledger,
         jobs: &mpsc::UnboundedSender<Job>,
         pieces: &mut mpsc::Receiver<Piece>,
     ) -> Result<(), SendError> {
         let mut wanted: usize = 0;
         loop {
-            match heard(control.recv().await)? {
+            match next(control).await? {
                 FromReceiver::Compare(files) if files.is_empty() => break,
                 FromReceiver::Compare(files) => {
                     for file in files {
@@ -267,8 +247,8 @@ impl Sender {
         let mut digests = Vec::new();
         while wanted > 0 {
             tokio::select! {
-                message = control.recv() => {
-                    heard(message)?;
+                message = next(control) => {
+                    message?;
                     return Err(ProtocolError::Unexpected("it spoke before the digests were complete").into());
                 }
                 piece = pieces.recv() => match piece {
@@ -284,20 +264,20 @@ impl Sender {
                 },
             }
             if digests.len() == DIGESTS_PER_MESSAGE || wanted == 0 {
-                writer.write(&FromSender::Digests(std::mem::take(&mut digests))).await?;
+                control.write(&FromSender::Digests(std::mem::take(&mut digests))).await?;
             }
         }
         Ok(())
     }
 
     /// What is to be sent, in the order of the manifest.
-    async fn hear_plan(&self, control: &mut Control, ledger: &mut Ledger) -> Result<Vec<Job>, SendError> {
+    async fn hear_plan(&self, control: &Control, ledger: &mut Ledger) -> Result<Vec<Job>, SendError> {
         let selection = self.selection();
         let entries = selection.manifest.entries();
         let mut partly = BTreeMap::new();
         let mut ranges_count = 0;
         loop {
-            match heard(control.recv().await)? {
+            match next(control).await? {
                 FromReceiver::Same(files) => {
                     for file in files {
                         ledger.settle(file)?;
@@ -337,80 +317,44 @@ impl Sender {
     }
 }
 
-pub(crate) type Control = mpsc::Receiver<Result<FromReceiver, SendError>>;
-
-/// Reads what the receiver says. Where its first word is that it has everything, `is_repeat` tells.
-fn listen(mut reader: ControlReader, mut is_repeat: Option<Arc<AtomicBool>>) -> Control {
-    let (heard, control) = mpsc::channel(64);
-    tokio::spawn(async move {
-        loop {
-            let message = next(&mut reader).await;
-            if let Some(is_repeat) = is_repeat.take() {
-                is_repeat.store(matches!(message, Ok(FromReceiver::Complete)), Ordering::Release);
-            }
-            let is_last = message.is_err();
-            if heard.send(message).await.is_err() || is_last {
-                return;
-            }
-        }
-    });
-    control
-}
-
 /// The next message, with the receiver's giving up already turned into an error.
-async fn next(reader: &mut ControlReader) -> Result<FromReceiver, SendError> {
-    match reader.read().await? {
+pub(crate) async fn next(control: &Control) -> Result<FromReceiver, SendError> {
+    match control.read().await? {
         FromReceiver::Failed { fault, text } => Err(SendError::Receiver { fault, text: printable(&text) }),
         message => Ok(message),
     }
 }
 
-pub(crate) fn heard(message: Option<Result<FromReceiver, SendError>>) -> Result<FromReceiver, SendError> {
-    message.unwrap_or_else(|| Err(SendError::PeerGone("it ended the conversation".to_owned())))
-}
-
 /// Writes, unless the receiver speaks first: at this point that can only be a refusal.
 async fn unless_refused(
-    control: &mut Control,
+    control: &Control,
     write: impl Future<Output = Result<(), ProtocolError>>,
 ) -> Result<(), SendError> {
     let written = tokio::select! {
         biased;
         written = write => written,
-        message = control.recv() => {
-            heard(message)?;
+        message = next(control) => {
+            message?;
             return Err(ProtocolError::Unexpected("it answered before the list of files was complete").into());
         }
     };
     match written {
         Ok(()) => Ok(()),
-        Err(error) => Err(prefer_refusal(control, error.into()).await),
+        Err(error) => Err(last_words(control, error.into()).await),
     }
 }
 
-/// A lane or stream that broke because the receiver gave up: its words count, if they arrive.
-pub(crate) async fn prefer_refusal(control: &mut Control, error: SendError) -> SendError {
-    if !matches!(error, SendError::PeerGone(_)) {
-        return error;
-    }
-    let words = async {
-        loop {
-            if let Err(refusal @ SendError::Receiver { .. }) = heard(control.recv().await) {
-                return refusal;
-            }
-            if control.is_closed() && control.is_empty() {
-                return error_gone();
-            }
+/// The connection ended because the receiver gave up: its words count, if they have come.
+pub(crate) async fn last_words(control: &Control, error: SendError) -> SendError {
+    // What came before the end is heard before it, so this waits for nothing.
+    while control.connection.close_reason().is_some() {
+        match next(control).await {
+            Ok(_) => {}
+            Err(refusal @ SendError::Receiver { .. }) => return refusal,
+            Err(_) => break,
         }
-    };
-    match tokio::time::timeout(Duration::from_secs(1), words).await {
-        Ok(refusal @ SendError::Receiver { .. }) => refusal,
-        _ => error,
     }
-}
-
-fn error_gone() -> SendError {
-    SendError::PeerGone("it ended the conversation".to_owned())
+    error
 }
 
 /// The reading thread ended before its time.

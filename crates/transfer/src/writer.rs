@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
-use fairpath_quic::lanes::Record;
+use fairpath_quic::Record;
 use tokio::sync::mpsc;
 
 use crate::destination::Destination;
@@ -29,12 +29,12 @@ use crate::source::Identity;
 /// How many unfinished files are kept open; the others are opened again when needed.
 const MAX_OPEN: usize = 128;
 
-/// How many files may be begun and not ended, beside those with a journal. A sender reads one file after the other, and what is on
-/// its way is some 40 MB in records of 64 kB: 600 files that do not travel in parcels.
+/// How many files may be begun and not ended, beside those with a journal. A sender reads one file after the
+/// other, and what is on its way is some 40 MB in records of 64 kB: 600 files that do not travel in parcels.
 const MAX_ACTIVE: usize = 4096;
 
 /// How many separate ranges of all begun files may be held beyond those of the journals. What is on
-/// its way to 16 lanes is some 600 records.
+/// its way is some 600 records.
 const MAX_FRAGMENTS: usize = 20_000;
 
 /// A file with less new data than this is not worth a journal before the end.

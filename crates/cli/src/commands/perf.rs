@@ -124,9 +124,8 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
 
 /// Answers one client. The outer error: it was not let in; the inner one: its measurement failed.
 async fn answer(connection: Connection, door: Arc<Door>) -> Result<anyhow::Result<()>, AdmissionError> {
-    let guest = door.hear(connection.quic()).await?;
-    let mut control = Control::new(guest.welcome().await?);
-    connection.welcome();
+    door.hear(&connection).await?.welcome().await?;
+    let control = Control::new(&connection);
     let asked = tokio::time::timeout(PATIENCE, control.asked()).await.context("the client asked for nothing in time");
     Ok(match asked {
         Ok(Ok(direction)) => carry_out(&connection, control, direction).await,
@@ -134,7 +133,7 @@ async fn answer(connection: Connection, door: Arc<Door>) -> Result<anyhow::Resul
     })
 }
 
-async fn carry_out(connection: &Connection, mut control: Control, direction: Direction) -> anyhow::Result<()> {
+async fn carry_out(connection: &Connection, control: Control, direction: Direction) -> anyhow::Result<()> {
     match direction {
         Direction::Upload => {
             let sink = Sink::start(connection);
@@ -143,14 +142,14 @@ async fn carry_out(connection: &Connection, mut control: Control, direction: Dir
             control.tell(Total { bytes: sink.received(), elapsed: begun.elapsed() }).await?;
         }
         Direction::Download => {
-            let source = Source::start(connection).await?;
+            let source = Source::start(connection);
             control.stopped().await?;
             drop(source);
             control.tell(Total { bytes: Bytes::ZERO, elapsed: Duration::ZERO }).await?;
         }
     }
     // The client closes once it has read the total.
-    let _ = tokio::time::timeout(PATIENCE, connection.quic().closed()).await;
+    let _ = tokio::time::timeout(PATIENCE, connection.closed()).await;
     Ok(())
 }
 
@@ -177,11 +176,11 @@ async fn measure_over(
 ) -> anyhow::Result<()> {
     let mut notices = connection.notices();
     let direction = if args.reverse { Direction::Download } else { Direction::Upload };
-    let mut control = protocol::ask(connection.quic(), secret, direction).await?;
+    let control = protocol::ask(connection, secret, direction).await?;
     let mut report = Report::new(direction, args.json);
     let begun = Instant::now();
     let (sink, source) = match direction {
-        Direction::Upload => (None, Some(Source::start(connection).await?)),
+        Direction::Upload => (None, Some(Source::start(connection))),
         Direction::Download => (Some(Sink::start(connection)), None),
     };
     let end = begun + Duration::from_secs(args.seconds.into());
@@ -196,7 +195,7 @@ async fn measure_over(
                 }
             }
             Ok(notice) = notices.recv() => report.notice(&notice),
-            closed = connection.quic().closed() => bail!("the server is gone: {closed}"),
+            closed = connection.closed() => bail!("the server is gone: {closed}"),
             () = interruption.asked() => break,
         }
     }

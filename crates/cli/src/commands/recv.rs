@@ -127,7 +127,7 @@ struct Desk<'a> {
     doorbell: Doorbell,
     /// Who has not proved the secret yet, and may not disturb those who have.
     doorstep: JoinSet<(Connection, Result<Admitted, ReceiveError>)>,
-    live: Vec<Arc<Connection>>,
+    live: Vec<Connection>,
     tasks: JoinSet<Served>,
     notice_sender: mpsc::Sender<PathNotice>,
     notices: mpsc::Receiver<PathNotice>,
@@ -138,7 +138,7 @@ struct Desk<'a> {
 }
 
 /// What became of a connection, and whose it was.
-type Served = (Arc<Connection>, SenderId, Result<Received, ReceiveError>);
+type Served = (Connection, SenderId, Result<Received, ReceiveError>);
 
 impl Desk<'_> {
     async fn run(mut self) -> anyhow::Result<()> {
@@ -180,16 +180,12 @@ impl Desk<'_> {
     fn hear(&mut self, connection: Connection) {
         let receiver = self.receiver.clone();
         self.doorstep.spawn(async move {
-            let admitted = receiver.admit(connection.quic()).await;
-            if admitted.is_ok() {
-                connection.welcome();
-            }
+            let admitted = receiver.admit(&connection).await;
             (connection, admitted)
         });
     }
 
     fn serve(&mut self, connection: Connection, admitted: Admitted) {
-        let connection = Arc::new(connection);
         self.live.push(connection.clone());
         let mut happened = connection.notices();
         let notices = self.notice_sender.clone();
@@ -212,7 +208,8 @@ impl Desk<'_> {
 
     /// What the end of one connection means; true ends the command in success.
     fn ended(&mut self, (connection, sender, result): Served) -> anyhow::Result<bool> {
-        self.live.retain(|other| !Arc::ptr_eq(other, &connection));
+        // Whoever was served has been told how it ended.
+        self.live.retain(|other| other.close_reason().is_none());
         match result {
             Ok(received) => {
                 if !received.is_repeat {
@@ -282,9 +279,8 @@ impl Desk<'_> {
     }
 
     /// The connection that has brought the most: the others have not proved themselves, or are dead.
-    fn main_connection(&self) -> Option<&Arc<Connection>> {
-        let brought =
-            |connection: &&Arc<Connection>| connection.paths().iter().map(|path| path.received).sum::<Bytes>();
+    fn main_connection(&self) -> Option<&Connection> {
+        let brought = |connection: &&Connection| connection.paths().iter().map(|path| path.received).sum::<Bytes>();
         self.live.iter().max_by_key(brought)
     }
 

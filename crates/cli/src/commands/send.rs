@@ -1,7 +1,6 @@
 //! `fairpath send`: files and directories to whoever printed the ticket.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -68,7 +67,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 
     let interruption = Interruption::listen()?;
     let connection = tokio::select! {
-        connection = args.connect.connect(&ticket) => Arc::new(connection?),
+        connection = args.connect.connect(&ticket) => connection?,
         () = interruption.asked() => bail!("interrupted before the receiver had answered"),
     };
     let redial = args.connect.config(&ticket);
@@ -124,7 +123,7 @@ fn explained(error: SendError) -> anyhow::Error {
 /// Who looks on while the sender works.
 struct Watch {
     /// The connection that the transfer runs over now.
-    connection: Arc<Connection>,
+    connection: Connection,
     view: View,
     history: History,
     trace: Option<TraceFile>,
@@ -168,16 +167,12 @@ impl Watch {
     }
 
     /// Tells what happened to the connection, and takes over another one.
-    fn on_event(&mut self, event: DeliveryEvent, give_up_after: Duration) -> Option<Arc<Connection>> {
+    fn on_event(&mut self, event: DeliveryEvent, give_up_after: Duration) -> Option<Connection> {
         match event {
             DeliveryEvent::Lost { why } => {
                 self.view.pause();
                 let patience = clock(give_up_after);
                 self.view.line(&format!("connection lost ({why}); trying again, giving up in {patience}"));
-                None
-            }
-            DeliveryEvent::Restarted => {
-                self.view.line("nothing moves though the receiver is heard; going on over new streams");
                 None
             }
             DeliveryEvent::Connected(connection) => {

@@ -121,6 +121,37 @@ fn data_flows_soon_after_both_interfaces_were_switched_off_and_on() {
     assert_survives(Cut::Down, Duration::from_secs(12), BYTES / 3);
 }
 
+/// After three seconds nothing gets there over one link, and nothing back over another or the same one.
+/// What is left carries 20 Mbit/s.
+fn assert_goes_on_without(there: &Link, back: &Link) {
+    let Some((_alone, network)) = network(Family::V4, TWINS) else { return };
+    let scratch = Scratch::with_tree(BYTES);
+    TWINS.iter().for_each(|link| network.introduce(link));
+    let mut transfer = Transfer::start(&network, &scratch);
+    transfer.until("data flows over both", || TWINS.iter().all(|link| network.carried(link) >= 1_000_000));
+    std::thread::sleep(Duration::from_secs(3));
+    network.swallow_from(there, End::Sender);
+    network.swallow_from(back, End::Receiver);
+    let ended = transfer.end(Duration::from_secs(90));
+    say(&format!("nothing there over {}, nothing back over {}: {:.1?}", there.name, back.name, ended.elapsed));
+    ended.assert_success();
+    scratch.assert_arrived_identical();
+    let said = &ended.sender_said;
+    assert!(!said.contains("connection lost"), "{said}");
+}
+
+#[test]
+fn a_transfer_goes_on_there_by_one_link_and_back_by_the_other() {
+    assert_goes_on_without(&TWINS[0], &TWINS[1]);
+    assert_goes_on_without(&TWINS[1], &TWINS[0]);
+}
+
+#[test]
+fn a_transfer_goes_on_by_the_one_link_that_works_both_ways() {
+    assert_goes_on_without(&TWINS[0], &TWINS[0]);
+    assert_goes_on_without(&TWINS[1], &TWINS[1]);
+}
+
 /// The table of outages: run with `--ignored`. It takes a quarter of an hour.
 #[test]
 #[ignore = "takes a quarter of an hour; prints a table"]

@@ -137,6 +137,23 @@ impl Network {
         self.shape(link, &["limit", "1"]).unwrap();
     }
 
+    /// The same for what one end sends.
+    #[allow(dead_code, reason = "not all tests with namespaces need it")]
+    pub(crate) fn swallow_from(&self, link: &Link, end: End) {
+        self.shape_end(link, end, &["limit", "1"]).unwrap();
+    }
+
+    /// Both ends of a link of IPv4 know each other's hardware addresses for good: asking takes both directions, and
+    /// an end that is not answered sends nothing any more.
+    #[allow(dead_code, reason = "not all tests with namespaces need it")]
+    pub(crate) fn introduce(&self, link: &Link) {
+        for (end, other) in [(End::Sender, End::Receiver), (End::Receiver, End::Sender)] {
+            let (name, subnet, host) = (link.name, link.subnet, other as u8 + 1);
+            let hardware = self.attribute(link, other, "address");
+            self.ip(end, &format!("neigh replace 10.77.{subnet}.{host} lladdr {hardware} dev {name} nud permanent"));
+        }
+    }
+
     fn shape(&self, link: &Link, queue: &[&str]) -> Result<(), String> {
         ENDS.into_iter().try_for_each(|end| self.shape_end(link, end, queue))
     }

@@ -1,72 +1,38 @@
 //! Where an interface leads, as far as the system tells: `/sys/class/net` on Linux.
 
-use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// What kind of interface it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It leads to other machines, or nothing speaks against it.
-    Link,
-    /// The loopback interface. An address of it that is not a loopback address is reached from outside
-    /// where routers know it.
-    Loopback,
-    /// A bridge without ports: nothing is behind it.
-    EmptyBridge,
-    /// A bridge that joins only what runs on this machine: containers, virtual machines.
-    GuestBridge,
-    /// An interface that exists to hold addresses.
-    Dummy,
+use fairpath_quic_core::Kind;
+
+/// What the system says of the interface `name`. Where it says nothing, it is a link.
+pub(crate) fn of(name: &str) -> Kind {
+    read(Path::new("/sys/class/net"), name)
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Link => "a link",
-            Self::Loopback => "the loopback interface",
-            Self::EmptyBridge => "a bridge without ports",
-            Self::GuestBridge => "a bridge to containers or virtual machines on this machine",
-            Self::Dummy => "an interface that only holds addresses",
-        })
+/// `root` has a directory for each interface.
+fn read(root: &Path, name: &str) -> Kind {
+    let directory = root.join(name);
+    let number = |file: &str| read_number(&directory.join(file));
+    if number("type") == Some(LOOPBACK) {
+        return Kind::Loopback;
     }
-}
-
-impl Kind {
-    /// What the system says of the interface `name`. Where it says nothing, it is a link.
-    pub fn of(name: &str) -> Self {
-        Self::read(Path::new("/sys/class/net"), name)
+    if directory.join("bridge").is_dir() {
+        let ports: Vec<String> = names(&directory.join("brif"));
+        return match ports.iter().all(|port| is_of_guest(root, port)) {
+            _ if ports.is_empty() => Kind::EmptyBridge,
+            true => Kind::GuestBridge,
+            false => Kind::Link,
+        };
     }
-
-    /// Whether packets for an address of it can come in on it.
-    pub(crate) fn has_wire(self) -> bool {
-        matches!(self, Self::Link | Self::GuestBridge)
-    }
-
-    /// `root` has a directory for each interface.
-    fn read(root: &Path, name: &str) -> Self {
-        let directory = root.join(name);
-        let number = |file: &str| read_number(&directory.join(file));
-        if number("type") == Some(LOOPBACK) {
-            return Self::Loopback;
-        }
-        if directory.join("bridge").is_dir() {
-            let ports: Vec<String> = names(&directory.join("brif"));
-            return match ports.iter().all(|port| is_of_guest(root, port)) {
-                _ if ports.is_empty() => Self::EmptyBridge,
-                true => Self::GuestBridge,
-                false => Self::Link,
-            };
-        }
-        // An Ethernet without hardware and without neighbours. Tunnels have no neighbours either; they are
-        // no Ethernet, or say what they are.
-        let has_no_neighbours = number("flags").is_some_and(|flags| flags & NOARP != 0);
-        let is_own_end = number("ifindex").is_some() && number("ifindex") == number("iflink");
-        let is_ethernet = number("type") == Some(ETHERNET);
-        match is_virtual(&directory) && has_no_neighbours && is_own_end && is_ethernet {
-            true => Self::Dummy,
-            false => Self::Link,
-        }
+    // An Ethernet without hardware and without neighbours. Tunnels have no neighbours either; they are
+    // no Ethernet, or say what they are.
+    let has_no_neighbours = number("flags").is_some_and(|flags| flags & NOARP != 0);
+    let is_own_end = number("ifindex").is_some() && number("ifindex") == number("iflink");
+    let is_ethernet = number("type") == Some(ETHERNET);
+    match is_virtual(&directory) && has_no_neighbours && is_own_end && is_ethernet {
+        true => Kind::Dummy,
+        false => Kind::Link,
     }
 }
 
@@ -133,7 +99,7 @@ mod tests {
         }
 
         fn kind(&self, name: &str) -> Kind {
-            Kind::read(&self.0, name)
+            read(&self.0, name)
         }
     }
 

@@ -6,8 +6,10 @@ pub(crate) mod translator;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use fairpath_quic::lanes::{LANES, LaneError, LaneReceiver, LaneSender, RECORD, Record};
-use fairpath_quic::{ConnectConfig, Connection, EngineConfig, ListenConfig, Listener, connect};
+use fairpath_quic::{
+    ChannelId, ConnectConfig, Connection, ConnectionError, EngineConfig, ListenConfig, Listener, RECORD, Record,
+    SendError, connect,
+};
 
 /// Both ends of one connection.
 pub(crate) struct Pair {
@@ -47,25 +49,23 @@ fn byte_at(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// Sends `total` bytes of test data over lanes.
-pub(crate) async fn send(quic: &noq::Connection, total: usize) -> Result<(), LaneError> {
-    let mut lanes = LaneSender::open(quic, LANES).await?;
+/// Sends `total` bytes of test data, and waits until all of it has arrived.
+pub(crate) async fn send(connection: &Connection, total: usize) -> Result<(), SendError> {
     let mut offset = 0;
     while offset < total {
         let length = RECORD.min(total - offset);
         let data: Bytes = (offset..offset + length).map(|at| byte_at(at as u64)).collect();
-        lanes.send(Record { object: 1, offset: offset as u64, data }).await?;
+        connection.send_record(Record { object: 1, offset: offset as u64, data }).await?;
         offset += length;
     }
-    lanes.finish().await
+    Ok(connection.flushed(ChannelId::Bulk).await?)
 }
 
 /// Receives `total` bytes of test data and checks every one.
-pub(crate) async fn receive(quic: noq::Connection, total: usize) -> Result<(), LaneError> {
-    let mut lanes = LaneReceiver::new(&quic);
+pub(crate) async fn receive(connection: Connection, total: usize) -> Result<(), ConnectionError> {
     let mut received = 0;
     while received < total {
-        let record = lanes.recv().await.ok_or(LaneError::Closed)??;
+        let record = connection.recv_record().await?;
         for (at, byte) in record.data.iter().enumerate() {
             assert_eq!(*byte, byte_at(record.offset + at as u64), "at {}", record.offset + at as u64);
         }

@@ -3,7 +3,6 @@ use std::fs;
 use super::*;
 
 use crate::manifest::PARTIAL;
-use crate::protocol::{ControlReader, ControlWriter};
 use crate::{AdmissionError, Progress, Refusal, SenderId};
 
 const SIZE: usize = 48_000_000;
@@ -22,7 +21,7 @@ async fn cut_in_the_middle(net: &Net, receiver: &Arc<Receiver>, path: &Path) -> 
     let connection = sending.clone();
     let sent = tokio::spawn(async move { sender.send(&connection).await });
     until_done(&receiver.progress(), SIZE as u64 / 3).await;
-    sending.close(9u32.into(), b"the cable was cut");
+    sending.close(9, "the cable was cut");
     assert!(matches!(sent.await.unwrap(), Err(SendError::PeerGone(_))));
     serving.await.unwrap().unwrap_err()
 }
@@ -80,8 +79,6 @@ async fn a_file_that_changed_in_between_starts_from_nothing() {
 /// A sender that got as far as the data and then says nothing more.
 struct Halted {
     connection: Connection,
-    // Dropped, it would end the conversation.
-    _control: (ControlWriter, ControlReader),
     serving: JoinHandle<Result<Received, ReceiveError>>,
 }
 
@@ -89,14 +86,14 @@ impl Halted {
     async fn start(net: &Net, receiver: &Arc<Receiver>, id: SenderId) -> Self {
         let (connection, receiving) = net.connect().await;
         let serving = serve(receiver, receiving);
-        let (mut writer, mut reader) = malice::greet_as(&connection, id).await;
-        malice::offer(&mut writer, vec![malice::file("x", 1_000_000)]).await;
-        malice::until_begin(&mut reader).await;
-        Self { connection, _control: (writer, reader), serving }
+        let control = malice::greet_as(&connection, id).await;
+        malice::offer(&control, vec![malice::file("x", 1_000_000)]).await;
+        malice::until_begin(&control).await;
+        Self { connection, serving }
     }
 
     async fn leave(self) -> ReceiveError {
-        self.connection.close(0u32.into(), b"");
+        self.connection.close(0, "");
         self.serving.await.unwrap().unwrap_err()
     }
 }
@@ -140,7 +137,7 @@ async fn a_vanished_receiver_is_one_clear_error() {
     let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
     let sent = tokio::spawn(async move { sender.send(&sending).await });
     until_done(&waiting.progress(), 1_000_000).await;
-    receiving.close(0u32.into(), b"interrupted by the user");
+    receiving.close(0, "interrupted by the user");
     let error = sent.await.unwrap().unwrap_err().to_string();
     assert!(error.contains("interrupted by the user") && error.contains("resume"), "{error}");
     assert!(serving.await.unwrap().is_err());

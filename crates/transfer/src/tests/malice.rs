@@ -1,34 +1,34 @@
 use std::fs;
 
-use fairpath_quic::lanes::{LaneSender, Record};
+use bytes::Bytes;
+use fairpath_quic::{ChannelId, Record};
 
 use super::*;
 use crate::parcel::{Item, Packer};
-use crate::protocol::{ControlReader, ControlWriter, FromReceiver, FromSender};
+use crate::protocol::{Control, FromReceiver, FromSender};
 use crate::{AdmissionError, Entry, Fault, ManifestError, Purpose, Reason, Refusal, SenderId, knock};
 
 /// Greets as a sender with the right secret would, and is let in.
-pub(super) async fn greet_as(connection: &Connection, id: SenderId) -> (ControlWriter, ControlReader) {
-    let (send, recv) = knock(connection, &SECRET, Purpose::Transfer, id).await.unwrap();
-    let writer = ControlWriter { stream: send, connection: connection.clone() };
-    let mut reader = ControlReader { stream: recv, connection: connection.clone() };
-    assert!(matches!(reader.read::<FromReceiver>().await.unwrap(), FromReceiver::Terms { .. }));
-    (writer, reader)
+pub(super) async fn greet_as(connection: &Connection, id: SenderId) -> Control {
+    knock(connection, &SECRET, Purpose::Transfer, id).await.unwrap();
+    let control = Control::new(connection);
+    assert!(matches!(control.read::<FromReceiver>().await.unwrap(), FromReceiver::Terms { .. }));
+    control
 }
 
 /// The same, for a sender that comes once.
-pub(super) async fn greet(connection: &Connection) -> (ControlWriter, ControlReader) {
+pub(super) async fn greet(connection: &Connection) -> Control {
     greet_as(connection, SenderId::from_bytes([7; 16])).await
 }
 
-pub(super) async fn offer(writer: &mut ControlWriter, entries: Vec<Entry>) {
-    writer.write(&FromSender::Entries(entries)).await.unwrap();
+pub(super) async fn offer(control: &Control, entries: Vec<Entry>) {
+    control.write(&FromSender::Entries(entries)).await.unwrap();
     // A receiver that has heard enough stops listening.
-    let _ = writer.write(&FromSender::EntriesEnd).await;
+    let _ = control.write(&FromSender::EntriesEnd).await;
 }
 
-pub(super) async fn until_begin(reader: &mut ControlReader) {
-    while reader.read::<FromReceiver>().await.unwrap() != FromReceiver::Begin {}
+pub(super) async fn until_begin(control: &Control) {
+    while control.read::<FromReceiver>().await.unwrap() != FromReceiver::Begin {}
 }
 
 pub(super) fn file(path: &str, size: u64) -> Entry {
@@ -36,9 +36,9 @@ pub(super) fn file(path: &str, size: u64) -> Entry {
 }
 
 /// The next message that is not a report of progress.
-async fn answer(reader: &mut ControlReader) -> FromReceiver {
+async fn answer(control: &Control) -> FromReceiver {
     loop {
-        match reader.read().await.unwrap() {
+        match control.read().await.unwrap() {
             FromReceiver::Written(_) => {}
             other => return other,
         }
@@ -47,9 +47,7 @@ async fn answer(reader: &mut ControlReader) -> FromReceiver {
 
 /// A sender with the right secret that has got as far as the data.
 struct Stub {
-    writer: ControlWriter,
-    reader: ControlReader,
-    lanes: LaneSender,
+    control: Control,
     serving: JoinHandle<Result<Received, ReceiveError>>,
 }
 
@@ -57,33 +55,45 @@ impl Stub {
     async fn start(net: &Net, receiver: &Arc<Receiver>, entries: Vec<Entry>) -> Self {
         let (sending, receiving) = net.connect().await;
         let serving = serve(receiver, receiving);
-        let (mut writer, mut reader) = greet(&sending).await;
-        offer(&mut writer, entries).await;
-        until_begin(&mut reader).await;
-        let lanes = LaneSender::open(&sending, 2).await.unwrap();
-        Self { writer, reader, lanes, serving }
+        let control = greet(&sending).await;
+        offer(&control, entries).await;
+        until_begin(&control).await;
+        Self { control, serving }
     }
 
-    async fn data(&mut self, object: u32, offset: u64, data: &[u8]) {
-        self.lanes.send(Record { object, offset, data: data.to_vec().into() }).await.unwrap();
-        self.lanes.flush().await.unwrap();
+    async fn data(&self, object: u32, offset: u64, data: &[u8]) {
+        self.send(Record { object, offset, data: Bytes::copy_from_slice(data) }).await;
     }
 
-    async fn digest(&mut self, file: u32, digest: [u8; 32]) {
+    async fn digest(&self, file: u32, digest: [u8; 32]) {
         self.pack(&Item::Digest { file, digest }).await;
     }
 
     /// Sends a parcel with one item.
-    async fn pack(&mut self, item: &Item<'_>) {
+    async fn pack(&self, item: &Item<'_>) {
         let mut packer = Packer::default();
-        let parcel = packer.pack(item).or_else(|| packer.take()).unwrap();
-        self.lanes.send(parcel).await.unwrap();
-        self.lanes.flush().await.unwrap();
+        self.send(packer.pack(item).or_else(|| packer.take()).unwrap()).await;
     }
 
-    async fn refusal(mut self) -> (Fault, ReceiveError) {
-        let FromReceiver::Failed { fault, .. } = answer(&mut self.reader).await else { panic!("a refusal") };
-        self.writer.connection.close(0u32.into(), b"");
+    /// Sends a record, and waits until it has come: records may overtake each other.
+    async fn send(&self, record: Record) {
+        let connection = &self.control.connection;
+        connection.send_record(record).await.unwrap();
+        // A receiver that gives up may close before it was acknowledged.
+        let _ = connection.flushed(ChannelId::Bulk).await;
+    }
+
+    async fn answer(&self) -> FromReceiver {
+        answer(&self.control).await
+    }
+
+    fn close(&self) {
+        self.control.connection.close(0, "");
+    }
+
+    async fn refusal(self) -> (Fault, ReceiveError) {
+        let FromReceiver::Failed { fault, .. } = self.answer().await else { panic!("a refusal") };
+        self.close();
         (fault, self.serving.await.unwrap().unwrap_err())
     }
 }
@@ -112,7 +122,7 @@ async fn wrong_secrets_write_nothing_and_end_nothing() {
 async fn wrong_secrets_during_a_transfer_do_not_disturb_it() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
     let waiting = receiver(to.path());
-    let mut stub = Stub::start(&net, &waiting, vec![file("x", 5)]).await;
+    let stub = Stub::start(&net, &waiting, vec![file("x", 5)]).await;
     for _ in 0..5 {
         let (sending, receiving) = net.connect().await;
         let serving = serve(&waiting, receiving);
@@ -122,9 +132,9 @@ async fn wrong_secrets_during_a_transfer_do_not_disturb_it() {
     }
     stub.data(0, 0, b"right").await;
     stub.digest(0, *blake3::hash(b"right").as_bytes()).await;
-    assert_eq!(answer(&mut stub.reader).await, FromReceiver::Done(vec![0]));
-    assert_eq!(answer(&mut stub.reader).await, FromReceiver::Complete);
-    stub.writer.connection.close(0u32.into(), b"");
+    assert_eq!(stub.answer().await, FromReceiver::Done(vec![0]));
+    assert_eq!(stub.answer().await, FromReceiver::Complete);
+    stub.close();
     assert_eq!(stub.serving.await.unwrap().unwrap().files, 1);
 }
 
@@ -139,12 +149,12 @@ async fn every_crafted_name_is_refused_before_anything_is_written() {
     for name in names_to_try {
         let (sending, receiving) = net.connect().await;
         let serving = serve(&receiver(&to), receiving);
-        let (mut writer, mut reader) = greet(&sending).await;
-        offer(&mut writer, vec![file("harmless", 1), file(name, 1)]).await;
-        let FromReceiver::Failed { fault, text } = answer(&mut reader).await else { panic!("a refusal") };
+        let control = greet(&sending).await;
+        offer(&control, vec![file("harmless", 1), file(name, 1)]).await;
+        let FromReceiver::Failed { fault, text } = answer(&control).await else { panic!("a refusal") };
         assert_eq!(fault, Fault::Manifest);
         assert!(text.contains("the name"), "{text}");
-        sending.close(0u32.into(), b"");
+        sending.close(0, "");
         let error = serving.await.unwrap().unwrap_err();
         assert!(matches!(&error, ReceiveError::Manifest(ManifestError::Name { path, .. }) if path == name), "{error}");
         assert_eq!(names(parent.path()), ["to"]);
@@ -156,10 +166,10 @@ async fn damaged_data_are_asked_for_once_more_and_then_left_out() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
     let right = *blake3::hash(b"right").as_bytes();
     for second in [&b"right"[..], &b"wrong"[..]] {
-        let mut stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5)]).await;
+        let stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5)]).await;
         stub.data(0, 0, b"wrong").await;
         stub.digest(0, right).await;
-        assert_eq!(answer(&mut stub.reader).await, FromReceiver::Again(0));
+        assert_eq!(stub.answer().await, FromReceiver::Again(0));
         assert!(!to.path().join("x").exists());
         stub.pack(&Item::Content { file: 0, digest: right, data: second }).await;
         let is_right = second == b"right";
@@ -167,9 +177,9 @@ async fn damaged_data_are_asked_for_once_more_and_then_left_out() {
             true => FromReceiver::Done(vec![0]),
             false => FromReceiver::LeftOut(vec![(0, Reason::Damaged)]),
         };
-        assert_eq!(answer(&mut stub.reader).await, expected);
-        assert_eq!(answer(&mut stub.reader).await, FromReceiver::Complete);
-        stub.writer.connection.close(0u32.into(), b"");
+        assert_eq!(stub.answer().await, expected);
+        assert_eq!(stub.answer().await, FromReceiver::Complete);
+        stub.close();
         let received = stub.serving.await.unwrap().unwrap();
         assert_eq!((received.files, received.skipped.len()), if is_right { (1, 0) } else { (0, 1) });
         assert_eq!(names(to.path()), if is_right { vec!["x"] } else { vec![] }, "nothing is left of what is wrong");
@@ -182,7 +192,7 @@ async fn data_that_do_not_belong_anywhere_end_the_transfer() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
     let directory = Entry::Directory { path: "d".into() };
     for (object, offset) in [(0, 4), (0, u64::MAX), (1, 0), (7, 0), (u32::MAX, 0)] {
-        let mut stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5), directory.clone()]).await;
+        let stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5), directory.clone()]).await;
         stub.data(object, offset, b"12").await;
         let (fault, error) = stub.refusal().await;
         assert!(fault == Fault::Protocol && matches!(error, ReceiveError::Protocol(_)), "{error}");
@@ -198,7 +208,7 @@ async fn a_disk_that_fills_up_says_what_is_missing_and_the_transfer_resumes() {
     fs::write(&path, &all).unwrap();
     fs::File::options().write(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     let waiting = receiver(mount.path());
-    let mut stub = Stub::start(&net, &waiting, vec![file("x", 3_000_000)]).await;
+    let stub = Stub::start(&net, &waiting, vec![file("x", 3_000_000)]).await;
     stub.data(0, 0, &all[..1_000_000]).await;
     while waiting.progress().snapshot().bytes_done.get() < 1_000_000 {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -207,9 +217,7 @@ async fn a_disk_that_fills_up_says_what_is_missing_and_the_transfer_resumes() {
     let other = mount.path().join("someone else's");
     fs::write(&other, vec![0; 2_500_000]).unwrap();
     for piece in [1, 2] {
-        // The receiver stops the lanes when it gives up, which may be before the last piece.
-        let data = all[piece * 1_000_000..(piece + 1) * 1_000_000].to_vec().into();
-        let _ = stub.lanes.send(Record { object: 0, offset: piece as u64 * 1_000_000, data }).await;
+        stub.data(0, piece as u64 * 1_000_000, &all[piece * 1_000_000..(piece + 1) * 1_000_000]).await;
     }
     let (fault, error) = stub.refusal().await;
     let ReceiveError::DiskFull { directory, missing } = &error else { panic!("{error}") };
@@ -229,26 +237,26 @@ async fn a_list_of_enormous_names_is_refused_while_it_comes() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
     let (sending, receiving) = net.connect().await;
     let serving = serve(&receiver(to.path()), receiving);
-    let (mut writer, mut reader) = greet(&sending).await;
+    let control = greet(&sending).await;
     let name = "x".repeat(1_000_000);
     let mut taken = 0;
     let refused = async {
         // Without a refusal it would end here, far behind where one has to come.
-        while taken < 100_000_000 && writer.write(&FromSender::Entries(vec![file(&name, 1)])).await.is_ok() {
+        while taken < 100_000_000 && control.write(&FromSender::Entries(vec![file(&name, 1)])).await.is_ok() {
             taken += name.len();
         }
-        let _ = writer.write(&FromSender::EntriesEnd).await;
+        let _ = control.write(&FromSender::EntriesEnd).await;
     };
     let told = tokio::select! {
-        told = answer(&mut reader) => told,
-        () = refused => answer(&mut reader).await,
+        told = answer(&control) => told,
+        () = refused => answer(&control).await,
     };
     assert!(matches!(&told, FromReceiver::Failed { fault: Fault::Manifest, .. }), "{told:?}");
-    sending.close(0u32.into(), b"");
+    sending.close(0, "");
     let error = serving.await.unwrap().unwrap_err();
     assert!(matches!(error, ReceiveError::Manifest(_)), "{error}");
-    // One name is read and refused; a stream's window of noq, 1.25 MB, is on its way behind it.
-    assert!(taken <= 4_000_000, "{taken} bytes of names were taken");
+    // One name is read and refused; behind it the channel holds 4.2 MB, and the sender's end one more and a bit.
+    assert!(taken <= 8_000_000, "{taken} bytes of names were taken");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,7 +264,7 @@ async fn a_whole_file_of_another_length_and_a_parcel_of_nonsense_end_the_transfe
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
     let digest = *blake3::hash(b"12").as_bytes();
     for number in 0..4 {
-        let mut stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5)]).await;
+        let stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5)]).await;
         match number {
             0 => stub.pack(&Item::Content { file: 0, digest, data: b"12" }).await,
             1 => stub.pack(&Item::Digest { file: 7, digest }).await,
@@ -273,18 +281,38 @@ async fn a_whole_file_of_another_length_and_a_parcel_of_nonsense_end_the_transfe
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_in_far_too_many_pieces_ends_the_transfer() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
-    let mut stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 1_000_000)]).await;
-    let mut offset = 0;
-    let pieces = async {
-        // The lanes are stopped when the receiver gives up.
-        while offset < 1_000_000
-            && stub.lanes.send(Record { object: 0, offset, data: b"1"[..].into() }).await.is_ok()
-            && (offset % 1000 != 0 || stub.lanes.flush().await.is_ok())
-        {
-            offset += 2;
+    let stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 1_000_000)]).await;
+    let connection = &stub.control.connection;
+    for offset in (0..1_000_000).step_by(2) {
+        // Behind the last that it takes the receiver holds the sender back, and says why.
+        let piece = connection.send_record(Record { object: 0, offset, data: Bytes::from_static(b"1") });
+        tokio::select! {
+            biased;
+            sent = piece => sent.unwrap(),
+            told = stub.answer() => {
+                assert!(matches!(told, FromReceiver::Failed { fault: Fault::Protocol, .. }), "{told:?}");
+                break;
+            }
         }
-    };
-    pieces.await;
-    let (fault, error) = stub.refusal().await;
-    assert!(fault == Fault::Protocol && error.to_string().contains("pieces"), "{error}");
+    }
+    stub.close();
+    let error = stub.serving.await.unwrap().unwrap_err();
+    assert!(matches!(&error, ReceiveError::Protocol(_)) && error.to_string().contains("pieces"), "{error}");
+}
+
+/// Whatever the bytes of a message are: what cannot be understood ends the transfer with an error that says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_nonsense_end_the_transfer() {
+    let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
+    for message in [&b""[..], &[255; 100], b"GET / HTTP/1.1", &[0; 1 << 20]] {
+        let (sending, receiving) = net.connect().await;
+        let serving = serve(&receiver(to.path()), receiving);
+        let control = greet(&sending).await;
+        sending.send_message(Bytes::copy_from_slice(message)).await.unwrap();
+        let told = answer(&control).await;
+        assert!(matches!(told, FromReceiver::Failed { fault: Fault::Protocol, .. }), "{told:?}");
+        sending.close(0, "");
+        assert!(matches!(serving.await.unwrap(), Err(ReceiveError::Protocol(_))));
+    }
+    assert_eq!(names(to.path()), [""; 0]);
 }

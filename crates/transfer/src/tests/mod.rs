@@ -1,12 +1,10 @@
-//! Whole transfers over two plain endpoints on loopback.
+//! Whole transfers over loopback.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use noq::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
-use rustls::pki_types::PrivateKeyDer;
+use fairpath_quic::{ConnectConfig, Connection, ListenConfig, Listener, connect};
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -25,42 +23,27 @@ mod trust;
 
 const SECRET: Secret = Secret::from_bytes([42; 16]);
 
-/// Two endpoints that know each other.
+/// Two ends that know each other.
 pub(crate) struct Net {
-    server: Endpoint,
-    client: Endpoint,
-    address: SocketAddr,
+    listener: Listener,
+    redial: ConnectConfig,
 }
 
 impl Net {
     pub(crate) fn new() -> Self {
-        let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
-        let certificate = certified.cert.der().clone();
-        let key = PrivateKeyDer::Pkcs8(certified.signing_key.serialize_der().into());
-        let mut transport = TransportConfig::default();
-        transport.max_idle_timeout(Some(Duration::from_secs(5).try_into().unwrap()));
-        transport.keep_alive_interval(Some(Duration::from_secs(1)));
-        let transport = Arc::new(transport);
-        let mut server = ServerConfig::with_single_cert(vec![certificate.clone()], key).unwrap();
-        server.transport_config(transport.clone());
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        let mut config = ClientConfig::with_root_certificates(Arc::new(roots)).unwrap();
-        config.transport_config(transport);
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let server = Endpoint::server(server, any).unwrap();
-        let client = Endpoint::client(any).unwrap();
-        client.set_default_client_config(config);
-        let address = server.local_addr().unwrap();
-        Self { server, client, address }
+        // The invited may come oftener than strangers.
+        let knock = Some(SECRET.knock_key());
+        let via = vec!["127.0.0.1".to_owned()];
+        let config = ListenConfig { via: via.clone(), knock: knock.clone(), ..ListenConfig::new().unwrap() };
+        let listener = Listener::bind(config).unwrap();
+        let redial = ConnectConfig { via, knock, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
+        Self { listener, redial }
     }
 
     /// A new connection: the sender's end and the receiver's end.
     pub(crate) async fn connect(&self) -> (Connection, Connection) {
-        let connecting = self.client.connect(self.address, "localhost").unwrap();
-        let accepting = async { self.server.accept().await.unwrap().await.unwrap() };
-        let (sending, receiving) = tokio::join!(connecting, accepting);
-        (sending.unwrap(), receiving)
+        let (sending, receiving) = tokio::join!(connect(self.redial.clone()), self.listener.accept());
+        (sending.unwrap(), receiving.unwrap())
     }
 
     /// One transfer of `paths`.

@@ -36,8 +36,8 @@ async fn a_sender_that_offers_hidden_names_all_the_same_is_refused() {
     for name in [".ssh/authorized_keys", "d/.bashrc"] {
         let (sending, receiving) = net.connect().await;
         let serving = serve(&careful(to.path()), receiving);
-        let (mut writer, _reader) = malice::greet_as(&sending, SenderId::from_bytes([7; 16])).await;
-        malice::offer(&mut writer, vec![malice::file(name, 1)]).await;
+        let control = malice::greet_as(&sending, SenderId::from_bytes([7; 16])).await;
+        malice::offer(&control, vec![malice::file(name, 1)]).await;
         let error = serving.await.unwrap().unwrap_err();
         let hidden = |error: &ManifestError| matches!(error, ManifestError::Name { fault: NameFault::Hidden, .. });
         assert!(matches!(&error, ReceiveError::Manifest(inner) if hidden(inner)), "{error}");

@@ -4,11 +4,11 @@ use std::fs;
 
 use fairpath_core::Bitrate;
 use fairpath_emu::{Emulator, LinkConfig, LinkId};
-use fairpath_quic::{ConnectConfig, EngineConfig, ListenConfig, Listener};
+use fairpath_quic::EngineConfig;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::protocol::{ControlWriter, FromReceiver};
+use crate::protocol::FromReceiver;
 use crate::{DeliveryEvent, Door, Purpose, Refusal};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,14 +48,13 @@ async fn a_receiver_that_closes_in_peace_has_everything() {
         let (sending, receiving) = net.connect().await;
         let closing = tokio::spawn(async move {
             let door = Door::new(SECRET, Purpose::Transfer);
-            let (stream, _reader) = door.hear(&receiving).await.unwrap().welcome().await.unwrap();
-            let mut writer = ControlWriter { stream, connection: receiving.clone() };
-            writer.write(&FromReceiver::Terms { hidden: true }).await.unwrap();
-            writer.write(&FromReceiver::Compare(vec![])).await.unwrap();
-            writer.write(&FromReceiver::Begin).await.unwrap();
+            let control = door.hear(&receiving).await.unwrap().admit().await.unwrap();
+            control.write(&FromReceiver::Terms { hidden: true }).await.unwrap();
+            control.write(&FromReceiver::Compare(vec![])).await.unwrap();
+            control.write(&FromReceiver::Begin).await.unwrap();
             // Data flows.
-            let _lane = receiving.accept_uni().await.unwrap();
-            receiving.close(code.into(), word.as_bytes());
+            receiving.recv_record().await.unwrap();
+            receiving.close(code, word);
             receiving.closed().await
         });
         let sent = Sender::new(collect(), SECRET).unwrap().send(&sending).await;
@@ -71,13 +70,13 @@ async fn a_receiver_that_has_everything_succeeds_whatever_becomes_of_the_connect
     let waiting = receiver(to.path());
     let (sending, receiving) = net.connect().await;
     let serving = serve(&waiting, receiving);
-    let (mut writer, mut reader) = malice::greet(&sending).await;
-    malice::offer(&mut writer, vec![]).await;
-    malice::until_begin(&mut reader).await;
+    let control = malice::greet(&sending).await;
+    malice::offer(&control, vec![]).await;
+    malice::until_begin(&control).await;
     while waiting.progress().snapshot().phase != crate::Phase::Done {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    sending.close(9u32.into(), b"the cable was cut");
+    sending.close(9, "the cable was cut");
     // Whether the sender may know depends on which of the two was faster.
     let received = serving.await.unwrap();
     assert!(received.is_ok(), "{received:?}");
@@ -127,7 +126,7 @@ async fn a_transfer_goes_on_over_a_new_connection_when_all_links_come_back() {
             tokio::select! {
                 Some(connection) = listener.accept() => {
                     let waiting = desk.clone();
-                    tasks.spawn(async move { waiting.serve(waiting.admit(connection.quic()).await?).await });
+                    tasks.spawn(async move { waiting.serve(waiting.admit(&connection).await?).await });
                 }
                 Some(ended) = tasks.join_next() => {
                     if let Ok(received) = ended.unwrap() {
@@ -137,7 +136,7 @@ async fn a_transfer_goes_on_over_a_new_connection_when_all_links_come_back() {
             }
         }
     });
-    let first = Arc::new(fairpath_quic::connect(redial.clone()).await.unwrap());
+    let first = connect(redial.clone()).await.unwrap();
     let sender = Arc::new(Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap());
     let (tell, mut events) = mpsc::unbounded_channel();
     let delivering = sender.clone();
@@ -167,13 +166,13 @@ async fn who_gives_up_at_once_does_not_connect_again() {
     let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
     let listener = Listener::bind(config).unwrap();
     let redial = ConnectConfig::new(listener.addresses(), listener.fingerprint());
-    let (first, receiving) = tokio::join!(fairpath_quic::connect(redial.clone()), listener.accept());
-    let (first, receiving) = (Arc::new(first.unwrap()), receiving.unwrap());
+    let (first, receiving) = tokio::join!(connect(redial.clone()), listener.accept());
+    let (first, receiving) = (first.unwrap(), receiving.unwrap());
     let waiting = receiver(to.path());
     let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
     let (tell, mut events) = mpsc::unbounded_channel();
     let cut = async {
-        let _admitted = waiting.admit(receiving.quic()).await.unwrap();
+        let _admitted = waiting.admit(&receiving).await.unwrap();
         receiving.close(9, "the cable was cut");
     };
     let (sent, ()) = tokio::join!(sender.deliver(first, &redial, Duration::ZERO, &tell), cut);
@@ -181,11 +180,10 @@ async fn who_gives_up_at_once_does_not_connect_again() {
     assert!(events.try_recv().is_err(), "nothing was tried");
 }
 
-/// There by one path, back by the other. What was on its way when the other directions failed stays where it
-/// is, and no new connection can be made: a handshake needs one path both ways.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "not reliable yet: under load, and between namespaces, a conversation that began anew may stall too"]
-async fn a_transfer_goes_on_where_each_direction_has_a_path_of_its_own() {
+/// Each direction has one path of its own from a while after the beginning on. What was on its way when the
+/// other directions failed has to go elsewhere, over the same connection: no new one can be made, since a
+/// handshake needs one path both ways.
+async fn goes_on_with_one_direction_each(there: usize, back: usize) {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = from.path().join("big");
     fs::write(&path, content(12_000_000, 1)).unwrap();
@@ -194,22 +192,42 @@ async fn a_transfer_goes_on_where_each_direction_has_a_path_of_its_own() {
     let desk = waiting.clone();
     let received = tokio::spawn(async move {
         let connection = listener.accept().await.unwrap();
-        desk.serve(desk.admit(connection.quic()).await?).await
+        desk.serve(desk.admit(&connection).await?).await
     });
-    let first = fairpath_quic::connect(redial.clone()).await.unwrap();
+    let first = connect(redial.clone()).await.unwrap();
     assert!(first.paths_open(2, Duration::from_secs(10)).await);
     let sender = Sender::new(Selection::collect(std::slice::from_ref(&path)).unwrap(), SECRET).unwrap();
     let (events, mut happened) = mpsc::unbounded_channel();
     let progress = sender.progress();
-    let sending =
-        tokio::spawn(async move { sender.deliver(Arc::new(first), &redial, Duration::from_secs(120), &events).await });
+    let sending = tokio::spawn(async move { sender.deliver(first, &redial, Duration::from_secs(120), &events).await });
     while progress.snapshot().bytes_done.get() < 3_000_000 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    [links[0][1], links[1][0]].into_iter().for_each(|link| emulator.set_link_up(link, false));
-    let sent = tokio::time::timeout(Duration::from_secs(90), sending).await.expect("in time").unwrap().unwrap();
+    [links[1 - there][0], links[1 - back][1]].into_iter().for_each(|link| emulator.set_link_up(link, false));
+    // What is left takes 8 s over one link; the rest is for machines that do other work.
+    let sent = tokio::time::timeout(Duration::from_secs(60), sending).await.expect("in time").unwrap().unwrap();
     let received = received.await.unwrap().unwrap();
     assert_eq!((sent.bytes, sent.reconnections, received.reconnections), (received.bytes, 0, 0));
-    assert!(matches!(happened.recv().await, Some(DeliveryEvent::Restarted)));
+    assert!(happened.recv().await.is_none(), "the connection lived on");
     assert_eq!(fs::read(to.path().join("big")).unwrap(), fs::read(&path).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_goes_on_there_by_the_first_path_and_back_by_the_second() {
+    goes_on_with_one_direction_each(0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_goes_on_there_by_the_second_path_and_back_by_the_first() {
+    goes_on_with_one_direction_each(1, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_goes_on_by_the_first_path_alone() {
+    goes_on_with_one_direction_each(0, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_goes_on_by_the_second_path_alone() {
+    goes_on_with_one_direction_each(1, 1).await;
 }

@@ -21,7 +21,7 @@ async fn interrupted(net: &Net) -> (tempfile::TempDir, tempfile::TempDir, PathBu
     while waiting.progress().snapshot().bytes_done.get() < SIZE as u64 / 3 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    sending.close(9u32.into(), b"the cable was cut");
+    sending.close(9, "the cable was cut");
     assert!(sent.await.unwrap().is_err());
     assert!(serving.await.unwrap().is_err());
     (from, to, path)

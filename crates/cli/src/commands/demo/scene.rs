@@ -138,7 +138,7 @@ impl Flow {
             relays.len()
         );
         let sink = Sink::start(&server);
-        let source = Source::start(&client).await?;
+        let source = Source::start(&client);
         Ok(Self { client, sink, _source: source, _server: server, _listener: listener })
     }
 
@@ -163,7 +163,7 @@ pub(super) async fn run(network: Network, mode: Mode, span: Span) -> anyhow::Res
     let main = Flow::start(engine, main_listener, main_relays).await?;
     let outcome = measure(network, mode, span, &main, rival.as_ref()).await;
     for flow in [Some(&main), rival.as_ref()].into_iter().flatten() {
-        ensure!(flow.client.quic().close_reason().is_none(), "a connection ended before its time");
+        ensure!(flow.client.close_reason().is_none(), "a connection ended before its time");
         flow.client.close(0, "done");
     }
     Ok(outcome)

@@ -1,13 +1,13 @@
-//! What the two ends of a measurement say to each other, on one bidirectional stream, once the client
-//! has shown the proof of the ticket's secret. The client says who sends (1 byte). The data flows over
-//! lanes. The client says stop (1 byte), and the server tells what it received (16 bytes).
+//! What the two ends of a measurement say to each other, in messages, once the client has shown the proof
+//! of the ticket's secret. The client says who sends (1 byte). The data are records. The client says stop
+//! (1 byte), and the server tells what it received (16 bytes).
 
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use fairpath_core::Bytes;
-use fairpath_transfer::{KnockError, Purpose, Refusal, Secret, SenderId, knock};
-use noq::{RecvStream, SendStream};
+use fairpath_quic::Connection;
+use fairpath_transfer::{KnockError, ProtocolError, Purpose, Refusal, Secret, SenderId, knock};
 
 const STOP: u8 = 0x53;
 
@@ -27,50 +27,43 @@ pub(super) struct Total {
     pub(super) elapsed: Duration,
 }
 
-/// The control stream of a measurement.
-pub(super) struct Control {
-    send: SendStream,
-    receive: RecvStream,
-}
+/// The conversation of a measurement.
+pub(super) struct Control(Connection);
 
 /// The client's side of the beginning.
-pub(super) async fn ask(quic: &noq::Connection, secret: &Secret, direction: Direction) -> anyhow::Result<Control> {
+pub(super) async fn ask(connection: &Connection, secret: &Secret, direction: Direction) -> anyhow::Result<Control> {
     let id = SenderId::generate().context("the system gives no randomness")?;
-    let streams = knock(quic, secret, Purpose::Measurement, id).await.map_err(|error| match error {
+    knock(connection, secret, Purpose::Measurement, id).await.map_err(|error| match error {
         KnockError::Refused { refusal: Refusal::WrongPurpose, .. } => anyhow!(
             "this ticket is not from `fairpath perf server`; what `fairpath recv` prints is for `fairpath send`"
         ),
         KnockError::Refused { words, .. } => anyhow!("the server refused: {words}"),
         KnockError::Gone(error) => anyhow!("the server did not answer: {error}"),
     })?;
-    let mut control = Control::new(streams);
-    let direction = [u8::from(direction == Direction::Download)];
-    control.send.write_all(&direction).await.context("the server is gone")?;
+    let control = Control::new(connection);
+    control.say(&[u8::from(direction == Direction::Download)]).await.context("the server is gone")?;
     Ok(control)
 }
 
 impl Control {
-    /// The control stream on which the peer was let in.
-    pub(super) fn new((send, receive): (SendStream, RecvStream)) -> Self {
-        Self { send, receive }
+    /// The conversation on a connection whose peer was let in.
+    pub(super) fn new(connection: &Connection) -> Self {
+        Self(connection.clone())
     }
 
     /// The server: what the client wants.
-    pub(super) async fn asked(&mut self) -> anyhow::Result<Direction> {
-        let mut direction = [0];
-        self.receive.read_exact(&mut direction).await.context("the client left without asking for anything")?;
-        match direction[0] {
-            0 => Ok(Direction::Upload),
-            1 => Ok(Direction::Download),
-            other => bail!("the client asked for direction {other}, which does not exist"),
+    pub(super) async fn asked(&self) -> anyhow::Result<Direction> {
+        match self.hear().await.context("the client left without asking for anything")? {
+            [0] => Ok(Direction::Upload),
+            [1] => Ok(Direction::Download),
+            [other] => bail!("the client asked for direction {other}, which does not exist"),
         }
     }
 
     /// The client: says stop, and learns what arrived.
-    pub(super) async fn stop(&mut self) -> anyhow::Result<Total> {
-        self.send.write_all(&[STOP]).await.context("the server is gone")?;
-        let mut total = [0; 16];
-        self.receive.read_exact(&mut total).await.context("the server did not tell what it received")?;
+    pub(super) async fn stop(&self) -> anyhow::Result<Total> {
+        self.say(&[STOP]).await.context("the server is gone")?;
+        let total: [u8; 16] = self.hear().await.context("the server did not tell what it received")?;
         let (bytes, nanos) = total.split_at(8);
         Ok(Total {
             bytes: Bytes::new(u64::from_be_bytes(bytes.try_into()?)),
@@ -79,19 +72,29 @@ impl Control {
     }
 
     /// The server: waits until the client says stop.
-    pub(super) async fn stopped(&mut self) -> anyhow::Result<()> {
-        let mut stop = [0];
-        self.receive.read_exact(&mut stop).await.context("the client left without saying stop")
+    pub(super) async fn stopped(&self) -> anyhow::Result<()> {
+        match self.hear().await.context("the client left without saying stop")? {
+            [STOP] => Ok(()),
+            [other] => bail!("the client said {other} where it could only say stop"),
+        }
     }
 
     /// The server: tells what it received.
-    pub(super) async fn tell(&mut self, total: Total) -> anyhow::Result<()> {
+    pub(super) async fn tell(&self, total: Total) -> anyhow::Result<()> {
         let mut message = [0; 16];
         message[..8].copy_from_slice(&total.bytes.get().to_be_bytes());
         let nanos = u64::try_from(total.elapsed.as_nanos()).unwrap_or(u64::MAX);
         message[8..].copy_from_slice(&nanos.to_be_bytes());
-        self.send.write_all(&message).await?;
-        let _ = self.send.finish();
-        Ok(())
+        Ok(self.say(&message).await?)
+    }
+
+    async fn say(&self, message: &[u8]) -> Result<(), ProtocolError> {
+        Ok(self.0.send_message(message.to_vec().into()).await?)
+    }
+
+    /// The next message, which has to be so long.
+    async fn hear<const LENGTH: usize>(&self) -> Result<[u8; LENGTH], ProtocolError> {
+        let message = self.0.recv_message().await?;
+        <[u8; LENGTH]>::try_from(&*message).map_err(|_| ProtocolError::Malformed)
     }
 }

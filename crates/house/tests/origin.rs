@@ -1,0 +1,28 @@
+//! Where endpoints have their randomness and their cryptography from.
+
+use fairpath_house::repository;
+
+/// Who may choose it.
+const SIMULATOR: &str = "crates/faults/";
+
+/// The feature is a promise only while nobody else turns it on.
+#[test]
+fn only_the_fault_simulator_turns_simulation_on() {
+    let folders = repository::crate_folders().into_iter().chain([repository::root()]);
+    let turns_it_on = |text: &str| text.contains("\"simulation\"") || text.contains("/simulation");
+    let manifests = folders.map(|folder| folder.join("Cargo.toml"));
+    let found: Vec<_> = manifests.filter(|path| turns_it_on(&repository::read(path))).collect();
+    let found: Vec<_> = found.iter().map(|path| repository::relative(path)).collect();
+    assert_eq!(found, [format!("{SIMULATOR}Cargo.toml")]);
+}
+
+/// Where the whole workspace is built at once, the feature is on for all of it.
+#[test]
+fn only_the_fault_simulator_makes_simulated_endpoints() {
+    let files = repository::rust_files(&repository::root().join("crates"));
+    for path in files {
+        let name = repository::relative(&path);
+        let makes = repository::read(&path).lines().any(|line| line.contains("Endpoint::simulated("));
+        assert!(!makes || name.starts_with(SIMULATOR) || name == file!(), "{name} makes a simulated endpoint");
+    }
+}

@@ -1,0 +1,345 @@
+//! The engine as noq's congestion controllers: one engine per connection, one handle per path.
+//!
+//! noq asks a controller only for its path's window, and sends on the lowest path id that has room. So a
+//! path is chosen by [`ConnectionEngine::open_gate`]: the window of the path that the engine picked is open,
+//! those of the others are shut, and the next packet with data leaves on the one. What the stack does not hold
+//! against a window, such as acknowledgements, probes and challenges, passes every gate.
+//!
+//! Pacing is the engine's: a path that may not send yet is not picked. So noq is shown a window that its own
+//! pacer never holds back.
+//!
+//! What becomes of each packet is kept for the host ([`ConnectionEngine::take_fates`]), who knows what was in it.
+//!
+//! noq builds a controller for each path it opens, without saying which; the paths of the engine
+//! are therefore numbered in the order of building, and [`PathHandle::of`] tells which handle a
+//! noq path carries. A clone (made on migration, and by noq's getter) is the same path; when the
+//! last clone is dropped, the path is gone.
+//!
+//! The lock is there because noq wants controllers that could be moved between threads. Nobody ever waits
+//! for it: the connection that owns the controllers owns the engine too.
+
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fairpath_engine::{Bytes, CongestionSignal, Engine, PathId, Timestamp};
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+
+/// A window that noq's pacer never holds back.
+const UNPACED: u64 = 1 << 32;
+
+/// So many datagrams may leave at once [RFC9002 §7.7].
+const BURST_DATAGRAMS: u64 = 10;
+
+/// A window that always has room for what the engine let through.
+const OPEN: u64 = u64::MAX / 2;
+
+/// What became of a packet, or of all packets of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The packet of this number was acknowledged.
+    Acked(PathId, u64),
+    /// It was lost.
+    Lost(PathId, u64),
+    /// Nothing more will be heard of what is in flight on the path.
+    Discarded(PathId),
+}
+
+/// Which paths may carry the next packet with data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// None.
+    #[default]
+    Shut,
+    /// This one.
+    Only(PathId),
+    /// All that the engine holds usable, each within its window.
+    Any,
+}
+
+/// The engine of one connection, shared by the handles of its paths and by the host.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionEngine(Arc<Mutex<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    engine: Engine,
+    /// The host's time that is [`Timestamp::ZERO`]; the first time seen.
+    epoch: Option<Instant>,
+    /// The newest time seen: noq asks for the window without saying when.
+    now: Timestamp,
+    next_path: u32,
+    gate: Gate,
+    /// The packet that left last, if its fate will be told.
+    left: Option<(PathId, u64)>,
+    fates: Vec<Fate>,
+}
+
+impl Shared {
+    fn at(&mut self, now: Instant) -> Timestamp {
+        let epoch = *self.epoch.get_or_insert(now);
+        let now = Timestamp::ZERO + now.saturating_duration_since(epoch);
+        self.now = self.now.max(now);
+        now
+    }
+
+    fn window(&self, path: PathId) -> u64 {
+        let Self { engine, now, gate, .. } = self;
+        match gate {
+            Gate::Only(only) if *only == path => return OPEN,
+            Gate::Shut | Gate::Only(_) if engine.is_usable(path) => return 0,
+            _ => {}
+        }
+        // The policy has not said yet that noq may send data here; noq may know better, when the path has just
+        // been validated. Challenges that were lost count as in flight for noq and would in the end fill any
+        // window, and no answer could come: so what is overdue is added.
+        engine.window(path, *now).saturating_add(engine.overdue(path, *now)).get()
+    }
+}
+
+impl ConnectionEngine {
+    /// Takes the engine into use for one connection.
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self(Arc::new(Mutex::new(Shared {
+            engine: engine.with_bursts(BURST_DATAGRAMS),
+            epoch: None,
+            now: Timestamp::ZERO,
+            next_path: 0,
+            gate: Gate::default(),
+            left: None,
+            fates: Vec::new(),
+        })))
+    }
+
+    /// What noq builds its controllers with. One factory serves one connection.
+    pub(crate) fn factory(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
+        Arc::new(Factory(self.clone()))
+    }
+
+    /// Looks at or changes the engine at the host's time `now`. Must not call into the connection, which
+    /// would ask the engine.
+    pub(crate) fn with<T>(&self, now: Instant, act: impl FnOnce(&mut Engine, Timestamp) -> T) -> T {
+        let mut shared = self.lock();
+        let now = shared.at(now);
+        act(&mut shared.engine, now)
+    }
+
+    /// The host's time that the engine calls `at`.
+    pub(crate) fn instant(&self, at: Timestamp) -> Option<Instant> {
+        let epoch = self.lock().epoch?;
+        Some(epoch + at.since(Timestamp::ZERO))
+    }
+
+    /// The smoothed round-trip time of a path; `None` before the first sample.
+    pub(crate) fn smoothed_rtt(&self, path: PathId) -> Option<Duration> {
+        self.lock().engine.rtt(path).map(|rtt| rtt.smoothed)
+    }
+
+    /// How many paths noq has had, those that took the place of another for a new address included.
+    pub(crate) fn paths_built(&self) -> u32 {
+        self.lock().next_path
+    }
+
+    /// Says which path may carry the next packet.
+    pub(crate) fn open_gate(&self, gate: Gate) {
+        self.lock().gate = gate;
+    }
+
+    /// The path and the number of the packet that left last, since this was last asked.
+    pub(crate) fn take_left(&self) -> Option<(PathId, u64)> {
+        self.lock().left.take()
+    }
+
+    /// What became of packets since this was last asked, in order.
+    pub(crate) fn take_fates(&self, into: &mut Vec<Fate>) {
+        std::mem::swap(into, &mut self.lock().fates);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        // The engine cannot fail half-way: what a panicking holder left is still whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Factory(ConnectionEngine);
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        let mut shared = self.0.lock();
+        let at = shared.at(now);
+        let path = PathId::new(shared.next_path);
+        shared.next_path += 1;
+        shared.engine.on_path_opened(path, Bytes::new(current_mtu.into()), at);
+        // noq checks itself that a path is validated before it carries data; until the host says more, only
+        // the path of the handshake is one that is picked.
+        shared.engine.set_usable(path, path == PathId::new(0));
+        drop(shared);
+        let registration = Arc::new(Registration { engine: self.0.clone(), path });
+        let mtu = current_mtu.into();
+        Box::new(PathHandle { registration, mtu, acked: Vec::new(), newest: None, is_unused_clone: false })
+    }
+}
+
+/// Keeps a path open in the engine.
+#[derive(Debug)]
+struct Registration {
+    engine: ConnectionEngine,
+    path: PathId,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let mut shared = self.engine.lock();
+        let now = shared.now;
+        shared.engine.on_path_closed(self.path, now);
+        shared.fates.push(Fate::Discarded(self.path));
+    }
+}
+
+/// The engine's view of one noq path: noq's congestion controller for it.
+#[derive(Debug)]
+pub(crate) struct PathHandle {
+    registration: Arc<Registration>,
+    mtu: u64,
+    /// The packets of the acknowledgement that is being read, with the times of their sending.
+    acked: Vec<(u64, Instant)>,
+    /// The number of the newest packet; `None` before the first.
+    newest: Option<u64>,
+    /// Whether this is a clone that has not sent: noq takes one where the peer's address has changed.
+    is_unused_clone: bool,
+}
+
+impl PathHandle {
+    /// The engine's path that a controller taken from noq stands for; `None` for a controller of
+    /// another kind.
+    pub(crate) fn of(controller: Box<dyn Controller>) -> Option<PathId> {
+        let handle = controller.into_any().downcast::<Self>().ok()?;
+        Some(handle.registration.path)
+    }
+
+    fn tell<T>(&self, event: impl FnOnce(&mut Shared, PathId) -> T) -> T {
+        event(&mut self.registration.engine.lock(), self.registration.path)
+    }
+}
+
+impl Clone for PathHandle {
+    fn clone(&self) -> Self {
+        let registration = self.registration.clone();
+        Self { registration, mtu: self.mtu, acked: Vec::new(), newest: None, is_unused_clone: true }
+    }
+}
+
+impl Controller for PathHandle {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        // A larger packet than the path's is a probe for a larger one. noq does not report its
+        // loss, so it is not counted.
+        if u64::from(bytes) > self.mtu {
+            return;
+        }
+        // The three spaces of a handshake number their packets from 0 each [RFC9000 §12.3], and noq does not
+        // say when it gives one up. Of packets to a former address it tells no acknowledgements.
+        let anew = self.newest.is_some_and(|newest| pn <= newest);
+        self.newest = Some(pn);
+        let anew = anew || std::mem::take(&mut self.is_unused_clone);
+        self.tell(|shared, path| {
+            let now = shared.at(now);
+            if anew {
+                shared.engine.on_all_discarded(path);
+                shared.fates.push(Fate::Discarded(path));
+            }
+            shared.engine.on_sent(path, pn, Bytes::new(bytes.into()), now);
+            shared.left = Some((path, pn));
+        });
+    }
+
+    fn on_ack(&mut self, _now: Instant, sent: Instant, _bytes: u64, pn: u64, _app_limited: bool, _rtt: &RttEstimator) {
+        // `on_end_acks` follows, at the same time.
+        self.acked.push((pn, sent));
+    }
+
+    fn on_end_acks(&mut self, now: Instant, _in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
+        let mut acked = std::mem::take(&mut self.acked);
+        self.tell(|shared, path| {
+            let now = shared.at(now);
+            for (number, sent) in acked.drain(..) {
+                let sent = shared.at(sent);
+                // Another packet may have had the same number, in another space.
+                if shared.engine.sent(path, number).is_none_or(|(at, _)| at == sent) {
+                    shared.engine.on_ack(path, number, now);
+                    shared.fates.push(Fate::Acked(path, number));
+                }
+            }
+            // noq does not say how long the peer waited. Under load it answers every second packet.
+            shared.engine.on_ack_end(path, Duration::ZERO, now);
+        });
+        self.acked = acked;
+    }
+
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
+        self.tell(|shared, path| {
+            let now = shared.at(now);
+            let lost = Bytes::new(lost_bytes.into());
+            match shared.engine.sent(path, pn) {
+                Some((_, bytes)) if bytes != lost => return,
+                _ if shared.engine.is_usable(path) => shared.engine.on_lost(path, pn, now),
+                // A challenge on a path that does not work yet: that says nothing of congestion.
+                _ => shared.engine.on_discarded(path, pn),
+            }
+            shared.fates.push(Fate::Lost(path, pn));
+        });
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        is_ecn: bool,
+        _lost_bytes: u64,
+        _largest_lost_pn: u64,
+    ) {
+        let before = now.saturating_duration_since(sent);
+        self.tell(|shared, path| {
+            let now = shared.at(now);
+            if shared.engine.is_usable(path) {
+                let signal = if is_ecn { CongestionSignal::Ecn } else { CongestionSignal::Loss };
+                shared.engine.on_congestion(path, signal, now - before, is_persistent_congestion, now);
+            }
+        });
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.tell(|shared, path| shared.engine.on_spurious_congestion(path, shared.now));
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = new_mtu.into();
+        self.tell(|shared, path| shared.engine.on_max_datagram(path, Bytes::new(new_mtu.into())));
+    }
+
+    fn window(&self) -> u64 {
+        self.tell(|shared, path| shared.window(path))
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = UNPACED;
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.tell(|shared, path| shared.engine.window(path, shared.now).get())
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,89 @@
+//! What noq is answered, and what the engine and the host are told.
+
+use fairpath_engine::EngineConfig;
+
+use super::*;
+
+const MTU: u16 = 1200;
+
+fn engine() -> ConnectionEngine {
+    ConnectionEngine::new(EngineConfig::live().build().unwrap())
+}
+
+fn fates(engine: &ConnectionEngine) -> Vec<Fate> {
+    let mut fates = Vec::new();
+    engine.take_fates(&mut fates);
+    fates
+}
+
+fn handle(engine: &ConnectionEngine, now: Instant) -> Box<PathHandle> {
+    engine.factory().build(now, MTU).into_any().downcast().unwrap()
+}
+
+#[test]
+fn only_the_path_whose_gate_is_open_has_room() {
+    let (engine, now) = (engine(), Instant::now());
+    let (first, second) = (handle(&engine, now), handle(&engine, now));
+    engine.with(now, |engine, _| engine.set_usable(PathId::new(1), true));
+    for (gate, open) in
+        [(Gate::Shut, [false, false]), (Gate::Only(PathId::new(1)), [false, true]), (Gate::Any, [true, true])]
+    {
+        engine.open_gate(gate);
+        assert_eq!([first.window() > 0, second.window() > 0], open, "{gate:?}");
+    }
+}
+
+#[test]
+fn a_path_that_is_not_usable_keeps_to_its_window_whatever_the_gates() {
+    let (engine, now) = (engine(), Instant::now());
+    let (_first, second) = (handle(&engine, now), handle(&engine, now));
+    let window = engine.with(now, |engine, at| engine.window(PathId::new(1), at)).get();
+    engine.open_gate(Gate::Only(PathId::new(0)));
+    assert_eq!(second.window(), window, "challenges pass, and no more than that");
+}
+
+#[test]
+fn the_host_learns_which_packet_left_and_what_became_of_it() {
+    let (engine, sent) = (engine(), Instant::now());
+    let mut path = handle(&engine, sent);
+    let id = PathId::new(0);
+    (0..3).for_each(|number| path.on_packet_sent(sent, MTU, number));
+    assert_eq!(engine.take_left(), Some((id, 2)));
+    assert_eq!(engine.take_left(), None, "once");
+    let came = sent + Duration::from_millis(20);
+    // All that `on_ack` does; only noq can make the estimator it takes.
+    path.acked.push((0, sent));
+    path.on_end_acks(came, 0, false, Some(0));
+    path.on_packet_lost(MTU, 1, came);
+    assert_eq!(fates(&engine), [Fate::Acked(id, 0), Fate::Lost(id, 1)]);
+    let snapshot = engine.with(came, |engine, at| engine.snapshot(id, at).unwrap());
+    assert_eq!((snapshot.in_flight, snapshot.delivered), (Bytes::new(MTU.into()), Bytes::new(MTU.into())));
+    assert_eq!(snapshot.rtt.unwrap().latest, Duration::from_millis(20));
+    drop(path);
+    assert_eq!(fates(&engine), [Fate::Discarded(id)]);
+}
+
+#[test]
+fn what_went_to_a_former_address_is_forgotten_when_a_clone_sends() {
+    let (engine, now) = (engine(), Instant::now());
+    let mut path = handle(&engine, now);
+    (0..3).for_each(|number| path.on_packet_sent(now, MTU, number));
+    let mut moved = path.clone();
+    drop(path);
+    assert_eq!(fates(&engine), [], "the path is still there");
+    moved.on_packet_sent(now, MTU, 3);
+    assert_eq!(fates(&engine), [Fate::Discarded(PathId::new(0))]);
+    let in_flight = engine.with(now, |engine, _| engine.in_flight(PathId::new(0)));
+    assert_eq!(in_flight, Bytes::new(MTU.into()), "what the clone sent");
+}
+
+#[test]
+fn a_probe_for_a_larger_datagram_is_not_counted() {
+    let (engine, now) = (engine(), Instant::now());
+    let mut path = handle(&engine, now);
+    path.on_packet_sent(now, MTU + 100, 0);
+    assert_eq!(
+        (engine.take_left(), engine.with(now, |engine, _| engine.in_flight(PathId::new(0)))),
+        (None, Bytes::ZERO)
+    );
+}

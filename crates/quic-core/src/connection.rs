@@ -1,0 +1,522 @@
+//! One end of a connection over several paths: the stack, the engine, the path policy and the channels, as
+//! functions of time.
+//!
+//! It owns all of them. So what leaves next is decided here, packet by packet: the engine picks a path, the
+//! packet's contents are chosen for that path, its gate is opened, and the stack is asked for one packet.
+
+mod live;
+mod output;
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};
+use noq_proto::crypto::ExportKeyingMaterialError;
+use noq_proto::{ApplicationClose, ConnectionError, Event as ProtoEvent, PathId, StreamEvent};
+
+use crate::adapter::{ConnectionEngine, Fate};
+use crate::bulk::{Record, RecordTooLarge};
+use crate::channel::{Channel, ChannelId};
+use crate::farewell::{self, Farewell, Turn};
+use crate::interface::Interface;
+use crate::one_way::report::Message as DelayMessage;
+use crate::one_way::{Mark, OneWay};
+use crate::pairs::{Candidates, Pair, Tried, WhyNot};
+use crate::paths::policy::Policy;
+use crate::paths::{PathNotice, PathReport};
+use crate::receipts::{self, Receipts};
+use crate::transport::{Trust, trust};
+use live::Live;
+use output::Output;
+
+/// How often the paths are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The code with which a connection is closed whose peer breaks the rules of the channels.
+pub const VIOLATION: u32 = 0x1f1;
+
+/// The number of the object that messages are pieces of. Theirs is the only one on their channel.
+const MESSAGES: u32 = 0;
+
+/// What happened on a connection.
+#[derive(Debug)]
+pub enum Event {
+    /// The handshake is complete.
+    Connected,
+    /// The connection ended.
+    Closed(ConnectionError),
+    /// Something happened to a path.
+    Notice(PathNotice),
+    /// Something came on a channel: see [`Connection::take_message`], [`Connection::take_record`].
+    Readable(ChannelId),
+    /// A channel that had no room has some again.
+    Writable(ChannelId),
+    /// A datagram of the application came.
+    Datagram(Bytes),
+    /// Something happened to a stream.
+    Stream(StreamEvent),
+}
+
+/// The addresses here, by the names of their interfaces.
+pub type Interfaces = Arc<[(String, IpAddr)]>;
+
+/// One end of a connection.
+pub struct Connection {
+    quic: noq_proto::Connection,
+    engine: ConnectionEngine,
+    policy: Option<Policy>,
+    look_at: Instant,
+    interfaces: Interfaces,
+    /// The address that packets leave from which name none.
+    primary: Option<IpAddr>,
+    is_server: bool,
+    channels: [Channel; 2],
+    messages_taken: u64,
+    messages_sent: u64,
+    /// Channels that had no room when it was asked for.
+    full: [bool; 2],
+    one_way: OneWay,
+    receipts: Receipts,
+    receipt_at: Instant,
+    output: Output,
+    /// What the stack's queue of datagrams has room for while it is empty.
+    queue_space: usize,
+    fates: Vec<Fate>,
+    events: VecDeque<Event>,
+    is_connected: bool,
+    is_draining: bool,
+    closed: Option<ConnectionError>,
+    farewell: Option<Farewell>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("connected", &self.is_connected).field("closed", &self.closed).finish()
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(
+        mut quic: noq_proto::Connection,
+        engine: ConnectionEngine,
+        trust: Trust,
+        interfaces: Interfaces,
+        primary: Option<IpAddr>,
+        now: Instant,
+    ) -> Self {
+        let observes = engine.with(now, |engine, _| engine.observes());
+        Self {
+            is_server: quic.side().is_server(),
+            queue_space: quic.datagrams().send_buffer_space(),
+            quic,
+            engine,
+            policy: None,
+            look_at: now,
+            interfaces,
+            primary,
+            channels: ChannelId::ALL.map(|id| Channel::new(id, trust.window(id))),
+            messages_taken: 0,
+            messages_sent: 0,
+            full: [false; 2],
+            one_way: OneWay::new(observes, now),
+            receipts: Receipts::default(),
+            receipt_at: now,
+            output: Output::default(),
+            fates: Vec::new(),
+            events: VecDeque::new(),
+            is_connected: false,
+            is_draining: false,
+            closed: None,
+            farewell: None,
+        }
+    }
+
+    // ---- what the application does
+
+    /// Queues a message: it arrives once, after all messages before it. As many may be queued as the caller
+    /// likes; see [`Connection::has_room`].
+    pub fn send_message(&mut self, message: Bytes) -> Result<(), RecordTooLarge> {
+        let record = Record { object: MESSAGES, offset: self.messages_sent, data: message };
+        self.channels[ChannelId::Messages as usize].queue(record)?;
+        self.messages_sent += 1;
+        Ok(())
+    }
+
+    /// The next message of the peer, if it has come.
+    pub fn take_message(&mut self) -> Option<Bytes> {
+        let record = self.channels[ChannelId::Messages as usize].take_at(self.messages_taken)?;
+        self.messages_taken += 1;
+        Some(record.data)
+    }
+
+    /// Queues a record: it arrives once, before or after others.
+    pub fn send_record(&mut self, record: Record) -> Result<(), RecordTooLarge> {
+        self.channels[ChannelId::Bulk as usize].queue(record)
+    }
+
+    /// The next record that is complete.
+    pub fn take_record(&mut self) -> Option<Record> {
+        self.channels[ChannelId::Bulk as usize].take()
+    }
+
+    /// Whether more should be queued on a channel now. Where not, [`Event::Writable`] follows.
+    pub fn has_room(&mut self, channel: ChannelId) -> bool {
+        let has_room = self.channels[channel as usize].sender.has_room();
+        self.full[channel as usize] = !has_room;
+        has_room
+    }
+
+    /// Whether all that was queued on a channel has been acknowledged.
+    pub fn is_flushed(&self, channel: ChannelId) -> bool {
+        self.channels[channel as usize].sender.is_idle()
+    }
+
+    /// What has come on a channel, each byte once, taken or not.
+    pub fn received_bytes(&self, channel: ChannelId) -> u64 {
+        self.channels[channel as usize].received_bytes()
+    }
+
+    /// The stack's connection, for its streams.
+    pub fn quic(&mut self) -> &mut noq_proto::Connection {
+        &mut self.quic
+    }
+
+    /// Fills `output` with what only the two ends of this connection know [RFC5705].
+    pub fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        self.quic.crypto_session().export_keying_material(output, label, context)
+    }
+
+    /// The peer has proved itself: it may send as much as any other.
+    pub fn trust(&mut self) {
+        trust(&mut self.quic);
+        for id in ChannelId::ALL {
+            self.channels[id as usize].set_window(Trust::Full.window(id));
+        }
+    }
+
+    /// Ends the connection and tells the peer `code` and `reason`.
+    pub fn close(&mut self, code: u32, reason: Bytes, now: Instant) {
+        if self.closed.is_some() {
+            return;
+        }
+        match &self.policy {
+            Some(policy) => self.farewell = Some(Farewell::new(code, reason, policy.slowest_answer(), now)),
+            None => self.quic.close(now, code.into(), reason),
+        }
+        self.note_closed(ConnectionError::LocallyClosed, now);
+        self.bid_farewell(now);
+    }
+
+    /// Why the connection ended; `None` while it is open.
+    pub fn close_reason(&self) -> Option<&ConnectionError> {
+        self.closed.as_ref()
+    }
+
+    /// Whether the handshake is complete.
+    pub fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Whether nobody is left to be told that the connection ended: the peer knows, or is gone.
+    pub fn is_draining(&self) -> bool {
+        self.is_draining || self.quic.is_drained()
+    }
+
+    /// How many datagrams have come.
+    pub fn datagrams_received(&mut self) -> u64 {
+        self.quic.stats().udp_rx.datagrams
+    }
+
+    // ---- what the host does
+
+    /// From now on this end opens paths, on the pairs among `candidates`. The connection was made on `first`.
+    pub fn open_paths(&mut self, candidates: Candidates, first: &Pair, now: Instant) {
+        let Self { quic, engine, interfaces, primary, receipts, output, channels, .. } = self;
+        let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, now };
+        self.policy = Some(Policy::opener(engine.clone(), candidates, first, &mut live, now));
+    }
+
+    /// The addresses here.
+    pub fn set_interfaces(&mut self, interfaces: Interfaces) {
+        self.interfaces = interfaces;
+    }
+
+    /// The interfaces that are usable now, for an end that opens paths. `absence` says why an address in use is
+    /// not there any more.
+    pub fn on_interfaces(
+        &mut self,
+        found: &[Interface],
+        absence: impl Fn(&str, IpAddr) -> Option<String>,
+        now: Instant,
+    ) {
+        self.with_policy(now, |policy, live| {
+            policy.on_addresses(live, absence, now);
+            policy.on_interfaces(found, now);
+        });
+    }
+
+    /// The pairs to ask now whether anything answers there.
+    pub fn questions(&mut self, now: Instant) -> Vec<Pair> {
+        self.policy.as_mut().map(|policy| policy.questions(now)).unwrap_or_default()
+    }
+
+    /// What came of asking.
+    pub fn on_answer(&mut self, local: IpAddr, remote: std::net::SocketAddr, answer: Result<(), WhyNot>) {
+        if let Some(policy) = &mut self.policy {
+            policy.on_answer(local, remote, answer);
+        }
+    }
+
+    /// Every pair of addresses that has carried a path, in the order of first use. How its socket is bound,
+    /// the host adds.
+    pub fn paths(&self) -> Vec<PathReport> {
+        let slots = self.policy.as_ref().map(Policy::slots).unwrap_or_default();
+        slots.iter().filter(|slot| slot.was_ever_opened()).map(|slot| slot.report()).collect()
+    }
+
+    /// The addresses here that pairs in use or wanted begin at.
+    pub fn local_addresses(&self) -> Vec<IpAddr> {
+        let slots = self.policy.as_ref().map(Policy::slots).unwrap_or_default();
+        slots.iter().map(|slot| slot.local()).collect()
+    }
+
+    /// Brings [`Connection::paths`] up to date.
+    pub fn measure(&mut self, now: Instant) {
+        self.with_policy(now, |policy, live| policy.measure(live, now));
+    }
+
+    /// What was tried to reach the peer.
+    pub fn tried(&self) -> &[Tried] {
+        self.policy.as_ref().map(Policy::tried).unwrap_or_default()
+    }
+
+    /// Looks at the engine.
+    pub fn with_engine<T>(&self, now: Instant, look: impl FnOnce(&mut Engine, Timestamp) -> T) -> T {
+        self.engine.with(now, look)
+    }
+
+    /// What the engine knows of its paths.
+    pub fn snapshots(&self, now: Instant) -> Vec<PathSnapshot> {
+        self.engine.with(now, |engine, at| engine.snapshots(at).collect())
+    }
+
+    /// When [`Connection::handle_timeout`] is to be called.
+    pub fn next_timeout(&self, now: Instant) -> Option<Instant> {
+        let quic = self.quic.poll_timeout();
+        if self.closed.is_some() {
+            return quic.into_iter().chain(self.farewell.as_ref().map(Farewell::next)).min();
+        }
+        let look = self.policy.is_some().then_some(self.look_at);
+        let delays = self.is_connected.then(|| self.one_way.next_timeout(now)).flatten();
+        let paced = if self.output.is_held_back { self.paced_until(now) } else { None };
+        quic.into_iter().chain(look).chain(delays).chain(paced).min()
+    }
+
+    fn paced_until(&self, now: Instant) -> Option<Instant> {
+        let at = self.engine.with(now, |engine, at| engine.paced_until(at))?;
+        self.engine.instant(at)
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.quic.poll_timeout().is_some_and(|at| at <= now) {
+            self.quic.handle_timeout(now);
+        }
+        self.absorb(now);
+        if self.closed.is_some() {
+            return self.bid_farewell(now);
+        }
+        if self.policy.is_some() && self.look_at <= now {
+            self.look_at = now + LOOK_EVERY;
+            self.output.is_sweep_due = true;
+            self.with_policy(now, |policy, live| policy.look(live, now));
+            self.give_receipts(now);
+        }
+        if self.is_connected && self.one_way.next_timeout(now).is_some_and(|at| at <= now) {
+            let room = self.quic.datagrams().max_size().unwrap_or(0);
+            let said = self.one_way.say(room, now);
+            said.into_iter().for_each(|datagram| self.output.say(datagram));
+        }
+    }
+
+    /// What happened since this was last asked.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether nothing is left to do for it, nor to be told of it.
+    pub fn is_over(&self) -> bool {
+        self.quic.is_drained() && self.events.is_empty()
+    }
+
+    /// Whether it is of use to know exactly when datagrams come.
+    pub fn notes_arrivals(&self, now: Instant) -> bool {
+        self.one_way.is_reporting(now)
+    }
+
+    pub(crate) fn note_draining(&mut self) {
+        self.is_draining = true;
+    }
+
+    /// A datagram of the peer, of that name, came at `at`.
+    pub(crate) fn on_arrival(&mut self, mark: Option<Mark>, at: Instant) {
+        self.one_way.on_arrival(mark, at);
+    }
+
+    pub(crate) fn handle_event(&mut self, event: noq_proto::ConnectionEvent, now: Instant) {
+        self.quic.handle_event(event);
+        self.absorb(now);
+    }
+
+    // ---- inside
+
+    fn with_policy<T>(&mut self, now: Instant, act: impl FnOnce(&mut Policy, &mut Live<'_>) -> T) -> Option<T> {
+        let Self { quic, policy, interfaces, primary, receipts, output, channels, .. } = self;
+        let policy = policy.as_mut()?;
+        let done = act(policy, &mut Live { quic, interfaces, primary: *primary, receipts, output, channels, now });
+        self.events.extend(policy.take_notices().into_iter().map(Event::Notice));
+        Some(done)
+    }
+
+    /// Takes in what the stack has to say.
+    fn absorb(&mut self, now: Instant) {
+        while let Some(event) = self.quic.poll() {
+            match event {
+                ProtoEvent::Connected => {
+                    self.is_connected = true;
+                    self.events.push_back(Event::Connected);
+                    if self.is_server {
+                        let Self { quic, engine, interfaces, primary, receipts, output, channels, .. } = self;
+                        let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, now };
+                        self.policy = Some(Policy::acceptor(engine.clone(), &mut live, now));
+                    }
+                }
+                ProtoEvent::ConnectionLost { reason } => {
+                    self.farewell = None;
+                    self.note_closed(reason, now);
+                }
+                ProtoEvent::Path(event) => {
+                    self.with_policy(now, |policy, live| policy.on_event(live, &event, now));
+                }
+                ProtoEvent::Stream(event) => self.events.push_back(Event::Stream(event)),
+                _ => {}
+            }
+        }
+        self.learn_fates();
+        while let Some(datagram) = self.quic.datagrams().recv() {
+            self.on_datagram(datagram, now);
+        }
+    }
+
+    fn note_closed(&mut self, reason: ConnectionError, now: Instant) {
+        if self.closed.is_none() {
+            self.measure(now);
+            self.closed = Some(reason.clone());
+            self.events.push_back(Event::Closed(reason));
+        }
+    }
+
+    /// Says on every path that this is the end, again and again, until the peer ends too or it has been said
+    /// often enough. The stack says it on one path, once, and that may be lost.
+    fn bid_farewell(&mut self, now: Instant) {
+        let (Some(farewell), Some(policy)) = (&mut self.farewell, &self.policy) else { return };
+        match farewell.say(now) {
+            Turn::Wait => {}
+            Turn::Say(datagram) => {
+                for path in policy.open_paths().filter_map(|(_, path)| path) {
+                    self.output.say_on(path, datagram.clone());
+                }
+            }
+            Turn::Leave { code, reason } => {
+                self.farewell = None;
+                self.quic.close(now, code.into(), reason);
+            }
+        }
+    }
+
+    /// The peer says that this is the end.
+    fn on_farewell(&mut self, code: u32, reason: Bytes, now: Instant) {
+        self.farewell = None;
+        self.quic.close(now, code.into(), Bytes::new());
+        let close = ApplicationClose { error_code: code.into(), reason };
+        self.note_closed(ConnectionError::ApplicationClosed(close), now);
+    }
+
+    /// What became of packets becomes of what they carried.
+    fn learn_fates(&mut self) {
+        self.engine.take_fates(&mut self.fates);
+        for fate in self.fates.drain(..) {
+            self.channels.iter_mut().for_each(|channel| channel.on_fate(fate));
+        }
+        for channel in ChannelId::ALL {
+            if self.full[channel as usize] && self.channels[channel as usize].sender.has_room() {
+                self.full[channel as usize] = false;
+                self.events.push_back(Event::Writable(channel));
+            }
+        }
+    }
+
+    /// A datagram is told by its first byte.
+    pub(crate) fn on_datagram(&mut self, datagram: Bytes, now: Instant) {
+        let Some(kind) = datagram.first().copied() else { return };
+        if let Some(channel) = ChannelId::of(kind) {
+            return self.on_channel(channel, &datagram, now);
+        }
+        match kind {
+            farewell::KIND => {
+                if let Some((code, reason)) = farewell::read(&datagram) {
+                    self.on_farewell(code, reason, now);
+                }
+            }
+            receipts::KIND => self.receipts.on_receipt(&datagram[1..], now),
+            APPLICATION => self.events.push_back(Event::Datagram(datagram.slice(1..))),
+            _ => match DelayMessage::read(&datagram) {
+                Some(DelayMessage::Ask) => self.one_way.on_ask(now),
+                Some(DelayMessage::Report(report)) => {
+                    let Self { engine, one_way, .. } = self;
+                    engine.with(now, |engine, at| one_way.on_report(&report, engine, at));
+                }
+                None => tracing::debug!(length = datagram.len(), "a datagram of an unknown kind"),
+            },
+        }
+    }
+
+    fn on_channel(&mut self, id: ChannelId, datagram: &[u8], now: Instant) {
+        let channel = &mut self.channels[id as usize];
+        let before = channel.complete_records();
+        let result = channel.on_datagram(datagram);
+        if channel.complete_records() > before {
+            self.events.push_back(Event::Readable(id));
+        }
+        if let Err(error) = result {
+            self.close(VIOLATION, Bytes::from(error.to_string()), now);
+        }
+    }
+
+    /// Says on every path what came on each, while that is of use.
+    fn give_receipts(&mut self, now: Instant) {
+        let Some(policy) = &self.policy else { return };
+        if now < self.receipt_at || !policy.is_alert(now) {
+            return;
+        }
+        self.receipt_at = now + receipts::EVERY;
+        let open: Vec<(PathId, Option<EnginePath>)> = policy.open_paths().collect();
+        let counts: Vec<(PathId, u64)> =
+            open.iter().filter_map(|(id, _)| Some((*id, self.quic.path_stats(*id)?.udp_rx.datagrams))).collect();
+        let receipt = receipts::write(&counts);
+        for path in open.into_iter().filter_map(|(_, path)| path) {
+            self.output.say_on(path, receipt.clone());
+        }
+    }
+}
+
+/// The first byte of a datagram of the application.
+const APPLICATION: u8 = 0;

@@ -1,0 +1,74 @@
+//! The paths of the stack's connection, as the policy acts on them.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use fairpath_engine::PathId as EnginePath;
+use noq_proto::{FourTuple, PathError, PathId, PathStats, PathStatus};
+
+use super::output::Output;
+use crate::adapter::PathHandle;
+use crate::channel::Channel;
+use crate::paths::policy::Paths;
+use crate::receipts::Receipts;
+
+pub(super) struct Live<'a> {
+    pub(super) quic: &'a mut noq_proto::Connection,
+    pub(super) interfaces: &'a [(String, IpAddr)],
+    pub(super) primary: Option<IpAddr>,
+    pub(super) receipts: &'a Receipts,
+    pub(super) output: &'a mut Output,
+    pub(super) channels: &'a mut [Channel; 2],
+    pub(super) now: Instant,
+}
+
+/// The calls on a path fail only where it is closed already; the event is then on its way.
+impl Paths for Live<'_> {
+    fn stats(&mut self, id: PathId) -> Option<PathStats> {
+        self.quic.path_stats(id)
+    }
+
+    fn network_path(&mut self, id: PathId) -> Option<FourTuple> {
+        self.quic.network_path(id).ok()
+    }
+
+    fn engine_path(&mut self, id: PathId) -> Option<EnginePath> {
+        self.quic.congestion_state(id).and_then(|controller| PathHandle::of(controller.clone_box()))
+    }
+
+    fn arrived_at(&self, id: PathId) -> Option<Instant> {
+        self.receipts.grew_at(id)
+    }
+
+    fn ping(&mut self, id: PathId) {
+        if self.quic.ping_path(id).is_ok()
+            && let Some(path) = self.engine_path(id)
+        {
+            self.output.give_turn(path);
+        }
+    }
+
+    fn resend(&mut self, path: EnginePath) {
+        self.channels.iter_mut().for_each(|channel| channel.resend(path));
+    }
+
+    fn set_backup(&mut self, id: PathId, backup: bool) {
+        let status = if backup { PathStatus::Backup } else { PathStatus::Available };
+        let _ = self.quic.set_path_status(id, status);
+    }
+
+    fn close(&mut self, id: PathId) -> bool {
+        self.quic.close_path(self.now, id, 0u32.into()).is_ok()
+    }
+
+    fn open(&mut self, network_path: FourTuple, backup: bool) -> Result<PathId, PathError> {
+        let status = if backup { PathStatus::Backup } else { PathStatus::Available };
+        self.quic.open_path(network_path, status, self.now)
+    }
+
+    fn interface(&self, local: Option<IpAddr>) -> Option<(String, IpAddr)> {
+        let local = local.or(self.primary);
+        let known = self.interfaces.iter().find(|(_, address)| local.is_none_or(|local| local == *address));
+        known.cloned()
+    }
+}

@@ -1,0 +1,258 @@
+//! One-way delays: when a datagram left here, and when it came there.
+//!
+//! noq sends the acknowledgements of all paths on one of them. So the round-trip time of every path
+//! contains the way back of that one, and a queue there looks like one that all paths share. The way
+//! there alone tells the truth.
+//!
+//! Both ends see the same datagrams: the last bytes of one, of its authentication tag, name it
+//! ([`marks`]). Some of them are noted where they leave, and where they come, and the receiver reports
+//! what came and when ([`report`]). The difference is the delay and the difference of the two clocks,
+//! which nobody knows; those who look for changes do not mind.
+//!
+//! An end asks for reports while it looks for shared bottlenecks and sends in bulk, so that a
+//! connection at rest is silent.
+
+mod marks;
+pub(crate) mod report;
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fairpath_engine::{Engine, PathId, Timestamp};
+
+pub(crate) use marks::Mark;
+use marks::{Arrivals, Departures};
+use report::{Message, Report};
+
+/// How often reports are sent.
+const REPORT_EVERY: Duration = Duration::from_millis(50);
+
+/// How often reports are asked for, and how long they are sent after that.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+const ASKED_FOR: Duration = Duration::from_secs(3);
+
+/// Who sends this much between two requests sends in bulk. Reports and requests are far less.
+const BULK_BYTES: u64 = 50_000;
+
+/// The delay that the first sample is said to have: the true one is not known, and later ones may
+/// be smaller.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+
+/// How far in the past the first sample is said to have come, so that the peer's clock may run faster
+/// than ours for hours before its times must be moved.
+const FIRST_AGE: Duration = Duration::from_millis(200);
+
+/// No sample is said to be later: no packet is on its way for so long, and a peer that says so errs or
+/// lies.
+const DELAY_MAX: Duration = Duration::from_secs(600);
+
+/// The delays of one connection.
+#[derive(Debug)]
+pub(crate) struct OneWay {
+    /// Whether this end looks for shared bottlenecks.
+    observes: bool,
+    /// What the times of reports count from, here.
+    begun: Instant,
+    departures: Departures,
+    arrivals: Arrivals,
+    /// How many bytes have left.
+    sent: u64,
+    /// When reports were last asked for, and what had been sent by then.
+    asked: (Instant, u64),
+    reporting_until: Option<Instant>,
+    /// When the next report is due.
+    report_at: Instant,
+    /// How many reports were sent.
+    reports: u32,
+    /// The newest report that came.
+    newest: Option<u32>,
+    clock: Option<PeerClock>,
+}
+
+impl OneWay {
+    /// Of a connection that begins; `observes` says whether this end has a use for delays.
+    pub(crate) fn new(observes: bool, now: Instant) -> Self {
+        Self {
+            observes,
+            begun: now,
+            departures: Departures::default(),
+            arrivals: Arrivals::default(),
+            sent: 0,
+            asked: (now, 0),
+            reporting_until: None,
+            report_at: now,
+            reports: 0,
+            newest: None,
+            clock: None,
+        }
+    }
+
+    /// A datagram leaves on the path.
+    pub(crate) fn on_departure(&mut self, datagram: &[u8], path: PathId, now: Instant) {
+        self.sent += datagram.len() as u64;
+        if self.observes {
+            self.departures.note(datagram, path, now);
+        }
+    }
+
+    /// A datagram of that name came at `at`.
+    pub(crate) fn on_arrival(&mut self, mark: Option<Mark>, at: Instant) {
+        if let Some(mark) = mark.filter(|_| self.is_reporting(at)) {
+            self.arrivals.note(mark, at);
+        }
+    }
+
+    pub(crate) fn is_reporting(&self, now: Instant) -> bool {
+        self.reporting_until.is_some_and(|until| now < until)
+    }
+
+    /// When something is to be said.
+    pub(crate) fn next_timeout(&self, now: Instant) -> Option<Instant> {
+        let ask = self.observes.then_some(self.asked.0 + ASK_EVERY);
+        let report = self.is_reporting(now).then_some(self.report_at);
+        ask.into_iter().chain(report).min()
+    }
+
+    /// What is to be said now, in datagrams of at most `room` bytes.
+    pub(crate) fn say(&mut self, room: usize, now: Instant) -> Vec<Bytes> {
+        let mut said = Vec::new();
+        let (at, before) = self.asked;
+        if self.observes && now.saturating_duration_since(at) >= ASK_EVERY {
+            self.asked = (now, self.sent);
+            if self.sent.saturating_sub(before) >= BULK_BYTES {
+                said.push(Message::Ask.write());
+            }
+        }
+        if self.is_reporting(now) && now >= self.report_at {
+            self.report_at = now + REPORT_EVERY;
+            let begun = self.begun;
+            let since = |at: Instant| micros(at.saturating_duration_since(begun)).unsigned_abs();
+            let came = self.arrivals.take().map(|arrival| (arrival.mark, since(arrival.at))).collect();
+            if let Some(report) = Report::new(self.reports, came, room) {
+                self.reports = self.reports.saturating_add(1);
+                said.push(Message::Report(report).write());
+            }
+        }
+        said
+    }
+
+    /// The peer asks for reports.
+    pub(crate) fn on_ask(&mut self, now: Instant) {
+        self.reporting_until = Some(now + ASKED_FOR);
+        self.report_at = self.report_at.max(now);
+    }
+
+    /// The peer reports.
+    pub(crate) fn on_report(&mut self, report: &Report, engine: &mut Engine, at: Timestamp) {
+        if self.newest.is_some_and(|newest| report.number <= newest) {
+            return;
+        }
+        self.newest = Some(report.number);
+        for &(mark, micros_there) in &report.came {
+            let Some(left) = self.departures.take(mark) else { continue };
+            let left_micros = micros(left.at.saturating_duration_since(self.begun));
+            let came = came_micros(micros_there);
+            let clock = self.clock.get_or_insert_with(|| PeerClock::new(came, left_micros, at));
+            engine.on_one_way_delay(left.path, clock.delay(came, left_micros), clock.time(came, at), at);
+        }
+    }
+}
+
+/// In whole µs; the longest there is where there are more.
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// A time of a report. The peer says what it likes: what is more than any clock shows is the latest there
+/// is.
+fn came_micros(micros: u64) -> i64 {
+    i64::try_from(micros).unwrap_or(i64::MAX)
+}
+
+/// The peer's clock, as far as it is known: its zero is set by the first sample.
+#[derive(Clone, Copy, Debug)]
+struct PeerClock {
+    /// What is taken off a time there less a time here, in µs.
+    delay_offset: i64,
+    /// What is added to a time there, in µs.
+    time_offset: i64,
+}
+
+impl PeerClock {
+    fn new(came: i64, left: i64, now: Timestamp) -> Self {
+        Self {
+            delay_offset: came.saturating_sub(left).saturating_sub(micros(FIRST_DELAY)),
+            time_offset: micros(now.since(Timestamp::ZERO)).saturating_sub(micros(FIRST_AGE)).saturating_sub(came),
+        }
+    }
+
+    /// The delay, less an unknown constant.
+    fn delay(&self, came: i64, left: i64) -> Duration {
+        let delay = came.saturating_sub(left).saturating_sub(self.delay_offset);
+        Duration::from_micros(u64::try_from(delay).unwrap_or(0)).min(DELAY_MAX)
+    }
+
+    /// When it came, in our time; never in the future.
+    fn time(&self, came: i64, now: Timestamp) -> Timestamp {
+        let at = Duration::from_micros(u64::try_from(came.saturating_add(self.time_offset)).unwrap_or(0));
+        (Timestamp::ZERO + at).min(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_difference_of_the_clocks_does_not_matter() {
+        let now = Timestamp::from_secs(10);
+        // The peer's clock is 7 s ahead, and the way takes 30 ms.
+        let clock = PeerClock::new(17_030_000, 10_000_000, now);
+        assert_eq!(clock.delay(17_030_000, 10_000_000), FIRST_DELAY);
+        assert_eq!(clock.delay(18_050_000, 11_000_000), FIRST_DELAY + Duration::from_millis(20));
+        assert_eq!(clock.delay(18_010_000, 11_000_000), FIRST_DELAY - Duration::from_millis(20));
+        assert_eq!(clock.time(17_030_000, now), Timestamp::from_millis(9_800));
+        assert_eq!(clock.time(99_000_000, now), now, "nothing comes from the future");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_peer_reports_the_delay_is_finite_and_nothing_comes_from_the_future(
+            header in any::<[u8; 12]>(),
+            entries in proptest::collection::vec(any::<[u8; 12]>(), 0..10),
+            left in proptest::collection::vec(extreme(), 10),
+            now in any::<u64>(),
+        ) {
+            let now = Timestamp::from_nanos(now);
+            let datagram = [&[2][..], &header, &entries.concat()].concat();
+            let Some(Message::Report(report)) = Message::read(&datagram) else { panic!("a report of any numbers") };
+            let mut clock: Option<PeerClock> = None;
+            for ((_, came), left) in report.came.iter().zip(&left) {
+                let came = came_micros(*came);
+                let clock = clock.get_or_insert_with(|| PeerClock::new(came, *left, now));
+                prop_assert!(clock.delay(came, *left) <= DELAY_MAX);
+                prop_assert!(clock.time(came, now) <= now);
+            }
+        }
+
+        #[test]
+        fn any_datagram_can_be_read(datagram in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let _ = Message::read(&datagram);
+        }
+
+        #[test]
+        fn no_clock_of_a_peer_overflows(first in extreme(), later in extreme(), left in [extreme(), extreme()], now in any::<u64>()) {
+            let now = Timestamp::from_nanos(now);
+            let clock = PeerClock::new(first, left[0], now);
+            prop_assert!(clock.delay(later, left[1]) <= DELAY_MAX);
+            prop_assert!(clock.time(later, now) <= now);
+        }
+    }
+
+    /// Numbers near the ends of the range are as likely as all others together.
+    fn extreme() -> impl Strategy<Value = i64> {
+        prop_oneof![any::<i64>(), 0..10_i64, i64::MAX - 10..=i64::MAX, i64::MIN..i64::MIN + 10]
+    }
+}

@@ -1,0 +1,412 @@
+//! Which local address goes with which address of the peer: one path per pair.
+//!
+//! A ticket names every address of the peer, and nobody can say beforehand which of them an interface
+//! reaches: that of a bridge of containers looks like any other. So what is opened follows what was
+//! found out. [`Candidates`] keeps it, and knows neither sockets nor a clock of its own.
+
+mod tried;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use crate::interface::Interface;
+
+pub use tried::in_vain;
+pub use tried::{Outcome, Tried, WhyNot};
+
+/// The first wait before the addresses of an interface without a path are asked again; it doubles up
+/// to [`ASK_AGAIN_MAX`].
+const ASK_AGAIN: Duration = Duration::from_secs(4);
+
+/// The longest wait before they are asked again: a link that comes back is found within this time.
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(30);
+
+/// Where a path begins and ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The interface it leaves through.
+    pub local: Interface,
+    /// The peer's address.
+    pub remote: SocketAddr,
+}
+
+impl Pair {
+    fn key(&self) -> Key {
+        (self.local.address, self.remote)
+    }
+}
+
+type Key = (IpAddr, SocketAddr);
+
+/// What is known of a pair.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Something answered there.
+    answers: bool,
+    /// A path on it was validated, and nothing spoke against it since.
+    works: bool,
+    /// A path on it was validated once.
+    is_proven: bool,
+    /// A path on it is being opened.
+    is_opening: bool,
+    /// It is being asked.
+    is_asked: bool,
+    /// Why it was tried in vain, if it did not answer since.
+    failed: Option<WhyNot>,
+}
+
+/// Who has no path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Doubted {
+    Start(usize),
+    Remote(SocketAddr),
+}
+
+/// When it is asked again what could be reached from there.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    ask_at: Instant,
+    wait: Duration,
+}
+
+/// The places where a path can start, and what is known of the ways from there to the peer.
+///
+/// A *start* is an interface, with its address of either family or both. Every start wants a path, and
+/// so does every address of the peer; the larger number decides how many paths there are.
+#[derive(Clone, Debug)]
+pub struct Candidates {
+    starts: Vec<Vec<Interface>>,
+    remotes: Vec<SocketAddr>,
+    paths_max: usize,
+    prefers_ipv4: bool,
+    known: BTreeMap<Key, Known>,
+    doubts: BTreeMap<Doubted, Doubt>,
+    /// Counts what was learnt.
+    revision: u64,
+}
+
+impl Candidates {
+    /// All plausible pairs of `locals` and `remotes`, nothing known of any. `paths_max` bounds the plan.
+    pub fn new(locals: &[Interface], remotes: &[SocketAddr], paths_max: usize) -> Self {
+        let mut seen = BTreeSet::new();
+        let remotes = remotes.iter().copied().filter(|remote| seen.insert(*remote)).collect();
+        let (starts, known, doubts) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let mut candidates = Self { starts, remotes, paths_max, prefers_ipv4: true, known, doubts, revision: 0 };
+        candidates.change_locals(locals);
+        candidates
+    }
+
+    /// Of an end that opens nothing.
+    pub fn none() -> Self {
+        Self::new(&[], &[], 0)
+    }
+
+    /// The interfaces there are now. What was known of an address that is gone is forgotten: when it comes
+    /// back, it may be in another network. Where a new one has a choice, it is to be asked.
+    pub fn set_locals(&mut self, locals: &[Interface], now: Instant) {
+        let before: BTreeSet<IpAddr> = self.starts.iter().flatten().map(|one| one.address).collect();
+        if starts(locals) == self.starts {
+            return;
+        }
+        self.change_locals(locals);
+        if self.is_choice() {
+            let new = locals.iter().filter(|local| !before.contains(&local.address));
+            new.for_each(|local| self.doubt(local.address, now));
+        }
+    }
+
+    fn change_locals(&mut self, locals: &[Interface]) {
+        self.starts = starts(locals);
+        self.revision += 1;
+        self.doubts.clear();
+        let present: BTreeSet<IpAddr> = locals.iter().map(|local| local.address).collect();
+        self.known.retain(|(local, _), _| present.contains(local));
+        let reaching = |ipv4: bool| {
+            let reaches = |start: &&Vec<Interface>| {
+                let of_family = |local: &Interface| local.address.is_ipv4() == ipv4;
+                start
+                    .iter()
+                    .any(|local| of_family(local) && self.remotes.iter().any(|remote| plausible(local, *remote)))
+            };
+            self.starts.iter().filter(reaches).count()
+        };
+        self.prefers_ipv4 = reaching(true) >= reaching(false);
+    }
+
+    /// Another number than before where something was learnt: the plan may have changed.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// What is known of a pair, to be changed.
+    fn learn(&mut self, local: IpAddr, remote: SocketAddr) -> &mut Known {
+        self.revision += 1;
+        self.known.entry((local, remote)).or_default()
+    }
+
+    /// No pair could ever be a path.
+    pub fn is_empty(&self) -> bool {
+        (0..self.starts.len()).all(|start| self.of_start(start).next().is_none())
+    }
+
+    /// Whether there are more pairs than paths to open, so that it has to be found out which are right.
+    pub fn is_choice(&self) -> bool {
+        self.all().count() > self.plan().len()
+    }
+
+    /// Every plausible pair.
+    pub fn all(&self) -> impl Iterator<Item = Pair> {
+        (0..self.starts.len()).flat_map(|start| self.of_start(start))
+    }
+
+    /// The pairs that should have a path, as far as is known: one for each start, then one more for each
+    /// address of the peer that has none, unless it failed from everywhere. Pairs that work stay.
+    pub fn plan(&self) -> Vec<Pair> {
+        let mut plan: Vec<Pair> = self.all().filter(|pair| self.known(pair).works).collect();
+        let mut chosen: BTreeMap<usize, bool> = BTreeMap::new();
+        for start in 0..self.starts.len() {
+            let own = plan.iter().find(|pair| self.starts[start].contains(&pair.local)).map(|pair| pair.remote);
+            let remote = own.or_else(|| {
+                let best = self.of_start(start).min_by_key(|pair| self.rank(pair, &plan))?;
+                plan.push(best.clone());
+                Some(best.remote)
+            });
+            if let Some(remote) = remote {
+                chosen.insert(start, remote.is_ipv4());
+            }
+        }
+        for remote in &self.remotes {
+            // An interface with addresses of both families uses one of them.
+            let same_family = chosen.iter().filter(|(_, ipv4)| **ipv4 == remote.is_ipv4());
+            let eligible =
+                same_family.flat_map(|(start, _)| self.of_start(*start)).filter(|pair| pair.remote == *remote);
+            // What worked once may come back; what never did is opened when it answers.
+            let hopeful = eligible.filter(|pair| self.known(pair).failed.is_none() || self.known(pair).is_proven);
+            if !plan.iter().any(|pair| pair.remote == *remote)
+                && let Some(best) = hopeful.min_by_key(|pair| self.rank(pair, &plan))
+            {
+                plan.push(best);
+            }
+        }
+        plan.truncate(self.paths_max);
+        plan
+    }
+
+    /// The pair to make the connection on, after those in `begun`: likely ones first, and no start or
+    /// address twice before the others. Those that surely lead nowhere are left out.
+    pub fn next(&self, begun: &[Pair]) -> Option<Pair> {
+        let is_ruled_out = |pair: &Pair| self.known(pair).failed.is_some_and(WhyNot::is_certain);
+        let left = self.all().filter(|pair| !begun.contains(pair) && !is_ruled_out(pair));
+        left.min_by_key(|pair| {
+            let from_here = begun.iter().filter(|other| other.local == pair.local).count();
+            (!self.known(pair).answers, self.known(pair).failed, from_here, self.rank(pair, begun))
+        })
+    }
+
+    /// Something answered at the other end of the pair. Where somebody else was found there, that says
+    /// nothing.
+    pub fn answered(&mut self, local: IpAddr, remote: SocketAddr) {
+        let known = self.learn(local, remote);
+        known.is_asked = false;
+        if !known.failed.is_some_and(WhyNot::outlasts_an_answer) {
+            (known.answers, known.failed) = (true, None);
+        }
+    }
+
+    /// A path on the pair is being opened: it stays in the plan unless another pair of the start is known
+    /// to be better.
+    pub fn opening(&mut self, local: IpAddr, remote: SocketAddr) {
+        self.learn(local, remote).is_opening = true;
+    }
+
+    /// A path on the pair is not being opened any more.
+    pub fn closed(&mut self, local: IpAddr, remote: SocketAddr) {
+        self.learn(local, remote).is_opening = false;
+    }
+
+    /// A path on the pair was validated.
+    pub fn succeeded(&mut self, local: IpAddr, remote: SocketAddr) {
+        let known = Known { answers: true, works: true, is_proven: true, ..Known::default() };
+        *self.learn(local, remote) = known;
+        if let Some(start) = self.start_of(local) {
+            self.doubts.remove(&Doubted::Start(start));
+        }
+        self.doubts.remove(&Doubted::Remote(remote));
+    }
+
+    /// The pair was tried in vain.
+    pub fn failed(&mut self, local: IpAddr, remote: SocketAddr, why: WhyNot) {
+        let known = self.learn(local, remote);
+        let Known { is_proven, is_opening, .. } = *known;
+        *known = Known { is_proven, is_opening, failed: Some(why), ..Known::default() };
+    }
+
+    /// The interface with this address has waited for its path too long: all that it could reach is to be
+    /// asked, now and from time to time until a path is there.
+    pub fn doubt(&mut self, local: IpAddr, now: Instant) {
+        if let Some(start) = self.start_of(local) {
+            self.doubts.entry(Doubted::Start(start)).or_insert(Doubt { ask_at: now, wait: ASK_AGAIN });
+        }
+    }
+
+    /// Every pair, to be asked.
+    pub fn ask_all(&mut self) -> Vec<Pair> {
+        let all: Vec<Pair> = self.all().collect();
+        self.asking(all)
+    }
+
+    /// Those of `pairs` of which nothing is known yet, to be asked.
+    pub fn ask_unknown(&mut self, pairs: Vec<Pair>) -> Vec<Pair> {
+        self.asking(pairs.into_iter().filter(|pair| !self.known.contains_key(&pair.key())).collect())
+    }
+
+    fn asking(&mut self, pairs: Vec<Pair>) -> Vec<Pair> {
+        pairs.iter().for_each(|pair| self.known.entry(pair.key()).or_default().is_asked = true);
+        pairs
+    }
+
+    /// Whether the pair is being asked.
+    pub fn is_asking(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.known.get(&(local, remote)).is_some_and(|known| known.is_asked)
+    }
+
+    /// The pairs to ask now: those of the interfaces in doubt, and from time to time those of addresses of
+    /// the peer that `plan` leaves out because they failed.
+    pub fn questions(&mut self, plan: &[Pair], now: Instant) -> Vec<Pair> {
+        for remote in &self.remotes {
+            let failed = self.known.iter().any(|((_, other), known)| other == remote && known.failed.is_some());
+            if failed && !plan.iter().any(|pair| pair.remote == *remote) {
+                let doubt = Doubt { ask_at: now + ASK_AGAIN, wait: 2 * ASK_AGAIN };
+                self.doubts.entry(Doubted::Remote(*remote)).or_insert(doubt);
+            }
+        }
+        let mut due = Vec::new();
+        for (doubted, doubt) in &mut self.doubts {
+            if now >= doubt.ask_at {
+                due.push(*doubted);
+                doubt.ask_at = now + doubt.wait;
+                doubt.wait = (2 * doubt.wait).min(ASK_AGAIN_MAX);
+            }
+        }
+        let is_due = |pair: &Pair| {
+            let start = self.start_of(pair.local.address);
+            due.contains(&Doubted::Remote(pair.remote)) || start.is_some_and(|at| due.contains(&Doubted::Start(at)))
+        };
+        let pairs = self.all().filter(is_due).collect();
+        self.asking(pairs)
+    }
+
+    /// Whether something answered there.
+    pub fn answers(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.known.get(&(local, remote)).is_some_and(|known| known.answers)
+    }
+
+    /// Whether everything that the interface with this address could reach was tried in vain.
+    pub fn is_exhausted(&self, local: IpAddr) -> bool {
+        let Some(start) = self.start_of(local) else { return false };
+        let mut pairs = self.of_start(start).peekable();
+        pairs.peek().is_some() && pairs.all(|pair| self.known(&pair).failed.is_some())
+    }
+
+    /// The addresses that stand in for each other at the interface with this one, itself among them.
+    pub fn alternatives(&self, local: IpAddr) -> Vec<IpAddr> {
+        let start = self.start_of(local).map(|start| &self.starts[start]);
+        start.into_iter().flatten().map(|one| one.address).collect()
+    }
+
+    /// What was tried, and what came of it, in the order of the interfaces.
+    pub fn tried(&self) -> Vec<Tried> {
+        let tried = |pair: Pair| {
+            let known = self.known.get(&pair.key())?;
+            let outcome = match known.failed {
+                Some(why) => Outcome::Failed(why),
+                None if known.works => Outcome::Works,
+                None if known.answers => Outcome::Answers,
+                None => return None,
+            };
+            Some(Tried { interface: pair.local.name, local: pair.local.address, remote: pair.remote, outcome })
+        };
+        self.all().filter_map(tried).collect()
+    }
+
+    fn start_of(&self, local: IpAddr) -> Option<usize> {
+        self.starts.iter().position(|start| start.iter().any(|one| one.address == local))
+    }
+
+    fn of_start(&self, start: usize) -> impl Iterator<Item = Pair> {
+        let locals = self.starts.get(start).into_iter().flatten();
+        locals.flat_map(|local| {
+            let remotes = self.remotes.iter().filter(|remote| plausible(local, **remote));
+            remotes.map(|remote| Pair { local: local.clone(), remote: *remote })
+        })
+    }
+
+    fn known(&self, pair: &Pair) -> Known {
+        self.known.get(&pair.key()).cloned().unwrap_or_default()
+    }
+
+    /// The smaller, the likelier to be right beside `others`.
+    fn rank(&self, pair: &Pair, others: &[Pair]) -> impl Ord + use<> {
+        let known = self.known(pair);
+        let answers_elsewhere = self.known.iter().any(|((_, remote), other)| *remote == pair.remote && other.answers);
+        (
+            known.failed.is_some(),
+            !known.answers,
+            !known.is_proven,
+            !known.is_opening,
+            pair.local.address.is_ipv4() != self.prefers_ipv4,
+            !pair.local.same_subnet(pair.remote.ip()),
+            scope(pair.local.address) != scope(pair.remote.ip()),
+            !answers_elsewhere,
+            others.iter().filter(|other| other.remote == pair.remote).count(),
+            others.iter().filter(|other| other.local == pair.local).count(),
+        )
+    }
+}
+
+/// The interfaces, each with its addresses that stand in for each other: the first of one family and the
+/// first of the other, the second and the second, and so on.
+fn starts(locals: &[Interface]) -> Vec<Vec<Interface>> {
+    let mut starts: Vec<Vec<Interface>> = Vec::new();
+    for local in locals {
+        let joins = |start: &&mut Vec<Interface>| {
+            start.len() == 1 && start[0].name == local.name && start[0].address.is_ipv4() != local.address.is_ipv4()
+        };
+        match starts.iter_mut().find(joins) {
+            Some(start) => start.push(local.clone()),
+            None => starts.push(vec![local.clone()]),
+        }
+    }
+    starts
+}
+
+/// Whether packets from here could arrive there at all: both of one family, and a loopback address is
+/// reached from another one only.
+fn plausible(local: &Interface, remote: SocketAddr) -> bool {
+    let remote = remote.ip();
+    local.address.is_ipv4() == remote.is_ipv4() && local.address.is_loopback() == remote.is_loopback()
+}
+
+/// How far an address is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// In the site only [RFC1918 §3] [RFC6598 §4] [RFC4193 §3].
+    Site,
+    /// Everywhere.
+    Global,
+}
+
+fn scope(address: IpAddr) -> Scope {
+    let is_of_site = match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            v4.is_private() || v4.is_loopback() || v4.is_link_local() || (a == 100 && b & 0xc0 == 64)
+        }
+        IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_loopback(),
+    };
+    if is_of_site { Scope::Site } else { Scope::Global }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,451 @@
+//! The policy: which paths to open, to ask for a sign of life, to keep data off, and to close.
+//!
+//! It has no clock and no sockets: it is told what time it is and what happened, and acts through
+//! [`Paths`]. So it runs alike on a connection in real time and in virtual time.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use fairpath_engine::{Engine, PathId as EnginePath};
+use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats};
+
+use super::notice::PathNotice;
+use super::slot::{Health, Slot};
+use super::traffic::Traffic;
+use super::ways::Ways;
+use crate::adapter::ConnectionEngine;
+use crate::address::{mapped, unmapped};
+use crate::pairs::{Candidates, Pair};
+
+/// A path is closed after it has been sick for this long, while another is well. Only then does noq
+/// send again, elsewhere, what of streams the path held.
+const DEAD_AFTER: Duration = Duration::from_millis(600);
+
+/// So long after it fell ill the other must have been seen to work. Where each direction has a path of its own,
+/// both ends fall silent one after the other: what is well at first is not a moment later.
+const OUTLIVED: Duration = Duration::from_millis(400);
+
+/// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life
+/// are missing, and a queue may have grown by 100 ms meanwhile.
+pub(super) const DEAF: Duration = Duration::from_millis(600);
+
+/// The same where hardly anything flows: only QUIC's keep-alive, once a second, is to be heard then.
+const DEAF_WHEN_IDLE: Duration = Duration::from_millis(3500);
+
+/// A path that has been sick for this long, where nothing arrives on any other, gets a second one beside it
+/// on the same pair. The stack gives up validating an address after three challenges, for good; and both ends may be
+/// well again only in part.
+const RENEW_AFTER: Duration = Duration::from_secs(1);
+
+/// A path whose new address is not validated after this long never will be: the stack asks three times, for good.
+const UNVALIDATED: Duration = Duration::from_secs(2);
+
+/// How often something is said on a path at least.
+const PROBE: Duration = Duration::from_millis(150);
+
+/// No answer is waited for less long.
+const ANSWER_MIN: Duration = Duration::from_millis(50);
+
+/// The paths of a connection, as the policy acts on them.
+pub(crate) trait Paths {
+    /// The counters of a path; `None` for one that is gone.
+    fn stats(&mut self, id: PathId) -> Option<PathStats>;
+    /// Where the path begins and ends at present.
+    fn network_path(&mut self, id: PathId) -> Option<FourTuple>;
+    /// The engine's name of the path at present.
+    fn engine_path(&mut self, id: PathId) -> Option<EnginePath>;
+    /// When it was last heard from the peer that more had come to it on the path; `None`: never.
+    fn arrived_at(&self, id: PathId) -> Option<Instant>;
+    /// Asks the peer for a sign of life on the path.
+    fn ping(&mut self, id: PathId);
+    /// Sends again, elsewhere, what is in flight on the path.
+    fn resend(&mut self, path: EnginePath);
+    /// Whether data and acknowledgements leave on the path only where no other is available.
+    fn set_backup(&mut self, id: PathId, backup: bool);
+    /// Closes the path. False where it is the last one, which stays: without it there would be no
+    /// connection.
+    fn close(&mut self, id: PathId) -> bool;
+    /// Opens a path, as a backup or not.
+    fn open(&mut self, network_path: FourTuple, backup: bool) -> Result<PathId, PathError>;
+    /// The interface and the address here that carry what has this local address, or that carry what
+    /// has none.
+    fn interface(&self, local: Option<IpAddr>) -> Option<(String, IpAddr)>;
+}
+
+/// What this end does about paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// It opens them.
+    Opener,
+    /// It takes what the peer opens.
+    Acceptor,
+}
+
+/// The policy of one end of a connection.
+pub(crate) struct Policy {
+    engine: ConnectionEngine,
+    side: Side,
+    pub(super) slots: Vec<Slot>,
+    traffic: Traffic,
+    pub(super) notices: Vec<PathNotice>,
+    pub(super) ways: Ways,
+    /// How many paths the stack had when the engine's names for them were asked for last.
+    built: u32,
+}
+
+impl Policy {
+    /// The policy of the end that connected on the pair `first` and is to open paths on others.
+    pub(crate) fn opener(
+        engine: ConnectionEngine,
+        candidates: Candidates,
+        first: &Pair,
+        paths: &mut dyn Paths,
+        now: Instant,
+    ) -> Self {
+        let mut policy = Self::new(engine, Side::Opener, candidates);
+        policy.slots.push(Slot::of_pair(first, now));
+        policy.slots[0].opened(PathId::ZERO, now);
+        policy.ways.succeeded(first.local.address, first.remote);
+        policy.look(paths, now);
+        policy
+    }
+
+    /// The policy of the end that was connected to.
+    pub(crate) fn acceptor(engine: ConnectionEngine, paths: &mut dyn Paths, now: Instant) -> Self {
+        let mut policy = Self::new(engine, Side::Acceptor, Candidates::none());
+        if let Some(mut slot) = accepted_slot(paths, PathId::ZERO, now) {
+            slot.opened(PathId::ZERO, now);
+            policy.slots.push(slot);
+        }
+        policy.look(paths, now);
+        policy
+    }
+
+    fn new(engine: ConnectionEngine, side: Side, candidates: Candidates) -> Self {
+        let (traffic, ways) = (Traffic::default(), Ways::new(candidates));
+        Self { engine, side, slots: Vec::new(), traffic, notices: Vec::new(), ways, built: 0 }
+    }
+
+    /// Every interface pair, in the order of first use.
+    pub(crate) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The open paths, by the names of the stack and of the engine.
+    pub(crate) fn open_paths(&self) -> impl Iterator<Item = (PathId, Option<EnginePath>)> {
+        let open = self.slots.iter().filter(|slot| slot.is_open());
+        open.filter_map(|slot| Some((slot.id()?, slot.engine_path())))
+    }
+
+    /// How long an answer of the peer takes on the slowest of the paths.
+    pub(crate) fn slowest_answer(&self) -> Duration {
+        self.slots.iter().filter_map(Slot::answer_takes).max().unwrap_or(ANSWER_MIN).max(ANSWER_MIN)
+    }
+
+    /// What happened since this was last asked.
+    pub(crate) fn take_notices(&mut self) -> Vec<PathNotice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// What the stack tells of a path.
+    pub(crate) fn on_event(&mut self, paths: &mut dyn Paths, event: &PathEvent, now: Instant) {
+        match event {
+            PathEvent::Established { id, .. } => self.on_established(paths, *id, now),
+            PathEvent::Abandoned { id, .. } => {
+                self.tell_engine(paths, *id, now, |engine, path| engine.set_usable(path, false));
+                self.on_abandoned(*id, now);
+            }
+            PathEvent::Discarded { id, path_stats, .. } => {
+                if let Some(slot) = self.slots.iter_mut().find(|slot| slot.draining == Some(*id)) {
+                    slot.discarded(path_stats);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_established(&mut self, paths: &mut dyn Paths, id: PathId, now: Instant) {
+        self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, true));
+        if let Some(at) = self.slots.iter().position(|slot| slot.spare == Some(id)) {
+            return self.use_spare(paths, at, id, now);
+        }
+        if !self.slots.iter().any(|slot| slot.id() == Some(id)) {
+            if self.side == Side::Opener {
+                return;
+            }
+            // The peer opens a pair again, or a new one.
+            let Some(mut slot) = accepted_slot(paths, id, now) else { return };
+            let is_same = |known: &&mut Slot| known.is_open() && known.is_pair(slot.local(), slot.remote());
+            if let Some(known) = self.slots.iter_mut().find(is_same) {
+                // The peer closes one of the two.
+                known.spare = Some(id);
+                return;
+            }
+            match self.slots.iter_mut().find(|known| known.same_pair(&slot) && known.id().is_none()) {
+                Some(known) => known.opened(id, now),
+                None => {
+                    slot.opened(id, now);
+                    self.slots.push(slot);
+                }
+            }
+        }
+        if let Some(at) = self.slots.iter().position(|slot| slot.id() == Some(id)) {
+            let again = self.slots[at].established(now);
+            self.ways.succeeded(self.slots[at].local(), self.slots[at].remote());
+            let interface = self.name(at);
+            self.notices.push(match again {
+                true => PathNotice::Reopened { interface },
+                false => PathNotice::Opened { interface },
+            });
+        }
+    }
+
+    /// The second path of a pair is validated: one of the two is enough.
+    fn use_spare(&mut self, paths: &mut dyn Paths, at: usize, spare: PathId, now: Instant) {
+        let slot = &mut self.slots[at];
+        slot.spare = None;
+        let Some(former) = slot.id() else { return };
+        if slot.answers() {
+            paths.close(spare);
+            self.tell_engine(paths, spare, now, |engine, path| engine.set_usable(path, false));
+            return;
+        }
+        tracing::debug!(interface = slot.name(), "path renewed");
+        slot.succeed(spare, now);
+        paths.set_backup(spare, false);
+        paths.close(former);
+        self.tell_engine(paths, former, now, |engine, path| engine.set_usable(path, false));
+    }
+
+    fn on_abandoned(&mut self, id: PathId, now: Instant) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.spare == Some(id)) {
+            slot.spare = None;
+        }
+        let Some(at) = self.slots.iter().position(|slot| slot.id() == Some(id)) else { return };
+        if !self.fall_back(at, now) {
+            self.note_closed(at, "the peer closed it", now);
+        }
+    }
+
+    /// Whether the second path of a pair takes the place of the first, which is closed. At the end that
+    /// opens paths it is not validated yet.
+    fn fall_back(&mut self, at: usize, now: Instant) -> bool {
+        let Some(spare) = self.slots[at].spare.take() else { return false };
+        match self.side {
+            Side::Acceptor => self.slots[at].succeed(spare, now),
+            Side::Opener => {
+                self.note_closed(at, "another is being opened in its place", now);
+                self.slots[at].opened(spare, now);
+                // Until it is validated and looked at.
+                self.slots[at].is_backup = true;
+            }
+        }
+        true
+    }
+
+    /// Tells the engine something about a path.
+    fn tell_engine(&self, paths: &mut dyn Paths, id: PathId, now: Instant, what: impl FnOnce(&mut Engine, EnginePath)) {
+        if let Some(path) = paths.engine_path(id) {
+            self.engine.with(now, |engine, _| what(engine, path));
+        }
+    }
+
+    /// Whether data flows, or a path is not well: then both ends say what came.
+    pub(crate) fn is_alert(&self, now: Instant) -> bool {
+        self.traffic.is_busy(now) || self.slots.iter().any(|slot| slot.is_open() && !slot.answers())
+    }
+
+    /// One look at everything.
+    pub(crate) fn look(&mut self, paths: &mut dyn Paths, now: Instant) {
+        self.measure(paths, now);
+        self.nurse(paths, now);
+        if self.side == Side::Opener {
+            self.find_ways(paths, now);
+            self.open_due(paths, now);
+        }
+    }
+
+    /// The stack keeps data off a path that is open: the peer's address has changed, and is not validated yet.
+    pub(crate) fn on_refused(&mut self, path: EnginePath, now: Instant) {
+        self.engine.with(now, |engine, _| engine.set_usable(path, false));
+        self.slots.iter_mut().filter(|slot| slot.engine_path() == Some(path)).for_each(|slot| slot.on_refused(now));
+    }
+
+    /// Takes the state of every path from the engine and its counters from the stack.
+    pub(crate) fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
+        let deaf_after = if self.traffic.is_busy(now) { DEAF } else { DEAF_WHEN_IDLE };
+        // The stack gives a path a new controller where the peer's address has changed, and says nothing.
+        let built = self.engine.paths_built();
+        let renewed = std::mem::replace(&mut self.built, built) != built;
+        let mut datagrams = 0;
+        for slot in &mut self.slots {
+            let Some(id) = slot.id() else { continue };
+            if renewed || slot.engine_path().is_none() {
+                let remote = paths.network_path(id).map(|way| unmapped(way.remote()));
+                slot.set_engine_path(paths.engine_path(id), remote);
+            }
+            let stats = paths.stats(id);
+            let path = slot.engine_path();
+            let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
+            slot.measure(stats.as_ref(), snapshot, paths.arrived_at(id), deaf_after, now);
+            // The stack may know better (`on_refused`): it is asked anew.
+            if let Some(path) = path.filter(|_| slot.is_open()) {
+                let backup = slot.is_backup;
+                self.engine.with(now, |engine, _| {
+                    engine.set_usable(path, true);
+                    engine.set_backup(path, backup);
+                });
+            }
+            datagrams += slot.datagrams();
+        }
+        self.traffic.update(datagrams, now);
+    }
+
+    /// Asks unheard paths for a sign of life, takes the traffic off sick ones, and closes the dead.
+    fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
+        let best = self.slots.iter().filter(|slot| slot.is_open()).map(|slot| slot.health().rank()).min();
+        for at in 0..self.slots.len() {
+            let (Some(id), true) = (self.slots[at].id(), self.slots[at].is_open()) else { continue };
+            let health = self.slots[at].health();
+            let worse = best.is_some_and(|best| health.rank() > best);
+            // Where no path works both ways, one that works in one direction may be the only one that does,
+            // and it could not be opened again.
+            let replaced = self.slots.iter().any(|other| other.has_outlived(&self.slots[at], OUTLIVED, now));
+            if self.slots[at].sick_for(now) > DEAD_AFTER && replaced {
+                let reason = self.complaint(at, now);
+                self.close(paths, at, &reason, now);
+                continue;
+            }
+            let carried = self.slots.iter().enumerate().any(|(other, slot)| other != at && slot.answers());
+            if self.slots[at].refused_for(now) > UNVALIDATED && carried {
+                self.close(paths, at, "its new address was not confirmed", now);
+                continue;
+            }
+            if self.slots[at].sick_for(now) > RENEW_AFTER && best > Some(0) {
+                self.renew(paths, at);
+            }
+            let slot = &mut self.slots[at];
+            if slot.unasked_for(now) > PROBE && (self.traffic.is_busy(now) || health != Health::Healthy) {
+                paths.ping(id);
+            }
+            if worse != slot.is_backup {
+                slot.is_backup = worse;
+                paths.set_backup(id, worse);
+                if let Some(path) = slot.engine_path().filter(|_| worse) {
+                    paths.resend(path);
+                }
+                self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, worse));
+            }
+        }
+    }
+
+    /// Opens a second path beside a sick one, if this end opens paths and one more may be had.
+    fn renew(&mut self, paths: &mut dyn Paths, at: usize) {
+        let has_room = self.ids_spare() > 0;
+        let slot = &mut self.slots[at];
+        if self.side == Side::Opener && slot.spare.is_none() && has_room {
+            // As a backup: where the pair is validated already, the stack would send data at once, and the
+            // challenge would wait behind it.
+            slot.spare = paths.open(FourTuple::new(mapped(slot.remote()), Some(slot.local())), true).ok();
+        }
+    }
+
+    /// What is wrong with a path, in words.
+    fn complaint(&self, at: usize, now: Instant) -> String {
+        let slot = &self.slots[at];
+        match slot.health() {
+            Health::Unacknowledged => format!("nothing acknowledged for {:.1} s", slot.sick_for(now).as_secs_f64()),
+            _ => format!("no answer for {:.1} s", slot.unheard_for(now).as_secs_f64()),
+        }
+    }
+
+    /// The open paths, other than slot `at`, that answer: what takes over from it.
+    fn carriers(&self, at: usize) -> Vec<String> {
+        let others = self.slots.iter().enumerate().filter(|(other, slot)| *other != at && slot.answers());
+        others.map(|(other, _)| self.name(other)).collect()
+    }
+
+    /// What a person calls the path of slot `at`: its interface, and where several paths begin there, the
+    /// address as well from which it begins.
+    fn name(&self, at: usize) -> String {
+        let slot = &self.slots[at];
+        let others = self.slots.iter().enumerate().filter(|(other, one)| *other != at && one.was_ever_opened());
+        let begin = match self.side {
+            Side::Opener => slot.local(),
+            Side::Acceptor => slot.remote().ip(),
+        };
+        match others.map(|(_, one)| one.name()).any(|name| name == slot.name()) {
+            true => format!("{}/{begin}", slot.name()),
+            false => slot.name().to_owned(),
+        }
+    }
+
+    fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {
+        let Some(id) = self.slots[at].id() else { return };
+        if paths.close(id) {
+            self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, false));
+            if !self.fall_back(at, now) {
+                self.note_closed(at, reason, now);
+            }
+        }
+    }
+
+    fn note_closed(&mut self, at: usize, reason: &str, now: Instant) {
+        let was_open = self.slots[at].is_open();
+        self.slots[at].closed(now);
+        self.ways.candidates.closed(self.slots[at].local(), self.slots[at].remote());
+        if was_open {
+            let notice = PathNotice::closed(self.name(at), reason, self.carriers(at));
+            self.notices.push(notice);
+        }
+    }
+
+    /// Whether the addresses here are still there: `absence` says why one is not. The paths of those
+    /// that are gone are closed.
+    pub(crate) fn on_addresses(
+        &mut self,
+        paths: &mut dyn Paths,
+        absence: impl Fn(&str, IpAddr) -> Option<String>,
+        now: Instant,
+    ) {
+        for at in 0..self.slots.len() {
+            let absent = absence(self.slots[at].name(), self.slots[at].local());
+            let another = self.slots.iter().enumerate().any(|(other, slot)| other != at && slot.is_open());
+            if let Some(why) = absent.as_ref().filter(|_| self.slots[at].is_open() && another) {
+                self.close(paths, at, why, now);
+            }
+            self.slots[at].set_present(absent.is_none(), now);
+        }
+    }
+
+    /// Opens what is due. Of a pair that is being asked for the first time the answer is waited for.
+    fn open_due(&mut self, paths: &mut dyn Paths, now: Instant) {
+        let any_answers = self.slots.iter().any(Slot::answers);
+        for slot in &mut self.slots {
+            let (local, remote) = (slot.local(), slot.remote());
+            let is_asked = !slot.was_ever_opened() && self.ways.candidates.is_asking(local, remote);
+            if is_asked || !slot.due(now, any_answers) || paths.interface(Some(local)).is_none() {
+                continue;
+            }
+            match paths.open(FourTuple::new(mapped(remote), Some(local)), false) {
+                Ok(id) => {
+                    slot.opened(id, now);
+                    self.ways.candidates.opening(local, remote);
+                }
+                // Right after the handshake, and while closed paths drain, the peer's connection
+                // ids for the next path are still on their way.
+                Err(error) => {
+                    let soon = matches!(error, PathError::RemoteCidsExhausted | PathError::MaxPathIdReached);
+                    slot.not_opened(now, soon);
+                }
+            }
+        }
+    }
+}
+
+/// A slot for a path that the peer opened.
+fn accepted_slot(paths: &mut dyn Paths, id: PathId, now: Instant) -> Option<Slot> {
+    let network_path = paths.network_path(id)?;
+    let (interface, local) = paths.interface(network_path.local_ip().map(|ip| ip.to_canonical()))?;
+    Some(Slot::accepted(interface, local, unmapped(network_path.remote()), now))
+}

@@ -1,0 +1,79 @@
+//! What a person is told of a path.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use fairpath_engine::{Bitrate, Bytes, PathSnapshot};
+
+use crate::interface::Binding;
+
+/// How a path is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathState {
+    /// Being validated.
+    Opening,
+    /// Carrying data.
+    Open,
+    /// No answer for a while; no new data is sent on it as long as another path works.
+    Suspected,
+    /// Closed; it will be tried again.
+    Closed,
+}
+
+impl std::fmt::Display for PathState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Opening => "opening",
+            Self::Open => "open",
+            Self::Suspected => "suspected",
+            Self::Closed => "closed",
+        })
+    }
+}
+
+/// What became of one interface pair, over all the times its path was opened.
+#[derive(Clone, Debug)]
+pub struct PathReport {
+    /// The interface here.
+    pub interface: String,
+    /// The address here.
+    pub local: Option<IpAddr>,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// How the path is tied to its interface; `None` once the interface is gone.
+    pub binding: Option<Binding>,
+    /// How it is doing.
+    pub state: PathState,
+    /// How often it was opened.
+    pub opened: u32,
+    /// What we sent and the peer acknowledged.
+    pub acked: Bytes,
+    /// What we sent and was lost.
+    pub lost: Bytes,
+    /// What we received, in UDP payloads.
+    pub received: Bytes,
+    /// How fast data is being acknowledged, over the last half second or so.
+    pub send_rate: Bitrate,
+    /// How fast data is coming in, over the last half second or so.
+    pub receive_rate: Bitrate,
+    /// What the engine knows; `None` while the path is closed.
+    pub snapshot: Option<PathSnapshot>,
+}
+
+impl PathReport {
+    /// The smoothed round-trip time.
+    pub fn smoothed_rtt(&self) -> Option<Duration> {
+        self.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed)
+    }
+}
+
+impl PathState {
+    pub(super) fn of(open: bool, opening: bool, suspected: bool) -> Self {
+        match (open, opening, suspected) {
+            (true, _, true) => Self::Suspected,
+            (true, _, false) => Self::Open,
+            (false, true, _) => Self::Opening,
+            (false, false, _) => Self::Closed,
+        }
+    }
+}

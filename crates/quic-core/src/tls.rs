@@ -1,0 +1,204 @@
+//! TLS 1.3 without a certificate authority: the receiver makes a key for itself, and the sender
+//! accepts exactly the certificate whose fingerprint it was given.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use noq_proto::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
+use noq_proto::crypto::{ClientConfig as ClientCrypto, ServerConfig as ServerCrypto};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, SignatureScheme};
+
+/// The application protocol both ends must speak.
+const ALPN: &[u8] = b"fairpath/1";
+
+/// The name in the certificate. It proves nothing; the fingerprint does.
+pub(crate) const SERVER_NAME: &str = "fairpath";
+
+/// The BLAKE3 digest of a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl Fingerprint {
+    fn of(certificate: &CertificateDer<'_>) -> Self {
+        Self(*blake3::hash(certificate).as_bytes())
+    }
+
+    /// TLS for an end that accepts exactly this certificate, with the algorithms and the randomness of `provider`.
+    pub fn client_crypto(self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCrypto>, rustls::Error> {
+        let verifier = Arc::new(Pinned { expected: self, provider: provider.clone() });
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(Arc::new(QuicClientConfig::try_from(config).map_err(no_initial_suite)?))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A text that is not 64 hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a fingerprint: 64 hexadecimal digits are wanted")]
+pub struct BadFingerprint(String);
+
+impl FromStr for Fingerprint {
+    type Err = BadFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, BadFingerprint> {
+        let bad = || BadFingerprint(text.into());
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(bad());
+        }
+        let mut digest = [0; 32];
+        for (byte, digits) in digest.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
+        }
+        Ok(Self(digest))
+    }
+}
+
+/// A key and its self-signed certificate.
+pub struct Identity {
+    certificate: CertificateDer<'static>,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Self { certificate: self.certificate.clone(), key: self.key.clone_key() }
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.fingerprint())
+    }
+}
+
+impl Identity {
+    /// A new key from the system's randomness.
+    pub fn generate() -> Result<Self, rcgen::Error> {
+        Self::with_key(rcgen::KeyPair::generate()?)
+    }
+
+    /// The identity of a key that is kept. That of an Ed25519 key is the same each time: its signatures have
+    /// nothing random.
+    pub fn from_key(key: &PrivatePkcs8KeyDer<'_>) -> Result<Self, rcgen::Error> {
+        Self::with_key(rcgen::KeyPair::try_from(key)?)
+    }
+
+    fn with_key(key: rcgen::KeyPair) -> Result<Self, rcgen::Error> {
+        let certificate = rcgen::CertificateParams::new([SERVER_NAME.to_owned()])?.self_signed(&key)?;
+        Ok(Self { certificate: certificate.into(), key: PrivatePkcs8KeyDer::from(key.serialize_der()) })
+    }
+
+    /// What the peer must be told to recognise this key.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.certificate)
+    }
+
+    /// TLS for an end that shows this certificate, with the algorithms and the randomness of `provider`.
+    pub fn server_crypto(&self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCrypto>, rustls::Error> {
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate.clone()], PrivateKeyDer::Pkcs8(self.key.clone_key()))?;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(Arc::new(QuicServerConfig::try_from(config).map_err(no_initial_suite)?))
+    }
+}
+
+fn no_initial_suite(_: NoInitialCipherSuite) -> rustls::Error {
+    rustls::Error::General("no initial cipher suite".into())
+}
+
+/// The system's randomness.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// What rustls is told when the certificate is another one.
+pub const WRONG_FINGERPRINT: &str = "certificate has another fingerprint";
+
+/// Accepts the certificate with the expected fingerprint, and checks that the peer has its key.
+#[derive(Debug)]
+struct Pinned {
+    expected: Fingerprint,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match Fingerprint::of(end_entity) == self.expected {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(rustls::Error::General(WRONG_FINGERPRINT.into())),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("QUIC has no TLS 1.2".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_survives_text() {
+        let fingerprint = Identity::generate().unwrap().fingerprint();
+        assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+        assert!("12ab".parse::<Fingerprint>().is_err());
+        assert!("é".repeat(32).parse::<Fingerprint>().is_err());
+    }
+
+    #[test]
+    fn the_identity_of_a_key_that_is_kept_is_the_same_each_time() {
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+        let [one, again] = [Identity::from_key(&key).unwrap(), Identity::from_key(&key).unwrap()];
+        assert_eq!(one.fingerprint(), again.fingerprint());
+    }
+
+    #[test]
+    fn two_identities_differ() {
+        let one = Identity::generate().unwrap().fingerprint();
+        assert_ne!(one, Identity::generate().unwrap().fingerprint());
+    }
+}

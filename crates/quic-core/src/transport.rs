@@ -1,0 +1,95 @@
+//! The settings of QUIC that both ends share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use noq_proto::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+
+use crate::adapter::ConnectionEngine;
+use crate::channel::ChannelId;
+
+/// How many paths a connection may have at once.
+pub const PATHS_MAX: u32 = 8;
+
+/// How long a connection survives without a word from the peer. A peer that is gone is to be known within
+/// ten seconds, and QUIC may begin to count a little late. Where the links were gone, not the peer, a new
+/// connection costs one round trip; a longer life would not help an old one, since what it asks for a
+/// sign of life it asks at growing intervals.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// How often an idle path asks the peer for a sign of life. What makes a dead idle path known.
+const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+/// Streams of each kind that a trusted peer may have open. Transfers need none.
+const STREAMS: u32 = 64;
+
+/// What a stream may hold unread, in bytes. noq ends a connection whose stream holds more than 2,048 frames
+/// that nobody has read; even of the smallest datagrams, of 1,200 bytes, this is half of that.
+const STREAM_WINDOW: u32 = 1_250_000;
+
+/// What all streams may hold unread, and what is kept of ours until it is acknowledged, in bytes.
+const STREAMS_WINDOW: u32 = 16 * STREAM_WINDOW;
+
+/// Datagrams that were not taken yet, in bytes. They are taken with each packet that brings them.
+const DATAGRAMS: usize = 256 << 10;
+
+/// How much of a peer's data is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// So much that data flows as fast as it can.
+    Full,
+    /// Little: together with the 16 kB of handshake data that may be out of order, less than 64 kB.
+    Guest,
+}
+
+/// What the receiving end of a channel holds: bytes, and records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) bytes: u64,
+    pub(crate) records: u64,
+}
+
+impl Trust {
+    /// What is held of a channel that the application has not taken. Of bulk: 200 Mbit/s for 1.3 s. A guest has a
+    /// greeting to say, and nothing else.
+    pub(crate) fn window(self, channel: ChannelId) -> Window {
+        match (self, channel) {
+            (Self::Full, ChannelId::Messages) => Window { bytes: 4 << 20, records: 16_384 },
+            (Self::Full, ChannelId::Bulk) => Window { bytes: 32 << 20, records: 65_536 },
+            (Self::Guest, ChannelId::Messages) => Window { bytes: 16_000, records: 16 },
+            (Self::Guest, ChannelId::Bulk) => Window { bytes: 0, records: 0 },
+        }
+    }
+}
+
+/// Gives a guest's connection the streams of any other.
+pub(crate) fn trust(quic: &mut noq_proto::Connection) {
+    quic.set_receive_window(VarInt::from_u32(STREAMS_WINDOW));
+    quic.set_max_concurrent_streams(noq_proto::Dir::Uni, VarInt::from_u32(STREAMS));
+    quic.set_max_concurrent_streams(noq_proto::Dir::Bi, VarInt::from_u32(STREAMS));
+}
+
+pub(crate) fn transport(
+    engine: &ConnectionEngine,
+    datagrams: MtuDiscoveryConfig,
+    trust: Trust,
+) -> Arc<TransportConfig> {
+    let (window, streams) = match trust {
+        Trust::Full => (STREAMS_WINDOW, STREAMS),
+        Trust::Guest => (0, 0),
+    };
+    let mut config = TransportConfig::default();
+    config
+        .max_concurrent_multipath_paths(PATHS_MAX)
+        .max_concurrent_uni_streams(VarInt::from_u32(streams))
+        .max_concurrent_bidi_streams(VarInt::from_u32(streams))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        .receive_window(VarInt::from_u32(window))
+        .send_window(STREAMS_WINDOW.into())
+        .datagram_receive_buffer_size(Some(DATAGRAMS))
+        .max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok())
+        .default_path_keep_alive_interval(Some(PATH_KEEP_ALIVE))
+        .mtu_discovery_config(Some(datagrams))
+        .congestion_controller_factory(engine.factory());
+    Arc::new(config)
+}

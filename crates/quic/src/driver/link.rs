@@ -1,0 +1,137 @@
+//! What the handles of one connection and the driver share beside the connection itself.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use fairpath_quic_core::{ChannelId, Connection as Core, Event, PathNotice};
+use noq_proto::ConnectionHandle;
+use tokio::sync::{Notify, broadcast};
+
+/// What of the peer's datagrams is kept until it is taken, in bytes and in number: they are for what is worth
+/// little when it is old.
+const DATAGRAM_BYTES: usize = 256 << 10;
+const DATAGRAMS: usize = 256;
+
+/// How many notices a slow listener may be behind.
+const NOTICES: usize = 256;
+
+/// One connection, and who waits for something to happen on it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(super) handle: ConnectionHandle,
+    /// The connection, once the endpoint has forgotten it: what came on it may not have been taken yet.
+    pub(super) rest: Mutex<Option<Core>>,
+    pub(crate) connected: Notify,
+    pub(crate) closed: Notify,
+    pub(crate) readable: [Notify; 2],
+    pub(crate) writable: [Notify; 2],
+    pub(crate) flushed: [Awaited; 2],
+    pub(crate) drained: Awaited,
+    pub(crate) datagram_came: Notify,
+    datagrams: Mutex<VecDeque<Bytes>>,
+    /// Whether the peer's datagrams are kept. A guest's are not, who may hold little.
+    pub(crate) keeps_datagrams: AtomicBool,
+    pub(crate) notices: broadcast::Sender<PathNotice>,
+}
+
+/// Something that the connection does not tell by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Awaited {
+    pub(crate) came: Notify,
+    /// Whether somebody waits: else nobody looks.
+    pub(crate) is_awaited: AtomicBool,
+}
+
+impl Awaited {
+    /// Wakes those who wait, if what they wait for is there.
+    fn tell_if(&self, is_there: impl FnOnce() -> bool) {
+        if self.is_awaited.load(Ordering::Relaxed) && is_there() {
+            self.is_awaited.store(false, Ordering::Relaxed);
+            self.came.notify_waiters();
+        }
+    }
+}
+
+impl Link {
+    pub(super) fn new(handle: ConnectionHandle, keeps_datagrams: bool) -> Self {
+        Self {
+            handle,
+            rest: Mutex::default(),
+            connected: Notify::new(),
+            closed: Notify::new(),
+            readable: Default::default(),
+            writable: Default::default(),
+            flushed: Default::default(),
+            drained: Awaited::default(),
+            datagram_came: Notify::new(),
+            datagrams: Mutex::default(),
+            keeps_datagrams: keeps_datagrams.into(),
+            notices: broadcast::channel(NOTICES).0,
+        }
+    }
+
+    pub(super) fn rest(&self) -> MutexGuard<'_, Option<Core>> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn datagrams(&self) -> MutexGuard<'_, VecDeque<Bytes>> {
+        self.datagrams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The oldest datagram that came and was not taken.
+    pub(crate) fn take_datagram(&self) -> Option<Bytes> {
+        self.datagrams().pop_front()
+    }
+
+    fn keep_datagram(&self, datagram: Bytes) {
+        if !self.keeps_datagrams.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut datagrams = self.datagrams();
+        datagrams.push_back(datagram);
+        let bytes = |datagrams: &VecDeque<Bytes>| datagrams.iter().map(Bytes::len).sum::<usize>();
+        while datagrams.len() > DATAGRAMS || bytes(&datagrams) > DATAGRAM_BYTES {
+            datagrams.pop_front();
+        }
+        drop(datagrams);
+        self.datagram_came.notify_waiters();
+    }
+
+    /// Wakes those who wait for `event`.
+    pub(super) fn tell(&self, event: Event) {
+        match event {
+            Event::Connected => self.connected.notify_waiters(),
+            Event::Closed(reason) => {
+                tracing::debug!(%reason, "connection closed");
+                self.tell_all();
+            }
+            Event::Notice(notice) => {
+                tracing::info!(%notice, "path");
+                // Nobody has to listen.
+                let _ = self.notices.send(notice);
+            }
+            Event::Readable(channel) => self.readable[channel as usize].notify_waiters(),
+            Event::Writable(channel) => self.writable[channel as usize].notify_waiters(),
+            Event::Datagram(datagram) => self.keep_datagram(datagram),
+            // Nobody uses streams.
+            Event::Stream(_) => {}
+        }
+    }
+
+    /// Wakes everybody: the connection is closed.
+    pub(super) fn tell_all(&self) {
+        let channels = self.readable.iter().chain(&self.writable).chain(self.flushed.iter().map(|one| &one.came));
+        let others = [&self.connected, &self.closed, &self.drained.came, &self.datagram_came];
+        channels.chain(others).for_each(Notify::notify_waiters);
+    }
+
+    /// Wakes those who wait for what the connection does not tell by itself.
+    pub(super) fn look(&self, connection: &Core) {
+        for channel in [ChannelId::Messages, ChannelId::Bulk] {
+            self.flushed[channel as usize].tell_if(|| connection.is_flushed(channel));
+        }
+        self.drained.tell_if(|| connection.is_draining());
+    }
+}

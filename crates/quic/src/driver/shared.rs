@@ -1,0 +1,186 @@
+//! The endpoint with its connections, which the driver and the handles share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use fairpath_quic_core::{BeginError, Connecting, Connection as Core, Endpoint, Event};
+use noq_proto::ConnectionHandle;
+use tokio::sync::Notify;
+
+use super::link::Link;
+use crate::accept::Door;
+use crate::sockets::Sockets;
+
+/// What the driver and the handles share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Wakes the driver: a handle did something.
+    nudge: Notify,
+    pub(crate) sockets: Sockets,
+}
+
+/// What only one may look at at a time.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(super) endpoint: Endpoint,
+    pub(super) links: BTreeMap<ConnectionHandle, Arc<Link>>,
+    pub(crate) door: Option<Door>,
+    /// Who may still make connections.
+    owners: usize,
+    /// Nobody drives it any more.
+    is_dead: bool,
+}
+
+impl Shared {
+    pub(crate) fn new(mut endpoint: Endpoint, sockets: Sockets, door: Option<Door>) -> Arc<Self> {
+        endpoint.set_interfaces(sockets.interfaces());
+        let state = State { endpoint, links: BTreeMap::new(), door, owners: 0, is_dead: false };
+        Arc::new(Self { state: Mutex::new(state), nudge: Notify::new(), sockets })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // Who panicked did so with one connection; the others are to go on.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the driver look.
+    pub(crate) fn nudge(&self) {
+        self.nudge.notify_one();
+    }
+
+    /// Ready when a handle did something since this was last ready.
+    pub(super) fn nudged(&self) -> tokio::sync::futures::Notified<'_> {
+        self.nudge.notified()
+    }
+
+    /// The right to make connections: as long as there is one, the endpoint is driven.
+    pub(crate) fn owner(self: &Arc<Self>) -> Owner {
+        self.lock().owners += 1;
+        Owner(self.clone())
+    }
+
+    /// Looks at a connection, whether it is driven or over.
+    pub(crate) fn with<T>(&self, link: &Link, act: impl FnOnce(&mut Core, Instant) -> T) -> Option<T> {
+        let mut state = self.lock();
+        let now = Instant::now();
+        if let Some(connection) = state.connection(link) {
+            return Some(act(connection, now));
+        }
+        // Connections come here under the lock of the others.
+        link.rest().as_mut().map(|connection| act(connection, now))
+    }
+
+    /// Begins a handshake.
+    pub(crate) fn begin(&self, connecting: Connecting<'_>) -> Result<Arc<Link>, BeginError> {
+        let mut state = self.lock();
+        state.take_drained();
+        let handle = state.endpoint.connect(connecting, Instant::now())?;
+        let link = state.link(handle, true);
+        if state.is_dead {
+            state.die(Instant::now());
+        }
+        drop(state);
+        self.nudge();
+        Ok(link)
+    }
+
+    /// The peer of a connection has proved itself. False where it is no guest.
+    pub(crate) fn welcome(&self, link: &Link) -> bool {
+        let mut state = self.lock();
+        let is_driven = state.connection(link).is_some();
+        let is_guest = is_driven && state.door.as_mut().is_some_and(|door| door.welcome(link.handle));
+        if let Some(connection) = state.connection(link).filter(|_| is_guest) {
+            connection.trust();
+            link.keeps_datagrams.store(true, Ordering::Relaxed);
+        }
+        is_guest
+    }
+
+    /// Tells the connections which addresses have sockets.
+    pub(crate) fn sockets_changed(&self) {
+        self.lock().endpoint.set_interfaces(self.sockets.interfaces());
+        self.nudge();
+    }
+
+    /// Closes all connections, and makes no more. What there were.
+    pub(crate) fn close_all(&self, code: u32, reason: &str) -> Vec<Arc<Link>> {
+        let mut state = self.lock();
+        let State { endpoint, links, door, .. } = &mut *state;
+        if let Some(door) = door {
+            door.shut();
+        }
+        let now = Instant::now();
+        for (_, connection) in endpoint.connections() {
+            connection.close(code, Bytes::copy_from_slice(reason.as_bytes()), now);
+        }
+        let links = links.values().cloned().collect();
+        drop(state);
+        self.nudge();
+        links
+    }
+}
+
+impl State {
+    /// The connection of a link that is driven.
+    pub(crate) fn connection(&mut self, link: &Link) -> Option<&mut Core> {
+        let is_meant = self.links.get(&link.handle).is_some_and(|known| std::ptr::eq(&**known, link));
+        is_meant.then(|| self.endpoint.connection(link.handle)).flatten()
+    }
+
+    /// The link of a connection that was made.
+    pub(super) fn link(&mut self, handle: ConnectionHandle, keeps_datagrams: bool) -> Arc<Link> {
+        let link = Arc::new(Link::new(handle, keeps_datagrams));
+        self.links.insert(handle, link.clone());
+        link
+    }
+
+    /// Whether there is nothing left to drive.
+    pub(super) fn is_over(&self) -> bool {
+        self.owners == 0 && self.links.is_empty()
+    }
+
+    /// Lets go of connections of which the stack knows nothing any more. Whoever has a handle takes the rest.
+    pub(super) fn take_drained(&mut self) {
+        for (handle, mut connection) in self.endpoint.take_drained() {
+            let Some(link) = self.links.remove(&handle) else { continue };
+            while let Some(event) = connection.poll_event() {
+                if let (Event::Closed(_), Some(door)) = (&event, &mut self.door) {
+                    door.left(handle);
+                }
+                link.tell(event);
+            }
+            *link.rest() = Some(connection);
+            link.tell_all();
+        }
+    }
+
+    /// Nobody drives it any more: all waiting is over.
+    pub(super) fn die(&mut self, now: Instant) {
+        self.is_dead = true;
+        self.door = None;
+        for (_, connection) in self.endpoint.connections() {
+            connection.close(0, Bytes::new(), now);
+        }
+        self.links.values().for_each(|link| link.tell_all());
+    }
+}
+
+/// The right to make connections.
+#[derive(Debug)]
+pub(crate) struct Owner(Arc<Shared>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.owners -= 1;
+        if let Some(door) = &mut state.door {
+            door.shut();
+        }
+        drop(state);
+        self.0.nudge();
+    }
+}

@@ -1,0 +1,105 @@
+//! What a connection that opens paths needs to know of this machine: which interfaces there are, and what
+//! answers where.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+use crate::connection::closed;
+use crate::driver::{Link, Shared};
+use crate::interfaces::{self, Lost};
+use crate::probe::Questions;
+
+/// How often the interfaces are looked at.
+const INTERFACES: Duration = Duration::from_millis(500);
+
+/// How often it is looked for questions: as often as the paths are looked at.
+const QUESTIONS: Duration = Duration::from_millis(50);
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The interfaces asked for.
+    pub(crate) via: Vec<String>,
+    /// The peer's addresses.
+    pub(crate) remotes: Vec<SocketAddr>,
+}
+
+/// Watches until the connection ends. Watching it does not keep it open.
+pub(crate) fn spawn(shared: &Arc<Shared>, link: &Arc<Link>, questions: Questions, plan: Plan) {
+    let manager = Manager { shared: shared.clone(), link: link.clone(), questions, plan };
+    tokio::spawn(manager.run());
+}
+
+struct Manager {
+    shared: Arc<Shared>,
+    link: Arc<Link>,
+    questions: Questions,
+    plan: Plan,
+}
+
+impl Manager {
+    async fn run(mut self) {
+        let (shared, link) = (self.shared.clone(), self.link.clone());
+        let closed = std::pin::pin!(closed(&shared, &link));
+        let mut closed = closed;
+        let [mut at_interfaces, mut at_questions] = [INTERFACES, QUESTIONS].map(tokio::time::interval);
+        for interval in [&mut at_interfaces, &mut at_questions] {
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
+        loop {
+            tokio::select! {
+                _ = &mut closed => return,
+                _ = at_interfaces.tick() => self.look_at_interfaces(),
+                _ = at_questions.tick() => {
+                    let questions = self.shared.with(&self.link, |connection, now| connection.questions(now));
+                    self.questions.ask(questions.unwrap_or_default());
+                }
+                Some(((local, remote), answer)) = self.questions.answer() => {
+                    self.shared.with(&self.link, |connection, _| connection.on_answer(local, remote, answer));
+                }
+            }
+        }
+    }
+
+    /// Has the paths of interfaces closed that are gone, and binds sockets on those that are new.
+    fn look_at_interfaces(&self) {
+        let Plan { via, remotes } = &self.plan;
+        let Ok(found) = interfaces::towards(via, remotes) else { return };
+        let sockets = &self.shared.sockets;
+        let mut is_changed = false;
+        for interface in found.iter().filter(|interface| sockets.of(interface.address).is_none()) {
+            match sockets.add(interface) {
+                Ok(()) => is_changed = true,
+                Err(error) => tracing::debug!(interface = %interface.name, %error, "not bound yet"),
+            }
+        }
+        if std::mem::take(&mut is_changed) {
+            self.shared.sockets_changed();
+        }
+        // A socket that is broken is replaced by another at the next look.
+        let fault = |local: IpAddr| sockets.of(local).and_then(|socket| socket.fault());
+        let present = |local: IpAddr| found.iter().any(|one| one.address == local) && fault(local).is_none();
+        let absence = |name: &str, local| {
+            let broken = || fault(local).map(|fault| format!("its socket cannot be read: {fault}"));
+            (!present(local)).then(|| broken().unwrap_or_else(|| Lost::look(name, local, via).to_string()))
+        };
+        let locals = self.shared.with(&self.link, |connection, now| {
+            connection.on_interfaces(&found, absence, now);
+            connection.local_addresses()
+        });
+        for local in locals.unwrap_or_default() {
+            if !present(local) && sockets.of(local).is_some() {
+                // A device that comes back may be another one of the same name.
+                sockets.remove(local);
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            self.shared.sockets_changed();
+        }
+        self.shared.nudge();
+    }
+}
