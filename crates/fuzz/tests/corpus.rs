@@ -53,6 +53,8 @@ corpora! {
     what_is_known_of_manifests_holds: "manifest",
     what_is_known_of_journals_holds: "journal",
     what_is_known_of_parcels_holds: "parcel",
+    what_is_known_of_datagrams_holds: "datagrams",
+    what_is_known_of_delays_holds: "delays",
     what_is_known_of_scenarios_holds: "scenario",
     what_is_known_of_recorded_rates_holds: "rates",
     what_is_known_of_pcap_holds: "pcap",

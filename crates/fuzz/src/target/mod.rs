@@ -1,6 +1,8 @@
 //! The targets, and what they have in common.
 
 mod control;
+mod datagrams;
+mod delays;
 mod gzip;
 mod journal;
 mod manifest;
@@ -48,12 +50,14 @@ impl Seed {
 }
 
 /// All targets.
-pub static TARGETS: [&Target; 13] = [
+pub static TARGETS: [&Target; 15] = [
     &ticket::TARGET,
     &control::TARGET,
     &manifest::TARGET,
     &journal::TARGET,
     &parcel::TARGET,
+    &datagrams::TARGET,
+    &delays::TARGET,
     &scenario::TARGET,
     &rates::TARGET,
     &pcap::TARGET,
