@@ -21,6 +21,9 @@ use fairpath_quic_core::pairs::Pair;
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
+/// What probes, challenges and signs of life may measure, in bytes of UDP payload.
+const PROBE_MAX: usize = 1_200;
+
 /// So many packets an eavesdropper keeps.
 const SEEN_MAX: usize = 8;
 
@@ -96,6 +99,8 @@ struct Way {
     /// Where the server saw the client before, which still reaches it.
     lingering: Option<SocketAddr>,
     impair: Impair,
+    /// When the last packet that is no small one was sent there: by the client, and by the server.
+    data_at: [Option<Instant>; 2],
 }
 
 /// Two ends and the wires between them.
@@ -275,6 +280,9 @@ impl World {
             false => self.ways.iter().position(to_client),
         };
         let Some(at) = at else { return };
+        if contents.len() > PROBE_MAX {
+            self.ways[at].data_at[if from_client { CLIENT } else { SERVER }] = Some(self.now);
+        }
         let way = &self.ways[at];
         let impair = way.impair;
         if impair.mtu.is_some_and(|mtu| contents.len() > mtu) || self.strikes(impair.loss) {
@@ -441,6 +449,11 @@ impl World {
         self.copied_from = Some(foreign);
     }
 
+    /// When an end last sent data on a way; `None`: never.
+    pub fn data_left_at(&self, way: usize, from_client: bool) -> Option<Instant> {
+        self.ways[way].data_at[if from_client { CLIENT } else { SERVER }]
+    }
+
     /// How many packets the queue of a wire has dropped: there, and back.
     pub fn dropped(&self, way: usize) -> (u64, u64) {
         let full = |link| {
@@ -461,5 +474,5 @@ fn way(network: &mut Network<Datagram>, at: u8, wire: &Wire) -> Way {
     let impair = Impair { loss: wire.loss, ..Impair::default() };
     // The translator keeps the address: what the server sees differs by the port.
     let (client, server, outside) = (address(1, 1000), address(2, 4433), address(1, 50_000));
-    Way { there, back, routes, client, server, outside, lingering: None, impair }
+    Way { there, back, routes, client, server, outside, lingering: None, impair, data_at: [None; 2] }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fairpath_core::Bytes;
 use fairpath_quic_core::{EngineConfig, PathState};
 
-use fairpath_faults::{Host, Wire, World};
+use fairpath_faults::{Host, Impair, Wire, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -148,7 +148,8 @@ fn a_path_that_goes_dark_costs_little_time() {
     for (dark, at_client) in [(0, true), (1, true), (0, false), (1, false)] {
         let mut times = Vec::new();
         for seed in 0..5 {
-            let wires = [Wire::new(50, 20), Wire::new(50, 60)];
+            // Round trips of 20 and 60 ms.
+            let wires = [Wire::new(50, 10), Wire::new(50, 30)];
             let mut world = World::connected(&wires, 200 + seed);
             match at_client {
                 true => world.server.send(12_000_000),
@@ -156,15 +157,73 @@ fn a_path_that_goes_dark_costs_little_time() {
             }
             world.run_for(SECOND / 2);
             world.set_up(dark, false);
+            let cut = world.now;
             let received = if at_client { world.client.received } else { world.server.received };
             let took = world.time_to_receive(at_client, 12_000_000 - received, 30 * SECOND).expect("all of it");
             times.push(SECOND / 2 + took);
+            let left = world.data_left_at(dark, !at_client).expect("it carried data").duration_since(cut);
+            eprintln!("path {dark} dark, to the client {at_client}, seed {seed}: new data for {left:?}");
+            assert!(left <= Duration::from_millis(300), "path {dark}, seed {seed}: new data for {left:?}");
         }
         times.sort();
         eprintln!("path {dark} dark, to the client {at_client}: {times:?}");
-        if false {
-            assert!(times[4] <= Duration::from_millis(2_800), "path {dark}, to the client {at_client}: {times:?}");
+        assert!(times[4] <= Duration::from_millis(2_800), "path {dark}, to the client {at_client}: {times:?}");
+    }
+}
+
+/// A path that was dark for a while carries as much as before soon after its return.
+#[test]
+fn a_path_that_returns_carries_its_full_rate_soon() {
+    for (dark, outage) in [(0, 2), (1, 2), (0, 5), (1, 5), (0, 15), (1, 15)] {
+        let mut world = World::connected(&[Wire::new(50, 10), Wire::new(50, 30)], 300 + outage);
+        world.client.send(u64::MAX);
+        world.run_for(2 * SECOND);
+        world.set_up(dark, false);
+        world.run_for(outage as u32 * SECOND);
+        world.set_up(dark, true);
+        let back = world.now;
+        let mut rates = Vec::new();
+        for _ in 0..20 {
+            let before = world.server.received;
+            world.run_for(SECOND / 2);
+            rates.push((world.server.received - before) as f64 * 16.0 / 1e6);
         }
+        let full = rates.iter().position(|rate| *rate > 85.0).map(|at| (at + 1) as f64 / 2.0);
+        eprintln!("path {dark} dark for {outage} s: full after {full:?} s: {rates:.0?} {:?}", world.now - back);
+        assert!(full.is_some_and(|full| full <= 3.0), "path {dark} dark for {outage} s: {rates:.0?} Mbit/s");
+    }
+}
+
+/// 5 % of the packets come 10 ms late.
+#[test]
+fn packets_out_of_order_cost_little() {
+    let time = |share: f64, seed: u64| {
+        let mut world = World::connected(&[Wire::new(100, 20)], seed);
+        world.set_impair(0, Impair { reorder: share, held: Duration::from_millis(10), ..Impair::default() });
+        world.client.send(8_000_000);
+        world.time_to_receive(false, 8_000_000, 120 * SECOND).expect("all of it")
+    };
+    for seed in 400..403 {
+        let times = [0.0, 0.01, 0.05].map(|share| time(share, seed));
+        eprintln!("8 MB with 0, 1 and 5 % out of order, seed {seed}: {times:?}");
+        assert!(times[2] < 3 * times[0], "seed {seed}: {times:?}");
+    }
+}
+
+/// The last bytes do not wait for the slower of two unequal links.
+#[test]
+fn the_tail_does_not_wait_for_the_slower_path() {
+    for seed in 500..503 {
+        let alone = {
+            let mut world = World::connected(&[Wire::new(100, 10)], seed);
+            world.client.send(10_000_000);
+            world.time_to_receive(false, 10_000_000, 30 * SECOND).expect("all of it")
+        };
+        let mut world = World::connected(&[Wire::new(100, 10), Wire::new(10, 40)], seed);
+        world.client.send(10_000_000);
+        let both = world.time_to_receive(false, 10_000_000, 30 * SECOND).expect("all of it");
+        eprintln!("10 MB, 100 Mbit/s alone {alone:?}, with 10 Mbit/s beside it {both:?}, seed {seed}");
+        assert!(both <= alone.mul_f64(1.02), "seed {seed}: alone {alone:?}, both {both:?}");
     }
 }
 

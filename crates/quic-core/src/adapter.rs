@@ -180,7 +180,7 @@ impl ControllerFactory for Factory {
         drop(shared);
         let registration = Arc::new(Registration { engine: self.0.clone(), path });
         let mtu = current_mtu.into();
-        Box::new(PathHandle { registration, mtu, acked: Vec::new(), newest: None, is_unused_clone: false })
+        Box::new(PathHandle::new(registration, mtu, false))
     }
 }
 
@@ -211,9 +211,19 @@ pub(crate) struct PathHandle {
     newest: Option<u64>,
     /// Whether this is a clone that has not sent: noq takes one where the peer's address has changed.
     is_unused_clone: bool,
+    /// The newest packet that left while the path was not usable: it asked whether the path works, and that it
+    /// was lost says nothing of congestion.
+    newest_question: Option<u64>,
+    /// Whether a packet was counted as lost since the last congestion event.
+    is_losing: bool,
 }
 
 impl PathHandle {
+    fn new(registration: Arc<Registration>, mtu: u64, is_unused_clone: bool) -> Self {
+        let (acked, newest, newest_question, is_losing) = (Vec::new(), None, None, false);
+        Self { registration, mtu, acked, newest, is_unused_clone, newest_question, is_losing }
+    }
+
     /// The engine's path that a controller taken from noq stands for; `None` for a controller of
     /// another kind.
     pub(crate) fn of(controller: Box<dyn Controller>) -> Option<PathId> {
@@ -228,8 +238,7 @@ impl PathHandle {
 
 impl Clone for PathHandle {
     fn clone(&self) -> Self {
-        let registration = self.registration.clone();
-        Self { registration, mtu: self.mtu, acked: Vec::new(), newest: None, is_unused_clone: true }
+        Self::new(self.registration.clone(), self.mtu, true)
     }
 }
 
@@ -245,7 +254,7 @@ impl Controller for PathHandle {
         let anew = self.newest.is_some_and(|newest| pn <= newest);
         self.newest = Some(pn);
         let anew = anew || std::mem::take(&mut self.is_unused_clone);
-        self.tell(|shared, path| {
+        let is_usable = self.tell(|shared, path| {
             let now = shared.at(now);
             if anew {
                 shared.engine.on_all_discarded(path);
@@ -253,7 +262,11 @@ impl Controller for PathHandle {
             }
             shared.engine.on_sent(path, pn, Bytes::new(bytes.into()), now);
             shared.left = Some((path, pn));
+            shared.engine.is_usable(path)
         });
+        if anew || !is_usable {
+            self.newest_question = (!is_usable).then_some(pn);
+        }
     }
 
     fn on_ack(&mut self, _now: Instant, sent: Instant, _bytes: u64, pn: u64, _app_limited: bool, _rtt: &RttEstimator) {
@@ -280,17 +293,22 @@ impl Controller for PathHandle {
     }
 
     fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
-        self.tell(|shared, path| {
+        let is_question = self.newest_question.is_some_and(|newest| pn <= newest);
+        let is_counted = self.tell(|shared, path| {
             let now = shared.at(now);
-            let lost = Bytes::new(lost_bytes.into());
-            match shared.engine.sent(path, pn) {
-                Some((_, bytes)) if bytes != lost => return,
-                _ if shared.engine.is_usable(path) => shared.engine.on_lost(path, pn, now),
-                // A challenge on a path that does not work yet: that says nothing of congestion.
-                _ => shared.engine.on_discarded(path, pn),
+            let sent = shared.engine.sent(path, pn);
+            if sent.is_some_and(|(_, bytes)| bytes != Bytes::new(lost_bytes.into())) {
+                return false;
             }
             shared.fates.push(Fate::Lost(path, pn));
+            let is_counted = sent.is_some() && !is_question && shared.engine.is_usable(path);
+            match is_counted {
+                true => shared.engine.on_lost(path, pn, now),
+                false => shared.engine.on_discarded(path, pn),
+            }
+            is_counted
         });
+        self.is_losing |= is_counted;
     }
 
     fn on_congestion_event(
@@ -303,9 +321,10 @@ impl Controller for PathHandle {
         _largest_lost_pn: u64,
     ) {
         let before = now.saturating_duration_since(sent);
+        let is_losing = std::mem::take(&mut self.is_losing);
         self.tell(|shared, path| {
             let now = shared.at(now);
-            if shared.engine.is_usable(path) {
+            if shared.engine.is_usable(path) && (is_ecn || is_losing) {
                 let signal = if is_ecn { CongestionSignal::Ecn } else { CongestionSignal::Loss };
                 shared.engine.on_congestion(path, signal, now - before, is_persistent_congestion, now);
             }

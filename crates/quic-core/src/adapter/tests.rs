@@ -87,3 +87,23 @@ fn a_probe_for_a_larger_datagram_is_not_counted() {
         (None, Bytes::ZERO)
     );
 }
+
+#[test]
+fn lost_questions_whether_a_path_works_are_no_congestion() {
+    let (engine, now) = (engine(), Instant::now());
+    let _first = handle(&engine, now);
+    let mut second = handle(&engine, now);
+    let id = PathId::new(1);
+    let window = || engine.with(now, |engine, at| engine.window(id, at));
+    let before = window();
+    (0..3).for_each(|number| second.on_packet_sent(now, MTU, number));
+    engine.with(now, |engine, _| engine.set_usable(id, true));
+    second.on_packet_sent(now, MTU, 3);
+    let later = now + Duration::from_millis(500);
+    (0..3).for_each(|number| second.on_packet_lost(MTU, number, later));
+    second.on_congestion_event(later, now, true, false, 3 * u64::from(MTU), 2);
+    assert_eq!(window(), before);
+    second.on_packet_lost(MTU, 3, later);
+    second.on_congestion_event(later, now, false, false, MTU.into(), 3);
+    assert!(window() < before, "data that is lost is congestion");
+}
