@@ -9,8 +9,9 @@ use bytes::{Bytes, BytesMut};
 use fairpath_quic_core::bulk::Record;
 use fairpath_quic_core::pairs::{Candidates, Pair, WhyNot};
 use fairpath_quic_core::{
-    Accepting, ChannelId, Connecting, Connection, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Event,
-    Fingerprint, Identity, Interfaces, PATHS_MAX, PathReport, PathSnapshot, Received, Trust, search, unmapped,
+    Accepting, Application, ChannelId, Connecting, Connection, DATAGRAM_ETHERNET, Endpoint, EndpointConfig,
+    EngineConfig, Event, Fingerprint, Identity, Interfaces, PATHS_MAX, PathReport, PathSnapshot, Received, Trust,
+    Verify, search, unmapped,
 };
 use noq_proto::{ConnectionHandle, Transmit};
 
@@ -111,7 +112,7 @@ impl End {
         origin: Pinned,
         now: Instant,
     ) -> Self {
-        let config = EndpointConfig { datagram_max: DATAGRAM_ETHERNET, identity };
+        let config = EndpointConfig { datagram_max: DATAGRAM_ETHERNET, identity, application: Application::Fairpath };
         let mut endpoint = Endpoint::simulated(config, Arc::new(origin)).expect("TLS");
         endpoint.set_interfaces(interfaces);
         Self {
@@ -161,7 +162,7 @@ impl End {
         let connecting = Connecting {
             local: pairs[0].local.address,
             remote: pairs[0].remote,
-            fingerprint,
+            verify: Verify::Fingerprint(fingerprint),
             knock: None,
             engine,
             datagrams: search([], DATAGRAM_ETHERNET),

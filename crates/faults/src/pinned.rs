@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use fairpath_quic_core::{Fingerprint, Identity, Origin};
+use fairpath_quic_core::{Application, Identity, Origin, Verify};
 use noq_proto::crypto::{CryptoError, HandshakeTokenKey, HmacKey};
 use noq_proto::{ClientConfig, ConnectionId, ConnectionIdGenerator, InvalidCid, ServerConfig, TimeSource};
 use rand::{RngCore as _, SeedableRng as _};
@@ -75,16 +75,16 @@ impl Origin for Pinned {
         config
     }
 
-    fn client(&self, expected: Fingerprint) -> Result<ClientConfig, Error> {
+    fn client(&self, expected: Verify, application: Application) -> Result<ClientConfig, Error> {
         Ok(ClientConfig::new(match self.cryptography {
-            Cryptography::Tls => expected.client_crypto(self.provider())?,
+            Cryptography::Tls => expected.client_crypto(application, self.provider())?,
             Cryptography::Null => self.null(),
         }))
     }
 
-    fn server(&self, identity: &Identity) -> Result<ServerConfig, Error> {
+    fn server(&self, identity: &Identity, application: Application) -> Result<ServerConfig, Error> {
         let crypto = match self.cryptography {
-            Cryptography::Tls => identity.server_crypto(self.provider())?,
+            Cryptography::Tls => identity.server_crypto(application, self.provider())?,
             Cryptography::Null => self.null(),
         };
         let mut config = ServerConfig::new(crypto, Arc::new(Key(self.stream.draw())));

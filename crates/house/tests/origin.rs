@@ -26,3 +26,19 @@ fn only_the_fault_simulator_makes_simulated_endpoints() {
         assert!(!makes || name.starts_with(SIMULATOR) || name == file!(), "{name} makes a simulated endpoint");
     }
 }
+
+/// Who may accept any certificate: an example that is run against other stacks, and its test.
+const INTEROPERABILITY: &[&str] = &["crates/quic-core/examples/hq_interop/", "crates/quic-core/tests/hq_interop.rs"];
+
+/// Where it stands what that means, and that Fairpath's own protocol refuses it.
+const VERIFIERS: &[&str] = &["crates/quic-core/src/tls.rs", "crates/quic-core/src/endpoint.rs"];
+
+#[test]
+fn only_interoperability_runs_accept_any_certificate() {
+    let may: Vec<&str> = INTEROPERABILITY.iter().chain(VERIFIERS).copied().chain([file!()]).collect();
+    for path in repository::rust_files(&repository::root().join("crates")) {
+        let name = repository::relative(&path);
+        let accepts = repository::read(&path).contains("AnyCertificate");
+        assert!(!accepts || may.iter().any(|may| name.starts_with(may)), "{name} accepts any certificate");
+    }
+}

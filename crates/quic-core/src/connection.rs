@@ -8,7 +8,7 @@ mod live;
 mod output;
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,7 @@ use crate::pairs::{Candidates, Pair, Tried, WhyNot};
 use crate::paths::policy::Policy;
 use crate::paths::{PathNotice, PathReport};
 use crate::receipts::{self, Receipts};
+use crate::tls::Application;
 use crate::transport::{Trust, trust};
 use live::Live;
 use output::Output;
@@ -67,6 +68,7 @@ pub type Interfaces = Arc<[(String, IpAddr)]>;
 pub struct Connection {
     quic: noq_proto::Connection,
     engine: ConnectionEngine,
+    application: Application,
     policy: Option<Policy>,
     look_at: Instant,
     interfaces: Interfaces,
@@ -113,6 +115,7 @@ impl Connection {
             queue_space: quic.datagrams().send_buffer_space(),
             quic,
             engine,
+            application: Application::Fairpath,
             policy: None,
             look_at: now,
             interfaces,
@@ -207,7 +210,7 @@ impl Connection {
         if self.closed.is_some() {
             return;
         }
-        match &self.policy {
+        match self.policy.as_ref().filter(|_| self.application.is_fairpath()) {
             Some(policy) => self.farewell = Some(Farewell::new(code, reason, policy.slowest_answer(), now)),
             None => self.quic.close(now, code.into(), reason),
         }
@@ -237,11 +240,29 @@ impl Connection {
 
     // ---- what the host does
 
+    /// What is spoken on the connection, which has just been begun.
+    pub(crate) fn speak(&mut self, application: Application) {
+        self.application = application;
+        self.output.is_mute = !application.is_fairpath();
+    }
+
     /// From now on this end opens paths, on the pairs among `candidates`. The connection was made on `first`.
     pub fn open_paths(&mut self, candidates: Candidates, first: &Pair, now: Instant) {
-        let Self { quic, engine, interfaces, primary, receipts, output, channels, .. } = self;
+        let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } = self;
         let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, now };
-        self.policy = Some(Policy::opener(engine.clone(), candidates, first, &mut live, now));
+        self.policy = Some(Policy::opener(engine.clone(), candidates, first, &mut live, now).speaking(*application));
+    }
+
+    /// Closes the path on a pair, which stays closed at this end; an end that opens paths may open it again.
+    /// False where there is none, or no other.
+    pub fn close_path(&mut self, local: IpAddr, remote: SocketAddr, now: Instant) -> bool {
+        self.with_policy(now, |policy, live| policy.shut(live, local, remote, now)).unwrap_or(false)
+    }
+
+    /// Keeps data off the path on a pair as long as another works, or no longer does so, and tells the peer.
+    /// False where no such pair is known.
+    pub fn set_path_backup(&mut self, local: IpAddr, remote: SocketAddr, backup: bool, now: Instant) -> bool {
+        self.with_policy(now, |policy, live| policy.keep_back(live, local, remote, backup, now)).unwrap_or(false)
     }
 
     /// The addresses here.
@@ -269,7 +290,7 @@ impl Connection {
     }
 
     /// What came of asking.
-    pub fn on_answer(&mut self, local: IpAddr, remote: std::net::SocketAddr, answer: Result<(), WhyNot>) {
+    pub fn on_answer(&mut self, local: IpAddr, remote: SocketAddr, answer: Result<(), WhyNot>) {
         if let Some(policy) = &mut self.policy {
             policy.on_answer(local, remote, answer);
         }
@@ -394,9 +415,10 @@ impl Connection {
                     self.is_connected = true;
                     self.events.push_back(Event::Connected);
                     if self.is_server {
-                        let Self { quic, engine, interfaces, primary, receipts, output, channels, .. } = self;
+                        let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } =
+                            self;
                         let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, now };
-                        self.policy = Some(Policy::acceptor(engine.clone(), &mut live, now));
+                        self.policy = Some(Policy::acceptor(engine.clone(), &mut live, now).speaking(*application));
                     }
                 }
                 ProtoEvent::ConnectionLost { reason } => {

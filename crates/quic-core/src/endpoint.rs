@@ -20,7 +20,7 @@ use crate::datagram::take_up_to;
 use crate::knock::KnockKey;
 use crate::one_way::Mark;
 use crate::origin::{Origin, System};
-use crate::tls::{self, Fingerprint, Identity};
+use crate::tls::{self, Application, Identity, Verify};
 use crate::transport::{Trust, transport};
 
 /// How many first packets wait for a decision, which is made at once; what goes beyond is dropped.
@@ -36,6 +36,8 @@ pub struct EndpointConfig {
     pub datagram_max: u16,
     /// What peers may connect to; `None`: nobody may.
     pub identity: Option<Identity>,
+    /// What all its connections speak.
+    pub application: Application,
 }
 
 /// How a connection is made.
@@ -46,7 +48,7 @@ pub struct Connecting<'a> {
     /// The peer's address.
     pub remote: SocketAddr,
     /// The certificate the peer must show.
-    pub fingerprint: Fingerprint,
+    pub verify: Verify,
     /// What the peer knows the invited by.
     pub knock: Option<&'a KnockKey>,
     /// What the connection runs.
@@ -61,6 +63,9 @@ pub enum BeginError {
     /// A congestion control or scheduler of that name does not exist.
     #[error(transparent)]
     UnknownName(#[from] fairpath_engine::UnknownName),
+    /// Fairpath's own protocol is spoken, and any certificate would do.
+    #[error("Fairpath connects only to a certificate whose fingerprint is known")]
+    Unverified,
     /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
@@ -97,6 +102,7 @@ pub struct Endpoint {
     quic: noq_proto::Endpoint,
     origin: Arc<dyn Origin>,
     server: Option<ServerConfig>,
+    application: Application,
     connections: BTreeMap<ConnectionHandle, Connection>,
     interfaces: Interfaces,
     /// Where the search for the next packet begins, so that none of the connections starves.
@@ -116,12 +122,13 @@ impl Endpoint {
     }
 
     fn of(config: EndpointConfig, origin: Arc<dyn Origin>) -> Result<Self, rustls::Error> {
-        let EndpointConfig { datagram_max, identity } = config;
+        let EndpointConfig { datagram_max, identity, application } = config;
         let mut quic = origin.endpoint();
         take_up_to(datagram_max, &mut quic);
-        let server = identity.map(|identity| origin.server(&identity).map(bounded)).transpose()?;
+        let server = identity.map(|identity| origin.server(&identity, application).map(bounded)).transpose()?;
         let quic = noq_proto::Endpoint::new(Arc::new(quic), server.clone().map(Arc::new), true);
-        Ok(Self { quic, origin, server, connections: BTreeMap::new(), interfaces: Arc::new([]), turn: None })
+        let (connections, interfaces) = (BTreeMap::new(), Arc::new([]) as Interfaces);
+        Ok(Self { quic, origin, server, application, connections, interfaces, turn: None })
     }
 
     /// The addresses here, by the names of their interfaces.
@@ -132,9 +139,13 @@ impl Endpoint {
 
     /// Begins a handshake.
     pub fn connect(&mut self, connecting: Connecting<'_>, now: Instant) -> Result<ConnectionHandle, BeginError> {
+        let (application, verify) = (self.application, connecting.verify);
+        if application.is_fairpath() && verify == Verify::AnyCertificate {
+            return Err(BeginError::Unverified);
+        }
         let engine = connecting.engine.build().map(ConnectionEngine::new)?;
-        let mut client = self.origin.client(connecting.fingerprint)?;
-        client.transport_config(transport(&engine, connecting.datagrams, Trust::Full));
+        let mut client = self.origin.client(verify, application)?;
+        client.transport_config(transport(&engine, connecting.datagrams, Trust::Full, application));
         let (origin, knock) = (self.origin.clone(), connecting.knock.cloned());
         client.initial_dst_cid_provider(Arc::new(move || {
             let random = origin.first_id();
@@ -142,7 +153,8 @@ impl Endpoint {
         }));
         let (handle, quic) = self.quic.connect(now, client, mapped(connecting.remote), tls::SERVER_NAME)?;
         let primary = Some(connecting.local);
-        let connection = Connection::new(quic, engine, Trust::Full, self.interfaces.clone(), primary, now);
+        let mut connection = Connection::new(quic, engine, Trust::Full, self.interfaces.clone(), primary, now);
+        connection.speak(application);
         self.connections.insert(handle, connection);
         Ok(handle)
     }
@@ -189,12 +201,13 @@ impl Endpoint {
             return Err(None);
         };
         let engine = ConnectionEngine::new(engine);
-        server.transport_config(transport(&engine, accepting.datagrams, accepting.trust));
+        server.transport_config(transport(&engine, accepting.datagrams, accepting.trust, self.application));
         let primary = incoming.local_ip().map(|local| local.to_canonical());
         match self.quic.accept(incoming, now, answer, Some(Arc::new(server))) {
             Ok((handle, quic)) => {
                 let interfaces = self.interfaces.clone();
                 let mut connection = Connection::new(quic, engine, accepting.trust, interfaces, primary, now);
+                connection.speak(self.application);
                 connection.handle_timeout(now);
                 self.connections.insert(handle, connection);
                 self.exchange(handle);

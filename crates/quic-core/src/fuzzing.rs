@@ -15,14 +15,14 @@ use crate::datagram::{DATAGRAM_ETHERNET, search, take_up_to};
 use crate::one_way::OneWay;
 use crate::one_way::report::Message;
 use crate::origin::{Origin as _, System};
-use crate::tls::{self, Fingerprint};
+use crate::tls::{self, Application, Fingerprint, Verify};
 use crate::transport::{Trust, transport};
 
 /// A connection without a peer, which takes whatever it is given for a peer's.
 pub fn listening(trust: Trust, now: Instant) -> Connection {
     let engine = EngineConfig::default().build().map(ConnectionEngine::new).expect("the names of the defaults");
-    let mut client = System.client(Fingerprint([0; 32])).expect("TLS");
-    client.transport_config(transport(&engine, search([], DATAGRAM_ETHERNET), trust));
+    let mut client = System.client(Verify::Fingerprint(Fingerprint([0; 32])), Application::Fairpath).expect("TLS");
+    client.transport_config(transport(&engine, search([], DATAGRAM_ETHERNET), trust, Application::Fairpath));
     let mut config = System.endpoint();
     take_up_to(DATAGRAM_ETHERNET, &mut config);
     config.rng_seed(Some([0; 32]));

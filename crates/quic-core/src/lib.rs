@@ -38,5 +38,5 @@ pub use interface::{Binding, Interface, Kind, Unusable};
 pub use knock::KnockKey;
 pub use origin::Origin;
 pub use paths::{PathNotice, PathReport, PathState};
-pub use tls::{BadFingerprint, Fingerprint, Identity, WRONG_FINGERPRINT};
+pub use tls::{Application, BadFingerprint, Fingerprint, Identity, Verify, WRONG_FINGERPRINT};
 pub use transport::{IDLE_TIMEOUT, PATHS_MAX, Trust};

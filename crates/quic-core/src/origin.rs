@@ -9,18 +9,18 @@ use std::fmt;
 use noq_proto::{ClientConfig, ConnectionId, ConnectionIdGenerator as _, RandomConnectionIdGenerator, ServerConfig};
 
 use crate::knock;
-use crate::tls::{self, Fingerprint, Identity};
+use crate::tls::{self, Application, Identity, Verify};
 
 /// What an endpoint begins with.
 pub trait Origin: fmt::Debug + Send + Sync {
     /// The stack's settings: the seed of what it draws, its connection ids, the key of its stateless resets.
     fn endpoint(&self) -> noq_proto::EndpointConfig;
 
-    /// The cryptography of an end that connects to the one with this certificate.
-    fn client(&self, expected: Fingerprint) -> Result<ClientConfig, rustls::Error>;
+    /// The cryptography of an end that connects, and what it demands of the other's certificate.
+    fn client(&self, expected: Verify, application: Application) -> Result<ClientConfig, rustls::Error>;
 
     /// That of an end that is connected to, and the key of its tokens.
-    fn server(&self, identity: &Identity) -> Result<ServerConfig, rustls::Error>;
+    fn server(&self, identity: &Identity, application: Application) -> Result<ServerConfig, rustls::Error>;
 
     /// What the first packet of a connection is addressed to: 20 bytes that nobody can predict, another id
     /// each time [RFC9000 §7.2].
@@ -36,12 +36,12 @@ impl Origin for System {
         noq_proto::EndpointConfig::default()
     }
 
-    fn client(&self, expected: Fingerprint) -> Result<ClientConfig, rustls::Error> {
-        Ok(ClientConfig::new(expected.client_crypto(tls::provider())?))
+    fn client(&self, expected: Verify, application: Application) -> Result<ClientConfig, rustls::Error> {
+        Ok(ClientConfig::new(expected.client_crypto(application, tls::provider())?))
     }
 
-    fn server(&self, identity: &Identity) -> Result<ServerConfig, rustls::Error> {
-        Ok(ServerConfig::with_crypto(identity.server_crypto(tls::provider())?))
+    fn server(&self, identity: &Identity, application: Application) -> Result<ServerConfig, rustls::Error> {
+        Ok(ServerConfig::with_crypto(identity.server_crypto(application, tls::provider())?))
     }
 
     fn first_id(&self) -> ConnectionId {

@@ -18,6 +18,7 @@ mod meter;
 mod notice;
 pub(crate) mod policy;
 mod report;
+mod request;
 mod slot;
 mod traffic;
 mod ways;

@@ -12,11 +12,63 @@ use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 
-/// The application protocol both ends must speak.
+/// The name of Fairpath's own protocol in TLS.
 const ALPN: &[u8] = b"fairpath/1";
 
 /// The name in the certificate. It proves nothing; the fingerprint does.
 pub(crate) const SERVER_NAME: &str = "fairpath";
+
+/// What the connections of an endpoint speak. Both ends must say the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Application {
+    /// Fairpath's own protocol.
+    #[default]
+    Fairpath,
+    /// Another one of this name in TLS (ALPN), over streams, with peers that may be of any make: they are sent no
+    /// DATAGRAM frames and are not held to the habits of this policy.
+    Other(&'static [u8]),
+}
+
+impl Application {
+    fn alpn(self) -> Vec<u8> {
+        match self {
+            Self::Fairpath => ALPN.to_vec(),
+            Self::Other(name) => name.to_vec(),
+        }
+    }
+
+    pub(crate) fn is_fairpath(self) -> bool {
+        self == Self::Fairpath
+    }
+}
+
+/// What an end that connects demands of the certificate it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// It has this fingerprint.
+    Fingerprint(Fingerprint),
+    /// Nothing: whoever sits in between can read and change everything. For interoperability runs, and refused
+    /// where Fairpath's own protocol is spoken.
+    AnyCertificate,
+}
+
+impl Verify {
+    /// TLS for an end that connects, with the algorithms and the randomness of `provider`.
+    pub fn client_crypto(
+        self,
+        application: Application,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ClientCrypto>, rustls::Error> {
+        let verifier = Arc::new(Pinned { expected: self, provider: provider.clone() });
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![application.alpn()];
+        Ok(Arc::new(QuicClientConfig::try_from(config).map_err(no_initial_suite)?))
+    }
+}
 
 /// The BLAKE3 digest of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,18 +77,6 @@ pub struct Fingerprint(pub [u8; 32]);
 impl Fingerprint {
     fn of(certificate: &CertificateDer<'_>) -> Self {
         Self(*blake3::hash(certificate).as_bytes())
-    }
-
-    /// TLS for an end that accepts exactly this certificate, with the algorithms and the randomness of `provider`.
-    pub fn client_crypto(self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCrypto>, rustls::Error> {
-        let verifier = Arc::new(Pinned { expected: self, provider: provider.clone() });
-        let mut config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![ALPN.to_vec()];
-        Ok(Arc::new(QuicClientConfig::try_from(config).map_err(no_initial_suite)?))
     }
 }
 
@@ -68,15 +108,18 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// A key and its self-signed certificate.
+/// A key and its certificate.
 pub struct Identity {
     certificate: CertificateDer<'static>,
+    /// The certificates of those who vouch for it, each signed by the next. A certificate of ours has none.
+    authorities: Vec<CertificateDer<'static>>,
     key: PrivatePkcs8KeyDer<'static>,
 }
 
 impl Clone for Identity {
     fn clone(&self) -> Self {
-        Self { certificate: self.certificate.clone(), key: self.key.clone_key() }
+        let (certificate, authorities) = (self.certificate.clone(), self.authorities.clone());
+        Self { certificate, authorities, key: self.key.clone_key() }
     }
 }
 
@@ -100,7 +143,17 @@ impl Identity {
 
     fn with_key(key: rcgen::KeyPair) -> Result<Self, rcgen::Error> {
         let certificate = rcgen::CertificateParams::new([SERVER_NAME.to_owned()])?.self_signed(&key)?;
-        Ok(Self { certificate: certificate.into(), key: PrivatePkcs8KeyDer::from(key.serialize_der()) })
+        Ok(Self::of_chain(certificate.into(), Vec::new(), PrivatePkcs8KeyDer::from(key.serialize_der())))
+    }
+
+    /// The identity of a key whose certificate somebody else has made. Whether the two belong together is found
+    /// out where an endpoint is made.
+    pub fn of_chain(
+        certificate: CertificateDer<'static>,
+        authorities: Vec<CertificateDer<'static>>,
+        key: PrivatePkcs8KeyDer<'static>,
+    ) -> Self {
+        Self { certificate, authorities, key }
     }
 
     /// What the peer must be told to recognise this key.
@@ -109,12 +162,17 @@ impl Identity {
     }
 
     /// TLS for an end that shows this certificate, with the algorithms and the randomness of `provider`.
-    pub fn server_crypto(&self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCrypto>, rustls::Error> {
+    pub fn server_crypto(
+        &self,
+        application: Application,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCrypto>, rustls::Error> {
+        let chain = [&[self.certificate.clone()][..], &self.authorities].concat();
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_no_client_auth()
-            .with_single_cert(vec![self.certificate.clone()], PrivateKeyDer::Pkcs8(self.key.clone_key()))?;
-        config.alpn_protocols = vec![ALPN.to_vec()];
+            .with_single_cert(chain, PrivateKeyDer::Pkcs8(self.key.clone_key()))?;
+        config.alpn_protocols = vec![application.alpn()];
         Ok(Arc::new(QuicServerConfig::try_from(config).map_err(no_initial_suite)?))
     }
 }
@@ -131,10 +189,10 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 /// What rustls is told when the certificate is another one.
 pub const WRONG_FINGERPRINT: &str = "certificate has another fingerprint";
 
-/// Accepts the certificate with the expected fingerprint, and checks that the peer has its key.
+/// Accepts what is expected of a certificate, and checks that the peer has its key.
 #[derive(Debug)]
 struct Pinned {
-    expected: Fingerprint,
+    expected: Verify,
     provider: Arc<CryptoProvider>,
 }
 
@@ -147,9 +205,11 @@ impl ServerCertVerifier for Pinned {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match Fingerprint::of(end_entity) == self.expected {
-            true => Ok(ServerCertVerified::assertion()),
-            false => Err(rustls::Error::General(WRONG_FINGERPRINT.into())),
+        match self.expected {
+            Verify::Fingerprint(expected) if Fingerprint::of(end_entity) != expected => {
+                Err(rustls::Error::General(WRONG_FINGERPRINT.into()))
+            }
+            Verify::Fingerprint(_) | Verify::AnyCertificate => Ok(ServerCertVerified::assertion()),
         }
     }
 

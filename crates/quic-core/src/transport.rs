@@ -7,6 +7,7 @@ use noq_proto::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
 use crate::adapter::ConnectionEngine;
 use crate::channel::ChannelId;
+use crate::tls::Application;
 
 /// How many paths a connection may have at once.
 pub const PATHS_MAX: u32 = 8;
@@ -73,6 +74,7 @@ pub(crate) fn transport(
     engine: &ConnectionEngine,
     datagrams: MtuDiscoveryConfig,
     trust: Trust,
+    application: Application,
 ) -> Arc<TransportConfig> {
     let (window, streams) = match trust {
         Trust::Full => (STREAMS_WINDOW, STREAMS),
@@ -86,7 +88,7 @@ pub(crate) fn transport(
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
         .receive_window(VarInt::from_u32(window))
         .send_window(STREAMS_WINDOW.into())
-        .datagram_receive_buffer_size(Some(DATAGRAMS))
+        .datagram_receive_buffer_size(application.is_fairpath().then_some(DATAGRAMS))
         .max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok())
         .default_path_keep_alive_interval(Some(PATH_KEEP_ALIVE))
         .mtu_discovery_config(Some(datagrams))

@@ -11,7 +11,8 @@ use std::time::Duration;
 use fairpath_engine::EngineConfig;
 use fairpath_quic_core::pairs::{Candidates, Pair, WhyNot};
 use fairpath_quic_core::{
-    BeginError, Connecting, DATAGRAM_MAX, Endpoint, EndpointConfig, Fingerprint, KnockKey, PATHS_MAX,
+    Application, BeginError, Connecting, DATAGRAM_MAX, Endpoint, EndpointConfig, Fingerprint, KnockKey, PATHS_MAX,
+    Verify,
 };
 use noq_proto::MtuDiscoveryConfig;
 use tokio::task::{AbortHandle, JoinSet};
@@ -80,7 +81,11 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
         return Err(Error::OtherFamily { peer: config.remotes });
     }
     let sockets = Sockets::bind(&found, 0)?;
-    let endpoint = Endpoint::new(EndpointConfig { datagram_max: config.datagram_max, identity: None })?;
+    let endpoint = Endpoint::new(EndpointConfig {
+        datagram_max: config.datagram_max,
+        identity: None,
+        application: Application::Fairpath,
+    })?;
     let shared = Shared::new(endpoint, sockets, None);
     // Without it the driver would end between two attempts.
     let _owner = shared.owner();
@@ -235,7 +240,7 @@ impl Caller {
         let link = self.shared.begin(Connecting {
             local: pair.local.address,
             remote: pair.remote,
-            fingerprint: self.fingerprint,
+            verify: Verify::Fingerprint(self.fingerprint),
             knock: self.knock.as_ref(),
             engine: &self.engine,
             datagrams: self.datagrams.clone(),

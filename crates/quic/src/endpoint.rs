@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fairpath_engine::EngineConfig;
-use fairpath_quic_core::{DATAGRAM_MAX, Endpoint, EndpointConfig, Fingerprint, Identity, KnockKey};
+use fairpath_quic_core::{Application, DATAGRAM_MAX, Endpoint, EndpointConfig, Fingerprint, Identity, KnockKey};
 use tokio::sync::mpsc;
 
 use crate::accept::{Door, Knocks, Manners};
@@ -73,7 +73,11 @@ impl Listener {
         };
         let sockets = Sockets::bind(&usable_interfaces(&via)?, port)?;
         let fingerprint = identity.fingerprint();
-        let endpoint = Endpoint::new(EndpointConfig { datagram_max, identity: Some(identity) })?;
+        let endpoint = Endpoint::new(EndpointConfig {
+            datagram_max,
+            identity: Some(identity),
+            application: Application::Fairpath,
+        })?;
         let (door, accepted) = Door::new(Manners { knock, engine, datagram_max }, connections_max);
         let shared = Shared::new(endpoint, sockets, Some(door));
         let owner = shared.owner();

@@ -107,6 +107,7 @@ impl From<BeginError> for Error {
         match error {
             BeginError::UnknownName(error) => error.into(),
             BeginError::Tls(error) => error.into(),
+            BeginError::Unverified => Self::Tls(error.to_string()),
             // Where it is refused because of an address, another is tried.
             BeginError::Connect(_) => Self::Unreachable { tried: Vec::new() },
         }

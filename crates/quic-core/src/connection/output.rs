@@ -26,6 +26,8 @@ pub(super) struct Output {
     datagrams: VecDeque<Bytes>,
     /// What lies in the stack's queue, which is one datagram at most.
     queued: Option<Queued>,
+    /// Whether nothing of ours is said: the peer speaks another protocol, which has no DATAGRAM frames.
+    pub(super) is_mute: bool,
     /// Whether there was more to send than the paths took.
     pub(super) is_held_back: bool,
     /// Whether every path is to be asked whether it has something to say.
@@ -53,11 +55,16 @@ impl Output {
 
     /// Says something on whichever path is next.
     pub(super) fn say(&mut self, datagram: Bytes) {
-        self.sayings.push_back((None, datagram));
+        if !self.is_mute {
+            self.sayings.push_back((None, datagram));
+        }
     }
 
     /// Says something on this path, whatever its window: it is small.
     pub(super) fn say_on(&mut self, path: EnginePath, datagram: Bytes) {
+        if self.is_mute {
+            return;
+        }
         // An older one that has not left is worth nothing any more.
         self.sayings.retain(|(on, _)| *on != Some(path));
         self.sayings.push_back((Some(path), datagram));
@@ -65,9 +72,10 @@ impl Output {
 }
 
 impl Connection {
-    /// Queues a datagram of the application: it arrives once or not at all. False where too many wait.
+    /// Queues a datagram of the application: it arrives once or not at all. False where too many wait, or the
+    /// peer takes none.
     pub fn send_datagram(&mut self, datagram: &[u8]) -> bool {
-        let has_room = self.output.datagrams.len() < DATAGRAMS_MAX;
+        let has_room = !self.output.is_mute && self.output.datagrams.len() < DATAGRAMS_MAX;
         if has_room {
             self.output.datagrams.push_back([&[APPLICATION], datagram].concat().into());
         }
@@ -144,7 +152,7 @@ impl Connection {
             self.engine.open_gate(Gate::Shut);
             return self.emit(now, buffer);
         };
-        if self.output.queued.is_none() {
+        if self.output.queued.is_none() && !self.output.is_mute {
             self.load(path);
         }
         self.engine.open_gate(Gate::Only(path));

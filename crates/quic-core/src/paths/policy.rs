@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use fairpath_engine::{Engine, PathId as EnginePath};
-use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats};
+use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats, PathStatus};
 
 use super::notice::PathNotice;
 use super::slot::{Health, Slot};
@@ -16,6 +16,7 @@ use super::ways::Ways;
 use crate::adapter::ConnectionEngine;
 use crate::address::{mapped, unmapped};
 use crate::pairs::{Candidates, Pair};
+use crate::tls::Application;
 
 /// A path is closed after it has been sick for this long, while another is well. Only then does noq
 /// send again, elsewhere, what of streams the path held.
@@ -31,6 +32,10 @@ pub(super) const DEAF: Duration = Duration::from_millis(600);
 
 /// The same where hardly anything flows: only QUIC's keep-alive, once a second, is to be heard then.
 const DEAF_WHEN_IDLE: Duration = Duration::from_millis(3500);
+
+/// The same of a peer that is not Fairpath, which promises no signs of life on paths that carry nothing of its
+/// own: longer than a connection lives without a word.
+const NEVER_DEAF: Duration = Duration::from_secs(3600);
 
 /// A path that has been sick for this long, where nothing arrives on any other, gets a second one beside it
 /// on the same pair. The stack gives up validating an address after three challenges, for good; and both ends may be
@@ -85,6 +90,7 @@ pub(crate) enum Side {
 pub(crate) struct Policy {
     engine: ConnectionEngine,
     side: Side,
+    application: Application,
     pub(super) slots: Vec<Slot>,
     traffic: Traffic,
     pub(super) notices: Vec<PathNotice>,
@@ -123,7 +129,13 @@ impl Policy {
 
     fn new(engine: ConnectionEngine, side: Side, candidates: Candidates) -> Self {
         let (traffic, ways) = (Traffic::default(), Ways::new(candidates));
-        Self { engine, side, slots: Vec::new(), traffic, notices: Vec::new(), ways, built: 0 }
+        let application = Application::Fairpath;
+        Self { engine, side, application, slots: Vec::new(), traffic, notices: Vec::new(), ways, built: 0 }
+    }
+
+    /// The policy towards a peer that speaks this.
+    pub(crate) fn speaking(self, application: Application) -> Self {
+        Self { application, ..self }
     }
 
     /// Every interface pair, in the order of first use.
@@ -154,6 +166,15 @@ impl Policy {
             PathEvent::Abandoned { id, .. } => {
                 self.tell_engine(paths, *id, now, |engine, path| engine.set_usable(path, false));
                 self.on_abandoned(*id, now);
+            }
+            // A peer of Fairpath says so of a path that it takes for sick, which this end judges for itself.
+            PathEvent::RemoteStatus { id, status, .. } if !self.application.is_fairpath() => {
+                let is_backup = *status == PathStatus::Backup;
+                self.slots
+                    .iter_mut()
+                    .filter(|slot| slot.id() == Some(*id))
+                    .for_each(|slot| slot.is_declined = is_backup);
+                self.measure(paths, now);
             }
             PathEvent::Discarded { id, path_stats, .. } => {
                 if let Some(slot) = self.slots.iter_mut().find(|slot| slot.draining == Some(*id)) {
@@ -273,7 +294,11 @@ impl Policy {
 
     /// Takes the state of every path from the engine and its counters from the stack.
     pub(crate) fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
-        let deaf_after = if self.traffic.is_busy(now) { DEAF } else { DEAF_WHEN_IDLE };
+        let deaf_after = match self.application {
+            Application::Fairpath if self.traffic.is_busy(now) => DEAF,
+            Application::Fairpath => DEAF_WHEN_IDLE,
+            Application::Other(_) => NEVER_DEAF,
+        };
         // The stack gives a path a new controller where the peer's address has changed, and says nothing.
         let built = self.engine.paths_built();
         let renewed = std::mem::replace(&mut self.built, built) != built;
@@ -290,7 +315,7 @@ impl Policy {
             slot.measure(stats.as_ref(), snapshot, paths.arrived_at(id), deaf_after, now);
             // The stack may know better (`on_refused`): it is asked anew.
             if let Some(path) = path.filter(|_| slot.is_open()) {
-                let backup = slot.is_backup;
+                let backup = slot.is_backup || slot.is_declined;
                 self.engine.with(now, |engine, _| {
                     engine.set_usable(path, true);
                     engine.set_backup(path, backup);
@@ -302,7 +327,7 @@ impl Policy {
     }
 
     /// Asks unheard paths for a sign of life, takes the traffic off sick ones, and closes the dead.
-    fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
+    pub(super) fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
         let best = self.slots.iter().filter(|slot| slot.is_open()).map(|slot| slot.health().rank()).min();
         for at in 0..self.slots.len() {
             let (Some(id), true) = (self.slots[at].id(), self.slots[at].is_open()) else { continue };
@@ -328,13 +353,15 @@ impl Policy {
             if slot.unasked_for(now) > PROBE && (self.traffic.is_busy(now) || health != Health::Healthy) {
                 paths.ping(id);
             }
-            if worse != slot.is_backup {
-                slot.is_backup = worse;
-                paths.set_backup(id, worse);
-                if let Some(path) = slot.engine_path().filter(|_| worse) {
+            let backup = worse || slot.is_kept_back;
+            if backup != slot.is_backup {
+                slot.is_backup = backup;
+                paths.set_backup(id, backup);
+                if let Some(path) = slot.engine_path().filter(|_| backup) {
                     paths.resend(path);
                 }
-                self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, worse));
+                let backup = backup || slot.is_declined;
+                self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, backup));
             }
         }
     }
@@ -380,7 +407,7 @@ impl Policy {
         }
     }
 
-    fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {
+    pub(super) fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {
         let Some(id) = self.slots[at].id() else { return };
         if paths.close(id) {
             self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, false));

@@ -54,6 +54,12 @@ pub(crate) struct Slot {
     present: bool,
     /// Whether a path on this pair is to be opened.
     pub(super) is_wanted: bool,
+    /// Whether the application has closed the pair for good.
+    pub(super) is_shut: bool,
+    /// Whether the application wants data off the path.
+    pub(super) is_kept_back: bool,
+    /// Whether the peer does.
+    pub(super) is_declined: bool,
     /// Since when there has been no path.
     without_since: Instant,
     backoff: Duration,
@@ -137,6 +143,9 @@ impl Slot {
             spare: None,
             present: true,
             is_wanted: true,
+            is_shut: false,
+            is_kept_back: false,
+            is_declined: false,
             without_since: now,
             backoff: BACKOFF,
             opened: 0,
@@ -178,7 +187,7 @@ impl Slot {
 
     /// For how long the interface has been there without a path on this pair; `None` where there is one.
     pub(super) fn waits_for(&self, now: Instant) -> Option<Duration> {
-        (self.present && !self.is_open()).then(|| now.saturating_duration_since(self.without_since))
+        (self.present && !self.is_shut && !self.is_open()).then(|| now.saturating_duration_since(self.without_since))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -258,7 +267,7 @@ impl Slot {
         match self.life {
             Life::Waiting { until, since } => {
                 let until = if any_answers { until } else { until.min(since + 2 * BACKOFF) };
-                self.is_wanted && self.present && now >= until
+                self.is_wanted && !self.is_shut && self.present && now >= until
             }
             Life::Opening { .. } | Life::Open { .. } => false,
         }
@@ -282,6 +291,7 @@ impl Slot {
         self.health = Health::Healthy;
         self.sick_since = None;
         self.is_backup = false;
+        self.is_declined = false;
     }
 
     /// The path is validated. True where it is not the first time.

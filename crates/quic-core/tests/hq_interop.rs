@@ -1,0 +1,251 @@
+//! The example of `hq-interop` against itself: each case in virtual time, over two links.
+
+#[path = "../examples/hq_interop/client.rs"]
+mod client;
+#[path = "../examples/hq_interop/host.rs"]
+mod host;
+#[path = "../examples/hq_interop/server.rs"]
+#[expect(dead_code, reason = "the example uses all of it")]
+mod server;
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fairpath_core::{Bitrate, Bytes as Size, Timestamp};
+use fairpath_net::{LinkConfig, Network, Packet, PathRoutes, QueueConfig};
+use fairpath_quic_core::{
+    BeginError, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, PathReport, PathState,
+    Verify, search,
+};
+
+use client::{Case, Client};
+use host::{HQ, Host, Leaving};
+use server::Server;
+
+/// A datagram on a link.
+#[derive(Clone)]
+struct Datagram {
+    from: SocketAddr,
+    to: SocketAddr,
+    contents: Vec<u8>,
+}
+
+impl Packet for Datagram {}
+
+/// IPv4 and UDP headers.
+const HEADERS: u64 = 28;
+
+/// Two links of 20 Mbit/s carry this in two seconds.
+const FILE: usize = 10_000_000;
+
+fn contents(name: &str) -> Option<Bytes> {
+    let length = match name {
+        "/large" => FILE,
+        "/small" => 3_000,
+        "/empty" => 0,
+        _ => return None,
+    };
+    Some((0..length).map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect())
+}
+
+fn endpoint(identity: Option<Identity>, interfaces: Vec<(String, IpAddr)>) -> Endpoint {
+    let config = EndpointConfig { datagram_max: DATAGRAM_ETHERNET, identity, application: HQ };
+    let mut endpoint = Endpoint::new(config).expect("TLS");
+    endpoint.set_interfaces(interfaces.into());
+    endpoint
+}
+
+fn connecting<'a>(local: IpAddr, remote: SocketAddr, engine: &'a EngineConfig) -> Connecting<'a> {
+    let (verify, datagrams) = (Verify::AnyCertificate, search([], DATAGRAM_ETHERNET));
+    Connecting { local, remote, verify, knock: None, engine, datagrams }
+}
+
+/// Client and server, and a link between the server and each address of the client.
+struct World {
+    start: Instant,
+    now: Instant,
+    network: Network<Datagram>,
+    routes: Vec<(SocketAddr, PathRoutes)>,
+    remote: SocketAddr,
+    client: Host<Client>,
+    server: Host<Server>,
+}
+
+impl World {
+    fn new(case: Case, files: &[&str]) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
+        let start = Instant::now();
+        let remote: SocketAddr = "10.0.9.2:443".parse().expect("an address");
+        let mut network = Network::new(1);
+        let config = LinkConfig::new(Bitrate::from_mbps(20)).delay(Duration::from_millis(10));
+        let config = config.queue(QueueConfig::bytes(Bitrate::from_mbps(20) * Duration::from_millis(100)));
+        let mut routes = Vec::new();
+        for at in ["10.0.0.1:1000", "10.0.1.1:1001"] {
+            let there = network.add_link(&format!("{at} there"), &config).expect("a link");
+            let back = network.add_link(&format!("{at} back"), &config).expect("a link");
+            routes.push((at.parse().expect("an address"), network.add_path(&[there], &[back]).expect("routes")));
+        }
+        let locals: Vec<IpAddr> = routes.iter().map(|(at, _): &(SocketAddr, _)| at.ip()).collect();
+        let client = Client::new(case, &locals, remote, files.iter().map(ToString::to_string).collect());
+        let mut end = endpoint(None, client.interfaces());
+        end.connect(connecting(locals[0], remote, &EngineConfig::live()), start).expect("an address");
+        let identity = Identity::generate().expect("a key");
+        let server = endpoint(Some(identity), vec![("server".to_owned(), remote.ip())]);
+        let (client, server) = (Host::new(end, client), Host::new(server, Server::new(contents)));
+        Self { start, now: start, network, routes, remote, client, server }
+    }
+
+    fn at(&self) -> Timestamp {
+        Timestamp::ZERO + (self.now - self.start)
+    }
+
+    fn leave(&mut self, is_client: bool, Leaving { from, to, contents }: Leaving) {
+        let from = from.map(|ip| ip.to_canonical());
+        let is_way = |(client, _): &&(SocketAddr, _)| if is_client { from == Some(client.ip()) } else { to == *client };
+        let (client, routes) = self.routes.iter().find(is_way).expect("every packet says where it leaves");
+        let (from, route) = if is_client { (*client, routes.forward) } else { (self.remote, routes.backward) };
+        let size = Size::new(contents.len() as u64 + HEADERS);
+        // What a queue refuses is lost.
+        let _ = self.network.send(self.at(), route, Datagram { from, to, contents }, size);
+    }
+
+    /// Everything that is due now.
+    fn step(&mut self) {
+        let mut left = Vec::new();
+        while let Some(delivery) = self.network.poll(self.at()) {
+            let Datagram { from, to, contents } = delivery.packet;
+            let to_server = to == self.remote;
+            let answer = match to_server {
+                true => self.server.receive(from, to.ip(), &contents, self.now),
+                false => self.client.receive(from, to.ip(), &contents, self.now),
+            };
+            left.extend(answer.map(|answer| (!to_server, answer)));
+        }
+        self.client.drive(self.now, &mut |one| left.push((true, one)));
+        self.server.drive(self.now, &mut |one| left.push((false, one)));
+        left.into_iter().for_each(|(is_client, one)| self.leave(is_client, one));
+    }
+
+    /// Lets time pass until something is so.
+    fn run_until(&mut self, patience: Duration, is_so: impl Fn(&mut Self) -> bool) -> bool {
+        let end = self.now + patience;
+        loop {
+            self.step();
+            if is_so(self) {
+                return true;
+            }
+            let arrival = self.network.next_event().map(|at| self.start + at.since(Timestamp::ZERO));
+            let timeouts = [self.client.next_timeout(self.now), self.server.next_timeout(self.now), arrival];
+            // What is due at this very moment is done in the next step: time never goes backwards.
+            let next = timeouts.into_iter().flatten().min().unwrap_or(end).max(self.now);
+            if next > end {
+                return false;
+            }
+            self.now = next;
+        }
+    }
+
+    /// What the server knows of the paths, that from the client's first address first.
+    fn of_server(&mut self) -> Vec<PathReport> {
+        let now = self.now;
+        let Some((_, connection)) = self.server.endpoint.connections().next() else { return Vec::new() };
+        connection.measure(now);
+        let mut paths = connection.paths();
+        paths.sort_by_key(|path| path.remote);
+        paths
+    }
+
+    /// Runs the case to its end; gives what the server knew of the paths when the client had done what it does to
+    /// one, half a second later, and at the end.
+    fn run(&mut self) -> [Vec<PathReport>; 2] {
+        let over = |world: &mut Self| world.client.role.verdict.is_some();
+        let acted = |world: &mut Self| world.client.role.acted.is_some() || over(world);
+        assert!(self.run_until(Duration::from_secs(20), acted), "the case goes on after 20 s");
+        self.run_until(Duration::from_millis(500), over);
+        let meanwhile = self.of_server();
+        assert!(self.run_until(Duration::from_secs(20), over), "the case goes on after 20 s");
+        assert_eq!(self.client.role.verdict, Some(Ok(())));
+        for (name, data) in &self.client.role.files {
+            assert!(contents(name).expect("one of ours") == data, "{name} came damaged");
+        }
+        [meanwhile, self.of_server()]
+    }
+
+    fn has_datagrams(&mut self) -> bool {
+        let ends = self.client.endpoint.connections().chain(self.server.endpoint.connections());
+        ends.map(|(_, connection)| connection.quic().stats()).any(|stats| stats.frame_tx.datagram > 0)
+    }
+}
+
+fn states(paths: &[PathReport]) -> Vec<PathState> {
+    paths.iter().map(|path| path.state).collect()
+}
+
+#[test]
+fn handshake_opens_a_path_from_each_address() {
+    let mut world = World::new(Case::Handshake, &["/small", "/empty"]);
+    let [_, paths] = world.run();
+    assert_eq!(world.client.role.files.len(), 2);
+    assert_eq!(states(&paths), [PathState::Open; 2], "at the server");
+    assert_eq!(states(&world.client.role.paths), [PathState::Open; 2], "at the client");
+}
+
+#[test]
+fn transfer_uses_both_paths() {
+    let mut world = World::new(Case::Transfer, &["/large", "/small"]);
+    let [_, paths] = world.run();
+    assert_eq!(world.client.role.files.len(), 2);
+    for path in &paths {
+        assert!(path.acked.get() > FILE as u64 / 4, "{} of a half were sent to {}", path.acked, path.remote);
+    }
+}
+
+#[test]
+fn abandon_closes_a_path_at_both_ends_and_the_other_brings_the_rest() {
+    let mut world = World::new(Case::Abandon, &["/large"]);
+    let [meanwhile, paths] = world.run();
+    assert_eq!(states(&meanwhile), [PathState::Closed, PathState::Open], "at the server, half a second later");
+    assert_eq!(states(&paths), [PathState::Closed, PathState::Open], "at the server, when all had come");
+    assert_eq!(states(&world.client.role.paths), [PathState::Closed, PathState::Open], "at the client");
+    assert_eq!(world.client.role.paths[0].opened, 1, "it is not opened again");
+}
+
+#[test]
+fn status_takes_data_off_a_path_that_stays_open() {
+    let mut world = World::new(Case::Status, &["/large"]);
+    let [meanwhile, paths] = world.run();
+    assert_eq!(states(&paths), [PathState::Open; 2]);
+    let sent = |at: usize| (paths[at].acked - meanwhile[at].acked).get();
+    assert!(sent(1) > FILE as u64 / 4, "{} bytes on the path that is left", sent(1));
+    assert!(sent(0) < sent(1) / 100, "{} bytes on the backup path, {} on the other", sent(0), sent(1));
+}
+
+/// Peers that are not Fairpath know nothing of our datagrams, and may end a connection that brings some.
+#[test]
+fn no_datagram_frames_are_sent_to_peers_of_another_protocol() {
+    let mut world = World::new(Case::Transfer, &["/large"]);
+    let fetched = |world: &mut World| world.client.role.verdict.is_some() || world.has_datagrams();
+    assert!(world.run_until(Duration::from_secs(20), fetched));
+    assert!(!world.has_datagrams());
+    assert_eq!(world.client.role.verdict, Some(Ok(())));
+}
+
+#[test]
+fn a_missing_file_is_an_error_that_names_it() {
+    let mut world = World::new(Case::Handshake, &["/missing"]);
+    assert!(world.run_until(Duration::from_secs(20), |world| world.client.role.verdict.is_some()));
+    let error = world.client.role.verdict.clone().and_then(Result::err).expect("it is not there");
+    assert!(error.starts_with("/missing: "), "{error}");
+}
+
+#[test]
+fn fairpath_itself_refuses_to_connect_to_any_certificate() {
+    let config = EndpointConfig { datagram_max: DATAGRAM_ETHERNET, identity: None, application: Default::default() };
+    let mut endpoint = Endpoint::new(config).expect("TLS");
+    let world = World::new(Case::Handshake, &[]);
+    let engine = EngineConfig::live();
+    let refused =
+        endpoint.connect(connecting("10.0.0.1".parse().expect("an address"), world.remote, &engine), world.now);
+    assert!(matches!(refused, Err(BeginError::Unverified)), "{refused:?}");
+}
