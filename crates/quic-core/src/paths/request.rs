@@ -35,3 +35,60 @@ impl Policy {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use noq_proto::PathId;
+
+    use super::*;
+    use crate::paths::ways::tests::{STEP, Stack, local, peer, policy};
+    use crate::tls::Application;
+
+    /// The policy of an end with two addresses, whose path from the first is open; and where that begins and ends.
+    fn two(stack: &mut Stack, now: Instant) -> (Policy, IpAddr, SocketAddr) {
+        let locals = [local("a", "10.0.1.1"), local("b", "10.0.2.1")];
+        let remotes = peer(&["192.0.2.1"]);
+        (policy(&locals, &remotes, stack, now), locals[0].address, remotes[0])
+    }
+
+    #[test]
+    fn a_path_that_was_closed_on_request_is_not_opened_again() {
+        let (mut stack, begun) = (Stack::default(), Instant::now());
+        let (mut policy, local, remote) = two(&mut stack, begun);
+        assert!(!policy.shut(&mut stack, local, "192.0.2.9:7".parse().unwrap(), begun), "there is no such path");
+        assert!(policy.shut(&mut stack, local, remote, begun));
+        for step in 0..2_000 {
+            let now = begun + STEP * step;
+            policy.look(&mut stack, now);
+            for pair in policy.questions(now) {
+                policy.on_answer(pair.local.address, pair.remote, Ok(()));
+            }
+        }
+        assert!(stack.opened.iter().all(|(_, from, _)| *from != local), "{:?}", stack.opened);
+        assert!(!policy.shut(&mut stack, local, remote, begun), "it is closed already");
+    }
+
+    #[test]
+    fn a_path_is_kept_back_until_that_is_taken_back() {
+        let (mut stack, begun) = (Stack::default(), Instant::now());
+        let (mut policy, local, remote) = two(&mut stack, begun);
+        assert!(policy.keep_back(&mut stack, local, remote, true, begun));
+        (0..20).for_each(|step| policy.look(&mut stack, begun + STEP * step));
+        assert_eq!(stack.backups, [(PathId::ZERO, true)]);
+        assert!(policy.keep_back(&mut stack, local, remote, false, begun + STEP * 20));
+        assert_eq!(stack.backups, [(PathId::ZERO, true), (PathId::ZERO, false)]);
+    }
+
+    /// Nothing ever comes in on the stack of these tests. A path of Fairpath gets another beside it then.
+    #[test]
+    fn a_peer_that_is_not_fairpath_may_be_silent_on_a_path() {
+        for (application, paths_more) in [(Application::Fairpath, 1), (Application::Other(b"other"), 0)] {
+            let (mut stack, begun) = (Stack::default(), Instant::now());
+            let (policy, local, _) = two(&mut stack, begun);
+            let mut policy = policy.speaking(application);
+            (0..200).for_each(|step| policy.look(&mut stack, begun + STEP * step));
+            let more = stack.opened.iter().filter(|(_, from, _)| *from == local).count();
+            assert_eq!(more, paths_more, "{application:?}");
+        }
+    }
+}

@@ -163,7 +163,7 @@ impl Policy {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use fairpath_engine::{EngineConfig, PathId as EnginePath};
     use noq_proto::{FourTuple, PathError, PathId, PathStats};
     use proptest::prelude::*;
@@ -174,9 +174,11 @@ mod tests {
 
     /// A stack on which paths are opened, and none is validated by itself.
     #[derive(Default)]
-    struct Stack {
-        opened: Vec<(PathId, IpAddr, SocketAddr)>,
+    pub(in crate::paths) struct Stack {
+        pub(in crate::paths) opened: Vec<(PathId, IpAddr, SocketAddr)>,
         closed: Vec<PathId>,
+        /// The paths that were made backups, or no longer are, in this order.
+        pub(in crate::paths) backups: Vec<(PathId, bool)>,
     }
 
     impl Stack {
@@ -208,7 +210,9 @@ mod tests {
 
         fn resend(&mut self, _: EnginePath) {}
 
-        fn set_backup(&mut self, _: PathId, _: bool) {}
+        fn set_backup(&mut self, id: PathId, backup: bool) {
+            self.backups.push((id, backup));
+        }
 
         fn close(&mut self, id: PathId) -> bool {
             self.closed.push(id);
@@ -227,21 +231,26 @@ mod tests {
         }
     }
 
-    fn local(name: &str, address: &str) -> Interface {
+    pub(in crate::paths) fn local(name: &str, address: &str) -> Interface {
         Interface { name: name.into(), address: address.parse().unwrap(), prefix_bits: 24, unusable: None }
     }
 
-    fn policy(locals: &[Interface], remotes: &[SocketAddr], stack: &mut Stack, now: Instant) -> Policy {
+    pub(in crate::paths) fn policy(
+        locals: &[Interface],
+        remotes: &[SocketAddr],
+        stack: &mut Stack,
+        now: Instant,
+    ) -> Policy {
         let engine = EngineConfig::default().build().map(ConnectionEngine::new).unwrap();
         let first = Pair { local: locals[0].clone(), remote: remotes[0] };
         Policy::opener(engine, Candidates::new(locals, remotes, PATHS_MAX as usize), &first, stack, now)
     }
 
-    fn peer(addresses: &[&str]) -> Vec<SocketAddr> {
+    pub(in crate::paths) fn peer(addresses: &[&str]) -> Vec<SocketAddr> {
         addresses.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 7)).collect()
     }
 
-    const STEP: Duration = Duration::from_millis(50);
+    pub(in crate::paths) const STEP: Duration = Duration::from_millis(50);
 
     #[test]
     fn a_path_that_does_not_open_gives_way_to_one_that_answers() {
