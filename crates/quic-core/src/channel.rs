@@ -138,6 +138,11 @@ impl Channel {
         Some((self.of_channel(Bytes::copy_from_slice(&credit.to_datagram())), Cargo::Credit))
     }
 
+    /// Whether a credit is to be told.
+    pub(crate) fn is_credit_due(&self) -> bool {
+        self.receiver.is_credit_due()
+    }
+
     /// Whether something waits to be sent.
     pub(crate) fn has_work(&self) -> bool {
         self.sender.has_next()

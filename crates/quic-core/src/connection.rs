@@ -172,6 +172,17 @@ impl Connection {
         has_room
     }
 
+    /// Whether nothing of what was queued on a channel waits to be sent. What is queued then, nobody sends before
+    /// the next [`Connection::poll_transmit`].
+    pub fn is_all_sent(&self, channel: ChannelId) -> bool {
+        self.channels[channel as usize].sender.unsent() == 0
+    }
+
+    /// Whether the peer is to be told on a channel that it may send more.
+    pub fn is_credit_due(&self, channel: ChannelId) -> bool {
+        self.channels[channel as usize].is_credit_due()
+    }
+
     /// Whether all that was queued on a channel has been acknowledged.
     pub fn is_flushed(&self, channel: ChannelId) -> bool {
         self.channels[channel as usize].sender.is_idle()

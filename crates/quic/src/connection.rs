@@ -134,18 +134,25 @@ impl Connection {
     ) -> Result<(), SendError> {
         let attempt = |connection: &mut Core| {
             let may = connection.close_reason().is_none() && connection.has_room(channel);
-            may.then(|| queue(connection).map_err(SendError::from))
+            let is_idle = connection.is_all_sent(channel);
+            may.then(|| queue(connection).map(|()| is_idle).map_err(SendError::from))
         };
-        until(&self.0.link.writable[channel as usize], || self.attempt(attempt)).await?;
-        self.0.shared.nudge();
+        // Where something waits already, the driver looks for more by itself.
+        if until(&self.0.link.writable[channel as usize], || self.attempt(attempt)).await? {
+            self.0.shared.nudge();
+        }
         Ok(())
     }
 
     async fn take<T>(&self, channel: ChannelId, take: impl Fn(&mut Core) -> Option<T>) -> Result<T, ConnectionError> {
-        let attempt = |connection: &mut Core| take(connection).map(Ok::<T, ConnectionError>);
-        let taken = until(&self.0.link.readable[channel as usize], || self.attempt(attempt)).await?;
-        // There may be room for more now, of which the peer is to be told.
-        self.0.shared.nudge();
+        let attempt = |connection: &mut Core| {
+            let taken = take(connection)?;
+            Some(Ok::<_, ConnectionError>((taken, connection.is_credit_due(channel))))
+        };
+        let (taken, is_credit_due) = until(&self.0.link.readable[channel as usize], || self.attempt(attempt)).await?;
+        if is_credit_due {
+            self.0.shared.nudge();
+        }
         Ok(taken)
     }
 

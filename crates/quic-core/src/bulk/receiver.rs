@@ -202,13 +202,17 @@ impl Receiver {
         self.begun_bytes - self.taken.bytes
     }
 
-    /// The credit, where it should be told: at the beginning, where it is a quarter of the window above what was
-    /// told, and where what was told was lost.
-    pub fn credit_due(&mut self) -> Option<Credit> {
-        let due = self.untold
+    /// Whether a credit should be told: at the beginning, where it is a quarter of the window above what was told,
+    /// and where what was told was lost.
+    pub fn is_credit_due(&self) -> bool {
+        self.untold
             || self.limit.bytes - self.told.bytes >= self.window.bytes.div_ceil(4).max(1)
-            || self.limit.records - self.told.records >= self.window.records.div_ceil(4).max(1);
-        due.then(|| self.credit())
+            || self.limit.records - self.told.records >= self.window.records.div_ceil(4).max(1)
+    }
+
+    /// The credit, where it should be told.
+    pub fn credit_due(&mut self) -> Option<Credit> {
+        self.is_credit_due().then(|| self.credit())
     }
 
     /// The present credit, to be told.
