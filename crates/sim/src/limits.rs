@@ -23,11 +23,16 @@ pub(crate) struct Limits {
     pub(crate) every: u64,
 }
 
+impl Limits {
+    /// About a gigabyte of packets.
+    pub(crate) const PACKETS: u64 = 1_000_000;
+}
+
 impl Default for Limits {
-    /// About a gigabyte of packets, and of connections. Ten packets of each of a hundred thousand flows
+    /// About a gigabyte of packets, and one of connections. Ten packets of each of a hundred thousand flows
     /// that begin at the same moment are a million events; ten times as many come to no end.
     fn default() -> Self {
-        Self { packets: 1_000_000, connections: 200_000, times: 20_000_000, standstill: 10_000_000, every: 1 << 18 }
+        Self { packets: Self::PACKETS, connections: 200_000, times: 20_000_000, standstill: 10_000_000, every: 1 << 18 }
     }
 }
 
@@ -143,6 +148,12 @@ mod tests {
         assert!(matches!(flood, Err(SimError::TooManyPackets { .. })), "{flood:?}");
         let far = end(&scenario("rate = \"1Gbit/s\", delay = \"1h\"", "traffic = { unresponsive = \"1Gbit/s\" }"));
         assert!(matches!(far, Err(SimError::TooManyPackets { .. })), "{far:?}");
+    }
+
+    #[test]
+    fn a_link_that_takes_no_time_ends_in_an_error_and_not_in_one_endless_moment() {
+        let flood = end(&scenario("rate = \"10000Gbit/s\", delay = \"0ms\"", "traffic = \"bulk\""));
+        assert!(matches!(flood, Err(SimError::TooManyPackets { .. })), "{flood:?}");
     }
 
     #[test]
