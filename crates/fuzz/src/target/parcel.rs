@@ -1,4 +1,4 @@
-//! Parcels of small files, as lanes carry them.
+//! Parcels of small files, as records carry them.
 
 use fairpath_transfer::fuzzing;
 
