@@ -152,11 +152,17 @@ fn hidden_names_and_modes_are_taken_only_where_they_are_wanted() {
 
     let recv = receive(&scratch, &["--json"]);
     let sent = run(&["send", text(&from), &recv.ticket]);
-    assert!(sent.status.success(), "{sent:?}");
-    let (_, summary, received) = recv.end();
-    for said in [&*String::from_utf8_lossy(&sent.stderr), &received] {
+    assert_eq!(sent.status.code(), Some(3), "not all that was named is there: {sent:?}");
+    let (code, summary, received) = recv.end();
+    assert_eq!(code, Some(0), "the receiver took all that it wanted");
+    let sender = String::from_utf8_lossy(&sent.stderr);
+    for said in [&*sender, &received] {
         assert!(said.contains("hidden not taken") && said.contains("from/.profile"), "{said}");
     }
+    assert!(
+        sender.contains("the receiver takes no hidden names") && !sender.contains("the receiver waits"),
+        "{sender}"
+    );
     assert!(received.contains("from/run (7 B), from/y (7 B)"), "{received}");
     let summary: Value = serde_json::from_str(&summary).unwrap();
     assert_eq!(summary["names"], serde_json::json!(["from/run", "from/y"]));

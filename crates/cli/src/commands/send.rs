@@ -24,7 +24,8 @@ Example:
 
 TICKET is what `fairpath recv` printed on the other machine. A transfer whose connection is lost goes on
 over a new one by itself; the same command again resumes one that was interrupted. A file that changes or
-vanishes meanwhile is left out and named in the end; the exit code is then 3.
+vanishes meanwhile is left out and named in the end, and so are hidden ones where the receiver takes none;
+the exit code is then 3.
 
 Who knows the ticket may send in your place until you do. A command line can be read by other users of
 this machine; what they cannot read:
@@ -95,11 +96,14 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     skipped.retain(|one| !one.reason.is_expected());
     let paths = history.with(paths);
     let summary = Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened).after(sent.reconnections);
-    let summary = summary.with_not_taken(sender.not_taken());
-    summary.with_tried(&connection.tried(), &paths).without(&skipped).show(args.shown)?;
-    match skipped.len() {
-        0 => Ok(()),
-        count => Err(Incomplete(left_out(count, progress.files_total, can_follow)).into()),
+    let not_taken = sender.not_taken();
+    let hidden = not_taken.count;
+    let summary = summary.with_not_taken(not_taken).with_tried(&connection.tried(), &paths).without(&skipped);
+    summary.show(args.shown)?;
+    match (skipped.len(), hidden) {
+        (0, 0) => Ok(()),
+        (0, _) => Err(Incomplete(format!("{hidden} not sent: the receiver takes no hidden names")).into()),
+        (count, _) => Err(Incomplete(left_out(count, progress.files_total, can_follow)).into()),
     }
 }
 
