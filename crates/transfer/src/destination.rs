@@ -16,6 +16,7 @@ use crate::error::ReceiveError;
 use crate::part::Part;
 use crate::partial::Partial;
 use crate::plan::digest_of;
+use crate::progress::Progress;
 use crate::source::Identity;
 
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -39,6 +40,8 @@ pub(crate) struct Destination {
     last: Option<(String, Arc<OwnedFd>)>,
     /// A directory on each device that was written to, to sync it by.
     devices: BTreeMap<u64, Arc<OwnedFd>>,
+    /// Told of what is copied to other devices.
+    progress: Arc<Progress>,
 }
 
 impl Destination {
@@ -48,7 +51,12 @@ impl Destination {
         let root = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty());
         let root = root.map_err(|error| ReceiveError::io(path, error.into()))?;
         let root = Arc::new(root);
-        Ok(Self { path: path.to_owned(), root, last: None, devices: BTreeMap::new() })
+        Ok(Self { path: path.to_owned(), root, last: None, devices: BTreeMap::new(), progress: Arc::default() })
+    }
+
+    /// Tells `progress` what is copied to other devices.
+    pub(crate) fn telling(self, progress: Arc<Progress>) -> Self {
+        Self { progress, ..self }
     }
 
     /// The device on which a file of this name comes to lie, and the bytes that it offers.
@@ -165,7 +173,7 @@ impl Destination {
     ) -> Result<(), ReceiveError> {
         let hidden = format!(".fairpath-{}", part.name);
         let failed = |error: Errno| self.io(name, error);
-        let mut original = partial.reopen(part.name, part.identity)?;
+        let original = partial.reopen(part.name, part.identity)?;
         // An earlier attempt may have left one.
         match rustix::fs::unlinkat(parent, &hidden, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -175,13 +183,13 @@ impl Destination {
         let fd = rustix::fs::openat(parent, &hidden, flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
         let fill = || {
             let mut copy = File::from(fd);
-            io::copy(&mut original, &mut copy)?;
+            io::copy(&mut self.progress.counting(&original), &mut copy)?;
             let metadata = original.metadata()?;
             copy.set_permissions(metadata.permissions())?;
             copy.set_modified(metadata.modified()?)?;
             copy.sync_all()?;
             copy.rewind()?;
-            digest_of(copy)
+            digest_of(self.progress.counting(copy))
         };
         let placed = match fill().map_err(|error| ReceiveError::io(&self.full(name), error)) {
             Ok(digest) if digest == part.digest => {

@@ -70,6 +70,7 @@ impl<'a> Books<'a> {
     fn answer(&self, message: FromReceiver, jobs: &mpsc::UnboundedSender<Job>) -> Result<bool, SendError> {
         match message {
             FromReceiver::Written(bytes) => self.progress.set_done(bytes),
+            FromReceiver::Examined(bytes) => self.progress.set_examined_there(bytes),
             FromReceiver::Done(files) => {
                 for file in files {
                     self.ledger().settle(file)?;

@@ -95,6 +95,7 @@ pub fn receiver_messages() -> Vec<(&'static str, Vec<u8>)> {
         ("left_out", FromReceiver::LeftOut(vec![(4, Reason::TooLarge), (5, Reason::Unwritable)])),
         ("complete", FromReceiver::Complete),
         ("receiver_failed", FromReceiver::Failed { fault: Fault::Io, text: "no".into() }),
+        ("examined", FromReceiver::Examined(1 << 33)),
     ];
     messages.into_iter().map(|(name, message)| (name, encoded(&message))).collect()
 }

@@ -1,7 +1,6 @@
 //! What the receiver still needs: existing files compared, interrupted ones resumed, space checked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, Read};
 
 use fairpath_core::Bytes;
@@ -11,6 +10,7 @@ use crate::error::ReceiveError;
 use crate::manifest::{Entry, Manifest};
 use crate::part::{self, PartNames};
 use crate::partial::Partial;
+use crate::progress::Progress;
 use crate::protocol::{Digest, ENTRIES_PER_MESSAGE, FromReceiver, MAX_RANGES};
 use crate::ranges::RangeSet;
 use crate::skip::Reason;
@@ -84,16 +84,17 @@ pub(crate) fn digest_existing(
     destination: &mut Destination,
     manifest: &Manifest,
     files: &[u32],
+    progress: &Progress,
 ) -> Vec<Option<Digest>> {
     let mut digest = |number: &u32| {
         let file = destination.read(manifest.entries()[*number as usize].path()).ok()?;
-        digest_of(file).ok()
+        digest_of(progress.counting(file)).ok()
     };
     files.iter().map(&mut digest).collect()
 }
 
 /// BLAKE3 of the rest of a file.
-pub(crate) fn digest_of(mut file: File) -> io::Result<Digest> {
+pub(crate) fn digest_of(mut file: impl Read) -> io::Result<Digest> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; 256 << 10];
     loop {

@@ -1,5 +1,6 @@
 //! How far a transfer is: written by the transfer, polled by whoever shows it.
 
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use fairpath_core::Bytes;
@@ -24,6 +25,10 @@ pub struct Progress {
     bytes_total: AtomicU64,
     bytes_done: AtomicU64,
     bytes_resumed: AtomicU64,
+    /// Read back at this end.
+    examined_here: AtomicU64,
+    /// The same at the peer's end, as it says.
+    examined_there: AtomicU64,
     files_total: AtomicU64,
     files_done: AtomicU64,
     /// Whether data has flowed before, over a connection that is gone.
@@ -41,6 +46,9 @@ pub struct ProgressSnapshot {
     pub bytes_done: Bytes,
     /// What the receiver had before: parts of an interrupted transfer and identical files.
     pub bytes_resumed: Bytes,
+    /// What both ends have read of files on their disks, to compare and to verify them. It moves where
+    /// nothing else does: a large file that was begun in an earlier run is read before it goes on.
+    pub bytes_examined: Bytes,
     /// How many files there are; those that are left out do not count.
     pub files_total: u64,
     /// How many of them are verified and in place.
@@ -61,6 +69,7 @@ impl Progress {
             bytes_total: bytes(&self.bytes_total),
             bytes_done: bytes(&self.bytes_done),
             bytes_resumed: bytes(&self.bytes_resumed),
+            bytes_examined: bytes(&self.examined_here).saturating_add(bytes(&self.examined_there)),
             files_total: self.files_total.load(Ordering::Relaxed),
             files_done: self.files_done.load(Ordering::Relaxed),
         }
@@ -113,6 +122,26 @@ impl Progress {
         self.bytes_done.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// So many bytes of a file were read here.
+    pub(crate) fn add_examined(&self, bytes: u64) {
+        self.examined_here.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The same reader, of which all that is read is counted so.
+    pub(crate) fn counting<R: Read>(&self, reader: R) -> impl Read {
+        Counting { reader, progress: self }
+    }
+
+    /// What was read here so far.
+    pub(crate) fn examined_here(&self) -> u64 {
+        self.examined_here.load(Ordering::Relaxed)
+    }
+
+    /// The peer has read so much at its end.
+    pub(crate) fn set_examined_there(&self, bytes: u64) {
+        self.examined_there.store(bytes, Ordering::Relaxed);
+    }
+
     pub(crate) fn take_back(&self, bytes: u64) {
         self.bytes_done.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -130,5 +159,18 @@ impl Progress {
 
     pub(crate) fn add_file(&self) {
         self.files_done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+struct Counting<'a, R> {
+    reader: R,
+    progress: &'a Progress,
+}
+
+impl<R: Read> Read for Counting<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        self.progress.add_examined(length as u64);
+        Ok(length)
     }
 }

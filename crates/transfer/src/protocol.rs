@@ -104,6 +104,9 @@ pub(crate) enum FromReceiver {
         /// What a person should read.
         text: String,
     },
+    /// How many bytes of its own files the receiver has read, to compare and to verify them. It is said
+    /// while that goes on, so that a sender does not give up on a slow disk.
+    Examined(u64),
 }
 
 /// Why the conversation broke.

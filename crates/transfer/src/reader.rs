@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use crate::collect::{Selection, file_entry};
 use crate::manifest::Entry;
 use crate::parcel::{Item, Packer, SMALL};
+use crate::progress::Progress;
 use crate::protocol::Digest;
 use crate::ranges::RangeSet;
 use crate::skip::Reason;
@@ -54,16 +55,22 @@ impl From<Unwanted> for Stop {
 }
 
 /// Reads the jobs' files until there are no more jobs, or nobody wants the pieces.
-pub(crate) fn run(selection: &Selection, jobs: mpsc::UnboundedReceiver<Job>, pieces: &mpsc::Sender<Piece>) {
+pub(crate) fn run(
+    selection: &Selection,
+    progress: &Progress,
+    jobs: mpsc::UnboundedReceiver<Job>,
+    pieces: &mpsc::Sender<Piece>,
+) {
     let opener = Opener::new(&selection.bases);
     let buffer = Vec::with_capacity(SMALL as usize);
-    let mut reader = Reader { selection, opener, pieces, packer: Packer::default(), packed: 0, buffer };
+    let mut reader = Reader { selection, progress, opener, pieces, packer: Packer::default(), packed: 0, buffer };
     // It ends early only where nobody listens.
     let _ = reader.work(jobs);
 }
 
 struct Reader<'a> {
     selection: &'a Selection,
+    progress: &'a Progress,
     opener: Opener<'a>,
     pieces: &'a mpsc::Sender<Piece>,
     packer: Packer,
@@ -199,6 +206,7 @@ impl Reader<'_> {
             hasher.update(&data);
             hand_on(self, offset, Bytes::from(data))?;
             offset += length;
+            self.progress.add_examined(length);
         }
         self.check_unchanged(job, &file, offset)?;
         Ok(*hasher.finalize().as_bytes())

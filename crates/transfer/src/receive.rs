@@ -21,7 +21,7 @@ use crate::protocol::{
     Control, DONE_CODE, DONE_WORD, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender, ProtocolError, is_done,
     printable,
 };
-use crate::session::Session;
+use crate::session::{Examined, Session};
 use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
 use crate::writer::Writer;
@@ -317,9 +317,9 @@ impl Receiver {
     /// Everything between the manifest and the data: what exists is compared, the plan is sent.
     async fn prepare(&self, manifest: &Arc<Manifest>, control: &Control) -> Result<Writer, ReceiveError> {
         let (directory, force) = (self.config.directory.clone(), self.config.force);
-        let list = manifest.clone();
+        let (list, progress) = (manifest.clone(), self.progress.clone());
         let (mut destination, Survey { compare, unfit }) = blocking(move || {
-            let mut destination = Destination::open(&directory)?;
+            let mut destination = Destination::open(&directory)?.telling(progress);
             let survey = plan::survey(&mut destination, &list, force)?;
             Ok((destination, survey))
         })
@@ -329,13 +329,13 @@ impl Receiver {
         }
         control.write(&FromReceiver::Compare(vec![])).await?;
 
-        let (list, numbers) = (manifest.clone(), compare.clone());
+        let (list, numbers, progress) = (manifest.clone(), compare.clone(), self.progress.clone());
         let own = tokio::task::spawn_blocking(move || {
-            let digests = plan::digest_existing(&mut destination, &list, &numbers);
+            let digests = plan::digest_existing(&mut destination, &list, &numbers, &progress);
             Ok((destination, digests))
         });
-        let sent = read_digests(control, compare.len()).await?;
-        let (destination, own) = joined(own).await?;
+        let both = async { Ok((read_digests(control, compare.len()).await?, joined(own).await?)) };
+        let (sent, (destination, own)) = Examined::new(&self.progress).during(control, both).await?;
         let compared: Vec<_> = compare.into_iter().zip(own.into_iter().zip(sent)).collect();
 
         let (list, progress) = (manifest.clone(), self.progress.clone());

@@ -184,8 +184,8 @@ impl Sender {
         self.progress.set_totals(manifest.bytes(), manifest.files());
         let (jobs, inbox) = mpsc::unbounded_channel();
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
-        let read = selection.clone();
-        let thread = tokio::task::spawn_blocking(move || reader::run(&read, inbox, &outbox));
+        let (read, progress) = (selection.clone(), self.progress.clone());
+        let thread = tokio::task::spawn_blocking(move || reader::run(&read, &progress, inbox, &outbox));
         let mut ledger = Ledger::new(manifest);
         let conversation = async {
             self.send_manifest(control).await?;
@@ -247,10 +247,10 @@ impl Sender {
         let mut digests = Vec::new();
         while wanted > 0 {
             tokio::select! {
-                message = next(control) => {
-                    message?;
-                    return Err(ProtocolError::Unexpected("it spoke before the digests were complete").into());
-                }
+                message = next(control) => match message? {
+                    FromReceiver::Examined(bytes) => self.progress.set_examined_there(bytes),
+                    _ => return Err(ProtocolError::Unexpected("it spoke before the digests were complete").into()),
+                },
                 piece = pieces.recv() => match piece {
                     Some(Piece::Compared { file, digest }) => {
                         if let Err(reason) = digest {
@@ -300,6 +300,7 @@ impl Sender {
                         self.leave_out(ledger, entry, reason)?;
                     }
                 }
+                FromReceiver::Examined(bytes) => self.progress.set_examined_there(bytes),
                 FromReceiver::Begin => break,
                 _ => return Err(ProtocolError::Unexpected("the plan was expected").into()),
             }

@@ -59,6 +59,7 @@ impl<'a> Session<'a> {
         let control = self.control;
         let mut report = tokio::time::interval(REPORT_INTERVAL);
         let mut wake = tokio::time::interval(WAKE_INTERVAL);
+        let mut examined = Examined::new(progress);
         report.set_missed_tick_behavior(MissedTickBehavior::Delay);
         wake.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let pump = pump(&control.connection, &self.commands);
@@ -79,9 +80,49 @@ impl<'a> Session<'a> {
                 }),
                 _ = report.tick() => {
                     control.write(&FromReceiver::Written(progress.snapshot().bytes_done.get())).await?;
+                    examined.tell(control).await?;
                 }
                 // A thread that has something to do looks at the clock by itself.
                 _ = wake.tick() => { let _ = self.commands.try_send(Command::Wake); }
+            }
+        }
+    }
+}
+
+/// Tells the sender how far the reading of what is there has come.
+pub(crate) struct Examined<'a> {
+    progress: &'a Progress,
+    told: u64,
+}
+
+impl<'a> Examined<'a> {
+    pub(crate) fn new(progress: &'a Progress) -> Self {
+        Self { progress, told: progress.examined_here() }
+    }
+
+    /// Tells, where there is anything new to tell.
+    async fn tell(&mut self, control: &Control) -> Result<(), ProtocolError> {
+        let now = self.progress.examined_here();
+        if now != self.told {
+            self.told = now;
+            control.write(&FromReceiver::Examined(now)).await?;
+        }
+        Ok(())
+    }
+
+    /// Does some work, and tells of it meanwhile.
+    pub(crate) async fn during<T>(
+        mut self,
+        control: &Control,
+        work: impl Future<Output = Result<T, ReceiveError>>,
+    ) -> Result<T, ReceiveError> {
+        let mut report = tokio::time::interval(REPORT_INTERVAL);
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                _ = report.tick() => self.tell(control).await?,
             }
         }
     }

@@ -341,6 +341,7 @@ impl Writer {
             })?;
             active.hasher.get_or_insert_default().update(piece);
             active.hashed += length as u64;
+            self.progress.add_examined(length as u64);
         }
         Ok(())
     }

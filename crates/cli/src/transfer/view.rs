@@ -41,6 +41,8 @@ pub(crate) struct View {
     flowing: Option<(Instant, Bytes)>,
     /// When the last byte arrived, and how much was there then.
     moved: (Instant, Bytes),
+    /// When files were last read back, and how much was read then.
+    examined: (Instant, Bytes),
     /// When something last changed at all, and what was known then.
     changed: (Instant, Option<ProgressSnapshot>),
     /// Since when nothing moves, once that was said.
@@ -69,6 +71,7 @@ impl View {
             last_line: Instant::now(),
             flowing: None,
             moved: (Instant::now(), Bytes::ZERO),
+            examined: (Instant::now(), Bytes::ZERO),
             changed: (Instant::now(), None),
             stuck_since: None,
             gives_up_after: None,
@@ -135,15 +138,25 @@ impl View {
         }
         self.tell_resumption(&now);
         self.tell_standstill(&now, paths);
+        if now.bytes_examined != self.examined.1 {
+            self.examined = (Instant::now(), now.bytes_examined);
+        }
         if now.phase != Phase::Transferring {
             self.flowing = None;
+            if now.phase == Phase::Preparing && self.begun.is_some_and(|begun| begun.elapsed() >= LINE_INTERVAL) {
+                self.show_comparing(&now);
+            }
             return;
         }
         if self.flowing.is_none() || now.bytes_done != self.moved.1 {
             self.moved = (Instant::now(), now.bytes_done);
         }
         let (since, before) = *self.flowing.get_or_insert(self.moved);
-        let amounts = amounts(&now, eta(&now, since.elapsed(), before), self.moved.0.elapsed());
+        let idle = match (self.moved.0.elapsed(), self.examined.0.elapsed()) {
+            (idle, reading) if idle >= STALLED && reading < STALLED => Idle::Reading(now.bytes_examined),
+            (idle, _) => Idle::For(idle),
+        };
+        let amounts = amounts(&now, eta(&now, since.elapsed(), before), idle);
         let rates = self.rates(paths);
         if self.is_quiet {
             return;
@@ -158,6 +171,18 @@ impl View {
             self.last_line = Instant::now();
             let percent = now.bytes_done.get() * 100 / now.bytes_total.get().max(1);
             eprintln!("{percent} %, {amounts}; {rates}");
+        }
+    }
+
+    /// Shows how much was read to find out what need not be sent.
+    fn show_comparing(&mut self, now: &ProgressSnapshot) {
+        let said = format!("comparing what is there, {} read", now.bytes_examined);
+        if self.is_quiet || now.bytes_examined == Bytes::ZERO {
+        } else if !self.is_plain {
+            self.bar.get_or_insert_with(new_bar).set_message(said);
+        } else if self.last_line.elapsed() >= LINE_INTERVAL {
+            self.last_line = Instant::now();
+            eprintln!("{said}");
         }
     }
 
@@ -242,13 +267,23 @@ fn standstill(phase: Phase, names: &[String], paths: &[PathReport], gives_up_aft
     format!("no progress for {}{meanwhile}: {states}{}", clock(STUCK), end.unwrap_or_default())
 }
 
-/// How much is done, and how long the rest will take; or for how long nothing has come.
-fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Duration) -> String {
+/// Whether data come.
+#[derive(Clone, Copy)]
+enum Idle {
+    /// The last came so long ago.
+    For(Duration),
+    /// None come while files are read back, so much so far.
+    Reading(Bytes),
+}
+
+/// How much is done, and how long the rest will take; or for how long nothing has come, or why.
+fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Idle) -> String {
     let text = format!("{} of {}, file {} of {}", now.bytes_done, now.bytes_total, now.files_done, now.files_total);
-    match eta {
-        _ if idle >= STALLED => text + &format!(", nothing new for {}", clock(idle)),
-        Some(eta) => text + &format!(", {} left", clock(eta)),
-        None => text,
+    match (idle, eta) {
+        (Idle::Reading(read), _) => text + &format!(", verifying what is there, {read} read"),
+        (Idle::For(idle), _) if idle >= STALLED => text + &format!(", nothing new for {}", clock(idle)),
+        (_, Some(eta)) => text + &format!(", {} left", clock(eta)),
+        (_, None) => text,
     }
 }
 
@@ -279,6 +314,7 @@ mod tests {
             bytes_total: Bytes::new(1_000),
             bytes_done: Bytes::new(600),
             bytes_resumed: Bytes::new(400),
+            bytes_examined: Bytes::new(400),
             files_total: 1,
             files_done: 0,
         }
@@ -287,9 +323,11 @@ mod tests {
     #[test]
     fn a_stalled_transfer_promises_no_end() {
         let left = Some(Duration::from_secs(4));
-        let seconds = Duration::from_secs;
+        let seconds = |count| Idle::For(Duration::from_secs(count));
         assert_eq!(amounts(&halfway(), left, seconds(1)), "600 B of 1000 B, file 0 of 1, 4 s left");
         assert_eq!(amounts(&halfway(), left, seconds(9)), "600 B of 1000 B, file 0 of 1, nothing new for 9 s");
+        let reading = amounts(&halfway(), left, Idle::Reading(Bytes::new(300)));
+        assert_eq!(reading, "600 B of 1000 B, file 0 of 1, verifying what is there, 300 B read");
     }
 
     #[test]

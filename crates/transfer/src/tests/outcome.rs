@@ -180,6 +180,39 @@ async fn who_gives_up_at_once_does_not_connect_again() {
     assert!(events.try_recv().is_err(), "nothing was tried");
 }
 
+/// What is there is read before anything is sent, and a slow disk takes its time for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_says_how_far_its_reading_is_is_not_given_up() {
+    let from = tempfile::tempdir().unwrap();
+    let path = from.path().join("x");
+    fs::write(&path, content(1_000, 1)).unwrap();
+    let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
+    let listener = Listener::bind(config).unwrap();
+    let redial = ConnectConfig::new(listener.addresses(), listener.fingerprint());
+    let (first, receiving) = tokio::join!(connect(redial.clone()), listener.accept());
+    let (first, receiving) = (first.unwrap(), receiving.unwrap());
+    let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
+    let (tell, _events) = mpsc::unbounded_channel();
+    let patience = Duration::from_secs(3);
+    let slow_receiver = async {
+        let door = Door::new(SECRET, Purpose::Transfer);
+        let control = door.hear(&receiving).await.unwrap().admit().await.unwrap();
+        control.write(&FromReceiver::Terms { hidden: true }).await.unwrap();
+        control.write(&FromReceiver::Compare(vec![])).await.unwrap();
+        for read in 1..=12 {
+            control.write(&FromReceiver::Examined(read * 1_000_000)).await.unwrap();
+            tokio::time::sleep(patience / 6).await;
+        }
+        assert_eq!(sender.progress().snapshot().bytes_examined.get(), 12_000_000);
+        control.write(&FromReceiver::Same(vec![0])).await.unwrap();
+        control.write(&FromReceiver::Begin).await.unwrap();
+        control.write(&FromReceiver::Complete).await.unwrap();
+        receiving.closed().await
+    };
+    let (sent, _) = tokio::join!(sender.deliver(first, &redial, patience, &tell), slow_receiver);
+    assert_eq!(sent.unwrap().sent.get(), 0);
+}
+
 /// Each direction has one path of its own from a while after the beginning on. What was on its way when the
 /// other directions failed has to go elsewhere, over the same connection: no new one can be made, since a
 /// handshake needs one path both ways.
