@@ -194,10 +194,6 @@ impl<R: Rule> Controller for Aimd<R> {
         self.paths.get(path)?.window.pacing_rate(&self.config)
     }
 
-    fn needs_rate(&self, _path: PathId) -> bool {
-        false
-    }
-
     fn state(&self, path: PathId) -> Option<ControlState> {
         self.paths.get(path).map(|entry| entry.window.state())
     }
@@ -355,7 +351,6 @@ mod tests {
         reno.on_congestion(path(0), &loss(1_000));
         // 1.25 · 6,000 B / 0.1 s = 75,000 B/s
         assert_eq!(reno.pacing_rate(path(0)), Some(Bitrate::from_bps(600_000)));
-        assert!(!reno.needs_rate(path(0)), "the window controls");
     }
 
     #[test]

@@ -63,12 +63,6 @@ pub trait Controller: Debug + Send {
         None
     }
 
-    /// Whether the path is controlled by its pacing rate. Where it is by its window, a host may pace as it
-    /// likes [RFC9002 §7.7].
-    fn needs_rate(&self, path: PathId) -> bool {
-        self.pacing_rate(path).is_some()
-    }
-
     /// What a recorder may see; `None` for a path that is not open.
     fn state(&self, path: PathId) -> Option<ControlState>;
 }

@@ -1,20 +1,22 @@
-//! The engine of one connection: its events, and what may be asked of it. Which path is next stands in
-//! `choice`, what a recorder may see in `snapshot`.
+//! The engine of one connection: its events, and what may be asked of it. What a path may do stands in
+//! `verdict`, which path is next in `choice`, what a recorder may see in `snapshot`.
 
 mod choice;
 mod snapshot;
+mod verdict;
 
 use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, PathMap, Rtt,
-    Sent, Timestamp,
+    Ack, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, PathMap, Rtt, Sent,
+    Timestamp,
 };
 use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{PathView, Scheduler};
 
 pub use snapshot::PathSnapshot;
+pub use verdict::Verdict;
 
 use crate::dips::Dips;
 use crate::path::Path;
@@ -105,11 +107,6 @@ impl Engine {
         if let Some(state) = self.paths.get_mut(path) {
             state.usable = usable;
         }
-    }
-
-    /// What [`Engine::set_usable`] said last; false for a path that is not open.
-    pub fn is_usable(&self, path: PathId) -> bool {
-        self.paths.get(path).is_some_and(|state| state.usable)
     }
 
     /// Whether the path is for emergencies only.
@@ -321,13 +318,8 @@ impl Engine {
     }
 
     /// What speaks for the groups in force, pair by pair; empty where nothing is detected.
-    pub fn verdicts(&self) -> Vec<PairVerdict> {
+    pub fn pair_verdicts(&self) -> Vec<PairVerdict> {
         self.detector.verdicts()
-    }
-
-    /// How much may be in flight on the path.
-    pub fn window(&self, path: PathId, now: Timestamp) -> Bytes {
-        self.paths.get(path).map_or(Bytes::ZERO, |state| self.window_of(path, state, now))
     }
 
     /// The window of a path, short of what a dip takes.
@@ -335,32 +327,10 @@ impl Engine {
         less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now)
     }
 
-    /// What is in flight on the path.
-    pub fn in_flight(&self, path: PathId) -> Bytes {
-        self.paths.get(path).map_or(Bytes::ZERO, |state| state.packets.in_flight())
-    }
-
     /// When the packet `number` left, and its size, where it is neither acknowledged nor lost.
     pub fn sent(&self, path: PathId, number: u64) -> Option<(Timestamp, Bytes)> {
         let packet = self.paths.get(path)?.packets.get(number)?;
         Some((packet.at, packet.bytes))
-    }
-
-    /// How much of what is in flight has waited for an answer for longer than one takes, so that it is
-    /// in the network no more.
-    pub fn overdue(&self, path: PathId, now: Timestamp) -> Bytes {
-        self.paths.get(path).map_or(Bytes::ZERO, |state| state.packets.sent_before(now - state.patience()))
-    }
-
-    /// How fast the path may send; `None`: as the host likes.
-    pub fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
-        self.controller.pacing_rate(path)
-    }
-
-    /// Whether the path is controlled by its pacing rate, so that a host that can pace windows by itself
-    /// [RFC9002 §7.7] must keep it.
-    pub fn needs_rate(&self, path: PathId) -> bool {
-        self.controller.needs_rate(path)
     }
 
     /// The round-trip times of the path; `None` before the first sample.
@@ -426,17 +396,17 @@ mod tests {
         for number in 1..=8 {
             engine.on_sent(path(0), number, MTU, ms(100));
         }
-        let before = engine.window(path(0), ms(0));
+        let before = engine.verdict(path(0), ms(0)).window;
         for number in 1..=3 {
             engine.on_lost(path(0), number, ms(120));
         }
         engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(120));
-        let after = engine.window(path(0), ms(0));
+        let after = engine.verdict(path(0), ms(0)).window;
         assert!(after < before);
         engine.on_lost(path(0), 4, ms(121));
         engine.on_lost(path(0), 4, ms(121));
         engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(121));
-        assert_eq!(engine.window(path(0), ms(0)), after, "the same episode");
+        assert_eq!(engine.verdict(path(0), ms(0)).window, after, "the same episode");
         let snapshot = engine.snapshot(path(0), ms(121)).unwrap();
         assert_eq!(snapshot.lost, MTU * 4);
         assert_eq!(snapshot.in_flight, MTU * 4);
@@ -447,28 +417,28 @@ mod tests {
         let mut engine = engine("min_rtt", Coupling::Never);
         warm_up(&mut engine, 0, 20);
         (1..=8).for_each(|number| engine.on_sent(path(0), number, MTU, ms(100)));
-        let before = engine.window(path(0), ms(100));
+        let before = engine.verdict(path(0), ms(100)).window;
         engine.on_lost(path(0), 1, ms(120));
         engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(120));
-        assert!(engine.window(path(0), ms(120)) < before);
+        assert!(engine.verdict(path(0), ms(120)).window < before);
         engine.on_spurious_congestion(path(1), ms(125));
         engine.on_spurious_congestion(path(2), ms(125));
-        assert!(engine.window(path(0), ms(125)) < before, "another path");
+        assert!(engine.verdict(path(0), ms(125)).window < before, "another path");
         engine.on_spurious_congestion(path(0), ms(130));
-        assert_eq!(engine.window(path(0), ms(130)), before);
+        assert_eq!(engine.verdict(path(0), ms(130)).window, before);
     }
 
     #[test]
     fn a_window_that_is_never_full_does_not_grow() {
         let mut engine = engine("min_rtt", Coupling::Never);
-        let before = engine.window(path(0), ms(0));
+        let before = engine.verdict(path(0), ms(0)).window;
         for number in 0..100 {
             let sent = ms(100 * number);
             engine.on_sent(path(0), number, MTU, sent);
             engine.on_ack(path(0), number, sent + Duration::from_millis(20));
             engine.on_ack_end(path(0), Duration::ZERO, sent + Duration::from_millis(20));
         }
-        assert_eq!(engine.window(path(0), ms(0)), before);
+        assert_eq!(engine.verdict(path(0), ms(0)).window, before);
     }
 
     fn rate_based(congestion: &str) -> Engine {
@@ -499,14 +469,14 @@ mod tests {
     fn a_window_that_pacing_kept_from_being_full_grows_if_half_of_it_was_used() {
         for (packets, fully_used, grows) in [(5, false, false), (5, true, true), (4, true, false)] {
             let mut engine = engine("min_rtt", Coupling::Never);
-            let before = engine.window(path(0), ms(0));
+            let before = engine.verdict(path(0), ms(0)).window;
             (0..packets).for_each(|number| engine.on_sent(path(0), number, MTU, ms(0)));
             if fully_used {
                 engine.on_fully_used(path(0), ms(20));
             }
             engine.on_ack(path(0), 0, ms(20));
             engine.on_ack_end(path(0), Duration::ZERO, ms(20));
-            assert_eq!(engine.window(path(0), ms(20)) > before, grows, "{packets} of ten packets");
+            assert_eq!(engine.verdict(path(0), ms(20)).window > before, grows, "{packets} of ten packets");
         }
     }
 
@@ -517,13 +487,13 @@ mod tests {
             trickle(&mut engine, 0, 0, 0, 1, 1000);
             engine.on_path_opened(path(1), MTU, ms(2000));
             engine.set_usable(path(1), true);
-            assert_eq!(engine.pacing_rate(path(1)), None, "nothing is known of it");
+            assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, None, "nothing is known of it");
             // gain · 12,000 B / 20 ms, from the first answer on.
             let expected = Bytes::new(12_000).per(Duration::from_millis(20)).unwrap().scaled(gain);
             let next = trickle(&mut engine, 1, 0, 2000, 100, 1);
-            assert_eq!(engine.pacing_rate(path(1)), Some(expected), "{congestion}");
+            assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, Some(expected), "{congestion}");
             trickle(&mut engine, 1, next, 3000, 100, 50);
-            assert_eq!(engine.pacing_rate(path(1)), Some(expected), "{congestion}");
+            assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, Some(expected), "{congestion}");
         }
     }
 
@@ -534,7 +504,7 @@ mod tests {
             // 1,200 B each millisecond are 9.6 Mbit/s; then 50 rounds with one packet in 100 ms.
             let next = trickle(&mut engine, 0, 0, 0, 1, 2000);
             trickle(&mut engine, 0, next, 3000, 100, 50);
-            let rate = engine.pacing_rate(path(0)).unwrap().as_mbps_f64();
+            let rate = engine.verdict(path(0), ms(0)).pacing_rate.unwrap().as_mbps_f64();
             assert!(rate > 0.75 * 0.99 * 9.6, "{congestion}: {rate}");
         }
     }

@@ -11,8 +11,11 @@ mod path;
 mod sent_packets;
 
 pub use config::{Coupling, EngineConfig, UnknownName};
-pub use engine::{Engine, PathSnapshot};
-pub use fairpath_cc::{Phase, SlowStart};
+pub use engine::{Engine, PathSnapshot, Verdict};
+pub use fairpath_cc::{
+    AimdConfig, BbrConfig, Cruise, Cubic, Daimd, Epsilon, Ewtcp, LongestQueue, Olia, Parameters, PathMetric, Phase,
+    SlowStart, WVegas,
+};
 pub use fairpath_core::{Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, Rtt, Timestamp};
 pub use fairpath_sbd::PairVerdict;
-pub use fairpath_sched::{Choice, PathView, Pending};
+pub use fairpath_sched::{Choice, Pending};

@@ -42,7 +42,7 @@ fn burst(
 }
 
 fn room(engine: &Engine, now: Timestamp) -> u64 {
-    engine.window(PATH, now) / MTU
+    engine.verdict(PATH, now).window / MTU
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_burst_that_filled_the_window_grows_it_though_its_round_trip_was_longer_than
     let now = burst(&mut engine, &mut next, 1, start, Duration::from_millis(20), true);
     let packets = room(&engine, now);
     burst(&mut engine, &mut next, packets, now, Duration::from_millis(30), true);
-    assert_eq!(engine.window(PATH, now), MTU * (2 * packets));
+    assert_eq!(engine.verdict(PATH, now).window, MTU * (2 * packets));
 }
 
 #[test]
@@ -62,10 +62,10 @@ fn a_packet_that_left_after_the_window_was_last_full_grows_nothing_though_that_w
     let now = burst(&mut engine, &mut next, 1, start, Duration::from_millis(100), true);
     let packets = room(&engine, now);
     let now = burst(&mut engine, &mut next, packets, now, Duration::from_millis(30), true);
-    let before = engine.window(PATH, now);
+    let before = engine.verdict(PATH, now).window;
     // Full 35 ms ago, of about 90 smoothed; what is acknowledged now left later, and alone.
     burst(&mut engine, &mut next, 1, now, Duration::from_millis(5), true);
-    assert_eq!(engine.window(PATH, now), before);
+    assert_eq!(engine.verdict(PATH, now).window, before);
 }
 
 proptest! {
@@ -88,12 +88,12 @@ proptest! {
                 }
                 now = now + Duration::from_millis(1);
             }
-            let (before, packets) = (engine.window(PATH, now), room(&engine, now));
+            let (before, packets) = (engine.verdict(PATH, now).window, room(&engine, now));
             if packets > 5_000 {
                 break;
             }
             now = burst(&mut engine, &mut next, packets, now, Duration::from_millis(rtt), together);
-            let grown = engine.window(PATH, now) - before;
+            let grown = engine.verdict(PATH, now).window - before;
             // In congestion avoidance each packet adds a datagram over the window, which is less than two
             // datagrams larger than the burst [RFC9002 §7.3.3].
             prop_assert!(grown * (packets + 2) >= MTU * packets, "round {round}: {before} grew by {grown} for {packets} packets");

@@ -300,7 +300,7 @@ impl End {
     fn check_in_flight(&mut self, now: Instant) {
         let Some(connection) = self.handle.and_then(|handle| self.endpoint.connection(handle)) else { return };
         for PathSnapshot { path, window, in_flight, .. } in connection.snapshots(now) {
-            let overdue = connection.with_engine(now, |engine, at| engine.overdue(path, at));
+            let overdue = connection.with_engine(now, |engine, at| engine.verdict(path, at).overdue);
             let at = path.get() as usize;
             if self.windows.len() <= at {
                 self.windows.resize(at + 1, Watched::default());

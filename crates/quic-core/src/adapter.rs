@@ -89,15 +89,17 @@ impl Shared {
 
     fn window(&self, path: PathId) -> u64 {
         let Self { engine, now, gate, .. } = self;
-        match gate {
-            Gate::Only(only) if *only == path => return OPEN,
-            Gate::Shut | Gate::Only(_) if engine.is_usable(path) => return 0,
-            _ => {}
+        if *gate == Gate::Only(path) {
+            return OPEN;
+        }
+        let verdict = engine.verdict(path, *now);
+        if *gate != Gate::Any && verdict.usable {
+            return 0;
         }
         // The policy has not said yet that noq may send data here; noq may know better, when the path has just
         // been validated. Challenges that were lost count as in flight for noq and would in the end fill any
         // window, and no answer could come: so what is overdue is added.
-        engine.window(path, *now).saturating_add(engine.overdue(path, *now)).get()
+        verdict.window.saturating_add(verdict.overdue).get()
     }
 }
 
@@ -262,7 +264,7 @@ impl Controller for PathHandle {
             }
             shared.engine.on_sent(path, pn, Bytes::new(bytes.into()), now);
             shared.left = Some((path, pn));
-            shared.engine.is_usable(path)
+            shared.engine.verdict(path, now).usable
         });
         if anew || !is_usable {
             self.newest_question = (!is_usable).then_some(pn);
@@ -301,7 +303,7 @@ impl Controller for PathHandle {
                 return false;
             }
             shared.fates.push(Fate::Lost(path, pn));
-            let is_counted = sent.is_some() && !is_question && shared.engine.is_usable(path);
+            let is_counted = sent.is_some() && !is_question && shared.engine.verdict(path, now).usable;
             match is_counted {
                 true => shared.engine.on_lost(path, pn, now),
                 false => shared.engine.on_discarded(path, pn),
@@ -324,7 +326,7 @@ impl Controller for PathHandle {
         let is_losing = std::mem::take(&mut self.is_losing);
         self.tell(|shared, path| {
             let now = shared.at(now);
-            if shared.engine.is_usable(path) && (is_ecn || is_losing) {
+            if (is_ecn || is_losing) && shared.engine.verdict(path, now).usable {
                 let signal = if is_ecn { CongestionSignal::Ecn } else { CongestionSignal::Loss };
                 shared.engine.on_congestion(path, signal, now - before, is_persistent_congestion, now);
             }
@@ -355,7 +357,7 @@ impl Controller for PathHandle {
     }
 
     fn initial_window(&self) -> u64 {
-        self.tell(|shared, path| shared.engine.window(path, shared.now).get())
+        self.tell(|shared, path| shared.engine.verdict(path, shared.now).window.get())
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

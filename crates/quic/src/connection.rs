@@ -287,7 +287,7 @@ impl Connection {
     /// What speaks for the groups in which the paths are coupled, pair by pair; empty where the
     /// coupling is fixed. The times are the engine's.
     pub fn verdicts(&self) -> Vec<PairVerdict> {
-        self.with(|connection, now| connection.with_engine(now, |engine, _| engine.verdicts())).unwrap_or_default()
+        self.with(|connection, now| connection.with_engine(now, |engine, _| engine.pair_verdicts())).unwrap_or_default()
     }
 
     /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.

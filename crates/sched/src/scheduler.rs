@@ -49,17 +49,10 @@ pub enum Choice {
 
 /// A packet scheduler. It sees views only, never a transport.
 ///
-/// `pick` is asked as often as the host likes and changes nothing; `on_sent` tells what became of
-/// it. So a host that can only be *refused* a path, as a QUIC stack through its windows, is served
-/// by the same scheduler as one that asks for a path.
+/// `pick` is asked as often as the host likes and changes nothing; `on_sent` tells what became of it.
 pub trait Scheduler: Debug + Send {
     /// The path for the next packet. `paths` is in order of the ids.
     fn pick(&self, paths: &[PathView], data: &Pending, now: Timestamp) -> Choice;
-    /// Whether a path, once chosen, stays the choice while nothing but packets on it happens and it has room.
-    /// A host that knows need not ask for each of them.
-    fn stays(&self) -> bool {
-        false
-    }
     /// A packet of `bytes` left on `path`.
     fn on_sent(&mut self, _path: PathId, _bytes: Bytes) {}
 }

@@ -37,7 +37,7 @@ fn only_the_path_whose_gate_is_open_has_room() {
 fn a_path_that_is_not_usable_keeps_to_its_window_whatever_the_gates() {
     let (engine, now) = (engine(), Instant::now());
     let (_first, second) = (handle(&engine, now), handle(&engine, now));
-    let window = engine.with(now, |engine, at| engine.window(PathId::new(1), at)).get();
+    let window = engine.with(now, |engine, at| engine.verdict(PathId::new(1), at).window).get();
     engine.open_gate(Gate::Only(PathId::new(0)));
     assert_eq!(second.window(), window, "challenges pass, and no more than that");
 }
@@ -73,7 +73,7 @@ fn what_went_to_a_former_address_is_forgotten_when_a_clone_sends() {
     assert_eq!(fates(&engine), [], "the path is still there");
     moved.on_packet_sent(now, MTU, 3);
     assert_eq!(fates(&engine), [Fate::Discarded(PathId::new(0))]);
-    let in_flight = engine.with(now, |engine, _| engine.in_flight(PathId::new(0)));
+    let in_flight = engine.with(now, |engine, at| engine.verdict(PathId::new(0), at).in_flight);
     assert_eq!(in_flight, Bytes::new(MTU.into()), "what the clone sent");
 }
 
@@ -83,7 +83,7 @@ fn a_probe_for_a_larger_datagram_is_not_counted() {
     let mut path = handle(&engine, now);
     path.on_packet_sent(now, MTU + 100, 0);
     assert_eq!(
-        (engine.take_left(), engine.with(now, |engine, _| engine.in_flight(PathId::new(0)))),
+        (engine.take_left(), engine.with(now, |engine, at| engine.verdict(PathId::new(0), at).in_flight)),
         (None, Bytes::ZERO)
     );
 }
@@ -94,7 +94,7 @@ fn lost_questions_whether_a_path_works_are_no_congestion() {
     let _first = handle(&engine, now);
     let mut second = handle(&engine, now);
     let id = PathId::new(1);
-    let window = || engine.with(now, |engine, at| engine.window(id, at));
+    let window = || engine.with(now, |engine, at| engine.verdict(id, at).window);
     let before = window();
     (0..3).for_each(|number| second.on_packet_sent(now, MTU, number));
     engine.with(now, |engine, _| engine.set_usable(id, true));

@@ -24,10 +24,6 @@ impl Scheduler for MinRtt {
             None => Choice::Wait,
         }
     }
-
-    fn stays(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,126 @@
+//! What a path may do at a moment: all that a host has to know to send on it, in one look-up.
+
+use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+
+use super::Engine;
+use crate::path::Path;
+
+/// What a path may do at a moment. Of a path that is not open: nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the path can carry data, as the host has said with [`Engine::set_usable`].
+    pub usable: bool,
+    /// Whether a full datagram may leave now: the path is usable and not suspected to be dead, its window has
+    /// room, and its pacer is free.
+    pub may_send: bool,
+    /// How much may be in flight.
+    pub window: Bytes,
+    /// How much is in flight.
+    pub in_flight: Bytes,
+    /// How much of what is in flight has waited for an answer for longer than one takes, so that it is in the
+    /// network no more.
+    pub overdue: Bytes,
+    /// How fast the path may send, for hosts that pace by themselves; `None`: as the host likes.
+    pub pacing_rate: Option<Bitrate>,
+    /// When the pacer lets the next packet go; `None` where it does so now.
+    pub next_departure: Option<Timestamp>,
+}
+
+impl Verdict {
+    /// How much more may be put in flight.
+    pub fn room(&self) -> Bytes {
+        self.window.saturating_sub(self.in_flight)
+    }
+}
+
+impl Engine {
+    /// What the path may do now.
+    pub fn verdict(&self, path: PathId, now: Timestamp) -> Verdict {
+        let Some(state) = self.paths.get(path) else { return Verdict::default() };
+        Verdict {
+            usable: state.usable,
+            may_send: self.may_send(path, state, now),
+            window: self.window_of(path, state, now),
+            in_flight: state.packets.in_flight(),
+            overdue: state.packets.sent_before(now - state.patience()),
+            pacing_rate: if self.paces { self.controller.pacing_rate(path) } else { None },
+            next_departure: (!state.pacer.may_send(now)).then(|| state.pacer.free_at()),
+        }
+    }
+
+    /// Whether a full datagram may leave on the path now.
+    pub(super) fn may_send(&self, path: PathId, state: &Path, now: Timestamp) -> bool {
+        self.has_room(path, state, now) && state.usable && state.pacer.may_send(now) && !state.suspected(now)
+    }
+
+    /// Whether a full datagram has room in the window.
+    pub(super) fn has_room(&self, path: PathId, state: &Path, now: Timestamp) -> bool {
+        state.packets.in_flight().saturating_add(state.max_datagram) <= self.window_of(path, state, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::super::tests::{MTU, engine, ms, path, warm_up};
+    use super::*;
+    use crate::config::Coupling;
+
+    #[test]
+    fn a_path_may_send_until_its_window_is_full() {
+        let mut engine = engine("min_rtt", Coupling::Never).unpaced();
+        let mut number = 0;
+        while engine.verdict(path(0), ms(0)).may_send {
+            let before = engine.verdict(path(0), ms(0));
+            engine.on_sent(path(0), number, MTU, ms(0));
+            assert_eq!(engine.verdict(path(0), ms(0)).room() + MTU, before.room());
+            number += 1;
+        }
+        let full = engine.verdict(path(0), ms(0));
+        assert_eq!((full.in_flight, full.room()), (MTU * 10, Bytes::ZERO), "the initial window");
+        assert!(full.usable && full.next_departure.is_none());
+    }
+
+    #[test]
+    fn a_path_that_its_pacer_holds_back_says_until_when() {
+        let mut engine = engine("min_rtt", Coupling::Never);
+        warm_up(&mut engine, 0, 100);
+        let mut number = 1;
+        while engine.verdict(path(0), ms(200)).may_send {
+            engine.on_sent(path(0), number, MTU, ms(200));
+            number += 1;
+        }
+        let held = engine.verdict(path(0), ms(200));
+        assert!(held.room() >= MTU, "not the window: {held:?}");
+        let until = held.next_departure.expect("it is the pacer");
+        assert!(held.pacing_rate.is_some() && until > ms(200), "{held:?}");
+        assert!(engine.verdict(path(0), until).may_send);
+        assert_eq!(engine.paced_until(ms(200)), Some(until));
+    }
+
+    #[test]
+    fn what_waits_too_long_for_an_answer_is_overdue_and_its_path_does_not_send() {
+        let mut engine = engine("min_rtt", Coupling::Never);
+        warm_up(&mut engine, 0, 20);
+        engine.on_sent(path(0), 1, MTU, ms(100));
+        engine.on_sent(path(0), 2, MTU, ms(200));
+        let verdict = engine.verdict(path(0), ms(200));
+        assert_eq!((verdict.overdue, verdict.may_send), (Bytes::ZERO, true));
+        // PTO = 20 + 4 · 10 = 60 ms, and the peer may wait 25 ms: two of them are 170 ms.
+        let verdict = engine.verdict(path(0), ms(280));
+        assert_eq!((verdict.overdue, verdict.may_send), (MTU, false));
+        engine.on_ack(path(0), 1, ms(290));
+        engine.on_ack_end(path(0), Duration::ZERO, ms(290));
+        assert!(engine.verdict(path(0), ms(290)).may_send);
+    }
+
+    #[test]
+    fn a_path_that_is_not_usable_has_a_window_and_one_that_is_not_open_has_none() {
+        let mut engine = engine("min_rtt", Coupling::Never);
+        engine.set_usable(path(0), false);
+        let verdict = engine.verdict(path(0), ms(0));
+        assert_eq!((verdict.usable, verdict.may_send, verdict.window), (false, false, MTU * 10));
+        assert_eq!(engine.verdict(path(7), ms(0)), Verdict::default());
+    }
+}
