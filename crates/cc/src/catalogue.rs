@@ -7,22 +7,64 @@ use crate::algorithm::{
 use crate::controller::Controller;
 use crate::model::BbrConfig;
 
-/// The names that [`by_name`] knows, the default first.
-pub const NAMES: &[&str] = &[
-    "lia",
-    "olia",
-    "balia",
-    "ewtcp",
-    "coupled",
-    "epsilon",
-    "wvegas",
-    "daimd",
-    "reno",
-    "cubic",
-    "bbr",
-    "bbr3",
-    "coupled_bbr",
+/// An algorithm of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it keeps a model of the path and sends at the rate that follows from it: without pacing it is
+    /// not itself. The others are rules for a window, which may be paced or not [RFC9002 §7.7].
+    pub is_rate_based: bool,
+    build: fn(&Parameters) -> Box<dyn Controller>,
+}
+
+impl Entry {
+    const fn window(name: &'static str, build: fn(&Parameters) -> Box<dyn Controller>) -> Self {
+        Self { name, is_rate_based: false, build }
+    }
+
+    const fn rate(name: &'static str, build: fn(&Parameters) -> Box<dyn Controller>) -> Self {
+        Self { name, is_rate_based: true, build }
+    }
+
+    /// A controller with these parameters.
+    pub fn build(&self, parameters: &Parameters) -> Box<dyn Controller> {
+        (self.build)(parameters)
+    }
+}
+
+/// The algorithms, the default first.
+///
+/// There is no name for "uncoupled": it is `reno` or `cubic`, or any rule with each path a group of
+/// its own.
+pub const CATALOGUE: &[Entry] = &[
+    Entry::window("lia", |with| window_rule(Lia, with)),
+    Entry::window("olia", |with| window_rule(with.olia, with)),
+    Entry::window("balia", |with| window_rule(Balia, with)),
+    Entry::window("ewtcp", |with| window_rule(with.ewtcp, with)),
+    Entry::window("coupled", |with| window_rule(Coupled, with)),
+    Entry::window("epsilon", |with| window_rule(with.epsilon, with)),
+    Entry::window("wvegas", |with| window_rule(with.wvegas, with)),
+    Entry::window("daimd", |with| window_rule(with.daimd, with)),
+    Entry::window("reno", |with| window_rule(Reno, with)),
+    Entry::window("cubic", |with| window_rule(with.cubic, with)),
+    Entry::rate("bbr", |with| Box::new(Bbr::new(with.bbr))),
+    Entry::rate("bbr3", |with| Box::new(Bbr3::new(with.bbr))),
+    Entry::rate("coupled_bbr", |with| Box::new(CoupledBbr::new(with.cruise, with.bbr))),
 ];
+
+/// The names of the [`CATALOGUE`], in its order.
+pub const NAMES: &[&str] = &names();
+
+const fn names() -> [&'static str; CATALOGUE.len()] {
+    let mut names = [""; CATALOGUE.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = CATALOGUE[at].name;
+        at += 1;
+    }
+    names
+}
 
 /// What can be set of the algorithms; an algorithm takes from it what it has. The defaults are the
 /// published values, and QUIC's where there are several.
@@ -48,37 +90,23 @@ pub struct Parameters {
     pub cruise: Cruise,
 }
 
+/// The algorithm called `name`; `None`: no such name.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    CATALOGUE.iter().find(|entry| entry.name == name)
+}
+
 /// The controller called `name` with its default parameters; `None`: no such name.
 pub fn by_name(name: &str) -> Option<Box<dyn Controller>> {
     by_name_with(name, &Parameters::default())
 }
 
 /// The controller called `name` with these parameters; `None`: no such name.
-///
-/// There is no name for "uncoupled": it is `reno` or `cubic`, or any rule with each path a group of
-/// its own.
 pub fn by_name_with(name: &str, parameters: &Parameters) -> Option<Box<dyn Controller>> {
-    let aimd = parameters.aimd;
-    Some(match name {
-        "lia" => window_rule(Lia, aimd),
-        "olia" => window_rule(parameters.olia, aimd),
-        "balia" => window_rule(Balia, aimd),
-        "ewtcp" => window_rule(parameters.ewtcp, aimd),
-        "coupled" => window_rule(Coupled, aimd),
-        "epsilon" => window_rule(parameters.epsilon, aimd),
-        "wvegas" => window_rule(parameters.wvegas, aimd),
-        "daimd" => window_rule(parameters.daimd, aimd),
-        "reno" => window_rule(Reno, aimd),
-        "cubic" => window_rule(parameters.cubic, aimd),
-        "bbr" => Box::new(Bbr::new(parameters.bbr)),
-        "bbr3" => Box::new(Bbr3::new(parameters.bbr)),
-        "coupled_bbr" => Box::new(CoupledBbr::new(parameters.cruise, parameters.bbr)),
-        _ => return None,
-    })
+    entry(name).map(|entry| entry.build(parameters))
 }
 
-fn window_rule<R: Rule + 'static>(rule: R, config: AimdConfig) -> Box<dyn Controller> {
-    Box::new(Aimd::new(rule, config))
+fn window_rule<R: Rule + 'static>(rule: R, with: &Parameters) -> Box<dyn Controller> {
+    Box::new(Aimd::new(rule, with.aimd))
 }
 
 #[cfg(test)]
@@ -87,8 +115,9 @@ mod tests {
     use crate::PathMetric;
 
     #[test]
-    fn every_name_makes_a_controller_and_no_other_does() {
+    fn every_name_is_there_once_and_makes_a_controller_and_no_other_does() {
         assert!(NAMES.iter().all(|name| by_name(name).is_some()));
+        assert!((1..NAMES.len()).all(|at| !NAMES[..at].contains(&NAMES[at])));
         assert!(by_name("vegas-but-misspelt").is_none());
     }
 
@@ -100,5 +129,14 @@ mod tests {
         let shown = |name| format!("{:?}", by_name_with(name, &parameters).unwrap());
         assert!(shown("olia").contains("LSqOverRtt"));
         assert!(shown("epsilon").contains("0.25"));
+    }
+
+    /// The machine of the window rules has no rate of its own, only that of a window in a round trip.
+    #[test]
+    fn what_runs_on_the_machine_of_window_rules_is_not_based_on_rates() {
+        for entry in CATALOGUE {
+            let is_window_rule = format!("{:?}", entry.build(&Parameters::default())).starts_with("Aimd");
+            assert_eq!(entry.is_rate_based, !is_window_rule, "{}", entry.name);
+        }
     }
 }

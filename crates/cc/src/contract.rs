@@ -7,7 +7,7 @@ use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, Groups, PathId, Rt
 use proptest::prelude::*;
 
 use crate::testing::{ms, path, rtt};
-use crate::{AimdConfig, Controller, Daimd, LongestQueue, NAMES, Parameters, SlowStart, by_name_with};
+use crate::{AimdConfig, CATALOGUE, Controller, Daimd, Entry, LongestQueue, Parameters, SlowStart, by_name_with};
 
 /// The paths that operations speak of; whether they are open is another matter.
 const PATHS: u32 = 4;
@@ -141,13 +141,18 @@ fn parameters() -> [Parameters; 2] {
 
 /// Every controller of the catalogue, with every set of parameters.
 fn subjects() -> impl Iterator<Item = (&'static str, Parameters)> {
-    parameters().into_iter().flat_map(|parameters| NAMES.iter().map(move |name| (*name, parameters)))
+    subjects_among(|_| true)
+}
+
+fn subjects_among(counts: impl Fn(&Entry) -> bool + Copy) -> impl Iterator<Item = (&'static str, Parameters)> {
+    let entries = move || CATALOGUE.iter().filter(move |entry| counts(entry));
+    parameters().into_iter().flat_map(move |parameters| entries().map(move |entry| (entry.name, parameters)))
 }
 
 /// Those that follow a window rule. What the others do follows from their model of the path, which
 /// may shrink a window without congestion and grow it after.
 fn window_rules() -> impl Iterator<Item = (&'static str, Parameters)> {
-    subjects().filter(|(name, _)| !name.contains("bbr"))
+    subjects_among(|entry| !entry.is_rate_based)
 }
 
 impl Subject {

@@ -24,7 +24,7 @@ pub use algorithm::{
     Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, LongestQueue, Olia,
     PathMetric, Reno, WVegas,
 };
-pub use catalogue::{NAMES, Parameters, by_name, by_name_with};
+pub use catalogue::{CATALOGUE, Entry, NAMES, Parameters, by_name, by_name_with, entry};
 pub use controller::{ControlState, Controller, Phase};
 pub use model::{BbrConfig, PerPath};
 pub use slow_start::SlowStart;

@@ -3,14 +3,16 @@
 
 use core::time::Duration;
 
-use fairpath_cc::{Controller, by_name};
+use fairpath_cc::{CATALOGUE, Controller, by_name};
 use fairpath_core::{
     Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, LossSample, LostPacket, PathId, RateSample, Sent,
     Timestamp,
 };
 use proptest::prelude::*;
 
-const NAMES: [&str; 3] = ["bbr", "bbr3", "coupled_bbr"];
+fn names() -> impl Iterator<Item = &'static str> {
+    CATALOGUE.iter().filter(|entry| entry.is_rate_based).map(|entry| entry.name)
+}
 const DATAGRAM: Bytes = Bytes::new(1_200);
 
 /// Two datagrams.
@@ -165,7 +167,7 @@ impl Subject {
 proptest! {
     #[test]
     fn windows_have_bounds_and_no_rate_is_zero(ops in prop::collection::vec(op(), 1..200)) {
-        for name in NAMES {
+        for name in names() {
             let mut subject = Subject::new(name);
             for op in &ops {
                 let (windows, rates) = (subject.windows(), subject.pacing_rates());
@@ -187,7 +189,7 @@ proptest! {
 
     #[test]
     fn the_same_operations_give_the_same_bits(ops in prop::collection::vec(op(), 1..200)) {
-        for name in NAMES {
+        for name in names() {
             let run = || {
                 let mut subject = Subject::new(name);
                 ops.iter().for_each(|op| subject.apply(op));

@@ -115,7 +115,7 @@ impl EngineConfig {
 
     /// Whether the congestion control is based on rates, so that without pacing it is not itself.
     pub fn is_rate_based(&self) -> bool {
-        matches!(self.congestion.as_str(), "bbr" | "bbr3" | "coupled_bbr")
+        fairpath_cc::entry(&self.congestion).is_some_and(|entry| entry.is_rate_based)
     }
 
     /// An engine, or the name that is not known.
