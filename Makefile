@@ -4,7 +4,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # The crates that do no I/O also build where there is no operating system.
 WASM_TARGET := wasm32-unknown-unknown
-WASM_CRATES := core cc sbd sched engine net scenario sim
+WASM_CRATES := core cc sbd sched engine theory net scenario sim
 
 .PHONY: help demo test bench bench-sim faults fuzz setup fmt lint fetch unit wasm clean
 .DEFAULT_GOAL := help

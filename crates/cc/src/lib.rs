@@ -3,7 +3,7 @@
 //! `controller` is the contract, `aimd` the machine that all window rules share, `slow_start` what
 //! comes before a rule has its say, `model` what the controllers share that keep a model of the
 //! path, `algorithm` has one file for each published rule, and [`by_name`] makes a controller of it.
-//! [`equilibrium`] says where the window rules settle.
+//! [`equation`] has the equations of the window rules, as the sources state them.
 
 mod aimd;
 mod algorithm;
@@ -11,13 +11,18 @@ mod catalogue;
 #[cfg(test)]
 mod contract;
 mod controller;
-pub mod equilibrium;
 mod model;
 mod rounds;
 mod slow_start;
 #[cfg(test)]
 mod testing;
 mod time;
+
+/// The equations of the coupled window rules, a module for each rule. They hold in bytes, as the controllers have
+/// them, and in packets, as the sources do.
+pub mod equation {
+    pub use crate::algorithm::{balia, coupled, epsilon, ewtcp, lia, olia};
+}
 
 pub use aimd::{Adjustment, Aimd, AimdConfig, GroupView, Member, PathWindow, Rule, Totals};
 pub use algorithm::{

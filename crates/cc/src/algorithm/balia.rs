@@ -56,20 +56,22 @@ fn alpha<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
     group.rate_max / own.rate()
 }
 
+/// What an acknowledged packet adds to the window, both in packets where the group is.
 // [BALIA §2]
 //             x_r            1 + alpha_r     4 + alpha_r
 //     ------------------- * ------------- * -------------
 //      rtt_r (sum x_k)^2          2               5
-pub(crate) fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
+pub fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
     let alpha = alpha(own, group);
     own.rate() * own.inverse_rtt / (group.rate * group.rate) * ((1.0 + alpha) / 2.0) * ((4.0 + alpha) / 5.0)
 }
 
+/// What a lost packet takes from the window, in the unit of the group's windows.
 // [BALIA §2]
 //      w_r
 //     ----- * min{ alpha_r, 1.5 }
 //       2
-pub(crate) fn cut<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
+pub fn cut<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
     own.cwnd / 2.0 * alpha(own, group).min(1.5)
 }
 

@@ -49,19 +49,21 @@ impl Rule for Coupled {
     }
 }
 
+/// What an acknowledged packet adds to the window, both in packets where the group is.
 // [NSDI2011 §2.2]
 //         1
 //     ---------
 //      w_total
-pub(crate) fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
+pub fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
     1.0 / group.cwnd.max(own.cwnd)
 }
 
+/// What a lost packet takes from the window, in the unit of the group's windows.
 // [NSDI2011 §2.2]
 //      w_total
 //     ---------
 //         2
-pub(crate) fn cut(group: &Totals) -> f64 {
+pub fn cut(group: &Totals) -> f64 {
     group.cwnd / 2.0
 }
 

@@ -53,6 +53,7 @@ impl Rule for Epsilon {
     }
 }
 
+/// What an acknowledged packet adds to the window, both in packets where the group is.
 // [htsim]
 //              ( alpha * w_r )^(1 - ε)                       ( max_k w_k^(ε/2) / rtt_k )^( 1 / (1 - ε/2) )
 //     alpha * -------------------------    alpha = w_total * ----------------------------------------------
@@ -63,7 +64,7 @@ impl Rule for Epsilon {
 //      w_r^(1 - ε) * max_k ( w_k^ε / rtt_k^2 )
 //     -----------------------------------------
 //             ( sum_k w_k / rtt_k )^2
-pub(crate) fn gain<'a, M: 'a>(
+pub fn gain<'a, M: 'a>(
     own: &Member<'_, M>,
     members: impl Iterator<Item = Member<'a, M>>,
     rate_sum: f64,

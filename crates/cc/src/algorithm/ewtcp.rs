@@ -45,11 +45,12 @@ impl Rule for Ewtcp {
     }
 }
 
+/// What an acknowledged packet adds to the window, both in packets where the group is.
 // [NSDI2011 §2.1]
 //       a
 //     -----
 //      w_r
-pub(crate) fn gain<M>(own: &Member<'_, M>, group: &Totals, increase: Option<f64>) -> f64 {
+pub fn gain<M>(own: &Member<'_, M>, group: &Totals, increase: Option<f64>) -> f64 {
     let n = f64::from(group.paths);
     increase.unwrap_or(1.0 / (n * n)) / own.cwnd
 }

@@ -52,11 +52,12 @@ fn alpha(group: &Totals) -> f64 {
     group.cwnd * group.rate_over_rtt_max / (group.rate * group.rate)
 }
 
+/// What an acknowledged packet adds to the window, both in packets where the group is.
 // [RFC6356 §3 eq. 1], without the factor bytes_acked * MSS_i that both have
 //            alpha * bytes_acked * MSS_i     bytes_acked * MSS_i
 //     min ( ----------------------------- , --------------------- )
 //                    cwnd_total                    cwnd_i
-pub(crate) fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
+pub fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
     (alpha(group) / group.cwnd).min(1.0 / own.cwnd)
 }
 

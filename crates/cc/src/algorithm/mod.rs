@@ -1,16 +1,16 @@
 //! One file for each published rule.
 
-pub(crate) mod balia;
+pub mod balia;
 mod bbr;
 mod bbr3;
-pub(crate) mod coupled;
+pub mod coupled;
 mod coupled_bbr;
 mod cubic;
 mod daimd;
-pub(crate) mod epsilon;
-pub(crate) mod ewtcp;
-pub(crate) mod lia;
-pub(crate) mod olia;
+pub mod epsilon;
+pub mod ewtcp;
+pub mod lia;
+pub mod olia;
 mod reno;
 mod wvegas;
 

@@ -125,11 +125,13 @@ fn metric(path: &Member<'_, Delivered>, metric: PathMetric) -> f64 {
     }
 }
 
+/// What an acknowledged packet adds to the window without the term that moves windows between paths, both in
+/// packets where the group is.
 // [OLIA §3], the first term
 //            w_r / rtt_r^2
 //     -------------------------
 //      ( sum_p w_p / rtt_p )^2
-pub(crate) fn optimum<M>(own: &Member<'_, M>, rate_sum: f64) -> f64 {
+pub fn optimum<M>(own: &Member<'_, M>, rate_sum: f64) -> f64 {
     own.rate() * own.inverse_rtt / (rate_sum * rate_sum)
 }
 

@@ -34,7 +34,7 @@
 
 use core::time::Duration;
 
-use fairpath_cc::{Daimd, LongestQueue};
+use fairpath_engine::{Daimd, LongestQueue};
 use fairpath_scenario::Transport;
 
 use super::setup::{ALGORITHMS, Case, Seen, as_seen, daimd};

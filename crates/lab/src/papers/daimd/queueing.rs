@@ -35,7 +35,7 @@
 
 use core::time::Duration;
 
-use fairpath_cc::Daimd;
+use fairpath_engine::Daimd;
 
 use super::setup::{CAPACITY, Case, DELAY, EQUAL, Seen, as_printed, as_seen, daimd};
 use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};

@@ -36,8 +36,7 @@
 
 use core::time::Duration;
 
-use fairpath_cc::Daimd;
-use fairpath_engine::EngineConfig;
+use fairpath_engine::{Daimd, EngineConfig};
 
 use super::setup::{CAPACITY, Case, DELAY, Seen, as_printed, as_seen, daimd};
 use super::table2::PRINTED;

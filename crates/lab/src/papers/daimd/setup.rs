@@ -2,9 +2,8 @@
 
 use core::time::Duration;
 
-use fairpath_cc::{Daimd, LongestQueue, Parameters};
 use fairpath_core::{Bitrate, PathId, Timestamp};
-use fairpath_engine::EngineConfig;
+use fairpath_engine::{Daimd, EngineConfig, LongestQueue, Parameters};
 use fairpath_net::QueueConfig;
 use fairpath_scenario::{Scenario, Transport};
 use fairpath_sim::{FlowIndex, Outcome, PathCount, Recorder, SimError, View};

@@ -1,9 +1,8 @@
 //! The algorithms that are compared, and what all experiments have in common.
 
-use fairpath_cc::equilibrium::FluidRule;
-use fairpath_cc::{AimdConfig, Epsilon, Parameters};
 use fairpath_core::Bytes;
-use fairpath_engine::EngineConfig;
+use fairpath_engine::{AimdConfig, EngineConfig, Epsilon, Parameters};
+use fairpath_theory::FluidRule;
 
 use crate::engine;
 

@@ -32,8 +32,8 @@
 //! - The paper runs the TCP of Linux 3.0 on a testbed; here the sender is RFC 9002's.
 //! - The second path has two queues, so its round trip is longer than the theory has it.
 
-use fairpath_cc::equilibrium::{ScenarioA, probing_rate};
 use fairpath_core::Bitrate;
+use fairpath_theory::{ScenarioA, probing_rate};
 
 use super::algorithms::{BALIA, LIA, OLIA, PACKET};
 use super::load_balancing::{ALGORITHMS, Printed, Study, USERS, mean};

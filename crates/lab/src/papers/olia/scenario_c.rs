@@ -32,8 +32,8 @@
 //!   (draft-khalili-mptcp-performance-issues).
 //! - The paper runs the TCP of Linux 3.0 on a testbed; here the sender is RFC 9002's.
 
-use fairpath_cc::equilibrium::{ScenarioC, probing_rate};
 use fairpath_core::Bitrate;
+use fairpath_theory::{ScenarioC, probing_rate};
 
 use super::algorithms::{BALIA, LIA, OLIA, PACKET};
 use super::load_balancing::{Printed, Study, USERS, mean};

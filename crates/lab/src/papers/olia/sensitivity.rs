@@ -36,7 +36,7 @@
 
 use core::time::Duration;
 
-use fairpath_cc::{Olia, Parameters, PathMetric};
+use fairpath_engine::{Olia, Parameters, PathMetric};
 use fairpath_net::RedConfig;
 
 use super::algorithms::{Algorithm, LIA, OLIA, OLIA_WITHOUT_ALPHA, PACKET};

@@ -4,12 +4,12 @@
 
 use core::time::Duration;
 
-use fairpath_cc::Parameters;
-use fairpath_cc::equilibrium::{Equilibrium, EquilibriumError, FluidRule, Link, Network, Price, Route, User};
 use fairpath_core::{Bitrate, Bytes};
+use fairpath_engine::Parameters;
 use fairpath_net::{LinkConfig, RedConfig};
 use fairpath_scenario::{PathRoute, Scenario};
 use fairpath_sim::{Outcome, PathOutcome, SimError};
+use fairpath_theory::{Equilibrium, EquilibriumError, FluidRule, Link, Network, Price, Route, User};
 
 use super::algorithms::{Algorithm, PACKET, TCP};
 use crate::Net;

@@ -27,7 +27,7 @@
 
 use fairpath_core::Bitrate;
 
-use super::root;
+use crate::root;
 
 /// Scenario C, with equal round-trip times. Users and capacities are above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@
 
 use fairpath_core::Bitrate;
 
-use super::root;
+use crate::root;
 
 /// Scenario A, with equal round-trip times. Users and capacities are above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ mod tests {
     use fairpath_core::Bytes;
 
     use super::*;
-    use crate::equilibrium::{probing_rate, tcp_loss};
+    use crate::{probing_rate, tcp_loss};
 
     /// With 10 users of type 2 and 1 Mbit/s for each user.
     fn scenario(type1_users: u32) -> ScenarioA {

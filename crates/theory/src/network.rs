@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 
-use super::rule::FluidRule;
+use crate::rule::FluidRule;
 
 /// Links, and users whose routes cross them.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ pub enum Price {
 
 impl Price {
     /// The loss probability at this load, at most 1. `None`: the load does not determine it.
-    pub(super) fn loss(&self, load: f64) -> Option<f64> {
+    pub(crate) fn loss(&self, load: f64) -> Option<f64> {
         let loss = match *self {
             Self::Saturated | Self::Overflow => return None,
             Self::Power { at_capacity, exponent } => at_capacity * libm::pow(load, exponent),
@@ -208,7 +208,7 @@ impl core::error::Error for EquilibriumError {}
 
 impl Network {
     /// What is wrong with the description, if anything is.
-    pub(super) fn check(&self) -> Result<(), EquilibriumError> {
+    pub(crate) fn check(&self) -> Result<(), EquilibriumError> {
         if self.packet == Bytes::ZERO {
             return Err(EquilibriumError::NoPacket);
         }

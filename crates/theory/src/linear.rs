@@ -2,7 +2,7 @@
 
 /// The solution x of A x = b by elimination with row exchanges, A by rows. `None` where A is
 /// singular. There are as many rows and columns as entries in `b`.
-pub(super) fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
+pub(crate) fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
     let n = b.len();
     for column in 0..n {
         let pivot = (column..n).max_by(|i, j| a[*i][column].abs().total_cmp(&a[*j][column].abs()))?;

@@ -1,8 +1,8 @@
 //! The window rules as the fluid model has them: the equations of the algorithms themselves, in
 //! packets and seconds.
 
-use crate::aimd::{Member, Totals};
-use crate::algorithm::{Epsilon, Ewtcp, balia, coupled, epsilon, ewtcp, lia, olia};
+use fairpath_cc::equation::{balia, coupled, epsilon, ewtcp, lia, olia};
+use fairpath_cc::{Epsilon, Ewtcp, Member, Totals};
 
 /// A window rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,14 +26,14 @@ pub enum FluidRule {
 
 /// What an acknowledged packet adds to a window and a lost one takes from it, in packets.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) gain: f64,
-    pub(super) cut: f64,
+pub(crate) struct Step {
+    pub(crate) gain: f64,
+    pub(crate) cut: f64,
 }
 
 impl FluidRule {
     /// The step of each of a user's routes with these (window in packets, 1/s), in their order.
-    pub(super) fn steps(&self, routes: &[(f64, f64)]) -> Vec<Step> {
+    pub(crate) fn steps(&self, routes: &[(f64, f64)]) -> Vec<Step> {
         let member = |&(cwnd, inverse_rtt): &(f64, f64)| Member { cwnd, inverse_rtt, max_datagram: 1.0, memory: &() };
         let members = || routes.iter().map(member);
         let totals = Totals::of(members());

@@ -2,7 +2,7 @@
 
 /// Where the increasing function `f` passes through zero between `low` and `high`, to the last bit;
 /// the nearer end if it does not.
-pub(super) fn of_increasing(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+pub(crate) fn of_increasing(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;
         if middle <= low || middle >= high {

@@ -18,8 +18,8 @@
 
 use fairpath_core::Bitrate;
 
-use super::linear;
-use super::network::{Equilibrium, EquilibriumError, LinkState, Network, Price, RouteState, User, UserState};
+use crate::linear;
+use crate::network::{Equilibrium, EquilibriumError, LinkState, Network, Price, RouteState, User, UserState};
 
 /// A window that is given up, in packets.
 const WINDOW_LEAST: f64 = 1e-6;
@@ -259,8 +259,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::equilibrium::{FluidRule, Link, Route, ScenarioA, ScenarioC};
-    use crate::{Epsilon, Ewtcp};
+    use crate::{FluidRule, Link, Route, ScenarioA, ScenarioC};
+    use fairpath_cc::{Epsilon, Ewtcp};
 
     const RTT: Duration = Duration::from_millis(150);
 
