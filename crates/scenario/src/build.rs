@@ -1,11 +1,25 @@
-//! Scenarios built in code.
+//! Scenarios built in code, link by link and flow by flow.
+//!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_core::Bitrate;
+//! use fairpath_net::QueueConfig;
+//! use fairpath_scenario::build::{Net, engine, ms};
+//!
+//! let mut net = Net::new("two paths", 1, ms(500), Duration::from_secs(10));
+//! let queue = QueueConfig::packets(50);
+//! let paths = [20, 60].map(|delay| net.path(&format!("{delay} ms"), Bitrate::from_mbps(10), ms(delay), queue.clone()));
+//! net.flow("both", engine("lia"), &paths);
+//! assert_eq!((net.scenario.links.len(), net.scenario.flows.len()), (4, 1));
+//! ```
 
 use core::time::Duration;
 
 use fairpath_core::Bitrate;
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig};
-use fairpath_scenario::{Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport};
+
+use crate::model::{Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport};
 
 /// Milliseconds.
 pub fn ms(millis: u64) -> Duration {

@@ -5,9 +5,10 @@
 //! it is.
 //!
 //! It comes from a [`ScenarioFile`], which a person writes in TOML, or from a program that takes a
-//! network from [`topology`] and finds its ways. This crate reads no files itself: the caller gives
-//! it their text.
+//! network from [`topology`] and finds its ways, or puts one together with [`build`]. This crate reads
+//! no files itself: the caller gives it their text.
 
+pub mod build;
 mod error;
 mod file;
 mod keys;
