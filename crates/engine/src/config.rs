@@ -4,6 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
+use fairpath_cc::Controller;
 use fairpath_sbd::{Always, Detector, Held, Never};
 
 use crate::engine::Engine;
@@ -120,15 +121,22 @@ impl EngineConfig {
 
     /// An engine, or the name that is not known.
     pub fn build(&self) -> Result<Engine, UnknownName> {
-        let unknown = |kind, name: &str, known: &'static [&'static str]| UnknownName {
-            kind,
-            name: name.into(),
-            known: known.to_vec(),
-        };
-        let controller = fairpath_cc::by_name_with(&self.congestion, &self.parameters)
-            .ok_or_else(|| unknown("congestion control", &self.congestion, Self::CONGESTION))?;
-        let scheduler = fairpath_sched::by_name(&self.scheduler)
-            .ok_or_else(|| unknown("scheduler", &self.scheduler, Self::SCHEDULERS))?;
+        let controller = fairpath_cc::by_name_with(&self.congestion, &self.parameters).ok_or_else(|| UnknownName {
+            kind: "congestion control",
+            name: self.congestion.clone(),
+            known: Self::CONGESTION.to_vec(),
+        })?;
+        self.build_around(controller)
+    }
+
+    /// An engine around a congestion controller of one's own, in place of the one that is named; or the name
+    /// that is not known. Whether dips help is judged by the named one.
+    pub fn build_around(&self, controller: Box<dyn Controller>) -> Result<Engine, UnknownName> {
+        let scheduler = fairpath_sched::by_name(&self.scheduler).ok_or_else(|| UnknownName {
+            kind: "scheduler",
+            name: self.scheduler.clone(),
+            known: Self::SCHEDULERS.to_vec(),
+        })?;
         let engine = Engine::new(controller, self.detector()?, scheduler);
         let dips = self.dips && self.coupling == Coupling::Auto && !self.is_rate_based();
         Ok(if dips { engine.with_dips() } else { engine })

@@ -2,6 +2,26 @@
 //! QUIC stack) report what happens to packets and ask which path may send; they call nothing below.
 //!
 //! Data flows one way: signals → groups → windows → path choice.
+//!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_engine::{Bytes, Choice, EngineConfig, PathId, Pending, Timestamp};
+//!
+//! let datagram = Bytes::new(1_200);
+//! let mut engine = EngineConfig::default().build()?;
+//! engine.on_path_opened(PathId::new(0), datagram, Timestamp::ZERO);
+//! engine.set_usable(PathId::new(0), true);
+//! let Choice::Send(path) = engine.pick(&Pending::default(), Timestamp::ZERO) else { panic!("nothing is in flight") };
+//! engine.on_sent(path, 0, datagram, Timestamp::ZERO);
+//! let before = engine.verdict(path, Timestamp::ZERO).in_flight;
+//! let now = Timestamp::from_millis(20);
+//! engine.on_ack(path, 0, now);
+//! engine.on_ack_end(path, Duration::ZERO, now);
+//! assert_eq!((before, engine.verdict(path, now).in_flight), (datagram, Bytes::ZERO));
+//! # Ok::<(), fairpath_engine::UnknownName>(())
+//! ```
+//!
+//! `examples/by_hand.rs` is a whole host in forty lines.
 
 mod config;
 mod dips;
@@ -13,8 +33,8 @@ mod sent_packets;
 pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{Engine, PathSnapshot, Verdict};
 pub use fairpath_cc::{
-    AimdConfig, BbrConfig, Cruise, Cubic, Daimd, Epsilon, Ewtcp, LongestQueue, Olia, Parameters, PathMetric, Phase,
-    SlowStart, WVegas,
+    Aimd, AimdConfig, BbrConfig, Controller, Cruise, Cubic, Daimd, Epsilon, Ewtcp, GroupView, LongestQueue, Olia,
+    Parameters, PathMetric, Phase, Rule, SlowStart, WVegas,
 };
 pub use fairpath_core::{Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, Rtt, Timestamp};
 pub use fairpath_sbd::PairVerdict;

@@ -7,9 +7,26 @@
 //! Every packet is modelled on every link; what it carries is not. A host is the engine of a real
 //! connection with loss recovery around it [RFC9002], data numbered through the connection and
 //! packets numbered path by path. A flow over one path is the same host with one path.
+//!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_core::Bitrate;
+//! use fairpath_net::QueueConfig;
+//! use fairpath_scenario::build::{Net, engine, ms};
+//!
+//! let mut net = Net::new("two links of 10 Mbit/s", 1, ms(1_000), Duration::from_secs(10));
+//! let paths = ["a", "b"].map(|name| net.path(name, Bitrate::from_mbps(10), ms(10), QueueConfig::packets(20)));
+//! net.flow("both", engine("olia"), &paths);
+//! let outcome = fairpath_sim::run(&net.scenario, &mut ())?;
+//! assert!((17.0..20.0).contains(&outcome.flows[0].goodput.as_mbps_f64()));
+//! # Ok::<(), fairpath_sim::SimError>(())
+//! ```
+//!
+//! [`Simulation::with_engines`] runs algorithms of one's own; `examples/own_controller.rs` is one in full.
 
 mod connection;
 mod count;
+mod engines;
 mod limits;
 mod outcome;
 mod packet;

@@ -6,12 +6,13 @@
 use core::time::Duration;
 
 use fairpath_core::{Bytes, Timestamp};
-use fairpath_engine::UnknownName;
+use fairpath_engine::{Engine, UnknownName};
 use fairpath_net::{Delivery, LinkId, LinkStats, Network, PathRoutes, Streams, TopologyError};
 use fairpath_scenario::{ChangeKind, Flow, Scenario, ScenarioLink, Traffic};
 
 use crate::connection::{Connection, Name, Outside};
 use crate::count::FlowCount;
+use crate::engines::Engines;
 use crate::limits::{Counted, Limits};
 use crate::outcome::Outcome;
 use crate::packet::{Body, Packet};
@@ -138,6 +139,7 @@ pub(crate) struct FlowState {
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) scenario: Scenario,
+    engines: Engines,
     links: Vec<LinkId>,
     network: Network<Packet>,
     timers: Timers,
@@ -164,6 +166,24 @@ impl Simulation {
     ///
     /// Where the scenario cannot be meant.
     pub fn new(scenario: &Scenario) -> Result<Self, SimError> {
+        Self::ready(scenario, Engines::default())
+    }
+
+    /// Makes everything ready, with algorithms of one's own: `build` makes the engine of each connection of
+    /// a flow. [`EngineConfig::build_around`](fairpath_engine::EngineConfig::build_around) helps where only
+    /// the congestion control is.
+    ///
+    /// # Errors
+    ///
+    /// Where the scenario cannot be meant, or `build` knows a name of a flow not.
+    pub fn with_engines(
+        scenario: &Scenario,
+        build: impl Fn(&Flow) -> Result<Engine, UnknownName> + Send + 'static,
+    ) -> Result<Self, SimError> {
+        Self::ready(scenario, Engines::new(build))
+    }
+
+    fn ready(scenario: &Scenario, engines: Engines) -> Result<Self, SimError> {
         let streams = Streams::new(scenario.seed);
         let mut network = Network::new(scenario.seed);
         let mut links = Vec::with_capacity(scenario.links.len());
@@ -174,7 +194,7 @@ impl Simulation {
         let mut flows = Vec::with_capacity(scenario.flows.len());
         for (index, flow) in scenario.flows.iter().enumerate() {
             let routes = routes(flow, &links, &mut network)?;
-            flow.engine.build().map_err(|source| SimError::Algorithm { flow: flow.name.clone(), source })?;
+            engines.build(flow).map_err(|source| SimError::Algorithm { flow: flow.name.clone(), source })?;
             let mut source = Source::new(&flow.name, flow.traffic, flow.transport, &streams);
             let start = flow.start + source::start_jitter(&flow.name, flow.start_jitter, &streams);
             timers.set(source.first(Timestamp::ZERO + start), Timer::Source { flow: index as u32 });
@@ -192,6 +212,7 @@ impl Simulation {
         }
         Ok(Self {
             scenario: scenario.clone(),
+            engines,
             links_before: vec![LinkStats::default(); links.len()],
             links,
             network,
@@ -429,7 +450,7 @@ impl Simulation {
         });
         self.generations[slot as usize] += 1;
         let name = Name { flow: index, slot, generation: self.generations[slot as usize] };
-        let engine = flow.engine.build().expect("the name was looked up when the run was made ready");
+        let engine = self.engines.build(flow).expect("the name was looked up when the run was made ready");
         let paces = flow.transport.pacing.unwrap_or_else(|| flow.engine.is_rate_based());
         let engine = if paces { engine } else { engine.unpaced() };
         let state = &mut self.flows[index as usize];

@@ -1,0 +1,33 @@
+//! What builds the engines of flows: the names in the scenario, or algorithms of one's own.
+
+use core::fmt;
+
+use fairpath_engine::{Engine, UnknownName};
+use fairpath_scenario::Flow;
+
+type Build = dyn Fn(&Flow) -> Result<Engine, UnknownName> + Send;
+
+/// Builds an engine for each connection of a flow.
+pub(crate) struct Engines(Box<Build>);
+
+impl Engines {
+    pub(crate) fn new(build: impl Fn(&Flow) -> Result<Engine, UnknownName> + Send + 'static) -> Self {
+        Self(Box::new(build))
+    }
+
+    pub(crate) fn build(&self, flow: &Flow) -> Result<Engine, UnknownName> {
+        (self.0)(flow)
+    }
+}
+
+impl Default for Engines {
+    fn default() -> Self {
+        Self::new(|flow| flow.engine.build())
+    }
+}
+
+impl fmt::Debug for Engines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Engines")
+    }
+}
