@@ -53,6 +53,7 @@ clean: ## remove what was built
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 # The licence check reads the crates of all platforms, where they can be had.
 fetch:

@@ -63,7 +63,8 @@ fn keys(inside: &str) -> Vec<String> {
 
 /// A part of a bracket: its first word, and what is behind it.
 fn part(part: &str) -> (&str, &str) {
-    let part = part.trim();
+    // Rustdoc would take a bare key for a link; a backslash before each bracket says that it is none.
+    let part = part.trim().trim_end_matches('\\');
     let end = part.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(part.len());
     (&part[..end], &part[end..])
 }
@@ -117,6 +118,7 @@ mod tests {
     #[test]
     fn a_key_is_found_with_and_without_a_place() {
         assert_eq!(keys_of("as in [RFC9002 §5.3], [OLIA] and [Nichols2012]."), ["RFC9002", "OLIA", "Nichols2012"]);
+        assert_eq!(keys_of(r"as in \[OLIA\] and \[RFC9002; Mahimahi\]"), ["OLIA", "RFC9002", "Mahimahi"]);
         assert_eq!(keys_of("[RFC6356 §3 eq. 2] [TR2018 eq. 14] [Mahimahi §2]"), ["RFC6356", "TR2018", "Mahimahi"]);
     }
 

@@ -27,7 +27,7 @@ pub struct Impairments {
 /// another packet follows within `by`.
 ///
 /// This is the other way round from netem, where the share jumps ahead of what is delayed
-/// [TcNetem]: there every packet that is overtaken counts.
+/// \[TcNetem\]: there every packet that is overtaken counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reorder {
     /// The share of packets that are held back, from 0 to 1.

@@ -20,7 +20,7 @@ pub enum LossConfig {
 }
 
 /// The two-state burst model: a good and a bad state, each with its own loss probability, and a
-/// chance per packet to change the state [Gilbert1960] [Elliott1963].
+/// chance per packet to change the state \[Gilbert1960\] \[Elliott1963\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
     /// The probability, per packet, to go from good to bad (the papers' P, often called p).

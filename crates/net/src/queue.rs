@@ -82,7 +82,7 @@ impl From<CoDelConfig> for QueueConfig {
 }
 
 /// An amount that may wait. What is being transmitted does not wait: it is outside the limit, even
-/// when it is partly sent and must pause for the next opportunity of a trace [Mahimahi].
+/// when it is partly sent and must pause for the next opportunity of a trace \[Mahimahi\].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// This many bytes.

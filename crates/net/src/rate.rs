@@ -35,7 +35,7 @@ pub enum Rate {
     Fixed(Bitrate),
     /// A step function of time.
     Table(Arc<RateTable>),
-    /// A recorded sequence of opportunities to transmit [Mahimahi].
+    /// A recorded sequence of opportunities to transmit \[Mahimahi\].
     Mahimahi(Arc<MahimahiTrace>),
 }
 

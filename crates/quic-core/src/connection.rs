@@ -198,7 +198,7 @@ impl Connection {
         &mut self.quic
     }
 
-    /// Fills `output` with what only the two ends of this connection know [RFC5705].
+    /// Fills `output` with what only the two ends of this connection know [RFC5705 §4].
     pub fn export_keying_material(
         &self,
         output: &mut [u8],

@@ -1,6 +1,6 @@
 //! Packet scheduling: which path carries the next packet.
 //!
-//! `scheduler` is the contract, `algorithm` has one file for each scheduler, [`catalogue`] lists
+//! `scheduler` is the contract, `algorithm` has one file for each scheduler, `catalogue` lists
 //! them by name.
 
 mod algorithm;

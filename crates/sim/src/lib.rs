@@ -1,11 +1,11 @@
 //! A packet-level simulator in virtual time, whose hosts carry the engine unchanged.
 //!
-//! A [`Scenario`](fairpath_scenario::Scenario) says what runs; a [`Recorder`] watches; an
+//! A [`Scenario`] says what runs; a [`Recorder`] watches; an
 //! [`Outcome`] sums up. Nothing is drawn but from the scenario's seed, each element from a stream
 //! of its own, and events have one total order: the same scenario gives the same bytes.
 //!
 //! Every packet is modelled on every link; what it carries is not. A host is the engine of a real
-//! connection with loss recovery around it [RFC9002], data numbered through the connection and
+//! connection with loss recovery around it [RFC9002 §6], data numbered through the connection and
 //! packets numbered path by path. A flow over one path is the same host with one path.
 //!
 //! ```

@@ -4,7 +4,7 @@
 //!
 //! # Source
 //!
-//! [BALIA] draft-walid-mptcp-congestion-control-04.
+//! \[BALIA\] draft-walid-mptcp-congestion-control-04.
 //!
 //! # Symbols
 //!

@@ -4,7 +4,7 @@
 //!
 //! # Source
 //!
-//! [NSDI2011] §2.2, after [KellyVoice2005].
+//! \[NSDI2011\] §2.2, after \[KellyVoice2005\].
 //!
 //! # Symbols
 //!
@@ -16,7 +16,7 @@
 //! # Deviations
 //!
 //! - The constants are those of TCP, 1 and 1/2, and not those of Scalable TCP, 0.01 and 1/8, which
-//!   [KellyVoice2005] has: one path alone is then Reno.
+//!   \[KellyVoice2005\] has: one path alone is then Reno.
 //! - A window that would fall below one datagram stops there, or at the minimum window.
 //! - No path grows faster than Reno would, also while another one recovers.
 

@@ -4,7 +4,7 @@
 //!
 //! # Source
 //!
-//! [Raiciu2009], in the form in which [htsim] has it.
+//! \[Raiciu2009\], in the form in which \[htsim\] has it.
 //!
 //! # Symbols
 //!

@@ -4,7 +4,7 @@
 //!
 //! # Source
 //!
-//! [NSDI2011] §2.1, after M. Honda et al.
+//! \[NSDI2011\] §2.1, after M. Honda et al.
 //!
 //! # Symbols
 //!

@@ -4,7 +4,7 @@
 //!
 //! # Source
 //!
-//! [RFC6356] Coupled Congestion Control for Multipath Transport Protocols.
+//! \[RFC6356\] Coupled Congestion Control for Multipath Transport Protocols.
 //!
 //! # Symbols
 //!

@@ -5,7 +5,7 @@
 //!
 //! # Source
 //!
-//! [OLIA] draft-khalili-mptcp-congestion-control-05.
+//! \[OLIA\] draft-khalili-mptcp-congestion-control-05.
 //!
 //! # Symbols
 //!

@@ -81,13 +81,13 @@ impl RedConfig {
         Self::new(vec![(min, 0.0), (max, max_probability), (max, 1.0)])
     }
 
-    /// The gentle variant: from `max` to twice `max` the probability grows on to 1 [Floyd2000].
+    /// The gentle variant: from `max` to twice `max` the probability grows on to 1 \[Floyd2000\].
     pub fn gentle(min: QueueLimit, max: QueueLimit, max_probability: f64) -> Self {
         Self::new(vec![(min, 0.0), (max, max_probability), (twice(max), 1.0)])
     }
 
     /// The routers of OLIA's testbed: for each 10 Mbit/s, 0 up to 25 packets, 0.1 at 50 and 1 at
-    /// 100 ([Khalili2013], §3 of the draft). With packets of 1500 bytes that is 30, 60 and 120 ms at any rate.
+    /// 100 (\[Khalili2013\], §3 of the draft). With packets of 1500 bytes that is 30, 60 and 120 ms at any rate.
     /// The probability is plain, not spread by a count; the weight of 0.01 is assumed.
     pub fn olia_testbed(packet: Bytes) -> Self {
         let time = |packets| QueueLimit::Sojourn(packet * packets / Bitrate::from_mbps(10));
