@@ -98,6 +98,19 @@ fn a_folder_is_named_like_its_crate() {
     }
 }
 
+/// Who packages a crate needs a version for each crate that it depends on.
+#[test]
+fn crates_name_the_version_of_the_crates_that_they_use() {
+    let workspace = manifest(&repository::root());
+    let version = workspace["workspace"]["package"]["version"].as_str();
+    let uses = workspace["workspace"]["dependencies"].as_table().expect("the workspace has dependencies");
+    let ours: Vec<_> = uses.iter().filter(|(_, value)| value.get("path").is_some()).collect();
+    assert!(ours.len() > 10, "{ours:?}");
+    for (name, value) in ours {
+        assert_eq!(value.get("version").and_then(toml::Value::as_str), version, "{name}");
+    }
+}
+
 #[test]
 fn every_crate_keeps_the_lints_of_the_workspace() {
     for folder in repository::crate_folders() {
