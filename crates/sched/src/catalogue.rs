@@ -39,7 +39,7 @@ mod tests {
     proptest! {
         /// The contract of every scheduler in the catalogue: it never picks a path that cannot
         /// send, picks one if any can, and prefers backups to nothing only where nothing else is
-        /// usable.
+        /// usable. Where it says that a choice stays, it does while the chosen path has room.
         #[test]
         fn every_scheduler_keeps_the_contract(
             rounds in proptest::collection::vec((any_path(0), any_path(3), any_path(4), any_path(9)), 1..30)
@@ -54,7 +54,16 @@ mod tests {
                         Choice::Send(chosen) => {
                             let view = paths.iter().find(|p| p.id == chosen).expect("a path that exists");
                             prop_assert!(may_send(&view), "{name} picked {view:?}");
-                            scheduler.on_sent(chosen, view.max_datagram);
+                            let (mut later, at) = (paths, paths.iter().position(|p| p.id == chosen).expect("known"));
+                            loop {
+                                scheduler.on_sent(chosen, view.max_datagram);
+                                later[at].in_flight += view.max_datagram;
+                                if !scheduler.stays() || !later[at].has_room() {
+                                    break;
+                                }
+                                let choice = scheduler.pick(&later, &Pending::default(), Timestamp::ZERO);
+                                prop_assert_eq!(choice, Choice::Send(chosen), "{} said that it stays", name);
+                            }
                         }
                         Choice::Wait => prop_assert!(paths.iter().find(may_send).is_none(), "{name} waits"),
                     }

@@ -53,6 +53,11 @@ pub enum Choice {
 pub trait Scheduler: Debug + Send {
     /// The path for the next packet. `paths` is in order of the ids.
     fn pick(&self, paths: &[PathView], data: &Pending, now: Timestamp) -> Choice;
+    /// Whether a path, once chosen, stays the choice while nothing but packets on it happens and it has room.
+    /// A host that knows need not ask for each of them.
+    fn stays(&self) -> bool {
+        false
+    }
     /// A packet of `bytes` left on `path`.
     fn on_sent(&mut self, _path: PathId, _bytes: Bytes) {}
 }

@@ -24,6 +24,10 @@ impl Scheduler for MinRtt {
             None => Choice::Wait,
         }
     }
+
+    fn stays(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]
