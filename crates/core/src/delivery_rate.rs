@@ -121,6 +121,12 @@ impl DeliveryRate {
         Some(sample)
     }
 
+    /// Notes that `bytes` arrived, and the rate that a host has measured by itself, if it has.
+    pub fn on_measured(&mut self, bytes: Bytes, sample: Option<RateSample>) {
+        self.delivered += bytes;
+        self.last = sample.or(self.last);
+    }
+
     /// Notes that a packet of `bytes` was lost and gives what that shows.
     pub fn on_lost(&mut self, bytes: Bytes, packet: &SentState) -> LossSample {
         self.lost += bytes;

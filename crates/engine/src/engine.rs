@@ -1,6 +1,8 @@
 //! The engine of one connection: its events, and what may be asked of it. What a path may do stands in
-//! `verdict`, which path is next in `choice`, what a recorder may see in `snapshot`.
+//! `verdict`, which path is next in `choice`, what a recorder may see in `snapshot`, and the intake of hosts that
+//! tell of bytes and not of packets in `aggregate`.
 
+mod aggregate;
 mod choice;
 mod snapshot;
 mod verdict;
@@ -15,12 +17,13 @@ use fairpath_core::{
 use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{PathView, Scheduler};
 
+pub use aggregate::{AckedBytes, LostBytes};
 pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
 use crate::dips::Dips;
 use crate::path::Path;
-use crate::sent_packets::{SentPacket, SentPackets};
+use crate::sent_packets::SentPacket;
 
 /// Below this confidence a pair of paths surely has separate bottlenecks.
 const SURELY_SEPARATE: f64 = 0.05;
@@ -126,12 +129,19 @@ impl Engine {
 
     /// The packet `number`, which will be acknowledged, left on the path.
     pub fn on_sent(&mut self, path: PathId, number: u64, bytes: Bytes, now: Timestamp) {
+        let Some(state) = self.paths.get_mut(path) else { return };
+        let sent_state = state.rate.on_sent(now, state.in_flight());
+        state.packets.insert(number, SentPacket { at: now, bytes, state: sent_state });
+        self.note_sent(path, bytes, now);
+    }
+
+    /// Something left and is counted as in flight already.
+    #[inline]
+    fn note_sent(&mut self, path: PathId, bytes: Bytes, now: Timestamp) {
         let window = self.controller.window(path);
         let pacing = if self.paces { self.controller.pacing_rate(path) } else { None };
         let Some(state) = self.paths.get_mut(path) else { return };
-        let sent_state = state.rate.on_sent(now, state.packets.in_flight());
-        state.packets.insert(number, SentPacket { at: now, bytes, state: sent_state });
-        let in_flight = state.packets.in_flight();
+        let in_flight = state.in_flight();
         if let Some(rate) = pacing {
             state.pacer.on_sent(now, bytes, rate);
         }
@@ -150,7 +160,7 @@ impl Engine {
     pub fn on_fully_used(&mut self, path: PathId, now: Timestamp) {
         let window = self.controller.window(path);
         if let Some(state) = self.paths.get_mut(path)
-            && state.packets.in_flight() * 2 >= window
+            && state.in_flight() * 2 >= window
         {
             state.on_filled(true, false, now);
         }
@@ -171,7 +181,7 @@ impl Engine {
     /// calls [`Engine::on_ack_end`], at the same time: only then do windows follow.
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
-        let in_flight = state.packets.in_flight();
+        let in_flight = state.in_flight();
         let starved = state.newest_acked.is_none()
             && state
                 .is_starved(now, || less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now));
@@ -204,14 +214,13 @@ impl Engine {
         let Some((number, sent_at)) = state.newest_acked.take() else { return };
         if state.largest_acked.is_none_or(|largest| number > largest) {
             state.largest_acked = Some(number);
-            let rtt = now.since(sent_at);
-            state.rtt.on_sample(now, rtt, ack_delay);
+            self.on_round_trip(path, now.since(sent_at), ack_delay, now);
+        }
+        let Some(state) = self.paths.get_mut(path) else { return };
+        if state.largest_acked == Some(number) {
             // A host that finds losses has found these by now [RFC9002 §6.1.2]: of what is left, such as the
             // packets of another address of the peer, it will not tell.
             state.packets.forget_stale(number, now - state.patience());
-            if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) && state.network_limited(now) {
-                self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
-            }
         }
         let rtt = state.rtt.get();
         for ack in state.acked.drain(..) {
@@ -219,6 +228,15 @@ impl Engine {
         }
         self.controller.on_ack_end(path, now);
         self.poll(now);
+    }
+
+    /// A packet took so long there and back, of which the peer says that it waited `ack_delay`.
+    fn on_round_trip(&mut self, path: PathId, rtt: Duration, ack_delay: Duration, now: Timestamp) {
+        let Some(state) = self.paths.get_mut(path) else { return };
+        state.rtt.on_sample(now, rtt, ack_delay);
+        if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) && state.network_limited(now) {
+            self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
+        }
     }
 
     /// A datagram that came to the peer at `at` took `delay`, less a constant that is the same for all
@@ -244,7 +262,7 @@ impl Engine {
     /// calls [`Engine::on_congestion`].
     pub fn on_lost(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
-        let in_flight = state.packets.in_flight();
+        let in_flight = state.in_flight();
         let Some(packet) = state.packets.take(number) else { return };
         let (_, lost) = state.losing.get_or_insert((in_flight, Bytes::ZERO));
         *lost += packet.bytes;
@@ -264,7 +282,7 @@ impl Engine {
         now: Timestamp,
     ) {
         let Some(state) = self.paths.get_mut(path) else { return };
-        let (in_flight, lost) = state.losing.take().unwrap_or((state.packets.in_flight(), Bytes::ZERO));
+        let (in_flight, lost) = state.losing.take().unwrap_or((state.in_flight(), Bytes::ZERO));
         self.controller.on_congestion(path, &Congestion { now, sent_at, signal, lost, in_flight, persistent });
     }
 
@@ -287,7 +305,7 @@ impl Engine {
     /// leads elsewhere.
     pub fn on_all_discarded(&mut self, path: PathId) {
         if let Some(state) = self.paths.get_mut(path) {
-            state.packets = SentPackets::default();
+            state.forget_in_flight();
             state.newest_acked = None;
             state.largest_acked = None;
         }
@@ -296,7 +314,7 @@ impl Engine {
     /// The application had nothing more to send though the path could.
     pub fn on_app_limited(&mut self, path: PathId) {
         if let Some(state) = self.paths.get_mut(path) {
-            state.rate.on_app_limited(state.packets.in_flight());
+            state.rate.on_app_limited(state.in_flight());
             state.pacer.set_waited_for(false);
         }
     }

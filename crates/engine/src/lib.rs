@@ -31,11 +31,13 @@ mod path;
 mod sent_packets;
 
 pub use config::{Coupling, EngineConfig, UnknownName};
-pub use engine::{Engine, PathSnapshot, Verdict};
+pub use engine::{AckedBytes, Engine, LostBytes, PathSnapshot, Verdict};
 pub use fairpath_cc::{
     Aimd, AimdConfig, BbrConfig, Controller, Cruise, Cubic, Daimd, Epsilon, Ewtcp, GroupView, LongestQueue, Olia,
     Parameters, PathMetric, Phase, Rule, SlowStart, WVegas,
 };
-pub use fairpath_core::{Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, Rtt, Timestamp};
+pub use fairpath_core::{
+    Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,
+};
 pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, Pending};

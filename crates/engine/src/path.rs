@@ -29,6 +29,11 @@ pub(crate) struct Path {
     pub(crate) usable: bool,
     pub(crate) backup: bool,
     pub(crate) lost: Bytes,
+    /// What is in flight by the account of a host that tells of bytes, and since when there is any.
+    accounted: Bytes,
+    accounted_since: Timestamp,
+    /// How many datagrams' worth of bytes were lost, in the place of packet numbers.
+    pub(crate) lost_parts: u64,
     /// When the newest packet left.
     pub(crate) sent_at: Timestamp,
     /// When the newest acknowledgement came.
@@ -64,6 +69,9 @@ impl Path {
             usable: false,
             backup: false,
             lost: Bytes::ZERO,
+            accounted: Bytes::ZERO,
+            accounted_since: now,
+            lost_parts: 0,
             sent_at: now,
             heard_at: now,
             proven_at: None,
@@ -77,10 +85,43 @@ impl Path {
         }
     }
 
+    /// What is in flight.
+    pub(crate) fn in_flight(&self) -> Bytes {
+        self.packets.in_flight() + self.accounted
+    }
+
+    /// A host that tells of bytes has so much in flight now.
+    pub(crate) fn account(&mut self, in_flight: Bytes, now: Timestamp) {
+        if self.accounted == Bytes::ZERO {
+            self.accounted_since = now;
+        }
+        self.accounted = in_flight;
+    }
+
+    /// Nothing of what is in flight will be heard of.
+    pub(crate) fn forget_in_flight(&mut self) {
+        self.packets = SentPackets::default();
+        self.accounted = Bytes::ZERO;
+    }
+
+    /// Since when something is in flight.
+    fn oldest(&self) -> Option<Timestamp> {
+        let accounted = (self.accounted > Bytes::ZERO).then_some(self.accounted_since);
+        self.packets.oldest().into_iter().chain(accounted).min()
+    }
+
+    /// How much of what is in flight has waited for an answer for longer than one takes. An account of bytes
+    /// does not say which of them are old: they are, where none is new.
+    pub(crate) fn overdue(&self, now: Timestamp) -> Bytes {
+        let before = now - self.patience();
+        let accounted = if self.sent_at < before { self.accounted } else { Bytes::ZERO };
+        self.packets.sent_before(before) + accounted
+    }
+
     /// Whether the path seems dead: packets wait for an answer for more than two probe timeouts,
     /// and nothing was heard in that time. An old, good round-trip time counts for nothing here.
     pub(crate) fn suspected(&self, now: Timestamp) -> bool {
-        let Some(oldest) = self.packets.oldest() else { return false };
+        let Some(oldest) = self.oldest() else { return false };
         let waited = now.since(oldest.max(self.heard_at));
         if waited <= 2 * ACK_DELAY_MAX {
             // Shorter than any patience: the usual case, and this is asked for every packet.
@@ -98,7 +139,7 @@ impl Path {
     /// nothing of what it can deliver [BBRv3 §4.1.2.4].
     pub(crate) fn is_starved(&self, now: Timestamp, window: impl FnOnce() -> Bytes) -> bool {
         let idle = now.since(self.pacer.free_at().max(self.sent_at)) > STARVED;
-        idle && self.packets.in_flight() + self.max_datagram <= window()
+        idle && self.in_flight() + self.max_datagram <= window()
     }
 
     /// A packet left: whether it filled the window, and whether another may not follow it.

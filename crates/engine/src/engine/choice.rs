@@ -42,7 +42,7 @@ impl Engine {
         views.clear();
         views.extend(self.paths.iter().map(|(id, state)| {
             let window = self.window_of(id, state, now);
-            let in_flight = state.packets.in_flight();
+            let in_flight = state.in_flight();
             PathView {
                 id,
                 window: if state.pacer.may_send(now) { window } else { window.min(in_flight) },

@@ -60,7 +60,7 @@ impl Engine {
             ssthresh: control.ssthresh,
             phase: control.phase,
             delay_cuts: control.delay_cuts,
-            in_flight: state.packets.in_flight(),
+            in_flight: state.in_flight(),
             rtt: state.rtt.get(),
             one_way: state.one_way,
             rate: state.rate.last().map(|sample| sample.rate),

@@ -41,8 +41,8 @@ impl Engine {
             usable: state.usable,
             may_send: self.may_send(path, state, now),
             window: self.window_of(path, state, now),
-            in_flight: state.packets.in_flight(),
-            overdue: state.packets.sent_before(now - state.patience()),
+            in_flight: state.in_flight(),
+            overdue: state.overdue(now),
             pacing_rate: if self.paces { self.controller.pacing_rate(path) } else { None },
             next_departure: (!state.pacer.may_send(now)).then(|| state.pacer.free_at()),
         }
@@ -55,7 +55,7 @@ impl Engine {
 
     /// Whether a full datagram has room in the window.
     pub(super) fn has_room(&self, path: PathId, state: &Path, now: Timestamp) -> bool {
-        state.packets.in_flight().saturating_add(state.max_datagram) <= self.window_of(path, state, now)
+        state.in_flight().saturating_add(state.max_datagram) <= self.window_of(path, state, now)
     }
 }
 
