@@ -24,9 +24,9 @@ use core::fmt::Debug;
 use fairpath_core::{Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, PathId, PathMap, Timestamp};
 
 pub use self::config::AimdConfig;
-pub use self::group_view::{GroupView, Member};
+pub use self::group_view::GroupView;
 pub use self::path_window::PathWindow;
-pub use self::totals::Totals;
+pub use self::totals::{Member, Totals};
 
 use self::group_view::PathEntry;
 use self::undo::Undo;

@@ -1,39 +1,16 @@
 //! The description of an emulation.
 
-use std::io;
 use std::net::SocketAddr;
 
 use fairpath_core::PathId;
-use fairpath_net::{LinkConfig, LinkId, Network, TopologyError};
+use fairpath_net::{LinkConfig, LinkId, Network};
 
 use crate::emulator::Emulator;
+use crate::error::EmulatorError;
 use crate::relay::{Datagram, Relay};
 
 /// How many clients a relay keeps apart unless it is told otherwise.
 const DEFAULT_CLIENTS_MAX: usize = 64;
-
-/// What may go wrong before an emulation runs.
-#[derive(Debug, thiserror::Error)]
-pub enum EmulatorError {
-    /// The description cannot be meant.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    /// The operating system refused something.
-    #[error("cannot {action}: {source}")]
-    Os {
-        /// What was tried.
-        action: &'static str,
-        /// The answer.
-        source: io::Error,
-    },
-}
-
-impl EmulatorError {
-    /// Wraps the operating system's answer to `action`.
-    pub(crate) fn os(action: &'static str) -> impl Fn(io::Error) -> Self {
-        move |source| Self::Os { action, source }
-    }
-}
 
 /// Describes links and paths; [`start`](Self::start) brings them to life.
 #[derive(Debug)]
@@ -46,7 +23,7 @@ pub struct EmulatorBuilder {
 
 impl EmulatorBuilder {
     /// Nothing yet. Losses and jitter come from `seed`.
-    pub(crate) fn new(seed: u64) -> Self {
+    fn new(seed: u64) -> Self {
         Self {
             network: Network::new(seed),
             link_names: Vec::new(),
@@ -101,5 +78,12 @@ impl EmulatorBuilder {
             relay.set_clients_max(self.clients_max);
         }
         Emulator::start(self.network, self.relays, self.link_names)
+    }
+}
+
+impl Emulator {
+    /// Describes a new emulation. Losses and jitter come from `seed`.
+    pub fn builder(seed: u64) -> EmulatorBuilder {
+        EmulatorBuilder::new(seed)
     }
 }

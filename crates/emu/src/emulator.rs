@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use fairpath_core::PathId;
 use fairpath_net::{Filter, LinkId, Network, Rate};
 
-use crate::builder::{EmulatorBuilder, EmulatorError};
+use crate::error::EmulatorError;
 use crate::event_loop::{Command, EventLoop};
 use crate::relay::{Datagram, Relay};
 use crate::stats::EmulatorStats;
@@ -31,11 +31,6 @@ struct Control {
 }
 
 impl Emulator {
-    /// Describes a new emulation. Losses and jitter come from `seed`.
-    pub fn builder(seed: u64) -> EmulatorBuilder {
-        EmulatorBuilder::new(seed)
-    }
-
     pub(crate) fn start(
         network: Network<Datagram>,
         relays: Vec<Relay>,

@@ -40,6 +40,7 @@
 
 mod builder;
 mod emulator;
+mod error;
 mod event_loop;
 mod outbox;
 mod relay;
@@ -47,8 +48,9 @@ mod socket;
 mod stats;
 mod timing;
 
-pub use builder::{EmulatorBuilder, EmulatorError};
+pub use builder::EmulatorBuilder;
 pub use emulator::Emulator;
+pub use error::EmulatorError;
 use fairpath_core::Bytes;
 pub use fairpath_net::{
     CoDelConfig, Count, Filter, GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LinkId, LinkStats,

@@ -7,7 +7,7 @@ use fairpath_core::{Bytes, Timestamp};
 use fairpath_net::{Count, Packet, PathRoutes};
 use noq_udp::EcnCodepoint;
 
-use crate::builder::EmulatorError;
+use crate::error::EmulatorError;
 use crate::socket::Socket;
 use crate::stats::{DirectionStats, PathStats};
 

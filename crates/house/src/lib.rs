@@ -4,5 +4,6 @@
 //! The checks are this crate's tests; what they share is here.
 
 pub mod citation;
+pub mod imports;
 pub mod repository;
 pub mod source;

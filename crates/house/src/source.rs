@@ -128,7 +128,8 @@ fn block_comment_length(rest: &str) -> usize {
 pub fn lines_before_tests(source: &str) -> usize {
     let lines: Vec<&str> = source.lines().collect();
     let tests = lines.windows(2).position(|pair| {
-        pair[0].trim_end() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].trim_end().ends_with('{')
+        let is_module = pair[1].starts_with("mod ") || (pair[1].starts_with("pub(") && pair[1].contains(") mod "));
+        pair[0].trim_end() == "#[cfg(test)]" && is_module && pair[1].trim_end().ends_with('{')
     });
     tests.unwrap_or(lines.len())
 }
@@ -158,6 +159,7 @@ mod tests {
     #[test]
     fn tests_at_the_end_are_not_counted() {
         assert_eq!(lines_before_tests("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
+        assert_eq!(lines_before_tests("a\n#[cfg(test)]\npub(super) mod tests {\n}\n"), 1);
         assert_eq!(lines_before_tests("a\n#[cfg(test)]\nmod tests;\nb\n"), 4);
     }
 }

@@ -7,8 +7,8 @@
 
 use core::time::Duration;
 
-use crate::config::{LinkConfig, LinkConfigError};
-use crate::jitter::Delays;
+use crate::error::LinkConfigError;
+use crate::jitter::{Delays, Jitter};
 use crate::stream::{Coin, Owner};
 
 /// Impairments of a link. Each packet, and each copy, draws for itself.
@@ -58,10 +58,10 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// The wire of the link `owner`; `None` where it treats all packets alike.
-    pub(crate) fn new(config: &LinkConfig, owner: &Owner) -> Option<Box<Self>> {
-        let delays = Delays::new(&config.jitter, owner);
-        let mut wire = Self { overtake: config.jitter.overtake, delays, ..Self::plain() };
-        wire.set_impairments(&config.impairments, owner);
+    pub(crate) fn new(jitter: &Jitter, impairments: &Impairments, owner: &Owner) -> Option<Box<Self>> {
+        let delays = Delays::new(jitter, owner);
+        let mut wire = Self { overtake: jitter.overtake, delays, ..Self::plain() };
+        wire.set_impairments(impairments, owner);
         let is_plain =
             wire.delays.is_none() && wire.hold_back.is_none() && wire.duplicate.is_none() && wire.corrupt.is_none();
         (!is_plain).then(|| Box::new(wire))

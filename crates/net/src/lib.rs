@@ -31,6 +31,7 @@
 //! ```
 
 mod config;
+mod error;
 mod filter;
 mod impair;
 mod jitter;
@@ -44,7 +45,8 @@ mod stats;
 mod stream;
 mod topology;
 
-pub use config::{LinkConfig, LinkConfigError};
+pub use config::LinkConfig;
+pub use error::LinkConfigError;
 pub use filter::Filter;
 pub use impair::{Impairments, Reorder};
 pub use jitter::{Jitter, JitterDistribution};

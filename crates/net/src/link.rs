@@ -94,7 +94,7 @@ impl<P: Packet> Link<P> {
     /// A link as described. Its randomness is that of `name` in `streams`.
     pub fn new(name: &str, config: &LinkConfig, streams: &Streams) -> Self {
         let owner = Owner::new(streams, name);
-        let wire = Wire::new(config, &owner);
+        let wire = Wire::new(&config.jitter, &config.impairments, &owner);
         Self {
             loss: Loss::new(&config.loss, name, streams),
             queue: Queue::new(&config.queue, config.overhead, name, streams),

@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 
-use crate::config::LinkConfigError;
+use crate::error::LinkConfigError;
 use crate::packet::Packet;
 use crate::stats::{Count, LinkStats};
 use crate::stream::Streams;

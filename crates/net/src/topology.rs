@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 
-use crate::config::{LinkConfig, LinkConfigError};
+use crate::config::LinkConfig;
+use crate::error::LinkConfigError;
 use crate::filter::Filter;
 use crate::impair::Impairments;
 use crate::link::{Delivered, Link, Offered};

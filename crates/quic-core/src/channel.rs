@@ -11,7 +11,6 @@ use fairpath_engine::PathId;
 use crate::adapter::Fate;
 use crate::bulk;
 use crate::bulk::{Credit, FragmentHeader, Malformed, Part, Receiver, Record, RecordTooLarge, Sender, Violation};
-use crate::transport::Window;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +37,13 @@ impl ChannelId {
         let is_of = |id: &Self| [bulk::FRAGMENT, bulk::CREDIT].contains(&(kind ^ id.bit()));
         Self::ALL.into_iter().find(is_of)
     }
+}
+
+/// What the receiving end of a channel holds: bytes, and records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) bytes: u64,
+    pub(crate) records: u64,
 }
 
 /// What no peer that keeps to the rules sends.

@@ -18,10 +18,8 @@ mod meter;
 mod notice;
 pub(crate) mod policy;
 mod report;
-mod request;
 mod slot;
 mod traffic;
-mod ways;
 
 pub use notice::PathNotice;
 pub use report::{PathReport, PathState};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use noq_proto::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
 use crate::adapter::ConnectionEngine;
-use crate::channel::ChannelId;
+use crate::channel::{ChannelId, Window};
 use crate::tls::Application;
 
 /// How many paths a connection may have at once.
@@ -41,13 +41,6 @@ pub enum Trust {
     Full,
     /// Little: together with the 16 kB of handshake data that may be out of order, less than 64 kB.
     Guest,
-}
-
-/// What the receiving end of a channel holds: bytes, and records.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    pub(crate) bytes: u64,
-    pub(crate) records: u64,
 }
 
 impl Trust {

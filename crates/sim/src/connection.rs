@@ -12,16 +12,12 @@ use fairpath_net::{Network, PathRoutes};
 use fairpath_scenario::Transport;
 
 use crate::count::FlowCount;
-use crate::limits::Limits;
-use crate::packet::{AckFrame, Body, Chunk, Packet};
+use crate::packet::{AckFrame, Body, Chunk, PACKETS_MAX, Packet};
 use crate::receiver::{AckNow, Receiver};
 use crate::recorder::{FlowIndex, Recorder};
 use crate::recovery::{LossBatch, Recovery, SentPacket};
 use crate::send_stream::SendStream;
 use crate::timers::{Lazy, Timer, Timers};
-
-/// So many packets leave a connection in one moment at most: as many as a run may hold.
-const AT_ONCE_MAX: u64 = Limits::PACKETS;
 
 /// Where a connection's packets and timers go, and what counts them.
 pub(crate) struct Outside<'a, R> {
@@ -143,7 +139,7 @@ impl Connection {
     pub(crate) fn send<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
         let before = *out.sent;
         // A run that sends so much in one moment holds more than it may, and is ended when that is counted next.
-        while *out.sent - before <= AT_ONCE_MAX {
+        while *out.sent - before <= PACKETS_MAX {
             let chunk = self.stream.next();
             if chunk.is_none() && self.paths.len() == 1 && !self.stream.is_dry() {
                 // Held back by a buffer, and there is no other path to help.

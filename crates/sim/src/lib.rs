@@ -27,7 +27,6 @@
 mod connection;
 mod count;
 mod engines;
-mod limits;
 mod outcome;
 mod packet;
 mod receiver;

@@ -1,5 +1,9 @@
 //! What crosses the network.
 
+/// So many packets a run may hold, on links or remembered at hosts, and so many may leave a connection in one
+/// moment: about a gigabyte.
+pub(crate) const PACKETS_MAX: u64 = 1_000_000;
+
 /// A packet. It carries no bytes of data, only what is needed to account for them, and that in few
 /// bytes: thousands of them wait in the links of a large network, and caches are small.
 ///

@@ -3,6 +3,8 @@
 //! The order is by time. At equal times packets come before timers; packets are ordered by the
 //! network, timers by when they were set.
 
+mod limits;
+
 use core::time::Duration;
 
 use fairpath_core::{Bytes, Timestamp};
@@ -13,12 +15,12 @@ use fairpath_scenario::{ChangeKind, Flow, Scenario, ScenarioLink, Traffic};
 use crate::connection::{Connection, Name, Outside};
 use crate::count::FlowCount;
 use crate::engines::Engines;
-use crate::limits::{Counted, Limits};
 use crate::outcome::Outcome;
 use crate::packet::{Body, Packet};
 use crate::recorder::{Recorder, View};
 use crate::source::{self, Deed, Source};
 use crate::timers::{Timer, Timers};
+use limits::{Counted, Limits};
 
 /// A scenario that cannot be run. The fault is the scenario's.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

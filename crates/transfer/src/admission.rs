@@ -12,8 +12,9 @@ use fairpath_quic::{Connection, ConnectionError};
 use subtle::ConstantTimeEq;
 
 use crate::greeting::{ADMITTED, HEAD_BYTES, Purpose, SenderId, greeting, parse_body, proof};
-use crate::protocol::{Control, ProtocolError, VERSION, printable};
+use crate::protocol::{Control, ProtocolError, VERSION};
 use crate::ticket::Secret;
+use crate::words::printable;
 
 /// How long a peer may take to prove itself. Ten round trips of a satellite link at its worst.
 pub const ADMISSION_DEADLINE: Duration = Duration::from_secs(10);

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Seek as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,9 +12,6 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::ReceiveError;
-use crate::part::Part;
-use crate::partial::Partial;
-use crate::plan::digest_of;
 use crate::progress::Progress;
 use crate::source::Identity;
 
@@ -41,7 +37,7 @@ pub(crate) struct Destination {
     /// A directory on each device that was written to, to sync it by.
     devices: BTreeMap<u64, Arc<OwnedFd>>,
     /// Told of what is copied to other devices.
-    progress: Arc<Progress>,
+    pub(crate) progress: Arc<Progress>,
 }
 
 impl Destination {
@@ -143,81 +139,8 @@ impl Destination {
         Ok(true)
     }
 
-    /// Moves a finished file to its name. Without `force` nothing that is there is replaced.
-    pub(crate) fn place(
-        &mut self,
-        partial: &Partial,
-        part: &Part<'_>,
-        name: &str,
-        force: bool,
-    ) -> Result<(), ReceiveError> {
-        let (parent, last) = split(name);
-        let parent = self.directory(parent, true)?.ok_or_else(|| self.io(name, Errno::NOENT))?;
-        match rename(partial, part.name, &parent, last, force) {
-            Ok(()) => Ok(()),
-            // Another file system is mounted on the way.
-            Err(Errno::XDEV) => self.copy(partial, part, (&parent, last), name, force),
-            Err(error) => Err(self.misplaced(name, error)),
-        }
-    }
-
-    /// Brings a finished file to another device: a copy there under a hidden name, which gets its
-    /// final name when it is durable and has the same digest.
-    fn copy(
-        &self,
-        partial: &Partial,
-        part: &Part<'_>,
-        (parent, last): (&OwnedFd, &str),
-        name: &str,
-        force: bool,
-    ) -> Result<(), ReceiveError> {
-        let hidden = format!(".fairpath-{}", part.name);
-        let failed = |error: Errno| self.io(name, error);
-        let original = partial.reopen(part.name, part.identity)?;
-        // An earlier attempt may have left one.
-        match rustix::fs::unlinkat(parent, &hidden, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(failed(error)),
-        }
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | INSIDE;
-        let fd = rustix::fs::openat(parent, &hidden, flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
-        let fill = || {
-            let mut copy = File::from(fd);
-            io::copy(&mut self.progress.counting(&original), &mut copy)?;
-            let metadata = original.metadata()?;
-            copy.set_permissions(metadata.permissions())?;
-            copy.set_modified(metadata.modified()?)?;
-            copy.sync_all()?;
-            copy.rewind()?;
-            digest_of(self.progress.counting(copy))
-        };
-        let placed = match fill().map_err(|error| ReceiveError::io(&self.full(name), error)) {
-            Ok(digest) if digest == part.digest => {
-                rename(parent, &hidden, parent, last, force).map_err(|error| self.misplaced(name, error))
-            }
-            Ok(_) => Err(ReceiveError::Mismatch { path: name.to_owned() }),
-            Err(error) => Err(error),
-        };
-        match placed {
-            Ok(()) => partial.remove(part.name),
-            Err(error) => {
-                // The error is the cause; a copy that stays behind is removed by the next attempt.
-                let _ = rustix::fs::unlinkat(parent, &hidden, AtFlags::empty());
-                Err(error)
-            }
-        }
-    }
-
-    fn misplaced(&self, name: &str, error: Errno) -> ReceiveError {
-        match error {
-            Errno::EXIST => ReceiveError::Exists { path: name.to_owned() },
-            Errno::ISDIR => ReceiveError::InTheWay { path: name.to_owned(), there: "a directory" },
-            error => self.io(name, error),
-        }
-    }
-
     /// Opens the directory `name`; `None` where it does not exist and is not to be created.
-    fn directory(&mut self, name: &str, create: bool) -> Result<Option<Arc<OwnedFd>>, ReceiveError> {
+    pub(crate) fn directory(&mut self, name: &str, create: bool) -> Result<Option<Arc<OwnedFd>>, ReceiveError> {
         if name.is_empty() {
             return Ok(Some(self.root.clone()));
         }
@@ -254,12 +177,12 @@ impl Destination {
         Ok(Some(current))
     }
 
-    fn io(&self, name: &str, error: Errno) -> ReceiveError {
+    pub(crate) fn io(&self, name: &str, error: Errno) -> ReceiveError {
         ReceiveError::io(&self.full(name), error.into())
     }
 }
 
-fn split(name: &str) -> (&str, &str) {
+pub(crate) fn split(name: &str) -> (&str, &str) {
     name.rsplit_once('/').unwrap_or(("", name))
 }
 
@@ -293,27 +216,12 @@ pub(crate) fn sync_device(_directory: impl AsFd) -> Result<bool, Errno> {
     Ok(false)
 }
 
-fn rename(from: impl AsFd, old: &str, to: &OwnedFd, new: &str, force: bool) -> Result<(), Errno> {
-    if force {
-        return rustix::fs::renameat(from, old, to, new);
-    }
-    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-    match rustix::fs::renameat_with(&from, old, to, new, rustix::fs::RenameFlags::NOREPLACE) {
-        // Some file systems do not know the flag.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-        result => return result,
-    }
-    match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(_) => Err(Errno::EXIST),
-        Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
-        Err(error) => Err(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::manifest::PARTIAL;
+    use crate::part::Part;
+    use crate::partial::Partial;
 
     #[test]
     fn a_link_in_the_directory_leads_nowhere() {

@@ -12,8 +12,8 @@ use crate::progress::Progress;
 use crate::protocol::{Control, FromReceiver, ProtocolError};
 use crate::ranges::RangeSet;
 use crate::reader::{Job, Piece};
-use crate::send::{last_words, next, stopped_reading};
 use crate::skip::Reason;
+use crate::words::printable;
 
 /// Sends what is read, and hears what becomes of it.
 pub(crate) struct Flow<'a> {
@@ -109,4 +109,30 @@ impl<'a> Books<'a> {
     fn ledger(&self) -> MutexGuard<'_, &'a mut Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The next message, with the receiver's giving up already turned into an error.
+pub(crate) async fn next(control: &Control) -> Result<FromReceiver, SendError> {
+    match control.read().await? {
+        FromReceiver::Failed { fault, text } => Err(SendError::Receiver { fault, text: printable(&text) }),
+        message => Ok(message),
+    }
+}
+
+/// The connection ended because the receiver gave up: its words count, if they have come.
+pub(crate) async fn last_words(control: &Control, error: SendError) -> SendError {
+    // What came before the end is heard before it, so this waits for nothing.
+    while control.connection.close_reason().is_some() {
+        match next(control).await {
+            Ok(_) => {}
+            Err(refusal @ SendError::Receiver { .. }) => return refusal,
+            Err(_) => break,
+        }
+    }
+    error
+}
+
+/// The reading thread ended before its time.
+pub(crate) fn stopped_reading() -> SendError {
+    SendError::PeerGone("this program is ending".to_owned())
 }

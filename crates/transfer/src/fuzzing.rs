@@ -1,7 +1,7 @@
 //! Ways for the fuzz targets into what is private here: how the bytes of others are read and written.
 //! No part of the interface.
 
-use crate::error::Fault;
+use crate::fault::Fault;
 use crate::greeting::Purpose;
 use crate::manifest::{Entry, NameFault};
 use crate::offer::LeftOut;

@@ -53,6 +53,7 @@ mod collect;
 mod deliver;
 mod destination;
 mod error;
+mod fault;
 mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -75,6 +76,7 @@ mod session;
 mod skip;
 mod source;
 mod ticket;
+mod words;
 mod writer;
 
 #[cfg(test)]
@@ -83,13 +85,15 @@ mod tests;
 pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
 pub use collect::Selection;
 pub use deliver::{DeliveryEvent, GIVE_UP_AFTER};
-pub use error::{Fault, ReceiveError, SendError};
+pub use error::{ReceiveError, SendError};
+pub use fault::Fault;
 pub use greeting::{Purpose, SenderId};
 pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};
 pub use offer::{Consent, LeftOut, Offer};
 pub use progress::{Phase, Progress, ProgressSnapshot};
-pub use protocol::{MAX_MESSAGE, ProtocolError, VERSION, printable};
+pub use protocol::{MAX_MESSAGE, ProtocolError, VERSION};
 pub use receive::{Admitted, ReceiveConfig, Received, Receiver, SILENCE};
 pub use send::{Sender, Sent};
 pub use skip::{Reason, Skipped};
 pub use ticket::{MAX_ADDRESSES, Secret, Ticket, TicketError};
+pub use words::printable;

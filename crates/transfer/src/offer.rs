@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::manifest::{Entry, Limits, Manifest, check_name};
-use crate::protocol::printable;
+use crate::words::printable;
 
 /// How many names are shown; the rest is a number.
 const SHOWN: usize = 10;

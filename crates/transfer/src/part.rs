@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ReceiveError;
 use crate::manifest::Entry;
-use crate::partial::Partial;
+use crate::partial::{PartNames, Partial};
 use crate::protocol::{Digest, MAX_RANGES};
 use crate::ranges::RangeSet;
 use crate::source::Identity;
@@ -23,37 +23,6 @@ struct Journal {
     size: u64,
     mtime_ns: i64,
     ranges: Vec<(u64, u64)>,
-}
-
-/// The names of one unfinished file and its journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PartNames {
-    pub(crate) data: String,
-    pub(crate) journal: String,
-}
-
-impl PartNames {
-    /// The names for the file `path`: a digest, since the path itself may be longer than a name.
-    pub(crate) fn of(path: &str) -> Self {
-        let digest = blake3::hash(path.as_bytes()).to_hex();
-        let id = &digest[..32];
-        Self { data: format!("{id}.part"), journal: format!("{id}.journal") }
-    }
-
-    /// Where `name` is that of a part or a journal, the name of the other.
-    pub(crate) fn pair_of(name: &str) -> Option<String> {
-        match name.rsplit_once('.')? {
-            (id, "part") => Some(format!("{id}.journal")),
-            (id, "journal") => Some(format!("{id}.part")),
-            _ => None,
-        }
-    }
-
-    /// Removes both files.
-    pub(crate) fn discard(&self, partial: &Partial) -> Result<(), ReceiveError> {
-        partial.remove(&self.journal)?;
-        partial.remove(&self.data)
-    }
 }
 
 /// A verified file that waits for its name.
@@ -86,7 +55,7 @@ pub(crate) fn load(partial: &Partial, entry: &Entry) -> Result<RangeSet, Receive
     match read(partial, entry, &names) {
         Some(ranges) => Ok(ranges),
         None => {
-            names.discard(partial)?;
+            partial.discard(&names)?;
             Ok(RangeSet::default())
         }
     }

@@ -18,7 +18,6 @@ use rustix::io::Errno;
 use crate::destination::{DIRECTORY, Destination, INSIDE, obstacle};
 use crate::error::ReceiveError;
 use crate::manifest::PARTIAL;
-use crate::part::PartNames;
 use crate::source::Identity;
 
 /// How long to wait for another holder of the directory, in steps of [`LOCK_STEP`].
@@ -32,6 +31,31 @@ const RESERVE_BYTES: usize = 64 << 10;
 /// What others than the owner may do with a directory.
 const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
+
+/// The names of one unfinished file and its journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PartNames {
+    pub(crate) data: String,
+    pub(crate) journal: String,
+}
+
+impl PartNames {
+    /// The names for the file `path`: a digest, since the path itself may be longer than a name.
+    pub(crate) fn of(path: &str) -> Self {
+        let digest = blake3::hash(path.as_bytes()).to_hex();
+        let id = &digest[..32];
+        Self { data: format!("{id}.part"), journal: format!("{id}.journal") }
+    }
+
+    /// Where `name` is that of a part or a journal, the name of the other.
+    pub(crate) fn pair_of(name: &str) -> Option<String> {
+        match name.rsplit_once('.')? {
+            (id, "part") => Some(format!("{id}.journal")),
+            (id, "journal") => Some(format!("{id}.part")),
+            _ => None,
+        }
+    }
+}
 
 /// The hidden directory of unfinished files, locked against a second receiver.
 #[derive(Debug)]
@@ -178,6 +202,12 @@ impl Partial {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(self.io(name, error.into())),
         }
+    }
+
+    /// Removes an unfinished file and its journal.
+    pub(crate) fn discard(&self, names: &PartNames) -> Result<(), ReceiveError> {
+        self.remove(&names.journal)?;
+        self.remove(&names.data)
     }
 
     /// Gives up the room that was kept for the journals.

@@ -5,15 +5,20 @@
 //! first gets its name: whatever stands under its final name has its content on the disk.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek as _};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
-use crate::destination::{Destination, sync_device};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::destination::{Destination, INSIDE, split, sync_device};
 use crate::error::ReceiveError;
 use crate::manifest::Entry;
-use crate::part::{Part, PartNames};
-use crate::partial::Partial;
+use crate::part::Part;
+use crate::partial::{PartNames, Partial};
+use crate::plan::digest_of;
 use crate::protocol::Digest;
 use crate::source::Identity;
 
@@ -41,6 +46,98 @@ impl Verified {
         let part = Part { name: &names.data, identity: self.identity, digest: self.digest };
         destination.place(partial, &part, path, force)?;
         if self.has_journal { partial.remove(&names.journal) } else { Ok(()) }
+    }
+}
+
+impl Destination {
+    /// Moves a finished file to its name. Without `force` nothing that is there is replaced.
+    pub(crate) fn place(
+        &mut self,
+        partial: &Partial,
+        part: &Part<'_>,
+        name: &str,
+        force: bool,
+    ) -> Result<(), ReceiveError> {
+        let (parent, last) = split(name);
+        let parent = self.directory(parent, true)?.ok_or_else(|| self.io(name, Errno::NOENT))?;
+        match rename(partial, part.name, &parent, last, force) {
+            Ok(()) => Ok(()),
+            // Another file system is mounted on the way.
+            Err(Errno::XDEV) => self.copy(partial, part, (&parent, last), name, force),
+            Err(error) => Err(self.misplaced(name, error)),
+        }
+    }
+
+    /// Brings a finished file to another device: a copy there under a hidden name, which gets its
+    /// final name when it is durable and has the same digest.
+    fn copy(
+        &self,
+        partial: &Partial,
+        part: &Part<'_>,
+        (parent, last): (&OwnedFd, &str),
+        name: &str,
+        force: bool,
+    ) -> Result<(), ReceiveError> {
+        let hidden = format!(".fairpath-{}", part.name);
+        let failed = |error: Errno| self.io(name, error);
+        let original = partial.reopen(part.name, part.identity)?;
+        // An earlier attempt may have left one.
+        match rustix::fs::unlinkat(parent, &hidden, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | INSIDE;
+        let fd = rustix::fs::openat(parent, &hidden, flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
+        let fill = || {
+            let mut copy = File::from(fd);
+            io::copy(&mut self.progress.counting(&original), &mut copy)?;
+            let metadata = original.metadata()?;
+            copy.set_permissions(metadata.permissions())?;
+            copy.set_modified(metadata.modified()?)?;
+            copy.sync_all()?;
+            copy.rewind()?;
+            digest_of(self.progress.counting(copy))
+        };
+        let placed = match fill().map_err(|error| ReceiveError::io(&self.full(name), error)) {
+            Ok(digest) if digest == part.digest => {
+                rename(parent, &hidden, parent, last, force).map_err(|error| self.misplaced(name, error))
+            }
+            Ok(_) => Err(ReceiveError::Mismatch { path: name.to_owned() }),
+            Err(error) => Err(error),
+        };
+        match placed {
+            Ok(()) => partial.remove(part.name),
+            Err(error) => {
+                // The error is the cause; a copy that stays behind is removed by the next attempt.
+                let _ = rustix::fs::unlinkat(parent, &hidden, AtFlags::empty());
+                Err(error)
+            }
+        }
+    }
+
+    fn misplaced(&self, name: &str, error: Errno) -> ReceiveError {
+        match error {
+            Errno::EXIST => ReceiveError::Exists { path: name.to_owned() },
+            Errno::ISDIR => ReceiveError::InTheWay { path: name.to_owned(), there: "a directory" },
+            error => self.io(name, error),
+        }
+    }
+}
+
+fn rename(from: impl AsFd, old: &str, to: &OwnedFd, new: &str, force: bool) -> Result<(), Errno> {
+    if force {
+        return rustix::fs::renameat(from, old, to, new);
+    }
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    match rustix::fs::renameat_with(&from, old, to, new, rustix::fs::RenameFlags::NOREPLACE) {
+        // Some file systems do not know the flag.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        result => return result,
+    }
+    match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
+        Err(error) => Err(error),
     }
 }
 

@@ -8,8 +8,8 @@ use fairpath_core::Bytes;
 use crate::destination::{Destination, Found};
 use crate::error::ReceiveError;
 use crate::manifest::{Entry, Manifest};
-use crate::part::{self, PartNames};
-use crate::partial::Partial;
+use crate::part;
+use crate::partial::{PartNames, Partial};
 use crate::progress::Progress;
 use crate::protocol::{Digest, ENTRIES_PER_MESSAGE, FromReceiver, MAX_RANGES};
 use crate::ranges::RangeSet;
@@ -140,7 +140,7 @@ pub(crate) fn decide(
         let is_unfinished = unfinished.contains(&PartNames::of(entry.path()).data);
         if plan.same.binary_search(&number).is_ok() {
             if is_unfinished {
-                PartNames::of(entry.path()).discard(partial)?;
+                partial.discard(&PartNames::of(entry.path()))?;
             }
             continue;
         }

@@ -6,10 +6,11 @@ use fairpath_quic::{Connection, ConnectionError, RecordTooLarge};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Fault;
-use crate::manifest::{Entry, is_deceptive};
+use crate::fault::Fault;
+use crate::manifest::Entry;
 use crate::offer::LeftOut;
 use crate::skip::Reason;
+use crate::words::printable;
 
 /// The version of the protocol.
 pub const VERSION: u8 = 3;
@@ -22,9 +23,6 @@ pub(crate) const MAX_RANGES: usize = 4096;
 
 /// How many entries one message lists, at most a dozen bytes each: well within a message.
 pub(crate) const ENTRIES_PER_MESSAGE: usize = 50_000;
-
-/// The most bytes of a peer's words.
-const MAX_TEXT: usize = 1000;
 
 /// With this code and word either end closes a connection when everything is in place, and only then.
 pub(crate) const DONE_CODE: u32 = 0;
@@ -149,21 +147,6 @@ impl From<fairpath_quic::SendError> for ProtocolError {
     }
 }
 
-/// A peer's words, cut and without control characters.
-pub fn printable(text: &str) -> String {
-    let mut safe = String::new();
-    for character in text.chars() {
-        match character {
-            c if is_deceptive(c) => safe.extend(c.escape_unicode()),
-            c => safe.push(c),
-        }
-        if safe.len() >= MAX_TEXT {
-            break;
-        }
-    }
-    safe
-}
-
 /// One message from its encoding; nothing may be left over.
 pub(crate) fn decode<T: DeserializeOwned>(message: &[u8]) -> Result<T, ProtocolError> {
     match postcard::take_from_bytes(message) {
@@ -211,13 +194,6 @@ mod tests {
         assert_eq!(decode::<FromSender>(&postcard::to_stdvec(&message).unwrap()), Ok(message));
         let plan = FromReceiver::Have { file: 3, ranges: vec![(0, 10), (20, u64::MAX)] };
         assert_eq!(decode::<FromReceiver>(&postcard::to_stdvec(&plan).unwrap()), Ok(plan));
-    }
-
-    #[test]
-    fn a_peers_words_cannot_steer_the_terminal() {
-        assert_eq!(printable("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
-        assert_eq!(printable("a\u{202e}b\u{9b}c"), "a\\u{202e}b\\u{9b}c");
-        assert!(printable(&"x".repeat(9999)).len() <= MAX_TEXT);
     }
 
     proptest! {

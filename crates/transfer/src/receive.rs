@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use fairpath_core::Bytes;
 use fairpath_quic::{ChannelId, Connection};
-use tokio::task::JoinHandle;
 
 use crate::admission::{AdmissionError, Door, say_goodbye};
 use crate::destination::Destination;
@@ -19,11 +18,11 @@ use crate::plan::{self, Survey};
 use crate::progress::{Phase, Progress};
 use crate::protocol::{
     Control, DONE_CODE, DONE_WORD, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender, ProtocolError, is_done,
-    printable,
 };
-use crate::session::{Examined, Session};
+use crate::session::{Examined, Session, joined, next};
 use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
+use crate::words::printable;
 use crate::writer::Writer;
 
 /// What a receiver is to do.
@@ -395,24 +394,6 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ReceiveError> + Send + 'static,
 ) -> Result<T, ReceiveError> {
     joined(tokio::task::spawn_blocking(work)).await
-}
-
-pub(crate) async fn joined<T>(task: JoinHandle<Result<T, ReceiveError>>) -> Result<T, ReceiveError> {
-    match task.await {
-        Ok(result) => result,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(ReceiveError::PeerGone("this program is ending".to_owned())),
-        },
-    }
-}
-
-/// The next message, with the sender's giving up already turned into an error.
-pub(crate) async fn next(control: &Control) -> Result<FromSender, ReceiveError> {
-    match control.read().await? {
-        FromSender::Failed { fault, text } => Err(ReceiveError::Sender { fault, text: printable(&text) }),
-        message => Ok(message),
-    }
 }
 
 /// Reads the list of files and judges each entry as it comes: a peer that sends what is refused is

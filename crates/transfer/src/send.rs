@@ -12,16 +12,17 @@ use tokio::task::{JoinError, JoinHandle};
 use crate::admission::{knock, say_goodbye};
 use crate::collect::Selection;
 use crate::error::SendError;
-use crate::flow::Flow;
+use crate::flow::{Flow, last_words, next, stopped_reading};
 use crate::greeting::{Purpose, SenderId};
 use crate::ledger::Ledger;
 use crate::offer::LeftOut;
 use crate::progress::{Phase, Progress};
-use crate::protocol::{Control, DONE_CODE, DONE_WORD, FromReceiver, FromSender, ProtocolError, is_done, printable};
+use crate::protocol::{Control, DONE_CODE, DONE_WORD, FromReceiver, FromSender, ProtocolError, is_done};
 use crate::ranges::RangeSet;
 use crate::reader::{self, Job, Piece};
 use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
+use crate::words::printable;
 
 /// How many bytes of names one message carries, about; well within the largest.
 const NAMES_PER_MESSAGE: usize = 256 << 10;
@@ -318,14 +319,6 @@ impl Sender {
     }
 }
 
-/// The next message, with the receiver's giving up already turned into an error.
-pub(crate) async fn next(control: &Control) -> Result<FromReceiver, SendError> {
-    match control.read().await? {
-        FromReceiver::Failed { fault, text } => Err(SendError::Receiver { fault, text: printable(&text) }),
-        message => Ok(message),
-    }
-}
-
 /// Writes, unless the receiver speaks first: at this point that can only be a refusal.
 async fn unless_refused(
     control: &Control,
@@ -343,24 +336,6 @@ async fn unless_refused(
         Ok(()) => Ok(()),
         Err(error) => Err(last_words(control, error.into()).await),
     }
-}
-
-/// The connection ended because the receiver gave up: its words count, if they have come.
-pub(crate) async fn last_words(control: &Control, error: SendError) -> SendError {
-    // What came before the end is heard before it, so this waits for nothing.
-    while control.connection.close_reason().is_some() {
-        match next(control).await {
-            Ok(_) => {}
-            Err(refusal @ SendError::Receiver { .. }) => return refusal,
-            Err(_) => break,
-        }
-    }
-    error
-}
-
-/// The reading thread ended before its time.
-pub(crate) fn stopped_reading() -> SendError {
-    SendError::PeerGone("this program is ending".to_owned())
 }
 
 /// The end of the conversation, after that of the reading thread: a fault there must not pass in silence.

@@ -9,9 +9,9 @@ use tokio::time::MissedTickBehavior;
 
 use crate::error::ReceiveError;
 use crate::progress::Progress;
-use crate::protocol::{Control, FromReceiver, ProtocolError};
-use crate::receive::{joined, next};
+use crate::protocol::{Control, FromReceiver, FromSender, ProtocolError};
 use crate::skip::Skipped;
+use crate::words::printable;
 use crate::writer::{Command, Event, Writer};
 
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
@@ -141,5 +141,24 @@ async fn pump(connection: &Connection, commands: &mpsc::Sender<Command>) -> Rece
             }
             Err(error) => return ProtocolError::from(error).into(),
         }
+    }
+}
+
+/// What a thread has come to.
+pub(crate) async fn joined<T>(task: JoinHandle<Result<T, ReceiveError>>) -> Result<T, ReceiveError> {
+    match task.await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ReceiveError::PeerGone("this program is ending".to_owned())),
+        },
+    }
+}
+
+/// The next message, with the sender's giving up already turned into an error.
+pub(crate) async fn next(control: &Control) -> Result<FromSender, ReceiveError> {
+    match control.read().await? {
+        FromSender::Failed { fault, text } => Err(ReceiveError::Sender { fault, text: printable(&text) }),
+        message => Ok(message),
     }
 }

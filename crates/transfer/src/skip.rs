@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::NameFault;
-use crate::protocol::printable;
+use crate::words::printable;
 
 /// Why one file is left out while the others are transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

@@ -16,8 +16,8 @@ use crate::destination::Destination;
 use crate::error::ReceiveError;
 use crate::manifest::Manifest;
 use crate::parcel::{self, Item, PARCEL};
-use crate::part::{self, PartNames};
-use crate::partial::Partial;
+use crate::part;
+use crate::partial::{PartNames, Partial};
 use crate::placing::{Batch, Verified, settle};
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -403,7 +403,7 @@ impl Writer {
         names: &PartNames,
         events: &mpsc::UnboundedSender<Event>,
     ) -> Result<(), ReceiveError> {
-        names.discard(&self.partial)?;
+        self.partial.discard(names)?;
         let event = if self.retried.insert(number) {
             self.progress.take_back(self.size(number));
             Event::Again(number)
@@ -419,7 +419,7 @@ impl Writer {
     fn leave_out(&mut self, number: u32, reason: Reason) -> Result<(), ReceiveError> {
         let done = match self.forget(number) {
             Some(active) => {
-                self.names(number).discard(&self.partial)?;
+                self.partial.discard(&self.names(number))?;
                 active.ranges.total()
             }
             None => 0,
@@ -462,7 +462,7 @@ impl Writer {
                 }
                 Err(error) => match error.refusal() {
                     Some(reason) => {
-                        PartNames::of(path).discard(&self.partial)?;
+                        self.partial.discard(&PartNames::of(path))?;
                         self.note_left_out(one.number, reason, one.size);
                         left_out.push((one.number, reason));
                     }

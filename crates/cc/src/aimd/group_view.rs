@@ -3,7 +3,7 @@
 use fairpath_core::{GroupId, PathId, PathMap};
 
 use super::undo::Undo;
-use super::{PathWindow, Totals};
+use super::{Member, PathWindow, Totals};
 
 /// What the machine keeps of one path.
 #[derive(Clone, Debug)]
@@ -22,31 +22,6 @@ pub(super) struct PathEntry<M> {
 pub struct GroupView<'a, M> {
     paths: &'a PathMap<PathEntry<M>>,
     own: &'a PathEntry<M>,
-}
-
-/// A path that takes part in the coupling.
-#[derive(Debug)]
-pub struct Member<'a, M> {
-    /// The congestion window, in bytes; the threshold while the path recovers.
-    pub cwnd: f64,
-    /// One over the smoothed round-trip time, in 1/s.
-    pub inverse_rtt: f64,
-    /// The size of a full datagram, in bytes.
-    pub max_datagram: f64,
-    /// What the rule remembers of the path.
-    pub memory: &'a M,
-}
-
-impl<M> Member<'_, M> {
-    /// Window over round-trip time, in bytes per second.
-    pub fn rate(&self) -> f64 {
-        self.cwnd * self.inverse_rtt
-    }
-
-    /// The window in datagrams.
-    pub fn datagrams(&self) -> f64 {
-        self.cwnd / self.max_datagram
-    }
 }
 
 impl<'a, M> GroupView<'a, M> {

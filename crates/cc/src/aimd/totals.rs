@@ -1,7 +1,5 @@
 //! What the equations of the coupled rules need of the whole group.
 
-use super::Member;
-
 /// Sums and maxima over the paths of a group. Windows are in bytes, times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
@@ -27,5 +25,30 @@ impl Totals {
             rate_max: totals.rate_max.max(path.rate()),
             rate_over_rtt_max: totals.rate_over_rtt_max.max(path.rate() * path.inverse_rtt),
         })
+    }
+}
+
+/// A path that takes part in the coupling.
+#[derive(Debug)]
+pub struct Member<'a, M> {
+    /// The congestion window, in bytes; the threshold while the path recovers.
+    pub cwnd: f64,
+    /// One over the smoothed round-trip time, in 1/s.
+    pub inverse_rtt: f64,
+    /// The size of a full datagram, in bytes.
+    pub max_datagram: f64,
+    /// What the rule remembers of the path.
+    pub memory: &'a M,
+}
+
+impl<M> Member<'_, M> {
+    /// Window over round-trip time, in bytes per second.
+    pub fn rate(&self) -> f64 {
+        self.cwnd * self.inverse_rtt
+    }
+
+    /// The window in datagrams.
+    pub fn datagrams(&self) -> f64 {
+        self.cwnd / self.max_datagram
     }
 }

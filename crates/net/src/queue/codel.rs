@@ -33,7 +33,7 @@ use fairpath_core::{Bytes, Timestamp};
 
 use super::fifo::{Fifo, Waiting};
 use super::{Arrival, QueueLimit};
-use crate::config::LinkConfigError;
+use crate::error::LinkConfigError;
 use crate::packet::Packet;
 use crate::stats::LinkStats;
 

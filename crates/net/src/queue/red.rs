@@ -35,7 +35,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::drop_tail::sent_in;
 use super::{Arrival, QueueLimit, Verdict};
-use crate::config::LinkConfigError;
+use crate::error::LinkConfigError;
 use crate::stats::Count;
 use crate::stream::unit;
 

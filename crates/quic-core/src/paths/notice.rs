@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::slot::Slot;
-
 /// Something that happened to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathNotice {
@@ -36,8 +34,8 @@ pub enum PathNotice {
 }
 
 impl PathNotice {
-    pub(super) fn no_way(slot: &Slot, tried: String) -> Self {
-        Self::NoWay { interface: slot.name().to_owned(), tried }
+    pub(super) fn no_way(interface: &str, tried: String) -> Self {
+        Self::NoWay { interface: interface.to_owned(), tried }
     }
 
     pub(super) fn closed(interface: String, reason: &str, carriers: Vec<String>) -> Self {

@@ -3,6 +3,9 @@
 //! It has no clock and no sockets: it is told what time it is and what happened, and acts through
 //! [`Paths`]. So it runs alike on a connection in real time and in virtual time.
 
+mod request;
+mod ways;
+
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -10,13 +13,13 @@ use fairpath_engine::{Engine, PathId as EnginePath};
 use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats, PathStatus};
 
 use super::notice::PathNotice;
-use super::slot::{Health, Slot};
+use super::slot::{DEAF, Health, Slot};
 use super::traffic::Traffic;
-use super::ways::Ways;
 use crate::adapter::ConnectionEngine;
 use crate::address::{mapped, unmapped};
 use crate::pairs::{Candidates, Pair};
 use crate::tls::Application;
+use ways::Ways;
 
 /// A path is closed after it has been sick for this long, while another is well. Only then does noq
 /// send again, elsewhere, what of streams the path held.
@@ -26,11 +29,7 @@ const DEAD_AFTER: Duration = Duration::from_millis(600);
 /// both ends fall silent one after the other: what is well at first is not a moment later.
 const OUTLIVED: Duration = Duration::from_millis(400);
 
-/// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life
-/// are missing, and a queue may have grown by 100 ms meanwhile.
-pub(super) const DEAF: Duration = Duration::from_millis(600);
-
-/// The same where hardly anything flows: only QUIC's keep-alive, once a second, is to be heard then.
+/// The same as [`DEAF`] where hardly anything flows: only QUIC's keep-alive, once a second, is to be heard then.
 const DEAF_WHEN_IDLE: Duration = Duration::from_millis(3500);
 
 /// The same of a peer that is not Fairpath, which promises no signs of life on paths that carry nothing of its
@@ -91,10 +90,10 @@ pub(crate) struct Policy {
     engine: ConnectionEngine,
     side: Side,
     application: Application,
-    pub(super) slots: Vec<Slot>,
+    slots: Vec<Slot>,
     traffic: Traffic,
-    pub(super) notices: Vec<PathNotice>,
-    pub(super) ways: Ways,
+    notices: Vec<PathNotice>,
+    ways: Ways,
     /// How many paths the stack had when the engine's names for them were asked for last.
     built: u32,
 }
@@ -327,7 +326,7 @@ impl Policy {
     }
 
     /// Asks unheard paths for a sign of life, takes the traffic off sick ones, and closes the dead.
-    pub(super) fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
+    fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
         let best = self.slots.iter().filter(|slot| slot.is_open()).map(|slot| slot.health().rank()).min();
         for at in 0..self.slots.len() {
             let (Some(id), true) = (self.slots[at].id(), self.slots[at].is_open()) else { continue };
@@ -407,7 +406,7 @@ impl Policy {
         }
     }
 
-    pub(super) fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {
+    fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {
         let Some(id) = self.slots[at].id() else { return };
         if paths.close(id) {
             self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, false));

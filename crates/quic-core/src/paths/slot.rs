@@ -7,7 +7,6 @@ use fairpath_engine::{Bitrate, Bytes, PathId as EnginePath, PathSnapshot};
 use noq_proto::{PathId, PathStats};
 
 use super::meter::Meter;
-use super::policy::DEAF;
 use super::report::{PathReport, PathState};
 use crate::pairs::Pair;
 
@@ -23,6 +22,10 @@ const STABLE: Duration = Duration::from_secs(5);
 /// A path on which data is refused is tried again at each look. So refusals that are further apart have
 /// nothing to do with each other.
 const REFUSALS_APART: Duration = Duration::from_millis(500);
+
+/// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life
+/// are missing, and a queue may have grown by 100 ms meanwhile.
+pub(super) const DEAF: Duration = Duration::from_millis(600);
 
 /// How long until the peer's connection ids for another path can be there.
 const SOON: Duration = Duration::from_millis(50);

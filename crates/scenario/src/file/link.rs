@@ -4,13 +4,12 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{
-    GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, Rate, RateTable, RateTableEnd,
-    Reorder,
+    GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, Rate, RateTable, Reorder,
 };
 
 use super::queue::{Queue, read_queue};
 use super::reader::{At, Fault, Table, Value, missing};
-use super::trace::{Files, read_trace};
+use super::trace::{Files, read_end, read_trace};
 use super::transport::PACKET_MAX;
 use crate::error::Problem;
 use crate::keys;
@@ -198,12 +197,6 @@ fn read_steps(value: &Value) -> Result<Rate, Fault> {
     let senseless = |error: fairpath_net::RateTableError| Problem::Senseless { reason: error.to_string() };
     let built = RateTable::new(entries, end).map_err(|error| value.fault(senseless(error)))?;
     Ok(built.into())
-}
-
-/// What comes after the last entry of a table of rates.
-pub(crate) fn read_end(table: &Table) -> Result<RateTableEnd, Fault> {
-    let repeat = table.optional("repeat", Value::positive_time)?;
-    Ok(repeat.map_or(RateTableEnd::Hold, |period| RateTableEnd::Repeat(period.value)))
 }
 
 /// More than the largest packet is no framing.

@@ -2,8 +2,7 @@
 
 use fairpath_net::{MahimahiTrace, Rate, RateTable, RateTableEnd};
 
-use super::link::read_end;
-use super::reader::{Fault, Value};
+use super::reader::{Fault, Table, Value};
 use crate::error::Problem;
 use crate::keys;
 
@@ -30,6 +29,12 @@ pub(crate) fn read_trace(value: &Value, files: &Files) -> Result<Rate, Fault> {
         table.close("here")?;
         table_of_rates(&file, end, files)
     }
+}
+
+/// What comes after the last entry of a table of rates.
+pub(crate) fn read_end(table: &Table) -> Result<RateTableEnd, Fault> {
+    let repeat = table.optional("repeat", Value::positive_time)?;
+    Ok(repeat.map_or(RateTableEnd::Hold, |period| RateTableEnd::Repeat(period.value)))
 }
 
 fn mahimahi(value: &Value, files: &Files) -> Result<Rate, Fault> {

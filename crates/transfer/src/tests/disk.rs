@@ -79,7 +79,7 @@ async fn files_below_a_mount_point_in_the_directory_arrive() {
     fs::create_dir_all(to.path().join("d/mounted")).unwrap();
     let Some(_mount) = Mount::tmpfs_at(to.path().join("d/mounted"), "size=4m") else { return };
     // What an attempt that was killed in the middle of its copy has left.
-    let hidden = format!(".fairpath-{}", crate::part::PartNames::of("d/mounted/small").data);
+    let hidden = format!(".fairpath-{}", crate::partial::PartNames::of("d/mounted/small").data);
     fs::write(to.path().join("d/mounted").join(hidden), "half").unwrap();
 
     let (sent, received) = net.transfer(&receiver(to.path()), std::slice::from_ref(&root)).await;

@@ -113,7 +113,7 @@ async fn what_earlier_transfers_left_behind_is_removed_and_what_can_be_resumed_i
 #[test]
 fn a_part_that_is_swapped_after_it_was_verified_is_not_placed() {
     use crate::destination::{Destination, Found};
-    use crate::part::PartNames;
+    use crate::partial::PartNames;
     use crate::partial::Partial;
     use crate::placing::Verified;
     use crate::source::Identity;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use super::policy::{Paths, Policy};
+use super::{Paths, Policy};
 
 impl Policy {
     /// Closes the path on the pair for good. False where there is none, or no other to stay.
@@ -41,7 +41,7 @@ mod tests {
     use noq_proto::PathId;
 
     use super::*;
-    use crate::paths::ways::tests::{STEP, Stack, local, peer, policy};
+    use crate::paths::policy::ways::tests::{STEP, Stack, local, peer, policy};
     use crate::tls::Application;
 
     /// The policy of an end with two addresses, whose path from the first is open; and where that begins and ends.

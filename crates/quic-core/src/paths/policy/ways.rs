@@ -12,11 +12,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use super::notice::PathNotice;
-use super::policy::{Paths, Policy};
-use super::slot::Slot;
+use super::{Paths, Policy};
 use crate::interface::Interface;
 use crate::pairs::{Candidates, Pair, Tried, WhyNot, in_vain};
+use crate::paths::notice::PathNotice;
+use crate::paths::slot::Slot;
 use crate::transport::PATHS_MAX;
 
 /// A pair whose path is not there after this long puts its interface in doubt: three challenges may be
@@ -157,7 +157,7 @@ impl Policy {
             }
             self.ways.told.push(local);
             let own: Vec<Tried> = self.ways.tried.iter().filter(|one| of_start(&one.local)).cloned().collect();
-            self.notices.push(PathNotice::no_way(slot, in_vain(&own)));
+            self.notices.push(PathNotice::no_way(slot.name(), in_vain(&own)));
         }
     }
 }

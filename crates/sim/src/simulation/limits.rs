@@ -5,7 +5,8 @@ use fairpath_core::{Bitrate, Timestamp};
 use fairpath_net::{QueueConfig, QueueLimit};
 use fairpath_scenario::Flow;
 
-use crate::simulation::{SimError, Simulation};
+use super::{FlowState, SimError, Simulation};
+use crate::packet::PACKETS_MAX;
 
 /// How much a run may hold at once.
 #[derive(Clone, Copy, Debug)]
@@ -23,16 +24,11 @@ pub(crate) struct Limits {
     pub(crate) every: u64,
 }
 
-impl Limits {
-    /// About a gigabyte of packets.
-    pub(crate) const PACKETS: u64 = 1_000_000;
-}
-
 impl Default for Limits {
-    /// About a gigabyte of packets, and one of connections. Ten packets of each of a hundred thousand flows
+    /// As many packets as anything may hold, and about a gigabyte of connections. Ten packets of each of a hundred thousand flows
     /// that begin at the same moment are a million events; ten times as many come to no end.
     fn default() -> Self {
-        Self { packets: Self::PACKETS, connections: 200_000, times: 20_000_000, standstill: 10_000_000, every: 1 << 18 }
+        Self { packets: PACKETS_MAX, connections: 200_000, times: 20_000_000, standstill: 10_000_000, every: 1 << 18 }
     }
 }
 
@@ -78,12 +74,11 @@ impl Simulation {
         let flows = || self.scenario.flows.iter().zip(&self.flows);
         let name = |flow: Option<&Flow>| flow.map_or(String::new(), |flow| flow.name.clone());
         if self.open_connections() > limits.connections {
-            let open = |state: &crate::simulation::FlowState| state.count.begun - state.count.completions.len() as u64;
+            let open = |state: &FlowState| state.count.begun - state.count.completions.len() as u64;
             let flow = name(flows().max_by_key(|(_, state)| open(state)).map(|(flow, _)| flow));
             return Err(SimError::TooManyConnections { at, most: limits.connections, flow });
         }
-        let noted =
-            |state: &crate::simulation::FlowState| state.count.completions.len() + state.count.frame_delays.len();
+        let noted = |state: &FlowState| state.count.completions.len() + state.count.frame_delays.len();
         match flows().find(|(_, state)| noted(state) > limits.times) {
             Some((flow, _)) => Err(SimError::TooManyTimes { at, most: limits.times, flow: name(Some(flow)) }),
             None => Ok(()),

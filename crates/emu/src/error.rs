@@ -1,0 +1,28 @@
+//! Why an emulation does not start.
+
+use std::io;
+
+use fairpath_net::TopologyError;
+
+/// What may go wrong before an emulation runs.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulatorError {
+    /// The description cannot be meant.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The operating system refused something.
+    #[error("cannot {action}: {source}")]
+    Os {
+        /// What was tried.
+        action: &'static str,
+        /// The answer.
+        source: io::Error,
+    },
+}
+
+impl EmulatorError {
+    /// Wraps the operating system's answer to `action`.
+    pub(crate) fn os(action: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Os { action, source }
+    }
+}

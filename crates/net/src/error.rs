@@ -1,0 +1,39 @@
+//! What cannot be meant.
+
+/// A description of a link that cannot be meant. The fault is the description's.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum LinkConfigError {
+    /// A probability is not one.
+    #[error("{field} is {value}, which is no probability: it must be from 0 to 1")]
+    NotAProbability {
+        /// Which.
+        field: &'static str,
+        /// What it is.
+        value: f64,
+    },
+    /// The weight of an average is not above 0 and at most 1.
+    #[error("queue.weight is {value}, and it must be above 0 and at most 1")]
+    NotAWeight {
+        /// What it is.
+        value: f64,
+    },
+    /// The profile of a managed queue has no points.
+    #[error("queue.points is empty, so nothing would ever be dropped early")]
+    NoPoints,
+    /// The thresholds of a managed queue are not amounts of one unit that do not fall.
+    #[error("queue.points: threshold {number} must be of the unit of the first, and not below the one before")]
+    BadThreshold {
+        /// Which point, from 1.
+        number: usize,
+    },
+    /// An interval has no length.
+    #[error("queue.interval is 0, so the drops would have no distance")]
+    NoInterval,
+}
+
+impl LinkConfigError {
+    /// Refuses a probability that is none.
+    pub(crate) fn check_probability(field: &'static str, value: f64) -> Result<(), Self> {
+        if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(Self::NotAProbability { field, value }) }
+    }
+}
