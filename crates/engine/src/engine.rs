@@ -127,6 +127,11 @@ impl Engine {
         }
     }
 
+    /// The size of the path's datagrams; `None` for a path that is not open.
+    pub fn max_datagram(&self, path: PathId) -> Option<Bytes> {
+        Some(self.paths.get(path)?.max_datagram)
+    }
+
     /// The packet `number`, which will be acknowledged, left on the path.
     pub fn on_sent(&mut self, path: PathId, number: u64, bytes: Bytes, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };

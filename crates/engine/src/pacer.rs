@@ -52,6 +52,11 @@ impl Pacer {
         self.paid_until
     }
 
+    /// How much may leave at `now` before the next packet has to wait, at this rate.
+    pub(crate) fn allowance(&self, now: Timestamp, rate: Bitrate) -> Bytes {
+        rate * now.since(self.paid_until.max(now - self.saved_max(rate)))
+    }
+
     /// Whether a packet may leave at `now`.
     pub(crate) fn may_send(&self, now: Timestamp) -> bool {
         self.paid_until <= now

@@ -29,6 +29,21 @@ impl Engine {
         self.scheduler.pick(&self.views, data, now)
     }
 
+    /// The path for the next packet, and how many more may follow on it before this is to be asked again, if nothing
+    /// else happens in between.
+    pub fn pick_train(&mut self, now: Timestamp) -> Option<(PathId, usize)> {
+        let Choice::Send(path) = self.pick(&Pending::default(), now) else { return None };
+        let state = self.paths.get(path)?;
+        if self.paths.len() > 1 && !self.scheduler.stays() {
+            return Some((path, 0));
+        }
+        let next = state.packets.in_flight().saturating_add(state.max_datagram);
+        let room = self.window_of(path, state, now).saturating_sub(next);
+        let rate = if self.paces { self.controller.pacing_rate(path) } else { None };
+        let allowance = rate.map_or(room, |rate| room.min(state.pacer.allowance(now, rate)));
+        Some((path, (allowance.get() / state.max_datagram.get().max(1)) as usize))
+    }
+
     /// The path that there is, if it can send: nobody is asked to choose.
     fn pick_only(&self, now: Timestamp) -> Choice {
         let mut paths = self.paths.iter();
@@ -85,6 +100,27 @@ mod tests {
             at = at + Duration::from_micros(1);
         }
         assert_eq!(picked(&mut engine, at), Choice::Send(path(0)));
+    }
+
+    #[test]
+    fn each_packet_of_a_train_would_have_been_picked_by_itself() {
+        for (scheduler, stays) in [("min_rtt", true), ("round_robin", false)] {
+            let mut engine = engine(scheduler, Coupling::Always);
+            warm_up(&mut engine, 0, 20);
+            warm_up(&mut engine, 1, 60);
+            let (now, mut number) = (ms(1000), 1);
+            let mut trains = Vec::new();
+            while let Some((chosen, following)) = engine.pick_train(now) {
+                for _ in 0..=following {
+                    assert_eq!(engine.pick(&Pending::default(), now), Choice::Send(chosen), "{scheduler}");
+                    engine.on_sent(chosen, number, MTU, now);
+                    number += 1;
+                }
+                trains.push((chosen, following));
+            }
+            assert_eq!(trains.iter().any(|(_, following)| *following > 0), stays, "{scheduler}: {trains:?}");
+            assert!(trains.iter().any(|(chosen, _)| *chosen == path(1)), "{scheduler}: {trains:?}");
+        }
     }
 
     #[test]
