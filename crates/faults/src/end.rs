@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -244,7 +245,7 @@ impl End {
             Some(Received::Answer(transmit)) => Some(transmit),
             Some(Received::Connection(_)) | None => None,
         };
-        transmit.into_iter().map(|transmit| leaving(&transmit, answer.clone())).collect()
+        transmit.into_iter().map(|transmit| leaving(&transmit, answer[..transmit.size].to_vec())).collect()
     }
 
     /// When [`End::drive`] is to be called without a datagram coming in.
@@ -284,8 +285,11 @@ impl End {
     fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(Leaving)) {
         let mut buffer = Vec::new();
         let mut has_sent = false;
-        while let Some((_, transmit)) = self.endpoint.poll_transmit(now, &mut buffer) {
-            send(leaving(&transmit, std::mem::take(&mut buffer)));
+        while let Some((_, transmit)) = self.endpoint.poll_transmit(now, TRAIN, &mut buffer) {
+            let contents = &buffer[..transmit.size];
+            for packet in contents.chunks(transmit.segment_size.unwrap_or(transmit.size)) {
+                send(leaving(&transmit, packet.to_vec()));
+            }
             has_sent = true;
         }
         // Nothing has left the network meanwhile: what is in flight now is the most that was.
@@ -401,7 +405,9 @@ impl End {
 /// Packets leave in bursts of so much at most, beyond a window.
 const BURST: fairpath_core::Bytes = fairpath_core::Bytes::new(16 * 1_472);
 
-fn leaving(transmit: &Transmit, mut contents: Vec<u8>) -> Leaving {
-    contents.truncate(transmit.size);
+/// How many packets are made at once.
+const TRAIN: NonZeroUsize = NonZeroUsize::new(10).expect("not zero");
+
+fn leaving(transmit: &Transmit, contents: Vec<u8>) -> Leaving {
     Leaving { from: transmit.src_ip, to: unmapped(transmit.destination), contents }
 }

@@ -49,6 +49,17 @@ pub(crate) enum Fate {
     Discarded(PathId),
 }
 
+/// A packet that left, whose fate will be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// On which path.
+    pub(crate) path: PathId,
+    /// Its number there.
+    pub(crate) number: u64,
+    /// Its size, in bytes of UDP payload.
+    pub(crate) bytes: u16,
+}
+
 /// Which paths may carry the next packet with data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Gate {
@@ -74,8 +85,8 @@ struct Shared {
     now: Timestamp,
     next_path: u32,
     gate: Gate,
-    /// The packet that left last, if its fate will be told.
-    left: Option<(PathId, u64)>,
+    /// The packets that left since the host asked.
+    left: Vec<Left>,
     fates: Vec<Fate>,
 }
 
@@ -112,7 +123,7 @@ impl ConnectionEngine {
             now: Timestamp::ZERO,
             next_path: 0,
             gate: Gate::default(),
-            left: None,
+            left: Vec::new(),
             fates: Vec::new(),
         })))
     }
@@ -141,6 +152,11 @@ impl ConnectionEngine {
         self.lock().engine.rtt(path).map(|rtt| rtt.smoothed)
     }
 
+    /// The size of the path's packets, in bytes; `None` where it is not open.
+    pub(crate) fn max_datagram(&self, path: PathId) -> Option<u64> {
+        self.lock().engine.max_datagram(path).map(Bytes::get)
+    }
+
     /// How many paths noq has had, those that took the place of another for a new address included.
     pub(crate) fn paths_built(&self) -> u32 {
         self.lock().next_path
@@ -151,9 +167,10 @@ impl ConnectionEngine {
         self.lock().gate = gate;
     }
 
-    /// The path and the number of the packet that left last, since this was last asked.
-    pub(crate) fn take_left(&self) -> Option<(PathId, u64)> {
-        self.lock().left.take()
+    /// The packets that left since this was last asked, in order.
+    pub(crate) fn take_left(&self, into: &mut Vec<Left>) {
+        into.clear();
+        std::mem::swap(into, &mut self.lock().left);
     }
 
     /// What became of packets since this was last asked, in order.
@@ -263,7 +280,7 @@ impl Controller for PathHandle {
                 shared.fates.push(Fate::Discarded(path));
             }
             shared.engine.on_sent(path, pn, Bytes::new(bytes.into()), now);
-            shared.left = Some((path, pn));
+            shared.left.push(Left { path, number: pn, bytes });
             shared.engine.verdict(path, now).usable
         });
         if anew || !is_usable {

@@ -6,6 +6,7 @@
 
 mod live;
 mod output;
+mod queue;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -32,6 +33,7 @@ use crate::tls::Application;
 use crate::transport::{Trust, trust};
 use live::Live;
 use output::Output;
+pub use output::TRAIN_MAX;
 
 /// How often the paths are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -413,6 +415,7 @@ impl Connection {
     fn with_policy<T>(&mut self, now: Instant, act: impl FnOnce(&mut Policy, &mut Live<'_>) -> T) -> Option<T> {
         let Self { quic, policy, interfaces, primary, receipts, output, channels, .. } = self;
         let policy = policy.as_mut()?;
+        output.look_again();
         let done = act(policy, &mut Live { quic, interfaces, primary: *primary, receipts, output, channels, now });
         self.events.extend(policy.take_notices().into_iter().map(Event::Notice));
         Some(done)
@@ -420,6 +423,7 @@ impl Connection {
 
     /// Takes in what the stack has to say.
     fn absorb(&mut self, now: Instant) {
+        self.output.look_again();
         while let Some(event) = self.quic.poll() {
             match event {
                 ProtoEvent::Connected => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
@@ -269,12 +270,18 @@ impl Endpoint {
         }
     }
 
-    /// The next packet of any connection, appended to `buffer`. It is to leave at once.
-    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(ConnectionHandle, Transmit)> {
+    /// The next packets of any connection, up to `packets_max`: see [`Connection::poll_transmit`].
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        packets_max: NonZeroUsize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<(ConnectionHandle, Transmit)> {
         let mut next = self.turn.and_then(|turn| self.connections.range(turn..).next()).map(|(handle, _)| *handle);
         for _ in 0..self.connections.len() {
             let handle = next.or_else(|| self.connections.keys().next().copied())?;
-            let transmit = self.connections.get_mut(&handle).and_then(|one| one.poll_transmit(now, buffer));
+            let transmit =
+                self.connections.get_mut(&handle).and_then(|one| one.poll_transmit(now, packets_max, buffer));
             self.exchange(handle);
             if let Some(transmit) = transmit {
                 // The others come first once this one has nothing to send.

@@ -156,12 +156,10 @@ impl Driver {
     fn make(&mut self, state: &mut State) -> bool {
         let now = Instant::now();
         while !self.outbox.is_full() {
-            match state.endpoint.poll_transmit(now, self.outbox.space()) {
+            let datagrams_max = self.outbox.datagrams_max();
+            match state.endpoint.poll_transmit(now, datagrams_max, self.outbox.space()) {
                 Some((_, transmit)) => self.outbox.add(&transmit),
-                None => {
-                    self.outbox.abandon();
-                    return false;
-                }
+                None => return false,
             }
         }
         true

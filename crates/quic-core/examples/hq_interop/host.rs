@@ -2,6 +2,7 @@
 //! so the same code runs over real ones and in virtual time.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use fairpath_quic_core::{
@@ -79,9 +80,8 @@ impl<R: Role> Host<R> {
 
     fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(Leaving)) {
         let mut buffer = Vec::new();
-        while let Some((_, transmit)) = self.endpoint.poll_transmit(now, &mut buffer) {
+        while let Some((_, transmit)) = self.endpoint.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
             send(leaving(&transmit, &buffer));
-            buffer.clear();
         }
     }
 

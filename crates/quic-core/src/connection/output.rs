@@ -5,15 +5,24 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use bytes::Bytes;
-use fairpath_engine::{Choice, PathId as EnginePath, Pending};
-use noq_proto::Transmit;
+use fairpath_engine::PathId as EnginePath;
+use noq_proto::{FrameStats, Transmit};
 
+use super::queue::{Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
-use crate::adapter::Gate;
+use crate::adapter::{Gate, Left};
 use crate::channel::{Cargo, ChannelId};
 
 /// What an application may queue of datagrams, in number: they are for what is worth little when it is old.
 const DATAGRAMS_MAX: usize = 256;
+
+/// The largest contents of a UDP datagram over IPv4, in bytes, and so of several that a system takes at once to
+/// cut them apart itself.
+pub const TRAIN_MAX: usize = 65_507;
+
+/// The least of a record that is worth a fragment of its own to fill a packet, in bytes: it has a header of 11, and
+/// the stack makes no more of datagrams at once than fill their packets up to 32 bytes.
+const FILLING_MIN: usize = 64;
 
 /// The datagrams that wait, and who may send out of turn.
 #[derive(Debug, Default)]
@@ -24,27 +33,27 @@ pub(super) struct Output {
     sayings: VecDeque<(Option<EnginePath>, Bytes)>,
     /// The datagrams of the application.
     datagrams: VecDeque<Bytes>,
-    /// What lies in the stack's queue, which is one datagram at most.
-    queued: Option<Queued>,
+    /// What lies in the stack's queue.
+    queue: Queue,
+    /// The path on which the last packet of data left as picked, with nothing else to be sent, and nothing has
+    /// happened since: what is picked for it leaves on it.
+    smooth: Option<EnginePath>,
     /// Whether nothing of ours is said: the peer speaks another protocol, which has no DATAGRAM frames.
     pub(super) is_mute: bool,
     /// Whether there was more to send than the paths took.
     pub(super) is_held_back: bool,
     /// Whether every path is to be asked whether it has something to say.
     pub(super) is_sweep_due: bool,
-    /// The packet that is being made.
-    packet: Vec<u8>,
-}
-
-/// A datagram in the stack's queue.
-#[derive(Debug)]
-enum Queued {
-    Channel(ChannelId, Cargo),
-    /// Nobody asks what becomes of it.
-    Other,
+    /// The packets that were made.
+    left: Vec<Left>,
 }
 
 impl Output {
+    /// Notes that something happened: the stack may have to say something of its own, or may keep data off a path.
+    pub(super) fn look_again(&mut self) {
+        self.smooth = None;
+    }
+
     /// Lets the path send one packet although it may not be picked, or its window may be full: it has to give a
     /// sign of life.
     pub(super) fn give_turn(&mut self, path: EnginePath) {
@@ -82,23 +91,25 @@ impl Connection {
         has_room
     }
 
-    /// The next packet, appended to `buffer`, which is to leave at once.
-    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    /// The next packets, up to `packets_max` of one size for one path, which take the place of what is in `buffer`
+    /// and are to leave at once. The last may be smaller.
+    pub fn poll_transmit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         // Fates may have come of what a timer found lost.
         self.learn_fates();
         if self.farewell.is_some() {
-            let gate = if self.output.queued.is_some() { Gate::Any } else { Gate::Shut };
+            let gate = if self.output.queue.is_empty() { Gate::Shut } else { Gate::Any };
             return self.emit_saying(now, buffer).or_else(|| {
                 self.engine.open_gate(gate);
-                self.emit(now, buffer)
+                self.emit(now, NonZeroUsize::MIN, buffer)
             });
         }
         if !self.is_connected || self.closed.is_some() {
             // Before anything can be picked there is one path, and the stack knows best.
             self.engine.open_gate(Gate::Only(EnginePath::new(0)));
-            return self.emit(now, buffer);
+            return self.emit(now, NonZeroUsize::MIN, buffer);
         }
-        self.emit_turn(now, buffer).or_else(|| self.emit_saying(now, buffer)).or_else(|| self.emit_data(now, buffer))
+        let own = self.emit_turn(now, buffer).or_else(|| self.emit_saying(now, buffer));
+        own.or_else(|| self.emit_data(now, packets_max, buffer))
     }
 
     /// A sign of life.
@@ -106,7 +117,7 @@ impl Connection {
         while let Some(path) = self.output.turns.front().copied() {
             self.engine.open_gate(Gate::Only(path));
             // Acknowledgements of another path may come first.
-            let transmit = self.emit(now, buffer);
+            let transmit = self.emit(now, NonZeroUsize::MIN, buffer);
             if transmit.is_some() {
                 return transmit;
             }
@@ -117,46 +128,50 @@ impl Connection {
 
     /// Something small that is to be said.
     fn emit_saying(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        while self.output.queued.is_none()
+        while self.output.queue.is_empty()
             && let Some((path, datagram)) = self.output.sayings.pop_front()
         {
-            let path = path.or_else(|| self.pick(now)).unwrap_or(EnginePath::new(0));
+            let path = path.or_else(|| Some(self.pick(now)?.0)).unwrap_or(EnginePath::new(0));
             // A path may carry less than was thought, or none: then nobody hears it.
-            if self.quic.datagrams().send(datagram, true).is_err() {
+            if !self.put(datagram, Queued::Other) {
                 continue;
             }
-            self.output.queued = Some(Queued::Other);
             self.engine.open_gate(Gate::Only(path));
-            if let Some(transmit) = self.emit(now, buffer) {
+            if let Some(transmit) = self.emit(now, NonZeroUsize::MIN, buffer) {
                 return Some(transmit);
             }
         }
         None
     }
 
-    fn pick(&self, now: Instant) -> Option<EnginePath> {
-        match self.engine.with(now, |engine, at| engine.pick(&Pending::default(), at)) {
-            Choice::Send(path) => Some(path),
-            Choice::Wait => None,
-        }
+    /// The path for the next packet, and how many more may follow on it if nothing else happens.
+    fn pick(&self, now: Instant) -> Option<(EnginePath, usize)> {
+        self.engine.with(now, |engine, at| engine.pick_train(at))
     }
 
-    /// The next packet of data, on the path that the engine picks.
-    fn emit_data(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    /// The next packets of data, on the path that the engine picks.
+    fn emit_data(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let had_more = std::mem::take(&mut self.output.is_held_back);
-        let Some(path) = self.pick(now) else {
-            self.output.is_held_back = had_more || self.output.queued.is_some() || self.has_cargo();
+        let Some((path, following)) = self.pick(now) else {
+            self.output.is_held_back = had_more || !self.output.queue.is_empty() || self.has_cargo();
             if self.output.is_held_back {
                 self.engine.with(now, |engine, at| engine.on_held_back(at));
             }
             self.engine.open_gate(Gate::Shut);
-            return self.emit(now, buffer);
+            return self.emit(now, NonZeroUsize::MIN, buffer);
         };
-        if self.output.queued.is_none() && !self.output.is_mute {
-            self.load(path);
+        let mut packets = NonZeroUsize::MIN;
+        if self.output.queue.is_empty() && !self.output.is_mute {
+            // The first one shows what the stack has to say beside, and whether it takes data on this path at all.
+            let is_smooth = self.output.smooth == Some(path);
+            let most = if is_smooth { packets_max.get().min(following + 1) } else { 1 };
+            packets = self.load(path, most);
         }
         self.engine.open_gate(Gate::Only(path));
-        let transmit = self.emit(now, buffer).or_else(|| self.emit_elsewhere(path, now, buffer));
+        let transmit = self.emit(now, packets, buffer);
+        let is_smooth = transmit.is_some() && self.output.queue.is_empty();
+        self.output.smooth = is_smooth.then_some(path);
+        let transmit = transmit.or_else(|| self.emit_elsewhere(path, now, buffer));
         // What left may have been the last of a stream: then the next look finds nothing.
         self.output.is_held_back = transmit.is_some();
         if transmit.is_none() {
@@ -169,15 +184,15 @@ impl Connection {
     /// path takes it. And what others have to say for themselves, keep-alives and challenges, must not wait for
     /// ever behind their gates.
     fn emit_elsewhere(&mut self, picked: EnginePath, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let had_queued = self.output.queued.is_some();
+        let had_queued = !self.output.queue.is_empty();
         let may_be_refused = had_queued || self.quic.streams().send_streams() > 0;
         if !std::mem::take(&mut self.output.is_sweep_due) && !may_be_refused {
             return None;
         }
         self.engine.open_gate(Gate::Any);
-        let transmit = self.emit(now, buffer);
+        let transmit = self.emit(now, NonZeroUsize::MIN, buffer);
         if had_queued
-            && self.output.queued.is_none()
+            && self.output.queue.is_empty()
             && let Some(policy) = &mut self.policy
         {
             policy.on_refused(picked, now);
@@ -189,21 +204,71 @@ impl Connection {
         !self.output.datagrams.is_empty() || self.channels.iter().any(|channel| channel.has_work())
     }
 
-    /// Puts what is to leave next on the path into the stack's queue.
-    fn load(&mut self, path: EnginePath) {
-        let Some(room) = self.quic.datagrams().max_size() else { return };
-        let Some((datagram, queued)) = self.next_datagram(path, room) else { return };
+    /// Puts what is to leave next on the path into the stack's queue: what fills up to `packets_max` packets. How
+    /// many they are.
+    fn load(&mut self, path: EnginePath, packets_max: usize) -> NonZeroUsize {
+        let Some(room) = self.quic.datagrams().max_size() else { return NonZeroUsize::MIN };
+        if let Some((datagram, queued)) = self.next_small(room) {
+            self.put(datagram, queued);
+            return NonZeroUsize::MIN;
+        }
+        // Where another path takes smaller datagrams, a packet has room for more than is put in here.
+        let mtu = self.quic.current_mtu();
+        let is_smallest = self.engine.max_datagram(path) == Some(mtu.into());
+        let packets_max = if is_smallest { packets_max.min(TRAIN_MAX / usize::from(mtu)).max(1) } else { 1 };
+        for packets in 0..packets_max {
+            match self.load_packet(room) {
+                Filled::Whole => {}
+                Filled::Part => return NonZeroUsize::MIN.saturating_add(packets),
+                Filled::Nothing => {
+                    if packets == 0
+                        && let Some((datagram, cargo)) = self.reinjected(path, room)
+                    {
+                        self.put(datagram, Queued::Channel(ChannelId::Bulk, cargo));
+                    }
+                    return NonZeroUsize::new(packets).unwrap_or(NonZeroUsize::MIN);
+                }
+            }
+        }
+        NonZeroUsize::new(packets_max).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    /// Puts bulk data for one packet into the stack's queue: what the end of a record leaves free, the next begins
+    /// to fill.
+    fn load_packet(&mut self, room: usize) -> Filled {
+        let mut space = room;
+        while space >= FILLING_MIN
+            && let Some((datagram, cargo)) = self.channels[ChannelId::Bulk as usize].next(space)
+        {
+            space = space.saturating_sub(frame(datagram.len()));
+            if !self.put(datagram, Queued::Channel(ChannelId::Bulk, cargo)) {
+                break;
+            }
+        }
+        self.output.queue.end_packet();
+        match space {
+            _ if space == room => Filled::Nothing,
+            0 => Filled::Whole,
+            _ => Filled::Part,
+        }
+    }
+
+    /// Puts a datagram into the stack's queue; false where it is refused.
+    fn put(&mut self, datagram: Bytes, queued: Queued) -> bool {
+        let bytes = datagram.len();
         if let Err(error) = self.quic.datagrams().send(datagram, false) {
             tracing::debug!(%error, "a datagram was refused");
             if let Queued::Channel(channel, cargo) = queued {
                 self.channels[channel as usize].on_unsent(cargo);
             }
-            return;
+            return false;
         }
-        self.output.queued = Some(queued);
+        self.output.queue.push(queued, bytes);
+        true
     }
 
-    fn next_datagram(&mut self, path: EnginePath, room: usize) -> Option<(Bytes, Queued)> {
+    /// What goes before bulk data: credits, datagrams, messages.
+    fn next_small(&mut self, room: usize) -> Option<(Bytes, Queued)> {
         let of = |id| move |(datagram, cargo)| (datagram, Queued::Channel(id, cargo));
         let mut channels = ChannelId::ALL.into_iter();
         if let Some(credit) = channels.find_map(|id| self.channels[id as usize].credit().map(of(id))) {
@@ -212,9 +277,7 @@ impl Connection {
         if let Some(datagram) = self.output.datagrams.pop_front() {
             return Some((datagram, Queued::Other));
         }
-        let mut channels = ChannelId::ALL.into_iter();
-        let fragment = channels.find_map(|id| self.channels[id as usize].next(room).map(of(id)));
-        fragment.or_else(|| self.reinjected(path, room).map(of(ChannelId::Bulk)))
+        self.channels[ChannelId::Messages as usize].next(room).map(of(ChannelId::Messages))
     }
 
     /// Nothing waits, and the path has room: what is on its way on a slower one goes here too, so that the
@@ -229,34 +292,54 @@ impl Connection {
         channel.reinject(path, room, |other| engine.smoothed_rtt(other).is_some_and(|rtt| rtt > own))
     }
 
-    /// Asks the stack for one packet with the gates as they are, and notes what it carried.
-    fn emit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let mut packet = std::mem::take(&mut self.output.packet);
-        packet.clear();
-        let transmit = self.quic.poll_transmit(now, NonZeroUsize::MIN, &mut packet);
-        let left = self.engine.take_left();
-        if let (Some(_), Some((path, _))) = (&transmit, left) {
-            self.one_way.on_departure(&packet, path, now);
+    /// Asks the stack for so many packets with the gates as they are, and notes what they carried.
+    fn emit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let are_many = packets_max > NonZeroUsize::MIN;
+        let before = are_many.then(|| self.quic.stats().frame_tx);
+        buffer.clear();
+        let transmit = self.quic.poll_transmit(now, packets_max, buffer);
+        self.engine.take_left(&mut self.output.left);
+        if let (Some(transmit), Some(Left { path, .. })) = (&transmit, self.output.left.last().copied()) {
+            let contents = &buffer[..transmit.size];
+            let packets = contents.chunks(transmit.segment_size.unwrap_or(transmit.size));
+            packets.for_each(|packet| self.one_way.on_departure(packet, path, now));
             self.output.turns.retain(|turn| *turn != path);
         }
-        self.unload(left);
-        buffer.extend_from_slice(&packet);
-        self.output.packet = packet;
+        let alone = before.and_then(|before| datagrams_alone(before, self.quic.stats().frame_tx));
+        self.unload(alone);
         transmit.map(|transmit| Transmit { src_ip: transmit.src_ip.or(self.primary), ..transmit })
     }
 
-    /// Notes in which packet the queued datagram left, if it did.
-    fn unload(&mut self, left: Option<(EnginePath, u64)>) {
-        if self.output.queued.is_none() || self.quic.datagrams().send_buffer_space() < self.queue_space {
+    /// Notes in which packets the queued datagrams left, those that did.
+    fn unload(&mut self, datagrams_alone: Option<u64>) {
+        let Self { quic, output, channels, queue_space, .. } = self;
+        if output.queue.is_empty() {
             return;
         }
-        match (self.output.queued.take(), left) {
-            (Some(Queued::Channel(channel, cargo)), Some((path, number))) => {
-                self.channels[channel as usize].on_sent(cargo, path, number);
+        let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
+        let outcome = Outcome { left_over, packets: &output.left, datagrams_alone };
+        output.queue.settle(outcome, |queued, left| {
+            let Queued::Channel(channel, cargo) = queued else { return };
+            match left {
+                Some(left) => channels[channel as usize].on_sent(cargo, left.path, left.number),
+                None => channels[channel as usize].on_unsent(cargo),
             }
-            // The stack dropped it: it has become too large for a path.
-            (Some(Queued::Channel(channel, cargo)), None) => self.channels[channel as usize].on_unsent(cargo),
-            _ => {}
-        }
+        });
     }
+}
+
+/// How far a packet was filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filled {
+    Whole,
+    /// Less would be gained by filling it than by ending here.
+    Part,
+    Nothing,
+}
+
+/// How many DATAGRAM frames left between two looks, where no others did.
+fn datagrams_alone(before: FrameStats, mut after: FrameStats) -> Option<u64> {
+    let datagrams = after.datagram - before.datagram;
+    after.datagram = before.datagram;
+    (after == before).then_some(datagrams)
 }

@@ -3,16 +3,17 @@
 //! The kernel takes a train of datagrams of one size from one address to another as a whole, and gives it as
 //! a whole to a receiver on this machine. The order within each way is kept; what goes other ways may be
 //! interleaved with it.
+//!
+//! What is made at once is a train already. It joins the last one on its way where that has room for all of it,
+//! and is not copied where not.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
 
-use fairpath_quic_core::unmapped;
+use fairpath_quic_core::{TRAIN_MAX, unmapped};
 use noq_proto::{EcnCodepoint, Transmit};
 
 use crate::sockets::Sockets;
-
-/// The kernel takes no more bytes than this at once.
-const TRAIN_MAX: usize = 65_507;
 
 /// How many bytes leave in one turn: as long as they are made, nobody else can have the connections.
 const TURN: usize = 256 << 10;
@@ -44,12 +45,12 @@ impl Way {
 }
 
 impl Train {
-    /// Whether a datagram of `length` bytes may follow the `held` bytes that are in it.
-    fn takes(&self, held: usize, way: Way, length: usize, datagrams_max: usize) -> bool {
-        let size = self.datagram.max(1);
+    /// Whether `length` bytes of datagrams of `datagram` bytes each, but for the last, may follow what is in it.
+    fn takes(&self, way: Way, datagram: usize, length: usize, datagrams_max: usize) -> bool {
+        let (held, size) = (self.contents.len(), self.datagram.max(1));
         // A single one may be a search for how large they may be, which the kernel refuses with all that is behind.
-        let is_alike = length == size || (length < size && held > size);
-        let has_room = held / size < datagrams_max && held + length <= TRAIN_MAX;
+        let is_alike = datagram == size || (length <= datagram && length < size && held > size);
+        let has_room = held / size + length.div_ceil(datagram.max(1)) <= datagrams_max && held + length <= TRAIN_MAX;
         self.way == Some(way) && is_alike && has_room && held.is_multiple_of(size)
     }
 }
@@ -88,16 +89,15 @@ pub(super) struct Outbox {
     trains: Vec<Train>,
     used: usize,
     bytes: usize,
-    /// Where the next datagram is written first.
-    current: usize,
-    begin: usize,
+    /// Where the next datagrams are written first.
+    made: Vec<u8>,
     /// How many datagrams the kernel takes at once.
     datagrams_max: usize,
 }
 
 impl Outbox {
     pub(super) fn new() -> Self {
-        Self { trains: vec![Train::default()], used: 0, bytes: 0, current: 0, begin: 0, datagrams_max: 1 }
+        Self { trains: Vec::new(), used: 0, bytes: 0, made: Vec::new(), datagrams_max: 1 }
     }
 
     /// Begins a turn in which trains may have so many datagrams.
@@ -110,57 +110,45 @@ impl Outbox {
         self.bytes >= TURN
     }
 
-    /// Where the next datagram is to be appended, for [`Outbox::add`].
+    /// Where the next datagrams are to be written, in place of what is there, for [`Outbox::add`].
     pub(super) fn space(&mut self) -> &mut Vec<u8> {
-        // The next will most likely go where the last went.
-        self.begin = self.trains[self.current].contents.len();
-        &mut self.trains[self.current].contents
+        &mut self.made
     }
 
-    /// Takes what was appended last: it leaves as `transmit` says.
+    /// How many datagrams may be made at once.
+    pub(super) fn datagrams_max(&self) -> NonZeroUsize {
+        NonZeroUsize::new(self.datagrams_max).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    /// Takes what was written last: it leaves as `transmit` says.
     pub(super) fn add(&mut self, transmit: &Transmit) {
         let remote = unmapped(transmit.destination);
         let way = Way { local: transmit.src_ip.map(|local| local.to_canonical()), remote, ecn: transmit.ecn };
-        let written = &mut self.trains[self.current].contents;
-        written.truncate(self.begin + transmit.size);
-        let length = written.len() - self.begin;
+        self.made.truncate(transmit.size);
+        let (length, datagram) = (self.made.len(), transmit.segment_size.unwrap_or(transmit.size));
         self.bytes += length;
-        let train = self.train_for(way, length);
-        if let Ok([from, to]) = self.trains.get_disjoint_mut([self.current, train]) {
-            to.contents.extend_from_slice(&from.contents[self.begin..]);
-            from.contents.truncate(self.begin);
-            self.current = train;
+        let is_alike = |train: &&mut Train| train.way.is_some_and(|other| other.is_between(way));
+        // An earlier one than the last would change the order.
+        let last = self.trains[..self.used].iter_mut().rev().find(is_alike);
+        match last.filter(|train| train.takes(way, datagram, length, self.datagrams_max)) {
+            Some(train) => train.contents.extend_from_slice(&self.made),
+            None => {
+                if self.used == self.trains.len() {
+                    self.trains.push(Train::default());
+                }
+                let train = &mut self.trains[self.used];
+                self.used += 1;
+                (train.way, train.datagram) = (Some(way), datagram);
+                std::mem::swap(&mut train.contents, &mut self.made);
+            }
         }
-    }
-
-    /// Nothing was appended after all.
-    pub(super) fn abandon(&mut self) {
-        self.trains[self.current].contents.truncate(self.begin);
     }
 
     /// Takes a datagram that was made elsewhere.
     pub(super) fn push(&mut self, transmit: &Transmit, datagram: &[u8]) {
-        self.space().extend_from_slice(datagram);
+        self.made.clear();
+        self.made.extend_from_slice(datagram);
         self.add(transmit);
-    }
-
-    /// The train that a datagram joins, which may be a new one.
-    fn train_for(&mut self, way: Way, length: usize) -> usize {
-        let is_alike = |train: &Train| train.way.is_some_and(|other| other.is_between(way));
-        // An earlier one than the last would change the order.
-        if let Some(at) = self.trains[..self.used].iter().rposition(is_alike) {
-            let held = if at == self.current { self.begin } else { self.trains[at].contents.len() };
-            if self.trains[at].takes(held, way, length, self.datagrams_max) {
-                return at;
-            }
-        }
-        let at = self.used;
-        self.used += 1;
-        if at == self.trains.len() {
-            self.trains.push(Train::default());
-        }
-        (self.trains[at].way, self.trains[at].datagram) = (Some(way), length);
-        at
     }
 
     /// Sends everything. Datagrams of an address that is gone are lost, as they would be on the wire.
@@ -172,7 +160,7 @@ impl Outbox {
             train.contents.clear();
         }
         self.trains.truncate(KEPT);
-        (self.used, self.bytes, self.current, self.begin) = (0, 0, 0, 0);
+        (self.used, self.bytes) = (0, 0);
     }
 }
 

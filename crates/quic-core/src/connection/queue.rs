@@ -1,0 +1,259 @@
+//! What lies in the stack's queue of datagrams, and in which packet each of them left.
+//!
+//! The stack says neither. It takes datagrams in order, as many as a packet has room for; so what the queue has
+//! become shorter by left in the packets that were made meanwhile. Which of them left in which packet is certain
+//! in two cases only: there was one packet, or each packet was filled here as far as it goes and nothing else was
+//! put in. Where it is not certain, the sender is told that nothing left: what arrives twice is known as such at
+//! the other end, and what is thought to have arrived and did not would be lost.
+
+use std::collections::VecDeque;
+
+use crate::adapter::Left;
+use crate::channel::{Cargo, ChannelId};
+
+/// The least that a packet takes beside its frames: a byte of flags, one of its number, and the tag
+/// [RFC9001 §5.3].
+const PACKET_MIN: usize = 18;
+
+/// What may make packets differ that were filled in the same way: the length of the number, which has up to four
+/// bytes, and padding that makes up for it. Less than the smallest frame of a fragment.
+const SPREAD_MAX: usize = 8;
+
+/// Whose a datagram is.
+#[derive(Debug)]
+pub(super) enum Queued {
+    Channel(ChannelId, Cargo),
+    /// Nobody asks what becomes of it.
+    Other,
+}
+
+#[derive(Debug)]
+struct Entry {
+    queued: Queued,
+    bytes: usize,
+    /// Whether the next one is for another packet.
+    fills_packet: bool,
+}
+
+/// The queue as it should be.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    entries: VecDeque<Entry>,
+    /// What the datagrams in it have, in bytes.
+    bytes: usize,
+    /// What lies in the stack's queue of which it is not known what it is, in bytes.
+    strange: usize,
+}
+
+/// What the stack made of a queue when it was asked for packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome<'a> {
+    /// What its queue still has, in bytes.
+    pub(super) left_over: usize,
+    /// The packets that left.
+    pub(super) packets: &'a [Left],
+    /// How many DATAGRAM frames left, where these are all that left; `None` where it is not known, or another
+    /// frame left too.
+    pub(super) datagrams_alone: Option<u64>,
+}
+
+impl Queue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.strange == 0
+    }
+
+    /// Notes that a datagram was put at the end.
+    pub(super) fn push(&mut self, queued: Queued, bytes: usize) {
+        self.bytes += bytes;
+        self.entries.push_back(Entry { queued, bytes, fills_packet: false });
+    }
+
+    /// What is put in next is for another packet.
+    pub(super) fn end_packet(&mut self) {
+        if let Some(last) = self.entries.back_mut() {
+            last.fills_packet = true;
+        }
+    }
+
+    /// Takes out what is not there any more; `each` gets it with the packet that it left in. Where there is none,
+    /// it did not leave, or it is not known in which.
+    pub(super) fn settle(&mut self, outcome: Outcome<'_>, mut each: impl FnMut(Queued, Option<Left>)) {
+        if self.strange > 0 {
+            self.strange = outcome.left_over;
+            return;
+        }
+        let (mut gone, mut bytes) = (0, self.bytes);
+        while bytes > outcome.left_over {
+            bytes -= self.entries[gone].bytes;
+            gone += 1;
+        }
+        if bytes != outcome.left_over {
+            // The stack dropped some that have become too large for a path, not in order.
+            self.entries.drain(..).for_each(|entry| each(entry.queued, None));
+            (self.bytes, self.strange) = (0, outcome.left_over);
+            return;
+        }
+        self.bytes = bytes;
+        let are_certain = self.are_certain(gone, outcome);
+        let mut packets = outcome.packets.iter();
+        let mut packet = packets.next().filter(|_| are_certain);
+        for entry in self.entries.drain(..gone) {
+            each(entry.queued, packet.copied());
+            if entry.fills_packet && outcome.packets.len() > 1 {
+                packet = packets.next().filter(|_| are_certain);
+            }
+        }
+    }
+
+    /// Whether the first `gone` left in the packets, in the order in which they were filled.
+    fn are_certain(&self, gone: usize, outcome: Outcome<'_>) -> bool {
+        let Outcome { packets, datagrams_alone, .. } = outcome;
+        let entries = || self.entries.range(..gone);
+        if let [packet] = packets {
+            let bytes: usize = entries().map(|entry| entry.bytes).sum();
+            return bytes + PACKET_MIN <= packet.bytes.into();
+        }
+        if datagrams_alone != Some(gone as u64) || !entries().last().is_some_and(|last| last.fills_packet) {
+            return false;
+        }
+        let mut filled = vec![0];
+        for entry in entries() {
+            *filled.last_mut().expect("one at least") += frame(entry.bytes);
+            if entry.fills_packet {
+                filled.push(0);
+            }
+        }
+        filled.pop();
+        let rest = |(packet, frames): (&Left, &usize)| usize::from(packet.bytes).checked_sub(*frames);
+        let rests: Option<Vec<usize>> = packets.iter().zip(&filled).map(rest).collect();
+        let spread = rests.and_then(|rests| Some(rests.iter().max()? - rests.iter().min()?));
+        packets.len() == filled.len() && spread.is_some_and(|spread| spread <= SPREAD_MAX)
+    }
+}
+
+/// How much a DATAGRAM frame of so many bytes takes in a packet: with its type and its length [RFC9221 §4].
+pub(super) fn frame(bytes: usize) -> usize {
+    let length = if bytes < 64 { 1 } else { 2 };
+    1 + length + bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use fairpath_engine::PathId;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What frames may take in a packet, in bytes.
+    const SPACE: usize = 1_420;
+
+    /// A stack that fills packets from its queue, the first of which has room for `first` bytes of frames less.
+    /// Which datagrams each packet has, and the packets.
+    fn stack(sizes: &mut Vec<usize>, packets_max: usize, first: usize, number: u64) -> Vec<(Vec<usize>, Left)> {
+        let (mut made, mut taken) = (Vec::new(), 0);
+        while made.len() < packets_max && !sizes.is_empty() {
+            let other = if made.is_empty() { first } else { 0 };
+            let (mut space, mut has) = (SPACE - other, Vec::new());
+            while sizes.first().is_some_and(|bytes| frame(*bytes) <= space) {
+                space -= frame(sizes.remove(0));
+                has.push(taken);
+                taken += 1;
+            }
+            if has.is_empty() && other == 0 {
+                break;
+            }
+            let (number, bytes) = (number + made.len() as u64, (30 + SPACE - space) as u16);
+            made.push((has, Left { path: PathId::new(0), number, bytes }));
+        }
+        made
+    }
+
+    /// Notes datagrams of these sizes, by packet, as they are put in.
+    fn queue(packets: &[Vec<usize>]) -> Queue {
+        let mut queue = Queue::default();
+        for packet in packets {
+            packet.iter().for_each(|bytes| queue.push(Queued::Other, *bytes));
+            queue.end_packet();
+        }
+        queue
+    }
+
+    fn settled(queue: &mut Queue, outcome: Outcome<'_>) -> Vec<Option<u64>> {
+        let mut found = Vec::new();
+        queue.settle(outcome, |_, left| found.push(left.map(|left| left.number)));
+        found
+    }
+
+    /// A packet that is filled: one fragment, or the end of a record and the beginning of the next.
+    fn full() -> impl Strategy<Value = Vec<usize>> {
+        const ROOM: usize = SPACE - 12;
+        let two = (64..ROOM - 80).prop_map(|end| vec![end, ROOM - frame(end)]);
+        prop_oneof![Just(vec![ROOM]), two]
+    }
+
+    #[test]
+    fn what_left_in_one_packet_left_in_that_one() {
+        let mut queue = queue(&[vec![700, 600], vec![1_300]]);
+        let packets = [Left { path: PathId::new(0), number: 7, bytes: 1_400 }];
+        let outcome = Outcome { left_over: 1_300, packets: &packets, datagrams_alone: None };
+        assert_eq!(settled(&mut queue, outcome), [Some(7), Some(7)]);
+        assert!(!queue.is_empty());
+        let outcome = Outcome { left_over: 0, packets: &[], datagrams_alone: None };
+        assert_eq!(settled(&mut queue, outcome), [None], "dropped");
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_the_stack_dropped_out_of_order_is_not_known_to_have_left() {
+        let mut queue = queue(&[vec![1_300], vec![200], vec![1_300]]);
+        let packets = [Left { path: PathId::new(0), number: 7, bytes: 250 }];
+        // The large ones are gone, and the small one left: the sum does not fit the packet.
+        let outcome = Outcome { left_over: 0, packets: &packets, datagrams_alone: Some(1) };
+        assert_eq!(settled(&mut queue, outcome), [None; 3]);
+        let mut queue = super::tests::queue(&[vec![1_300], vec![200], vec![1_300]]);
+        let outcome = Outcome { left_over: 200, packets: &[], datagrams_alone: None };
+        assert_eq!(settled(&mut queue, outcome), [None; 3]);
+        assert!(!queue.is_empty(), "one is still there");
+        assert_eq!(settled(&mut queue, Outcome { left_over: 0, ..outcome }), []);
+        assert!(queue.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn full_packets_are_known_one_by_one(
+            packets in prop::collection::vec(full(), 2..40), end in 20..1_200_usize, taken in 2..60_usize,
+        ) {
+            let packets: Vec<Vec<usize>> = packets.into_iter().chain([vec![end]]).collect();
+            let mut queue = queue(&packets);
+            let mut sizes: Vec<usize> = packets.concat();
+            let made = stack(&mut sizes, taken, 0, 100);
+            let left: Vec<Left> = made.iter().map(|(_, left)| *left).collect();
+            let datagrams = made.iter().map(|(has, _)| has.len() as u64).sum();
+            let outcome =
+                Outcome { left_over: sizes.iter().sum(), packets: &left, datagrams_alone: Some(datagrams) };
+            let expected: Vec<_> =
+                made.iter().flat_map(|(has, left)| has.iter().map(|_| Some(left.number))).collect();
+            prop_assert_eq!(settled(&mut queue, outcome), expected);
+        }
+
+        #[test]
+        fn nothing_is_said_to_have_left_in_a_packet_that_it_did_not_leave_in(
+            packets in prop::collection::vec(prop_oneof![full(), prop::collection::vec(12..1_400_usize, 1..3)], 1..12),
+            first in prop_oneof![Just(0_usize), 1..1_000_usize], taken in 1..14_usize, alone in any::<bool>(),
+        ) {
+            let mut queue = queue(&packets);
+            let mut sizes: Vec<usize> = packets.concat();
+            let made = stack(&mut sizes, taken, first, 100);
+            let left: Vec<Left> = made.iter().map(|(_, left)| *left).collect();
+            let datagrams = made.iter().map(|(has, _)| has.len() as u64).sum();
+            let datagrams_alone = (alone && first == 0).then_some(datagrams);
+            let outcome = Outcome { left_over: sizes.iter().sum(), packets: &left, datagrams_alone };
+            let truth: Vec<_> = made.iter().flat_map(|(has, left)| has.iter().map(|_| left.number)).collect();
+            let found = settled(&mut queue, outcome);
+            prop_assert_eq!(found.len(), truth.len());
+            for (found, truth) in found.into_iter().zip(truth) {
+                prop_assert!(found.is_none_or(|found| found == truth), "{:?} is {}", found, truth);
+            }
+        }
+    }
+}
