@@ -54,12 +54,13 @@ impl Drop for Handle {
 }
 
 /// Tries until something comes of it: at once, and whenever `came` says so. Nothing is lost where it is given up.
-async fn until<T>(came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
+async fn until<T>(shared: &Shared, came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
     // Who always finds something is to let others run all the same.
     tokio::task::coop::consume_budget().await;
     loop {
         // From here on nothing is missed.
         let notified = came.notified();
+        shared.released().await;
         if let Some(done) = attempt() {
             return done;
         }
@@ -100,7 +101,7 @@ impl Connection {
     /// Waits for the end of the handshake.
     pub(crate) async fn established(&self) -> Result<(), ConnectionError> {
         let connected = |connection: &mut Core| connection.is_connected().then_some(Ok(()));
-        until(&self.0.link.connected, || self.attempt(connected)).await
+        until(&self.0.shared, &self.0.link.connected, || self.attempt(connected)).await
     }
 
     // ---- channels
@@ -138,7 +139,7 @@ impl Connection {
             may.then(|| queue(connection).map(|()| is_idle).map_err(SendError::from))
         };
         // Where something waits already, the driver looks for more by itself.
-        if until(&self.0.link.writable[channel as usize], || self.attempt(attempt)).await? {
+        if until(&self.0.shared, &self.0.link.writable[channel as usize], || self.attempt(attempt)).await? {
             self.0.shared.nudge();
         }
         Ok(())
@@ -149,7 +150,8 @@ impl Connection {
             let taken = take(connection)?;
             Some(Ok::<_, ConnectionError>((taken, connection.is_credit_due(channel))))
         };
-        let (taken, is_credit_due) = until(&self.0.link.readable[channel as usize], || self.attempt(attempt)).await?;
+        let (taken, is_credit_due) =
+            until(&self.0.shared, &self.0.link.readable[channel as usize], || self.attempt(attempt)).await?;
         if is_credit_due {
             self.0.shared.nudge();
         }
@@ -174,7 +176,7 @@ impl Connection {
             awaited.is_awaited.fetch_or(done.is_none(), Ordering::Relaxed);
             done
         };
-        until(&awaited.came, || self.attempt(attempt)).await
+        until(&self.0.shared, &awaited.came, || self.attempt(attempt)).await
     }
 
     /// What has come on a channel, each byte once, taken or not.
@@ -192,7 +194,7 @@ impl Connection {
     /// The next datagram of the peer. Of those that nobody takes the oldest are dropped.
     pub async fn recv_datagram(&self) -> Result<Bytes, ConnectionError> {
         let link = &self.0.link;
-        until(&link.datagram_came, || self.attempt(|_| link.take_datagram().map(Ok))).await
+        until(&self.0.shared, &link.datagram_came, || self.attempt(|_| link.take_datagram().map(Ok))).await
     }
 
     // ---- the end
@@ -310,7 +312,7 @@ fn close_reason(shared: &Shared, link: &Link) -> Option<ConnectionError> {
 
 /// Waits for the end of a connection, and says why it ended.
 pub(crate) async fn closed(shared: &Shared, link: &Link) -> ConnectionError {
-    until(&link.closed, || close_reason(shared, link)).await
+    until(shared, &link.closed, || close_reason(shared, link)).await
 }
 
 /// Waits until the peer knows that the connection is closed, or nothing more is to be heard of it.
@@ -323,5 +325,5 @@ pub(crate) async fn drained(shared: &Shared, link: &Link) {
         });
         is_draining.unwrap_or(true).then_some(())
     };
-    until(&link.drained.came, attempt).await;
+    until(shared, &link.drained.came, attempt).await;
 }

@@ -132,16 +132,17 @@ impl Driver {
         let shared = self.shared.clone();
         let sockets = shared.sockets.all();
         let datagrams_max = sockets.iter().map(|socket| socket.train_datagrams()).min().unwrap_or(1);
-        let (mut turn, mut state) = (Turn::default(), shared.lock());
+        let (mut turn, mut held) = (Turn::default(), shared.hold());
+        let state = held.state();
         let now = Instant::now();
         self.outbox.begin(datagrams_max);
         for arrived in self.inbox.take() {
-            take_in(&mut state, arrived, now, &mut self.answer, &mut self.outbox);
+            take_in(state, arrived, now, &mut self.answer, &mut self.outbox);
         }
         state.endpoint.handle_timeout(now);
         state.close_late(now);
-        turn.is_unfinished = self.make(&mut state);
-        turn.collect(&mut state, &shared);
+        turn.is_unfinished = self.make(state);
+        turn.collect(state, &shared);
         state.take_drained();
         turn.is_over = state.is_over();
         let now = Instant::now();

@@ -1,7 +1,7 @@
 //! The endpoint with its connections, which the driver and the handles share.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -18,6 +18,10 @@ use crate::sockets::Sockets;
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
+    /// Whether the driver has the lock, for a turn, or is about to take it.
+    is_held: AtomicBool,
+    /// Wakes handles: the driver let go of the lock.
+    released: Notify,
     /// Wakes the driver: a handle did something.
     nudge: Notify,
     pub(crate) sockets: Sockets,
@@ -39,12 +43,32 @@ impl Shared {
     pub(crate) fn new(mut endpoint: Endpoint, sockets: Sockets, door: Option<Door>) -> Arc<Self> {
         endpoint.set_interfaces(sockets.interfaces());
         let state = State { endpoint, links: BTreeMap::new(), door, owners: 0, is_dead: false };
-        Arc::new(Self { state: Mutex::new(state), nudge: Notify::new(), sockets })
+        let (is_held, released, nudge) = (AtomicBool::new(false), Notify::new(), Notify::new());
+        Arc::new(Self { state: Mutex::new(state), is_held, released, nudge, sockets })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // Who panicked did so with one connection; the others are to go on.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lock for a turn of the driver.
+    pub(super) fn hold(&self) -> Held<'_> {
+        self.is_held.store(true, Ordering::SeqCst);
+        Held { state: Some(self.lock()), shared: self }
+    }
+
+    /// Waits until the driver does not hold the lock. A task that waited for the lock itself would have its thread
+    /// wait, which could drive another endpoint meanwhile.
+    pub(crate) async fn released(&self) {
+        loop {
+            // From here on nothing is missed.
+            let released = self.released.notified();
+            if !self.is_held.load(Ordering::SeqCst) {
+                return;
+            }
+            released.await;
+        }
     }
 
     /// Has the driver look.
@@ -121,6 +145,26 @@ impl Shared {
         drop(state);
         self.nudge();
         links
+    }
+}
+
+/// The lock, as the driver has it.
+pub(super) struct Held<'a> {
+    state: Option<MutexGuard<'a, State>>,
+    shared: &'a Shared,
+}
+
+impl Held<'_> {
+    pub(super) fn state(&mut self) -> &mut State {
+        self.state.as_mut().expect("held until it is dropped")
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.state = None;
+        self.shared.is_held.store(false, Ordering::SeqCst);
+        self.shared.released.notify_waiters();
     }
 }
 
