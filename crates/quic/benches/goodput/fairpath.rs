@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use fairpath_quic::bulk::{Sink, Source};
 use fairpath_quic::{ConnectConfig, EngineConfig, ListenConfig, Listener, connect};
 
-use crate::Span;
+use crate::{Moved, Span};
 
 pub(crate) async fn goodput(
     congestion: &str,
@@ -14,7 +14,7 @@ pub(crate) async fn goodput(
     server: SocketAddr,
     relays: Vec<SocketAddr>,
     span: Span,
-) -> Option<f64> {
+) -> Option<Moved> {
     let engine =
         EngineConfig { congestion: congestion.into(), coupling: coupling.parse().ok()?, ..EngineConfig::live() };
     let listen = ListenConfig { listen: Some(server), engine: engine.clone(), ..ListenConfig::new().ok()? };

@@ -35,15 +35,23 @@ struct Span {
     measured: Duration,
 }
 
-/// The goodput of one transfer over the given relays, in Mbit/s of application data; `None` where
-/// the connection died. No datagram is larger than `datagram_max`, in bytes of UDP payload.
+/// What a transfer moved.
+#[derive(Clone, Copy, Default)]
+struct Moved {
+    /// Application data, in Mbit/s.
+    mbps: f64,
+    /// The processors' time that both ends took, in seconds for each gigabyte; `None` where the system does not say.
+    cpu_per_gb: Option<f64>,
+}
+
+/// The goodput of one transfer over the given relays; `None` where the connection died. No datagram is larger than `datagram_max`, in bytes of UDP payload.
 async fn goodput(
     mover: Mover,
     datagram_max: u16,
     server: SocketAddr,
     relays: Vec<SocketAddr>,
     span: Span,
-) -> Option<f64> {
+) -> Option<Moved> {
     match mover {
         Mover::Raw(stack) => raw::goodput(stack, datagram_max, server, relays, span).await,
         Mover::Fairpath(congestion, coupling) => {
@@ -52,12 +60,25 @@ async fn goodput(
     }
 }
 
-/// What was received over the measured span, in Mbit/s.
-async fn measure(span: Span, received_bytes: impl Fn() -> u64) -> f64 {
+/// What was received over the measured span.
+async fn measure(span: Span, received_bytes: impl Fn() -> u64) -> Moved {
     tokio::time::sleep(span.warm_up).await;
-    let (from, start) = (received_bytes(), Instant::now());
+    let (from, start, cpu) = (received_bytes(), Instant::now(), cpu_seconds());
     tokio::time::sleep(span.measured).await;
-    (received_bytes() - from) as f64 * 8.0 / 1e6 / start.elapsed().as_secs_f64()
+    let bytes = (received_bytes() - from) as f64;
+    let cpu_per_gb = cpu.zip(cpu_seconds()).map(|(before, after)| (after - before) * 1e9 / bytes);
+    Moved { mbps: bytes * 8.0 / 1e6 / start.elapsed().as_secs_f64(), cpu_per_gb }
+}
+
+/// The processors' time that this process has taken, in seconds.
+fn cpu_seconds() -> Option<f64> {
+    /// Linux counts this time for processes in hundredths of a second, whatever its own clock.
+    const TICKS: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, in brackets, may have spaces in it; user and system time are the 12th and 13th after.
+    let mut fields = text.rsplit(')').next()?.split_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<f64>().ok();
+    Some((next()? + next()?) / TICKS)
 }
 
 fn free_address() -> SocketAddr {
@@ -75,7 +96,8 @@ fn main() {
     let want = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word.as_str()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     if want("loopback") {
-        runtime.block_on(loopback());
+        let large = wanted.is_empty() || wanted.iter().any(|word| word == "loopback");
+        runtime.block_on(loopback(large));
     }
     if want("startup") {
         runtime.block_on(startup());
@@ -87,13 +109,13 @@ fn main() {
     }
 }
 
-/// Loopback, no emulated limits: what the engine costs, and what larger datagrams save.
-async fn loopback() {
+/// Loopback, no emulated limits: what the engine costs, and what `large` datagrams save.
+async fn loopback(large: bool) {
     const ROUNDS: usize = 7;
     let span = Span { warm_up: Duration::from_millis(500), measured: Duration::from_millis(1500) };
     println!("Goodput on loopback, no limits: medians of {ROUNDS} rounds, each with all in turn");
-    println!("  {:55} {:>8}  ratio to the better raw one of its round that", "", "Mbit/s");
-    println!("  {:55} {:>8}  has the same datagrams (goal 0.95) | is as noq comes", "", "");
+    println!("  {:55} {:>8} {:>8}  ratios to the better raw one of its round that", "", "Mbit/s", "CPU s/GB");
+    println!("  {:55} {:>8} {:>8}  has the same datagrams (goals 1.2, CPU 0.8) | is as noq comes", "", "", "");
     let (raw, reno, lia) =
         (Mover::Raw(Stack::NewReno), Mover::Fairpath("reno", "never"), Mover::Fairpath("lia", "always"));
     let movers = [
@@ -107,30 +129,42 @@ async fn loopback() {
         let both = if matches!(mover, Mover::Raw(_)) { mover } else { lia };
         [(name, mover, size, 1), (name, both, size, 2)]
     };
-    let movers: Vec<_> = movers.into_iter().flat_map(one_and_two).collect();
+    let movers = movers.into_iter().filter(|(_, _, size)| large || *size == DATAGRAM_ETHERNET);
+    let movers: Vec<_> = movers.flat_map(one_and_two).collect();
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let mut rates = Vec::new();
         for &(_, mover, datagram_max, paths) in &movers {
             let server = free_address();
-            rates.push(goodput(mover, datagram_max, server, vec![server; paths], span).await.unwrap_or(0.0));
+            rates.push(goodput(mover, datagram_max, server, vec![server; paths], span).await.unwrap_or_default());
         }
         rounds.push(rates);
     }
     // The machine's speed drifts: only what was measured together is compared.
-    let ratio = |at: usize, size: u16| {
-        let is_peer = |peer: usize| matches!(movers[peer].1, Mover::Raw(_)) && movers[peer].2 == size;
-        let best = |rates: &Vec<f64>| {
-            (0..rates.len()).filter(|&peer| is_peer(peer)).map(|peer| rates[peer]).fold(0.0, f64::max)
-        };
-        (0..movers.len()).any(is_peer).then(|| median(rounds.iter().map(|rates| rates[at] / best(rates)).collect()))
+    let better = |round: &[Moved], size: u16| {
+        let is_peer = |peer: &usize| matches!(movers[*peer].1, Mover::Raw(_)) && movers[*peer].2 == size;
+        (0..movers.len()).filter(is_peer).map(|peer| round[peer]).max_by(|a, b| a.mbps.total_cmp(&b.mbps))
     };
+    let ratio = |of: &dyn Fn(Moved) -> Option<f64>, at: usize, size: u16| {
+        let ratios = rounds.iter().filter_map(|round| Some(of(round[at])? / of(better(round, size)?)?));
+        let ratios: Vec<f64> = ratios.collect();
+        if ratios.is_empty() { "   -".to_owned() } else { format!("{:.2}", median(ratios)) }
+    };
+    let mbps = |moved: Moved| Some(moved.mbps);
+    let cpu = |moved: Moved| moved.cpu_per_gb;
     for (at, &(name, _, size, paths)) in movers.iter().enumerate() {
-        let rate = median(rounds.iter().map(|rates| rates[at]).collect());
+        let all =
+            |of: &dyn Fn(Moved) -> Option<f64>| rounds.iter().filter_map(|round| of(round[at])).collect::<Vec<_>>();
+        let seconds = all(&cpu);
+        let seconds = if seconds.is_empty() { "-".to_owned() } else { format!("{:.2}", median(seconds)) };
         let name = format!("{name}, {size} bytes, {paths} path{}", if paths == 1 { "" } else { "s" });
-        let same = ratio(at, size).map_or("   -".to_owned(), |ratio| format!("{ratio:.2}"));
-        let as_it_comes = ratio(at, DATAGRAM_ETHERNET).unwrap_or(0.0);
-        println!("  {name:55} {rate:8.0}  {same} | {as_it_comes:.2}");
+        println!(
+            "  {name:55} {:8.0} {seconds:>8}  {}, CPU {} | {}",
+            median(all(&mbps)),
+            ratio(&mbps, at, size),
+            ratio(&cpu, at, size),
+            ratio(&mbps, at, DATAGRAM_ETHERNET)
+        );
     }
 }
 
@@ -150,8 +184,8 @@ async fn startup() {
         for _ in 0..ROUNDS {
             let server = free_address();
             let emulator = emulate(&bond, &paths, server);
-            rates
-                .push(goodput(mover, DATAGRAM_ETHERNET, server, emulator.relays().to_vec(), span).await.unwrap_or(0.0));
+            let moved = goodput(mover, DATAGRAM_ETHERNET, server, emulator.relays().to_vec(), span).await;
+            rates.push(moved.unwrap_or_default().mbps);
         }
         println!("  {name:28} {:5.2} MB", median(rates) * span.measured.as_secs_f64() / 8.0);
     }
@@ -215,9 +249,8 @@ async fn unequal(bond: &Bond) {
             let server = free_address();
             let emulator = emulate(bond, paths, server);
             // A connection that died moved nothing.
-            rates.push(
-                goodput(*mover, DATAGRAM_ETHERNET, server, emulator.relays().to_vec(), span).await.unwrap_or(0.0),
-            );
+            let moved = goodput(*mover, DATAGRAM_ETHERNET, server, emulator.relays().to_vec(), span).await;
+            rates.push(moved.unwrap_or_default().mbps);
         }
     }
     for ((name, ..), rates) in movers.iter().zip(&rates) {

@@ -12,7 +12,7 @@ use noq::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::Span;
+use crate::{Moved, Span};
 
 /// Which of noq's controllers.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ pub(crate) async fn goodput(
     server: SocketAddr,
     relays: Vec<SocketAddr>,
     span: Span,
-) -> Option<f64> {
+) -> Option<Moved> {
     let (server_config, client_config) = configs(stack, datagram_max).ok()?;
     let listener = endpoint(datagram_max, Some(server_config), server)?;
     let endpoint = endpoint(datagram_max, None, "127.0.0.1:0".parse().ok()?)?;
