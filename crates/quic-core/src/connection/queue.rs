@@ -131,7 +131,7 @@ impl Queue {
     }
 }
 
-/// How much a DATAGRAM frame of so many bytes takes in a packet: with its type and its length [RFC9221 §4].
+/// How much a DATAGRAM frame of so many bytes takes in a packet: with its type and its length (RFC 9221, section 4).
 pub(super) fn frame(bytes: usize) -> usize {
     let length = if bytes < 64 { 1 } else { 2 };
     1 + length + bytes
