@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};
 use noq_proto::crypto::ExportKeyingMaterialError;
-use noq_proto::{ApplicationClose, ConnectionError, Event as ProtoEvent, PathId, StreamEvent};
+use noq_proto::{ApplicationClose, ConnectionError, Event as ProtoEvent, FrameStats, PathId, StreamEvent};
 
 use crate::adapter::{ConnectionEngine, Fate};
 use crate::bulk::{Record, RecordTooLarge};
@@ -363,6 +363,7 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.quic.poll_timeout().is_some_and(|at| at <= now) {
             self.quic.handle_timeout(now);
+            self.output.look_again();
         }
         self.absorb(now);
         if self.closed.is_some() {
@@ -406,7 +407,12 @@ impl Connection {
     }
 
     pub(crate) fn handle_event(&mut self, event: noq_proto::ConnectionEvent, now: Instant) {
+        let before = self.output.is_smooth().then(|| self.quic.stats().frame_rx);
         self.quic.handle_event(event);
+        // Acknowledgements alone are answered by nothing.
+        if !before.is_some_and(|before| are_acknowledgements(before, self.quic.stats().frame_rx)) {
+            self.output.look_again();
+        }
         self.absorb(now);
     }
 
@@ -423,7 +429,6 @@ impl Connection {
 
     /// Takes in what the stack has to say.
     fn absorb(&mut self, now: Instant) {
-        self.output.look_again();
         while let Some(event) = self.quic.poll() {
             match event {
                 ProtoEvent::Connected => {
@@ -553,6 +558,12 @@ impl Connection {
             self.output.say_on(path, receipt.clone());
         }
     }
+}
+
+/// Whether what came between two looks was acknowledgements.
+fn are_acknowledgements(before: FrameStats, mut after: FrameStats) -> bool {
+    (after.acks, after.path_acks) = (before.acks, before.path_acks);
+    after == before
 }
 
 /// The first byte of a datagram of the application.

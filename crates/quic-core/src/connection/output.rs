@@ -54,6 +54,11 @@ impl Output {
         self.smooth = None;
     }
 
+    /// Whether packets may be made in trains.
+    pub(super) fn is_smooth(&self) -> bool {
+        self.smooth.is_some()
+    }
+
     /// Lets the path send one packet although it may not be picked, or its window may be full: it has to give a
     /// sign of life.
     pub(super) fn give_turn(&mut self, path: EnginePath) {
