@@ -19,7 +19,8 @@
 //! **Memory.** The receiver holds the credit it gave, an eighth of that again at most for what is known of fragments
 //! out of order, and a few words for each record of its window. The sender holds records of the application by
 //! reference, up to [`UNSENT_MAX`] and one record that were not sent and those not acknowledged, which the credit and
-//! the congestion windows bound, and a few words for each fragment in flight, which the congestion windows bound.
+//! the congestion windows bound, a few words for each fragment in flight, which the congestion windows bound, and 64 kB
+//! that DATAGRAMs are cut from.
 
 mod coverage;
 mod in_flight;

@@ -452,7 +452,6 @@ impl Connection {
                 _ => {}
             }
         }
-        self.learn_fates();
         while let Some(datagram) = self.quic.datagrams().recv() {
             self.on_datagram(datagram, now);
         }

@@ -226,7 +226,7 @@ impl Sender {
         self.fragment(part)
     }
 
-    fn fragment(&self, part: Part) -> Option<Fragment> {
+    fn fragment(&mut self, part: Part) -> Option<Fragment> {
         let datagram = self.unfinished.datagram(part)?;
         Some(Fragment { datagram, part })
     }

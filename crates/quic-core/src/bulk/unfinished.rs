@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use rangemap::RangeSet;
 
 use super::coverage::Coverage;
@@ -24,7 +24,15 @@ pub(super) struct Unfinished {
     records: BTreeMap<u64, Sending>,
     /// Those of which something is to be sent again.
     again: BTreeSet<u64>,
+    /// What the next DATAGRAMs are cut from.
+    buffer: BytesMut,
 }
+
+/// How much memory DATAGRAMs share, in bytes: those that leave together need not be allocated one by one.
+const SHARED: usize = 64 << 10;
+
+/// From which length on they do, in bytes. Smaller ones are few, or cost little.
+const SHARING: usize = 1 << 10;
 
 impl Unfinished {
     /// Whether everything that was begun is acknowledged.
@@ -87,11 +95,16 @@ impl Unfinished {
     }
 
     /// The whole DATAGRAM that carries `part`.
-    pub(super) fn datagram(&self, part: Part) -> Option<Bytes> {
+    pub(super) fn datagram(&mut self, part: Part) -> Option<Bytes> {
         let record = &self.records.get(&part.record)?.record;
-        let mut datagram = Vec::with_capacity(FragmentHeader::LEN + (part.end - part.start) as usize);
+        let datagram = &mut self.buffer;
+        let length = FragmentHeader::LEN + (part.end - part.start) as usize;
+        if datagram.capacity() < length && length >= SHARING {
+            // Where all that was cut from it has left, it is used again.
+            datagram.reserve(SHARED.max(length));
+        }
         // The receiver expands the number again.
-        FragmentHeader { record: part.record as u32, length: record.body(), offset: part.start }.put(&mut datagram);
+        FragmentHeader { record: part.record as u32, length: record.body(), offset: part.start }.put(datagram);
         if part.start < HEAD {
             datagram.extend_from_slice(&record.head()[part.start as usize..part.end.min(HEAD) as usize]);
         }
@@ -99,7 +112,7 @@ impl Unfinished {
             datagram
                 .extend_from_slice(&record.data[part.start.saturating_sub(HEAD) as usize..(part.end - HEAD) as usize]);
         }
-        Some(Bytes::from(datagram))
+        Some(datagram.split().freeze())
     }
 
     /// Checks that for each byte that has been cut and is not acknowledged exactly one answers: a part of

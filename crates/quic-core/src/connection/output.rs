@@ -46,6 +46,8 @@ pub(super) struct Output {
     pub(super) is_sweep_due: bool,
     /// The packets that were made.
     left: Vec<Left>,
+    /// What is on its way into the stack's queue.
+    loaded: Vec<Bytes>,
 }
 
 impl Output {
@@ -99,7 +101,6 @@ impl Connection {
     /// The next packets, up to `packets_max` of one size for one path, which take the place of what is in `buffer`
     /// and are to leave at once. The last may be smaller.
     pub fn poll_transmit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        // Fates may have come of what a timer found lost.
         self.learn_fates();
         if self.farewell.is_some() {
             let gate = if self.output.queue.is_empty() { Gate::Shut } else { Gate::Any };
@@ -221,21 +222,32 @@ impl Connection {
         let mtu = self.quic.current_mtu();
         let is_smallest = self.engine.max_datagram(path) == Some(mtu.into());
         let packets_max = if is_smallest { packets_max.min(TRAIN_MAX / usize::from(mtu)).max(1) } else { 1 };
-        for packets in 0..packets_max {
-            match self.load_packet(room) {
-                Filled::Whole => {}
-                Filled::Part => return NonZeroUsize::MIN.saturating_add(packets),
-                Filled::Nothing => {
-                    if packets == 0
-                        && let Some((datagram, cargo)) = self.reinjected(path, room)
-                    {
-                        self.put(datagram, Queued::Channel(ChannelId::Bulk, cargo));
-                    }
-                    return NonZeroUsize::new(packets).unwrap_or(NonZeroUsize::MIN);
-                }
+        let mut packets = 0;
+        while packets < packets_max {
+            let filled = self.load_packet(room);
+            packets += usize::from(filled != Filled::Nothing);
+            if filled != Filled::Whole {
+                break;
             }
         }
-        NonZeroUsize::new(packets_max).unwrap_or(NonZeroUsize::MIN)
+        if packets > 0 {
+            self.put_loaded();
+        } else if let Some((datagram, cargo)) = self.reinjected(path, room) {
+            self.put(datagram, Queued::Channel(ChannelId::Bulk, cargo));
+        }
+        NonZeroUsize::new(packets).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    /// Puts what was loaded into the stack's queue.
+    fn put_loaded(&mut self) {
+        let Self { quic, output, channels, queue_space, .. } = self;
+        let count = quic.datagrams().send_many(&output.loaded, false);
+        if count.as_ref().ok() != Some(&output.loaded.len()) {
+            tracing::debug!(?count, "datagrams were refused");
+            let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
+            output.queue.disown(left_over, |queued| queued.tell(channels, None));
+        }
+        output.loaded.clear();
     }
 
     /// Puts bulk data for one packet into the stack's queue: what the end of a record leaves free, the next begins
@@ -246,9 +258,8 @@ impl Connection {
             && let Some((datagram, cargo)) = self.channels[ChannelId::Bulk as usize].next(space)
         {
             space = space.saturating_sub(frame(datagram.len()));
-            if !self.put(datagram, Queued::Channel(ChannelId::Bulk, cargo)) {
-                break;
-            }
+            self.output.queue.push(Queued::Channel(ChannelId::Bulk, cargo), datagram.len());
+            self.output.loaded.push(datagram);
         }
         self.output.queue.end_packet();
         match space {
@@ -323,13 +334,7 @@ impl Connection {
         }
         let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
         let outcome = Outcome { left_over, packets: &output.left, datagrams_alone };
-        output.queue.settle(outcome, |queued, left| {
-            let Queued::Channel(channel, cargo) = queued else { return };
-            match left {
-                Some(left) => channels[channel as usize].on_sent(cargo, left.path, left.number),
-                None => channels[channel as usize].on_unsent(cargo),
-            }
-        });
+        output.queue.settle(outcome, |queued, left| queued.tell(channels, left));
     }
 }
 

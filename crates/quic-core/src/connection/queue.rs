@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use crate::adapter::Left;
-use crate::channel::{Cargo, ChannelId};
+use crate::channel::{Cargo, Channel, ChannelId};
 
 /// The least that a packet takes beside its frames: a byte of flags, one of its number, and the tag
 /// [RFC9001 §5.3].
@@ -25,6 +25,17 @@ pub(super) enum Queued {
     Channel(ChannelId, Cargo),
     /// Nobody asks what becomes of it.
     Other,
+}
+
+impl Queued {
+    /// Tells the channel whose it is in which packet it left, or that it did not.
+    pub(super) fn tell(self, channels: &mut [Channel; 2], left: Option<Left>) {
+        let Self::Channel(channel, cargo) = self else { return };
+        match left {
+            Some(left) => channels[channel as usize].on_sent(cargo, left.path, left.number),
+            None => channels[channel as usize].on_unsent(cargo),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -89,9 +100,7 @@ impl Queue {
         }
         if bytes != outcome.left_over {
             // The stack dropped some that have become too large for a path, not in order.
-            self.entries.drain(..).for_each(|entry| each(entry.queued, None));
-            (self.bytes, self.strange) = (0, outcome.left_over);
-            return;
+            return self.disown(outcome.left_over, |queued| each(queued, None));
         }
         self.bytes = bytes;
         let are_certain = self.are_certain(gone, outcome);
@@ -103,6 +112,12 @@ impl Queue {
                 packet = packets.next().filter(|_| are_certain);
             }
         }
+    }
+
+    /// Forgets what should lie there, because `left_over` bytes of something else do; `each` gets it.
+    pub(super) fn disown(&mut self, left_over: usize, mut each: impl FnMut(Queued)) {
+        self.entries.drain(..).for_each(|entry| each(entry.queued));
+        (self.bytes, self.strange) = (0, left_over);
     }
 
     /// Whether the first `gone` left in the packets, in the order in which they were filled.
