@@ -26,6 +26,7 @@
 mod config;
 mod dips;
 mod engine;
+pub mod health;
 mod pacer;
 mod path;
 mod sent_packets;

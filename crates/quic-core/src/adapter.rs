@@ -141,6 +141,11 @@ impl ConnectionEngine {
         act(&mut shared.engine, now)
     }
 
+    /// What the engine calls the host's time `now`.
+    pub(crate) fn at(&self, now: Instant) -> Timestamp {
+        self.lock().at(now)
+    }
+
     /// The host's time that the engine calls `at`.
     pub(crate) fn instant(&self, at: Timestamp) -> Option<Instant> {
         let epoch = self.lock().epoch?;

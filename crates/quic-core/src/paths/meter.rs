@@ -1,8 +1,8 @@
 //! A rate from a counter that is read now and then.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fairpath_engine::{Bitrate, Bytes};
+use fairpath_engine::{Bitrate, Bytes, Timestamp};
 
 /// The time constant of the smoothing: long enough to read, short enough to notice a change.
 const SMOOTHING: Duration = Duration::from_millis(500);
@@ -10,18 +10,18 @@ const SMOOTHING: Duration = Duration::from_millis(500);
 /// Turns a rising counter into a smoothed rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meter {
-    last: Option<(Instant, Bytes)>,
+    last: Option<(Timestamp, Bytes)>,
     rate: Bitrate,
 }
 
 impl Meter {
     /// Takes the counter at `now`.
-    pub(super) fn update(&mut self, now: Instant, total: Bytes) {
+    pub(super) fn update(&mut self, now: Timestamp, total: Bytes) {
         let Some((then, before)) = self.last else {
             self.last = Some((now, total));
             return;
         };
-        let elapsed = now.saturating_duration_since(then);
+        let elapsed = now.since(then);
         if elapsed < SMOOTHING / 10 {
             return;
         }
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn a_steady_counter_gives_its_rate() {
         let mut meter = Meter::default();
-        let start = Instant::now();
+        let start = Timestamp::ZERO;
         for step in 0..50u64 {
             meter.update(start + Duration::from_millis(100 * step), Bytes::new(125_000 * step));
         }

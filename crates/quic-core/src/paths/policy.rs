@@ -1,7 +1,8 @@
-//! The policy: which paths to open, to ask for a sign of life, to keep data off, and to close.
+//! The policy: it keeps a slot for each pair of addresses, tells the engine's [`health`] what is seen of the
+//! paths, and does through [`Paths`] what that says; what to open, it finds out by itself.
 //!
-//! It has no clock and no sockets: it is told what time it is and what happened, and acts through
-//! [`Paths`]. So it runs alike on a connection in real time and in virtual time.
+//! It has no clock and no sockets: it is told what time it is and what happened. So it runs alike on a connection in
+//! real time and in virtual time.
 
 mod request;
 mod ways;
@@ -9,46 +10,17 @@ mod ways;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use fairpath_engine::{Engine, PathId as EnginePath};
+use fairpath_engine::health::{self, Action, Expected, PathHealth, Traffic};
+use fairpath_engine::{Engine, PathId as EnginePath, Timestamp};
 use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats, PathStatus};
 
 use super::notice::PathNotice;
-use super::slot::{DEAF, Health, Slot};
-use super::traffic::Traffic;
+use super::slot::{Seen, Slot};
 use crate::adapter::ConnectionEngine;
 use crate::address::{mapped, unmapped};
 use crate::pairs::{Candidates, Pair};
 use crate::tls::Application;
 use ways::Ways;
-
-/// A path is closed after it has been sick for this long, while another is well. Only then does noq
-/// send again, elsewhere, what of streams the path held.
-const DEAD_AFTER: Duration = Duration::from_millis(600);
-
-/// So long after it fell ill the other must have been seen to work. Where each direction has a path of its own,
-/// both ends fall silent one after the other: what is well at first is not a moment later.
-const OUTLIVED: Duration = Duration::from_millis(400);
-
-/// The same as [`DEAF`] where hardly anything flows: only QUIC's keep-alive, once a second, is to be heard then.
-const DEAF_WHEN_IDLE: Duration = Duration::from_millis(3500);
-
-/// The same of a peer that is not Fairpath, which promises no signs of life on paths that carry nothing of its
-/// own: longer than a connection lives without a word.
-const NEVER_DEAF: Duration = Duration::from_secs(3600);
-
-/// A path that has been sick for this long, where nothing arrives on any other, gets a second one beside it
-/// on the same pair. The stack gives up validating an address after three challenges, for good; and both ends may be
-/// well again only in part.
-const RENEW_AFTER: Duration = Duration::from_secs(1);
-
-/// A path whose new address is not validated after this long never will be: the stack asks three times, for good.
-const UNVALIDATED: Duration = Duration::from_secs(2);
-
-/// How often something is said on a path at least.
-const PROBE: Duration = Duration::from_millis(150);
-
-/// No answer is waited for less long.
-const ANSWER_MIN: Duration = Duration::from_millis(50);
 
 /// The paths of a connection, as the policy acts on them.
 pub(crate) trait Paths {
@@ -108,8 +80,10 @@ impl Policy {
         now: Instant,
     ) -> Self {
         let mut policy = Self::new(engine, Side::Opener, candidates);
-        policy.slots.push(Slot::of_pair(first, now));
-        policy.slots[0].opened(PathId::ZERO, now);
+        let at = policy.engine.at(now);
+        let mut slot = Slot::of_pair(first, at);
+        slot.opened(PathId::ZERO, at);
+        policy.slots.push(slot);
         policy.ways.succeeded(first.local.address, first.remote);
         policy.look(paths, now);
         policy
@@ -118,8 +92,9 @@ impl Policy {
     /// The policy of the end that was connected to.
     pub(crate) fn acceptor(engine: ConnectionEngine, paths: &mut dyn Paths, now: Instant) -> Self {
         let mut policy = Self::new(engine, Side::Acceptor, Candidates::none());
-        if let Some(mut slot) = accepted_slot(paths, PathId::ZERO, now) {
-            slot.opened(PathId::ZERO, now);
+        let at = policy.engine.at(now);
+        if let Some(mut slot) = accepted_slot(paths, PathId::ZERO, at) {
+            slot.opened(PathId::ZERO, at);
             policy.slots.push(slot);
         }
         policy.look(paths, now);
@@ -150,7 +125,7 @@ impl Policy {
 
     /// How long an answer of the peer takes on the slowest of the paths.
     pub(crate) fn slowest_answer(&self) -> Duration {
-        self.slots.iter().filter_map(Slot::answer_takes).max().unwrap_or(ANSWER_MIN).max(ANSWER_MIN)
+        self.slots.iter().filter_map(Slot::answer_takes).max().unwrap_or(health::ANSWER_MIN).max(health::ANSWER_MIN)
     }
 
     /// What happened since this was last asked.
@@ -172,7 +147,7 @@ impl Policy {
                 self.slots
                     .iter_mut()
                     .filter(|slot| slot.id() == Some(*id))
-                    .for_each(|slot| slot.is_declined = is_backup);
+                    .for_each(|slot| slot.health.set_declined(is_backup));
                 self.measure(paths, now);
             }
             PathEvent::Discarded { id, path_stats, .. } => {
@@ -185,16 +160,17 @@ impl Policy {
     }
 
     fn on_established(&mut self, paths: &mut dyn Paths, id: PathId, now: Instant) {
+        let at = self.engine.at(now);
         self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, true));
-        if let Some(at) = self.slots.iter().position(|slot| slot.spare == Some(id)) {
-            return self.use_spare(paths, at, id, now);
+        if let Some(index) = self.slots.iter().position(|slot| slot.spare == Some(id)) {
+            return self.use_spare(paths, index, id, now);
         }
         if !self.slots.iter().any(|slot| slot.id() == Some(id)) {
             if self.side == Side::Opener {
                 return;
             }
             // The peer opens a pair again, or a new one.
-            let Some(mut slot) = accepted_slot(paths, id, now) else { return };
+            let Some(mut slot) = accepted_slot(paths, id, at) else { return };
             let is_same = |known: &&mut Slot| known.is_open() && known.is_pair(slot.local(), slot.remote());
             if let Some(known) = self.slots.iter_mut().find(is_same) {
                 // The peer closes one of the two.
@@ -202,17 +178,17 @@ impl Policy {
                 return;
             }
             match self.slots.iter_mut().find(|known| known.same_pair(&slot) && known.id().is_none()) {
-                Some(known) => known.opened(id, now),
+                Some(known) => known.opened(id, at),
                 None => {
-                    slot.opened(id, now);
+                    slot.opened(id, at);
                     self.slots.push(slot);
                 }
             }
         }
-        if let Some(at) = self.slots.iter().position(|slot| slot.id() == Some(id)) {
-            let again = self.slots[at].established(now);
-            self.ways.succeeded(self.slots[at].local(), self.slots[at].remote());
-            let interface = self.name(at);
+        if let Some(index) = self.slots.iter().position(|slot| slot.id() == Some(id)) {
+            let again = self.slots[index].health.on_established(at);
+            self.ways.succeeded(self.slots[index].local(), self.slots[index].remote());
+            let interface = self.name(index);
             self.notices.push(match again {
                 true => PathNotice::Reopened { interface },
                 false => PathNotice::Opened { interface },
@@ -231,7 +207,7 @@ impl Policy {
             return;
         }
         tracing::debug!(interface = slot.name(), "path renewed");
-        slot.succeed(spare, now);
+        slot.succeed(spare, self.engine.at(now));
         paths.set_backup(spare, false);
         paths.close(former);
         self.tell_engine(paths, former, now, |engine, path| engine.set_usable(path, false));
@@ -252,12 +228,12 @@ impl Policy {
     fn fall_back(&mut self, at: usize, now: Instant) -> bool {
         let Some(spare) = self.slots[at].spare.take() else { return false };
         match self.side {
-            Side::Acceptor => self.slots[at].succeed(spare, now),
+            Side::Acceptor => self.slots[at].succeed(spare, self.engine.at(now)),
             Side::Opener => {
                 self.note_closed(at, "another is being opened in its place", now);
-                self.slots[at].opened(spare, now);
+                self.slots[at].opened(spare, self.engine.at(now));
                 // Until it is validated and looked at.
-                self.slots[at].is_backup = true;
+                self.slots[at].health.set_backup(true);
             }
         }
         true
@@ -272,7 +248,7 @@ impl Policy {
 
     /// Whether data flows, or a path is not well: then both ends say what came.
     pub(crate) fn is_alert(&self, now: Instant) -> bool {
-        self.traffic.is_busy(now) || self.slots.iter().any(|slot| slot.is_open() && !slot.answers())
+        self.traffic.is_busy(self.engine.at(now)) || self.slots.iter().any(|slot| slot.is_open() && !slot.answers())
     }
 
     /// One look at everything.
@@ -287,16 +263,19 @@ impl Policy {
 
     /// The stack keeps data off a path that is open: the peer's address has changed, and is not validated yet.
     pub(crate) fn on_refused(&mut self, path: EnginePath, now: Instant) {
+        let at = self.engine.at(now);
         self.engine.with(now, |engine, _| engine.set_usable(path, false));
-        self.slots.iter_mut().filter(|slot| slot.engine_path() == Some(path)).for_each(|slot| slot.on_refused(now));
+        let refused = self.slots.iter_mut().filter(|slot| slot.engine_path() == Some(path));
+        refused.for_each(|slot| slot.health.on_refused(at));
     }
 
     /// Takes the state of every path from the engine and its counters from the stack.
     pub(crate) fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
-        let deaf_after = match self.application {
-            Application::Fairpath if self.traffic.is_busy(now) => DEAF,
-            Application::Fairpath => DEAF_WHEN_IDLE,
-            Application::Other(_) => NEVER_DEAF,
+        let at = self.engine.at(now);
+        let expected = match self.application {
+            Application::Fairpath if self.traffic.is_busy(at) => Expected::Signs,
+            Application::Fairpath => Expected::KeepAlives,
+            Application::Other(_) => Expected::Nothing,
         };
         // The stack gives a path a new controller where the peer's address has changed, and says nothing.
         let built = self.engine.paths_built();
@@ -311,56 +290,51 @@ impl Policy {
             let stats = paths.stats(id);
             let path = slot.engine_path();
             let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
-            slot.measure(stats.as_ref(), snapshot, paths.arrived_at(id), deaf_after, now);
+            let arrived_at = paths.arrived_at(id).map(|arrived| self.engine.at(arrived));
+            slot.measure(Seen { stats: stats.as_ref(), snapshot, arrived_at }, expected, at);
             // The stack may know better (`on_refused`): it is asked anew.
             if let Some(path) = path.filter(|_| slot.is_open()) {
-                let backup = slot.is_backup || slot.is_declined;
+                let backup = slot.health.is_backup();
                 self.engine.with(now, |engine, _| {
                     engine.set_usable(path, true);
                     engine.set_backup(path, backup);
                 });
             }
-            datagrams += slot.datagrams();
+            datagrams += slot.health.datagrams();
         }
-        self.traffic.update(datagrams, now);
+        self.traffic.update(datagrams, at);
     }
 
-    /// Asks unheard paths for a sign of life, takes the traffic off sick ones, and closes the dead.
+    /// Does about each path what its health asks for.
     fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
-        let best = self.slots.iter().filter(|slot| slot.is_open()).map(|slot| slot.health().rank()).min();
-        for at in 0..self.slots.len() {
-            let (Some(id), true) = (self.slots[at].id(), self.slots[at].is_open()) else { continue };
-            let health = self.slots[at].health();
-            let worse = best.is_some_and(|best| health.rank() > best);
-            // Where no path works both ways, one that works in one direction may be the only one that does,
-            // and it could not be opened again.
-            let replaced = self.slots.iter().any(|other| other.has_outlived(&self.slots[at], OUTLIVED, now));
-            if self.slots[at].sick_for(now) > DEAD_AFTER && replaced {
-                let reason = self.complaint(at, now);
-                self.close(paths, at, &reason, now);
-                continue;
+        let at = self.engine.at(now);
+        let is_busy = self.traffic.is_busy(at);
+        let best = health::best_rank(self.slots.iter().map(|slot| &slot.health));
+        for index in 0..self.slots.len() {
+            let all: Vec<&PathHealth<PathId>> = self.slots.iter().map(|slot| &slot.health).collect();
+            for action in health::treatment(&all, index, best, is_busy, at) {
+                self.carry_out(paths, index, action, now);
             }
-            let carried = self.slots.iter().enumerate().any(|(other, slot)| other != at && slot.answers());
-            if self.slots[at].refused_for(now) > UNVALIDATED && carried {
-                self.close(paths, at, "its new address was not confirmed", now);
-                continue;
-            }
-            if self.slots[at].sick_for(now) > RENEW_AFTER && best > Some(0) {
-                self.renew(paths, at);
-            }
-            let slot = &mut self.slots[at];
-            if slot.unasked_for(now) > PROBE && (self.traffic.is_busy(now) || health != Health::Healthy) {
-                paths.ping(id);
-            }
-            let backup = worse || slot.is_kept_back;
-            if backup != slot.is_backup {
-                slot.is_backup = backup;
+        }
+    }
+
+    fn carry_out(&mut self, paths: &mut dyn Paths, at: usize, action: Action, now: Instant) {
+        let Some(id) = self.slots[at].id() else { return };
+        match action {
+            Action::Close(complaint) => self.close(paths, at, &complaint.to_string(), now),
+            Action::OpenBeside => self.renew(paths, at),
+            Action::Probe => paths.ping(id),
+            Action::SetBackup(backup) => {
+                let slot = &mut self.slots[at];
+                slot.health.set_backup(backup);
                 paths.set_backup(id, backup);
-                if let Some(path) = slot.engine_path().filter(|_| backup) {
+                let backup = slot.health.is_backup();
+                self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, backup));
+            }
+            Action::Resend => {
+                if let Some(path) = self.slots[at].engine_path() {
                     paths.resend(path);
                 }
-                let backup = backup || slot.is_declined;
-                self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, backup));
             }
         }
     }
@@ -373,15 +347,6 @@ impl Policy {
             // As a backup: where the pair is validated already, the stack would send data at once, and the
             // challenge would wait behind it.
             slot.spare = paths.open(FourTuple::new(mapped(slot.remote()), Some(slot.local())), true).ok();
-        }
-    }
-
-    /// What is wrong with a path, in words.
-    fn complaint(&self, at: usize, now: Instant) -> String {
-        let slot = &self.slots[at];
-        match slot.health() {
-            Health::Unacknowledged => format!("nothing acknowledged for {:.1} s", slot.sick_for(now).as_secs_f64()),
-            _ => format!("no answer for {:.1} s", slot.unheard_for(now).as_secs_f64()),
         }
     }
 
@@ -418,7 +383,8 @@ impl Policy {
 
     fn note_closed(&mut self, at: usize, reason: &str, now: Instant) {
         let was_open = self.slots[at].is_open();
-        self.slots[at].closed(now);
+        let time = self.engine.at(now);
+        self.slots[at].closed(time);
         self.ways.candidates.closed(self.slots[at].local(), self.slots[at].remote());
         if was_open {
             let notice = PathNotice::closed(self.name(at), reason, self.carriers(at));
@@ -440,29 +406,32 @@ impl Policy {
             if let Some(why) = absent.as_ref().filter(|_| self.slots[at].is_open() && another) {
                 self.close(paths, at, why, now);
             }
-            self.slots[at].set_present(absent.is_none(), now);
+            let time = self.engine.at(now);
+            self.slots[at].health.set_present(absent.is_none(), time);
         }
     }
 
     /// Opens what is due. Of a pair that is being asked for the first time the answer is waited for.
     fn open_due(&mut self, paths: &mut dyn Paths, now: Instant) {
+        let at = self.engine.at(now);
         let any_answers = self.slots.iter().any(Slot::answers);
         for slot in &mut self.slots {
             let (local, remote) = (slot.local(), slot.remote());
             let is_asked = !slot.was_ever_opened() && self.ways.candidates.is_asking(local, remote);
-            if is_asked || !slot.due(now, any_answers) || paths.interface(Some(local)).is_none() {
+            let is_due = slot.is_wanted && slot.health.is_due(any_answers, at);
+            if is_asked || !is_due || paths.interface(Some(local)).is_none() {
                 continue;
             }
             match paths.open(FourTuple::new(mapped(remote), Some(local)), false) {
                 Ok(id) => {
-                    slot.opened(id, now);
+                    slot.opened(id, at);
                     self.ways.candidates.opening(local, remote);
                 }
                 // Right after the handshake, and while closed paths drain, the peer's connection
                 // ids for the next path are still on their way.
                 Err(error) => {
                     let soon = matches!(error, PathError::RemoteCidsExhausted | PathError::MaxPathIdReached);
-                    slot.not_opened(now, soon);
+                    slot.health.on_not_opened(soon, at);
                 }
             }
         }
@@ -470,7 +439,7 @@ impl Policy {
 }
 
 /// A slot for a path that the peer opened.
-fn accepted_slot(paths: &mut dyn Paths, id: PathId, now: Instant) -> Option<Slot> {
+fn accepted_slot(paths: &mut dyn Paths, id: PathId, now: Timestamp) -> Option<Slot> {
     let network_path = paths.network_path(id)?;
     let (interface, local) = paths.interface(network_path.local_ip().map(|ip| ip.to_canonical()))?;
     Some(Slot::accepted(interface, local, unmapped(network_path.remote()), now))

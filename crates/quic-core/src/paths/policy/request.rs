@@ -16,8 +16,9 @@ impl Policy {
             paths.close(spare);
         }
         self.close(paths, at, "it was asked for", now);
-        self.slots[at].is_shut = !self.slots[at].is_open();
-        self.slots[at].is_shut
+        let is_shut = !self.slots[at].is_open();
+        self.slots[at].health.set_shut(is_shut);
+        is_shut
     }
 
     /// Keeps data off the path on the pair, also when it is opened again. False where the pair is not known.
@@ -30,7 +31,7 @@ impl Policy {
         now: Instant,
     ) -> bool {
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.is_pair(local, remote)) else { return false };
-        slot.is_kept_back = backup;
+        slot.health.set_kept_back(backup);
         self.nurse(paths, now);
         true
     }

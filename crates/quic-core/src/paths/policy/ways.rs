@@ -91,8 +91,9 @@ impl Policy {
 
     /// Chooses the pairs that are to have a path.
     pub(super) fn find_ways(&mut self, paths: &mut dyn Paths, now: Instant) {
+        let at = self.engine.at(now);
         for slot in self.slots.iter().filter(|slot| slot.is_wanted) {
-            let Some(waits) = slot.waits_for(now) else { continue };
+            let Some(waits) = slot.health.waits_for(at) else { continue };
             let candidates = &mut self.ways.candidates;
             if waits > DESPAIR_AFTER && slot.id().is_some() && candidates.answers(slot.local(), slot.remote()) {
                 candidates.failed(slot.local(), slot.remote(), WhyNot::NoPath);
@@ -106,14 +107,14 @@ impl Policy {
         for slot in &mut self.slots {
             slot.is_wanted = plan.iter().any(|pair| slot.is_pair(pair.local.address, pair.remote));
         }
-        for at in 0..self.slots.len() {
-            self.give_up(paths, at, &plan, now);
+        for index in 0..self.slots.len() {
+            self.give_up(paths, index, &plan, now);
         }
         self.slots.retain(|slot| slot.is_wanted || slot.was_ever_opened() || slot.id().is_some());
         for pair in &plan {
             let known = self.slots.iter().any(|slot| slot.is_pair(pair.local.address, pair.remote));
             if !known && self.ids_spare() > 0 {
-                self.slots.push(Slot::of_pair(pair, now));
+                self.slots.push(Slot::of_pair(pair, at));
             }
         }
         self.ways.plan = plan;
@@ -133,7 +134,8 @@ impl Policy {
         };
         if plan.iter().find(better).is_some() && self.ids_spare() > 0 && paths.close(id) {
             self.ways.wasted += 1;
-            self.slots[at].closed(now);
+            let time = self.engine.at(now);
+            self.slots[at].closed(time);
             self.ways.candidates.closed(self.slots[at].local(), self.slots[at].remote());
         }
     }

@@ -1,0 +1,52 @@
+//! Whether data is flowing.
+
+use core::time::Duration;
+
+use fairpath_core::Timestamp;
+
+/// Data is flowing where the connection moves this many datagrams in a second.
+const BUSY_DATAGRAMS: u64 = 40;
+
+/// And it is still meant to flow for this long after: a dead path may have stopped it.
+const BUSY_FOR: Duration = Duration::from_secs(10);
+
+/// How much the connection moves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    /// When the datagrams were counted last, and how many there had been.
+    counted: Option<(Timestamp, u64)>,
+    busy_until: Option<Timestamp>,
+}
+
+impl Traffic {
+    /// `datagrams` went over the open paths so far.
+    pub fn update(&mut self, datagrams: u64, now: Timestamp) {
+        let (at, before) = *self.counted.get_or_insert((now, datagrams));
+        if now.since(at) >= Duration::from_secs(1) {
+            self.counted = Some((now, datagrams));
+        }
+        if datagrams.saturating_sub(before) >= BUSY_DATAGRAMS {
+            self.busy_until = Some(now + BUSY_FOR);
+        }
+    }
+
+    /// Whether data flows, or is meant to.
+    pub fn is_busy(&self, now: Timestamp) -> bool {
+        self.busy_until.is_some_and(|until| now < until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forty_datagrams_in_a_second_are_traffic_for_ten_seconds() {
+        let at = Timestamp::from_millis;
+        let mut traffic = Traffic::default();
+        (0..50).for_each(|step| traffic.update(step * 3, at(100 * step)));
+        assert!(!traffic.is_busy(at(5_000)), "30 in a second");
+        traffic.update(200, at(5_000));
+        assert!(traffic.is_busy(at(14_999)) && !traffic.is_busy(at(15_000)));
+    }
+}
