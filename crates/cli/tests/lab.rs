@@ -11,12 +11,12 @@ use serde_json::Value;
 fn one_experiment_leaves_a_report_a_table_a_figure_and_a_page() {
     let scratch = Scratch::new();
     let out = scratch.0.join("results");
-    let output = run(&["lab", "run", "daimd/table1", "--quick", "--seeds", "1", "--out", text(&out)]);
+    let output = run(&["lab", "run", "daimd/table1", "--quick", "--seeds", "2", "--out", text(&out)]);
     assert!(output.status.success(), "{output:?}");
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("Rates on idle paths") && shown.contains("paper") && shown.contains("HOLDS"), "{shown}");
     let last = shown.lines().last().unwrap();
-    assert!(last.starts_with("3 claims: 3 hold"), "{last}");
+    assert_eq!(last, "3 claims: 2 hold, 1 hold partly (daimd/table1 \"as printed\").");
     for file in ["table1.csv", "rates.svg", "report.json"] {
         assert!(out.join("daimd/table1").join(file).is_file(), "{file}");
     }
@@ -35,7 +35,7 @@ fn what_is_run_again_is_the_same_to_the_byte() {
             "daimd/fig2",
             "--quick",
             "--seeds",
-            "1",
+            "2",
             "--jobs",
             jobs,
             "--out",

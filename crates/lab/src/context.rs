@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use fairpath_sim::SimError;
 use rayon::prelude::*;
@@ -48,6 +48,10 @@ pub struct Progress {
     pub planned: u64,
 }
 
+/// Where claims stay undecided, up to so many times as many seeds are used as the experiment thinks right: in
+/// full intervals are half as wide then; the quick form shall stay quick.
+const MORE_SEEDS_MAX: [(Effort, u32); 2] = [(Effort::Quick, 2), (Effort::Full, 4)];
+
 type Observer = Box<dyn Fn(Progress) + Send + Sync>;
 
 /// What an experiment is run with.
@@ -58,6 +62,8 @@ pub struct Context {
     observer: Observer,
     done: AtomicU64,
     planned: AtomicU64,
+    /// How many times as many seeds are used as is meant.
+    times: AtomicU32,
 }
 
 impl fmt::Debug for Context {
@@ -70,7 +76,15 @@ impl Context {
     /// With this effort, the seeds that are meant, all processors, and nobody watching.
     pub fn new(effort: Effort) -> Self {
         let observer: Observer = Box::new(|_| {});
-        Self { effort, seeds: Seeds::default(), jobs: 0, observer, done: AtomicU64::new(0), planned: AtomicU64::new(0) }
+        Self {
+            effort,
+            seeds: Seeds::default(),
+            jobs: 0,
+            observer,
+            done: AtomicU64::new(0),
+            planned: AtomicU64::new(0),
+            times: AtomicU32::new(1),
+        }
     }
 
     /// The same with these seeds.
@@ -101,7 +115,8 @@ impl Context {
         }
     }
 
-    /// The seeds: `meant` of them from 1 on, where nothing else was asked for.
+    /// The seeds: `meant` of them from 1 on, where nothing else was asked for; more of them where claims
+    /// were undecided with so many.
     pub fn seeds(&self, meant: u32) -> Vec<u64> {
         self.seeds_from(1, meant)
     }
@@ -110,10 +125,31 @@ impl Context {
     /// on some seeds is reported on others.
     pub fn seeds_from(&self, first: u64, meant: u32) -> Vec<u64> {
         match self.seeds {
-            Seeds::AsMeant => (first..first + u64::from(meant)).collect(),
+            Seeds::AsMeant => {
+                let count = u64::from(meant) * u64::from(self.times.load(Ordering::Relaxed));
+                (first..first + count).collect()
+            }
             Seeds::Count(count) => (first..first + u64::from(count)).collect(),
             Seeds::Only(seed) => vec![seed],
         }
+    }
+
+    pub(crate) fn begin(&self) {
+        self.times.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether more seeds are to be had, which will be used from here on, where `needed` times as many
+    /// would decide something. None are where the seeds were chosen by whoever asked.
+    pub(crate) fn more_seeds(&self, needed: f64) -> bool {
+        let now = self.times.load(Ordering::Relaxed);
+        let wanted = f64::from(now) * needed;
+        let most = MORE_SEEDS_MAX.iter().find(|(effort, _)| *effort == self.effort).map_or(1, |(_, most)| *most);
+        if self.seeds != Seeds::AsMeant || now >= most {
+            return false;
+        }
+        let times = (wanted.ceil() as u32).clamp(now + 1, most);
+        self.times.store(times, Ordering::Relaxed);
+        true
     }
 
     /// Runs every point with every seed, side by side. The results are in the order of the points,
@@ -259,6 +295,32 @@ mod tests {
         assert!(text.contains("seed 1, \"b\": panicked: the b of 1"), "{text}");
         assert!(text.contains("flow \"x\" has no path"), "{text}");
         assert!(text.contains("fairpath lab run some/table1 --quick --seed 2"), "{text}");
+    }
+
+    /// Samples around 1, alternating by as much, so that an interval gets narrower with the seeds.
+    fn scattered(context: &Context) -> Result<crate::Report, Failure> {
+        let samples = context.sweep(&[()], &context.seeds(4), |(), seed| Ok(if seed % 2 == 0 { 1.5 } else { 0.5 }))?;
+        let estimate = crate::Estimate::of(samples.concat()).expect("numbers");
+        let verdict = crate::Verdict::new("x", "").at_least("mean", estimate, 0.5);
+        Ok(crate::Report { verdicts: vec![verdict], ..crate::Report::default() })
+    }
+
+    #[test]
+    fn what_is_undecided_gets_more_seeds_up_to_a_bound_and_if_nobody_chose_them() {
+        let experiment = crate::Experiment::new("some/scattered", "", scattered);
+        let seen = |context: Context| {
+            let report = experiment.run(&context).unwrap();
+            (report.verdicts[0].outcome, report.verdicts[0].checks[0].samples)
+        };
+        // 4 samples: 3.182 · 0.577 / 2 = 0.92; 8 samples: 2.365 · 0.535 / 2.83 = 0.45.
+        use crate::Outcome::{Holds, Undecided};
+        assert_eq!(seen(Context::new(Effort::Full)), (Holds, 8));
+        assert_eq!(seen(Context::new(Effort::Full).with_seeds(Seeds::Count(4))), (Undecided, 4));
+        let again = Context::new(Effort::Full);
+        assert_eq!(
+            [experiment.run(&again), experiment.run(&again)].map(|run| run.unwrap().verdicts[0].checks[0].samples),
+            [8, 8]
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::context::{Context, Failure};
 use crate::head::Description;
 use crate::report::Report;
+use crate::verdict::Verdict;
 
 /// A table or a figure of a paper, or a question of our own.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +34,19 @@ impl Experiment {
         Description::read(self.source)
     }
 
-    /// Runs it.
+    /// Runs it, and again with more seeds where claims are undecided and some more might decide them.
     ///
     /// # Errors
     ///
     /// Where a run failed: each with the command that repeats it.
     pub fn run(&self, context: &Context) -> Result<Report, Failure> {
-        (self.run)(context).map_err(|failure| failure.of(self.name, context.effort()))
+        context.begin();
+        loop {
+            let report = (self.run)(context).map_err(|failure| failure.of(self.name, context.effort()))?;
+            let needed = report.verdicts.iter().filter_map(Verdict::seeds_needed).reduce(f64::max);
+            if !needed.is_some_and(|needed| context.more_seeds(needed)) {
+                return Ok(report);
+            }
+        }
     }
 }

@@ -14,8 +14,9 @@
 //!    [`Context::pick`] and seeds with [`Context::seeds`]; run every point with every seed through
 //!    [`Context::sweep`], whose results are ordered like the points and then the seeds; put an
 //!    [`Estimate`] of each quantity beside the paper's number in a [`Table`]; draw a [`Figure`]; end
-//!    with a [`Verdict`] for each claim, and where it may miss, say why with
-//!    [`Verdict::because`].
+//!    with a [`Verdict`] for each claim, [`Verdict::ours`] where no paper makes it, and where it may
+//!    miss, say why with [`Verdict::because`]. What is compared are [`Estimate`]s ([`Table::estimate`]),
+//!    so that the verdict knows their intervals; a closed form is a number.
 //! 4. Name it in `src/papers/<key>/mod.rs` (`EXPERIMENTS`) and in `paper.toml` beside it: an `[[item]]`
 //!    for each table and figure of the paper, reproduced or not, an `[[own]]` for a question of
 //!    ours. A new paper also gets a line in `src/catalogue.rs`.
@@ -55,6 +56,6 @@ pub use head::{Description, Parameter};
 pub use paper::{Item, Own, Paper, State};
 pub use report::Report;
 pub use store::{Store, StoreError, StoredReport};
-pub use table::{Cell, Column, Table};
+pub use table::{Cell, Column, Source, Table};
 pub use text::{significant, table_text, verdict_text};
-pub use verdict::{Check, Outcome, Relation, Verdict};
+pub use verdict::{Check, Claimant, Outcome, Relation, Standing, Verdict};

@@ -6,8 +6,8 @@ use crate::draw;
 use crate::paper::{Paper, State};
 use crate::store::{StoreError, StoredReport};
 use crate::table::Table;
-use crate::text::{check, parts_of};
-use crate::verdict::{Outcome, Verdict};
+use crate::text::{check, claimant, parts_of};
+use crate::verdict::{Claimant, Outcome, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -24,8 +24,9 @@ pub(crate) fn html(reports: &[StoredReport], unreadable: &[&str]) -> Result<Stri
     );
     let _ = writeln!(
         body,
-        "<p class=\"small\">In tables, <i>paper</i> is the number printed there, <i>theory</i> a closed form or a fixed \
-         point, <i>ours</i> the mean over seeds with its 95&nbsp;% interval.</p>"
+        "<p class=\"small\">In tables, <i>paper</i> is the number printed there, <i>draft</i> one of a draft that it \
+         cites, <i>htsim</i> what another simulator gives, <i>memory</i> what nobody has checked, <i>theory</i> a \
+         closed form or a fixed point, <i>ours</i> the mean over seeds with its 95&nbsp;% interval.</p>"
     );
     if !unreadable.is_empty() {
         let names = unreadable.join(", ");
@@ -50,10 +51,14 @@ pub(crate) fn html(reports: &[StoredReport], unreadable: &[&str]) -> Result<Stri
 }
 
 fn tally(reports: &[StoredReport]) -> String {
-    let verdicts = || reports.iter().flat_map(|one| &one.report.verdicts);
-    let count = |outcome| verdicts().filter(|verdict| verdict.outcome == outcome).count();
-    let [holds, partly, misses] = [Outcome::Holds, Outcome::Partly, Outcome::Misses].map(count);
-    format!("Of {} claims {holds} hold, {partly} hold partly, {misses} miss.", verdicts().count())
+    let of = |claimant: Claimant, whose: &str| {
+        let verdicts = || reports.iter().flat_map(|one| &one.report.verdicts).filter(|one| one.claimant == claimant);
+        let count = |outcome| verdicts().filter(|verdict| verdict.outcome == outcome).count();
+        let [holds, partly, undecided, misses] = Outcome::ALL.map(count);
+        let all = verdicts().count();
+        format!("Of {all} claims {whose} {holds} hold, {partly} hold partly, {undecided} are undecided, {misses} miss.")
+    };
+    format!("{} {}", of(Claimant::Paper, "of the papers"), of(Claimant::Ours, "of ours"))
 }
 
 fn contents(body: &mut String, papers: &[(&str, Paper)], reports: &[StoredReport]) {
@@ -139,7 +144,12 @@ fn dot(verdict: &Verdict) -> String {
 
 fn verdict(body: &mut String, verdict: &Verdict) {
     let outcome = verdict.outcome.name();
-    let _ = writeln!(body, "<div class=\"verdict {outcome}\"><b>{outcome}</b> {}\n<ul>", prose(&verdict.claim));
+    let _ = writeln!(
+        body,
+        "<div class=\"verdict {outcome}\"><b>{outcome}</b> {}{}\n<ul>",
+        claimant(verdict),
+        prose(&verdict.claim)
+    );
     for one in &verdict.checks {
         let _ = writeln!(body, "<li>{}</li>", escaped(&check(one)));
     }

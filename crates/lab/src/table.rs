@@ -13,11 +13,39 @@ pub struct Column {
     pub unit: String,
 }
 
+/// Where a number beside the paper's comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A draft of the same authors that the paper cites.
+    Draft,
+    /// htsim, run with the same network.
+    Htsim,
+    /// Somebody's memory of a publication that is not at hand: nobody has checked it.
+    Memory,
+}
+
+impl Source {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Draft, Self::Htsim, Self::Memory];
+
+    /// What its column is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Htsim => "htsim",
+            Self::Memory => "memory",
+        }
+    }
+}
+
 /// A quantity of one row: the paper's number, what theory says, and ours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What the paper measured.
+    /// What the paper prints, and nothing else.
     pub paper: Option<f64>,
+    /// What is known from elsewhere.
+    pub elsewhere: Option<(Source, f64)>,
     /// What a closed form or a fixed point says.
     pub theory: Option<f64>,
     /// What came out here.
@@ -26,7 +54,7 @@ pub struct Cell {
 
 impl Cell {
     /// Nothing is to be said.
-    pub const EMPTY: Self = Self { paper: None, theory: None, ours: None };
+    pub const EMPTY: Self = Self { paper: None, elsewhere: None, theory: None, ours: None };
 
     /// Ours, estimated from one sample for each seed.
     pub fn of(samples: impl IntoIterator<Item = f64>) -> Self {
@@ -38,6 +66,11 @@ impl Cell {
         Self { paper: Some(value), ..self }
     }
 
+    /// The same with a number from elsewhere.
+    pub fn elsewhere(self, source: Source, value: f64) -> Self {
+        Self { elsewhere: Some((source, value)), ..self }
+    }
+
     /// The same with what theory says.
     pub fn theory(self, value: f64) -> Self {
         Self { theory: Some(value), ..self }
@@ -45,7 +78,19 @@ impl Cell {
 
     /// Our mean; 0 where there is none.
     pub fn mean(&self) -> f64 {
-        self.ours.map_or(0.0, |ours| ours.mean)
+        self.ours.as_ref().map_or(0.0, |ours| ours.mean)
+    }
+
+    /// Ours with its interval; unknown where there is none.
+    pub fn estimate(&self) -> Estimate {
+        self.ours.clone().unwrap_or_else(Estimate::unknown)
+    }
+}
+
+/// Ours alone; an unknown estimate is none.
+impl From<Estimate> for Cell {
+    fn from(ours: Estimate) -> Self {
+        Self { ours: Some(ours).filter(|ours| ours.mean.is_finite()), ..Self::EMPTY }
     }
 }
 
@@ -103,19 +148,26 @@ impl Table {
         row.1.get(at)
     }
 
+    /// Ours in a cell, with its interval; unknown where there is no such cell, or nothing in it.
+    pub fn estimate(&self, heads: &[&str], column: &str) -> Estimate {
+        self.cell(heads, column).map_or_else(Estimate::unknown, Cell::estimate)
+    }
+
     /// Comma-separated values, one line for each quantity of each row. What is not known is empty.
     pub(crate) fn csv(&self) -> String {
         let mut text = self.heads.iter().map(|head| quoted(head) + ",").collect::<String>();
-        text += "quantity,unit,paper,theory,mean,half_width_95,samples\n";
+        text += "quantity,unit,paper,elsewhere,source,theory,mean,half_width_95,samples\n";
         for (heads, cells) in &self.rows {
             for (column, cell) in self.columns.iter().zip(cells).filter(|(_, cell)| **cell != Cell::EMPTY) {
                 let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-                let ours = cell.ours;
+                let ours = cell.ours.as_ref();
                 text.extend(heads.iter().map(|head| quoted(head) + ","));
                 let line = [
                     quoted(&column.name),
                     quoted(&column.unit),
                     number(cell.paper),
+                    number(cell.elsewhere.map(|(_, value)| value)),
+                    cell.elsewhere.map(|(source, _)| source.name().to_owned()).unwrap_or_default(),
                     number(cell.theory),
                     number(ours.map(|ours| ours.mean)),
                     number(ours.and_then(|ours| ours.half_width)),
@@ -146,8 +198,8 @@ mod tests {
 
     #[test]
     fn the_lines_say_the_unit_and_both_numbers() {
-        let expected = "paths,flow,quantity,unit,paper,theory,mean,half_width_95,samples\n\
-            \"10, 5\",DAIMD,goodput,Mbit/s,4.4,,4.5,6.353,2\n";
+        let expected = "paths,flow,quantity,unit,paper,elsewhere,source,theory,mean,half_width_95,samples\n\
+            \"10, 5\",DAIMD,goodput,Mbit/s,4.4,,,,4.5,6.353,2\n";
         assert_eq!(table().csv(), expected);
     }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::estimate::Estimate;
-use crate::table::{Cell, Table};
-use crate::verdict::{Check, Relation, Verdict};
+use crate::table::{Cell, Source, Table};
+use crate::verdict::{Check, Claimant, Relation, Standing, Verdict};
 
 /// A number with so many significant digits, but never with an exponent.
 pub fn significant(value: f64, digits: usize) -> String {
@@ -33,19 +33,30 @@ pub(crate) fn estimate(ours: &Estimate) -> String {
     }
 }
 
-/// One of the three numbers of a cell: what it is called, and how it is printed.
+/// One of the numbers of a cell: what it is called, and how it is printed.
 pub(crate) type Part = (&'static str, fn(&Cell) -> String);
 
-/// Which of the three numbers a column of a table has anywhere.
+/// Which of the numbers a column of a table has anywhere.
 pub(crate) fn parts_of(table: &Table, column: usize) -> Vec<Part> {
     // As it is printed there; a sum of printed numbers has no more digits than they.
-    let paper: fn(&Cell) -> String =
-        |cell| cell.paper.map(|value| ((value * 1e6).round() / 1e6).to_string()).unwrap_or_default();
+    fn printed(value: Option<f64>) -> String {
+        value.map(|value| ((value * 1e6).round() / 1e6).to_string()).unwrap_or_default()
+    }
+    fn from(cell: &Cell, source: Source) -> Option<f64> {
+        cell.elsewhere.filter(|(from, _)| *from == source).map(|(_, value)| value)
+    }
+    let paper: fn(&Cell) -> String = |cell| printed(cell.paper);
+    let draft: fn(&Cell) -> String = |cell| printed(from(cell, Source::Draft));
+    let htsim: fn(&Cell) -> String = |cell| printed(from(cell, Source::Htsim));
+    let memory: fn(&Cell) -> String = |cell| printed(from(cell, Source::Memory));
     let theory: fn(&Cell) -> String = |cell| cell.theory.map(|value| significant(value, 4)).unwrap_or_default();
     let ours: fn(&Cell) -> String = |cell| cell.ours.as_ref().map(estimate).unwrap_or_default();
     let any = |has: fn(&Cell) -> bool| table.rows.iter().any(|(_, cells)| has(&cells[column]));
     let all = [
         ("paper", any(|cell| cell.paper.is_some()), paper),
+        (Source::Draft.name(), any(|cell| from(cell, Source::Draft).is_some()), draft),
+        (Source::Htsim.name(), any(|cell| from(cell, Source::Htsim).is_some()), htsim),
+        (Source::Memory.name(), any(|cell| from(cell, Source::Memory).is_some()), memory),
         ("theory", any(|cell| cell.theory.is_some()), theory),
         ("ours", any(|cell| cell.ours.is_some()), ours),
     ];
@@ -116,27 +127,45 @@ fn grid(columns: &[GridColumn]) -> String {
     text
 }
 
-/// An inequality: `total, DAIMD / LIA: 0.742 ≤ 1`.
+/// An inequality: `total, DAIMD / LIA: 0.742 ± 0.031 ≤ 1`.
 pub(crate) fn check(check: &Check) -> String {
-    let value = significant(check.value, 4);
+    let value = estimate(&Estimate::with_interval(check.value, check.half_width, check.samples));
     let bound = |bound: f64| significant(bound, 4);
     let relation = match check.must_be {
         Relation::AtLeast(low) => format!("{value} ≥ {}", bound(low)),
         Relation::AtMost(high) => format!("{value} ≤ {}", bound(high)),
         Relation::Between(low, high) => format!("{} ≤ {value} ≤ {}", bound(low), bound(high)),
     };
-    format!("{}: {relation}{}", check.what, if check.holds { "" } else { " does not hold" })
+    let standing = match check.standing {
+        Standing::Within => String::new(),
+        Standing::Overlaps => " holds for a part of the interval".to_owned(),
+        Standing::Unclear => match check.samples_needed() {
+            Some(needed) if needed.is_finite() => format!(" is open; about {needed:.0} seeds would tell"),
+            _ => " is open".to_owned(),
+        },
+        Standing::Outside => " does not hold".to_owned(),
+    };
+    format!("{}: {relation}{standing}", check.what)
+}
+
+/// What is said before a claim that no paper makes.
+pub(crate) fn claimant(verdict: &Verdict) -> &'static str {
+    match verdict.claimant {
+        Claimant::Paper => "",
+        Claimant::Ours => "(ours) ",
+    }
 }
 
 /// A verdict: its outcome and its claim on one line, the inequalities below, and the reason where
 /// it does not hold.
 pub fn verdict_text(verdict: &Verdict) -> String {
-    let mut text = format!("{:<7} {}\n", verdict.outcome.name().to_uppercase(), verdict.claim);
+    let whose = claimant(verdict);
+    let mut text = format!("{:<9} {whose}{}\n", verdict.outcome.name().to_uppercase(), verdict.claim);
     for one in &verdict.checks {
-        let _ = writeln!(text, "        {}", check(one));
+        let _ = writeln!(text, "          {}", check(one));
     }
     if let Some(reason) = &verdict.reason {
-        let _ = writeln!(text, "        Reason: {reason}");
+        let _ = writeln!(text, "          Reason: {reason}");
     }
     text
 }
@@ -155,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_mean_has_the_decimals_of_its_interval() {
-        let estimate_of = |mean, half_width| estimate(&Estimate { mean, half_width, samples: 5 });
+        let estimate_of = |mean, half_width| estimate(&Estimate::with_interval(mean, half_width, 5));
         assert_eq!(estimate_of(3.45678, Some(0.0312)), "3.457 ± 0.031");
         assert_eq!(estimate_of(153.2, Some(12.0)), "153 ± 12");
         assert_eq!(estimate_of(3.45678, None), "3.457");
@@ -181,13 +210,34 @@ LIA           5.1 ± 1.3  11.5 ± 6.4
     }
 
     #[test]
-    fn a_verdict_shows_its_numbers_and_its_reason() {
-        let verdict = Verdict::new("x", "DAIMD takes less.").at_most("ratio", 0.5, 1.0).at_least("rate", 2.0, 3.0);
+    fn a_number_that_the_paper_does_not_print_has_a_column_of_its_own() {
+        let mut table = Table::new("t", "Rates", &["flow"], &[("goodput", "")]);
+        table.row(["DAIMD"], [Cell::of([4.5, 4.5]).paper(4.4).elsewhere(Source::Htsim, 4.3)]);
+        table.row(["LIA"], [Cell::of([5.0, 5.0]).elsewhere(Source::Memory, 5.2)]);
         let expected = "\
-PARTLY  DAIMD takes less.
-        ratio: 0.5000 ≤ 1.000
-        rate: 2.000 ≥ 3.000 does not hold
-        Reason: so
+Rates
+
+       goodput
+flow   paper  htsim  memory   ours
+DAIMD    4.4    4.3          4.500
+LIA                     5.2  5.000
+";
+        assert_eq!(table_text(&table), expected);
+    }
+
+    #[test]
+    fn a_verdict_shows_its_numbers_and_its_reason() {
+        let open = Estimate::with_interval(98.0, Some(98.0), 20);
+        let verdict = Verdict::ours("x", "DAIMD takes less.")
+            .at_most("ratio", Estimate::with_interval(0.5, Some(0.031), 5), 1.0)
+            .at_least("rate", 2.0, 3.0)
+            .at_most("wait", open, 100.0);
+        let expected = "\
+PARTLY    (ours) DAIMD takes less.
+          ratio: 0.500 ± 0.031 ≤ 1.000
+          rate: 2.000 ≥ 3.000 does not hold
+          wait: 98 ± 98 ≤ 100.0 is open; about 6904 seeds would tell
+          Reason: so
 ";
         assert_eq!(verdict_text(&verdict.because("so")), expected);
     }

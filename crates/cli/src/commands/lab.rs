@@ -195,7 +195,9 @@ fn last_line(kept: &[StoredReport]) -> String {
     let verdicts = || kept.iter().flat_map(|one| one.report.verdicts.iter().map(move |verdict| (one, verdict)));
     let count = |outcome| verdicts().filter(|(_, verdict)| verdict.outcome == outcome).count();
     let mut line = format!("{} claims: {} hold", verdicts().count(), count(Outcome::Holds));
-    for (outcome, words) in [(Outcome::Partly, "hold partly"), (Outcome::Misses, "do not hold")] {
+    let others =
+        [(Outcome::Partly, "hold partly"), (Outcome::Undecided, "are undecided"), (Outcome::Misses, "do not hold")];
+    for (outcome, words) in others {
         let names: Vec<String> = verdicts()
             .filter(|(_, verdict)| verdict.outcome == outcome)
             .map(|(one, verdict)| format!("{} \"{}\"", one.experiment, verdict.name))

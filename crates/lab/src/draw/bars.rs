@@ -13,7 +13,7 @@ pub(super) fn draw(area: &Area<'_>, bars: &Bars) -> Result<(), Fault> {
     let groups = bars.groups.len().max(1);
     let all = bars.series.iter().flat_map(|series| &series.values);
     let reach = |cell: &Cell| {
-        let ours = cell.ours.map_or(0.0, |ours| ours.mean + ours.half_width.unwrap_or(0.0));
+        let ours = cell.ours.as_ref().map_or(0.0, |ours| ours.mean + ours.half_width.unwrap_or(0.0));
         ours.max(cell.paper.unwrap_or(0.0))
     };
     let mut chart = ChartBuilder::on(&area)
@@ -41,7 +41,7 @@ pub(super) fn draw(area: &Area<'_>, bars: &Bars) -> Result<(), Fault> {
         for (group, cell) in series.values.iter().enumerate() {
             let left = group as f64 + 0.1 + at as f64 * width;
             let middle = left + width * 0.46;
-            if let Some(ours) = cell.ours {
+            if let Some(ours) = &cell.ours {
                 let bar = Rectangle::new([(left, 0.0), (left + width * 0.92, ours.mean)], style.filled());
                 chart.draw_series([bar])?;
                 if let Some(half) = ours.half_width {

@@ -36,7 +36,7 @@
 use core::time::Duration;
 
 use super::setup::{ALGORITHMS, CAPACITY, Case, DELAY, EQUAL, Seen};
-use crate::{Axis, BarSeries, Cell, Context, Experiment, Failure, Figure, Report, Table, Verdict};
+use crate::{Axis, BarSeries, Cell, Context, Estimate, Experiment, Failure, Figure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("daimd/losses", include_str!("losses.rs"), run);
 
@@ -72,27 +72,27 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { verdicts: verdicts(&table), figures: vec![figure], tables: vec![table], ..Report::default() })
 }
 
-fn mean(table: &Table, traffic: &str, paths: &str, flow: &str, column: &str) -> f64 {
-    table.cell(&[traffic, paths, flow], column).map_or(f64::NAN, Cell::mean)
+fn ours(table: &Table, traffic: &str, paths: &str, flow: &str, column: &str) -> Estimate {
+    table.estimate(&[traffic, paths, flow], column)
 }
 
 fn verdicts(table: &Table) -> Vec<Verdict> {
     let [idle, shared] = TRAFFIC;
     let mut none = Verdict::new("none on idle paths", "After slow start DAIMD loses nothing on idle paths.");
     for setting in [CAPACITY, DELAY] {
-        none = none.at_most(&format!("{}, lost", setting.name), mean(table, idle, setting.name, "DAIMD", "lost"), 0.0);
+        none = none.at_most(&format!("{}, lost", setting.name), ours(table, idle, setting.name, "DAIMD", "lost"), 0.0);
     }
     let mut fewer = Verdict::new("fewer", "Beside Reno DAIMD loses fewer packets than LIA.");
     let mut rarer = Verdict::new("rarer", "Beside Reno DAIMD loses a smaller part of what it sends than LIA does.");
     let mut prevented = Verdict::new("mostly by delay", "Beside Reno more decreases are by delay than by loss.");
     for setting in [CAPACITY, DELAY, EQUAL] {
         let name = setting.name;
-        let of = |flow, column| mean(table, shared, name, flow, column);
+        let of = |flow, column| ours(table, shared, name, flow, column);
         fewer = fewer.at_most(&format!("{name}, lost, DAIMD / LIA"), of("DAIMD", "lost") / of("LIA", "lost"), 1.0);
         let (daimd, lia) = (of("DAIMD", "lost of those sent"), of("LIA", "lost of those sent"));
         rarer = rarer.at_most(&format!("{name}, lost of those sent, DAIMD / LIA"), daimd / lia, 1.0);
         let (cuts, losses) = (of("DAIMD", "delay cuts"), of("DAIMD", "loss episodes"));
-        prevented = prevented.at_least(&format!("{name}, part by delay"), cuts / (cuts + losses), 0.5);
+        prevented = prevented.at_least(&format!("{name}, part by delay"), cuts.clone() / (cuts + losses), 0.5);
     }
     let reason = "when DAIMD cuts its window early, Reno fills the queue instead, which then overflows all the same. \
                   DAIMD loses less because it sends less; of what it sends it loses about as much.";
@@ -103,7 +103,7 @@ fn figure(table: &Table) -> Figure {
     let settings = [CAPACITY, DELAY, EQUAL].map(|setting| setting.name);
     let series = |column: &str| {
         let of = |flow: &str| {
-            let cell = |name| table.cell(&[TRAFFIC[1], name, flow], column).copied().unwrap_or_default();
+            let cell = |name| table.cell(&[TRAFFIC[1], name, flow], column).cloned().unwrap_or_default();
             BarSeries::new(flow, &flow.to_lowercase(), settings.map(cell).to_vec())
         };
         vec![of("DAIMD"), of("LIA")]

@@ -39,7 +39,7 @@ use fairpath_scenario::Transport;
 
 use super::setup::{ALGORITHMS, Case, Seen, as_seen, daimd};
 use super::table2::PRINTED;
-use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict, ms};
+use crate::{Cell, Context, Estimate, Experiment, Failure, Report, Table, Verdict, ms};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("daimd/model", include_str!("model.rs"), run);
 
@@ -106,8 +106,8 @@ fn run(context: &Context) -> Result<Report, Failure> {
             let totals = runs()
                 .zip(&PRINTED)
                 .map(|(runs, printed)| Cell::of(runs.iter().map(Seen::total)).paper(printed.total(algorithm)));
-            let largest = runs().map(|runs| Seen::part_of_reno(runs)).fold(0.0, f64::max);
-            let cells: Vec<Cell> = totals.chain([Cell::of([largest])]).collect();
+            let largest = Estimate::largest(runs().map(|runs| Seen::part_of_reno(runs)));
+            let cells: Vec<Cell> = totals.chain([Cell::from(largest)]).collect();
             table.push(&[name, &algorithm.to_uppercase()], &cells);
         }
     }
@@ -115,27 +115,27 @@ fn run(context: &Context) -> Result<Report, Failure> {
 }
 
 fn verdicts(table: &Table) -> Vec<Verdict> {
-    let mean = |hosts: &str, flow: &str, column: &str| table.cell(&[hosts, flow], column).map_or(f64::NAN, Cell::mean);
+    let ours = |hosts: &str, flow: &str, column: &str| table.estimate(&[hosts, flow], column);
     let mut less =
-        Verdict::new("less than LIA", "Whatever the hosts are like, DAIMD takes at least 5 % less than LIA.");
+        Verdict::ours("less than LIA", "Whatever the hosts are like, DAIMD takes at least 5 % less than LIA.");
     let mut behind =
-        Verdict::new("behind Reno", "Whatever the hosts are like, DAIMD takes less than Reno on every path.");
+        Verdict::ours("behind Reno", "Whatever the hosts are like, DAIMD takes less than Reno on every path.");
     for (_, hosts) in VARIANTS {
-        behind = behind.at_most(&format!("{hosts}, DAIMD / Reno"), mean(hosts, "DAIMD", "largest part of Reno"), 1.0);
+        behind = behind.at_most(&format!("{hosts}, DAIMD / Reno"), ours(hosts, "DAIMD", "largest part of Reno"), 1.0);
         for name in PRINTED.map(|printed| printed.setting.name) {
-            let ratio = mean(hosts, "DAIMD", name) / mean(hosts, "LIA", name);
+            let ratio = ours(hosts, "DAIMD", name) / ours(hosts, "LIA", name);
             less = less.at_most(&format!("{hosts}, {name}, DAIMD / LIA"), ratio, 0.95);
         }
     }
     let error = |hosts: &str| {
         let errors = PRINTED.iter().map(|printed| {
-            let ratio = mean(hosts, "DAIMD", printed.setting.name) / printed.total("daimd");
+            let ratio = ours(hosts, "DAIMD", printed.setting.name) / printed.total("daimd");
             (ratio - 1.0).abs()
         });
-        errors.sum::<f64>() / PRINTED.len() as f64
+        Estimate::mean_of(errors)
     };
     let [(_, first), .., (_, last)] = VARIANTS;
-    let rearming = Verdict::new(
+    let rearming = Verdict::ours(
         "re-arming",
         "The rule as it is printed, which may cut again while the queue stays full, is further from Table II.",
     )

@@ -56,7 +56,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let idle = [CAPACITY, DELAY].map(|setting| flows(Case::idle(setting, "daimd", duration))).concat();
     let shared = [CAPACITY, DELAY, EQUAL].map(|setting| flows(Case::shared(setting, "daimd", duration))).concat();
     let cases = [idle, shared].concat();
-    let seen = context.sweep(&cases, &context.seeds(context.pick(2, 10)), Case::run)?;
+    let seen = context.sweep(&cases, &context.seeds(context.pick(3, 10)), Case::run)?;
 
     let columns = [("path A", "ms"), ("path B", "ms"), ("total", "Mbit/s")];
     let title =
@@ -78,13 +78,12 @@ fn run(context: &Context) -> Result<Report, Failure> {
 
 fn verdicts(table: &Table) -> Vec<Verdict> {
     let ratio = |traffic: &str, paths: &str, flow: &str, path: &str| {
-        let mean = |flow| table.cell(&[traffic, paths, flow], path).map_or(f64::NAN, Cell::mean);
-        mean(flow) / mean("LIA")
+        table.estimate(&[traffic, paths, flow], path) / table.estimate(&[traffic, paths, "LIA"], path)
     };
     let [idle, shared] = TRAFFIC;
     let mut on_idle =
         Verdict::new("less on idle paths", "On idle paths packets wait for less time with DAIMD than with LIA.");
-    let mut lower = Verdict::new(
+    let mut lower = Verdict::ours(
         "less with a lower threshold",
         "On idle paths packets wait for less time with DAIMD than with LIA if D0 is 0.7 of the longest queue.",
     );

@@ -8,7 +8,7 @@ use fairpath_net::QueueConfig;
 use fairpath_scenario::{Scenario, Transport};
 use fairpath_sim::{FlowIndex, Outcome, PathCount, Recorder, SimError, View};
 
-use crate::{Net, bdp_packets, engine, ms};
+use crate::{Cell, Estimate, Net, bdp_packets, engine, ms};
 
 /// The algorithms that are compared, the paper's own first.
 pub(super) const ALGORITHMS: [&str; 2] = ["daimd", "lia"];
@@ -227,12 +227,12 @@ impl Seen {
 
     /// What the multipath flow got in parts of what Reno got, on the path where that is most, over
     /// these runs.
-    pub(super) fn part_of_reno(runs: &[Self]) -> f64 {
+    pub(super) fn part_of_reno(runs: &[Self]) -> Estimate {
         let part = |path| {
-            let sum = |rate: &dyn Fn(&Self) -> f64| runs.iter().map(rate).sum::<f64>();
-            sum(&|seen| seen.multipath(path)) / sum(&|seen| seen.reno(path))
+            let of = |rate: &dyn Fn(&Self) -> f64| Cell::of(runs.iter().map(rate)).estimate();
+            of(&|seen| seen.multipath(path)) / of(&|seen| seen.reno(path))
         };
-        f64::max(part(0), part(1))
+        Estimate::largest([part(0), part(1)])
     }
 
     /// How long packets wait before a path on average, in ms.

@@ -10,7 +10,7 @@ use crate::{Cell, Context, Failure, Figure, Report, Series, Table, Verdict};
 pub(super) fn run(context: &Context, name: &str, setting: Setting) -> Result<Report, Failure> {
     let duration = Duration::from_secs(context.pick(150, 300));
     let cases = ALGORITHMS.map(|algorithm| Case::shared(setting, algorithm, duration));
-    let seen = context.sweep(&cases, &context.seeds(context.pick(2, 10)), Case::run)?;
+    let seen = context.sweep(&cases, &context.seeds(context.pick(4, 10)), Case::run)?;
     let windows = windows::table(name, &cases, &seen);
     let ahead = ahead_of_reno(&cases, &seen);
     let verdicts = verdicts(&windows, &ahead);
@@ -61,22 +61,23 @@ fn figure(name: &str, setting: Setting, seen: &[Vec<Seen>]) -> Figure {
 }
 
 fn verdicts(windows: &Table, ahead: &Table) -> Vec<Verdict> {
-    let mean = |table: &Table, heads: &[&str], column| table.cell(heads, column).copied().unwrap_or_default().mean();
     let mut instants = Verdict::new(
         "seldom ahead",
         "The multipath flow is ahead of Reno on its path for instants only: in less than a tenth of the time.",
     );
     for flow in ["DAIMD", "LIA"] {
         for path in ["path A", "path B"] {
-            instants = instants.at_most(&format!("{flow}, {path}, part of the time"), mean(ahead, &[flow], path), 0.1);
+            instants =
+                instants.at_most(&format!("{flow}, {path}, part of the time"), ahead.estimate(&[flow], path), 0.1);
         }
     }
     let mut prevents =
         Verdict::new("mostly by delay", "DAIMD prevents loss on most occasions: more delay cuts than loss episodes.");
     for path in PATHS {
-        let count = |column| mean(windows, &["DAIMD", path], column);
+        let count = |column| windows.estimate(&["DAIMD", path], column);
         let (cuts, losses) = (count("delay cuts"), count("loss episodes"));
-        prevents = prevents.at_least(&format!("path {path}, part of the decreases"), cuts / (cuts + losses), 0.5);
+        prevents =
+            prevents.at_least(&format!("path {path}, part of the decreases"), cuts.clone() / (cuts + losses), 0.5);
     }
     let reason = "where Reno loses a packet and the multipath flow does not, Reno is behind until it has grown as much \
                   again, a good part of its cycle. LIA, whose windows are larger than those of DAIMD, is overtaken and \

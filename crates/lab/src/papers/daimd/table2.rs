@@ -72,7 +72,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let duration = Duration::from_secs(context.pick(100, 300));
     let settings = PRINTED.map(|printed| printed.setting);
     let cases = settings.map(|setting| ALGORITHMS.map(|name| Case::shared(setting, name, duration))).concat();
-    let seen = context.sweep(&cases, &context.seeds(context.pick(3, 20)), Case::run)?;
+    let seen = context.sweep(&cases, &context.seeds(context.pick(4, 20)), Case::run)?;
 
     let columns = [("path A", "Mbit/s"), ("path B", "Mbit/s"), ("total", "Mbit/s")];
     let title = "Rates beside one Reno flow on each path; theory: the fair share of the best path";
@@ -81,8 +81,6 @@ fn run(context: &Context) -> Result<Report, Failure> {
         add_rows(&mut table, printed, &seen[0], &seen[1]);
     }
     let notes = [
-        "The links of the paper carry 92 to 98 % of their rate in the first and the last setting, and 86 and 78 % in the \
-         second one, multipath and Reno together; ours carry all of it. So our Reno flows get more everywhere.",
         "Of what the paper leaves open, spaced packets bring the totals of DAIMD nearest to it: `daimd/model`. Other \
          parameters than ours bring the single rates nearer: `daimd/sensitivity`.",
     ];
@@ -108,12 +106,8 @@ fn add_rows(table: &mut Table, printed: &Printed, daimd: &[Seen], lia: &[Seen]) 
 }
 
 fn verdicts(table: &Table) -> Vec<Verdict> {
-    let cell = |setting: &Setting, flow: &str, column: &str| {
-        table.cell(&[setting.name, flow], column).copied().unwrap_or_default()
-    };
+    let ours = |setting: &Setting, flow: &str, column: &str| table.estimate(&[setting.name, flow], column);
     let mut less = Verdict::new("less than LIA", "DAIMD takes less than LIA in total.");
-    let mut printed = Verdict::new("as printed", "The totals of DAIMD are as printed, within 20 %.");
-    let mut printed_lia = Verdict::new("LIA as printed", "The totals of LIA are as printed, within 20 %.");
     let mut first = Verdict::new(
         "goal 1",
         "First goal: DAIMD takes what one TCP connection would get on the best path, within 20 %. (The paper calls its \
@@ -122,14 +116,12 @@ fn verdicts(table: &Table) -> Vec<Verdict> {
     let mut second =
         Verdict::new("goal 2", "Second goal: on no path does DAIMD take more than the Reno flow beside it.");
     for Printed { setting, .. } in &PRINTED {
-        let (daimd, lia) = (cell(setting, "DAIMD", "total"), cell(setting, "LIA", "total"));
+        let (daimd, lia) = (ours(setting, "DAIMD", "total"), ours(setting, "LIA", "total"));
         let what = |quantity: &str| format!("{}, {quantity}", setting.name);
-        less = less.at_most(&what("total, DAIMD / LIA"), daimd.mean() / lia.mean(), 1.0);
-        printed = printed.within(&what("total [Mbit/s]"), daimd.mean(), daimd.paper.unwrap_or_default(), 0.2);
-        printed_lia = printed_lia.within(&what("total [Mbit/s]"), lia.mean(), lia.paper.unwrap_or_default(), 0.2);
-        first = first.within(&what("total / fair share"), daimd.mean() / setting.fair_share(), 1.0, 0.2);
+        less = less.at_most(&what("total, DAIMD / LIA"), daimd.clone() / lia, 1.0);
+        first = first.within(&what("total / fair share"), daimd / setting.fair_share(), 1.0, 0.2);
         for path in ["path A", "path B"] {
-            let ratio = cell(setting, "DAIMD", path).mean() / cell(setting, "Reno beside DAIMD", path).mean();
+            let ratio = ours(setting, "DAIMD", path) / ours(setting, "Reno beside DAIMD", path);
             second = second.at_most(&what(&format!("{path}, DAIMD / Reno")), ratio, 1.0);
         }
     }
@@ -138,16 +130,34 @@ fn verdicts(table: &Table) -> Vec<Verdict> {
         "Third goal: of its traffic DAIMD sends a smaller part over the worse path B than LIA does.",
     );
     for setting in [&CAPACITY, &DELAY] {
-        let part = |flow| cell(setting, flow, "path B").mean() / cell(setting, flow, "total").mean();
+        let part = |flow| ours(setting, flow, "path B") / ours(setting, flow, "total");
         third = third.at_most(&format!("{}, part on B, DAIMD / LIA", setting.name), part("DAIMD") / part("LIA"), 1.0);
     }
-    vec![less, printed, printed_lia, first, second, third]
+    let reason = "the links of the paper carry less than ours do, 92 to 98 % of their rate in the first and the last \
+                  setting and 86 and 78 % in the second one, multipath and Reno together; and D0, T and W0 are not \
+                  printed: other values bring single rates nearer (`daimd/sensitivity`).";
+    let printed = [("as printed", "DAIMD"), ("LIA as printed", "LIA"), ("Reno as printed", "Reno beside DAIMD")];
+    let printed = printed.map(|(name, flow)| as_printed(table, name, flow).because(reason));
+    [vec![less], printed.to_vec(), vec![first, second, third]].concat()
+}
+
+/// Whether every single rate of a flow is as printed.
+fn as_printed(table: &Table, name: &str, flow: &str) -> Verdict {
+    let mut verdict = Verdict::new(name, &format!("The rates of {flow} are as printed, each within 10 %."));
+    for Printed { setting, .. } in &PRINTED {
+        for path in ["path A", "path B"] {
+            let Some(cell) = table.cell(&[setting.name, flow], path) else { continue };
+            let what = format!("{}, {path} [Mbit/s]", setting.name);
+            verdict = verdict.within(&what, cell.estimate(), cell.paper.unwrap_or(f64::NAN), 0.1);
+        }
+    }
+    verdict
 }
 
 fn figure(table: &Table) -> Figure {
     let settings = PRINTED.map(|printed| printed.setting.name);
     let series = |flow: &str, algorithm: &str, column: &str| {
-        let cells = settings.map(|name| table.cell(&[name, flow], column).copied().unwrap_or_default());
+        let cells = settings.map(|name| table.cell(&[name, flow], column).cloned().unwrap_or_default());
         BarSeries::new(flow, algorithm, cells.to_vec())
     };
     let goodput = || Axis::new("goodput", "Mbit/s");

@@ -5,21 +5,23 @@ use core::time::Duration;
 
 use super::algorithms::{Algorithm, BALIA, COUPLED, LIA, OLIA};
 use super::two_routers::{Case, Layout, RTT, Seen};
-use crate::{Axis, BarSeries, Cell, Context, Failure, Figure, Table};
+use crate::{Axis, BarSeries, Cell, Context, Estimate, Failure, Figure, Source, Table};
 
 /// The algorithms that are compared.
 pub(super) const ALGORITHMS: [Algorithm; 4] = [LIA, OLIA, BALIA, COUPLED];
 /// N1; N2 is 10.
 pub(super) const USERS: [u32; 2] = [10, 30];
 
-/// What the paper measured.
+/// What was measured elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Printed {
+pub(super) struct Published {
     pub(super) users: u32,
     pub(super) algorithm: Algorithm,
-    /// Mbit/s of a user with two paths, and of one with one.
-    pub(super) rates: [f64; 2],
-    /// The losses at router 1 and 2.
+    /// Mbit/s of a user with two paths, and of one with one, as the slides print them.
+    pub(super) slides: Option<[f64; 2]>,
+    /// The same in the draft that the slides are about.
+    pub(super) draft: [f64; 2],
+    /// The losses at router 1 and 2, there.
     pub(super) loss: [Option<f64>; 2],
 }
 
@@ -30,7 +32,7 @@ pub(super) struct Study {
     /// The users with two paths, and those with one.
     pub(super) users: [&'static str; 2],
     pub(super) routers: [&'static str; 2],
-    pub(super) printed: &'static [Printed],
+    pub(super) published: &'static [Published],
 }
 
 /// The runs of a scenario.
@@ -51,27 +53,31 @@ impl Study {
         Ok(Runs { study: self, cases, seen })
     }
 
-    fn printed(&self, case: &Case) -> Option<&'static Printed> {
-        self.printed.iter().find(|one| one.users == case.multipath_users && one.algorithm == case.algorithm)
+    fn published(&self, case: &Case) -> Option<&'static Published> {
+        self.published.iter().find(|one| one.users == case.multipath_users && one.algorithm == case.algorithm)
     }
 }
 
 impl Runs {
-    /// What each user gets: the paper's, theory with equal round trips, and ours.
+    /// What each user gets: the slides', the draft's, theory with equal round trips, and ours.
     pub(super) fn rates(&self) -> Table {
         let [multipath, single] = self.study.users;
         let columns = [(multipath, "Mbit/s"), ("of that on the shared path", "Mbit/s"), (single, "Mbit/s")];
         let title = "Rate of a user; in theory with a round-trip time of 150 ms on all paths";
         let mut table = Table::new("rates", title, &["N1/N2", "algorithm"], &columns);
         for (case, runs) in self.points() {
-            let printed = self.study.printed(case);
+            let published = self.study.published(case);
             let theory = case.equilibrium([RTT; 3]).ok();
-            let cell =
-                |ours: fn(&Seen) -> f64, paper, theory| Cell { paper, theory, ..Cell::of(runs.iter().map(ours)) };
+            let cell = |ours: fn(&Seen) -> f64, of: Option<usize>, theory| Cell {
+                paper: of.and_then(|of| Some(published?.slides?[of])),
+                elsewhere: of.and_then(|of| Some((Source::Draft, published?.draft[of]))),
+                theory,
+                ..Cell::of(runs.iter().map(ours))
+            };
             let cells = [
-                cell(Seen::multipath, printed.map(|p| p.rates[0]), theory.map(|t| t.multipath())),
+                cell(Seen::multipath, Some(0), theory.map(|t| t.multipath())),
                 cell(|seen| seen.path(1), None, theory.map(|t| t.paths[1])),
-                cell(Seen::single, printed.map(|p| p.rates[1]), theory.map(|t| t.single)),
+                cell(Seen::single, Some(1), theory.map(|t| t.single)),
             ];
             table.row([&ratio(case), case.algorithm.title], cells);
         }
@@ -94,18 +100,19 @@ impl Runs {
         let title = "Losses and round-trip times; rates in theory with these round-trip times";
         let mut table = Table::new("conditions", title, &["N1/N2", "algorithm"], &columns);
         for (case, runs) in self.points() {
-            let printed = self.study.printed(case);
+            let published = self.study.published(case);
             let equal = case.equilibrium([RTT; 3]).ok();
             let of = |ours: &dyn Fn(&Seen) -> f64| Cell::of(runs.iter().map(ours));
             let rtt: [Cell; 3] = core::array::from_fn(|at| of(&|seen| seen.rtt_ms()[at]));
-            let measured = case.equilibrium(rtt.map(|cell| Duration::from_secs_f64(cell.mean() / 1e3))).ok();
+            let measured = case.equilibrium(rtt.each_ref().map(|cell| Duration::from_secs_f64(cell.mean() / 1e3))).ok();
             let loss = |router: usize| Cell {
-                paper: printed.and_then(|p| p.loss[router]),
+                elsewhere: published.and_then(|p| Some((Source::Draft, p.loss[router]?))),
                 theory: equal.map(|t| t.loss[router]),
                 ..of(&|seen| seen.loss(router))
             };
             let single = Cell { theory: measured.map(|t| t.single), ..of(&Seen::single) };
-            table.row([&ratio(case), case.algorithm.title], [loss(0), loss(1), rtt[0], rtt[1], rtt[2], single]);
+            let [rtt_1, rtt_2, own_rtt] = rtt;
+            table.row([&ratio(case), case.algorithm.title], [loss(0), loss(1), rtt_1, rtt_2, own_rtt, single]);
         }
         table
     }
@@ -116,12 +123,12 @@ impl Runs {
         let names = groups.each_ref().map(String::as_str);
         let panel = |figure: Figure, users: &str| {
             let bars = ALGORITHMS.map(|one| {
-                let value = |group: &String| rates.cell(&[group, one.title], users).copied().unwrap_or(Cell::EMPTY);
+                let value = |group: &String| rates.cell(&[group, one.title], users).cloned().unwrap_or_default();
                 BarSeries::new(one.title, one.colour, groups.iter().map(value).collect())
             });
             figure.bars(users, Axis::new("rate of a user", "Mbit/s"), &names, bars.to_vec())
         };
-        let figure = Figure::new("rates", "Rates with N1/N2 users; diamonds are the paper's");
+        let figure = Figure::new("rates", "Rates with N1/N2 users; diamonds are what the slides print");
         self.study.users.iter().fold(figure, |figure, users| panel(figure, users))
     }
 
@@ -134,7 +141,7 @@ fn ratio(case: &Case) -> String {
     format!("{}/{}", case.multipath_users, case.single_users)
 }
 
-/// Our mean in a table of rates or conditions, for so many users and an algorithm.
-pub(super) fn mean(table: &Table, users: u32, algorithm: Algorithm, column: &str) -> f64 {
-    table.cell(&[&format!("{users}/10"), algorithm.title], column).map_or(f64::NAN, Cell::mean)
+/// Ours in a table of rates or conditions, for so many users and an algorithm.
+pub(super) fn ours(table: &Table, users: u32, algorithm: Algorithm, column: &str) -> Estimate {
+    table.estimate(&[&format!("{users}/10"), algorithm.title], column)
 }

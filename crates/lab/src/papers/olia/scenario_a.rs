@@ -35,8 +35,8 @@
 use fairpath_core::Bitrate;
 use fairpath_theory::{ScenarioA, probing_rate};
 
-use super::algorithms::{BALIA, LIA, OLIA, PACKET};
-use super::load_balancing::{ALGORITHMS, Printed, Study, USERS, mean};
+use super::algorithms::{Algorithm, BALIA, LIA, OLIA, PACKET};
+use super::load_balancing::{ALGORITHMS, Published, Study, USERS, ours};
 use super::two_routers::{Layout, RTT};
 use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
 
@@ -46,15 +46,25 @@ const STUDY: Study = Study {
     layout: Layout::Nested,
     users: ["type 1", "type 2"],
     routers: ["server link", "access point"],
-    printed: &[
-        Printed { users: 10, algorithm: LIA, rates: [0.96, 0.70], loss: [Some(0.009), Some(0.02)] },
-        Printed { users: 30, algorithm: LIA, rates: [0.98, 0.44], loss: [None, Some(0.05)] },
-        Printed { users: 10, algorithm: OLIA, rates: [0.98, 0.86], loss: [None, Some(0.012)] },
-        Printed { users: 30, algorithm: OLIA, rates: [0.98, 0.75], loss: [None, Some(0.018)] },
+    published: &[
+        published(10, LIA, [0.96, 0.7], [0.96, 0.70], [Some(0.009), Some(0.02)]),
+        published(30, LIA, [0.96, 0.4], [0.98, 0.44], [None, Some(0.05)]),
+        published(10, OLIA, [0.96, 0.86], [0.98, 0.86], [None, Some(0.012)]),
+        published(30, OLIA, [0.96, 0.75], [0.98, 0.75], [None, Some(0.018)]),
     ],
 };
 
-/// Of a user of type 2, by the paper, with probing.
+const fn published(
+    users: u32,
+    algorithm: Algorithm,
+    slides: [f64; 2],
+    draft: [f64; 2],
+    loss: [Option<f64>; 2],
+) -> Published {
+    Published { users, algorithm, slides: Some(slides), draft, loss }
+}
+
+/// Of a user of type 2, by the slides, with probing.
 const PRINTED_OPTIMUM: [f64; 2] = [0.94, 0.8];
 
 fn run(context: &Context) -> Result<Report, Failure> {
@@ -88,35 +98,47 @@ fn optimum() -> Table {
 }
 
 fn verdicts(rates: &Table, conditions: &Table, optimum: &Table) -> Vec<Verdict> {
-    let type2 = |users, algorithm| mean(rates, users, algorithm, "type 2");
+    let type2 = |users, algorithm| ours(rates, users, algorithm, "type 2");
     let best = |users: u32| {
         let cell = optimum.cell(&[&format!("{users}/10")], "type 2 with probing");
         cell.and_then(|cell| cell.theory).unwrap_or(f64::NAN)
     };
-    let loss = |users, algorithm| mean(conditions, users, algorithm, "loss at the access point");
+    let loss = |users, algorithm| ours(conditions, users, algorithm, "loss at the access point");
     let mut unchanged = Verdict::new("type1_gains_nothing", "Users of type 1 get the same with every algorithm.");
     for users in USERS {
         for algorithm in ALGORITHMS {
             let what = format!("type 1, {users}/10, {}", algorithm.title);
-            unchanged = unchanged.within(&what, mean(rates, users, algorithm, "type 1"), 1.0, 0.03);
+            unchanged = unchanged.within(&what, ours(rates, users, algorithm, "type 1"), 1.0, 0.03);
         }
     }
+    let mut printed = Verdict::new("as_printed", "Users of type 2 get what the slides print, within 15 %.");
+    for Published { users, algorithm, slides, .. } in STUDY.published {
+        let what = format!("type 2, {users}/10, {}", algorithm.title);
+        printed = printed.within(&what, type2(*users, *algorithm), slides.unwrap_or_default()[1], 0.15);
+    }
+    let printed = printed.because(
+        "with LIA and 30/10 users of type 2 get 0.50 by the fixed point, which the draft prints as theory and which ours \
+         meets. The testbed measured 0.44, and the slides round that to 0.4.",
+    );
     vec![
         Verdict::new("lia_harms_type2", "LIA leaves users of type 2 about what the fixed point says.")
-            .between("type 2, 10/10, LIA", type2(10, LIA), 0.65, 0.85)
-            .between("type 2, 30/10, LIA", type2(30, LIA), 0.42, 0.62),
+            .within("type 2, 10/10, LIA", type2(10, LIA), 0.739, 0.15)
+            .within("type 2, 30/10, LIA", type2(30, LIA), 0.5, 0.2),
+        printed,
         unchanged,
         Verdict::new("olia_harms_less", "OLIA leaves users of type 2 clearly more than LIA does.")
             .at_least("type 2, 10/10, OLIA − LIA", type2(10, OLIA) - type2(10, LIA), 0.05)
             .at_least("type 2, 30/10, OLIA − LIA", type2(30, OLIA) - type2(30, LIA), 0.05),
         Verdict::new("olia_is_nearly_optimal", "OLIA is close to the optimum with probing.")
-            .at_most("type 2, 10/10, optimum − OLIA", best(10) - type2(10, OLIA), 0.06)
-            .at_most("type 2, 30/10, optimum − OLIA", best(30) - type2(30, OLIA), 0.10),
+            .at_least("type 2, 10/10, OLIA − optimum", type2(10, OLIA) - best(10), -0.06)
+            .at_least("type 2, 30/10, OLIA − optimum", type2(30, OLIA) - best(30), -0.10),
         Verdict::new("olia_congests_less", "With OLIA fewer packets are lost at the access point.")
             .at_most("loss, 10/10, OLIA / LIA", loss(10, OLIA) / loss(10, LIA), 0.9)
             .at_most("loss, 30/10, OLIA / LIA", loss(30, OLIA) / loss(30, LIA), 0.7),
-        Verdict::new("balia_is_between", "BALIA, which is younger than the paper, is between the two.")
-            .between("type 2, 10/10, BALIA", type2(10, BALIA), type2(10, LIA), type2(10, OLIA))
-            .between("type 2, 30/10, BALIA", type2(30, BALIA), type2(30, LIA), type2(30, OLIA)),
+        Verdict::ours("balia_is_between", "BALIA, which is younger than the paper, is between the two.")
+            .at_least("type 2, 10/10, BALIA − LIA", type2(10, BALIA) - type2(10, LIA), 0.0)
+            .at_most("type 2, 10/10, BALIA − OLIA", type2(10, BALIA) - type2(10, OLIA), 0.0)
+            .at_least("type 2, 30/10, BALIA − LIA", type2(30, BALIA) - type2(30, LIA), 0.0)
+            .at_most("type 2, 30/10, BALIA − OLIA", type2(30, BALIA) - type2(30, OLIA), 0.0),
     ]
 }

@@ -6,14 +6,14 @@ use fairpath_core::Bitrate;
 
 use super::algorithms::{Algorithm, BALIA, COUPLED, LIA, OLIA, UNCOUPLED};
 use super::two_bottlenecks::{Case, Others, Seen};
-use crate::{Axis, Cell, Context, Failure, Figure, Series, Table};
+use crate::{Axis, Cell, Context, Estimate, Failure, Figure, Series, Table};
 
 pub(super) const ALGORITHMS: [Algorithm; 5] = [LIA, OLIA, BALIA, COUPLED, UNCOUPLED];
 
 /// Runs every algorithm beside so many TCP flows on each path.
 pub(super) fn run(context: &Context, others: [u32; 2]) -> Result<Vec<Vec<Seen>>, Failure> {
     let cases = ALGORITHMS.map(|algorithm| case(algorithm, Bitrate::from_mbps(10), others));
-    context.sweep(&cases, &context.seeds(context.pick(2, 20)), Case::run)
+    context.sweep(&cases, &context.seeds(context.pick(5, 20)), Case::run)
 }
 
 /// One algorithm beside so many TCP flows on each path.
@@ -72,7 +72,7 @@ pub(super) fn figure(title: &str, runs: &[Vec<Seen>]) -> Figure {
     })
 }
 
-/// Our mean.
-pub(super) fn mean(table: &Table, algorithm: Algorithm, column: &str) -> f64 {
-    table.cell(&[algorithm.title], column).map_or(f64::NAN, Cell::mean)
+/// Ours.
+pub(super) fn ours(table: &Table, algorithm: Algorithm, column: &str) -> Estimate {
+    table.estimate(&[algorithm.title], column)
 }

@@ -88,7 +88,7 @@ fn printed(algorithm: Algorithm) -> Option<[f64; 4]> {
 }
 
 fn verdicts(table: &Table) -> Vec<Verdict> {
-    let rate = |algorithm: Algorithm, column| table.cell(&[algorithm.title], column).map_or(f64::NAN, Cell::mean);
+    let rate = |algorithm: Algorithm, column| table.estimate(&[algorithm.title], column);
     let mut gains = Verdict::new("nothing_is_gained", "The user with two paths gets the same with every algorithm.");
     for algorithm in ALGORITHMS {
         gains = gains.within(&format!("x1 + x2, {}", algorithm.title), rate(algorithm, "x1 + x2"), 1.0, 0.05);
@@ -112,10 +112,11 @@ fn verdicts(table: &Table) -> Vec<Verdict> {
                  they are long, so path 2 often looks better, and α then moves windows to it; without α the neighbour \
                  gets more.",
             ),
-        Verdict::new(
+        Verdict::ours(
             "lia_is_in_between",
             "With LIA the neighbour gets more than without coupling, less than with OLIA.",
         )
-        .between("y, LIA", rate(LIA, "y"), rate(UNCOUPLED, "y"), rate(OLIA, "y")),
+        .at_least("y, LIA − uncoupled", rate(LIA, "y") - rate(UNCOUPLED, "y"), 0.0)
+        .at_most("y, LIA − OLIA", rate(LIA, "y") - rate(OLIA, "y"), 0.0),
     ]
 }

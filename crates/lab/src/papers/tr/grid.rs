@@ -48,8 +48,8 @@
 //! - A run counts once, however many pairs it has. Intervals are those of runs.
 //! - "no memory" is a detector whose yes is not held, so that what it decides from one time to the
 //!   next can be told from what it remembers; SSC has no memory as published.
-//! - The traces of another simulator are not part of this project. Where they are not beside it, a
-//!   note says so and their table is left out.
+//! - The traces of another simulator are not part of this project. Where they are not beside it, every
+//!   row of their table says so.
 
 mod factors;
 mod network;
@@ -64,7 +64,7 @@ use self::factors::{Factors, Half, NAMES};
 use self::network::Case;
 use self::score::{Score, Summed};
 use self::watch::{Entry, NO_MEMORY, ORACLE};
-use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
+use crate::{Cell, Context, Estimate, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/grid", include_str!("grid.rs"), run);
 
@@ -114,7 +114,8 @@ impl Runs {
         let count = self.factors.iter().filter(|factors| meant(factors)).count();
         let summed = self.summed(detector, meant);
         let Summed { recall, precision, shared, separate, right, first, never } = summed;
-        [recall, precision, shared, separate, right, first, never, Cell::of([count as f64])]
+        let count = Cell::from(Estimate::from(count as f64));
+        [recall, precision, shared, separate, right, first, never, count]
     }
 }
 
@@ -133,10 +134,9 @@ fn run(context: &Context) -> Result<Report, Failure> {
         verdicts: verdicts(&reported, &entries),
         notes: Vec::new(),
     };
-    match traces::table(&entries) {
-        Ok(table) => report.tables.push(table),
-        Err(missing) => report.notes.push(missing),
-    }
+    let (table, missing) = traces::table(&entries, &traces::folder());
+    report.tables.push(table);
+    report.notes.extend(missing);
     Ok(report)
 }
 
@@ -188,30 +188,39 @@ fn halves(reported: &Runs, trained: &Runs, entries: &[Entry]) -> Table {
 fn verdicts(runs: &Runs, entries: &[Entry]) -> Vec<Verdict> {
     let of = |name| runs.summed(place(entries, name), |_| true);
     let (ours, tr, ssc) = (of(OURS), of(TR), of(SSC));
+    let oracle = runs.summed(entries.len(), |_| true);
     // Where most are never found, the time is that of a run.
-    let first = |summed: &Summed| summed.first.ours.map_or(120.0, |ours| ours.mean);
+    let first = |summed: &Summed| summed.first.ours.clone().unwrap_or_else(|| 120.0.into());
     let ahead = |claim: &str, name: &str, other: &Summed| {
-        Verdict::new(name, claim)
-            .at_least("found, ours less theirs", ours.recall.mean() - other.recall.mean(), 0.0)
-            .at_most("together though separate, ours less theirs", ours.separate.mean() - other.separate.mean(), 0.0)
+        Verdict::ours(name, claim)
+            .at_least("found, ours less theirs", ours.recall.estimate() - other.recall.estimate(), 0.0)
+            .at_most(
+                "together though separate, ours less theirs",
+                ours.separate.estimate() - other.separate.estimate(),
+                0.0,
+            )
             .at_most("first correct verdict, ours less theirs, s", first(&ours) - first(other), 0.0)
     };
     vec![
-        Verdict::new("finds", "Ours finds 95 % of the pairs that share a bottleneck.").at_least(
+        Verdict::ours("finds", "Ours finds 95 % of the pairs that share a bottleneck.").at_least(
             "part of the shared pairs that was found",
-            ours.recall.mean(),
+            ours.recall.estimate(),
             0.95,
         ),
-        Verdict::new("seldom wrong", "Ours holds separate pairs together for at most 5 % of the time.").at_most(
+        Verdict::ours("seldom wrong", "Ours holds separate pairs together for at most 5 % of the time.").at_most(
             "part of the time together, separate",
-            ours.separate.mean(),
+            ours.separate.estimate(),
             0.05,
         ),
-        Verdict::new("soon", "Ours gives its first correct verdict within 10 s in half of the cases.").at_most(
+        Verdict::ours("soon", "Ours gives its first correct verdict within 10 s in half of the cases.").at_most(
             "first correct verdict, median, s",
             first(&ours),
             10.0,
         ),
+        Verdict::ours("oracle", "Who knows the truth is right all the time: truth and scores belong together.")
+            .at_least("part of the shared pairs that was found", oracle.recall.estimate(), 1.0)
+            .at_least("part of the time together, shared", oracle.shared.estimate(), 0.999)
+            .at_most("part of the time together, separate", oracle.separate.estimate(), 0.001),
         ahead("Ours is ahead of TR in all three.", "ahead of TR", &tr),
         ahead("Ours is ahead of SSC (RFC 8382) in all three.", "ahead of SSC", &ssc),
     ]

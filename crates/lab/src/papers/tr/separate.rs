@@ -43,7 +43,7 @@
 
 use super::mininet::{Topology1, Topology2};
 use super::sessions::{COUPLED, Case, OURS, SESSIONS, SSC, Seen, Session, TR, UNCOUPLED, seconds};
-use crate::{Axis, BarSeries, Cell, Context, Experiment, Failure, Figure, Report, Table, Verdict};
+use crate::{Axis, BarSeries, Cell, Context, Estimate, Experiment, Failure, Figure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/separate", include_str!("separate.rs"), run);
 
@@ -129,7 +129,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let beside: Vec<Case> = all.collect();
     let cases: Vec<Case> =
         TCP.iter().flat_map(|(_, tcp)| beside.iter().map(|case| Case { tcp, ..case.clone() })).collect();
-    let seen = context.sweep(&cases, &context.seeds(context.pick(1, 3)), Case::run)?;
+    let seen = context.sweep(&cases, &context.seeds(context.pick(3, 5)), Case::run)?;
     let make =
         |name, title, unit| Table::new(name, title, &["TCP", "case"], &SESSIONS.map(|session| (session.title, unit)));
     let mut gain = make("gain", "Throughput in parts of a TCP flow's on the best path (R, eq. 20)", "");
@@ -142,10 +142,13 @@ fn run(context: &Context) -> Result<Report, Failure> {
             gain.row([tcp, case.name], of(&Seen::gain));
             coupled.row([tcp, case.name], of(&|run, session| 100.0 * run.coupled(session)));
         }
-        let mean =
-            |runs: &Vec<Seen>, session| runs.iter().map(|run| run.gain(session)).sum::<f64>() / runs.len() as f64;
-        let mut means = ORDER.map(|session| Cell::of(seen.iter().map(|runs| mean(runs, session))));
-        means[TR] = means[TR].paper(PRINTED);
+        // The mean over the cases, for each seed.
+        let mean = |cases: &[Vec<Seen>], session| {
+            let of = |runs: &Vec<Seen>| Cell::of(runs.iter().map(|run| run.gain(session))).estimate();
+            Cell::from(Estimate::mean_of(cases.iter().map(of)))
+        };
+        let mut means = ORDER.map(|session| mean(seen, session));
+        means[TR].paper = Some(PRINTED);
         gain.row([tcp, "mean"], means);
     }
     let figures = vec![figure(&gain)];
@@ -153,16 +156,15 @@ fn run(context: &Context) -> Result<Report, Failure> {
 }
 
 fn verdicts(gain: &Table, coupled: &Table) -> Vec<Verdict> {
-    let mistaken =
-        |at: usize| coupled.rows.iter().map(|(_, cells)| cells[at].mean()).sum::<f64>() / coupled.rows.len() as f64;
+    let mistaken = |at: usize| Estimate::mean_of(coupled.rows.iter().map(|(_, cells)| cells[at].estimate()));
     let [mut printed, mut pays, mut before, mut ours] = [
         Verdict::new("as printed", "A session with LIA-TR gets about 1.74 times what a TCP flow gets."),
         Verdict::new("detection pays", "A session with LIA-TR gets more than one that is always coupled."),
         Verdict::new("TR before SSC", "A session with LIA-TR gets more than one with LIA-SSC."),
-        Verdict::new("ours", "A session with ours gets at least as much as one with LIA-TR, with fewer mistakes."),
+        Verdict::ours("ours", "A session with ours gets at least as much as one with LIA-TR, with fewer mistakes."),
     ];
     for (tcp, _) in TCP {
-        let mean = |at: usize| gain.cell(&[tcp, "mean"], SESSIONS[at].title).map_or(f64::NAN, Cell::mean);
+        let mean = |at: usize| gain.estimate(&[tcp, "mean"], SESSIONS[at].title);
         printed = printed.within(&format!("mean R beside {tcp}, LIA-TR"), mean(TR), PRINTED, TOLERANCE);
         pays = pays.at_least(&format!("mean R beside {tcp}, LIA-TR − LIA"), mean(TR) - mean(COUPLED), 0.1);
         before = before.at_least(&format!("mean R beside {tcp}, LIA-TR − LIA-SSC"), mean(TR) - mean(SSC), 0.0);
@@ -194,7 +196,7 @@ fn figure(gain: &Table) -> Figure {
         let rows = || gain.rows.iter().filter(|(heads, _)| heads[0] == *tcp);
         let groups: Vec<&str> = rows().map(|(heads, _)| heads[1].as_str()).collect();
         let bars = |(at, session): (usize, &Session)| {
-            BarSeries::new(session.title, session.colour, rows().map(|(_, cells)| cells[at]).collect())
+            BarSeries::new(session.title, session.colour, rows().map(|(_, cells)| cells[at].clone()).collect())
         };
         let series = SESSIONS.iter().enumerate().map(bars).collect();
         figure.bars(&format!("beside {tcp}"), Axis::new("R", ""), &groups, series)

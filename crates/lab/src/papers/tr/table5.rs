@@ -63,7 +63,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let case = TABLE_4[4].case(seconds(context.pick(10, 170)));
     let end = case.duration.as_secs_f64();
     let runs = context
-        .sweep(&[case], &context.seeds(context.pick(1, 3)), Case::run)?
+        .sweep(&[case], &context.seeds(context.pick(2, 5)), Case::run)?
         .into_iter()
         .flatten()
         .collect::<Vec<_>>();
@@ -80,13 +80,13 @@ fn log(ours: &[Logged]) -> Table {
     let mut table =
         Table::new("log", "The log of TR: the paper's lines and ours of the first seed", &["line"], &columns);
     for line in 0..PRINTED.len().max(ours.len().min(LINES)) {
-        let cells = ours.get(line).map_or([Cell::EMPTY; 4], |one| {
+        let cells = ours.get(line).map_or([const { Cell::EMPTY }; 4], |one| {
             let [a, b] = &one.build_ups;
             [one.at, a.slope_ms_per_s, b.slope_ms_per_s, a.error(b)].map(|value| Cell::of([value]))
         });
         let printed = PRINTED.get(line).map(|(at, a, b)| [*at, *a, *b, error(*a, *b)]);
         let paper = |column: usize| printed.map(|values| values[column]);
-        let cell = |column: usize| Cell { paper: paper(column), ..cells[column] };
+        let cell = |column: usize| Cell { paper: paper(column), ..cells[column].clone() };
         table.row([&(line + 1).to_string()], [cell(0), cell(1), cell(2), cell(3)]);
     }
     table
@@ -131,15 +131,15 @@ fn model() -> f64 {
 }
 
 fn verdicts(summary: &Table) -> Vec<Verdict> {
-    let ours = |column| summary.cell(&["LIA-TR"], column).map_or(f64::NAN, Cell::mean);
+    let ours = |column| summary.estimate(&["LIA-TR"], column);
     let paper = |column| summary.cell(&["LIA-TR"], column).and_then(|cell| cell.paper).unwrap_or(f64::NAN);
     vec![
-        Verdict::new("soon", "The first line comes in one of the first four rounds.").at_most(
+        Verdict::ours("soon", "The first line comes in one of the first four rounds.").at_most(
             "first line in s",
             ours(FIRST),
             20.5,
         ),
-        Verdict::new("often enough", "A yes comes again before it is forgotten.").at_most(
+        Verdict::ours("often enough", "A yes comes again before it is forgotten.").at_most(
             "longest gap in s",
             ours(GAP),
             HOLD,

@@ -90,7 +90,7 @@ fn ratio(parts: &[(f64, f64)]) -> Cell {
 }
 
 /// How right a detector was over runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Summed {
     /// The part of the pairs with a bottleneck in common that were found while they had it.
     pub(super) recall: Cell,
@@ -143,7 +143,7 @@ fn median(runs: &[&[Option<f64>]]) -> Cell {
     let mut medians: Vec<f64> = (0..400).map(|_| one().unwrap_or(mean)).collect();
     medians.sort_by(f64::total_cmp);
     let half_width = Some(0.5 * (medians[389] - medians[10])).filter(|half| half.is_finite());
-    Cell { ours: Some(Estimate { mean, half_width, samples: runs.len() }), ..Cell::EMPTY }
+    Cell::from(Estimate::with_interval(mean, half_width, runs.len()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The detectors on traces of round-trip times from another simulator (ns-3).
 
 use core::time::Duration;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fairpath_core::{DelaySample, PathId, Timestamp};
@@ -18,8 +18,14 @@ const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 /// The samples of both senders, in order of time.
 type Trace = Vec<(PathId, DelaySample)>;
 
-/// How much of the time each detector held both senders together; or why there are no traces.
-pub(super) fn table(entries: &[Entry]) -> Result<Table, String> {
+/// Where the traces are, beside this project.
+pub(super) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/rtt-traces")
+}
+
+/// How much of the time each detector held both senders together. Where traces cannot be read, the rows are
+/// there all the same, and say so.
+pub(super) fn table(entries: &[Entry], folder: &Path) -> (Table, Option<String>) {
     let columns = [
         ("shared, tuned on", ""),
         ("separate, tuned on", ""),
@@ -27,25 +33,57 @@ pub(super) fn table(entries: &[Entry]) -> Result<Table, String> {
         ("separate, held out", ""),
         ("first yes, shared", "s"),
     ];
-    let mut table =
-        Table::new("traces", "Detectors on traces of ns-3: part of the time together", &["detector"], &columns);
-    let mut traces = Vec::new();
-    for half in HALVES {
-        for kind in KINDS {
-            traces.push(half.iter().map(|number| read(kind, number)).collect::<Result<Vec<Trace>, String>>()?);
+    let mut table = Table::new(
+        "traces",
+        "Detectors on traces of ns-3: part of the time together",
+        &["detector", "traces"],
+        &columns,
+    );
+    let traces = read_all(folder);
+    for entry in entries.iter().filter(|entry| entry.setting.is_empty()) {
+        match &traces {
+            Ok(traces) => table.push(&[entry.name, "played"], &cells(entry, traces)),
+            Err(missing) => table.push(&[entry.name, missing.name()], &[const { Cell::EMPTY }; 5]),
         }
     }
-    for entry in entries.iter().filter(|entry| entry.setting.is_empty()) {
-        let play = |traces: &Vec<Trace>| traces.iter().map(|trace| play(entry.make().as_mut(), trace)).collect();
-        let seen: Vec<Vec<(f64, Option<f64>)>> = traces.iter().map(play).collect();
-        let mut cells: Vec<Cell> =
-            seen.iter().map(|seen| Cell::of(seen.iter().map(|(together, _)| *together))).collect();
-        let firsts = [&seen[0], &seen[2]].into_iter().flatten().map(|(_, first)| *first);
-        // Where one was never found, there is no mean.
-        cells.push(firsts.collect::<Option<Vec<f64>>>().map_or(Cell::EMPTY, Cell::of));
-        table.push(&[entry.name], &cells);
+    (table, traces.err().map(|missing| missing.to_string()))
+}
+
+/// Why there are no traces.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum Missing {
+    #[error("The traces of ns-3 are not beside this project, in shared/rtt-traces: their table has no numbers.")]
+    Folder,
+    #[error("The trace {0} cannot be read: the table of the traces has no numbers.")]
+    Trace(String),
+}
+
+impl Missing {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Folder => "not there",
+            Self::Trace(_) => "not readable",
+        }
     }
-    Ok(table)
+}
+
+/// By half and then by kind.
+fn read_all(folder: &Path) -> Result<Vec<Vec<Trace>>, Missing> {
+    if !folder.is_dir() {
+        return Err(Missing::Folder);
+    }
+    let groups = HALVES.iter().flat_map(|half| KINDS.map(|kind| (half, kind)));
+    groups.map(|(half, kind)| half.iter().map(|number| read(folder, kind, number)).collect()).collect()
+}
+
+fn cells(entry: &Entry, traces: &[Vec<Trace>]) -> Vec<Cell> {
+    let play = |traces: &Vec<Trace>| traces.iter().map(|trace| play(entry.make().as_mut(), trace)).collect();
+    let seen: Vec<Vec<(f64, Option<f64>)>> = traces.iter().map(play).collect();
+    let mut cells: Vec<Cell> = seen.iter().map(|seen| Cell::of(seen.iter().map(|(together, _)| *together))).collect();
+    let firsts = [&seen[0], &seen[2]].into_iter().flatten().map(|(_, first)| *first);
+    // Where one was never found, there is no mean.
+    cells.push(firsts.collect::<Option<Vec<f64>>>().map_or(Cell::EMPTY, Cell::of));
+    cells
 }
 
 /// Plays a trace as an engine would. The part of the time that both were together, from when both
@@ -73,17 +111,11 @@ fn play(detector: &mut dyn Detector, trace: &Trace) -> (f64, Option<f64>) {
     (together.as_secs_f64() / end.since(begin).as_secs_f64(), first)
 }
 
-fn read(kind: &str, number: &str) -> Result<Trace, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/rtt-traces");
-    if !folder.is_dir() {
-        return Err(
-            "The traces of ns-3 are not beside this project, in shared/rtt-traces: their table is left out.".into()
-        );
-    }
+fn read(folder: &Path, kind: &str, number: &str) -> Result<Trace, Missing> {
     let mut trace = Trace::new();
     for (path, side) in PATHS.iter().zip(["a", "b"]) {
         let name = format!("{kind}-{number}-{side}.csv.gz");
-        let unreadable = || format!("The trace {name} cannot be read: the table of the traces is left out.");
+        let unreadable = || Missing::Trace(name.clone());
         let output = Command::new("gzip").arg("-dc").arg(folder.join(&name)).output().map_err(|_| unreadable())?;
         let text = String::from_utf8(output.stdout).map_err(|_| unreadable())?;
         let samples: Option<Trace> = text.lines().skip(1).map(|line| Some((*path, sample(line)?))).collect();
@@ -104,6 +136,16 @@ fn sample(line: &str) -> Option<DelaySample> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_the_traces_every_row_is_there_and_says_so() {
+        let entries = Entry::all();
+        let (table, note) = table(&entries, Path::new("/nowhere"));
+        let shown = entries.iter().filter(|entry| entry.setting.is_empty()).count();
+        assert_eq!(table.rows.len(), shown);
+        assert!(table.rows.iter().all(|(heads, _)| heads[1] == "not there"));
+        assert!(note.unwrap().contains("shared/rtt-traces"));
+    }
 
     #[test]
     fn a_line_is_a_time_in_seconds_and_a_delay_in_milliseconds() {
