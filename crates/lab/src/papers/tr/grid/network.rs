@@ -20,6 +20,9 @@ const SHORT: Bytes = Bytes::new(100_000);
 /// When the session begins: after the cross traffic.
 pub(super) const BEGIN: Duration = Duration::from_secs(5);
 
+/// How often it is looked at what an engine has decided.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// A run that is ready, and what is true of it.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
@@ -43,6 +46,15 @@ impl Case {
         add_session(&mut net, factors, &links, &mut draw);
         add_cross_traffic(&mut net, factors, &links, &mut draw);
         Self { scenario: net.scenario, common, phases }
+    }
+
+    /// The same with a session whose engine decides by itself which of its paths are coupled, as that of a
+    /// connection over real networks does: what it decides changes what it sends.
+    pub(super) fn live(mut self) -> Self {
+        let engine = &mut self.scenario.flows[0].engine;
+        *engine = EngineConfig { scheduler: engine.scheduler.clone(), ..EngineConfig::live() };
+        self.scenario.sample_every = LOOK;
+        self
     }
 
     /// Whether two paths have the bottleneck in common: the common link that both cross, while it is

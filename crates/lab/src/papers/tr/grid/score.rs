@@ -23,6 +23,10 @@ pub(super) struct Score {
     pairs_shared: f64,
     pairs_found: f64,
     pairs_mistaken: f64,
+    /// How often a pair that had no bottleneck in common came to be together, and for how many hours pairs
+    /// had none.
+    alarms: f64,
+    hours_separate: f64,
     /// Of each time a pair came to share a bottleneck: how long until it was together, if ever.
     firsts: Vec<Option<f64>>,
 }
@@ -50,6 +54,8 @@ impl Score {
                 } else {
                     score.separate += time_weight * whole;
                     score.mistaken += time_weight * together;
+                    score.alarms += begun(verdicts, from, until) as f64;
+                    score.hours_separate += whole / 3600.0;
                     ever_mistaken |= first.is_some();
                 }
             }
@@ -59,6 +65,11 @@ impl Score {
         }
         score
     }
+}
+
+/// How often a pair came to be together within a span.
+fn begun(verdicts: &[(Duration, bool)], from: Duration, until: Duration) -> usize {
+    verdicts.iter().filter(|(at, together)| *together && (from..until).contains(at)).count()
 }
 
 /// For how long of a span a pair was together, in seconds, and how long after its begin first.
@@ -102,6 +113,8 @@ pub(super) struct Summed {
     pub(super) separate: Cell,
     /// The part of the time together that was right.
     pub(super) right: Cell,
+    /// How often in an hour a separate pair came to be together.
+    pub(super) alarms: Cell,
     /// The median time to the first correct verdict, in seconds; none: most have none.
     pub(super) first: Cell,
     /// The part of the times a pair came to share a bottleneck at which it was not found at all.
@@ -120,6 +133,7 @@ impl Summed {
             shared: part(|score| (score.found, score.shared)),
             separate: part(|score| (score.mistaken, score.separate)),
             right: part(|score| (score.found, score.found + score.mistaken)),
+            alarms: part(|score| (score.alarms, score.hours_separate)),
             first: median(&firsts),
             never: part(|score| {
                 let never = score.firsts.iter().filter(|first| first.is_none()).count();
@@ -162,6 +176,15 @@ mod tests {
         assert_eq!(together(&verdicts, s(22), s(35)), (5.0, Some(8.0)));
         assert_eq!(together(&verdicts, s(20), s(30)), (0.0, None));
         assert_eq!(together(&[], s(0), s(30)), (0.0, None));
+    }
+
+    #[test]
+    fn a_false_verdict_counts_where_it_begins() {
+        let verdicts = [(s(10), true), (s(20), false), (s(30), true)];
+        assert_eq!(
+            [(5, 35), (10, 30), (11, 30), (11, 31)].map(|(from, to)| begun(&verdicts, s(from), s(to))),
+            [2, 1, 0, 1]
+        );
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, DelaySample, Lost, PathId, Timestamp};
+use fairpath_core::{Bytes, DelaySample, Groups, Lost, PathId, Timestamp};
 use fairpath_sbd::{
-    Concordance, ConcordanceConfig, Detector, Held, NAMES, Oracle, Persistence, Summary, SummaryConfig, Trendline,
-    TrendlineConfig, Wavelet, WaveletConfig, by_name,
+    Concordance, ConcordanceConfig, Congested, Detector, Held, NAMES, Oracle, Persistence, Summary, SummaryConfig,
+    Trendline, TrendlineConfig, Wavelet, WaveletConfig, by_name,
 };
-use fairpath_sim::{FlowIndex, Recorder, SimError};
+use fairpath_sim::{FlowIndex, Recorder, SimError, View};
 
 use super::network::{BEGIN, Case};
 
@@ -74,9 +74,33 @@ fn without_memory() -> Vec<Entry> {
     ]
 }
 
-/// What the curves of the figure are made of, each from left to right.
+/// The weight of a new sample in the smoothing of the trend line, which is lost with the paper's figure.
+pub(super) const ALPHAS: [f64; 6] = [0.05, 0.1, 0.15, 0.2, 0.3, 0.5];
+
+/// What an entry with such a weight is called.
+pub(super) fn alpha_setting(alpha: f64) -> String {
+    format!("alpha {alpha}")
+}
+
+/// The trend line with each of the weights.
+pub(super) fn alphas() -> Vec<Entry> {
+    let entry = |alpha: f64| {
+        Entry::new("trendline", &alpha_setting(alpha), move || {
+            trendline(TrendlineConfig { alpha, ..TrendlineConfig::default() })
+        })
+    };
+    ALPHAS.map(entry).into()
+}
+
+/// What the curves of the figure are made of, each from left to right, and what else is tried.
 fn swept() -> Vec<Entry> {
-    let mut entries = Vec::new();
+    let mut entries = alphas();
+    // RFC 8382 is not at hand; programs that name it have 0.1 and 0.05.
+    entries.push(Entry::new("ssc_rfc8382", "p_l 0.05", || {
+        let config = SummaryConfig::rfc8382();
+        let congested = config.congested.map(|congested| Congested { loss: 0.05, ..congested });
+        summary(SummaryConfig { congested, ..config })
+    }));
     for join in [0.9999, 0.999, 0.99, 0.9, 0.8, 0.6] {
         entries.push(Entry::new("concordance", &format!("join {join}"), move || {
             Box::new(Concordance::new(ConcordanceConfig { join, ..ConcordanceConfig::default() }))
@@ -122,6 +146,39 @@ pub(super) fn run(case: &Case, entries: &[Entry]) -> Result<Vec<Vec<Verdicts>>, 
     Ok(watch.detectors.into_iter().map(|watched| watched.verdicts).collect())
 }
 
+/// Runs a case and looks at what the engine of its session decides: the groups by which it couples.
+pub(super) fn run_live(case: &Case) -> Result<Vec<Verdicts>, SimError> {
+    let paths = case.common.len();
+    let mut decided = Decided { paths, verdicts: vec![Verdicts::new(); paths * (paths - 1) / 2] };
+    fairpath_sim::run(&case.scenario, &mut decided)?;
+    Ok(decided.verdicts)
+}
+
+/// What an engine has decided of each pair.
+#[derive(Debug)]
+struct Decided {
+    paths: usize,
+    verdicts: Vec<Verdicts>,
+}
+
+impl Recorder for Decided {
+    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
+        if let Some(groups) = view.groups(FlowIndex(0)) {
+            note(&mut self.verdicts, self.paths, groups, now);
+        }
+    }
+}
+
+/// Takes down which pairs of paths are together from now on, where that is new.
+fn note(verdicts: &mut [Verdicts], paths: usize, groups: &Groups, now: Timestamp) {
+    for ((low, high), verdicts) in pairs(paths).zip(verdicts) {
+        let together = groups.together(PathId::new(low as u32), PathId::new(high as u32));
+        if verdicts.last().is_some_and(|(_, last)| *last) != together {
+            verdicts.push((now.since(Timestamp::ZERO), together));
+        }
+    }
+}
+
 /// A detector at work.
 #[derive(Debug)]
 pub(super) struct Watched {
@@ -160,12 +217,7 @@ impl Recorder for Watch {
         for watched in &mut self.detectors {
             watched.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
             let Some(groups) = watched.detector.poll(now) else { continue };
-            for ((low, high), verdicts) in pairs(self.paths).zip(&mut watched.verdicts) {
-                let together = groups.together(PathId::new(low as u32), PathId::new(high as u32));
-                if verdicts.last().is_some_and(|(_, last)| *last) != together {
-                    verdicts.push((now.since(Timestamp::ZERO), together));
-                }
-            }
+            note(&mut watched.verdicts, self.paths, &groups, now);
         }
     }
 
