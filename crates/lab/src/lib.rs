@@ -36,6 +36,7 @@ mod draw;
 mod estimate;
 mod experiment;
 mod figure;
+mod fluid;
 mod head;
 mod page;
 mod paper;

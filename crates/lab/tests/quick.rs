@@ -35,7 +35,12 @@ fn olia() {
     run_paper(
         "olia",
         &[
-            ("olia/two_paths", &[("uncoupled_takes_much", Holds), ("nothing_is_gained", Holds)]),
+            (
+                "olia/two_paths",
+                &[("uncoupled_takes_much", Holds), ("uncoupled_in_packets", Holds), ("nothing_is_gained", Holds)],
+            ),
+            ("olia/goals", &[("throughput", Holds), ("no_harm", Holds), ("not_balanced", Holds)]),
+            ("olia/theorems", &[("goals", Holds), ("pareto", Holds), ("lia_is_not", Holds), ("balance", Holds)]),
             (
                 "olia/scenario_a",
                 &[
@@ -71,6 +76,7 @@ fn tr() {
     run_paper(
         "tr",
         &[
+            ("tr/conservative", &[("eq_2", Holds), ("eq_3", Holds)]),
             ("tr/fig1", &[("root growth", Holds), ("not straight", Holds)]),
             ("tr/table1", &[("reno", Partly)]),
             ("tr/fig4", &[("spikes", Holds), ("smoothed", Holds)]),

@@ -4,6 +4,7 @@ mod algorithms;
 mod asymmetric;
 mod data_centre;
 mod dynamic_fat_tree;
+mod goals;
 mod load_balancing;
 mod responsiveness;
 mod scenario_a;
@@ -11,6 +12,7 @@ mod scenario_c;
 mod sensitivity;
 mod static_fat_tree;
 mod symmetric;
+mod theorems;
 mod traces;
 mod two_bottlenecks;
 mod two_paths;
@@ -21,8 +23,10 @@ use crate::Experiment;
 /// In the paper's order.
 pub(crate) const EXPERIMENTS: &[Experiment] = &[
     two_paths::EXPERIMENT,
+    goals::EXPERIMENT,
     scenario_a::EXPERIMENT,
     scenario_c::EXPERIMENT,
+    theorems::EXPERIMENT,
     symmetric::EXPERIMENT,
     asymmetric::EXPERIMENT,
     static_fat_tree::EXPERIMENT,

@@ -1,6 +1,7 @@
 //! The trend line [TR2018].
 
 mod chains;
+mod conservative;
 mod dumbbell;
 mod fairness;
 mod fig1;
@@ -22,6 +23,7 @@ use crate::Experiment;
 
 /// In the paper's order.
 pub(crate) const EXPERIMENTS: &[Experiment] = &[
+    conservative::EXPERIMENT,
     fig1::EXPERIMENT,
     table1::EXPERIMENT,
     fig4::EXPERIMENT,
