@@ -77,7 +77,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let points: Vec<Point> = context.pick(QUICK.to_vec(), FULL.to_vec());
     let (warm_up, duration) = context.pick((ms(300), ms(1000)), (ms(1000), ms(4000)));
     let one = |point: &Point, seed| shares(k, *point, seed, warm_up, duration);
-    let runs = context.sweep(&points, &context.seeds(context.pick(2, 3)), one)?;
+    let runs = context.sweep(&points, &context.seeds(context.pick(4, 3)), one)?;
     let table = table(k, &points, &runs);
     let verdicts = verdicts(&table, context.pick(4, 8));
     let figures = vec![figure(&points, &runs)];
