@@ -239,12 +239,17 @@ fn tcp(link: DataLink, at: Timestamp, data: &[u8], missing: u32) -> Option<(Sock
         Ok(TcpOptionElement::Timestamp(own, echo)) => Some((own, echo)),
         _ => None,
     });
+    let selective = tcp.options_iterator().find_map(|option| match option {
+        Ok(TcpOptionElement::SelectiveAcknowledgement((_, end), _)) => Some(end),
+        _ => None,
+    });
     let payload = u32::try_from(tcp.payload().len()).unwrap_or(u32::MAX).saturating_add(missing);
     let packet = Packet {
         at,
         sequence: tcp.sequence_number(),
         length: payload.saturating_add(u32::from(tcp.syn())).saturating_add(u32::from(tcp.fin())),
         acknowledges: tcp.ack().then(|| tcp.acknowledgment_number()),
+        selective,
         stamps,
         syn: tcp.syn(),
     };

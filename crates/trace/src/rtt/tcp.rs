@@ -4,8 +4,15 @@
 //!
 //! A receiver echoes the timestamps of what it got [RFC7323 §3.2]: from a packet to the first one
 //! of the other direction that echoes its timestamp it is one round trip between the observer and
-//! that receiver. Without timestamps the round trip is from a segment to the acknowledgement of its
-//! end, and segments that were sent twice say nothing [RFC6298 §3].
+//! that receiver. While a loss is repaired it echoes that of the last packet before the gap, and so
+//! nothing new [RFC7323 §4.3], though that is when the queue is the fullest.
+//!
+//! From a segment to the acknowledgement of its end it is a round trip as well; segments that were sent
+//! twice say nothing [RFC6298 §3]. While a loss is repaired the first block of a selective acknowledgement
+//! ends with the segment that has just arrived, where that is the newest [RFC2018 §4].
+//!
+//! Both are taken; where one packet answers in both ways, the shorter of the two times, as an echo may be of
+//! the first of several packets for whose acknowledgement the receiver waited.
 
 use std::collections::VecDeque;
 
@@ -25,6 +32,8 @@ pub(super) struct Packet {
     pub(super) length: u32,
     /// What it acknowledges.
     pub(super) acknowledges: Option<u32>,
+    /// The end of the first block that it acknowledges selectively.
+    pub(super) selective: Option<u32>,
     /// The timestamp and the echo.
     pub(super) stamps: Option<(u32, u32)>,
     pub(super) syn: bool,
@@ -37,14 +46,27 @@ pub(super) struct Direction {
     stamps: Waiting,
     /// By sequence numbers.
     segments: Waiting,
+    /// Whether the other end acknowledges selectively.
+    selective: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// Numbers in order, and when each was first seen; `None`: it was sent twice.
-    sent: VecDeque<(u32, Option<Timestamp>)>,
+    /// Numbers in order, and what is known of each.
+    sent: VecDeque<(u32, Sent)>,
     newest: Option<u32>,
     samples: Vec<RttSample>,
+}
+
+/// What is known of a number that waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    /// It was first seen at this time.
+    At(Timestamp),
+    /// It was sent twice: nobody knows what is answered.
+    Twice,
+    /// It was answered, though one before it was not.
+    Answered,
 }
 
 impl Direction {
@@ -61,7 +83,8 @@ impl Direction {
         if packet.length > 0 {
             let end = packet.sequence.wrapping_add(packet.length);
             if !self.segments.on_sent(end, packet.at) {
-                self.segments.sent_again(packet.sequence);
+                // Who hears of single segments sends again what is missing, and others all that follows.
+                self.segments.sent_again(packet.sequence, self.selective.then_some(end));
             }
         }
     }
@@ -73,6 +96,10 @@ impl Direction {
             self.stamps.on_answer(echo, packet.at);
         }
         self.segments.on_answer(acknowledged, packet.at);
+        if let Some(end) = packet.selective {
+            self.selective = true;
+            self.segments.on_selective(end, packet.at);
+        }
     }
 
     /// How many packets are measured or wait for an answer.
@@ -81,9 +108,12 @@ impl Direction {
         of(&self.stamps).max(of(&self.segments))
     }
 
-    /// The round trips: by timestamps where there are any.
+    /// The round trips in the order of the answers.
     pub(super) fn samples(self) -> Vec<RttSample> {
-        if self.stamps.samples.is_empty() { self.segments.samples } else { self.stamps.samples }
+        let mut samples = [self.stamps.samples, self.segments.samples].concat();
+        samples.sort_by_key(|sample| (sample.at, sample.rtt));
+        samples.dedup_by_key(|sample| sample.at);
+        samples
     }
 }
 
@@ -93,7 +123,7 @@ impl Waiting {
         let new = self.newest.is_none_or(|newest| after(number, newest));
         if new {
             self.newest = Some(number);
-            self.sent.push_back((number, Some(at)));
+            self.sent.push_back((number, Sent::At(at)));
             if self.sent.len() > WAITING_MAX {
                 self.sent.pop_front();
             }
@@ -101,17 +131,33 @@ impl Waiting {
         new
     }
 
-    /// Everything after `number` may have been sent twice.
-    fn sent_again(&mut self, number: u32) {
-        self.sent.iter_mut().rev().take_while(|(sent, _)| after(*sent, number)).for_each(|(_, at)| *at = None);
+    /// What is after `number`, up to `end` if that is known, may have been sent twice.
+    fn sent_again(&mut self, number: u32, end: Option<u32>) {
+        let later = self.sent.iter_mut().rev().take_while(|(sent, _)| after(*sent, number));
+        let again = later.filter(|(sent, _)| end.is_none_or(|end| !after(*sent, end)));
+        again.for_each(|(_, state)| *state = Sent::Twice);
     }
 
     fn on_answer(&mut self, number: u32, at: Timestamp) {
-        while let Some((sent, sent_at)) = self.sent.front().copied().filter(|(sent, _)| !after(*sent, number)) {
-            if let (true, Some(sent_at)) = (sent == number, sent_at) {
+        // Where a gap is filled, what follows it arrived long before.
+        let mut filled = false;
+        while let Some((sent, state)) = self.sent.front().copied().filter(|(sent, _)| !after(*sent, number)) {
+            filled |= state == Sent::Twice;
+            if let (true, false, Sent::At(sent_at)) = (sent == number, filled, state) {
                 self.samples.push(RttSample { at, rtt: at.since(sent_at) });
             }
             self.sent.pop_front();
+        }
+    }
+
+    /// The number was answered, though some before it were not.
+    fn on_selective(&mut self, number: u32, at: Timestamp) {
+        let place = self.sent.partition_point(|(sent, _)| after(number, *sent));
+        if let Some((_, state)) = self.sent.get_mut(place).filter(|(sent, _)| *sent == number)
+            && let Sent::At(sent_at) = *state
+        {
+            *state = Sent::Answered;
+            self.samples.push(RttSample { at, rtt: at.since(sent_at) });
         }
     }
 
@@ -135,7 +181,7 @@ mod tests {
 
     fn packet(at_ms: u64, sequence: u32, length: u32, stamps: Option<(u32, u32)>) -> Packet {
         let at = Timestamp::from_millis(at_ms);
-        Packet { at, sequence, length, acknowledges: None, stamps, syn: false }
+        Packet { at, sequence, length, acknowledges: None, selective: None, stamps, syn: false }
     }
 
     fn answer(at_ms: u64, acknowledges: u32, stamps: Option<(u32, u32)>) -> Packet {
@@ -155,8 +201,8 @@ mod tests {
         direction.on_answer(&answer(20, 100, Some((50, 7))));
         direction.on_answer(&answer(22, 200, Some((50, 7))));
         direction.on_answer(&answer(25, 300, Some((51, 9))));
-        // 20 - 0 and 25 - 4; by sequence numbers there would be a third.
-        assert_eq!(rtts_ms(direction), [20, 21]);
+        // 20 - 0 and 25 - 4; the second answer echoes nothing new, but acknowledges what was sent at 1.
+        assert_eq!(rtts_ms(direction), [20, 21, 21]);
     }
 
     #[test]
@@ -183,6 +229,49 @@ mod tests {
         direction.on_answer(&answer(60, 200, None));
         direction.on_answer(&answer(71, 300, None));
         assert_eq!(rtts_ms(direction), [10, 20]);
+    }
+
+    /// One segment every 10 ms from 0 on, of which the second is lost and sent again at 60; the receiver answers
+    /// each that arrives after a round trip of 40 ms.
+    fn repaired(selective: bool, stamps: bool) -> Vec<(u64, u128)> {
+        let stamp = |own: u32, echo: u32| stamps.then_some((own, echo));
+        let mut events: Vec<(u64, bool, Packet)> = Vec::new();
+        for n in 0..8u64 {
+            events.push((n * 10, true, packet(n * 10, n as u32 * 100, 100, stamp(n as u32 * 10 + 1, 0))));
+        }
+        events.push((60, true, packet(60, 100, 100, stamp(61, 0))));
+        events.push((40, false, answer(40, 100, stamp(0, 1))));
+        for n in 2..8u64 {
+            let at = n * 10 + 40;
+            // The repair, sent at 60, arrives before what was sent then or later.
+            let (acknowledges, echo) = if n < 6 { (100, 1) } else { (n as u32 * 100 + 100, n as u32 * 10 + 1) };
+            let block = (selective && n < 6).then_some(n as u32 * 100 + 100);
+            events.push((at, false, Packet { selective: block, ..answer(at, acknowledges, stamp(0, echo)) }));
+        }
+        events.push((100, false, answer(100, 600, stamp(0, 61))));
+        events.sort_by_key(|(at, sent, packet)| (*at, *sent, packet.acknowledges));
+        let mut direction = Direction::default();
+        for (_, sent, packet) in events {
+            if sent { direction.on_sent(&packet) } else { direction.on_answer(&packet) }
+        }
+        let samples = direction.samples();
+        samples.iter().map(|sample| (sample.at.as_nanos() / 1_000_000, sample.rtt.as_millis())).collect()
+    }
+
+    #[test]
+    fn while_a_loss_is_repaired_selective_acknowledgements_go_on_to_tell() {
+        let all = [40, 60, 70, 80, 90, 100, 110].map(|at| (at, 40));
+        assert_eq!(repaired(true, true), all);
+        assert_eq!(repaired(true, false), all);
+    }
+
+    #[test]
+    fn without_them_nothing_is_told_of_what_waited_for_the_repair() {
+        for stamps in [true, false] {
+            let samples = repaired(false, stamps);
+            assert!(samples.iter().all(|(_, rtt)| *rtt == 40), "{samples:?}");
+            assert!(samples.iter().all(|(at, _)| !(60..100).contains(at)), "{samples:?}");
+        }
     }
 
     #[test]
