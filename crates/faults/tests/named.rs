@@ -335,3 +335,41 @@ fn a_host_that_stands_still_closes_no_path_that_is_needed() {
         }
     }
 }
+
+/// A translator gives the client other ports, and at once all wires are cut, so that questions whether the new
+/// addresses are the client's are lost. The stack asks three times, and then a path works on which no data may
+/// leave. That is known even where the other path is always full: data goes on, and on every path.
+#[test]
+fn addresses_that_change_before_an_outage_carry_data_after_it() {
+    let outages = [600, 1_000, 1_400, 3_000, 6_000];
+    let cases = [1, 2].into_iter().flat_map(|wires| outages.map(|outage| (wires, outage)));
+    for (wires, outage, heard) in cases.flat_map(|(wires, outage)| [40, 80, 120].map(|heard| (wires, outage, heard))) {
+        let all: Vec<_> = [Wire::new(7, 67), Wire::new(20, 49)].into_iter().take(wires).collect();
+        let mut world = World::connected(&all, 11);
+        world.server.send(u64::MAX);
+        world.run_for(2 * SECOND);
+        (0..wires).for_each(|way| {
+            world.rebind(way);
+        });
+        world.run_for(Duration::from_millis(heard));
+        (0..wires).for_each(|way| world.set_up(way, false));
+        world.run_for(Duration::from_millis(outage));
+        (0..wires).for_each(|way| world.set_up(way, true));
+        let case = format!("{wires} wires, {outage} ms, cut after {heard} ms");
+        // A path that was ill for a second is replaced, which takes two round trips more.
+        let took = world.time_to_receive(true, 100_000, 10 * SECOND);
+        assert!(took.is_some_and(|took| took <= 3 * SECOND), "{case}: {took:?}");
+        assert!(server_uses_all_within(wires, 3 * SECOND, &mut world), "{case}: {:?}", world.server.paths());
+    }
+}
+
+/// Whether the server sends data over each of these interfaces, and not only signs of life.
+fn server_uses_all_within(wires: usize, time: Duration, world: &mut World) -> bool {
+    let acked = |world: &mut World, way: usize| {
+        let paths = world.server.paths();
+        let own = paths.iter().filter(|path| path.interface == format!("if{way}"));
+        own.map(|path| path.acked.get()).sum::<u64>()
+    };
+    let before: Vec<_> = (0..wires).map(|way| acked(world, way)).collect();
+    world.run_until(time, |world| (0..wires).all(|way| acked(world, way) > before[way] + 30_000))
+}

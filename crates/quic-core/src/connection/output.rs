@@ -179,16 +179,17 @@ impl Connection {
         self.output.smooth = is_smooth.then_some(path);
         let transmit = transmit.or_else(|| self.emit_elsewhere(path, now, buffer));
         // What left may have been the last of a stream: then the next look finds nothing.
-        self.output.is_held_back = transmit.is_some();
-        if transmit.is_none() {
+        self.output.is_held_back = transmit.is_some() || !self.output.queue.is_empty();
+        if !self.output.is_held_back {
             self.engine.with(now, |engine, _| engine.on_app_limited(path));
         }
         transmit
     }
 
     /// Nothing left on the path that was picked. Where that is so because the stack keeps data off it, another
-    /// path takes it. And what others have to say for themselves, keep-alives and challenges, must not wait for
-    /// ever behind their gates.
+    /// path takes it, if any has room; the path is refused even where none has, or one that is always full would
+    /// hide it. And what others have to say for themselves, keep-alives and challenges, must not wait for ever
+    /// behind their gates.
     fn emit_elsewhere(&mut self, picked: EnginePath, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let had_queued = !self.output.queue.is_empty();
         let may_be_refused = had_queued || self.quic.streams().send_streams() > 0;
@@ -197,10 +198,8 @@ impl Connection {
         }
         self.engine.open_gate(Gate::Any);
         let transmit = self.emit(now, NonZeroUsize::MIN, buffer);
-        if had_queued
-            && self.output.queue.is_empty()
-            && let Some(policy) = &mut self.policy
-        {
+        let is_refused = had_queued && (self.output.queue.is_empty() || transmit.is_none());
+        if is_refused && let Some(policy) = &mut self.policy {
             policy.on_refused(picked, now);
         }
         transmit
