@@ -5,7 +5,7 @@ use std::time::Duration;
 use fairpath_core::Bytes;
 use fairpath_quic_core::{EngineConfig, PathState};
 
-use fairpath_faults::{Host, Impair, Wire, World};
+use fairpath_faults::{Cryptography, Host, Impair, Wire, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -174,26 +174,54 @@ fn a_path_that_goes_dark_costs_little_time() {
 /// A path that was dark for a while carries as much as before soon after its return.
 #[test]
 fn a_path_that_returns_carries_its_full_rate_soon() {
-    for (dark, outage) in [(0, 2), (1, 2), (0, 5), (1, 5), (0, 15), (1, 15)] {
-        let mut world = World::connected(&[Wire::new(50, 10), Wire::new(50, 30)], 300 + outage);
-        world.client.send(u64::MAX);
+    for (dark, outage, at_client) in [(0, 2, false), (1, 5, true), (0, 5, false), (1, 15, false)] {
+        // The rate matters here, and secrecy does not: without cryptography it takes half the time.
+        let wires = [Wire::new(50, 10), Wire::new(50, 30)];
+        let mut world = World::protected_by(Cryptography::Null, &wires, &EngineConfig::live(), 300 + outage).opened();
+        match at_client {
+            true => world.server.send(u64::MAX),
+            false => world.client.send(u64::MAX),
+        }
         world.run_for(2 * SECOND);
         world.set_up(dark, false);
         world.run_for(outage as u32 * SECOND);
         world.set_up(dark, true);
-        let back = world.now;
+        let received = |world: &World| if at_client { world.client.received } else { world.server.received };
         let mut rates = Vec::new();
-        for _ in 0..20 {
-            let before = world.server.received;
-            world.run_for(SECOND / 2);
-            rates.push((world.server.received - before) as f64 * 16.0 / 1e6);
+        // Half a second after the two seconds that are allowed.
+        for _ in 0..25 {
+            let before = received(&world);
+            world.run_for(SECOND / 10);
+            rates.push((received(&world) - before) as f64 * 80.0 / 1e6);
         }
-        let full = rates.iter().position(|rate| *rate > 85.0).map(|at| (at + 1) as f64 / 2.0);
-        eprintln!("path {dark} dark for {outage} s: full after {full:?} s: {rates:.0?} {:?}", world.now - back);
-        // Two seconds are the goal. The stack asks up to 2 s apart whether a path works again, and the window then
-        // grows for most of a second.
-        assert!(full.is_some_and(|full| full <= 3.0), "path {dark} dark for {outage} s: {rates:.0?} Mbit/s");
+        let full = rates.windows(5).position(|rates| rates.iter().sum::<f64>() > 5.0 * 85.0);
+        let case = format!("path {dark} dark for {outage} s, to the client {at_client}");
+        eprintln!("{case}: full after {full:?} tenths of a second: {rates:.0?}");
+        assert!(full.is_some(), "{case}: {rates:.0?} Mbit/s");
     }
+}
+
+/// Whenever a path returns, it carries data soon. The stack by itself asks at intervals of two seconds.
+#[test]
+fn a_path_carries_data_again_within_a_second_of_its_return() {
+    let mut latest = Duration::ZERO;
+    for (tenths, at_client) in (40..80).step_by(3).flat_map(|tenths| [false, true].map(|to| (tenths, to))) {
+        let mut world = World::connected(&[Wire::new(3, 10), Wire::new(3, 30)], 700 + tenths);
+        match at_client {
+            true => world.server.send(u64::MAX),
+            false => world.client.send(u64::MAX),
+        }
+        world.run_for(SECOND);
+        world.set_up(1, false);
+        world.run_for(Duration::from_millis(100 * tenths));
+        world.set_up(1, true);
+        let back = world.now;
+        let carries = |world: &mut World| world.data_left_at(1, !at_client).is_some_and(|at| at > back);
+        let case = format!("dark for {tenths} tenths of a second, to the client {at_client}");
+        assert!(world.run_until(SECOND, carries), "{case}: {:?}", world.client.paths());
+        latest = latest.max(world.now - back);
+    }
+    eprintln!("data again after {latest:?} at most");
 }
 
 /// 5 % of the packets come 10 ms late.
@@ -359,7 +387,8 @@ fn addresses_that_change_before_an_outage_carry_data_after_it() {
         // A path that was ill for a second is replaced, which takes two round trips more.
         let took = world.time_to_receive(true, 100_000, 10 * SECOND);
         assert!(took.is_some_and(|took| took <= 3 * SECOND), "{case}: {took:?}");
-        assert!(server_uses_all_within(wires, 3 * SECOND, &mut world), "{case}: {:?}", world.server.paths());
+        // Both paths may be replaced, one after the other, and begin slowly over 134 ms there and back.
+        assert!(server_uses_all_within(wires, 5 * SECOND, &mut world), "{case}: {:?}", world.server.paths());
     }
 }
 

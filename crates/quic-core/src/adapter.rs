@@ -238,14 +238,16 @@ pub(crate) struct PathHandle {
     /// The newest packet that left while the path was not usable: it asked whether the path works, and that it
     /// was lost says nothing of congestion.
     newest_question: Option<u64>,
+    /// Whether the path has sent nothing since it became usable: the first packet answers the peer's question.
+    is_to_answer: bool,
     /// Whether a packet was counted as lost since the last congestion event.
     is_losing: bool,
 }
 
 impl PathHandle {
     fn new(registration: Arc<Registration>, mtu: u64, is_unused_clone: bool) -> Self {
-        let (acked, newest, newest_question, is_losing) = (Vec::new(), None, None, false);
-        Self { registration, mtu, acked, newest, is_unused_clone, newest_question, is_losing }
+        let (acked, newest, newest_question, is_to_answer, is_losing) = (Vec::new(), None, None, false, false);
+        Self { registration, mtu, acked, newest, is_unused_clone, newest_question, is_to_answer, is_losing }
     }
 
     /// The engine's path that a controller taken from noq stands for; `None` for a controller of
@@ -288,8 +290,9 @@ impl Controller for PathHandle {
             shared.left.push(Left { path, number: pn, bytes });
             shared.engine.verdict(path, now).usable
         });
-        if anew || !is_usable {
-            self.newest_question = (!is_usable).then_some(pn);
+        let is_answer = std::mem::replace(&mut self.is_to_answer, !is_usable) && !anew;
+        if anew || !is_usable || is_answer {
+            self.newest_question = (is_answer || !is_usable).then_some(pn);
         }
     }
 
@@ -299,14 +302,19 @@ impl Controller for PathHandle {
     }
 
     fn on_end_acks(&mut self, now: Instant, _in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
-        let mut acked = std::mem::take(&mut self.acked);
+        let (mut acked, newest_question) = (std::mem::take(&mut self.acked), self.newest_question);
         self.tell(|shared, path| {
             let now = shared.at(now);
             for (number, sent) in acked.drain(..) {
                 let sent = shared.at(sent);
                 // Another packet may have had the same number, in another space.
                 if shared.engine.sent(path, number).is_none_or(|(at, _)| at == sent) {
-                    shared.engine.on_ack(path, number, now);
+                    // What is said while a path is validated is acknowledged on the path itself, and what follows on
+                    // another one: a delay that seems to grow by the difference would end slow start.
+                    match newest_question.is_some_and(|newest| number <= newest) && shared.engine.rtt(path).is_none() {
+                        true => shared.engine.on_discarded(path, number),
+                        false => shared.engine.on_ack(path, number, now),
+                    }
                     shared.fates.push(Fate::Acked(path, number));
                 }
             }

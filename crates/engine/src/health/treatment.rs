@@ -27,6 +27,13 @@ const UNVALIDATED: Duration = Duration::from_secs(2);
 /// How often something is said on a path at least.
 const PROBE: Duration = Duration::from_millis(150);
 
+/// How often something is said on a path that is being opened: QUIC stacks ask whether it works at intervals that
+/// grow to two seconds, each time with a packet of full size.
+const KNOCK: Duration = Duration::from_millis(250);
+
+/// What is heard on a path so soon after it was opened comes before the answer to the first question.
+const FIRST_WORDS: Duration = Duration::from_millis(500);
+
 /// No answer is waited for less long.
 pub const ANSWER_MIN: Duration = Duration::from_millis(50);
 
@@ -82,7 +89,7 @@ pub fn treatment<P: Copy + PartialEq>(
 ) -> Vec<Action> {
     let own = paths[at];
     if !own.is_open() {
-        return Vec::new();
+        return knock(own, now).into_iter().collect();
     }
     if let Some(complaint) = fatal(paths, at, now) {
         return vec![Action::Close(complaint)];
@@ -104,6 +111,19 @@ pub fn treatment<P: Copy + PartialEq>(
         }
     }
     actions
+}
+
+/// A path that is being opened has begun to work as soon as anything comes in on it: then a second one beside it is
+/// validated a round trip later, whenever the stack asks the next time. So that something does come in, the peer is
+/// asked for signs of life.
+fn knock<P: Copy + PartialEq>(own: &PathHealth<P>, now: Timestamp) -> Option<Action> {
+    if own.opening_for(now)? <= FIRST_WORDS {
+        return None;
+    }
+    match own.is_heard() {
+        true => Some(Action::OpenBeside),
+        false => (own.unasked_for(now) > KNOCK).then_some(Action::Probe),
+    }
 }
 
 /// Why the path is to be closed, if it is.

@@ -102,12 +102,40 @@ fn lost_questions_whether_a_path_works_are_no_congestion() {
     let before = window();
     (0..3).for_each(|number| second.on_packet_sent(now, MTU, number));
     engine.with(now, |engine, _| engine.set_usable(id, true));
-    second.on_packet_sent(now, MTU, 3);
+    (3..5).for_each(|number| second.on_packet_sent(now, MTU, number));
     let later = now + Duration::from_millis(500);
     (0..3).for_each(|number| second.on_packet_lost(MTU, number, later));
     second.on_congestion_event(later, now, true, false, 3 * u64::from(MTU), 2);
     assert_eq!(window(), before);
     second.on_packet_lost(MTU, 3, later);
     second.on_congestion_event(later, now, false, false, MTU.into(), 3);
+    assert_eq!(window(), before, "the answer to the peer's question");
+    second.on_packet_lost(MTU, 4, later);
+    second.on_congestion_event(later, now, false, false, MTU.into(), 4);
     assert!(window() < before, "data that is lost is congestion");
+}
+
+#[test]
+fn what_is_said_while_a_path_is_validated_is_no_measure_of_what_data_takes() {
+    let (engine, now) = (engine(), Instant::now());
+    let _first = handle(&engine, now);
+    let mut second = handle(&engine, now);
+    let id = PathId::new(1);
+    second.on_packet_sent(now, MTU, 0);
+    engine.with(now, |engine, _| engine.set_usable(id, true));
+    let answered = now + Duration::from_millis(20);
+    (1..3).for_each(|number| second.on_packet_sent(answered, MTU, number));
+    let snapshot = |at| engine.with(at, |engine, at| engine.snapshot(id, at).unwrap());
+    for (number, sent) in [(0, now), (1, answered)] {
+        let acked = sent + Duration::from_millis(20);
+        second.acked.push((number, sent));
+        second.on_end_acks(acked, 0, false, Some(number));
+        assert_eq!(snapshot(acked).rtt, None);
+    }
+    assert_eq!(snapshot(answered).in_flight, Bytes::new(MTU.into()));
+    // The acknowledgement of data comes back on a path that takes longer.
+    let acked = answered + Duration::from_millis(40);
+    second.acked.push((2, answered));
+    second.on_end_acks(acked, 0, false, Some(2));
+    assert_eq!(snapshot(acked).rtt.unwrap().min, Duration::from_millis(40));
 }

@@ -311,6 +311,10 @@ impl Policy {
         let is_busy = self.traffic.is_busy(at);
         let best = health::best_rank(self.slots.iter().map(|slot| &slot.health));
         for index in 0..self.slots.len() {
+            if !self.slots[index].is_open() && !self.application.is_fairpath() {
+                // Other stacks want the challenge first on a path.
+                continue;
+            }
             let all: Vec<&PathHealth<PathId>> = self.slots.iter().map(|slot| &slot.health).collect();
             for action in health::treatment(&all, index, best, is_busy, at) {
                 self.carry_out(paths, index, action, now);
