@@ -10,15 +10,18 @@ use fairpath_faults::{Cryptography, Host, Impair, Wire, World};
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn two_wires_carry_their_sum() {
-    let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 10)], 1);
-    world.client.send(u64::MAX);
-    world.run_for(2 * SECOND);
-    let before = world.server.received;
-    world.run_for(4 * SECOND);
-    let mbps = (world.server.received - before) as f64 * 8.0 / 4e6;
-    assert!(mbps > 0.9 * 40.0, "{mbps} Mbit/s");
-    assert_eq!(world.client.violation, None);
+fn two_wires_carry_their_sum_with_and_without_cryptography() {
+    for cryptography in [Cryptography::Tls, Cryptography::Null] {
+        let wires = [Wire::new(20, 10), Wire::new(20, 30)];
+        let mut world = World::protected_by(cryptography, &wires, &EngineConfig::live(), 1).opened();
+        world.client.send(u64::MAX);
+        world.run_for(2 * SECOND);
+        let before = world.server.received;
+        world.run_for(4 * SECOND);
+        let mbps = (world.server.received - before) as f64 * 8.0 / 4e6;
+        assert!(mbps > 0.9 * 40.0, "{cryptography:?}: {mbps} Mbit/s");
+        assert_eq!((&world.client.violation, &world.server.violation), (&None, &None));
+    }
 }
 
 /// An address translator gives the client another port while the server sends: what is in flight stays
