@@ -29,13 +29,17 @@ pub struct ScenarioError {
     pub key: String,
     /// What is wrong.
     pub problem: Box<Problem>,
+    /// With which values of the parameters, as in `load = 2`. Empty where there are none, or the file
+    /// is wrong whatever they are.
+    pub with: String,
 }
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, column, key, problem } = self;
+        let Self { file, line, column, key, problem, with } = self;
         let colon = if key.is_empty() { "" } else { ": " };
-        write!(f, "{file}:{line}:{column}: {key}{colon}{problem}")
+        write!(f, "{file}:{line}:{column}: {key}{colon}{problem}")?;
+        if with.is_empty() { Ok(()) } else { write!(f, " (with {with})") }
     }
 }
 
@@ -151,6 +155,9 @@ pub enum Problem {
     /// There cannot be such a link.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// The parameters of the file cannot be meant.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
     /// A file that is named cannot be read or makes no sense.
     #[error("{path:?}: {message}")]
     File {
@@ -165,6 +172,98 @@ pub enum Problem {
         /// The reason, with the value and what would be right.
         reason: String,
     },
+}
+
+/// What is wrong with the parameters of a file, with their values, or with where they are used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SweepError {
+    /// A parameter is used or fixed that the file does not have.
+    #[error("there is no parameter {name:?}{}{}", hint(nearest), known_parameters(known))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The most similar name that there is.
+        nearest: Option<String>,
+        /// The parameters there are.
+        known: Vec<String>,
+    },
+    /// The beginning of a parameter without its end.
+    #[error("\"${{\" in {text} is never closed; write a parameter like \"${{load}}\"")]
+    NotClosed {
+        /// The text.
+        text: String,
+    },
+    /// A parameter is used nowhere.
+    #[error("nothing uses this parameter; write \"${{{name}}}\" where its values should stand, or leave it out")]
+    Unused {
+        /// The parameter.
+        name: String,
+    },
+    /// A parameter cannot be called so.
+    #[error(
+        "{name:?} is no name of a parameter; write one like load, of letters, digits, - and _, with a letter first"
+    )]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// There is no value.
+    #[error("the list is empty; give at least one value, like [1, 2, 4]")]
+    NoValue,
+    /// A value is given twice.
+    #[error("the value {value} is there already; give each value once")]
+    Twice {
+        /// The value.
+        value: String,
+    },
+    /// A parameter is fixed twice.
+    #[error("the parameter {name:?} is set twice; set it once")]
+    SetTwice {
+        /// The parameter.
+        name: String,
+    },
+    /// A value has a parameter in it.
+    #[error("{value} has \"${{\" in it, and the values of parameters cannot have parameters; write it out")]
+    Nested {
+        /// The value.
+        value: String,
+    },
+    /// There are too many combinations.
+    #[error("there are {}; at most {most} fit, so give fewer values", combinations(points))]
+    TooMany {
+        /// How many; `None` where they cannot be counted.
+        points: Option<usize>,
+        /// How many a file of this length may have.
+        most: usize,
+    },
+    /// With its values the file is too long.
+    #[error("with the values in their places the file has more than {most} bytes; give shorter ones")]
+    TooLong {
+        /// How many bytes values may take.
+        most: usize,
+    },
+    /// One scenario is wanted, and there are several.
+    #[error(
+        "the file describes {points} scenarios, one for each combination of {}, and one is wanted here; \
+         choose a value for each",
+        names.join(", ")
+    )]
+    Several {
+        /// How many there are.
+        points: usize,
+        /// The parameters with several values.
+        names: Vec<String>,
+    },
+}
+
+fn known_parameters(known: &[String]) -> String {
+    if known.is_empty() { "; the file has no [sweep] that names parameters".to_owned() } else { list(known) }
+}
+
+fn combinations(points: &Option<usize>) -> String {
+    points.map_or("more combinations of values than can be counted".to_owned(), |points| {
+        format!("{points} combinations of values")
+    })
 }
 
 fn list(known: &[String]) -> String {

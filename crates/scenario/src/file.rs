@@ -9,13 +9,12 @@ mod parameters;
 mod queue;
 mod reader;
 mod source;
+mod sweep;
 mod trace;
 mod traffic;
 mod transport;
 
 use core::time::Duration;
-
-use toml::de::DeTable;
 
 use crate::error::{Problem, ScenarioError};
 use crate::keys;
@@ -26,7 +25,10 @@ use link::LinkValues;
 use network::Network;
 use reader::{At, Fault, Table, Value};
 use source::Source;
+use sweep::Template;
 use trace::Files;
+
+pub use sweep::{ParameterValue, Sweep};
 
 /// How often the time series take a sample where nothing is said.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
@@ -94,6 +96,7 @@ impl ScenarioFile {
     }
 
     /// Reads a scenario file. `read` gives the text of a file that it names, or says why it cannot.
+    /// A file whose parameters have several values is several scenarios: a [`Sweep`] reads them.
     ///
     /// # Errors
     ///
@@ -121,15 +124,18 @@ impl ScenarioFile {
         read: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, ScenarioError> {
         let source = Source::new(file, text);
-        let read_all = || {
-            let root = DeTable::parse(text).map_err(|error| {
-                let at = error.span().map_or(0, |span| span.start);
-                Fault::new(at, "", Problem::Syntax { message: error.message().to_owned() })
-            })?;
-            let root = Table::open(root.get_ref(), 0, "", &keys::FILE)?;
-            Self::read(root, &source, read)
+        let template = Template::parse(text, &[]).and_then(Template::only_one).map_err(|fault| source.error(fault))?;
+        Self::read_point(&template, 0, &source, read)
+    }
+
+    /// Reads the file with the values that its parameters have in this combination.
+    fn read_point(template: &Template, point: usize, source: &Source, files: &Files) -> Result<Self, ScenarioError> {
+        let source = source.with(template.said(point));
+        let read = || {
+            let root = template.at(point)?;
+            Self::read(Table::open(&root, 0, "", &keys::FILE)?, &source, files)
         };
-        read_all().map_err(|fault| source.error(fault))
+        read().map_err(|fault| source.error(fault))
     }
 
     /// The scenario, with everything drawn that is random in it but what its elements draw while it

@@ -101,6 +101,8 @@ pub(crate) enum Shape {
     Table(&'static Keys),
     List(&'static Shape),
     Either(&'static [Shape]),
+    /// A table of parameters by their names, each with its values.
+    Parameters,
 }
 
 impl Shape {
@@ -173,6 +175,13 @@ pub(crate) static FILE: Keys = Keys::new(
             "the defaults named here",
             "what holds for links and flows that do not say otherwise",
             "{ link = { delay = \"5ms\" } }",
+        ),
+        Key::optional(
+            "sweep",
+            Shape::Parameters,
+            "one run",
+            "parameters with their values: there is a run for each combination, with the values in the place of `\"${NAME}\"`",
+            "{ load = [1, 2, 4] }",
         ),
     ]],
 );

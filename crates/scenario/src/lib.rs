@@ -4,9 +4,9 @@
 //! to be drawn but what its elements draw while it runs. The simulator and the emulator take it as
 //! it is.
 //!
-//! It comes from a [`ScenarioFile`], which a person writes in TOML, or from a program that takes a
-//! network from [`topology`] and finds its ways, or puts one together with [`build`]. This crate reads
-//! no files itself: the caller gives it their text.
+//! It comes from a [`ScenarioFile`], which a person writes in TOML (a [`Sweep`] where its parameters
+//! have several values), or from a program that takes a network from [`topology`] and finds its ways, or
+//! puts one together with [`build`]. This crate reads no files itself: the caller gives it their text.
 
 pub mod build;
 mod error;
@@ -20,8 +20,8 @@ pub mod schema;
 pub mod topology;
 pub mod units;
 
-pub use error::{Problem, ScenarioError};
-pub use file::ScenarioFile;
+pub use error::{Problem, ScenarioError, SweepError};
+pub use file::{ParameterValue, ScenarioFile, Sweep};
 pub use model::{
     Change, ChangeKind, Distribution, Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport,
 };

@@ -23,9 +23,11 @@ pub fn json() -> String {
         "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "pattern": r"^\s*[0-9.]+\s*(%|/\s*[0-9.]+)?\s*$" },
+            definition("with_parameters"),
         ],
     });
     definitions.insert("share".to_owned(), share);
+    definitions.extend(parameters());
     for keys in tables() {
         let other = definitions.insert(keys.name.to_owned(), table(keys));
         debug_assert!(other.is_none(), "two definitions are called {}", keys.name);
@@ -63,10 +65,46 @@ fn tables() -> Vec<&'static Keys> {
     all
 }
 
+/// What stands for the parameters of a sweep, and what their values are.
+fn parameters() -> [(String, Value); 4] {
+    let name = "[A-Za-z][A-Za-z0-9_-]*";
+    let parameter = json!({
+        "description": "A parameter of the sweep, like \"${load}\": its value stands here.",
+        "type": "string",
+        "pattern": format!(r"^\$\{{{name}\}}$"),
+    });
+    let with_parameters = json!({
+        "description": "A text with parameters of the sweep, like \"${load}Mbit/s\".",
+        "type": "string",
+        "pattern": format!(r"\$\{{{name}\}}"),
+    });
+    let value = json!({
+        "description": "A value of a parameter.",
+        "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }],
+    });
+    let sweep = json!({
+        "description": "Parameters with their values.",
+        "type": "object",
+        "propertyNames": { "pattern": format!("^{name}$") },
+        "additionalProperties": {
+            "anyOf": [definition("value"), { "type": "array", "minItems": 1, "items": definition("value") }],
+        },
+    });
+    [("parameter", parameter), ("with_parameters", with_parameters), ("value", value), ("sweep", sweep)]
+        .map(|(name, definition)| (name.to_owned(), definition))
+}
+
+fn definition(name: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
 fn quantity(description: &str, units: &[&str], words: &[&str]) -> Value {
     let words: String = words.iter().map(|word| format!("|{word}")).collect();
     let pattern = format!(r"^\s*([0-9]+(\.[0-9]*)?\s*({}){words})\s*$", units.join("|"));
-    json!({ "type": "string", "description": description, "pattern": pattern })
+    json!({
+        "description": description,
+        "anyOf": [{ "type": "string", "pattern": pattern }, definition("with_parameters")],
+    })
 }
 
 fn table(keys: &Keys) -> Value {
@@ -94,7 +132,8 @@ fn table(keys: &Keys) -> Value {
 }
 
 fn shape(of: &Shape) -> Value {
-    let definition = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let or = |plain: Value, name: &str| json!({ "anyOf": [plain, definition(name)] });
+    let number = |plain: Value| or(plain, "parameter");
     match of {
         Shape::Text => json!({ "type": "string", "minLength": 1 }),
         Shape::Rate => definition("rate"),
@@ -102,15 +141,16 @@ fn shape(of: &Shape) -> Value {
         Shape::Size => definition("size"),
         Shape::Share => definition("share"),
         Shape::Room => definition("room"),
-        Shape::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
-        Shape::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Shape::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
-        Shape::Above(below, most) => json!({ "type": "number", "exclusiveMinimum": below, "maximum": most }),
-        Shape::Flag => json!({ "type": "boolean" }),
-        Shape::Words(words) => json!({ "enum": words }),
+        Shape::Whole(least, u64::MAX) => number(json!({ "type": "integer", "minimum": least })),
+        Shape::Whole(least, most) => number(json!({ "type": "integer", "minimum": least, "maximum": most })),
+        Shape::Number(least, most) => number(json!({ "type": "number", "minimum": least, "maximum": most })),
+        Shape::Above(below, most) => number(json!({ "type": "number", "exclusiveMinimum": below, "maximum": most })),
+        Shape::Flag => or(json!({ "type": "boolean" }), "parameter"),
+        Shape::Words(words) => or(json!({ "enum": words }), "with_parameters"),
         Shape::Table(keys) => definition(keys.name),
         Shape::List(inner) => json!({ "type": "array", "items": shape(inner) }),
         Shape::Either(shapes) => json!({ "anyOf": shapes.iter().map(shape).collect::<Vec<Value>>() }),
+        Shape::Parameters => definition("sweep"),
     }
 }
 
@@ -170,6 +210,7 @@ fn in_words(shape: &Shape) -> String {
             _ => format!("list of {}", in_words(inner)),
         },
         Shape::Either(shapes) => shapes.iter().map(in_words).collect::<Vec<String>>().join(" or "),
+        Shape::Parameters => "table of [parameters](#sweeps)".to_owned(),
     }
 }
 

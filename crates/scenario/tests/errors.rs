@@ -109,12 +109,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "warm_up = \"5s\"",
         "warmup = \"5s\"",
-        "x.toml:3:1: warmup: no such key (is \"warm_up\" meant?); the keys here are title, seed, duration, warm_up, sample_every, topology, link, flow, change, defaults",
+        "x.toml:3:1: warmup: no such key (is \"warm_up\" meant?); the keys here are title, seed, duration, warm_up, sample_every, topology, link, flow, change, defaults, sweep",
     ),
     (
         "[defaults.link]",
         "[default.link]",
-        "x.toml:5:2: default: no such key (is \"defaults\" meant?); the keys here are title, seed, duration, warm_up, sample_every, topology, link, flow, change, defaults",
+        "x.toml:5:2: default: no such key (is \"defaults\" meant?); the keys here are title, seed, duration, warm_up, sample_every, topology, link, flow, change, defaults, sweep",
     ),
     ("rate = \"30Mbit/s\"\n", "", "x.toml:8:1: link: rate is missing; write it like rate = \"30Mbit/s\""),
     (

@@ -6,16 +6,24 @@ use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_net::{Impairments, Jitter, JitterDistribution, LossConfig, QueueConfig, QueueLimit, Rate, Reorder};
-use fairpath_scenario::{ChangeKind, Scenario, ScenarioFile, Traffic};
+use fairpath_scenario::{ChangeKind, Scenario, ScenarioFile, Sweep, Traffic};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
+fn beside(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(folder().join(path)).map_err(|error| error.to_string())
+}
+
+/// The file for each combination of its parameters.
+fn sweep(name: &str) -> Vec<ScenarioFile> {
+    let sweep = Sweep::parse_with(&beside(name).unwrap(), name, &[], &beside).unwrap_or_else(|error| panic!("{error}"));
+    (0..sweep.points()).map(|point| sweep.file(point, &beside).unwrap()).collect()
+}
+
 fn read(name: &str) -> ScenarioFile {
-    let beside = |path: &str| std::fs::read_to_string(folder().join(path)).map_err(|error| error.to_string());
-    let text = beside(name).unwrap();
-    ScenarioFile::parse_with(&text, name, &beside).unwrap_or_else(|error| panic!("{error}"))
+    sweep(name).swap_remove(0)
 }
 
 fn scenario(name: &str) -> Scenario {
@@ -33,8 +41,9 @@ fn names() -> Vec<String> {
 fn every_example_is_a_scenario() {
     let names = names();
     assert!(names.len() >= 12, "{names:?}");
-    for name in names {
-        let scenario = scenario(&name);
+    let points = |name: String| sweep(&name).into_iter().map(move |file| (name.clone(), file));
+    for (name, file) in names.into_iter().flat_map(points) {
+        let scenario = file.expand(None).unwrap_or_else(|error| panic!("{error}"));
         assert!(!scenario.flows.is_empty(), "{name}");
         for flow in &scenario.flows {
             flow.engine.build().unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use fairpath_scenario::{Scenario, ScenarioFile};
+use fairpath_scenario::{Scenario, ScenarioFile, Sweep};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -23,8 +23,15 @@ fn try_out(text: &str) -> Result<(), TestCaseError> {
         2 => Ok("1\n2\n2\n".to_owned()),
         _ => Ok(path.to_owned()),
     };
-    let expanded = ScenarioFile::parse_with(text, "x.toml", &read).and_then(|file| file.expand(None));
-    match expanded {
+    let sweep = Sweep::parse_with(text, "x.toml", &[], &read);
+    let one = ScenarioFile::parse_with(text, "x.toml", &read);
+    if one.is_ok() {
+        prop_assert_eq!(sweep.as_ref().map(Sweep::points), Ok(1));
+    }
+    let first = sweep.and_then(|sweep| sweep.file(0, &read)).and_then(|file| file.expand(None));
+    let last = one.and_then(|file| file.expand(None));
+    let expanded = [first, last];
+    expanded.into_iter().try_for_each(|expanded| match expanded {
         Ok(scenario) => holds_together(&scenario),
         Err(error) => {
             prop_assert!(error.line >= 1 && error.line <= text.lines().count().max(1) + 1, "{error}");
@@ -32,7 +39,7 @@ fn try_out(text: &str) -> Result<(), TestCaseError> {
             prop_assert!(error.to_string().starts_with("x.toml:"), "{error}");
             Ok(())
         }
-    }
+    })
 }
 
 fn holds_together(scenario: &Scenario) -> Result<(), TestCaseError> {
@@ -76,6 +83,11 @@ const WORDS: &[&str] = &[
     "\"1 bdp\"",
     "\"unlimited\"",
     "\"{i}\"",
+    "${",
+    "\"${load}\"",
+    "load = [1, 2]\n",
+    "[sweep]\n",
+    "sweep",
     "true",
     "[]",
     "[[]]",

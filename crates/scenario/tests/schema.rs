@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fairpath_scenario::{ScenarioFile, schema};
+use fairpath_scenario::{Scenario, Sweep, schema};
 use proptest::prelude::*;
 use regex::Regex;
 use serde_json::Value;
@@ -76,18 +76,21 @@ fn scenarios() -> Vec<(String, String)> {
     all
 }
 
-fn parse(text: &str) -> Result<ScenarioFile, String> {
-    let read = |path: &str| match path {
-        path if path.ends_with(".csv") => Ok("time_s,rate_mbps\n0,5\n".to_owned()),
-        _ => Ok("1\n2\n".to_owned()),
-    };
-    ScenarioFile::parse_with(text, "x.toml", &read).map_err(|error| error.to_string())
+fn read(path: &str) -> Result<String, String> {
+    Ok(if path.ends_with(".csv") { "time_s,rate_mbps\n0,5\n" } else { "1\n2\n" }.to_owned())
+}
+
+/// The scenarios that a file describes, one for each combination of its parameters.
+fn parse(text: &str) -> Result<Vec<Scenario>, String> {
+    let sweep = Sweep::parse_with(text, "x.toml", &[], &read).map_err(|error| error.to_string())?;
+    let scenario = |point| sweep.file(point, &read)?.expand(None);
+    (0..sweep.points()).map(scenario).collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
 #[test]
 fn the_examples_in_the_documentation_are_scenarios() {
     for (name, text) in scenarios() {
-        let expanded = parse(&text).and_then(|file| file.expand(None).map_err(|error| error.to_string()));
+        let expanded = parse(&text);
         assert!(expanded.is_ok(), "{name}: {}", expanded.unwrap_err());
     }
 }
@@ -295,6 +298,45 @@ const EVERYTHING: &[&str] = &[
         topology = { oversubscribed_fat_tree = { k = 2, ratio = 3, link = { rate = "1Mbit/s" } } }
         flow = [{ name = "f", from = "h0", to = "h5" }]
     "#,
+    // A parameter for each kind of value.
+    r#"
+        title = "Over ${ends}"
+        seed = "${whole}"
+        duration = "${time}"
+        [[link]]
+        from = "a"
+        to = "${ends}"
+        one_way = "${flag}"
+        rate = "${whole}Mbit/s"
+        queue = { red = { min = "${room}", max = "9 packets", weight = "${number}" } }
+        loss = "${number}"
+        overhead = "${size}"
+        corrupt = "${whole}0%"
+        [[link]]
+        from = "${ends}"
+        to = "a"
+        one_way = true
+        rate = "1Mbit/s"
+        [[flow]]
+        name = "f"
+        from = "a"
+        to = "${ends}"
+        via = [["a-${ends}"]]
+        back_via = ["${ends}-a"]
+        congestion = "${word}"
+        transport = { ecn = "${flag}" }
+        traffic = { media = { rate = "${whole} Mbit/s", key_frame_ratio = "${whole}" } }
+        parameters = { epsilon = "${number}", min_window = "${whole}" }
+        [sweep]
+        whole = [1, 2]
+        time = ["1s", "2s"]
+        ends = "b"
+        flag = [true]
+        room = "3 packets"
+        number = [0.5, 1]
+        size = "1B"
+        word = ["reno", "bbr3"]
+    "#,
 ];
 
 /// The reader refuses a key that it knows but does not read, so here it reads every key there is.
@@ -304,7 +346,7 @@ fn every_key_of_the_schema_is_read_and_every_scenario_keeps_the_schema() {
     let mut seen = BTreeSet::new();
     let all = EVERYTHING.iter().map(|text| ("everything".to_owned(), (*text).to_owned())).chain(scenarios());
     for (name, text) in all {
-        let expanded = parse(&text).and_then(|file| file.expand(None).map_err(|error| error.to_string()));
+        let expanded = parse(&text);
         assert!(expanded.is_ok(), "{name}: {}", expanded.unwrap_err());
         let value: Value = toml::from_str(&text).unwrap();
         if let Err(error) = Checker::new(&schema).check("file", &schema, &value, &mut seen) {
@@ -348,6 +390,32 @@ fn what_the_schema_refuses_is_refused_by_the_reader() {
         ("corrupt = \"1/3\"", "corrupt = true"),
         ("drop = \"none\"", "drop = \"some\""),
         ("every = 10", "every = 0"),
+        ("every = 10", "every = \"${n\""),
+        ("every = 10", "every = \"n}\""),
+    ] {
+        assert!(good.contains(part), "{part:?}");
+        let bad = good.replacen(part, instead, 1);
+        assert!(parse(&bad).is_err(), "the reader takes {instead:?}");
+        let value: Value = toml::from_str(&bad).unwrap();
+        let checked = Checker::new(&schema).check("file", &schema, &value, &mut BTreeSet::new());
+        assert!(checked.is_err(), "the schema takes {instead:?}");
+    }
+}
+
+#[test]
+fn what_the_schema_refuses_of_a_sweep_is_refused_by_the_reader() {
+    let schema: Value = serde_json::from_str(&schema::json()).unwrap();
+    let good = EVERYTHING[EVERYTHING.len() - 1];
+    for (part, instead) in [
+        ("whole = [1, 2]", "whole = []"),
+        ("whole = [1, 2]", "whole = [[1]]"),
+        ("whole = [1, 2]", "whole = { one = 1 }"),
+        ("whole = [1, 2]", "whole = [1, 2]\n\"a b\" = 1"),
+        ("whole = [1, 2]", "whole = [1, 2]\n1st = 1"),
+        ("[sweep]", "[[sweep]]"),
+        ("min_window = \"${whole}\"", "min_window = \"${whole\""),
+        ("min_window = \"${whole}\"", "min_window = \"${whole}0\""),
+        ("ecn = \"${flag}\"", "ecn = \"not ${flag}\""),
     ] {
         assert!(good.contains(part), "{part:?}");
         let bad = good.replacen(part, instead, 1);
@@ -405,6 +473,12 @@ impl<'s> Checker<'s> {
                 "pattern" => {
                     value.as_str().is_some_and(|text| Regex::new(rule.as_str().unwrap()).unwrap().is_match(text))
                 }
+                "propertyNames" => value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .all(|(key, _)| self.check(name, rule, &Value::from(key.as_str()), seen).is_ok()),
+                "minItems" => value.as_array().is_none_or(|list| list.len() as u64 >= rule.as_u64().unwrap()),
                 "minLength" => value.as_str().is_some_and(|text| !text.is_empty()),
                 "minimum" => number >= rule.as_f64(),
                 "maximum" => number <= rule.as_f64(),
@@ -412,6 +486,11 @@ impl<'s> Checker<'s> {
                 "minProperties" => value.as_object().is_some_and(|table| table.len() as u64 >= rule.as_u64().unwrap()),
                 "maxProperties" => value.as_object().is_some_and(|table| table.len() as u64 <= rule.as_u64().unwrap()),
                 "required" => rule.as_array().unwrap().iter().all(|key| value.get(key.as_str().unwrap()).is_some()),
+                "additionalProperties" if rule.is_object() => value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .all(|(_, inner)| self.check(name, rule, inner, seen).is_ok()),
                 "additionalProperties" => {
                     let known = |key: &String| schema["properties"].get(key).is_some();
                     value.as_object().is_none_or(|table| table.keys().all(known))
@@ -456,7 +535,7 @@ proptest! {
                  [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n"
             );
             // What is too large is written right.
-            parse(&file).map_or_else(|error| error.to_string().contains("out of range"), |_| true)
+            Sweep::parse_with(&file, "x.toml", &[], &read).map_or_else(|error| error.to_string().contains("out of range"), |_| true)
         };
         prop_assert_eq!(matches("time"), takes("delay"));
         prop_assert_eq!(matches("size"), takes("overhead"));

@@ -152,6 +152,29 @@ pub(crate) fn missing(keys: &'static Keys, name: &'static str, at: usize, path: 
     Fault::new(at, path, Problem::Missing { missing: name, example })
 }
 
+/// What a value is, for a message.
+pub(crate) fn found(value: &DeValue) -> String {
+    match value {
+        DeValue::String(text) => quoted(text),
+        DeValue::Integer(number) => cut(&number.to_string()),
+        DeValue::Float(number) => cut(&number.to_string()),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// A text in quotes, as much of it as a message needs.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", cut(text))
+}
+
+/// As much of a text as a message needs.
+pub(crate) fn cut(text: &str) -> String {
+    printable(text, QUOTED)
+}
+
 /// A value that is being read.
 pub(crate) struct Value<'t> {
     value: &'t DeValue<'t>,
@@ -177,17 +200,8 @@ impl<'t> Value<'t> {
         self.fault(Problem::OutOfRange { value: self.found(), allowed: allowed.into() })
     }
 
-    /// What it is, for a message.
     fn found(&self) -> String {
-        match self.value {
-            DeValue::String(text) => format!("\"{}\"", printable(text, QUOTED)),
-            DeValue::Integer(number) => printable(&number.to_string(), QUOTED),
-            DeValue::Float(number) => printable(&number.to_string(), QUOTED),
-            DeValue::Boolean(flag) => flag.to_string(),
-            DeValue::Datetime(date) => date.to_string(),
-            DeValue::Array(_) => "a list".to_owned(),
-            DeValue::Table(_) => "a table".to_owned(),
-        }
+        found(self.value)
     }
 
     /// The text, where it is one.

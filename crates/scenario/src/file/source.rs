@@ -1,5 +1,7 @@
 //! The text of a scenario file, for saying where something stands in it.
 
+use std::sync::Arc;
+
 use super::reader::Fault;
 use crate::error::ScenarioError;
 
@@ -7,12 +9,24 @@ use crate::error::ScenarioError;
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     name: String,
-    text: String,
+    /// Shared by all points of a sweep.
+    text: Arc<str>,
+    /// With which values of its parameters it is read, for messages.
+    with: String,
 }
 
 impl Source {
     pub(crate) fn new(name: &str, text: &str) -> Self {
-        Self { name: name.to_owned(), text: text.to_owned() }
+        Self { name: name.to_owned(), text: text.into(), with: String::new() }
+    }
+
+    /// The same file, read with these values of its parameters.
+    pub(crate) fn with(&self, with: String) -> Self {
+        Self { with, ..self.clone() }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -33,6 +47,7 @@ impl Source {
             column: before[line_start..].chars().count() + 1,
             key: fault.key,
             problem: fault.problem,
+            with: self.with.clone(),
         }
     }
 
