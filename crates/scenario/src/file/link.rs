@@ -61,6 +61,13 @@ impl LinkValues {
         }
     }
 
+    /// The same, but for a queue that is managed: that one is meant for the packets of the direction which it is
+    /// written for. In the other one it would drop acknowledgements, and nobody asked for that.
+    fn without_management(&self) -> Self {
+        let plain = |queue: &At<Queue>| !queue.value.is_managed();
+        Self { queue: self.queue.clone().filter(plain), ..self.clone() }
+    }
+
     /// The link described, and what is open of its queue; `None` where it has no rate.
     fn build(&self) -> Option<(LinkConfig, OpenQueue)> {
         let rate = self.rate.as_ref()?;
@@ -129,7 +136,7 @@ impl WireValues {
 
     pub(crate) fn build(&self, defaults: &LinkValues) -> Result<BuiltWire, Fault> {
         let forward = self.forward.or(defaults);
-        let back = self.back.or(&forward);
+        let back = self.back.or(&self.forward.without_management()).or(defaults);
         let missing = || missing(&keys::LINK, "rate", self.at, self.path);
         let (forward, open_forward) = forward.build().ok_or_else(missing)?;
         let (back, open_back) = back.build().ok_or_else(missing)?;

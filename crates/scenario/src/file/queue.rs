@@ -19,6 +19,13 @@ pub(crate) enum Queue {
     Bdp(f64),
 }
 
+impl Queue {
+    /// Whether it drops before it is full.
+    pub(crate) fn is_managed(&self) -> bool {
+        matches!(self, Self::Settled(QueueConfig::Red(_) | QueueConfig::CoDel(_)))
+    }
+}
+
 pub(crate) fn read_queue(value: &Value) -> Result<Queue, Fault> {
     if !value.is_table() {
         return read_drop_tail(value);

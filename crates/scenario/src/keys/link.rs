@@ -24,7 +24,13 @@ const VALUES: &[Key] = &[
         "\"lte.down\"",
     ),
     Key::optional("delay", Shape::Time, "`\"0ms\"`", "the propagation delay, one way", "\"20ms\""),
-    Key::optional("queue", WAITING, "`\"100ms\"`", "what may wait for transmission", "\"300 packets\""),
+    Key::optional(
+        "queue",
+        WAITING,
+        "`\"100ms\"`",
+        "what may wait for transmission; where it is managed (`red`, `codel`), in this direction only",
+        "\"300 packets\"",
+    ),
     Key::optional("loss", LOSSES, "`0`", "the share of packets that is lost at random, before the queue", "\"0.1%\""),
     Key::optional(
         "jitter",
@@ -54,7 +60,7 @@ const VALUES: &[Key] = &[
 const BACK_KEY: &[Key] = &[Key::optional(
     "back",
     Shape::Table(&BACK),
-    "the same as forward",
+    "the same as forward, but a managed queue",
     "what differs in the other direction",
     "{ rate = \"5Mbit/s\" }",
 )];
