@@ -75,6 +75,8 @@ pub struct EngineConfig {
     /// What finds shared bottlenecks where the coupling is [`Coupling::Auto`], one of
     /// [`EngineConfig::DETECTORS`].
     pub detector: String,
+    /// What can be set of it.
+    pub detection: fairpath_sbd::Parameters,
     /// How much longer paths stay coupled after the detector has let go of them. Some detectors
     /// have a hold time of their own.
     pub hold: Duration,
@@ -91,6 +93,7 @@ impl Default for EngineConfig {
             scheduler: Self::SCHEDULERS[0].into(),
             coupling: Coupling::default(),
             detector: Self::DETECTORS[0].into(),
+            detection: fairpath_sbd::Parameters::default(),
             hold: Duration::ZERO,
             dips: false,
         }
@@ -143,7 +146,7 @@ impl EngineConfig {
     }
 
     fn detector(&self) -> Result<Box<dyn Detector>, UnknownName> {
-        let found = fairpath_sbd::by_name(&self.detector).map_err(|error| UnknownName {
+        let found = fairpath_sbd::by_name_with(&self.detector, &self.detection).map_err(|error| UnknownName {
             kind: "detector",
             name: error.name,
             known: Self::DETECTORS.to_vec(),

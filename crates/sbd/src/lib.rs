@@ -24,12 +24,14 @@ mod fixed;
 mod grid;
 mod held;
 mod pairs;
+mod parameters;
 #[cfg(test)]
 mod testing;
 
 pub use algorithm::*;
-pub use catalogue::{NAMES, UnknownDetector, by_name};
+pub use catalogue::{NAMES, UnknownDetector, by_name, by_name_with};
 pub use detector::{Detector, PairVerdict};
 pub use fairpath_core::{GroupId, Groups};
 pub use fixed::{Fixed, FixedRule};
 pub use held::Held;
+pub use parameters::{Parameters, SummaryChanges, TrendlineChanges};

@@ -3,11 +3,15 @@
 
 mod flow;
 mod link;
+mod parameters;
 mod topology;
 
-pub(crate) use flow::{CHANGE, DROP, FLOW, FLOW_DEFAULTS, MEDIA, ON_OFF, PARAMETERS, SHORT_FLOWS, TRAFFIC, TRANSPORT};
+pub(crate) use flow::{CHANGE, DROP, FLOW, FLOW_DEFAULTS, MEDIA, ON_OFF, SHORT_FLOWS, TRAFFIC, TRANSPORT};
 pub(crate) use link::{
     BACK, CODEL, GILBERT_ELLIOTT, JITTER, LINK, LINK_DEFAULTS, LOSS, QUEUE, RATE_STEPS, RED, REORDER, TRACE, WIRE,
+};
+pub(crate) use parameters::{
+    CONCORDANCE, COUPLED_BBR, CUBIC, DAIMD, EWTCP, OLIA, PARAMETERS, SSC, TRENDLINE, WAVELET, WVEGAS,
 };
 pub(crate) use topology::{CHAIN, DUMBBELL, FAT_TREE, OVERSUBSCRIBED_FAT_TREE, PARALLEL, TOPOLOGY};
 
@@ -112,6 +116,16 @@ impl Shape {
             Self::Words(words) => words,
             Self::Either(shapes) => shapes.iter().map(Self::words).find(|words| !words.is_empty()).unwrap_or(&[]),
             _ => &[],
+        }
+    }
+
+    /// The least and the largest number that it allows, and whether the least itself is one of them.
+    pub(crate) fn bounds(&self) -> Option<(f64, f64, bool)> {
+        match *self {
+            Self::Number(least, most) => Some((least.into(), most.into(), true)),
+            Self::Above(least, most) => Some((least.into(), most.into(), false)),
+            Self::Either(shapes) => shapes.iter().find_map(Self::bounds),
+            _ => None,
         }
     }
 

@@ -189,6 +189,22 @@ const EVERYTHING: &[&str] = &[
         min_window = 1
         min_ssthresh = 2
         epsilon = 0.5
+        cubic = { fast_convergence = false }
+        olia = { metric = "l^2/rtt" }
+        ewtcp = { increase = 0.5 }
+        wvegas = { backlog_total = 20, slow_start_backlog = 2, backlog_least = 1, drain_at = "never" }
+        daimd = { full = 0.7, rearmed = 0.5, window_least = 15, hold_rtts = 2, backoff = 0.5, base = "10s", queue = "seen" }
+        coupled_bbr = { cruise = "best_path" }
+        concordance = { settle = "2s", noise = "1ms", join = 0.9, stay = 0.4 }
+        trendline = { alpha = 0.2, round = "2s", error_max = 0.3, hold = "10s" }
+        wavelet = { interval = "2s", threshold = 0.5, correlation_min = 0.6 }
+        [flow.parameters.ssc]
+        interval = "500ms"
+        loss = 0.05
+        split_oscillation = 0.2
+        split_variability = 0.2
+        split_skewness = 0.2
+        split_loss = 0.2
         [[flow]]
         name = "g"
         from = "a"

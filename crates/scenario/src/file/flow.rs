@@ -70,7 +70,7 @@ impl FlowValues {
             start_jitter: self.start_jitter.or(outer.start_jitter),
             stop: self.stop.or(outer.stop),
             transport: self.transport.or(outer.transport),
-            parameters: self.parameters.or(outer.parameters),
+            parameters: self.parameters.or(&outer.parameters),
         }
     }
 

@@ -141,6 +141,11 @@ impl<'t> Table<'t> {
         Fault::new(at, self.path_of(key), problem)
     }
 
+    /// How its key `name` is called in messages.
+    pub(crate) fn key(&self, name: &'static str) -> String {
+        self.path_of(name)
+    }
+
     fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
@@ -299,11 +304,7 @@ impl<'t> Value<'t> {
 
     /// A number in the range that its key allows.
     pub(crate) fn number(&self) -> Result<f64, Fault> {
-        let (least, most, itself) = match *self.shape {
-            Shape::Number(least, most) => (f64::from(least), f64::from(most), true),
-            Shape::Above(least, most) => (f64::from(least), f64::from(most), false),
-            _ => (f64::MIN, f64::MAX, true),
-        };
+        let (least, most, itself) = self.shape.bounds().unwrap_or((f64::MIN, f64::MAX, true));
         let allowed =
             || if itself { format!("from {least} to {most}") } else { format!("above {least} and up to {most}") };
         let number: Option<f64> = match self.value {

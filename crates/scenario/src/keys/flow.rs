@@ -2,7 +2,7 @@
 
 use fairpath_engine::{Coupling, EngineConfig};
 
-use super::{FLOWS_MAX, Key, Keys, PATHS_MAX, Shape};
+use super::{FLOWS_MAX, Key, Keys, PARAMETERS, PATHS_MAX, Shape};
 
 const APPLICATION: Shape = Shape::Either(&[Shape::Words(&["bulk"]), Shape::Table(&TRAFFIC)]);
 
@@ -76,7 +76,7 @@ const VALUES: &[Key] = &[
         "parameters",
         Shape::Table(&PARAMETERS),
         "the defaults of `parameters`",
-        "of the congestion control",
+        "of the congestion control and of the detector",
         "{ min_window = 1 }",
     ),
 ];
@@ -293,42 +293,6 @@ pub(crate) static TRANSPORT: Keys = Keys::new(
 );
 
 const BUFFER: Shape = Shape::Either(&[Shape::Size, Shape::Words(&["unlimited"])]);
-
-/// `parameters = { … }`.
-pub(crate) static PARAMETERS: Keys = Keys::new(
-    "parameters",
-    &[&[
-        Key::optional(
-            "initial_window",
-            Shape::Whole(1, 10_000),
-            "10 packets, and at most 14,720 B",
-            "the window of a new path, in packets",
-            "3",
-        ),
-        Key::optional(
-            "min_window",
-            Shape::Whole(1, 1_000),
-            "`2`",
-            "no window falls below this, in packets; published measurements of OLIA need 1",
-            "1",
-        ),
-        Key::optional("min_ssthresh", Shape::Whole(1, 1_000), "`2`", "the least slow-start threshold, in packets", "1"),
-        Key::optional(
-            "hystart",
-            Shape::Flag,
-            "`false`",
-            "HyStart++: slow start also ends where the round-trip time grows; not for BBR",
-            "true",
-        ),
-        Key::optional(
-            "epsilon",
-            Shape::Number(0, 2),
-            "`1`",
-            "of the congestion control `epsilon`: from 0, fully coupled, to 2, uncoupled",
-            "0.5",
-        ),
-    ]],
-);
 
 /// An entry `[[change]]`.
 pub(crate) static CHANGE: Keys = Keys::new(
