@@ -125,21 +125,117 @@ fn the_same_seed_leaves_the_same_bytes_and_another_does_not() {
     assert_ne!(one, bytes("three", "4"));
 }
 
+/// The summary and the table of a run with these arguments, and what it printed.
+fn summary(folder: &Path, file: &str, args: &[&str]) -> (Value, String, String) {
+    let out = folder.join("out");
+    let output = run(&[&["sim", file, "--out", text(&out)], args].concat());
+    assert!(output.status.success(), "{output:?}");
+    let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
+    let summary = serde_json::from_str(&read("summary.json")).unwrap();
+    (summary, read("table.csv"), String::from_utf8(output.stdout).unwrap())
+}
+
 #[test]
-fn several_seeds_give_means_with_intervals_whatever_the_number_of_cores() {
+fn several_seeds_give_means_with_intervals() {
     let scratch = Scratch::new();
     let file = scenario(&scratch.0, SCENARIO);
-    let output = run(&["sim", &file, "--seeds", "4", "--seed", "10", "--json"]);
-    assert!(output.status.success(), "{output:?}");
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (result, table, shown) = summary(&scratch.0, &file, &["--seeds", "4", "--seed", "10"]);
     assert_eq!((result["first_seed"].as_u64(), result["seeds"].as_u64()), (Some(10), Some(4)));
-    let goodput = &result["classes"][0]["goodput_mbps"];
-    assert_eq!(goodput["samples"], 4);
-    assert!(goodput["half_width"].as_f64().unwrap() > 0.0, "{goodput}");
+    assert_eq!(result["seeds_change_nothing"], false);
+    let class = &result["classes"][0];
+    let whole = [&class["goodput_mbps"], &class["rtt_ms"]];
+    let paths = [&class["paths"][1]["goodput_mbps"], &class["paths"][1]["lost_percent"]];
+    let links = [&result["links"][2]["rate_mbps"], &result["links"][2]["used_percent"]];
+    for estimate in [whole, paths, links].concat() {
+        assert_eq!(estimate["samples"], 4, "{estimate}");
+        assert!(estimate["half_width"].as_f64().unwrap() > 0.0, "{estimate}");
+    }
     let seeds: Vec<u64> = result["runs"].as_array().unwrap().iter().map(|run| run["seed"].as_u64().unwrap()).collect();
     assert_eq!(seeds, [10, 11, 12, 13]);
-    let shown = String::from_utf8(run(&["sim", &file, "--seeds", "4"]).stdout).unwrap();
-    assert!(shown.contains("seeds 1 to 4") && shown.contains('±'), "{shown}");
+    assert!(shown.contains("seeds 10 to 13") && shown.contains('±'), "{shown}");
+    let headings = ["path 1", "RTT ms", "used %", "dropped %", "wait ms", "lte"];
+    assert!(headings.iter().all(|heading| shown.contains(heading)), "{shown}");
+    assert!(table.starts_with("kind,name,path,quantity,mean,half_width_95,samples\nflows,download,,goodput_mbps,"));
+    assert!(table.contains("\npath,download,1,rtt_ms,") && table.contains("\nlink,lte,,used_percent,"), "{table}");
+    let out = scratch.0.join("out");
+    assert!(fs::read_to_string(out.join("picture.svg")).unwrap().contains("download"));
+    assert!(!out.join("paths.ndjson").exists(), "there are no time series of several runs");
+}
+
+#[test]
+fn where_seeds_change_nothing_there_is_no_interval_and_that_is_said() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, &SCENARIO.replace("loss = \"0.01%\"\n", ""));
+    let (result, table, shown) = summary(&scratch.0, &file, &["--seeds", "3"]);
+    assert_eq!(result["seeds_change_nothing"], true);
+    assert_eq!(result["classes"][0]["goodput_mbps"]["half_width"], Value::Null);
+    assert!(!shown.contains('±') && shown.contains("The seeds change nothing here: all runs are equal"), "{shown}");
+    assert!(table.lines().skip(1).all(|line| line.ends_with(",,3")), "{table}");
+}
+
+/// The scenario with a queue and a number of flows to choose.
+fn swept() -> String {
+    SCENARIO.replace("paths = 2", "paths = 2\ncount = \"${flows}\"").replace("20s", "6s").replace("5s", "2s")
+        + "[sweep]\nflows = [1, 2]\ncontrol = [\"lia\", \"reno\"]\n"
+}
+
+#[test]
+fn a_sweep_gives_one_table_and_one_picture_whatever_the_number_of_cores() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, &swept().replace("\"lia\"\n", "\"${control}\"\n"));
+    let (result, table, shown) = summary(&scratch.0, &file, &["--seeds", "2", "--jobs", "1"]);
+    assert_eq!(result["parameters"]["flows"], serde_json::json!([1, 2]));
+    let points = result["points"].as_array().unwrap();
+    let values: Vec<&Value> = points.iter().map(|point| &point["values"]).collect();
+    let expected = [(1, "lia"), (1, "reno"), (2, "lia"), (2, "reno")];
+    assert_eq!(
+        values,
+        expected.map(|(flows, control)| serde_json::json!({ "flows": flows, "control": control })).each_ref()
+    );
+    assert!(points.iter().all(|point| point["classes"][0]["goodput_mbps"]["samples"] == 2));
+    assert!(shown.contains("two links: seeds 1 to 2, means and 95 % intervals at 4 points"), "{shown}");
+    let rows = shown.lines().filter(|line| line.contains("download")).count();
+    assert_eq!(rows, 4, "{shown}");
+    assert!(
+        table.starts_with("flows,control,kind,name,path,quantity,mean,half_width_95,samples\n1,lia,flows,download,,")
+    );
+    let picture = fs::read_to_string(scratch.0.join("out/picture.svg")).unwrap();
+    let lines = ["download, control lia", "download, control reno", ">\nflows\n<"];
+    assert!(lines.iter().all(|line| picture.contains(line)), "{picture}");
+    let files =
+        || ["summary.json", "table.csv", "picture.svg"].map(|name| fs::read(scratch.0.join("out").join(name)).unwrap());
+    let one = files();
+    let again = summary(&scratch.0, &file, &["--seeds", "2", "--jobs", "3"]);
+    assert_eq!((one, shown), (files(), again.2));
+}
+
+#[test]
+fn a_parameter_can_be_fixed_and_a_single_run_is_like_any_other() {
+    let scratch = Scratch::new();
+    let file = scenario(&scratch.0, &swept().replace("\"lia\"\n", "\"${control}\"\n"));
+    let out = scratch.0.join("out");
+    let fixed = ["sim", &file, "--out", text(&out), "--set", "flows=3", "--set", "control=olia", "--json"];
+    let output = run(&fixed);
+    assert!(output.status.success(), "{output:?}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["flows"].as_array().unwrap().len(), 3);
+    assert_eq!(result["values"], serde_json::json!({ "flows": 3, "control": "olia" }));
+    assert!(out.join("paths.ndjson").exists());
+    for (args, said) in [
+        (&["--set", "flow=3"][..], "there is no parameter \"flow\" (is \"flows\" meant?); known are flows, control"),
+        (&["--set", "flows"], "a name and a value are needed, like load=2"),
+        (&["--set", "control=oila"], "there is no congestion control \"oila\" (is \"olia\" meant?)"),
+        (&["--set", "control=oila"], "(with flows = 1, control = \"oila\")"),
+    ] {
+        let output = run(&[&["sim", &file], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(error_of(&output).contains(said), "{output:?}");
+    }
+    let output = run(&["emu", &file, "--to", "127.0.0.1:9", "--seconds", "1", "--set", "flows=1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = "describes 2 scenarios, one for each combination of the values in its [sweep], and one is wanted; choose with \
+        --set, like --set control=lia";
+    assert!(error_of(&output).ends_with(said), "{output:?}");
 }
 
 #[test]

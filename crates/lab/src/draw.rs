@@ -159,6 +159,19 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_is_a_line_and_finds_room() {
+        let drawn = |intervals| {
+            let line = Series::new("a", "lia", vec![(0.0, 1.0), (1.0, 1.0)]).intervals(intervals);
+            let figure = Figure::new("f", "").lines("", Axis::new("x", ""), Axis::new("y", ""), vec![line]);
+            svg(&figure).unwrap()
+        };
+        let (without, with) = (drawn(vec![]), drawn(vec![(1.0, (-1.0, 9.0))]));
+        assert_eq!(with.matches("<polyline").count(), without.matches("<polyline").count() + 1);
+        let reaches = |svg: &str| (4..=9).any(|label| svg.contains(&format!(">\n{label}\n<")));
+        assert!(reaches(&with) && !reaches(&without), "{with}");
+    }
+
+    #[test]
     fn a_figure_without_points_can_be_drawn() {
         let (x, y) = (Axis::new("time", "s"), Axis::new("window", ""));
         let empty = Figure::new("f", "").lines("none", x, y.clone(), vec![]).bars("none", y, &[], vec![]);

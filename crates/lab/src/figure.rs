@@ -40,18 +40,34 @@ pub struct Series {
     pub marks: Vec<(f64, f64)>,
     /// What the circles are; empty where there are none.
     pub marks_name: String,
+    /// At some of its points, from where to where the interval reaches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<(f64, (f64, f64))>,
 }
 
 impl Series {
     /// A line through these points.
     pub fn new(name: &str, algorithm: &str, points: Vec<(f64, f64)>) -> Self {
         let (name, algorithm) = (name.to_owned(), algorithm.to_owned());
-        Self { name, algorithm, dashed: false, points, marks: Vec::new(), marks_name: String::new() }
+        Self {
+            name,
+            algorithm,
+            dashed: false,
+            points,
+            marks: Vec::new(),
+            marks_name: String::new(),
+            intervals: Vec::new(),
+        }
     }
 
     /// The same, dashed.
     pub fn dashed(self) -> Self {
         Self { dashed: true, ..self }
+    }
+
+    /// The same with intervals: at which point, and from where to where.
+    pub fn intervals(self, intervals: Vec<(f64, (f64, f64))>) -> Self {
+        Self { intervals, ..self }
     }
 
     /// The same with these points in circles.

@@ -35,6 +35,9 @@ pub(crate) struct Args {
     /// The seed of losses, jitter and impairments, instead of the file's
     #[arg(long)]
     seed: Option<u64>,
+    /// Give a parameter of the file this value, in place of those of its `[sweep]`; for several, again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = sim::parameter)]
+    set: Vec<(String, String)>,
     /// End after so many seconds; without it at Ctrl-C
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
@@ -44,7 +47,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let scenario = sim::expand(&sim::read(&args.file)?, args.seed)?;
+    let scenario = sim::expand(&sim::Described::read(&args.file, &args.set)?.only()?, args.seed)?;
     let flow = choose(&scenario, args.flow.as_deref())?;
     let mut builder = Emulator::builder(scenario.seed);
     let mut links = Vec::new();

@@ -1,8 +1,12 @@
 //! `fairpath sim`: a described network in virtual time.
 
 mod files;
+mod many;
+mod means;
+mod measured;
 mod picture;
 mod summary;
+mod tables;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -11,10 +15,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fairpath_core::Timestamp;
 use fairpath_quic::Coupling;
-use fairpath_scenario::{Scenario, ScenarioFile};
-use fairpath_sim::{Outcome, SimError, Simulation};
+use fairpath_scenario::{Scenario, ScenarioFile, Sweep};
+use fairpath_sim::{SimError, Simulation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rayon::prelude::*;
 
 use crate::error::UsageError;
 use crate::text::print_line;
@@ -25,11 +28,15 @@ use files::Files;
 /// The file says which links there are, which flows use them and for how long; `docs/scenario.md`
 /// describes it and `scenarios/` has examples. A table of flows and links comes out, and in the
 /// directory time series of every path and link (NDJSON and Parquet), a picture and a summary.
+///
+/// A file whose parameters have several values is run with each combination of them. Then, and with
+/// several seeds, there are means instead of time series: one table, a picture of it, a summary.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath sim scenarios/two_separate_links.toml\n  \
     fairpath sim my.toml --seed 7 --out results --json\n  \
     fairpath sim my.toml --coupling auto     another coupling than the file's\n  \
-    fairpath sim my.toml --seeds 20     means and 95 % intervals over 20 seeds, on all cores")]
+    fairpath sim my.toml --seeds 20     means and 95 % intervals over 20 seeds, on all cores\n  \
+    fairpath sim scenarios/rivals.toml --set rivals=3     one value for a parameter")]
 pub(crate) struct Args {
     /// The scenario
     #[arg(value_name = "FILE")]
@@ -37,17 +44,20 @@ pub(crate) struct Args {
     /// The seed, instead of the file's
     #[arg(long)]
     seed: Option<u64>,
-    /// Run so many seeds from the first on, and print means; no time series are written
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), conflicts_with = "out")]
+    /// Run so many seeds from the first on, and give means with 95 % intervals instead of time series
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: Option<u64>,
-    /// How many of these runs go side by side; all cores if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), requires = "seeds")]
+    /// Give a parameter of the file one value, in place of those of its `[sweep]`; for several, again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    set: Vec<(String, String)>,
+    /// How many runs go side by side, where there are several; all cores if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// When the paths of a flow are coupled, instead of what the file says; for all flows of several
     /// paths
     #[arg(long, value_name = "WHEN", value_parser = crate::engine_args::coupling())]
     coupling: Option<Coupling>,
-    /// Where time series, picture and summary go
+    /// Where time series or the table, the picture and the summary go
     #[arg(long, value_name = "DIR", default_value = "fairpath-sim")]
     out: PathBuf,
     /// Print JSON
@@ -56,11 +66,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let file = read(&args.file)?;
+    let file = Described::read(&args.file, &args.set)?;
     match args.seeds {
-        Some(seeds) => run_seeds(args, &file, seeds),
-        None => run_once(args, &file),
+        None if file.sweep.points() == 1 => run_once(args, &file),
+        _ => many::run_many(args, &file),
     }
+}
+
+/// A parameter and its value.
+pub(super) fn parameter(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("a name and a value are needed, like load=2")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// No scenario is larger: it would have a hundred thousand entries.
@@ -79,13 +95,45 @@ fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
     String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not text"))
 }
 
-/// Reads a scenario. Files that it names are looked for beside it.
-pub(super) fn read(path: &Path) -> anyhow::Result<ScenarioFile> {
-    let name = path.display().to_string();
-    let text = read_text(path, SCENARIO_BYTES_MAX).with_context(|| format!("cannot read the scenario {name}"))?;
-    let beside = path.parent().unwrap_or(Path::new(""));
-    let read = |named: &str| read_text(&beside.join(named), TRACE_BYTES_MAX).map_err(|error| error.to_string());
-    Ok(ScenarioFile::parse_with(&text, &name, &read).map_err(|error| UsageError(error.to_string()))?)
+/// A scenario file as it was read. Files that it names are looked for beside it.
+pub(super) struct Described {
+    name: String,
+    beside: PathBuf,
+    sweep: Sweep,
+}
+
+impl Described {
+    /// Reads a file; the parameters in `set` have the value that stands there.
+    pub(super) fn read(path: &Path, set: &[(String, String)]) -> anyhow::Result<Self> {
+        let name = path.display().to_string();
+        let text = read_text(path, SCENARIO_BYTES_MAX).with_context(|| format!("cannot read the scenario {name}"))?;
+        let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+        let read = |named: &str| read_beside(&beside, named);
+        let sweep = Sweep::parse_with(&text, &name, set, &read).map_err(|error| UsageError(error.to_string()))?;
+        Ok(Self { name, beside, sweep })
+    }
+
+    /// The file with one combination of the values of its parameters.
+    fn at(&self, point: usize) -> anyhow::Result<ScenarioFile> {
+        let read = |named: &str| read_beside(&self.beside, named);
+        Ok(self.sweep.file(point, &read).map_err(|error| UsageError(error.to_string()))?)
+    }
+
+    /// The file, where there is one combination.
+    pub(super) fn only(&self) -> anyhow::Result<ScenarioFile> {
+        let several = |(_, values): &(_, &[_])| values.len() > 1;
+        let Some((name, values)) = self.sweep.parameters().find(several) else { return self.at(0) };
+        let (file, points, value) = (&self.name, self.sweep.points(), values[0].plain());
+        Err(UsageError(format!(
+            "{file} describes {points} scenarios, one for each combination of the values in its [sweep], and one is \
+             wanted; choose with --set, like --set {name}={value}"
+        ))
+        .into())
+    }
+}
+
+fn read_beside(folder: &Path, name: &str) -> Result<String, String> {
+    read_text(&folder.join(name), TRACE_BYTES_MAX).map_err(|error| error.to_string())
 }
 
 pub(super) fn expand(file: &ScenarioFile, seed: Option<u64>) -> anyhow::Result<Scenario> {
@@ -107,12 +155,13 @@ fn prepare(scenario: &Scenario) -> anyhow::Result<Simulation> {
 }
 
 /// A scenario that only the run has shown to be too much.
-fn too_much(args: &Args, error: &SimError) -> UsageError {
-    UsageError(format!("{}: {error}", args.file.display()))
+fn too_much(args: &Args, error: &SimError, with: &str) -> UsageError {
+    let with = if with.is_empty() { String::new() } else { format!(" (with {with})") };
+    UsageError(format!("{}: {error}{with}", args.file.display()))
 }
 
-fn run_once(args: &Args, file: &ScenarioFile) -> anyhow::Result<()> {
-    let scenario = scenario(args, file, args.seed)?;
+fn run_once(args: &Args, file: &Described) -> anyhow::Result<()> {
+    let scenario = scenario(args, &file.at(0)?, args.seed)?;
     let mut simulation = prepare(&scenario)?;
     let mut files = Files::create(&args.out, &scenario)?;
     let bar = bar(PARTS, "{elapsed} {bar:40} {percent} %  {eta} to go");
@@ -120,58 +169,21 @@ fn run_once(args: &Args, file: &ScenarioFile) -> anyhow::Result<()> {
         let until = scenario.duration.mul_f64(part as f64 / PARTS as f64);
         let ran = simulation.run_until(Timestamp::ZERO + until, &mut files);
         files.fault()?;
-        ran.map_err(|error| too_much(args, &error))?;
+        ran.map_err(|error| too_much(args, &error, &file.sweep.said(0)))?;
         bar.inc(1);
     }
     bar.finish_and_clear();
     let outcome = simulation.outcome();
-    let written = files.finish(&summary::json(&scenario, &outcome))?;
+    let mut summary = summary::json(&scenario, &outcome);
+    if file.sweep.parameters().len() > 0 {
+        summary["values"] = tables::values_json(&file.sweep);
+    }
+    let written = files.finish(&summary)?;
     if args.json {
-        print_line(&serde_json::to_string_pretty(&summary::json(&scenario, &outcome))?)
+        print_line(&serde_json::to_string_pretty(&summary)?)
     } else {
         print_line(summary::text(&scenario, &outcome).trim_end())?;
         print_line(&format!("Time series, picture and summary: {}", written.display()))
-    }
-}
-
-/// The results of at most so many flows and links are kept, of about a kilobyte each.
-const OUTCOMES_MAX: u64 = 2_000_000;
-
-fn run_seeds(args: &Args, file: &ScenarioFile, seeds: u64) -> anyhow::Result<()> {
-    let first = match args.seed {
-        Some(seed) => seed,
-        None => expand(file, None)?.seed,
-    };
-    let whole = expand(file, Some(first))?;
-    let size = (whole.flows.len() + whole.links.len()) as u64;
-    if seeds.saturating_mul(size) > OUTCOMES_MAX {
-        let most = (OUTCOMES_MAX / size).max(1);
-        let said = format!(
-            "--seeds {seeds} is too much for {size} flows and links, whose results are kept; at most {most} fit"
-        );
-        return Err(UsageError(said).into());
-    }
-    drop(whole);
-    let bar = bar(seeds, "{elapsed} {bar:40} {pos}/{len} seeds  {eta} to go");
-    let one = |seed: u64| -> anyhow::Result<(Scenario, Outcome)> {
-        // The samples are for time series, and there are none.
-        let mut scenario = Scenario { sample_every: Duration::ZERO, ..scenario(args, file, Some(seed))? };
-        let mut simulation = prepare(&scenario)?;
-        simulation.run(&mut ()).map_err(|error| too_much(args, &error))?;
-        bar.inc(1);
-        // Of the network, the results have what is shown.
-        scenario.links = Vec::new();
-        scenario.flows.iter_mut().for_each(|flow| flow.paths = Vec::new());
-        Ok((scenario, simulation.outcome()))
-    };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0).into()).build()?;
-    let all = || (0..seeds).into_par_iter().map(|at| one(first.wrapping_add(at))).collect::<Result<Vec<_>, _>>();
-    let runs = pool.install(all)?;
-    bar.finish_and_clear();
-    if args.json {
-        print_line(&serde_json::to_string_pretty(&summary::seeds_json(first, &runs))?)
-    } else {
-        print_line(summary::seeds_text(first, &runs).trim_end())
     }
 }
 

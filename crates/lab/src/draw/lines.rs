@@ -13,6 +13,7 @@ pub(super) fn draw(area: &Area<'_>, lines: &Lines) -> Result<(), Fault> {
     let left = points().map(|(x, _)| *x).fold(right, f64::min).min(right - 1e-9);
     // An axis that nearly begins at zero does begin there.
     let left = if left > 0.0 && left < 0.1 * right { 0.0 } else { left };
+    let reach = lines.series.iter().flat_map(|series| &series.intervals).map(|(_, (_, to))| *to);
     let (left, right) = if right.is_finite() { (left, right) } else { (0.0, 1.0) };
     let mut chart = ChartBuilder::on(&area)
         .margin_left(14)
@@ -20,7 +21,7 @@ pub(super) fn draw(area: &Area<'_>, lines: &Lines) -> Result<(), Fault> {
         .margin_bottom(6)
         .x_label_area_size(44)
         .y_label_area_size(58)
-        .build_cartesian_2d(left..right, 0.0..top(points().map(|(_, y)| *y)))?;
+        .build_cartesian_2d(left..right, 0.0..top(points().map(|(_, y)| *y).chain(reach)))?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -43,6 +44,8 @@ pub(super) fn draw(area: &Area<'_>, lines: &Lines) -> Result<(), Fault> {
         } else {
             chart.draw_series(LineSeries::new(points, style))?;
         }
+        let interval = |(x, (from, to)): &(f64, (f64, f64))| PathElement::new([(*x, from.max(0.0)), (*x, *to)], style);
+        chart.draw_series(series.intervals.iter().map(interval))?;
         let ring = colour(&series.algorithm).stroke_width(1);
         chart.draw_series(series.marks.iter().map(|mark| Circle::new(*mark, 4, ring)))?;
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::text::table;
 
 /// The classes of a scenario, in its order.
-fn classes(scenario: &Scenario) -> Vec<&str> {
+pub(super) fn classes(scenario: &Scenario) -> Vec<&str> {
     let mut classes: Vec<&str> = Vec::new();
     for flow in &scenario.flows {
         if !classes.contains(&flow.class.as_str()) {
@@ -20,27 +20,27 @@ fn classes(scenario: &Scenario) -> Vec<&str> {
     classes
 }
 
-fn mbps(flow: &FlowOutcome) -> f64 {
+pub(super) fn mbps(flow: &FlowOutcome) -> f64 {
     flow.goodput.as_mbps_f64()
 }
 
-fn ms(time: Duration) -> f64 {
+pub(super) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Estimate::of(values).map(|estimate| estimate.mean)
 }
 
 /// The quantile of times; `None` of none.
-fn quantile(times: &[Duration], share: f64) -> Option<Duration> {
+pub(super) fn quantile(times: &[Duration], share: f64) -> Option<Duration> {
     let mut times = times.to_vec();
     times.sort();
     times.get(((times.len().saturating_sub(1)) as f64 * share).round() as usize).copied()
 }
 
 /// What all paths of some flows have done together.
-fn total<'a>(flows: impl Iterator<Item = &'a FlowOutcome>) -> PathCount {
+pub(super) fn total<'a>(flows: impl Iterator<Item = &'a FlowOutcome>) -> PathCount {
     let mut total = PathCount::default();
     for path in flows.flat_map(|flow| &flow.paths) {
         total.sent += path.count.sent;
@@ -51,7 +51,7 @@ fn total<'a>(flows: impl Iterator<Item = &'a FlowOutcome>) -> PathCount {
     total
 }
 
-fn lost_percent(count: &PathCount) -> f64 {
+pub(super) fn lost_percent(count: &PathCount) -> f64 {
     if count.sent == 0 { 0.0 } else { 100.0 * count.lost as f64 / count.sent as f64 }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn text(scenario: &Scenario, outcome: &Outcome) -> String {
 }
 
 /// The table of links has at most so many rows.
-const LINKS_MAX: usize = 24;
+pub(super) const LINKS_MAX: usize = 24;
 
 fn class_row(class: &str, flows: &[&FlowOutcome]) -> Vec<String> {
     let rates: Vec<f64> = flows.iter().map(|flow| mbps(flow)).collect();
@@ -211,82 +211,5 @@ fn link_json(link: &LinkOutcome) -> Value {
         "offered_packets": link.offered,
         "dropped_packets": link.dropped,
         "mean_wait_ns": link.mean_wait.as_nanos() as u64,
-    })
-}
-
-/// What a class came to with each seed.
-struct ClassRuns<'a> {
-    class: &'a str,
-    goodput: Option<Estimate>,
-    jain: Option<Estimate>,
-    lost: Option<Estimate>,
-    completion: Option<Estimate>,
-}
-
-fn class_runs(runs: &[(Scenario, Outcome)]) -> Vec<ClassRuns<'_>> {
-    let Some((scenario, _)) = runs.first() else { return Vec::new() };
-    let of =
-        |class| ClassRuns {
-            class,
-            goodput: Estimate::of(runs.iter().map(|(_, outcome)| outcome.mean_goodput(class).as_mbps_f64())),
-            jain: Estimate::of(runs.iter().map(|(_, outcome)| jain_index(outcome.class(class).map(mbps)))),
-            lost: Estimate::of(runs.iter().map(|(_, outcome)| lost_percent(&total(outcome.class(class))))),
-            completion: Estimate::of(runs.iter().filter_map(|(_, outcome)| {
-                mean(outcome.class(class).flat_map(|flow| &flow.completions).copied().map(ms))
-            })),
-        };
-    classes(scenario).into_iter().map(of).collect()
-}
-
-/// Means over seeds, for people.
-pub(super) fn seeds_text(first: u64, runs: &[(Scenario, Outcome)]) -> String {
-    let Some((scenario, outcome)) = runs.first() else { return String::new() };
-    let show = |estimate: &Option<Estimate>, digits: usize| match estimate {
-        None => "-".to_owned(),
-        Some(Estimate { mean, half_width: Some(half), .. }) => format!("{mean:.digits$} ± {half:.digits$}"),
-        Some(Estimate { mean, .. }) => format!("{mean:.digits$}"),
-    };
-    let rows: Vec<Vec<String>> = class_runs(runs)
-        .iter()
-        .map(|class| {
-            vec![
-                class.class.to_owned(),
-                outcome.class(class.class).count().to_string(),
-                show(&class.goodput, 3),
-                show(&class.jain, 3),
-                show(&class.lost, 2),
-                show(&class.completion, 1),
-            ]
-        })
-        .collect();
-    let mut text = format!(
-        "{}: {} s from second {} on, seeds {first} to {}; means and 95 % intervals\n\n",
-        scenario.title,
-        outcome.measured.as_secs_f64(),
-        scenario.warm_up.as_secs_f64(),
-        first.wrapping_add(runs.len() as u64 - 1)
-    );
-    text += &table(&["flows", "number", "Mbit/s", "Jain", "lost %", "completion ms"], &rows);
-    text
-}
-
-/// Means over seeds, for programs.
-pub(super) fn seeds_json(first: u64, runs: &[(Scenario, Outcome)]) -> Value {
-    let classes = class_runs(runs);
-    json!({
-        "title": runs.first().map(|(scenario, _)| &scenario.title),
-        "first_seed": first,
-        "seeds": runs.len(),
-        "classes": classes.iter().map(|class| json!({
-            "class": class.class,
-            "goodput_mbps": class.goodput,
-            "jain": class.jain,
-            "lost_percent": class.lost,
-            "completion_ms": class.completion,
-        })).collect::<Vec<_>>(),
-        "runs": runs.iter().map(|(scenario, outcome)| json!({
-            "seed": scenario.seed,
-            "goodput_bps": outcome.flows.iter().map(|flow| flow.goodput.as_bps()).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>(),
     })
 }
