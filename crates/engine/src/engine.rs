@@ -153,6 +153,7 @@ impl Engine {
         let allowed = less_dip(&self.dips, path, window, state.max_datagram, now);
         let next = in_flight + state.max_datagram;
         state.on_filled(next > window, next > allowed || !state.pacer.may_send(now), now);
+        state.steadiness.on_sent(bytes, now);
         state.sent_at = now;
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
@@ -239,7 +240,7 @@ impl Engine {
     fn on_round_trip(&mut self, path: PathId, rtt: Duration, ack_delay: Duration, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         state.rtt.on_sample(now, rtt, ack_delay);
-        if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) && state.network_limited(now) {
+        if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) && state.tells_of_the_network(now) {
             self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
         }
     }
@@ -252,7 +253,7 @@ impl Engine {
         state.one_way = Some(delay);
         self.one_way_at = Some(now);
         let rtt = state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.latest);
-        if state.network_limited(now) {
+        if state.tells_of_the_network(now) {
             self.detector.on_sample(path, &DelaySample { now: at, rtt, one_way: Some(delay) });
         }
         self.poll(now);

@@ -30,6 +30,7 @@ pub mod health;
 mod pacer;
 mod path;
 mod sent_packets;
+mod steady;
 
 pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{AckedBytes, Engine, LostBytes, PathSnapshot, Verdict};

@@ -6,6 +6,7 @@ use fairpath_core::{Ack, Bytes, DeliveryRate, RttEstimator, Timestamp};
 
 use crate::pacer::Pacer;
 use crate::sent_packets::SentPackets;
+use crate::steady::Steadiness;
 
 /// A peer may hold an acknowledgement back for this long [RFC9000 §18.2, max_ack_delay].
 const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
@@ -46,6 +47,8 @@ pub(crate) struct Path {
     used_at: Option<Timestamp>,
     /// When it was last found that it had been sent on less than that for a while.
     pub(crate) slack_at: Timestamp,
+    /// How steadily it is sent on.
+    pub(crate) steadiness: Steadiness,
     /// What the acknowledgement being read tells, packet by packet, but for the round-trip time, which only
     /// its newest packet gives.
     pub(crate) acked: Vec<Ack>,
@@ -78,6 +81,7 @@ impl Path {
             full_at: None,
             used_at: None,
             slack_at: now,
+            steadiness: Steadiness::default(),
             acked: Vec::new(),
             newest_acked: None,
             largest_acked: None,
@@ -148,6 +152,7 @@ impl Path {
             self.full_at = Some(now);
         }
         if all_used {
+            self.steadiness.interrupt();
             if !self.within_a_round(self.used_at, now) {
                 self.slack_at = now;
             }
@@ -155,10 +160,15 @@ impl Path {
         }
     }
 
-    /// Whether a delay measured now says what the network does: the path was sent on as much as it
-    /// was allowed all the time in which the packet and those ahead of it left. An application that
-    /// pauses lets the queues of all paths fall at once and fills them again, shared or not.
-    pub(crate) fn network_limited(&self, now: Timestamp) -> bool {
+    /// Whether a delay measured now says what the network does, and not what the application does: the path
+    /// was sent on as much as it was allowed, or at a steady rate far below that, all the time in which the
+    /// packet and those ahead of it left. An application that pauses lets the queues of all paths fall at once and
+    /// fills them again, shared or not.
+    pub(crate) fn tells_of_the_network(&self, now: Timestamp) -> bool {
+        self.network_limited(now) || self.steadiness.is_steady(now)
+    }
+
+    fn network_limited(&self, now: Timestamp) -> bool {
         let round = self.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed);
         self.within_a_round(self.used_at, now) && now.since(self.slack_at) > 2 * round
     }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Net, ms};
-use fairpath_core::{Bitrate, PathId, Timestamp};
+use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_engine::Coupling;
 use fairpath_net::{LinkConfig, QueueConfig};
 use fairpath_scenario::{Distribution, PathRoute, Traffic};
@@ -181,6 +181,36 @@ fn an_application_that_pauses_does_not_make_two_links_one() {
         assert!(separate < 0.2, "{traffic:?}: two links are one for {separate:.2} of the time");
         assert!(shared > 0.9, "{traffic:?}: one link is one for {shared:.2} of the time");
     }
+}
+
+/// A constant rate moves no queue: what its delays say, the network says. Short transfers of others, 30 % of a
+/// link, are all that fills the queues.
+#[test]
+fn one_bottleneck_is_found_by_a_session_that_is_far_from_filling_it() {
+    let coupled = |shared: bool| {
+        let mut net = Net::new(60, 1);
+        net.scenario.sample_every = ms(100);
+        let link = |net: &mut Net| net.path(20, ms(20), QueueConfig::sojourn(ms(100)));
+        let first = link(&mut net);
+        let second = if shared { first.clone() } else { link(&mut net) };
+        let paths = [first, second];
+        let flow = net.flow("multipath", "lia", &paths);
+        flow.traffic = Traffic::Constant { rate: Bitrate::from_mbps(4) };
+        flow.engine.scheduler = "round_robin".into();
+        (flow.engine.coupling, flow.engine.dips) = (Coupling::Auto, true);
+        for path in &paths {
+            // 800 kbit in 133 ms on average is 6 Mbit/s, on the shared link from each of two.
+            let mean_interval = ms(if shared { 267 } else { 133 });
+            let others = net.flow("short", "reno", core::slice::from_ref(path));
+            others.traffic = Traffic::ShortFlows { size: Bytes::new(100_000), mean_interval };
+        }
+        let mut together = Together::default();
+        run(&net.scenario, &mut together).unwrap();
+        f64::from(together.together) / f64::from(together.samples)
+    };
+    let (shared, separate) = (coupled(true), coupled(false));
+    assert!(shared > 0.6, "one link is one for {shared:.2} of the time");
+    assert!(separate < 0.05, "two links are one for {separate:.2} of the time");
 }
 
 /// What sends at a rate, and hardly ever fills its window, is limited by the network all the same.

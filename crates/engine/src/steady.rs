@@ -1,0 +1,126 @@
+//! Whether a path is sent on at a steady rate by an application that does not fill it.
+
+use core::time::Duration;
+
+use fairpath_core::{Bytes, Timestamp};
+
+/// What is sent is counted in spans of this: as long as a burst of pictures or the timer of a host, shorter
+/// than what detectors compare.
+const SPAN: Duration = Duration::from_millis(100);
+
+/// What a span may be in parts of the usual one. Half of it missing or added is what a detector would see in
+/// a queue.
+const USUAL: core::ops::RangeInclusive<f64> = 0.5..=1.5;
+
+/// The usual span is a mean over about so many.
+const MEMORY: f64 = 8.0;
+
+/// So many usual spans in a row are a steady rate: longer than pauses and key pictures are apart, 2 s.
+const STEADY_SPANS: u32 = 30;
+
+/// So many more pass after the path was full: a second, in which its queue empties.
+const AFTER_FULL_SPANS: u32 = 10;
+
+/// Counts what is sent on a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Steadiness {
+    begun: Timestamp,
+    bytes: Bytes,
+    /// What is usually sent in a span, in bytes.
+    usual: f64,
+    /// How many spans in a row were usual.
+    spans: u32,
+}
+
+impl Steadiness {
+    pub(crate) fn on_sent(&mut self, bytes: Bytes, now: Timestamp) {
+        let since = now.since(self.begun);
+        if since >= SPAN {
+            self.end_span(since, now);
+        }
+        self.bytes += bytes;
+    }
+
+    fn end_span(&mut self, since: Duration, now: Timestamp) {
+        let sent = core::mem::take(&mut self.bytes).as_f64();
+        let paused = since >= 2 * SPAN;
+        let usual = !paused && USUAL.contains(&(sent / self.usual));
+        self.spans = if usual { self.spans.saturating_add(1) } else { 0 };
+        if self.usual == 0.0 {
+            self.usual = sent;
+        } else {
+            self.usual += (sent - self.usual) / MEMORY;
+        }
+        self.begun = if paused { now } else { self.begun + SPAN };
+    }
+
+    /// The path was sent on as much as it bears: that may be at a steady rate, and yet fill its queue and let it
+    /// fall as the application does.
+    pub(crate) fn interrupt(&mut self) {
+        self.spans = self.spans.min(STEADY_SPANS - AFTER_FULL_SPANS);
+    }
+
+    /// Whether it has been sent on at a steady rate, and still is.
+    pub(crate) fn is_steady(&self, now: Timestamp) -> bool {
+        self.spans >= STEADY_SPANS && now.since(self.begun) < 2 * SPAN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For which part of the time an application is steady that sends packets of 1 kB at these times in ms.
+    fn steady(times: impl Iterator<Item = u64>) -> f64 {
+        let mut steadiness = Steadiness::default();
+        let seen: Vec<bool> = times
+            .map(|at| {
+                let now = Timestamp::from_millis(at);
+                steadiness.on_sent(Bytes::new(1000), now);
+                steadiness.is_steady(now)
+            })
+            .collect();
+        seen.iter().filter(|steady| **steady).count() as f64 / seen.len() as f64
+    }
+
+    #[test]
+    fn a_constant_rate_is_steady_after_three_seconds() {
+        // Three of 30 s, and the first span.
+        let part = steady((0..30_000).step_by(5));
+        assert!((0.89..0.9).contains(&part), "{part}");
+    }
+
+    #[test]
+    fn pauses_bursts_and_key_pictures_are_not() {
+        let on_off = |on: u64, off: u64| move |at: &u64| at % (on + off) < on;
+        for (on, off) in [(1_000, 300), (2_900, 200), (200, 200)] {
+            assert_eq!(steady((0..30_000).step_by(5).filter(on_off(on, off))), 0.0, "{on} ms on, {off} ms off");
+        }
+        // 30 pictures in a second, 8 packets each, every sixtieth five times as large.
+        let pictures = (0..900u64).flat_map(|picture| {
+            let packets = if picture % 60 == 0 { 40 } else { 8 };
+            (0..packets).map(move |_| picture * 100 / 3)
+        });
+        assert_eq!(steady(pictures), 0.0);
+    }
+
+    #[test]
+    fn after_the_path_was_full_a_second_passes() {
+        let mut steadiness = Steadiness::default();
+        let mut steady_at = |from: u64, to: u64| {
+            (from..to).step_by(5).for_each(|at| steadiness.on_sent(Bytes::new(1000), Timestamp::from_millis(at)));
+            let before = steadiness.is_steady(Timestamp::from_millis(to));
+            steadiness.interrupt();
+            before
+        };
+        assert_eq!([steady_at(0, 5_000), steady_at(5_000, 5_900), steady_at(5_900, 7_000)], [true, false, true]);
+    }
+
+    #[test]
+    fn who_has_stopped_is_not_steady_any_more() {
+        let mut steadiness = Steadiness::default();
+        (0..5_000).step_by(5).for_each(|at| steadiness.on_sent(Bytes::new(1000), Timestamp::from_millis(at)));
+        assert!(steadiness.is_steady(Timestamp::from_millis(5_050)));
+        assert!(!steadiness.is_steady(Timestamp::from_millis(5_250)));
+    }
+}
