@@ -166,7 +166,9 @@ mod tests {
             svg(&figure).unwrap()
         };
         let (without, with) = (drawn(vec![]), drawn(vec![(1.0, (-1.0, 9.0))]));
-        assert_eq!(with.matches("<polyline").count(), without.matches("<polyline").count() + 1);
+        // The grid has other lines where the axis is another.
+        let lines = |svg: &str| svg.matches(&palette::hex("lia")).count();
+        assert_eq!(lines(&with), lines(&without) + 1);
         let reaches = |svg: &str| (4..=9).any(|label| svg.contains(&format!(">\n{label}\n<")));
         assert!(reaches(&with) && !reaches(&without), "{with}");
     }
