@@ -23,7 +23,7 @@ mod tests;
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use fairpath_engine::{Bytes, CongestionSignal, Engine, PathId, Timestamp};
 use noq_proto::RttEstimator;

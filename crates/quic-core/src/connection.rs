@@ -11,7 +11,7 @@ mod queue;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::Instant;
+use web_time::Instant;
 
 use bytes::BytesMut;
 use fairpath_engine::EngineConfig;

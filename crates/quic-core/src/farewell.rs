@@ -6,7 +6,7 @@
 //!
 //! In a QUIC datagram: the kind (1 byte), the code (4 bytes, big-endian), the reason.
 
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 

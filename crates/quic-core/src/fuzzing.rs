@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use bytes::Bytes;
 use fairpath_engine::{EngineConfig, PathId, Timestamp};

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::time::Instant;
+use web_time::Instant;
 
 /// How many guests there may be. Each holds less than 64 kB, all of them so less than 4 MB.
 pub const GUESTS_MAX: usize = 64;

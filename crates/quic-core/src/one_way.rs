@@ -15,7 +15,7 @@
 mod marks;
 pub(crate) mod report;
 
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId, Timestamp};

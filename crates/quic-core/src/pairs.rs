@@ -8,7 +8,7 @@ mod tried;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use crate::interface::Interface;
 

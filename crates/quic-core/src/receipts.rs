@@ -8,7 +8,7 @@
 //! (4 bytes, big-endian).
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use noq_proto::PathId;

@@ -1,7 +1,7 @@
 //! The paths of the stack's connection, as the policy acts on them.
 
 use std::net::IpAddr;
-use std::time::Instant;
+use web_time::Instant;
 
 use fairpath_engine::PathId as EnginePath;
 use noq_proto::{FourTuple, PathError, PathId, PathStats, PathStatus};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
-use std::time::Instant;
+use web_time::Instant;
 
 use bytes::Bytes;
 use fairpath_engine::PathId as EnginePath;

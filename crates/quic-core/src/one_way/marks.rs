@@ -1,7 +1,7 @@
 //! Which datagrams are noted, when they left and when they came.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
+use web_time::Instant;
 
 use fairpath_engine::PathId;
 

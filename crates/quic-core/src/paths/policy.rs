@@ -8,7 +8,7 @@ mod request;
 mod ways;
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use fairpath_engine::health::{self, Action, Expected, PathHealth, Traffic};
 use fairpath_engine::{Engine, PathId as EnginePath, Timestamp};

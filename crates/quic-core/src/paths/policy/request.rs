@@ -1,7 +1,7 @@
 //! What the application asks of single paths, and the policy does not undo.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use web_time::Instant;
 
 use super::{Paths, Policy};
 

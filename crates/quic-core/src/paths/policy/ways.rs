@@ -10,7 +10,7 @@
 //! else it stays, and noq asks for its validation again and again, at most two seconds apart.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
+use web_time::{Duration, Instant};
 
 use super::{Paths, Policy};
 use crate::interface::Interface;
