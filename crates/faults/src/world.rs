@@ -421,6 +421,11 @@ impl World {
         self.network.set_link_up(self.ways[way].back, up, self.at());
     }
 
+    /// What a wire carries in a second from now on, from the server to the client.
+    pub fn set_rate_back(&mut self, way: usize, rate: Bitrate) {
+        self.network.set_link_rate(self.ways[way].back, &rate.into(), self.at());
+    }
+
     /// The server's host stands still for so long: what comes waits in its sockets.
     pub fn stall_server(&mut self, time: Duration) {
         self.stalled_until[SERVER] = self.stalled_until[SERVER].max(self.now + time);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic_core::{EngineConfig, PathState};
 
 use fairpath_faults::{Cryptography, Host, Impair, Wire, World};
@@ -404,4 +404,31 @@ fn server_uses_all_within(wires: usize, time: Duration, world: &mut World) -> bo
     };
     let before: Vec<_> = (0..wires).map(|way| acked(world, way)).collect();
     world.run_until(time, |world| (0..wires).all(|way| acked(world, way) > before[way] + 30_000))
+}
+
+/// The stack acknowledges the packets of all paths on the first of them, whatever the ways back of the others
+/// carry: an acknowledgement for two packets is 2 Mbit/s for 100 Mbit/s of data.
+#[test]
+fn a_slow_way_back_on_the_first_path_costs_what_does_not_fit_of_acknowledgements() {
+    let mbps = |back: Option<(usize, u64)>| {
+        let wires = [10, 30].map(|delay| Wire { queue: Bytes::new(250_000), ..Wire::new(50, delay) });
+        let mut world = World::connected(&wires, 27);
+        if let Some((way, kbps)) = back {
+            world.set_rate_back(way, Bitrate::from_kbps(kbps));
+        }
+        world.client.send(u64::MAX);
+        world.run_for(3 * SECOND);
+        let before = world.server.received;
+        world.run_for(10 * SECOND);
+        let rtts: Vec<_> = world.client.snapshots(world.now).iter().filter_map(|path| path.rtt).collect();
+        let rtts: Vec<_> = rtts.iter().map(|rtt| (rtt.min.as_millis(), rtt.smoothed.as_millis())).collect();
+        let mbps = (world.server.received - before) as f64 * 8.0 / 10e6;
+        println!("way back {back:?} [kbit/s]: {mbps:.1} Mbit/s; round trips, least and smoothed, {rtts:?} ms");
+        mbps
+    };
+    let whole = mbps(None);
+    for (back, share) in [((0, 5_000), 0.95), ((0, 2_000), 0.85), ((0, 1_000), 0.4), ((1, 1_000), 0.95)] {
+        let with = mbps(Some(back));
+        assert!(with > share * whole, "{back:?}: {with} of {whole} Mbit/s");
+    }
 }
