@@ -1,6 +1,6 @@
 //! One end: an endpoint with one connection, and an application that sends and counts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use fairpath_quic_core::bulk::Record;
 use fairpath_quic_core::pairs::{Candidates, Pair, WhyNot};
 use fairpath_quic_core::{
     Accepting, Application, ChannelId, Connecting, Connection, DATAGRAM_ETHERNET, Endpoint, EndpointConfig,
-    EngineConfig, Event, Fingerprint, Identity, Interfaces, PATHS_MAX, PathReport, PathSnapshot, Received, Trust,
-    Verify, search, unmapped,
+    EngineConfig, Event, Fingerprint, Identity, Interfaces, PATHS_MAX, PathNotice, PathReport, PathSnapshot, PathState,
+    Received, Trust, Verify, search, unmapped,
 };
 use noq_proto::{ConnectionHandle, Transmit};
 
@@ -61,6 +61,8 @@ pub struct End {
     /// What went wrong that may never go wrong.
     pub violation: Option<String>,
     windows: Vec<Watched>,
+    /// Whether the path of an interface was said to be open, or to be closed, where either was said.
+    told: BTreeMap<String, bool>,
 }
 
 /// What a path may have in flight.
@@ -135,6 +137,7 @@ impl End {
             messages: 0,
             violation: None,
             windows: Vec::new(),
+            told: BTreeMap::new(),
         }
     }
 
@@ -211,6 +214,17 @@ impl End {
     /// What a person is told of the paths.
     pub fn paths(&mut self) -> Vec<PathReport> {
         self.live().map(|connection| connection.paths()).unwrap_or_default()
+    }
+
+    /// The first interface of which the last that was said, that its path is open or that it is closed, is not so.
+    pub fn told_wrongly(&mut self) -> Option<String> {
+        let paths = self.paths();
+        let works = |path: &PathReport| matches!(path.state, PathState::Open | PathState::Suspected);
+        let is_open = |name: &str| paths.iter().any(|path| path.interface == name && works(path));
+        self.told.iter().find(|(name, told)| is_open(name) != **told).map(|(name, told)| {
+            let said = if *told { "open" } else { "closed" };
+            format!("the path of {name} was said to be {said}, and is not")
+        })
     }
 
     /// Ends the connection.
@@ -330,6 +344,12 @@ impl End {
                     self.open_paths(now);
                 }
                 Event::Closed(reason) => self.ended = Some(reason.to_string()),
+                Event::Notice(PathNotice::Opened { interface } | PathNotice::Reopened { interface }) => {
+                    self.told.insert(interface, true);
+                }
+                Event::Notice(PathNotice::Closed { interface, .. }) => {
+                    self.told.insert(interface, false);
+                }
                 _ => {}
             }
         }

@@ -296,9 +296,14 @@ impl Scenario {
             let carry = after.iter().zip(&before).map(|(after, before)| carrying(after, before));
             carry.min() == Some(self.wires.len())
         };
-        match world.run_until(REOPENED, all) {
-            true => Ok(()),
-            false => Err(Failure(format!("not all paths carry data again: {}", state(world)))),
+        if !world.run_until(REOPENED, all) {
+            return Err(Failure(format!("not all paths carry data again: {}", state(world))));
+        }
+        // What a person is told of the paths is so, at both ends.
+        let World { client, server, .. } = world;
+        match client.told_wrongly().or_else(|| server.told_wrongly()) {
+            Some(wrong) => Err(Failure(format!("{wrong}: {}", state(world)))),
+            None => Ok(()),
         }
     }
 

@@ -223,6 +223,8 @@ fn a_path_carries_data_again_within_a_second_of_its_return() {
         let case = format!("dark for {tenths} tenths of a second, to the client {at_client}");
         assert!(world.run_until(SECOND, carries), "{case}: {:?}", world.client.paths());
         latest = latest.max(world.now - back);
+        world.run_for(SECOND);
+        assert_eq!((world.client.told_wrongly(), world.server.told_wrongly()), (None, None), "{case}");
     }
     eprintln!("data again after {latest:?} at most");
 }

@@ -186,13 +186,7 @@ impl Policy {
             }
         }
         if let Some(index) = self.slots.iter().position(|slot| slot.id() == Some(id)) {
-            let again = self.slots[index].health.on_established(at);
-            self.ways.succeeded(self.slots[index].local(), self.slots[index].remote());
-            let interface = self.name(index);
-            self.notices.push(match again {
-                true => PathNotice::Reopened { interface },
-                false => PathNotice::Opened { interface },
-            });
+            self.note_open(index, now);
         }
     }
 
@@ -207,10 +201,25 @@ impl Policy {
             return;
         }
         tracing::debug!(interface = slot.name(), "path renewed");
+        let was_open = slot.is_open();
         slot.succeed(spare, self.engine.at(now));
         paths.set_backup(spare, false);
         paths.close(former);
         self.tell_engine(paths, former, now, |engine, path| engine.set_usable(path, false));
+        if !was_open {
+            self.note_open(at, now);
+        }
+    }
+
+    /// The path of slot `at` is validated, and there was none.
+    fn note_open(&mut self, at: usize, now: Instant) {
+        let again = self.slots[at].health.on_established(self.engine.at(now));
+        self.ways.succeeded(self.slots[at].local(), self.slots[at].remote());
+        let interface = self.name(at);
+        self.notices.push(match again {
+            true => PathNotice::Reopened { interface },
+            false => PathNotice::Opened { interface },
+        });
     }
 
     fn on_abandoned(&mut self, id: PathId, now: Instant) {
