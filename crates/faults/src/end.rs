@@ -217,11 +217,16 @@ impl End {
     }
 
     /// The first interface of which the last that was said, that its path is open or that it is closed, is not so.
+    /// Where an interface has had several paths, one to somebody's copy of a packet for instance, they are told
+    /// apart by names of their own, which may change: of these nothing is said.
     pub fn told_wrongly(&mut self) -> Option<String> {
         let paths = self.paths();
         let works = |path: &PathReport| matches!(path.state, PathState::Open | PathState::Suspected);
-        let is_open = |name: &str| paths.iter().any(|path| path.interface == name && works(path));
-        self.told.iter().find(|(name, told)| is_open(name) != **told).map(|(name, told)| {
+        let is_open = |name: &str| match &*paths.iter().filter(|path| path.interface == name).collect::<Vec<_>>() {
+            [only] => Some(works(only)),
+            _ => None,
+        };
+        self.told.iter().find(|(name, told)| is_open(name) == Some(!**told)).map(|(name, told)| {
             let said = if *told { "open" } else { "closed" };
             format!("the path of {name} was said to be {said}, and is not")
         })
