@@ -94,6 +94,7 @@ pub struct Connection {
     is_draining: bool,
     closed: Option<ConnectionError>,
     farewell: Option<Farewell>,
+    is_guest: bool,
 }
 
 impl std::fmt::Debug for Connection {
@@ -115,6 +116,7 @@ impl Connection {
         Self {
             is_server: quic.side().is_server(),
             queue_space: quic.datagrams().send_buffer_space(),
+            is_guest: trust == Trust::Guest,
             quic,
             engine,
             application: Application::Fairpath,
@@ -212,10 +214,16 @@ impl Connection {
 
     /// The peer has proved itself: it may send as much as any other.
     pub fn trust(&mut self) {
+        self.is_guest = false;
         trust(&mut self.quic);
         for id in ChannelId::ALL {
             self.channels[id as usize].set_window(Trust::Full.window(id));
         }
+    }
+
+    /// Whether the peer has not proved itself yet.
+    pub(crate) fn is_guest(&self) -> bool {
+        self.is_guest
     }
 
     /// Ends the connection and tells the peer `code` and `reason`.

@@ -173,6 +173,14 @@ impl Endpoint {
     ) -> Option<Received> {
         let (remote, local) = way;
         let mark = Mark::of(&datagram);
+        // What is kept of a datagram keeps the buffer that it came in, with others perhaps. Those who have not proved
+        // themselves keep little, so of them it is copied: of handshakes, which have the long header [RFC9000 §17.2],
+        // and of everybody while there is a guest.
+        let is_long = datagram.first().is_some_and(|first| first & 0x80 != 0);
+        let datagram = match is_long || self.connections.values().any(Connection::is_guest) {
+            true => BytesMut::from(&datagram[..]),
+            false => datagram,
+        };
         match self.quic.handle(now, FourTuple::new(mapped(remote), Some(local)), ecn, datagram, answer)? {
             DatagramEvent::ConnectionEvent(handle, event) => {
                 if let Some(connection) = self.connections.get_mut(&handle) {

@@ -1,0 +1,68 @@
+//! What is kept of those who have not proved themselves.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use fairpath_quic_core::{
+    Accepting, Application, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, Received,
+    Trust, Verify, search,
+};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+fn endpoint(identity: Option<Identity>) -> Endpoint {
+    let config = EndpointConfig { datagram_max: DATAGRAM_ETHERNET, identity, application: Application::Fairpath };
+    Endpoint::new(config).expect("an endpoint")
+}
+
+/// A system may give many datagrams in one buffer. Whatever is kept of one of them keeps that buffer: of somebody who
+/// sends pieces of a handshake that do not fit together, one for each piece.
+#[test]
+fn what_is_kept_of_a_guest_does_not_keep_the_buffer_that_it_came_in() {
+    let identity = Identity::generate().expect("an identity");
+    let (mut client, mut server) = (endpoint(None), endpoint(Some(identity.clone())));
+    let (here, there) = (SocketAddr::new(HERE, 1), SocketAddr::new(THERE, 2));
+    #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
+    let start = Instant::now();
+    let (engine, mut now) = (EngineConfig::live(), start);
+    let connecting = Connecting {
+        local: HERE,
+        remote: there,
+        verify: Verify::Fingerprint(identity.fingerprint()),
+        knock: None,
+        engine: &engine,
+        datagrams: search([], DATAGRAM_ETHERNET),
+    };
+    let of_client = client.connect(connecting, now).expect("a connection");
+    let (mut buffer, mut answer, mut of_server, mut sent) = (Vec::new(), Vec::new(), None, 0);
+    for _ in 0..40 {
+        now += Duration::from_millis(10);
+        while let Some((_, transmit)) = client.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
+            let mut train = BytesMut::from(&buffer[..transmit.size]);
+            train.extend_from_slice(&[0; 20_000]);
+            let datagram = train.split_to(transmit.size);
+            let received = server.handle_datagram((here, THERE), None, datagram, now, now, &mut answer);
+            sent += 1;
+            train.clear();
+            let more = train.capacity() + 1;
+            assert!(train.try_reclaim(more), "something of datagram {sent} is kept with its train: {received:?}");
+            if let Some(Received::New(incoming)) = received {
+                let (datagrams, trust) = (search([], DATAGRAM_ETHERNET), Trust::Guest);
+                let accepting = Accepting { engine: &engine, datagrams, trust };
+                of_server = server.accept(*incoming, accepting, now, &mut answer).ok();
+            }
+        }
+        while let Some((_, transmit)) = server.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
+            let datagram = BytesMut::from(&buffer[..transmit.size]);
+            client.handle_datagram((there, HERE), None, datagram, now, now, &mut answer);
+        }
+        if let Some(connection) = client.connection(of_client) {
+            // More than a guest may say at once: the rest waits.
+            let _ = connection.send_message(Bytes::from(vec![7; 3_000]));
+        }
+    }
+    assert!(of_server.is_some_and(|handle| server.connection(handle).is_some()) && sent > 10, "{sent}");
+}
