@@ -158,16 +158,21 @@ async fn a_transfer_goes_on_over_a_new_connection_when_all_links_come_back() {
     assert_eq!(fs::read(to.path().join("big")).unwrap(), content(20_000_000, 1));
 }
 
+/// A listener on loopback, how to reach it, and the two ends of a connection to it.
+async fn one_link() -> (Listener, ConnectConfig, Connection, Connection) {
+    let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
+    let listener = Listener::bind(config).unwrap();
+    let redial = ConnectConfig::new(listener.addresses(), listener.fingerprint());
+    let (first, receiving) = tokio::join!(connect(redial.clone()), listener.accept());
+    (listener, redial, first.unwrap(), receiving.unwrap())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_gives_up_at_once_does_not_connect_again() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = from.path().join("x");
     fs::write(&path, content(1_000, 1)).unwrap();
-    let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
-    let listener = Listener::bind(config).unwrap();
-    let redial = ConnectConfig::new(listener.addresses(), listener.fingerprint());
-    let (first, receiving) = tokio::join!(connect(redial.clone()), listener.accept());
-    let (first, receiving) = (first.unwrap(), receiving.unwrap());
+    let (_listener, redial, first, receiving) = one_link().await;
     let waiting = receiver(to.path());
     let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
     let (tell, mut events) = mpsc::unbounded_channel();
@@ -186,11 +191,7 @@ async fn a_receiver_that_says_how_far_its_reading_is_is_not_given_up() {
     let from = tempfile::tempdir().unwrap();
     let path = from.path().join("x");
     fs::write(&path, content(1_000, 1)).unwrap();
-    let config = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().unwrap() };
-    let listener = Listener::bind(config).unwrap();
-    let redial = ConnectConfig::new(listener.addresses(), listener.fingerprint());
-    let (first, receiving) = tokio::join!(connect(redial.clone()), listener.accept());
-    let (first, receiving) = (first.unwrap(), receiving.unwrap());
+    let (_listener, redial, first, receiving) = one_link().await;
     let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
     let (tell, _events) = mpsc::unbounded_channel();
     let patience = Duration::from_secs(3);
