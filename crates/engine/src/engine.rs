@@ -112,6 +112,11 @@ impl Engine {
         }
     }
 
+    /// Whether the path can carry data, as was said of it.
+    pub fn is_usable(&self, path: PathId) -> bool {
+        self.paths.get(path).is_some_and(|state| state.usable)
+    }
+
     /// Whether the path is for emergencies only.
     pub fn set_backup(&mut self, path: PathId, backup: bool) {
         if let Some(state) = self.paths.get_mut(path) {
@@ -174,12 +179,12 @@ impl Engine {
 
     /// The host has more to send than the paths took: what is the limit is the windows and their pacing.
     pub fn on_held_back(&mut self, now: Timestamp) {
-        let usable: Vec<PathId> = self.paths.iter().filter(|(_, path)| path.usable).map(|(id, _)| id).collect();
-        for path in usable {
-            self.on_fully_used(path, now);
-            if let Some(state) = self.paths.get_mut(path) {
-                state.pacer.set_waited_for(true);
+        let Self { paths, controller, .. } = self;
+        for (id, state) in paths.iter_mut().filter(|(_, state)| state.usable) {
+            if state.in_flight() * 2 >= controller.window(id) {
+                state.on_filled(true, false, now);
             }
+            state.pacer.set_waited_for(true);
         }
     }
 

@@ -103,13 +103,13 @@ impl Shared {
         if *gate == Gate::Only(path) {
             return OPEN;
         }
-        let verdict = engine.verdict(path, *now);
-        if *gate != Gate::Any && verdict.usable {
+        if *gate != Gate::Any && engine.is_usable(path) {
             return 0;
         }
         // The policy has not said yet that noq may send data here; noq may know better, when the path has just
         // been validated. Challenges that were lost count as in flight for noq and would in the end fill any
         // window, and no answer could come: so what is overdue is added.
+        let verdict = engine.verdict(path, *now);
         verdict.window.saturating_add(verdict.overdue).get()
     }
 }
@@ -288,7 +288,7 @@ impl Controller for PathHandle {
             }
             shared.engine.on_sent(path, pn, Bytes::new(bytes.into()), now);
             shared.left.push(Left { path, number: pn, bytes });
-            shared.engine.verdict(path, now).usable
+            shared.engine.is_usable(path)
         });
         let is_answer = std::mem::replace(&mut self.is_to_answer, !is_usable) && !anew;
         if anew || !is_usable || is_answer {
@@ -333,7 +333,7 @@ impl Controller for PathHandle {
                 return false;
             }
             shared.fates.push(Fate::Lost(path, pn));
-            let is_counted = sent.is_some() && !is_question && shared.engine.verdict(path, now).usable;
+            let is_counted = sent.is_some() && !is_question && shared.engine.is_usable(path);
             match is_counted {
                 true => shared.engine.on_lost(path, pn, now),
                 false => shared.engine.on_discarded(path, pn),
@@ -356,7 +356,7 @@ impl Controller for PathHandle {
         let is_losing = std::mem::take(&mut self.is_losing);
         self.tell(|shared, path| {
             let now = shared.at(now);
-            if (is_ecn || is_losing) && shared.engine.verdict(path, now).usable {
+            if (is_ecn || is_losing) && shared.engine.is_usable(path) {
                 let signal = if is_ecn { CongestionSignal::Ecn } else { CongestionSignal::Loss };
                 shared.engine.on_congestion(path, signal, now - before, is_persistent_congestion, now);
             }
