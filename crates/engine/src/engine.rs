@@ -15,7 +15,7 @@ use fairpath_core::{
     Timestamp,
 };
 use fairpath_sbd::{Detector, PairVerdict};
-use fairpath_sched::{PathView, Scheduler};
+use fairpath_sched::{PathView, Scheduler, Terms};
 
 pub use aggregate::{AckedBytes, LostBytes};
 pub use snapshot::PathSnapshot;
@@ -100,6 +100,7 @@ impl Engine {
     pub fn on_path_closed(&mut self, path: PathId, now: Timestamp) {
         if self.paths.remove(path).is_some() {
             self.controller.on_path_closed(path);
+            self.scheduler.on_path_closed(path);
             self.detector.on_path_closed(path, now);
             self.poll(now);
         }
@@ -122,6 +123,18 @@ impl Engine {
         if let Some(state) = self.paths.get_mut(path) {
             state.backup = backup;
         }
+    }
+
+    /// What a person has said of the path.
+    pub fn set_terms(&mut self, path: PathId, terms: Terms) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.terms = terms;
+        }
+    }
+
+    /// A path has room, and a window or a buffer of the connection keeps new data back.
+    pub fn on_window_blocked(&mut self, now: Timestamp) {
+        self.scheduler.on_window_blocked(now);
     }
 
     /// The size of the path's datagrams changed.
@@ -234,10 +247,18 @@ impl Engine {
             state.packets.forget_stale(number, now - state.patience());
         }
         let rtt = state.rtt.get();
+        let mut bytes = Bytes::ZERO;
         for ack in state.acked.drain(..) {
+            bytes += ack.bytes;
             self.controller.on_ack(path, &Ack { rtt, ..ack });
         }
         self.controller.on_ack_end(path, now);
+        if self.scheduler.hears_acks()
+            && let Some(state) = self.paths.get(path)
+        {
+            let view = self.view_of(path, state, now);
+            self.scheduler.on_ack(&view, bytes, now);
+        }
         self.poll(now);
     }
 
@@ -281,6 +302,7 @@ impl Engine {
         let sample = state.rate.on_lost(packet.bytes, &packet.state);
         self.controller.on_lost(path, &LostPacket { now, sent_at: packet.at, number, bytes: packet.bytes, sample });
         self.detector.on_loss(path, &Lost { now, bytes: packet.bytes });
+        self.scheduler.on_lost(path, packet.bytes, now);
     }
 
     /// The network signalled congestion; the newest packet concerned had been sent at `sent_at`.

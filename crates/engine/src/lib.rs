@@ -5,13 +5,14 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_engine::{Bytes, Choice, EngineConfig, PathId, Pending, Timestamp};
+//! use fairpath_engine::{Bytes, Choice, ConnectionView, EngineConfig, PathId, Timestamp, Work};
 //!
 //! let datagram = Bytes::new(1_200);
 //! let mut engine = EngineConfig::default().build()?;
 //! engine.on_path_opened(PathId::new(0), datagram, Timestamp::ZERO);
 //! engine.set_usable(PathId::new(0), true);
-//! let Choice::Send(path) = engine.pick(&Pending::default(), Timestamp::ZERO) else { panic!("nothing is in flight") };
+//! let choice = engine.pick(&ConnectionView::default(), &Work::default(), Timestamp::ZERO);
+//! let Choice::Send(path) = choice else { panic!("nothing is in flight") };
 //! engine.on_sent(path, 0, datagram, Timestamp::ZERO);
 //! let before = engine.verdict(path, Timestamp::ZERO).in_flight;
 //! let now = Timestamp::from_millis(20);
@@ -42,4 +43,4 @@ pub use fairpath_core::{
     Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,
 };
 pub use fairpath_sbd::PairVerdict;
-pub use fairpath_sched::{Choice, Pending};
+pub use fairpath_sched::{Choice, Class, ConnectionView, PathSet, Terms, Work};

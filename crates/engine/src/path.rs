@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use fairpath_core::{Ack, Bytes, DeliveryRate, RttEstimator, Timestamp};
 
+use fairpath_sched::Terms;
+
 use crate::pacer::Pacer;
 use crate::sent_packets::SentPackets;
 use crate::steady::Steadiness;
@@ -29,6 +31,7 @@ pub(crate) struct Path {
     pub(crate) pacer: Pacer,
     pub(crate) usable: bool,
     pub(crate) backup: bool,
+    pub(crate) terms: Terms,
     pub(crate) lost: Bytes,
     /// What is in flight by the account of a host that tells of bytes, and since when there is any.
     accounted: Bytes,
@@ -71,6 +74,7 @@ impl Path {
             pacer: Pacer::with_burst(max_datagram * burst_datagrams),
             usable: false,
             backup: false,
+            terms: Terms::default(),
             lost: Bytes::ZERO,
             accounted: Bytes::ZERO,
             accounted_since: now,

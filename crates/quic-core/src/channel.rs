@@ -69,6 +69,8 @@ pub(crate) struct Channel {
 #[derive(Debug)]
 pub(crate) enum Cargo {
     Fragment(Part),
+    /// What another packet carries too.
+    Copy(Part),
     Credit,
 }
 
@@ -171,10 +173,18 @@ impl Channel {
         Some((self.of_channel(fragment.datagram), Cargo::Fragment(fragment.part)))
     }
 
+    /// What another path has carried, once more; `None` where it has arrived.
+    pub(crate) fn repeat(&mut self, part: Part) -> Option<(Bytes, Cargo)> {
+        let (fragment, answers) = self.sender.repeat(part)?;
+        let cargo = if answers { Cargo::Fragment(fragment.part) } else { Cargo::Copy(fragment.part) };
+        Some((self.of_channel(fragment.datagram), cargo))
+    }
+
     /// What the packet carried left.
     pub(crate) fn on_sent(&mut self, cargo: Cargo, path: PathId, number: u64) {
         match cargo {
             Cargo::Fragment(fragment) => self.sender.on_sent(fragment, path, number),
+            Cargo::Copy(fragment) => self.sender.on_copy_sent(fragment, path, number),
             Cargo::Credit => self.credit_left = Some((path, number)),
         }
     }
@@ -183,6 +193,7 @@ impl Channel {
     pub(crate) fn on_unsent(&mut self, cargo: Cargo) {
         match cargo {
             Cargo::Fragment(fragment) => self.sender.give_back(fragment),
+            Cargo::Copy(_) => {}
             Cargo::Credit => self.receiver.credit_lost(),
         }
     }

@@ -6,6 +6,7 @@
 
 mod live;
 mod output;
+mod owed;
 mod queue;
 
 use std::collections::VecDeque;
@@ -504,6 +505,9 @@ impl Connection {
         self.engine.take_fates(&mut self.fates);
         for fate in self.fates.drain(..) {
             self.channels.iter_mut().for_each(|channel| channel.on_fate(fate));
+            if let Fate::Discarded(path) = fate {
+                self.output.forget(path);
+            }
         }
         for channel in ChannelId::ALL {
             if self.full[channel as usize] && self.channels[channel as usize].sender.has_room() {

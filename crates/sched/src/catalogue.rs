@@ -1,16 +1,21 @@
 //! The schedulers by their names.
 
-use crate::algorithm::{MinRtt, RoundRobin};
+use crate::algorithm::{Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Weighted};
 use crate::scheduler::Scheduler;
 
 /// The names, the default first.
-pub const NAMES: &[&str] = &["min_rtt", "round_robin"];
+pub const NAMES: &[&str] = &["min_rtt", "round_robin", "weighted", "priority", "redundant", "blest", "ecf"];
 
 /// A new scheduler of that name; `None` for a name not in [`NAMES`].
 pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
     match name {
         "min_rtt" => Some(Box::new(MinRtt)),
         "round_robin" => Some(Box::new(RoundRobin::default())),
+        "weighted" => Some(Box::new(Weighted::default())),
+        "priority" => Some(Box::new(Priority)),
+        "redundant" => Some(Box::new(Redundant)),
+        "blest" => Some(Box::new(Blest::default())),
+        "ecf" => Some(Box::new(Ecf::default())),
         _ => None,
     }
 }
@@ -18,41 +23,81 @@ pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::{Choice, PathView, Pending};
+    use crate::scheduler::{Choice, ConnectionView, PathView, Terms, Work};
     use core::time::Duration;
-    use fairpath_core::{Bytes, PathId, Timestamp};
+    use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
+    use proptest::option;
     use proptest::prelude::*;
 
-    fn any_path(id: u32) -> impl Strategy<Value = PathView> {
-        (0u64..40_000, 0u64..40_000, 500u64..2000, proptest::option::of(0u64..900), any::<bool>(), any::<bool>())
-            .prop_map(move |(window, in_flight, max_datagram, rtt, usable, backup)| PathView {
+    prop_compose! {
+        fn any_times()(min in 0u64..900, above in 0u64..900, variance in 0u64..500) -> Rtt {
+            let [min, smoothed, variance] = [min, min + above, variance].map(Duration::from_millis);
+            Rtt { latest: smoothed, smoothed, variance, min, windowed_min: min }
+        }
+    }
+
+    prop_compose! {
+        fn any_path(id: u32)(
+            (window, in_flight, max_datagram) in (0u64..40_000, 0u64..40_000, 500u64..2000),
+            rtt in option::of(any_times()),
+            ssthresh in option::of(0u64..100_000),
+            (weight, cost) in (0u32..5, 0u32..3),
+            (usable, backup, paced) in (any::<bool>(), any::<bool>(), any::<bool>()),
+        ) -> PathView {
+            PathView {
                 id: PathId::new(id),
                 window: Bytes::new(window),
+                paced,
                 in_flight: Bytes::new(in_flight),
                 max_datagram: Bytes::new(max_datagram),
-                smoothed_rtt: rtt.map(Duration::from_millis),
+                rtt,
+                one_way: None,
+                delivery_rate: None,
+                ssthresh: ssthresh.map(Bytes::new),
+                in_slow_start: ssthresh.is_none(),
+                heard_at: Timestamp::ZERO,
                 usable,
                 backup,
-            })
+                terms: Terms { weight, cost },
+            }
+        }
+    }
+
+    prop_compose! {
+        fn any_connection()(
+            unsent in option::of(0u64..1_000_000),
+            window in option::of(0u64..1_000_000),
+            window_used in 0u64..1_000_000,
+        ) -> ConnectionView {
+            let (unsent, window) = (unsent.map(Bytes::new), window.map(Bytes::new));
+            ConnectionView { unsent, window, window_used: Bytes::new(window_used), ..ConnectionView::default() }
+        }
     }
 
     proptest! {
-        /// The contract of every scheduler in the catalogue: it never picks a path that cannot
-        /// send, picks one if any can, and prefers backups to nothing only where nothing else is
-        /// usable. Where it says that a choice stays, it does while the chosen path has room.
+        /// The contract of every scheduler in the catalogue: it never picks a path that cannot send, and takes
+        /// backups only where nothing else is usable. Where a path could send it waits only for one that is
+        /// usable and has something in flight, so that the host will hear of it and ask again. Asked twice it
+        /// answers the same. Where it says that a choice stays, it does while the chosen path has room.
         #[test]
         fn every_scheduler_keeps_the_contract(
-            rounds in proptest::collection::vec((any_path(0), any_path(3), any_path(4), any_path(9)), 1..30)
+            rounds in proptest::collection::vec(
+                (any_path(0), any_path(3), any_path(4), any_path(9), any_connection()), 1..30)
         ) {
+            let (work, now) = (Work::default(), Timestamp::ZERO);
             for name in NAMES {
                 let mut scheduler = by_name(name).unwrap();
-                for (a, b, c, d) in &rounds {
+                for (a, b, c, d, connection) in &rounds {
                     let paths = [*a, *b, *c, *d];
                     let regular_usable = paths.iter().any(|p| p.usable && !p.backup);
-                    let may_send = |p: &&PathView| p.has_room() && (!p.backup || !regular_usable);
-                    match scheduler.pick(&paths, &Pending::default(), Timestamp::ZERO) {
+                    let is_active = |p: &&PathView| p.usable && (!p.backup || !regular_usable);
+                    let may_send = |p: &&PathView| p.has_room() && is_active(p);
+                    let view = |id: PathId| paths.iter().find(|p| p.id == id).expect("a path that exists");
+                    let choice = scheduler.pick(connection, &paths, &work, now);
+                    prop_assert_eq!(scheduler.pick(connection, &paths, &work, now), choice, "{} asked again", name);
+                    match choice {
                         Choice::Send(chosen) => {
-                            let view = paths.iter().find(|p| p.id == chosen).expect("a path that exists");
+                            let view = view(chosen);
                             prop_assert!(may_send(&view), "{name} picked {view:?}");
                             let (mut later, at) = (paths, paths.iter().position(|p| p.id == chosen).expect("known"));
                             loop {
@@ -61,12 +106,27 @@ mod tests {
                                 if !scheduler.stays() || !later[at].has_room() {
                                     break;
                                 }
-                                let choice = scheduler.pick(&later, &Pending::default(), Timestamp::ZERO);
+                                let choice = scheduler.pick(connection, &later, &work, now);
                                 prop_assert_eq!(choice, Choice::Send(chosen), "{} said that it stays", name);
                             }
                         }
+                        Choice::Copies(copies) => {
+                            let first = copies.iter().next().expect("a path");
+                            prop_assert!(may_send(&view(first)), "{name} picked {:?}", view(first));
+                            prop_assert!(copies.iter().all(|id| is_active(&view(id))), "{name} picked {copies:?}");
+                            scheduler.on_sent(first, view(first).max_datagram);
+                        }
+                        Choice::WaitFor(path) => {
+                            let view = view(path);
+                            prop_assert!(is_active(&view) && view.in_flight > Bytes::ZERO, "{name} waits for {view:?}");
+                        }
                         Choice::Wait => prop_assert!(paths.iter().find(may_send).is_none(), "{name} waits"),
                     }
+                    for path in paths.iter().filter(|path| path.usable) {
+                        scheduler.on_ack(path, path.max_datagram, now);
+                        scheduler.on_lost(path.id, path.max_datagram, now);
+                    }
+                    scheduler.on_window_blocked(now);
                 }
             }
         }

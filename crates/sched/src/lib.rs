@@ -5,10 +5,12 @@
 
 mod algorithm;
 mod catalogue;
+mod path_set;
 mod scheduler;
 #[cfg(test)]
 mod testing;
 
-pub use algorithm::{MinRtt, RoundRobin};
+pub use algorithm::{Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Weighted};
 pub use catalogue::{NAMES, by_name};
-pub use scheduler::{Choice, PathView, Pending, Scheduler};
+pub use path_set::PathSet;
+pub use scheduler::{Choice, Class, ConnectionView, PathView, Scheduler, Terms, Work};

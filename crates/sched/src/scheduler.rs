@@ -3,39 +3,121 @@
 use core::fmt::Debug;
 use core::time::Duration;
 
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{Bitrate, Bytes, PathId, Rtt, Timestamp};
+
+use crate::path_set::PathSet;
+
+/// What a scheduler sees of the connection. What a host does not know it leaves as it is by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionView {
+    /// How much waits that was never sent; `None`: not known, and no end of it in sight.
+    pub unsent: Option<Bytes>,
+    /// How much data may be between the lowest unacknowledged byte and the next new one, by the receiver's word;
+    /// `None`: no bound is known.
+    pub window: Option<Bytes>,
+    /// How much there is.
+    pub window_used: Bytes,
+    /// Where the lowest unacknowledged byte is among all data of the connection, in bytes from its beginning.
+    pub lowest_unacked: u64,
+    /// How much the sender may hold that is not acknowledged; `None`: no bound is known.
+    pub send_buffer: Option<Bytes>,
+    /// How much it holds.
+    pub buffered: Bytes,
+    /// Whether a window or a buffer keeps new data back, so that a path with room has none to send.
+    pub is_blocked: bool,
+}
 
 /// What a scheduler sees of a path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
     /// The path.
     pub id: PathId,
     /// Its congestion window.
     pub window: Bytes,
+    /// Whether its pacer lets nothing go now, whatever room there is.
+    pub paced: bool,
     /// What is in flight on it.
     pub in_flight: Bytes,
     /// The size of its datagrams.
     pub max_datagram: Bytes,
-    /// Its smoothed round-trip time; `None` before the first sample.
-    pub smoothed_rtt: Option<Duration>,
+    /// Its round-trip times; `None` before the first sample.
+    pub rtt: Option<Rtt>,
+    /// How long the newest datagram took there, less a constant that is the same for all paths; `None` where the
+    /// host does not measure it.
+    pub one_way: Option<Duration>,
+    /// How fast it delivered what was acknowledged last; `None` before the first sample.
+    pub delivery_rate: Option<Bitrate>,
+    /// Its slow-start threshold; `None` while it is unlimited.
+    pub ssthresh: Option<Bytes>,
+    /// Whether its window doubles with each round trip.
+    pub in_slow_start: bool,
+    /// When the newest acknowledgement came, or the path was opened.
+    pub heard_at: Timestamp,
     /// Whether it is validated, not being closed, and not suspected to be dead.
     pub usable: bool,
     /// To be used only where no other path is usable.
     pub backup: bool,
+    /// What a person has said of it.
+    pub terms: Terms,
+}
+
+/// What a person has said of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How large its share is to be, beside those of the others.
+    pub weight: u32,
+    /// What using it costs: a path is spared where one that costs less will do.
+    pub cost: u32,
+}
+
+impl Default for Terms {
+    /// All are alike, and cost nothing.
+    fn default() -> Self {
+        Self { weight: 1, cost: 0 }
+    }
 }
 
 impl PathView {
     /// Whether a full datagram may leave on this path now, backup or not.
     pub fn has_room(&self) -> bool {
-        self.usable && self.in_flight.saturating_add(self.max_datagram) <= self.window
+        self.usable && !self.paced && self.in_flight.saturating_add(self.max_datagram) <= self.window
+    }
+
+    /// Its smoothed round-trip time; `None` before the first sample.
+    pub fn smoothed(&self) -> Option<Duration> {
+        Some(self.rtt?.smoothed)
+    }
+
+    /// How long packets wait in its queues: what the smoothed round-trip time has above the least.
+    pub fn queueing_delay(&self) -> Duration {
+        self.rtt.map_or(Duration::ZERO, |rtt| rtt.smoothed.saturating_sub(rtt.min))
     }
 }
 
-/// What waits to be sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Pending {
-    /// How much; `None` where the host does not know.
+/// What kind of data it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Class {
+    /// What counts is when the last of it has arrived.
+    #[default]
+    Bulk,
+    /// Each piece counts, the sooner the better.
+    Interactive,
+    /// A piece is worth nothing after its deadline.
+    Live {
+        /// When.
+        deadline: Timestamp,
+    },
+}
+
+/// The piece of data that is to be sent next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// What kind of data it is.
+    pub class: Class,
+    /// How much, with headers; `None`: a full datagram.
     pub bytes: Option<Bytes>,
+    /// The path on which it was sent before and not acknowledged; `None`: it is new, or the host does not know.
+    pub sent_on: Option<PathId>,
 }
 
 /// What to do with the next packet.
@@ -43,16 +125,34 @@ pub struct Pending {
 pub enum Choice {
     /// Send it on this path.
     Send(PathId),
-    /// Send nothing now.
+    /// Each of these is to carry all data: one with room sends the oldest that others have sent, that it has not
+    /// and that is not acknowledged; where there is none, the packet goes on the first of them, which has room.
+    Copies(PathSet),
+    /// Send nothing until this path has room, although another one may have some.
+    WaitFor(PathId),
+    /// No path can take it.
     Wait,
+}
+
+impl Choice {
+    /// The path that carries the packet, the first where there are several.
+    pub fn path(&self) -> Option<PathId> {
+        match self {
+            Self::Send(path) => Some(*path),
+            Self::Copies(paths) => paths.iter().next(),
+            Self::WaitFor(_) | Self::Wait => None,
+        }
+    }
 }
 
 /// A packet scheduler. It sees views only, never a transport.
 ///
-/// `pick` is asked as often as the host likes and changes nothing; `on_sent` tells what became of it.
+/// `pick` is asked as often as the host likes and changes nothing; the events tell what became of it. A scheduler
+/// may wait for a path as long as that path is usable and something is in flight on it: its acknowledgement, or the
+/// suspicion that it is dead, makes the host ask again. Where no path has anything in flight nothing would.
 pub trait Scheduler: Debug + Send {
     /// The path for the next packet. `paths` is in order of the ids.
-    fn pick(&self, paths: &[PathView], data: &Pending, now: Timestamp) -> Choice;
+    fn pick(&self, connection: &ConnectionView, paths: &[PathView], work: &Work, now: Timestamp) -> Choice;
     /// Whether a path, once chosen, stays the choice while nothing but packets on it happens and it has room.
     /// A host that knows need not ask for each of them.
     fn stays(&self) -> bool {
@@ -60,10 +160,27 @@ pub trait Scheduler: Debug + Send {
     }
     /// A packet of `bytes` left on `path`.
     fn on_sent(&mut self, _path: PathId, _bytes: Bytes) {}
+    /// Whether [`on_ack`](Self::on_ack) is of use: drawing up a view for each acknowledgement has its price.
+    fn hears_acks(&self) -> bool {
+        false
+    }
+    /// An acknowledgement of `bytes` was read on a path, of which this is the view after it.
+    fn on_ack(&mut self, _path: &PathView, _bytes: Bytes, _now: Timestamp) {}
+    /// A packet of `bytes` was lost on `path`.
+    fn on_lost(&mut self, _path: PathId, _bytes: Bytes, _now: Timestamp) {}
+    /// A path is gone for good.
+    fn on_path_closed(&mut self, _path: PathId) {}
+    /// A path had room, and a window or a buffer of the connection had none.
+    fn on_window_blocked(&mut self, _now: Timestamp) {}
 }
 
-/// The paths that may be chosen: those with room, and backups only where no other path is usable.
-pub(crate) fn candidates(paths: &[PathView]) -> impl Iterator<Item = &PathView> {
+/// The paths that may be chosen at some time: the usable ones, and backups only where no other is.
+pub(crate) fn active(paths: &[PathView]) -> impl Iterator<Item = &PathView> {
     let only_backups = !paths.iter().any(|path| path.usable && !path.backup);
-    paths.iter().filter(move |path| path.has_room() && (!path.backup || only_backups))
+    paths.iter().filter(move |path| path.usable && (!path.backup || only_backups))
+}
+
+/// The paths that may be chosen now: those with room.
+pub(crate) fn candidates(paths: &[PathView]) -> impl Iterator<Item = &PathView> {
+    active(paths).filter(|path| path.has_room())
 }

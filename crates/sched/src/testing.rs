@@ -2,12 +2,17 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, PathId};
+use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
 
-use crate::scheduler::PathView;
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Terms, Work};
 
 pub(crate) fn path(id: u32) -> PathId {
     PathId::new(id)
+}
+
+/// The times of a path on which every packet took this long.
+pub(crate) fn rtt(rtt: Duration) -> Rtt {
+    Rtt { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, windowed_min: rtt }
 }
 
 /// A usable path with an empty window of ten datagrams.
@@ -15,10 +20,22 @@ pub(crate) fn view(id: u32, rtt_ms: u64) -> PathView {
     PathView {
         id: path(id),
         window: Bytes::new(12_000),
+        paced: false,
         in_flight: Bytes::ZERO,
         max_datagram: Bytes::new(1200),
-        smoothed_rtt: Some(Duration::from_millis(rtt_ms)),
+        rtt: Some(rtt(Duration::from_millis(rtt_ms))),
+        one_way: None,
+        delivery_rate: None,
+        ssthresh: None,
+        in_slow_start: true,
+        heard_at: Timestamp::ZERO,
         usable: true,
         backup: false,
+        terms: Terms::default(),
     }
+}
+
+/// The choice for a full datagram of a connection of which nothing else is known.
+pub(crate) fn picked(scheduler: &dyn Scheduler, paths: &[PathView]) -> Choice {
+    scheduler.pick(&ConnectionView::default(), paths, &Work::default(), Timestamp::ZERO)
 }

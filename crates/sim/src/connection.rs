@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{Bytes, PathId, Timestamp};
-use fairpath_engine::{Choice, CongestionSignal, Engine, Pending};
+use fairpath_engine::{Choice, CongestionSignal, Engine, PathSet, Work};
 use fairpath_net::{Network, PathRoutes};
 use fairpath_scenario::Transport;
 
@@ -39,6 +39,8 @@ struct SendPath {
     marked: u32,
     /// When the newest episode of congestion began.
     episode_at: Option<Timestamp>,
+    /// What others have sent and this one has still to carry.
+    owed: VecDeque<Chunk>,
 }
 
 /// A connection.
@@ -92,6 +94,7 @@ impl Connection {
             timer: Lazy::default(),
             marked: 0,
             episode_at: None,
+            owed: VecDeque::new(),
         };
         Self {
             flow: name.flow,
@@ -118,7 +121,7 @@ impl Connection {
 
     /// For how many packets and pieces there is an entry at either end.
     pub(crate) fn remembered(&self) -> u64 {
-        let sent: usize = self.paths.iter().map(|path| path.recovery.entries()).sum();
+        let sent: usize = self.paths.iter().map(|path| path.recovery.entries() + path.owed.len()).sum();
         (sent + self.receiver.entries() + self.stream.entries() + self.frames.len()) as u64
     }
 
@@ -145,24 +148,51 @@ impl Connection {
                 // Held back by a buffer, and there is no other path to help.
                 return;
             }
-            match (self.engine.pick(&Pending::default(), now), chunk) {
-                (Choice::Send(path), Some(chunk)) => {
+            let choice = self.engine.pick(&self.stream.view(), &Work::default(), now);
+            let Some(path) = choice.path() else { break };
+            if let Choice::Copies(paths) = choice
+                && let Some((path, chunk)) = self.owed(&paths, now)
+            {
+                self.transmit(path, chunk, now, out);
+                continue;
+            }
+            match chunk {
+                Some(chunk) => {
                     self.stream.on_sent(chunk);
                     self.transmit(path, chunk, now, out);
+                    if let Choice::Copies(paths) = choice {
+                        paths.iter().skip(1).for_each(|other| self.paths[other.get() as usize].owed.push_back(chunk));
+                    }
                 }
-                (Choice::Send(path), None) => {
+                None => {
+                    if !self.stream.is_dry() {
+                        self.engine.on_window_blocked(now);
+                    }
                     if !self.reinject(path, now, out) {
                         self.engine.on_app_limited(path);
                         return;
                     }
                 }
-                (Choice::Wait, _) => break,
             }
         }
         if let Some(at) = self.engine.paced_until(now) {
             let timer = Timer::Pacing { connection: self.slot, generation: self.generation };
             self.pacing.arm(at, timer, out.timers);
         }
+    }
+
+    /// The oldest piece that one of the paths, which has room, has still to carry after others.
+    fn owed(&mut self, paths: &PathSet, now: Timestamp) -> Option<(PathId, Chunk)> {
+        for path in paths.iter() {
+            let owed = &mut self.paths[path.get() as usize].owed;
+            while owed.front().is_some_and(|chunk| self.stream.is_acked(chunk.number)) {
+                owed.pop_front();
+            }
+            if !owed.is_empty() && self.engine.verdict(path, now).may_send {
+                return Some((path, owed.pop_front()?));
+            }
+        }
+        None
     }
 
     /// A piece of data goes out on a path.

@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+use fairpath_core::Bytes;
+use fairpath_engine::ConnectionView;
+
 use crate::packet::Chunk;
 
 /// How much the application has for the network.
@@ -138,6 +141,25 @@ impl SendStream {
         match number.checked_sub(self.acked_from) {
             None => true,
             Some(at) => self.acked.get(at as usize).is_some_and(|acked| *acked),
+        }
+    }
+
+    /// What a scheduler sees of the connection.
+    pub(crate) fn view(&self) -> ConnectionView {
+        let bytes = |pieces: u64| Bytes::new(pieces.saturating_mul(self.payload.into()));
+        let bound = |pieces: u64| (pieces < u64::MAX).then(|| bytes(pieces));
+        let held = self.next - self.acked_from;
+        ConnectionView {
+            unsent: match self.supply {
+                Supply::Bytes(supply) => Some(Bytes::new(supply)),
+                Supply::Endless => None,
+            },
+            window: if self.limit == u64::MAX { None } else { bound(self.limit - self.acked_from) },
+            window_used: bytes(held),
+            lowest_unacked: self.acked_from.saturating_mul(self.payload.into()),
+            send_buffer: bound(self.buffer),
+            buffered: bytes(held),
+            is_blocked: self.next >= self.limit || held >= self.buffer,
         }
     }
 

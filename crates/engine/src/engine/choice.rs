@@ -1,7 +1,9 @@
 //! Which path is next: the scheduler's choice among the windows, as the hosts ask for it.
 
 use fairpath_core::{PathId, Timestamp};
-use fairpath_sched::{Choice, PathView, Pending};
+use fairpath_sched::{Choice, ConnectionView, PathView, Work};
+
+use fairpath_cc::Phase;
 
 use super::Engine;
 use crate::path::Path;
@@ -20,28 +22,33 @@ impl Engine {
         self.paths.iter().filter_map(held_back).min()
     }
 
-    /// The path for the next packet.
-    pub fn pick(&mut self, data: &Pending, now: Timestamp) -> Choice {
+    /// The path for the next packet, or the paths.
+    pub fn pick(&mut self, connection: &ConnectionView, work: &Work, now: Timestamp) -> Choice {
         if self.paths.len() == 1 {
             return self.pick_only(now);
         }
         self.look(now);
-        self.scheduler.pick(&self.views, data, now)
+        self.scheduler.pick(connection, &self.views, work, now)
     }
 
-    /// The path for the next packet, and how many more may follow on it before this is to be asked again, if nothing
-    /// else happens in between.
-    pub fn pick_train(&mut self, now: Timestamp) -> Option<(PathId, usize)> {
-        let Choice::Send(path) = self.pick(&Pending::default(), now) else { return None };
+    /// The path for the next packet, or the paths, and how many more may follow on it before this is to be asked
+    /// again, if nothing else happens in between.
+    pub fn pick_train(&mut self, connection: &ConnectionView, work: &Work, now: Timestamp) -> (Choice, usize) {
+        let choice = self.pick(connection, work, now);
+        (choice, self.following(choice, now).unwrap_or(0))
+    }
+
+    fn following(&self, choice: Choice, now: Timestamp) -> Option<usize> {
+        let Choice::Send(path) = choice else { return None };
         let state = self.paths.get(path)?;
         if self.paths.len() > 1 && !self.scheduler.stays() {
-            return Some((path, 0));
+            return None;
         }
         let next = state.packets.in_flight().saturating_add(state.max_datagram);
         let room = self.window_of(path, state, now).saturating_sub(next);
         let rate = if self.paces { self.controller.pacing_rate(path) } else { None };
         let allowance = rate.map_or(room, |rate| room.min(state.pacer.allowance(now, rate)));
-        Some((path, (allowance.get() / state.max_datagram.get().max(1)) as usize))
+        Some((allowance.get() / state.max_datagram.get().max(1)) as usize)
     }
 
     /// The path that there is, if it can send: nobody is asked to choose.
@@ -50,25 +57,33 @@ impl Engine {
         paths.find(|(id, state)| self.may_send(*id, state, now)).map_or(Choice::Wait, |(id, _)| Choice::Send(id))
     }
 
-    /// Draws up the views of all paths. A path that its pacer holds back shows a full window: the scheduler
-    /// then takes another rather than wait.
+    /// Draws up the views of all paths.
     fn look(&mut self, now: Timestamp) {
         let mut views = core::mem::take(&mut self.views);
         views.clear();
-        views.extend(self.paths.iter().map(|(id, state)| {
-            let window = self.window_of(id, state, now);
-            let in_flight = state.in_flight();
-            PathView {
-                id,
-                window: if state.pacer.may_send(now) { window } else { window.min(in_flight) },
-                in_flight,
-                max_datagram: state.max_datagram,
-                smoothed_rtt: state.rtt.get().map(|rtt| rtt.smoothed),
-                usable: state.usable && !state.suspected(now),
-                backup: state.backup,
-            }
-        }));
+        views.extend(self.paths.iter().map(|(id, state)| self.view_of(id, state, now)));
         self.views = views;
+    }
+
+    /// What the scheduler sees of a path.
+    pub(super) fn view_of(&self, id: PathId, state: &Path, now: Timestamp) -> PathView {
+        let control = self.controller.state(id);
+        PathView {
+            id,
+            window: self.window_of(id, state, now),
+            paced: !state.pacer.may_send(now),
+            in_flight: state.in_flight(),
+            max_datagram: state.max_datagram,
+            rtt: state.rtt.get(),
+            one_way: state.one_way,
+            delivery_rate: state.rate.last().map(|sample| sample.rate),
+            ssthresh: control.and_then(|control| control.ssthresh),
+            in_slow_start: control.is_some_and(|control| control.phase == Phase::SlowStart),
+            heard_at: state.heard_at,
+            usable: state.usable && !state.suspected(now),
+            backup: state.backup,
+            terms: state.terms,
+        }
     }
 }
 
@@ -81,7 +96,7 @@ mod tests {
     use crate::config::Coupling;
 
     fn picked(engine: &mut Engine, now: Timestamp) -> Choice {
-        engine.pick(&Pending::default(), now)
+        engine.pick(&ConnectionView::default(), &Work::default(), now)
     }
 
     #[test]
@@ -110,9 +125,13 @@ mod tests {
             warm_up(&mut engine, 1, 60);
             let (now, mut number) = (ms(1000), 1);
             let mut trains = Vec::new();
-            while let Some((chosen, following)) = engine.pick_train(now) {
+            let train = |engine: &mut Engine| {
+                let (choice, following) = engine.pick_train(&ConnectionView::default(), &Work::default(), now);
+                Some((choice.path()?, following))
+            };
+            while let Some((chosen, following)) = train(&mut engine) {
                 for _ in 0..=following {
-                    assert_eq!(engine.pick(&Pending::default(), now), Choice::Send(chosen), "{scheduler}");
+                    assert_eq!(picked(&mut engine, now), Choice::Send(chosen), "{scheduler}");
                     engine.on_sent(chosen, number, MTU, now);
                     number += 1;
                 }

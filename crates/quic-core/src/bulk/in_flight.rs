@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::record::Part;
+use super::record::{Part, Why};
 
 /// What became of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,16 @@ impl InFlight {
 
     /// Adds what went out in packet `number`. `order` rises over all paths of the connection.
     pub(super) fn insert(&mut self, number: u64, order: u64, part: Part) {
-        let entry = Entry { number, order, part, state: State::Answerable };
+        self.add(Entry { number, order, part, state: State::Answerable });
+    }
+
+    /// The same for a copy, for whose bytes another packet answers.
+    pub(super) fn insert_copy(&mut self, number: u64, order: u64, part: Part) {
+        self.add(Entry { number, order, part, state: State::HandedOn });
+    }
+
+    fn add(&mut self, entry: Entry) {
+        let number = entry.number;
         if self.entries.back().is_none_or(|last| last.number <= number) {
             self.entries.push_back(entry);
         } else {
@@ -77,7 +86,7 @@ impl InFlight {
     /// The place in the order of what was sent last, is answerable, and is no copy made for the tail itself.
     pub(super) fn newest(&mut self) -> Option<u64> {
         while let Some(entry) = self.next_to_copy() {
-            if entry.state == State::Answerable && !entry.part.reinjected {
+            if entry.state == State::Answerable && entry.part.why != Why::Tail {
                 return Some(entry.order);
             }
             self.passed_over += 1;

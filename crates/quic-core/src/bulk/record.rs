@@ -64,11 +64,27 @@ pub struct Part {
     pub(super) record: u64,
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Whether it is a copy of what was in flight on a slower path.
-    pub(super) reinjected: bool,
+    /// Why it was cut.
+    pub(super) why: Why,
+}
+
+/// Why a fragment was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It was never sent.
+    New,
+    /// It was lost, or its path fell ill.
+    Again,
+    /// It was in flight on a slower path, and there was nothing else to send.
+    Tail,
 }
 
 impl Part {
+    /// Whether it was never sent before.
+    pub(crate) fn is_new(self) -> bool {
+        self.why == Why::New
+    }
+
     /// The bytes of the body.
     pub(super) fn range(self) -> Range<u32> {
         self.start..self.end

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fairpath_engine::{PathId, PathMap};
 
 use super::in_flight::InFlight;
-use super::record::{Credit, MAX_BODY, MAX_RECORD, Part, Record};
+use super::record::{Credit, MAX_BODY, MAX_RECORD, Part, Record, Why};
 use super::unfinished::Unfinished;
 use super::wire::FragmentHeader;
 
@@ -86,6 +86,21 @@ impl Sender {
         self.unsent
     }
 
+    /// How many bytes of bodies were begun and are not acknowledged as whole records.
+    pub fn unfinished(&self) -> u64 {
+        self.unfinished.bytes()
+    }
+
+    /// How many bytes of bodies may be begun beside those that were.
+    pub fn credit_left(&self) -> u64 {
+        self.limit.bytes.saturating_sub(self.begun.bytes)
+    }
+
+    /// Whether records wait for credit alone.
+    pub fn is_blocked(&self) -> bool {
+        !self.queued.is_empty() && !self.has_next()
+    }
+
     /// Whether everything that was queued is acknowledged.
     pub fn is_idle(&self) -> bool {
         self.queued.is_empty() && self.unfinished.is_empty()
@@ -120,7 +135,7 @@ impl Sender {
             self.cutting = None;
         }
         self.unsent -= (end - start) as usize;
-        self.fragment(Part { record, start, end, reinjected: false })
+        self.fragment(Part { record, start, end, why: Why::New })
     }
 
     /// For the tail: a copy, to go on `path`, of what is in flight on another path for which `slower` holds. It gives
@@ -139,21 +154,45 @@ impl Sender {
             // There is none where another copy has arrived. Where it is more than this path takes in a datagram, the
             // rest is what is to be sent next.
             if let Some(part) = self.unfinished.take_again(space) {
-                return self.resent(Part { reinjected: true, ..part });
+                return self.resent(Part { why: Why::Tail, ..part });
             }
         }
+    }
+
+    /// Whether nothing of `part` is missing at the receiver, by what was acknowledged.
+    pub fn has_arrived(&self, part: Part) -> bool {
+        self.unfinished.has_arrived(part)
+    }
+
+    /// `part` once more, which another path has carried, and whether it answers for its bytes: it does where they
+    /// were to be sent again anyway. `None` where its record has arrived.
+    pub fn repeat(&mut self, part: Part) -> Option<(Fragment, bool)> {
+        let answers = self.unfinished.take_of_again(part);
+        let part = if answers { Part { why: Why::Again, ..part } } else { part };
+        Some((self.fragment(part)?, answers))
     }
 
     /// Notes that `part` left on `path` in packet `number`, which may carry several. After [`Sender::on_path_gone`]
     /// nothing is sent on that path; what was to go there is given back.
     pub fn on_sent(&mut self, part: Part, path: PathId, number: u64) {
+        let order = self.sent;
+        self.on_path(path).insert(number, order, part);
+        self.sent += 1;
+    }
+
+    /// Notes that a copy of `part` left. It answers for nothing: where it is lost nothing is sent again, and where
+    /// it arrives the other need not.
+    pub fn on_copy_sent(&mut self, part: Part, path: PathId, number: u64) {
+        let order = self.sent;
+        self.on_path(path).insert_copy(number, order, part);
+        self.sent += 1;
+    }
+
+    fn on_path(&mut self, path: PathId) -> &mut InFlight {
         if !self.paths.contains(path) {
             self.paths.insert(path, InFlight::default());
         }
-        if let Some(in_flight) = self.paths.get_mut(path) {
-            in_flight.insert(number, self.sent, part);
-            self.sent += 1;
-        }
+        self.paths.get_mut(path).expect("a path that was put in")
     }
 
     /// Notes that `part` was not sent after all. It is sent again.

@@ -8,6 +8,7 @@ use fairpath_engine::PathId;
 use rand::{Rng as _, RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use super::record::Why;
 use super::*;
 
 /// The most packets in flight on one path.
@@ -126,7 +127,7 @@ impl World {
             let fragment = self.sender.next(self.room).or_else(|| self.sender.reinject(path, self.room, slower));
             let Some(Fragment { datagram, part }) = fragment else { break };
             assert!(datagram.len() <= self.room);
-            self.reinjected += u64::from(part.reinjected);
+            self.reinjected += u64::from(part.why == Why::Tail);
             if self.chance(3) {
                 self.sender.give_back(part);
                 continue;

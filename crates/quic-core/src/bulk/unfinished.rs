@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use rangemap::RangeSet;
 
 use super::coverage::Coverage;
-use super::record::{HEAD, Part, Record};
+use super::record::{HEAD, Part, Record, Why};
 use super::wire::FragmentHeader;
 
 #[derive(Debug)]
@@ -22,6 +22,8 @@ struct Sending {
 #[derive(Debug, Default)]
 pub(super) struct Unfinished {
     records: BTreeMap<u64, Sending>,
+    /// How many bytes their bodies have.
+    bytes: u64,
     /// Those of which something is to be sent again.
     again: BTreeSet<u64>,
     /// What the next DATAGRAMs are cut from.
@@ -40,6 +42,11 @@ impl Unfinished {
         self.records.is_empty()
     }
 
+    /// How many bytes the bodies of the records have.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The lowest number.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.records.first_key_value().map(|(number, _)| *number)
@@ -48,6 +55,7 @@ impl Unfinished {
     /// Adds the record `number`.
     pub(super) fn begin(&mut self, number: u64, record: Record) {
         let acked = Coverage::new(record.body());
+        self.bytes += u64::from(record.body());
         self.records.insert(number, Sending { record, acked, again: RangeSet::new() });
     }
 
@@ -61,9 +69,19 @@ impl Unfinished {
                 self.again.remove(&part.record);
             }
         }
-        if sending.acked.is_full() {
-            self.records.remove(&part.record);
+        if sending.acked.is_full()
+            && let Some(sending) = self.records.remove(&part.record)
+        {
+            self.bytes -= u64::from(sending.record.body());
         }
+    }
+
+    /// Whether nothing of it is missing.
+    pub(super) fn has_arrived(&self, part: Part) -> bool {
+        let Some(sending) = self.records.get(&part.record) else { return true };
+        let mut is_missing = false;
+        sending.acked.missing(part.range(), |_| is_missing = true);
+        !is_missing
     }
 
     /// Notes that nothing answers for `part` any more: what of it has not arrived is to be sent again.
@@ -91,7 +109,21 @@ impl Unfinished {
         if sending.again.is_empty() {
             self.again.remove(&record);
         }
-        Some(Part { record, start, end, reinjected: false })
+        Some(Part { record, start, end, why: Why::Again })
+    }
+
+    /// Takes a part of what is to be sent again; false where not all of it is.
+    pub(super) fn take_of_again(&mut self, part: Part) -> bool {
+        let Some(sending) = self.records.get_mut(&part.record) else { return false };
+        let range = part.range();
+        if sending.again.gaps(&range).next().is_some() {
+            return false;
+        }
+        sending.again.remove(range);
+        if sending.again.is_empty() {
+            self.again.remove(&part.record);
+        }
+        true
     }
 
     /// The whole DATAGRAM that carries `part`.

@@ -5,9 +5,10 @@ use std::num::NonZeroUsize;
 use web_time::Instant;
 
 use bytes::Bytes;
-use fairpath_engine::PathId as EnginePath;
+use fairpath_engine::{Bytes as Size, Choice, Class, ConnectionView, PathId as EnginePath, PathSet, Work};
 use noq_proto::{FrameStats, Transmit};
 
+use super::owed::Owed;
 use super::queue::{Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
 use crate::adapter::{Gate, Left};
@@ -33,6 +34,8 @@ pub(super) struct Output {
     sayings: VecDeque<(Option<EnginePath>, Bytes)>,
     /// The datagrams of the application.
     datagrams: VecDeque<Bytes>,
+    /// What each path has still to carry after others.
+    owed: Owed,
     /// What lies in the stack's queue.
     queue: Queue,
     /// The path on which the last packet of data left as picked, with nothing else to be sent, and nothing has
@@ -67,6 +70,11 @@ impl Output {
         if !self.turns.contains(&path) {
             self.turns.push_back(path);
         }
+    }
+
+    /// Nothing is to go on the path any more.
+    pub(super) fn forget(&mut self, path: EnginePath) {
+        self.owed.forget(path);
     }
 
     /// Says something on whichever path is next.
@@ -137,7 +145,7 @@ impl Connection {
         while self.output.queue.is_empty()
             && let Some((path, datagram)) = self.output.sayings.pop_front()
         {
-            let path = path.or_else(|| Some(self.pick(now)?.0)).unwrap_or(EnginePath::new(0));
+            let path = path.or_else(|| self.pick(now).0.path()).unwrap_or(EnginePath::new(0));
             // A path may carry less than was thought, or none: then nobody hears it.
             if !self.put(datagram, Queued::Other) {
                 continue;
@@ -150,15 +158,55 @@ impl Connection {
         None
     }
 
-    /// The path for the next packet, and how many more may follow on it if nothing else happens.
-    fn pick(&self, now: Instant) -> Option<(EnginePath, usize)> {
-        self.engine.with(now, |engine, at| engine.pick_train(at))
+    /// What one of the paths, which has room, has still to carry after others.
+    fn emit_owed(&mut self, paths: &PathSet, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if !self.output.queue.is_empty() {
+            return None;
+        }
+        for path in paths.iter() {
+            if self.engine.with(now, |engine, at| engine.verdict(path, at).may_send)
+                && let Some((id, part)) = self.output.owed.take(path, &self.channels)
+                && let Some((datagram, cargo)) = self.channels[id as usize].repeat(part)
+                && self.put(datagram, Queued::Channel(id, cargo))
+            {
+                self.engine.open_gate(Gate::Only(path));
+                return self.emit(now, NonZeroUsize::MIN, buffer);
+            }
+        }
+        None
+    }
+
+    /// The path for the next packet, or the paths, and how many more may follow on it if nothing else happens.
+    fn pick(&self, now: Instant) -> (Choice, usize) {
+        let (view, work) = self.waiting();
+        self.engine.with(now, |engine, at| engine.pick_train(&view, &work, at))
+    }
+
+    /// What a scheduler sees of the connection, and of what is to leave next. Windows and buffers are those of bulk
+    /// data: of what comes before it there is little.
+    fn waiting(&self) -> (ConnectionView, Work) {
+        let bulk = &self.channels[ChannelId::Bulk as usize].sender;
+        let used = Size::new(bulk.unfinished());
+        // An application that has filled the room there is has more.
+        let unsent = bulk.has_room().then(|| Size::new(bulk.unsent() as u64));
+        let view = ConnectionView {
+            unsent,
+            window: Some(used + Size::new(bulk.credit_left())),
+            window_used: used,
+            buffered: used,
+            is_blocked: bulk.is_blocked(),
+            ..ConnectionView::default()
+        };
+        let is_small = !self.output.datagrams.is_empty() || self.channels[ChannelId::Messages as usize].has_work();
+        let class = if is_small { Class::Interactive } else { Class::Bulk };
+        (view, Work { class, ..Work::default() })
     }
 
     /// The next packets of data, on the path that the engine picks.
     fn emit_data(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let had_more = std::mem::take(&mut self.output.is_held_back);
-        let Some((path, following)) = self.pick(now) else {
+        let (choice, following) = self.pick(now);
+        let Some(path) = choice.path() else {
             self.output.is_held_back = had_more || !self.output.queue.is_empty() || self.has_cargo();
             if self.output.is_held_back {
                 self.engine.with(now, |engine, at| engine.on_held_back(at));
@@ -166,6 +214,13 @@ impl Connection {
             self.engine.open_gate(Gate::Shut);
             return self.emit(now, NonZeroUsize::MIN, buffer);
         };
+        self.output.owed.begin(choice);
+        if let Choice::Copies(paths) = choice
+            && let Some(transmit) = self.emit_owed(&paths, now, buffer)
+        {
+            self.output.is_held_back = true;
+            return Some(transmit);
+        }
         let mut packets = NonZeroUsize::MIN;
         if self.output.queue.is_empty() && !self.output.is_mute {
             // The first one shows what the stack has to say beside, and whether it takes data on this path at all.
@@ -181,7 +236,13 @@ impl Connection {
         // What left may have been the last of a stream: then the next look finds nothing.
         self.output.is_held_back = transmit.is_some() || !self.output.queue.is_empty();
         if !self.output.is_held_back {
-            self.engine.with(now, |engine, _| engine.on_app_limited(path));
+            let is_blocked = self.channels[ChannelId::Bulk as usize].sender.is_blocked();
+            self.engine.with(now, |engine, at| {
+                engine.on_app_limited(path);
+                if is_blocked {
+                    engine.on_window_blocked(at);
+                }
+            });
         }
         transmit
     }
@@ -214,6 +275,9 @@ impl Connection {
     fn load(&mut self, path: EnginePath, packets_max: usize) -> NonZeroUsize {
         let Some(room) = self.quic.datagrams().max_size() else { return NonZeroUsize::MIN };
         if let Some((datagram, queued)) = self.next_small(room) {
+            if let Queued::Channel(id, cargo) = &queued {
+                self.output.owed.order(*id, cargo, &self.channels);
+            }
             self.put(datagram, queued);
             return NonZeroUsize::MIN;
         }
@@ -257,6 +321,7 @@ impl Connection {
             && let Some((datagram, cargo)) = self.channels[ChannelId::Bulk as usize].next(space)
         {
             space = space.saturating_sub(frame(datagram.len()));
+            self.output.owed.order(ChannelId::Bulk, &cargo, &self.channels);
             self.output.queue.push(Queued::Channel(ChannelId::Bulk, cargo), datagram.len());
             self.output.loaded.push(datagram);
         }

@@ -11,15 +11,15 @@
 
 use fairpath_core::Timestamp;
 
-use crate::scheduler::{Choice, PathView, Pending, Scheduler, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, candidates};
 
 /// Sends on the path with the lowest smoothed round-trip time that has room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinRtt;
 
 impl Scheduler for MinRtt {
-    fn pick(&self, paths: &[PathView], _data: &Pending, _now: Timestamp) -> Choice {
-        match candidates(paths).min_by_key(|path| (path.smoothed_rtt, path.id)) {
+    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+        match candidates(paths).min_by_key(|path| (path.smoothed(), path.id)) {
             Some(path) => Choice::Send(path.id),
             None => Choice::Wait,
         }
@@ -33,23 +33,22 @@ impl Scheduler for MinRtt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{path, view};
-    use core::time::Duration;
+    use crate::testing::{path, picked, view};
 
     #[test]
     fn the_fastest_path_with_room_is_taken() {
         let mut paths = [view(0, 60), view(1, 20)];
-        assert_eq!(MinRtt.pick(&paths, &Pending::default(), Timestamp::ZERO), Choice::Send(path(1)));
+        assert_eq!(picked(&MinRtt, &paths), Choice::Send(path(1)));
         paths[1].in_flight = paths[1].window;
-        assert_eq!(MinRtt.pick(&paths, &Pending::default(), Timestamp::ZERO), Choice::Send(path(0)));
+        assert_eq!(picked(&MinRtt, &paths), Choice::Send(path(0)));
     }
 
     #[test]
     fn a_path_never_measured_is_tried_first() {
         let mut paths = [view(0, 1), view(1, 20)];
-        paths[1].smoothed_rtt = None;
-        assert_eq!(MinRtt.pick(&paths, &Pending::default(), Timestamp::ZERO), Choice::Send(path(1)));
-        paths[1].smoothed_rtt = Some(Duration::from_millis(20));
-        assert_eq!(MinRtt.pick(&paths, &Pending::default(), Timestamp::ZERO), Choice::Send(path(0)));
+        paths[1].rtt = None;
+        assert_eq!(picked(&MinRtt, &paths), Choice::Send(path(1)));
+        paths[1].rtt = view(1, 20).rtt;
+        assert_eq!(picked(&MinRtt, &paths), Choice::Send(path(0)));
     }
 }

@@ -1,7 +1,18 @@
 //! One file for each scheduler.
 
+mod blest;
+mod ecf;
+mod extremes;
 mod min_rtt;
+mod priority;
+mod redundant;
 mod round_robin;
+mod weighted;
 
+pub use blest::Blest;
+pub use ecf::Ecf;
 pub use min_rtt::MinRtt;
+pub use priority::Priority;
+pub use redundant::Redundant;
 pub use round_robin::RoundRobin;
+pub use weighted::Weighted;

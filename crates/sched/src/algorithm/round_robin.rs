@@ -11,7 +11,7 @@
 
 use fairpath_core::{Bytes, PathId, Timestamp};
 
-use crate::scheduler::{Choice, PathView, Pending, Scheduler, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, candidates};
 
 /// Sends on the next path, in order of the ids, that has room.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct RoundRobin {
 }
 
 impl Scheduler for RoundRobin {
-    fn pick(&self, paths: &[PathView], _data: &Pending, _now: Timestamp) -> Choice {
+    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
         let after_last = candidates(paths).find(|path| Some(path.id) > self.last);
         match after_last.or_else(|| candidates(paths).next()) {
             Some(path) => Choice::Send(path.id),
@@ -36,7 +36,7 @@ impl Scheduler for RoundRobin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{path, view};
+    use crate::testing::{path, picked, view};
 
     #[test]
     fn paths_take_turns_and_a_full_one_is_passed_over() {
@@ -47,9 +47,7 @@ mod tests {
             if step == 3 {
                 paths[1].in_flight = paths[1].window;
             }
-            let Choice::Send(chosen) = scheduler.pick(&paths, &Pending::default(), Timestamp::ZERO) else {
-                panic!("two paths have room");
-            };
+            let Choice::Send(chosen) = picked(&scheduler, &paths) else { panic!("two paths have room") };
             scheduler.on_sent(chosen, Bytes::new(1200));
             order.push(chosen);
         }
@@ -60,7 +58,6 @@ mod tests {
     fn asking_twice_without_sending_gives_the_same_answer() {
         let paths = [view(0, 10), view(1, 20)];
         let scheduler = RoundRobin::default();
-        let first = scheduler.pick(&paths, &Pending::default(), Timestamp::ZERO);
-        assert_eq!(first, scheduler.pick(&paths, &Pending::default(), Timestamp::ZERO));
+        assert_eq!(picked(&scheduler, &paths), picked(&scheduler, &paths));
     }
 }
