@@ -87,6 +87,7 @@ impl Net {
             name,
             class: class.into(),
             paths: paths.to_vec(),
+            terms: Vec::new(),
             engine,
             transport: Transport::default(),
             traffic: Traffic::Bulk,

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_engine::EngineConfig;
+use fairpath_engine::{EngineConfig, Terms};
 use fairpath_net::{Filter, LinkConfig, Rate};
 
 /// The position of a link in [`Scenario::links`].
@@ -62,6 +62,8 @@ pub struct Flow {
     pub class: String,
     /// Its paths; at least one.
     pub paths: Vec<PathRoute>,
+    /// What is said of each path; of those that are left out, nothing.
+    pub terms: Vec<Terms>,
     /// Congestion control, coupling and scheduling.
     pub engine: EngineConfig,
     /// How packets are made, acknowledged and buffered.

@@ -326,6 +326,16 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "paths = 3",
         "x.toml:25:9: flow.paths: 3 paths that share no link are wanted from \"server\" to \"phone\", and there are 2",
     ),
+    (
+        "paths = 2",
+        "paths = 2\nweights = [3, 1, 1]",
+        "x.toml:26:11: flow.weights: it has 3 and the flow 2 paths; give one for each",
+    ),
+    (
+        "paths = 2",
+        "paths = 2\ncosts = [-1, 0]",
+        "x.toml:26:10: flow.costs: -1 is out of range; it must be from 0 to 1000",
+    ),
     ("paths = 2", "paths = 0", "x.toml:25:9: flow.paths: 0 is out of range; it must be from 1 to 64"),
     ("paths = 2", "paths = 1.5", "x.toml:25:9: flow.paths: 1.5 is not a whole number from 1 to 64"),
     (
@@ -400,7 +410,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "congestion = \"olia\"",
         "congetsion = \"olia\"",
-        "x.toml:26:1: flow.congetsion: no such key (is \"congestion\" meant?); the keys here are name, from, to, count, first, via, back_via, paths, subflows, matrix, share, congestion, coupling, detector, hold, dips, scheduler, traffic, start, start_jitter, stop, transport, parameters",
+        "x.toml:26:1: flow.congetsion: no such key (is \"congestion\" meant?); the keys here are name, from, to, count, first, via, back_via, paths, subflows, weights, costs, matrix, share, congestion, coupling, detector, hold, dips, scheduler, traffic, start, start_jitter, stop, transport, parameters",
     ),
     (
         "congestion = \"olia\"",

@@ -44,6 +44,7 @@ fn dumbbell(access: bool, mbps: u64, flows: u32, seconds: u64) -> Scenario {
             start: Duration::ZERO,
             start_jitter: Duration::from_millis(100),
             stop: None,
+            terms: Vec::new(),
         }
     };
     let flows = (0..flows).map(flow).collect();

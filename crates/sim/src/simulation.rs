@@ -7,7 +7,7 @@ mod limits;
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{Bytes, PathId, Timestamp};
 use fairpath_engine::{Engine, UnknownName};
 use fairpath_net::{Delivery, LinkId, LinkStats, Network, PathRoutes, Streams, TopologyError};
 use fairpath_scenario::{ChangeKind, Flow, Scenario, ScenarioLink, Traffic};
@@ -456,7 +456,10 @@ impl Simulation {
         let paces = flow.transport.pacing.unwrap_or_else(|| flow.engine.is_rate_based());
         let engine = if paces { engine } else { engine.unpaced() };
         let state = &mut self.flows[index as usize];
-        let connection = Connection::new(name, engine, flow.transport, &state.routes, now);
+        let mut connection = Connection::new(name, engine, flow.transport, &state.routes, now);
+        for (path, terms) in flow.terms.iter().enumerate() {
+            connection.engine.set_terms(PathId::new(path as u32), *terms);
+        }
         self.connections[slot as usize] = Some(connection);
         if !matches!(flow.traffic, Traffic::ShortFlows { .. }) {
             state.connection = Some(slot);

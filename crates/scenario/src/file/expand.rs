@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use fairpath_engine::Terms;
 use fairpath_net::{QueueConfig, Streams};
 use rand_chacha::rand_core::RngCore as _;
 
@@ -205,6 +206,7 @@ impl<'f> Expansion<'f> {
             let problem = Problem::Duplicate { what: "flow", name, line: file.source.line(at) };
             return Err(Fault::new(entry.name.at, "flow.name", problem));
         }
+        let terms = terms(entry, paths.len())?;
         let values = entry.values.or(&file.flow_defaults);
         let mut engine = values.engine();
         // Flows whose congestion control draws something should not all draw the same.
@@ -213,6 +215,7 @@ impl<'f> Expansion<'f> {
             name,
             class: entry.name.value.clone(),
             paths,
+            terms,
             engine,
             transport: values.transport.build()?,
             traffic: values.traffic.unwrap_or(Traffic::Bulk),
@@ -255,6 +258,31 @@ impl<'f> Expansion<'f> {
         }
         Ok(())
     }
+}
+
+/// What is said of each of so many paths.
+fn terms(entry: &FlowEntry, paths: usize) -> Result<Vec<Terms>, Fault> {
+    let checked = |numbers: &Option<At<Vec<u32>>>, key: &'static str| match numbers {
+        Some(given) if given.value.len() != paths => {
+            let reason = format!("it has {} and the flow {paths} paths; give one for each", given.value.len());
+            Err(Fault::new(given.at, key, Problem::Senseless { reason }))
+        }
+        Some(given) => Ok(Some(given.value.clone())),
+        None => Ok(None),
+    };
+    let (weights, costs) = (checked(&entry.weights, "flow.weights")?, checked(&entry.costs, "flow.costs")?);
+    if weights.is_none() && costs.is_none() {
+        return Ok(Vec::new());
+    }
+    let said = |numbers: &Option<Vec<u32>>, path: usize| numbers.as_ref().map(|numbers| numbers[path]);
+    let of = |path| {
+        let default = Terms::default();
+        Terms {
+            weight: said(&weights, path).unwrap_or(default.weight),
+            cost: said(&costs, path).unwrap_or(default.cost),
+        }
+    };
+    Ok((0..paths).map(of).collect())
 }
 
 /// The name with the number of the copy in place of `{i}`.

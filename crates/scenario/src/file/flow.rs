@@ -101,6 +101,9 @@ pub(crate) struct FlowEntry {
     /// The numbers of its copies, where it has such.
     pub(crate) copies: Option<core::ops::Range<u64>>,
     pub(crate) ends: Ends,
+    /// Path by path.
+    pub(crate) weights: Option<At<Vec<u32>>>,
+    pub(crate) costs: Option<At<Vec<u32>>>,
     pub(crate) values: FlowValues,
 }
 
@@ -150,9 +153,16 @@ impl FlowEntry {
             let first = first.map_or(0, |first| first.value);
             first..first + count.value
         });
+        let weights = table.optional("weights", read_numbers)?;
+        let costs = table.optional("costs", read_numbers)?;
         table.close("without matrix")?;
-        Ok(Self { name, copies, ends, values })
+        Ok(Self { name, copies, ends, weights, costs, values })
     }
+}
+
+/// A number for each path.
+fn read_numbers(value: &Value) -> Result<Vec<u32>, Fault> {
+    value.list("a list of whole numbers, one for each path, like [3, 1]")?.iter().map(Value::whole_u32).collect()
 }
 
 fn read_matrix(value: &Value) -> Result<Matrix, Fault> {

@@ -333,11 +333,12 @@ impl<'t> Value<'t> {
     /// The elements, where it is a list.
     pub(crate) fn as_list(&self) -> Option<Vec<Self>> {
         let list = self.value.as_array()?.iter();
+        let shape = if let Shape::List(of) = self.shape { of } else { self.shape };
         let element = |element: &'t Spanned<DeValue<'t>>| Self {
             value: element.get_ref(),
             at: element.span().start,
             path: self.path.clone(),
-            shape: self.shape,
+            shape,
         };
         Some(list.map(element).collect())
     }

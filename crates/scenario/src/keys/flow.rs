@@ -131,6 +131,20 @@ pub(crate) static FLOW: Keys = Keys::new(
                 "8",
             ),
             Key::optional(
+                "weights",
+                Shape::List(&Shape::Whole(1, 1_000)),
+                "all alike",
+                "how large the share of each path is to be, for schedulers that ask",
+                "[3, 1]",
+            ),
+            Key::optional(
+                "costs",
+                Shape::List(&Shape::Whole(0, 1_000)),
+                "all alike",
+                "what using each path costs, for schedulers that ask: the cheapest first",
+                "[0, 5]",
+            ),
+            Key::optional(
                 "matrix",
                 Shape::Words(&["permutation", "random"]),
                 "`from` and `to`",

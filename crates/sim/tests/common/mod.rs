@@ -65,6 +65,7 @@ impl Net {
             start: Duration::ZERO,
             start_jitter: Duration::ZERO,
             stop: None,
+            terms: Vec::new(),
         });
         self.scenario.flows.last_mut().unwrap()
     }

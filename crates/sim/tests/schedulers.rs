@@ -1,0 +1,108 @@
+//! Schedulers in the simulator: what each is for, and that none stands still.
+
+mod common;
+
+use common::{Net, ms};
+use fairpath_core::{Bitrate, Bytes, PathId};
+use fairpath_engine::EngineConfig;
+use fairpath_net::QueueConfig;
+use fairpath_scenario::Traffic;
+use fairpath_sim::{Outcome, run};
+use proptest::prelude::*;
+
+/// A transfer of `size` over paths of so many Mbit/s and so many ms one way, with queues of 30 ms.
+fn transfer(scheduler: &str, size: u64, paths: &[(u64, u64)], receive_buffer: Option<u64>, seed: u64) -> Outcome {
+    let mut net = Net::new(60, seed);
+    let routes: Vec<_> =
+        paths.iter().map(|(mbps, one_way)| net.path(*mbps, ms(*one_way), QueueConfig::sojourn(ms(100)))).collect();
+    let flow = net.flow("transfer", "uncoupled reno", &routes);
+    flow.engine.scheduler = scheduler.into();
+    flow.traffic = Traffic::Finite { size: Bytes::new(size) };
+    flow.transport.receive_buffer = receive_buffer.map(Bytes::new);
+    run(&net.scenario, &mut ()).unwrap()
+}
+
+/// How long the transfer took, in seconds.
+fn seconds(outcome: &Outcome) -> Option<f64> {
+    Some(outcome.flows[0].completions.first()?.as_secs_f64())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whoever has data and a path sends: no scheduler takes more than a few times as long as the sum of the paths
+    /// would, or the slowest of them alone.
+    #[test]
+    fn every_scheduler_completes_a_transfer(
+        paths in proptest::collection::vec((1u64..50, 1u64..200), 1..4),
+        size in 1_000u64..3_000_000,
+        buffer in proptest::option::of(50_000u64..4_000_000),
+        seed in 0u64..1000,
+    ) {
+        let slowest = paths.iter().map(|(mbps, one_way)| {
+            let window = buffer.map_or(f64::INFINITY, |bytes| bytes as f64 * 8.0 / (2.0 * *one_way as f64 / 1e3));
+            let rate = (*mbps as f64 * 1e6).min(window);
+            size as f64 * 8.0 / rate + 30.0 * *one_way as f64 / 1e3
+        });
+        let bound = 3.0 * slowest.fold(0.0, f64::max) + 2.0;
+        for scheduler in EngineConfig::SCHEDULERS {
+            let took = seconds(&transfer(scheduler, size, &paths, buffer, seed));
+            if bound < 60.0 {
+                prop_assert!(took.is_some_and(|took| took < bound), "{scheduler}: {took:?} of {bound:.1} s");
+            }
+        }
+    }
+}
+
+/// What is left at the end goes on the slow path only where it arrives earlier so [ECF §3].
+#[test]
+fn a_tail_is_complete_earlier_where_the_scheduler_waits_for_the_fast_path() {
+    let took = |scheduler: &str| {
+        let outcomes =
+            (0..5).map(|seed| transfer(scheduler, 2_000_000 + 7_000 * seed, &[(20, 10), (2, 150)], None, seed));
+        let took: Vec<f64> = outcomes.map(|outcome| seconds(&outcome).expect("it completes")).collect();
+        took.iter().sum::<f64>() / took.len() as f64
+    };
+    let (ecf, min_rtt) = (took("ecf"), took("min_rtt"));
+    assert!(ecf < 0.8 * min_rtt, "{ecf:.3} and {min_rtt:.3} s");
+}
+
+/// A receiver with little room is filled by what waits for the slow path, and the fast one stands still [BLEST §II].
+#[test]
+fn a_small_receive_buffer_is_used_better_where_the_scheduler_foresees_that_it_blocks() {
+    let took = |scheduler: &str| {
+        seconds(&transfer(scheduler, 8_000_000, &[(20, 10), (2, 100)], Some(250_000), 1)).expect("it completes")
+    };
+    let (blest, min_rtt) = (took("blest"), took("min_rtt"));
+    assert!(blest < 0.9 * min_rtt, "{blest:.2} and {min_rtt:.2} s");
+}
+
+/// Each path carries everything, and what the better one alone would take is what it takes.
+#[test]
+fn redundant_paths_carry_everything_twice() {
+    let single = seconds(&transfer("redundant", 5_000_000, &[(20, 10)], None, 1)).unwrap();
+    let outcome = transfer("redundant", 5_000_000, &[(20, 10), (20, 10)], None, 1);
+    let twice = seconds(&outcome).unwrap();
+    assert!((twice / single - 1.0).abs() < 0.1, "{twice:.2} and {single:.2} s");
+    let delivered: Vec<u64> = outcome.flows[0].paths.iter().map(|path| path.count.sent).collect();
+    assert!(delivered.iter().all(|sent| *sent > 3_000), "{delivered:?} packets");
+}
+
+/// Weights bound shares where windows do not.
+#[test]
+fn weights_divide_what_an_application_sends() {
+    let mut net = Net::new(20, 1);
+    let routes = [10, 30].map(|one_way| net.path(50, ms(one_way), QueueConfig::sojourn(ms(100))));
+    let flow = net.flow("constant", "uncoupled reno", &routes);
+    flow.engine.scheduler = "weighted".into();
+    flow.terms = [3, 1].map(|weight| fairpath_engine::Terms { weight, cost: 0 }).to_vec();
+    flow.traffic = Traffic::Constant { rate: Bitrate::from_mbps(8) };
+    let outcome = run(&net.scenario, &mut ()).unwrap();
+    let sent: Vec<f64> = outcome.flows[0].paths.iter().map(|path| path.count.sent as f64).collect();
+    assert!(
+        (sent[0] / sent[1] - 3.0).abs() < 0.05,
+        "{sent:?} packets on {:?} and {:?}",
+        PathId::new(0),
+        PathId::new(1)
+    );
+}
