@@ -23,11 +23,15 @@ pub enum Source {
     Htsim,
     /// Somebody's memory of a publication that is not at hand: nobody has checked it.
     Memory,
+    /// A model of the same network by others, in a language of their own.
+    Model,
+    /// The report of mqvpn's authors on their own runs.
+    Mqvpn,
 }
 
 impl Source {
     /// All there are.
-    pub const ALL: [Self; 3] = [Self::Draft, Self::Htsim, Self::Memory];
+    pub const ALL: [Self; 5] = [Self::Draft, Self::Htsim, Self::Memory, Self::Model, Self::Mqvpn];
 
     /// What its column is called.
     pub fn name(self) -> &'static str {
@@ -35,6 +39,8 @@ impl Source {
             Self::Draft => "draft",
             Self::Htsim => "htsim",
             Self::Memory => "memory",
+            Self::Model => "model",
+            Self::Mqvpn => "mqvpn",
         }
     }
 }

@@ -88,6 +88,20 @@ fn tr() {
     );
 }
 
+#[test]
+fn odd_couple() {
+    run_paper(
+        "odd_couple",
+        &[
+            (
+                "odd_couple/buffers",
+                &[("one path is full", Holds), ("two are not", Holds), ("as the model", Misses), ("arrival", Holds)],
+            ),
+            ("odd_couple/profiles", &[("never slower", Holds), ("better than by hand", Holds)]),
+        ],
+    );
+}
+
 /// Runs a paper's experiments in their quick form, keeps what comes out and looks at the page.
 fn run_paper(key: &str, robust: Robust<'_>) {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(key);

@@ -145,6 +145,15 @@ impl Choice {
     }
 }
 
+/// How many packets may follow each other on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Train {
+    /// So many.
+    UpTo(u64),
+    /// As many as there is room for.
+    All,
+}
+
 /// A packet scheduler. It sees views only, never a transport.
 ///
 /// `pick` is asked as often as the host likes and changes nothing; the events tell what became of it. A scheduler
@@ -153,10 +162,10 @@ impl Choice {
 pub trait Scheduler: Debug + Send {
     /// The path for the next packet. `paths` is in order of the ids.
     fn pick(&self, connection: &ConnectionView, paths: &[PathView], work: &Work, now: Timestamp) -> Choice;
-    /// Whether a path, once chosen, stays the choice while nothing but packets on it happens and it has room.
-    /// A host that knows need not ask for each of them.
-    fn stays(&self) -> bool {
-        false
+    /// How many packets may leave on the path that was chosen, one after the other, before the host asks again, if
+    /// nothing else happens meanwhile and there is room. [`Train::All`] promises that each of them would be chosen so.
+    fn train(&self, _chosen: &PathView) -> Train {
+        Train::UpTo(1)
     }
     /// A packet of `bytes` left on `path`.
     fn on_sent(&mut self, _path: PathId, _bytes: Bytes) {}

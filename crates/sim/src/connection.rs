@@ -59,6 +59,9 @@ pub(crate) struct Connection {
     pacing: Lazy,
     /// The newest piece that was sent a second time because it held up the others.
     reinjected: Option<u64>,
+    /// How many pieces there were when the tail was last looked at, and from which on copies of it were sent.
+    tail_end: u64,
+    tail_from: u64,
     /// Frames on their way: where each ends among the bytes, and when it was taken.
     frames: VecDeque<(u64, Timestamp)>,
     lost: Vec<(u64, SentPacket)>,
@@ -109,6 +112,8 @@ impl Connection {
             paths: routes.iter().map(path).collect(),
             pacing: Lazy::default(),
             reinjected: None,
+            tail_end: 0,
+            tail_from: 0,
             frames: VecDeque::new(),
             lost: Vec::new(),
         }
@@ -213,22 +218,48 @@ impl Connection {
         }
     }
 
-    /// Where a buffer holds the sender back though `path` has room: sends the piece that holds up
-    /// the others once more, if it is on its way on another path. Whether it did.
+    /// Where `path` has room and nothing new can be sent: sends a piece once more that is on its way on another
+    /// path. Whether it did.
     fn reinject<R: Recorder>(&mut self, path: PathId, now: Timestamp, out: &mut Outside<'_, R>) -> bool {
-        let oldest = self.stream.oldest_unacked();
-        if !self.transport.reinjection || self.stream.is_dry() || self.reinjected.is_some_and(|at| at >= oldest) {
+        if !self.transport.reinjection {
             return false;
         }
-        let others = self.paths.iter().enumerate().filter(|(index, _)| *index != path.get() as usize);
-        let found = others
-            .filter_map(|(_, other)| other.recovery.outstanding().next())
-            .find(|packet| packet.chunk.number == oldest)
-            .map(|packet| packet.chunk);
-        let Some(chunk) = found else { return false };
-        self.reinjected = Some(oldest);
+        let chunk = if self.stream.is_dry() { self.tail(path) } else { self.head(path) };
+        let Some(chunk) = chunk else { return false };
         self.transmit(path, chunk, now, out);
         true
+    }
+
+    /// A buffer holds the sender back: the piece that holds up the others.
+    fn head(&mut self, path: PathId) -> Option<Chunk> {
+        let oldest = self.stream.oldest_unacked();
+        if self.reinjected.is_some_and(|at| at >= oldest) {
+            return None;
+        }
+        let others = self.paths.iter().enumerate().filter(|(index, _)| *index != path.get() as usize);
+        let mut found = others.filter_map(|(_, other)| other.recovery.outstanding().next());
+        let chunk = found.find(|packet| packet.chunk.number == oldest)?.chunk;
+        self.reinjected = Some(oldest);
+        Some(chunk)
+    }
+
+    /// There is no more: what was sent last on a slower path, for it would arrive last. Each piece once.
+    fn tail(&mut self, path: PathId) -> Option<Chunk> {
+        let end = self.stream.sent();
+        if self.tail_end != end {
+            (self.tail_end, self.tail_from) = (end, end);
+        }
+        let (engine, stream, from) = (&self.engine, &self.stream, self.tail_from);
+        let smoothed = |path: PathId| engine.rtt(path).map(|rtt| rtt.smoothed);
+        let own = smoothed(path)?;
+        let slower = |index: usize| smoothed(PathId::new(index as u32)).is_some_and(|rtt| rtt > own);
+        let others = self.paths.iter().enumerate().filter(|(index, _)| slower(*index));
+        let pieces = others.flat_map(|(_, other)| other.recovery.outstanding().map(|packet| packet.chunk));
+        let chunk = pieces
+            .filter(|chunk| chunk.number < from && !stream.is_acked(chunk.number))
+            .max_by_key(|chunk| chunk.number)?;
+        self.tail_from = chunk.number;
+        Some(chunk)
     }
 
     fn arm_recovery(&mut self, index: usize, now: Timestamp, timers: &mut Timers) {

@@ -163,6 +163,11 @@ impl SendStream {
         }
     }
 
+    /// How many pieces were sent at least once.
+    pub(crate) fn sent(&self) -> u64 {
+        self.next
+    }
+
     /// The oldest piece that has not arrived.
     pub(crate) fn oldest_unacked(&self) -> u64 {
         self.acked_from

@@ -106,3 +106,21 @@ fn weights_divide_what_an_application_sends() {
         PathId::new(1)
     );
 }
+
+/// What the slow path holds at the end is sent by the fast one, too.
+#[test]
+fn a_tail_is_complete_earlier_where_it_is_sent_again_on_the_fast_path() {
+    let took = |reinjection: bool| {
+        let mut net = Net::new(60, 1);
+        let routes =
+            [(50, 10), (10, 150)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(300))));
+        let flow = net.flow("transfer", "uncoupled reno", &routes);
+        flow.traffic = Traffic::Finite { size: Bytes::new(20_000_000) };
+        flow.transport.reinjection = reinjection;
+        let outcome = run(&net.scenario, &mut ()).unwrap();
+        (seconds(&outcome).unwrap(), outcome.flows[0].duplicates)
+    };
+    let ((with, copies), (without, none)) = (took(true), took(false));
+    assert!(with < 0.9 * without, "{with:.2} and {without:.2} s, {copies} copies");
+    assert!(none == 0 && (1..400).contains(&copies), "{copies} pieces arrived twice, and {none}");
+}

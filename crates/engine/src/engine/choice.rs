@@ -1,7 +1,7 @@
 //! Which path is next: the scheduler's choice among the windows, as the hosts ask for it.
 
 use fairpath_core::{PathId, Timestamp};
-use fairpath_sched::{Choice, ConnectionView, PathView, Work};
+use fairpath_sched::{Choice, ConnectionView, PathView, Train, Work};
 
 use fairpath_cc::Phase;
 
@@ -41,14 +41,19 @@ impl Engine {
     fn following(&self, choice: Choice, now: Timestamp) -> Option<usize> {
         let Choice::Send(path) = choice else { return None };
         let state = self.paths.get(path)?;
-        if self.paths.len() > 1 && !self.scheduler.stays() {
-            return None;
-        }
+        let train = match self.views.iter().find(|view| view.id == path) {
+            Some(view) if self.paths.len() > 1 => self.scheduler.train(view),
+            _ => Train::All,
+        };
         let next = state.packets.in_flight().saturating_add(state.max_datagram);
         let room = self.window_of(path, state, now).saturating_sub(next);
         let rate = if self.paces { self.controller.pacing_rate(path) } else { None };
         let allowance = rate.map_or(room, |rate| room.min(state.pacer.allowance(now, rate)));
-        Some((allowance.get() / state.max_datagram.get().max(1)) as usize)
+        let following = allowance.get() / state.max_datagram.get().max(1);
+        Some(match train {
+            Train::All => following,
+            Train::UpTo(packets) => following.min(packets.saturating_sub(1)),
+        } as usize)
     }
 
     /// The path that there is, if it can send: nobody is asked to choose.

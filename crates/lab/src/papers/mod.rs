@@ -1,5 +1,6 @@
 //! One folder per paper, one file per table or figure.
 
 pub(crate) mod daimd;
+pub(crate) mod odd_couple;
 pub(crate) mod olia;
 pub(crate) mod tr;

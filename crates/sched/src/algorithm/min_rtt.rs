@@ -11,7 +11,7 @@
 
 use fairpath_core::Timestamp;
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, candidates};
 
 /// Sends on the path with the lowest smoothed round-trip time that has room.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +25,8 @@ impl Scheduler for MinRtt {
         }
     }
 
-    fn stays(&self) -> bool {
-        true
+    fn train(&self, _chosen: &PathView) -> Train {
+        Train::All
     }
 }
 

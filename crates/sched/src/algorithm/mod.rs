@@ -1,5 +1,6 @@
 //! One file for each scheduler.
 
+mod arrival;
 mod blest;
 mod ecf;
 mod extremes;
@@ -9,6 +10,7 @@ mod redundant;
 mod round_robin;
 mod weighted;
 
+pub use arrival::Arrival;
 pub use blest::Blest;
 pub use ecf::Ecf;
 pub use min_rtt::MinRtt;

@@ -13,7 +13,7 @@
 
 use fairpath_core::Timestamp;
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, candidates};
 
 /// Sends on the path that costs least, and on a dearer one what no cheaper one has room for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,8 +27,8 @@ impl Scheduler for Priority {
         }
     }
 
-    fn stays(&self) -> bool {
-        true
+    fn train(&self, _chosen: &PathView) -> Train {
+        Train::All
     }
 }
 

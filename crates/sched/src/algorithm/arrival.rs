@@ -1,0 +1,159 @@
+//! Expected arrival: the path on which the packet arrives first, and no path that would only make what follows wait.
+//!
+//! # Source
+//! Ours. That a slower path is left alone where the faster ones are done before it follows [ECF §3], and that a window
+//! of the connection bounds what they can do meanwhile [BLEST §II]; here both are one comparison.
+//!
+//! # Symbols
+//! | symbol | here | unit |
+//! |---|---|---|
+//! | r | `rate`, the delivery rate; before the first sample window / smoothed round-trip time | bytes in a second |
+//! | b | the least round-trip time | time |
+//! | q | in flight / r, how long the path takes for what is on it | time |
+//! | A | `arrival` = max(b, q) − b / 2; where there is no room, and so much later as it takes to be made | time |
+//! | k | `left`, what may be sent before anything must arrive: what is unsent, within windows and buffers | bytes |
+//!
+//! A path f with the least A is waited for, although s has room, where A(s) > A(f) + k / R with R the sum of r over all
+//! paths that deliver earlier than s: what is left has then arrived before the packet on s would.
+//!
+//! # Deviations
+//! None. A round-trip time counts for nothing here once what made it has left the path: an idle path has its least one,
+//! whatever its queue was when it was last used, so no stale sample keeps data off it [Luebben2019, slide 7].
+
+use core::time::Duration;
+
+use fairpath_core::{Bytes, Timestamp};
+
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, active};
+
+/// What a path carries in so long may go on it at once: no arrival is expected more exactly than that, and a host
+/// sends packets of one path faster together.
+const QUANTUM: Duration = Duration::from_millis(1);
+
+/// Sends on the path on which the packet is expected first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival;
+
+/// What is expected of a path.
+#[derive(Clone, Copy, Debug)]
+struct Expected<'a> {
+    path: &'a PathView,
+    /// When the packet arrives, in seconds from now; none where the path was never measured: it is tried.
+    after: f64,
+    /// In bytes in a second.
+    rate: f64,
+}
+
+fn expected(path: &PathView) -> Expected<'_> {
+    let unknown = Expected { path, after: 0.0, rate: 0.0 };
+    let Some(rtt) = path.rtt else { return unknown };
+    let [smoothed, base] = [rtt.smoothed, rtt.windowed_min].map(|time| time.max(Duration::from_nanos(1)).as_secs_f64());
+    let [window, in_flight, datagram] =
+        [path.window, path.in_flight, path.max_datagram].map(|bytes| bytes.get() as f64);
+    // A window may be far larger than what was ever in flight: it says what may be sent, not what is carried.
+    let rate = path.delivery_rate.map_or(window / smoothed, |rate| rate.as_bps() as f64 / 8.0);
+    if rate <= 0.0 {
+        return unknown;
+    }
+    let too_much = (in_flight + datagram - window).max(0.0);
+    let after = too_much / rate + (in_flight.min(window) / rate).max(base) - base / 2.0;
+    Expected { path, after, rate }
+}
+
+/// What may be sent before anything must arrive; infinite where no bound is known.
+fn left(connection: &ConnectionView) -> f64 {
+    let free = |bound: Option<Bytes>, used: Bytes| bound.map(|bound| bound.saturating_sub(used));
+    let bounds = [
+        connection.unsent,
+        free(connection.window, connection.window_used),
+        free(connection.send_buffer, connection.buffered),
+    ];
+    bounds.into_iter().flatten().min().map_or(f64::INFINITY, |bytes| bytes.get() as f64)
+}
+
+impl Scheduler for Arrival {
+    fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+        let all = || active(paths).map(expected);
+        let by_arrival = |a: &Expected<'_>, b: &Expected<'_>| a.after.total_cmp(&b.after);
+        let Some(best) = all().filter(|one| one.path.has_room()).min_by(by_arrival) else { return Choice::Wait };
+        // Nothing is heard of a path with nothing in flight: nobody would ask again.
+        let sooner = |one: &Expected<'_>| one.after < best.after && one.path.in_flight > Bytes::ZERO;
+        let Some(first) = all().filter(sooner).min_by(by_arrival) else { return Choice::Send(best.path.id) };
+        let rate: f64 = all().filter(sooner).map(|one| one.rate).sum();
+        match best.after > first.after + left(connection) / rate {
+            true => Choice::WaitFor(first.path.id),
+            false => Choice::Send(best.path.id),
+        }
+    }
+
+    fn train(&self, chosen: &PathView) -> Train {
+        let packets = expected(chosen).rate * QUANTUM.as_secs_f64() / chosen.max_datagram.get().max(1) as f64;
+        Train::UpTo((packets as u64).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{path, picked, view};
+
+    /// A path with a window of ten datagrams, of which so many are in flight.
+    fn filled(id: u32, rtt_ms: u64, datagrams: u64) -> PathView {
+        PathView { in_flight: Bytes::new(1_200 * datagrams), ..view(id, rtt_ms) }
+    }
+
+    fn choice(unsent: Option<u64>, window: Option<u64>, paths: &[PathView]) -> Choice {
+        let (unsent, window) = (unsent.map(Bytes::new), window.map(Bytes::new));
+        let connection = ConnectionView { unsent, window, ..ConnectionView::default() };
+        Arrival.pick(&connection, paths, &Work::default(), Timestamp::ZERO)
+    }
+
+    #[test]
+    fn an_idle_path_is_taken_by_its_least_round_trip_and_not_by_a_stale_one() {
+        // Its queue was full when it was last heard of. The other path has had a queue of 30 ms all the time.
+        let mut paths = [filled(0, 50, 0), filled(1, 50, 9)];
+        let [idle, busy] = &mut paths;
+        idle.rtt.as_mut().unwrap().smoothed = Duration::from_millis(500);
+        busy.rtt.as_mut().unwrap().smoothed = Duration::from_millis(80);
+        busy.delivery_rate = Some(fairpath_core::Bitrate::from_bps(12_000 * 8 * 1_000 / 80));
+        assert_eq!(picked(&Arrival, &paths), Choice::Send(path(0)));
+        assert_eq!(picked(&crate::MinRtt, &paths), Choice::Send(path(1)), "which has been misled");
+    }
+
+    #[test]
+    fn the_tail_waits_for_the_fast_path_and_what_is_long_uses_both() {
+        // f: 12,000 bytes in 20 ms; room for another packet after 2 ms, so that it arrives after 12 ms. s: after 50.
+        let paths = [filled(0, 20, 10), filled(1, 100, 0)];
+        // In the 38 ms between f carries 22,800 bytes.
+        assert_eq!(choice(Some(22_700), None, &paths), Choice::WaitFor(path(0)));
+        assert_eq!(choice(Some(22_900), None, &paths), Choice::Send(path(1)));
+        assert_eq!(choice(None, None, &paths), Choice::Send(path(1)), "no end in sight");
+    }
+
+    #[test]
+    fn a_window_that_would_be_held_up_is_left_to_the_fast_path() {
+        let paths = [filled(0, 20, 10), filled(1, 100, 0)];
+        assert_eq!(choice(None, Some(22_700), &paths), Choice::WaitFor(path(0)));
+        assert_eq!(choice(None, Some(22_900), &paths), Choice::Send(path(1)));
+        let connection = ConnectionView {
+            send_buffer: Some(Bytes::new(30_000)),
+            buffered: Bytes::new(8_000),
+            ..ConnectionView::default()
+        };
+        assert_eq!(Arrival.pick(&connection, &paths, &Work::default(), Timestamp::ZERO), Choice::WaitFor(path(0)));
+    }
+
+    #[test]
+    fn a_fast_path_takes_what_it_carries_in_a_millisecond_at_once() {
+        // 12,000 bytes in 1 and in 20 ms.
+        assert_eq!(Arrival.train(&filled(0, 1, 0)), Train::UpTo(10));
+        assert_eq!(Arrival.train(&filled(0, 20, 0)), Train::UpTo(1));
+    }
+
+    #[test]
+    fn a_path_never_measured_is_tried_first() {
+        let mut paths = [filled(0, 1, 0), filled(1, 20, 0)];
+        paths[1].rtt = None;
+        assert_eq!(picked(&Arrival, &paths), Choice::Send(path(1)));
+    }
+}
