@@ -5,6 +5,7 @@
 
 mod algorithm;
 mod catalogue;
+mod extremes;
 mod path_set;
 mod scheduler;
 #[cfg(test)]

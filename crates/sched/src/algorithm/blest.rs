@@ -22,7 +22,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bytes, PathId, Timestamp};
 
-use super::extremes::Extremes;
+use crate::extremes::Extremes;
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, active, candidates};
 
 /// λ at the beginning, and its bounds [BLEST §III], Linux MPTCP 0.95.

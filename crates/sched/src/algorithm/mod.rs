@@ -3,7 +3,6 @@
 mod arrival;
 mod blest;
 mod ecf;
-mod extremes;
 mod min_rtt;
 mod priority;
 mod redundant;

@@ -8,11 +8,11 @@ use crate::scheduler::PathView;
 
 /// What schedulers remember of the round-trip times of paths.
 #[derive(Debug, Default)]
-pub(super) struct Extremes(PathMap<(Duration, Duration)>);
+pub(crate) struct Extremes(PathMap<(Duration, Duration)>);
 
 impl Extremes {
     /// Notes the times of a path.
-    pub(super) fn note(&mut self, path: &PathView) {
+    pub(crate) fn note(&mut self, path: &PathView) {
         let Some(smoothed) = path.smoothed() else { return };
         match self.0.get_mut(path.id) {
             Some((least, greatest)) => (*least, *greatest) = ((*least).min(smoothed), (*greatest).max(smoothed)),
@@ -23,13 +23,13 @@ impl Extremes {
     }
 
     /// The least and the greatest; of a path that was not noted yet what it has now.
-    pub(super) fn of(&self, path: &PathView) -> Option<(Duration, Duration)> {
+    pub(crate) fn of(&self, path: &PathView) -> Option<(Duration, Duration)> {
         let now = path.smoothed();
         self.0.get(path.id).copied().or_else(|| Some((now?, now?)))
     }
 
     /// The path is not the one of that id any more.
-    pub(super) fn forget(&mut self, path: PathId) {
+    pub(crate) fn forget(&mut self, path: PathId) {
         self.0.remove(path);
     }
 }
