@@ -4,7 +4,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # The crates that do no I/O also build where there is no operating system; quic-core too, where its cryptography can be compiled.
 WASM_TARGET := wasm32-unknown-unknown
-WASM_CRATES := core cc sbd sched engine theory net scenario sim
+WASM_CRATES := core cc sbd sched engine theory rate net scenario sim
 
 .PHONY: help demo test bench bench-sim faults fuzz setup fmt lint fetch unit wasm clean
 .DEFAULT_GOAL := help
@@ -25,6 +25,7 @@ test: setup ## everything that must hold before a change lands
 bench: setup ## the figures: one acknowledgement, one delay sample, the emulator's timing, goodput against plain QUIC, how fast virtual time runs, small files against tar
 	cargo bench -p fairpath-cc
 	cargo bench -p fairpath-sbd
+	cargo bench -p fairpath-rate
 	cargo bench -p fairpath-emu
 	cargo bench -p fairpath-quic
 	cargo bench -p fairpath-faults

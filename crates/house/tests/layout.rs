@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sched", &["core"]),
     ("engine", &["core", "cc", "sbd", "sched"]),
     ("theory", &["core", "cc"]),
+    ("rate", &["core"]),
     ("net", &["core"]),
     ("scenario", &["core", "engine", "net"]),
     ("sim", &["core", "engine", "net", "scenario"]),
@@ -37,7 +38,7 @@ const TESTS_MAY_USE: &[(&str, &[&str])] =
 
 /// Crates of algorithms and virtual networks: no clock, no sockets, no threads, no randomness of
 /// their own.
-const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "theory", "net", "scenario", "sim"];
+const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "theory", "rate", "net", "scenario", "sim"];
 
 const IMPURE: &[&str] = &[
     "Instant",

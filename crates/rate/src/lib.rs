@@ -1,0 +1,46 @@
+//! TCP-friendly rates for streams over several paths: what is fair, what arrives in time, and what repair it takes.
+//!
+//! A stream with a deadline wants goodput, not throughput. Each path has a loss rate and round-trip times; `equation`
+//! says what a TCP would send there, `region` which rates on all paths are no more aggressive than one TCP wherever
+//! bottlenecks are shared [Pluntke2011, eq. 1], `lateness` how much of it comes after the deadline, and `optimum` which
+//! rates of those bring the most in time. `fec` says how much of them must be repair.
+//!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_rate::{Bound, Delays, PathModel, Plan};
+//!
+//! // The example of the paper: three paths with exponential round-trip times, a deadline of 300 ms.
+//! let paths = [(0.10, 20), (0.02, 100), (0.01, 300)].map(|(loss, rtt)| {
+//!     PathModel::new(loss, Delays::exponential(Duration::from_millis(rtt)))
+//! });
+//! let plan = Plan::best(&paths, Duration::from_millis(300), &Bound::Cantelli)?;
+//! let [first, second, third] = plan.rates[..] else { panic!("a rate for each path") };
+//! assert!(first.per_second() > 190.0 && second.per_second() < 16.0 && third.per_second() < 16.0);
+//! # Ok::<(), fairpath_rate::NotARate>(())
+//! ```
+//!
+//! No I/O, no clock, no randomness.
+
+mod concave;
+mod coupled;
+mod delays;
+mod equation;
+mod fec;
+mod lateness;
+mod loss_intervals;
+mod optimum;
+mod packet_rate;
+mod plan;
+mod region;
+
+pub use concave::fair_shares;
+pub use coupled::{capped, printed};
+pub use delays::{DelayWindow, Delays};
+pub use equation::{simple, tfrc};
+pub use fec::{Repair, residual};
+pub use lateness::Bound;
+pub use loss_intervals::LossIntervals;
+pub use optimum::{floors, greedy};
+pub use packet_rate::{NotARate, PacketRate};
+pub use plan::{MARGIN, PROBING, PathModel, Plan};
+pub use region::Region;
