@@ -18,6 +18,7 @@ mod group_view;
 mod path_window;
 mod totals;
 mod undo;
+mod until_coupled;
 
 use core::fmt::Debug;
 
@@ -27,6 +28,7 @@ pub use self::config::AimdConfig;
 pub use self::group_view::GroupView;
 pub use self::path_window::PathWindow;
 pub use self::totals::{Member, Totals};
+pub use self::until_coupled::{Both, UntilCoupled};
 
 use self::group_view::PathEntry;
 use self::undo::Undo;
@@ -71,6 +73,9 @@ pub trait Rule: Debug + Send {
     /// Congestion persisted: the window falls to the minimum and slow start begins anew.
     fn on_collapsed(&self, _memory: &mut Self::Memory) {}
 
+    /// The path has been coupled with another, or is alone again.
+    fn on_recoupled(&self, _memory: &mut Self::Memory) {}
+
     /// The last reduction is taken back, because nothing was lost. `before` is what was remembered before it;
     /// what [`on_reduced`](Self::on_reduced) and [`on_collapsed`](Self::on_collapsed) made of it is
     /// restored, and what has been measured since stays.
@@ -104,6 +109,18 @@ impl<R: Rule> Aimd<R> {
     pub fn new(rule: R, config: AimdConfig) -> Self {
         Self { rule, config, paths: PathMap::new(), groups: None }
     }
+
+    /// Finds out which paths are coupled, and tells the rule where that is new.
+    fn find_coupled(&mut self) {
+        for at in 0..self.paths.len() {
+            let path = self.paths.paths().nth(at).expect("there are so many");
+            let is_coupled = GroupView::new(&self.paths, path).is_some_and(|group| group.is_coupled());
+            let Some(entry) = self.paths.get_mut(path) else { return };
+            if core::mem::replace(&mut entry.is_coupled, is_coupled) != is_coupled {
+                self.rule.on_recoupled(&mut entry.memory);
+            }
+        }
+    }
 }
 
 impl<R: Rule> Controller for Aimd<R> {
@@ -111,12 +128,15 @@ impl<R: Rule> Controller for Aimd<R> {
         if !self.paths.contains(path) {
             let group = self.groups.as_ref().map(|groups| groups.of(path));
             let window = PathWindow::new(&self.config, max_datagram);
-            self.paths.insert(path, PathEntry { group, window, memory: R::Memory::default(), undo: None });
+            let memory = R::Memory::default();
+            self.paths.insert(path, PathEntry { group, is_coupled: false, window, memory, undo: None });
+            self.find_coupled();
         }
     }
 
     fn on_path_closed(&mut self, path: PathId) {
         self.paths.remove(path);
+        self.find_coupled();
     }
 
     fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
@@ -127,9 +147,14 @@ impl<R: Rule> Controller for Aimd<R> {
 
     fn on_ack(&mut self, path: PathId, ack: &Ack) {
         let Some(entry) = self.paths.get_mut(path) else { return };
+        let is_first_sample = entry.window.inverse_rtt().is_none() && ack.rtt.is_some();
         entry.window.on_ack(ack);
         self.rule.on_ack(&mut entry.memory, &entry.window, ack);
-        if !entry.window.may_grow(ack) {
+        let may_grow = entry.window.may_grow(ack);
+        if is_first_sample {
+            self.find_coupled();
+        }
+        if !may_grow {
             return;
         }
         let Some(group) = GroupView::new(&self.paths, path) else { return };
@@ -184,6 +209,7 @@ impl<R: Rule> Controller for Aimd<R> {
             entry.group = Some(groups.of(path));
         }
         self.groups = Some(groups.clone());
+        self.find_coupled();
     }
 
     fn window(&self, path: PathId) -> Bytes {

@@ -1,6 +1,6 @@
 //! The algorithms by name.
 
-use crate::aimd::{Aimd, AimdConfig, Rule};
+use crate::aimd::{Aimd, AimdConfig, Rule, UntilCoupled};
 use crate::algorithm::{
     Balia, Bbr, Bbr3, Coupled, CoupledBbr, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, Olia, Reno, WVegas,
 };
@@ -38,14 +38,14 @@ impl Entry {
 /// There is no name for "uncoupled": it is `reno` or `cubic`, or any rule with each path a group of
 /// its own.
 pub const CATALOGUE: &[Entry] = &[
-    Entry::window("lia", |with| window_rule(Lia, with)),
-    Entry::window("olia", |with| window_rule(with.olia, with)),
-    Entry::window("balia", |with| window_rule(Balia, with)),
-    Entry::window("ewtcp", |with| window_rule(with.ewtcp, with)),
-    Entry::window("coupled", |with| window_rule(Coupled, with)),
-    Entry::window("epsilon", |with| window_rule(with.epsilon, with)),
-    Entry::window("wvegas", |with| window_rule(with.wvegas, with)),
-    Entry::window("daimd", |with| window_rule(with.daimd, with)),
+    Entry::window("lia", |with| coupled_rule(Lia, with)),
+    Entry::window("olia", |with| coupled_rule(with.olia, with)),
+    Entry::window("balia", |with| coupled_rule(Balia, with)),
+    Entry::window("ewtcp", |with| coupled_rule(with.ewtcp, with)),
+    Entry::window("coupled", |with| coupled_rule(Coupled, with)),
+    Entry::window("epsilon", |with| coupled_rule(with.epsilon, with)),
+    Entry::window("wvegas", |with| coupled_rule(with.wvegas, with)),
+    Entry::window("daimd", |with| coupled_rule(with.daimd, with)),
     Entry::window("reno", |with| window_rule(Reno, with)),
     Entry::window("cubic", |with| window_rule(with.cubic, with)),
     Entry::rate("bbr", |with| Box::new(Bbr::new(with.bbr))),
@@ -66,12 +66,26 @@ const fn names() -> [&'static str; CATALOGUE.len()] {
     names
 }
 
+/// What a path follows that is coupled with no other, where its connection has a coupled rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Alone {
+    /// What the rule itself makes of a single path, as published: Reno, but for `wvegas` and `daimd`.
+    #[default]
+    Own,
+    /// Reno.
+    Reno,
+    /// CUBIC, with [`Parameters::cubic`].
+    Cubic,
+}
+
 /// What can be set of the algorithms; an algorithm takes from it what it has. The defaults are the
 /// published values, and QUIC's where there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parameters {
     /// What all window rules share.
     pub aimd: AimdConfig,
+    /// Of the coupled window rules: what holds while a path is alone.
+    pub alone: Alone,
     /// `cubic`.
     pub cubic: Cubic,
     /// `olia`.
@@ -107,6 +121,14 @@ pub fn by_name_with(name: &str, parameters: &Parameters) -> Option<Box<dyn Contr
 
 fn window_rule<R: Rule + 'static>(rule: R, with: &Parameters) -> Box<dyn Controller> {
     Box::new(Aimd::new(rule, with.aimd))
+}
+
+fn coupled_rule<R: Rule + 'static>(coupled: R, with: &Parameters) -> Box<dyn Controller> {
+    match with.alone {
+        Alone::Own => window_rule(coupled, with),
+        Alone::Reno => window_rule(UntilCoupled { alone: Reno, coupled }, with),
+        Alone::Cubic => window_rule(UntilCoupled { alone: with.cubic, coupled }, with),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, Groups, PathId, Rt
 use proptest::prelude::*;
 
 use crate::testing::{ms, path, rtt};
-use crate::{AimdConfig, CATALOGUE, Controller, Daimd, Entry, LongestQueue, Parameters, SlowStart, by_name_with};
+use crate::{
+    AimdConfig, Alone, CATALOGUE, Controller, Daimd, Entry, LongestQueue, Parameters, SlowStart, by_name_with,
+};
 
 /// The paths that operations speak of; whether they are open is another matter.
 const PATHS: u32 = 4;
@@ -136,7 +138,7 @@ fn parameters() -> [Parameters; 2] {
     let aimd = AimdConfig { slow_start: SlowStart::HyStartPlusPlus, ..AimdConfig::tcp() };
     // Only so long a queue and a window are rare enough in random events to be no test.
     let daimd = Daimd { window_least: 2.0, full: 0.5, queue: LongestQueue::Adaptive, ..Daimd::default() };
-    [Parameters::default(), Parameters { aimd, daimd, ..Parameters::default() }]
+    [Parameters::default(), Parameters { aimd, daimd, alone: Alone::Cubic, ..Parameters::default() }]
 }
 
 /// Every controller of the catalogue, with every set of parameters.
@@ -330,10 +332,35 @@ proptest! {
         for (name, parameters) in subjects() {
             let alone = run(name, &parameters, &first).windows()[0];
             prop_assert_eq!(run(name, &parameters, &apart).windows()[0], alone, "{}", name);
-            // CUBIC is its own single-path algorithm; wVegas and DAIMD follow delay alone as well.
-            if ["lia", "olia", "balia", "ewtcp", "coupled", "epsilon"].contains(&name) {
-                prop_assert_eq!(run("reno", &parameters, &first).windows()[0], alone, "{}", name);
-            }
+            // CUBIC is its own single-path algorithm; wVegas and DAIMD follow delay alone as well, where they are
+            // not told otherwise.
+            let single = match (name, parameters.alone) {
+                ("lia" | "olia" | "balia" | "ewtcp" | "coupled" | "epsilon", Alone::Own) => "reno",
+                ("lia" | "olia" | "balia" | "ewtcp" | "coupled" | "epsilon" | "wvegas" | "daimd", Alone::Cubic) => "cubic",
+                _ => name,
+            };
+            prop_assert_eq!(run(single, &parameters, &first).windows()[0], alone, "{}", name);
+        }
+    }
+
+    #[test]
+    fn reno_until_coupled_is_what_the_coupled_rules_are(ops in ops()) {
+        for name in ["lia", "olia", "balia", "ewtcp", "coupled", "epsilon"] {
+            let windows = |alone| run(name, &Parameters { alone, ..Parameters::default() }, &ops).windows();
+            prop_assert_eq!(windows(Alone::Reno), windows(Alone::Own), "{}", name);
+        }
+    }
+
+    #[test]
+    fn what_is_coupled_does_not_depend_on_what_paths_alone_follow(ops in ops()) {
+        // All paths have a sample before anything grows, and stay in one group.
+        let sample = |path| Op::Ack { path, bytes: 0, age_ms: 0, rtt_ms: Some(50), window_limited: false };
+        let opened = ops.iter().take(PATHS as usize).cloned().chain((0..PATHS).map(sample));
+        let rest = ops.iter().skip(PATHS as usize).filter(|op| !matches!(op, Op::Group { .. } | Op::Close { .. }));
+        let ops: Vec<Op> = opened.chain(rest.cloned()).collect();
+        for name in ["lia", "olia", "balia", "ewtcp", "coupled", "epsilon", "wvegas", "daimd"] {
+            let windows = |alone| run(name, &Parameters { alone, ..Parameters::default() }, &ops).windows();
+            prop_assert_eq!(windows(Alone::Cubic), windows(Alone::Own), "{}", name);
         }
     }
 

@@ -24,12 +24,12 @@ pub mod equation {
     pub use crate::algorithm::{balia, coupled, epsilon, ewtcp, lia, olia};
 }
 
-pub use aimd::{Adjustment, Aimd, AimdConfig, GroupView, Member, PathWindow, Rule, Totals};
+pub use aimd::{Adjustment, Aimd, AimdConfig, Both, GroupView, Member, PathWindow, Rule, Totals, UntilCoupled};
 pub use algorithm::{
     Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, LongestQueue, Olia,
     PathMetric, Reno, WVegas,
 };
-pub use catalogue::{CATALOGUE, Entry, NAMES, Parameters, by_name, by_name_with, entry};
+pub use catalogue::{Alone, CATALOGUE, Entry, NAMES, Parameters, by_name, by_name_with, entry};
 pub use controller::{ControlState, Controller, Phase};
 pub use model::{BbrConfig, PerPath};
 pub use slow_start::SlowStart;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_engine::{BaseRtt, Cruise, EngineConfig, LongestQueue, PathMetric};
+use fairpath_engine::{Alone, BaseRtt, Cruise, EngineConfig, LongestQueue, PathMetric};
 use fairpath_scenario::{ScenarioFile, schema};
 
 fn file(defaults: &str, parameters: &str) -> String {
@@ -46,12 +46,13 @@ fn the_defaults_of_the_reference_are_those_of_the_algorithms() {
 
 #[test]
 fn what_is_said_reaches_the_engine() {
-    let set = "cubic = { fast_convergence = false }, olia = { metric = \"l^2/rtt\" }, ewtcp = { increase = 0.25 }, \
+    let set = "alone = \"cubic\", cubic = { fast_convergence = false }, olia = { metric = \"l^2/rtt\" }, ewtcp = { increase = 0.25 }, \
         wvegas = { backlog_total = 20, drain_at = \"never\" }, \
         daimd = { full = 0.7, window_least = 15, hold_rtts = 2, base = \"10s\", queue = \"seen\" }, \
         coupled_bbr = { cruise = \"best_path\" }, concordance = { noise = \"2ms\", join = 0.9 }, \
         trendline = { alpha = 0.3, hold = \"10s\" }, ssc = { loss = 0.05 }, wavelet = { correlation_min = 0.6 }";
     let mut expected = EngineConfig::default();
+    expected.parameters.alone = Alone::Cubic;
     expected.parameters.cubic.fast_convergence = false;
     expected.parameters.olia.metric = PathMetric::LSqOverRtt;
     expected.parameters.ewtcp.increase = Some(0.25);

@@ -188,6 +188,7 @@ const EVERYTHING: &[&str] = &[
         [flow.parameters]
         min_window = 1
         min_ssthresh = 2
+        alone = "cubic"
         epsilon = 0.5
         cubic = { fast_convergence = false }
         olia = { metric = "l^2/rtt" }

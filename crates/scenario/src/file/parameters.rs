@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::Bytes;
-use fairpath_engine::{BaseRtt, Cruise, EngineConfig, LongestQueue, PathMetric, SlowStart};
+use fairpath_engine::{Alone, BaseRtt, Cruise, EngineConfig, LongestQueue, PathMetric, SlowStart};
 
 use super::reader::{Fault, Table, Value};
 use crate::error::Problem;
@@ -46,6 +46,13 @@ impl Parameters {
         read.whole(&table, "min_ssthresh", |engine, packets| engine.parameters.aimd.min_ssthresh_datagrams = packets)?;
         read.flag(&table, "hystart", |engine, hystart| {
             engine.parameters.aimd.slow_start = if hystart { SlowStart::HyStartPlusPlus } else { SlowStart::Standard };
+        })?;
+        read.word(&table, "alone", |engine, word| {
+            engine.parameters.alone = match word {
+                "reno" => Alone::Reno,
+                "cubic" => Alone::Cubic,
+                _ => Alone::Own,
+            };
         })?;
         read.number(&table, "epsilon", |engine, epsilon| engine.parameters.epsilon.epsilon = epsilon)?;
         let tables: [(&str, &'static Keys, Read); 10] = [

@@ -31,6 +31,13 @@ pub(crate) static PARAMETERS: Keys = Keys::new(
             "true",
         ),
         Key::optional(
+            "alone",
+            Shape::Words(&["own", "reno", "cubic"]),
+            "`\"own\"`",
+            "what a path follows that is coupled with no other, where the congestion control is a coupled window rule: what that rule makes of a single path, which is Reno but for `wvegas` and `daimd`; or this",
+            "\"cubic\"",
+        ),
+        Key::optional(
             "epsilon",
             Shape::Number(0, 2),
             "`1`",
