@@ -57,6 +57,12 @@ pub trait Rule: Debug + Send {
         configured
     }
 
+    /// Whether the slow-start threshold follows a window that [`increase`](Self::increase) shrinks below it. Where
+    /// it does not, and the path is coupled, slow start takes the window back, and goes on up to and including the threshold.
+    fn lowers_threshold(&self) -> bool {
+        true
+    }
+
     /// What the delays that were measured make of the window of the view's own path, in slow start
     /// as well as later. `None`: nothing; the window grows as it otherwise does. Rules that look at
     /// delays collect them in [`on_ack`](Self::on_ack).
@@ -169,10 +175,15 @@ impl<R: Rule> Controller for Aimd<R> {
             }
             return;
         }
-        let growth = (!group.own().in_slow_start()).then(|| self.rule.increase(&group, ack.bytes));
+        let (own, lowers_threshold) = (group.own(), self.rule.lowers_threshold() || !group.is_coupled());
+        let growth = match own.in_slow_start() {
+            _ if !lowers_threshold && own.is_up_to_threshold() => Some(ack.bytes.as_f64()),
+            true => None,
+            false => Some(self.rule.increase(&group, ack.bytes)),
+        };
         let Some(entry) = self.paths.get_mut(path) else { return };
         match growth {
-            Some(bytes) => entry.window.grow(bytes),
+            Some(bytes) => entry.window.grow(bytes, lowers_threshold),
             None => entry.window.double(ack.bytes),
         }
     }

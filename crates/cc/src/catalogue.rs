@@ -42,7 +42,7 @@ pub const CATALOGUE: &[Entry] = &[
     Entry::window("olia", |with| coupled_rule(with.olia, with)),
     Entry::window("balia", |with| coupled_rule(Balia, with)),
     Entry::window("ewtcp", |with| coupled_rule(with.ewtcp, with)),
-    Entry::window("coupled", |with| coupled_rule(Coupled, with)),
+    Entry::window("coupled", |with| coupled_rule(with.coupled, with)),
     Entry::window("epsilon", |with| coupled_rule(with.epsilon, with)),
     Entry::window("wvegas", |with| coupled_rule(with.wvegas, with)),
     Entry::window("daimd", |with| coupled_rule(with.daimd, with)),
@@ -92,6 +92,8 @@ pub struct Parameters {
     pub olia: Olia,
     /// `ewtcp`.
     pub ewtcp: Ewtcp,
+    /// `coupled`.
+    pub coupled: Coupled,
     /// `epsilon`.
     pub epsilon: Epsilon,
     /// `wvegas`.
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_controller_takes_the_parameters_of_its_own_name() {
-        let olia = Olia { metric: PathMetric::LSqOverRtt };
+        let olia = Olia { metric: PathMetric::LSqOverRtt, ..Olia::default() };
         let epsilon = Epsilon { epsilon: 0.25 };
         let parameters = Parameters { olia, epsilon, ..Parameters::default() };
         let shown = |name| format!("{:?}", by_name_with(name, &parameters).unwrap());

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 
 use crate::testing::{ms, path, rtt};
 use crate::{
-    AimdConfig, Alone, CATALOGUE, Controller, Daimd, Entry, LongestQueue, Parameters, SlowStart, by_name_with,
+    AimdConfig, Alone, CATALOGUE, Controller, Coupled, CoupledConstants, Daimd, Entry, LongestQueue, Olia, Parameters,
+    SlowStart, by_name_with,
 };
 
 /// The paths that operations speak of; whether they are open is another matter.
@@ -138,7 +139,9 @@ fn parameters() -> [Parameters; 2] {
     let aimd = AimdConfig { slow_start: SlowStart::HyStartPlusPlus, ..AimdConfig::tcp() };
     // Only so long a queue and a window are rare enough in random events to be no test.
     let daimd = Daimd { window_least: 2.0, full: 0.5, queue: LongestQueue::Adaptive, ..Daimd::default() };
-    [Parameters::default(), Parameters { aimd, daimd, alone: Alone::Cubic, ..Parameters::default() }]
+    let olia = Olia { keeps_threshold: true, ..Olia::default() };
+    let coupled = Coupled { constants: CoupledConstants::Scalable };
+    [Parameters::default(), Parameters { aimd, alone: Alone::Cubic, daimd, olia, coupled, ..Parameters::default() }]
 }
 
 /// Every controller of the catalogue, with every set of parameters.

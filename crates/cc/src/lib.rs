@@ -26,8 +26,8 @@ pub mod equation {
 
 pub use aimd::{Adjustment, Aimd, AimdConfig, Both, GroupView, Member, PathWindow, Rule, Totals, UntilCoupled};
 pub use algorithm::{
-    Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, LongestQueue, Olia,
-    PathMetric, Reno, WVegas,
+    Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, CoupledConstants, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia,
+    LongestQueue, Olia, PathMetric, Reno, WVegas,
 };
 pub use catalogue::{Alone, CATALOGUE, Entry, NAMES, Parameters, by_name, by_name_with, entry};
 pub use controller::{ControlState, Controller, Phase};

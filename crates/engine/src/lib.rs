@@ -36,8 +36,8 @@ mod steady;
 pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{AckedBytes, Engine, LostBytes, PathSnapshot, Verdict};
 pub use fairpath_cc::{
-    Aimd, AimdConfig, Alone, BaseRtt, BbrConfig, Controller, Cruise, Cubic, Daimd, Epsilon, Ewtcp, GroupView,
-    LongestQueue, Olia, Parameters, PathMetric, Phase, Rule, SlowStart, WVegas,
+    Aimd, AimdConfig, Alone, BaseRtt, BbrConfig, Controller, Coupled, CoupledConstants, Cruise, Cubic, Daimd, Epsilon,
+    Ewtcp, GroupView, LongestQueue, Olia, Parameters, PathMetric, Phase, Rule, SlowStart, WVegas,
 };
 pub use fairpath_core::{
     Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_engine::{Alone, BaseRtt, Cruise, EngineConfig, LongestQueue, PathMetric};
+use fairpath_engine::{Alone, BaseRtt, CoupledConstants, Cruise, EngineConfig, LongestQueue, Olia, PathMetric};
 use fairpath_scenario::{ScenarioFile, schema};
 
 fn file(defaults: &str, parameters: &str) -> String {
@@ -30,7 +30,7 @@ fn nothing_said_is_the_published_values() {
 /// What the reference says of values that are not given is what they are.
 #[test]
 fn the_defaults_of_the_reference_are_those_of_the_algorithms() {
-    let tables = ["cubic", "olia", "wvegas", "daimd", "coupled_bbr", "concordance", "wavelet"];
+    let tables = ["cubic", "olia", "coupled", "wvegas", "daimd", "coupled_bbr", "concordance", "wavelet"];
     let mut seen = 0;
     for (name, table) in schema::reference().into_iter().filter(|(name, _)| tables.contains(name)) {
         for row in table.lines().filter(|line| line.starts_with("| `")) {
@@ -46,7 +46,8 @@ fn the_defaults_of_the_reference_are_those_of_the_algorithms() {
 
 #[test]
 fn what_is_said_reaches_the_engine() {
-    let set = "alone = \"cubic\", cubic = { fast_convergence = false }, olia = { metric = \"l^2/rtt\" }, ewtcp = { increase = 0.25 }, \
+    let set = "alone = \"cubic\", cubic = { fast_convergence = false }, olia = { metric = \"l^2/rtt\", keeps_threshold = true }, \
+        coupled = { constants = \"scalable\" }, ewtcp = { increase = 0.25 }, \
         wvegas = { backlog_total = 20, drain_at = \"never\" }, \
         daimd = { full = 0.7, window_least = 15, hold_rtts = 2, base = \"10s\", queue = \"seen\" }, \
         coupled_bbr = { cruise = \"best_path\" }, concordance = { noise = \"2ms\", join = 0.9 }, \
@@ -54,7 +55,8 @@ fn what_is_said_reaches_the_engine() {
     let mut expected = EngineConfig::default();
     expected.parameters.alone = Alone::Cubic;
     expected.parameters.cubic.fast_convergence = false;
-    expected.parameters.olia.metric = PathMetric::LSqOverRtt;
+    expected.parameters.olia = Olia { metric: PathMetric::LSqOverRtt, keeps_threshold: true };
+    expected.parameters.coupled.constants = CoupledConstants::Scalable;
     expected.parameters.ewtcp.increase = Some(0.25);
     expected.parameters.wvegas.backlog_total = 20.0;
     expected.parameters.wvegas.drain_at = f64::INFINITY;

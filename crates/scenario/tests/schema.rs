@@ -191,7 +191,8 @@ const EVERYTHING: &[&str] = &[
         alone = "cubic"
         epsilon = 0.5
         cubic = { fast_convergence = false }
-        olia = { metric = "l^2/rtt" }
+        olia = { metric = "l^2/rtt", keeps_threshold = true }
+        coupled = { constants = "scalable" }
         ewtcp = { increase = 0.5 }
         wvegas = { backlog_total = 20, slow_start_backlog = 2, backlog_least = 1, drain_at = "never" }
         daimd = { full = 0.7, rearmed = 0.5, window_least = 15, hold_rtts = 2, backoff = 0.5, base = "10s", queue = "seen" }

@@ -104,6 +104,11 @@ impl PathWindow {
         self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
     }
 
+    /// Whether there is a threshold, and the window is not above it.
+    pub(super) fn is_up_to_threshold(&self) -> bool {
+        self.ssthresh.is_some_and(|ssthresh| self.cwnd <= ssthresh)
+    }
+
     /// Whether this acknowledgement lets the window grow: the window was the limit [RFC9002 §7.8],
     /// and the packet was sent after the last reduction [RFC9002 §7.3.2].
     pub fn may_grow(&self, ack: &Ack) -> bool {
@@ -137,11 +142,13 @@ impl PathWindow {
     }
 
     /// Grows by `bytes`, which may be negative.
-    pub(super) fn grow(&mut self, bytes: f64) {
+    pub(super) fn grow(&mut self, bytes: f64, lowers_threshold: bool) {
         debug_assert!(bytes.is_finite(), "a rule gave {bytes}");
         self.cwnd = (self.cwnd + bytes).max(self.min_window());
-        // A rule that shrinks a window means it: slow start must not take it back to the threshold.
-        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.min(self.cwnd));
+        if lowers_threshold {
+            // A rule that shrinks a window means it: slow start must not take it back to the threshold.
+            self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.min(self.cwnd));
+        }
     }
 
     /// Sets the window to `cwnd` bytes because of a delay that was measured. Slow start is over.

@@ -61,6 +61,10 @@ impl<A: Rule, C: Rule> Rule for UntilCoupled<A, C> {
         )
     }
 
+    fn lowers_threshold(&self) -> bool {
+        self.coupled.lowers_threshold()
+    }
+
     fn on_delay(&self, group: &GroupView<'_, Self::Memory>, ack: &Ack) -> Option<Adjustment<Self::Memory>> {
         let both = group.own_memory();
         self.ask(

@@ -19,7 +19,7 @@ use fairpath_core::Bytes;
 pub use balia::Balia;
 pub use bbr::Bbr;
 pub use bbr3::Bbr3;
-pub use coupled::Coupled;
+pub use coupled::{Coupled, CoupledConstants};
 pub use coupled_bbr::{CoupledBbr, Cruise};
 pub use cubic::Cubic;
 pub use daimd::{BaseRtt, Daimd, LongestQueue};

@@ -32,6 +32,10 @@
 //! - The largest windows are compared in whole datagrams and the best paths with a tolerance: equal
 //!   is what integers would call equal, and rounding does not decide.
 //! - The sets are formed for each acknowledgement and not once per round trip [OLIA §4].
+//! - A window that α shrinks below the slow-start threshold stays out of slow start: the threshold goes
+//!   with it. The Linux kernel on which the sources measured leaves the threshold where it is, and grows as slow
+//!   start does up to and including it: what α takes from a window at its threshold comes back with the next
+//!   acknowledgement. [`Olia::keeps_threshold`] does the same, and `olia/sensitivity` says what it changes.
 //! - A path that is alone is Reno, with Reno's least threshold.
 
 use fairpath_core::{Ack, Bytes};
@@ -44,6 +48,9 @@ use crate::aimd::{GroupView, Member, PathWindow, Rule};
 pub struct Olia {
     /// What makes a path the best.
     pub metric: PathMetric,
+    /// Whether the slow-start threshold stays where it is when α shrinks a window, and a window at its threshold
+    /// grows as in slow start.
+    pub keeps_threshold: bool,
 }
 
 /// What makes a path the best, where l is how much it delivers between losses.
@@ -93,6 +100,10 @@ impl Rule for Olia {
     /// One where the path is coupled [OLIA §3]: a path that is not worth using must cost little.
     fn min_ssthresh_datagrams(&self, group: &GroupView<'_, Delivered>, configured: u32) -> u32 {
         if group.is_coupled() { 1 } else { configured }
+    }
+
+    fn lowers_threshold(&self) -> bool {
+        !self.keeps_threshold
     }
 
     fn on_ack(&self, delivered: &mut Delivered, _window: &PathWindow, ack: &Ack) {
@@ -204,7 +215,11 @@ mod tests {
 
     /// Two paths of this (window, round-trip time in ms, packets delivered between losses).
     fn two_paths(metric: PathMetric, paths: [(u64, u64, u64); 2]) -> Aimd<Olia> {
-        let mut olia = in_avoidance(Olia { metric }, &paths.map(|(packets, rtt_ms, _)| (packets, rtt_ms)));
+        with(Olia { metric, ..Olia::default() }, paths)
+    }
+
+    fn with(olia: Olia, paths: [(u64, u64, u64); 2]) -> Aimd<Olia> {
+        let mut olia = in_avoidance(olia, &paths.map(|(packets, rtt_ms, _)| (packets, rtt_ms)));
         for (id, (_, rtt_ms, delivered)) in (0..).zip(paths) {
             // Not limited by the window: delivered, and no growth.
             olia.on_ack(path(id), &Ack { window_limited: false, ..ack(10_000, PACKET * delivered, rtt_ms) });
@@ -220,6 +235,20 @@ mod tests {
         let both = [(20, 100, 1000), (10, 50, 1000)];
         assert_near(growth(&mut two_paths(PathMetric::default(), both), 0, 100), -0.0125);
         assert_near(growth(&mut two_paths(PathMetric::default(), both), 1, 50), 0.075);
+    }
+
+    #[test]
+    fn slow_start_takes_back_what_alpha_took_where_the_threshold_stays() {
+        // As above, but that the window of 20 is at its threshold: it grows by the packet that is acknowledged, and
+        // then shrinks as it should.
+        let both = [(20, 100, 1000), (10, 50, 1000)];
+        let mut lowers = two_paths(PathMetric::default(), both);
+        assert_near(growth(&mut lowers, 0, 100), -0.0125);
+        assert!(growth(&mut lowers, 0, 100) < -0.012);
+        let mut keeps = with(Olia { keeps_threshold: true, ..Olia::default() }, both);
+        assert_near(growth(&mut keeps, 0, 100), 1.0);
+        let shrunk: Vec<f64> = (0..100).map(|_| growth(&mut keeps, 0, 100)).collect();
+        assert!(shrunk[0] < -0.01 && shrunk.iter().any(|one| *one > 0.9), "{shrunk:?}");
     }
 
     #[test]

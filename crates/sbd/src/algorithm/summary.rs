@@ -27,7 +27,9 @@
 //!
 //! - The round-trip time is taken where no one-way delay is known, as [TR2018] does.
 //! - The values of c_s, p_f, p_mad, p_s, p_d, p_l and the weights of §4.1 were taken from memory of
-//!   the RFC and compared with programs that name it; its text was not at hand.
+//!   the RFC and compared with programs that name it; its text was not at hand. All are those of
+//!   [MPQUICSBD], the published one that implements the RFC. Of p_l programs disagree: it has 0.1, and so
+//!   has [Ferlin2016], three of whose authors are the RFC's; others have 0.05. Here it is 0.1, and can be set.
 //! - The loss rate counts a sample as two packets: not every packet has an acknowledgement.
 //! - Intervals begin for all paths together. One in which a path has no sample is left out for that
 //!   path. After N intervals without any sample of any path the statistics begin anew.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::Bytes;
-use fairpath_engine::{Alone, BaseRtt, Cruise, EngineConfig, LongestQueue, PathMetric, SlowStart};
+use fairpath_engine::{Alone, BaseRtt, CoupledConstants, Cruise, EngineConfig, LongestQueue, PathMetric, SlowStart};
 
 use super::reader::{Fault, Table, Value};
 use crate::error::Problem;
@@ -55,10 +55,11 @@ impl Parameters {
             };
         })?;
         read.number(&table, "epsilon", |engine, epsilon| engine.parameters.epsilon.epsilon = epsilon)?;
-        let tables: [(&str, &'static Keys, Read); 10] = [
+        let tables: [(&str, &'static Keys, Read); 11] = [
             ("cubic", &keys::CUBIC, Self::read_cubic),
             ("olia", &keys::OLIA, Self::read_olia),
             ("ewtcp", &keys::EWTCP, Self::read_ewtcp),
+            ("coupled", &keys::COUPLED, Self::read_coupled),
             ("wvegas", &keys::WVEGAS, Self::read_wvegas),
             ("daimd", &keys::DAIMD, Self::read_daimd),
             ("coupled_bbr", &keys::COUPLED_BBR, Self::read_coupled_bbr),
@@ -104,6 +105,14 @@ impl Parameters {
         self.word(table, "metric", |engine, word| {
             engine.parameters.olia.metric =
                 if word == "l^2/rtt" { PathMetric::LSqOverRtt } else { PathMetric::LOverRttSq };
+        })?;
+        self.flag(table, "keeps_threshold", |engine, flag| engine.parameters.olia.keeps_threshold = flag)
+    }
+
+    fn read_coupled(&mut self, table: &Table) -> Result<(), Fault> {
+        self.word(table, "constants", |engine, word| {
+            engine.parameters.coupled.constants =
+                if word == "scalable" { CoupledConstants::Scalable } else { CoupledConstants::Tcp };
         })
     }
 

@@ -53,6 +53,7 @@ pub(crate) static PARAMETERS: Keys = Keys::new(
         ),
         Key::optional("olia", Shape::Table(&OLIA), PUBLISHED, "of `olia`", "{ metric = \"l^2/rtt\" }"),
         Key::optional("ewtcp", Shape::Table(&EWTCP), PUBLISHED, "of `ewtcp`", "{ increase = 0.25 }"),
+        Key::optional("coupled", Shape::Table(&COUPLED), PUBLISHED, "of `coupled`", "{ constants = \"scalable\" }"),
         Key::optional("wvegas", Shape::Table(&WVEGAS), PUBLISHED, "of `wvegas`", "{ backlog_total = 20 }"),
         Key::optional("daimd", Shape::Table(&DAIMD), PUBLISHED, "of `daimd`", "{ full = 0.7 }"),
         Key::optional(
@@ -108,12 +109,33 @@ pub(crate) static CUBIC: Keys = Keys::new(
 /// `parameters = { olia = { … } }`.
 pub(crate) static OLIA: Keys = Keys::new(
     "olia",
+    &[&[
+        Key::optional(
+            "metric",
+            Shape::Words(&["l/rtt^2", "l^2/rtt"]),
+            "`\"l/rtt^2\"`",
+            "what makes a path the best, where l is what it delivers between losses: `l/rtt^2` is what is deployed, `l^2/rtt` what the draft writes",
+            "\"l^2/rtt\"",
+        ),
+        Key::optional(
+            "keeps_threshold",
+            Shape::Flag,
+            "`false`",
+            "whether the slow-start threshold stays where it is when a window is shrunk for a better path, as in the Linux kernel: slow start then takes it back, up to and including the threshold",
+            "true",
+        ),
+    ]],
+);
+
+/// `parameters = { coupled = { … } }`.
+pub(crate) static COUPLED: Keys = Keys::new(
+    "coupled",
     &[&[Key::optional(
-        "metric",
-        Shape::Words(&["l/rtt^2", "l^2/rtt"]),
-        "`\"l/rtt^2\"`",
-        "what makes a path the best, where l is what it delivers between losses: `l/rtt^2` is what is deployed, `l^2/rtt` what the draft writes",
-        "\"l^2/rtt\"",
+        "constants",
+        Shape::Words(&["tcp", "scalable"]),
+        "`\"tcp\"`",
+        "by how much windows grow and shrink: as one TCP for all paths, or as Scalable TCP, by 0.01 packets and an eighth of all windows, with which the algorithm was first stated",
+        "\"scalable\"",
     )]],
 );
 

@@ -1,7 +1,7 @@
 //! The algorithms that are compared, and what all experiments have in common.
 
 use fairpath_core::Bytes;
-use fairpath_engine::{AimdConfig, EngineConfig, Epsilon, Parameters};
+use fairpath_engine::{AimdConfig, Coupled, CoupledConstants, EngineConfig, Epsilon, Parameters};
 use fairpath_theory::FluidRule;
 
 use crate::engine;
@@ -30,6 +30,8 @@ pub(super) const BALIA: Algorithm =
 /// What the slides call the optimal algorithm [KellyVoice2005], with TCP's constants.
 pub(super) const COUPLED: Algorithm =
     Algorithm { title: "fully coupled", colour: "coupled", engine: "coupled", rule: FluidRule::Coupled };
+/// The same with its own constants, which are those of Scalable TCP.
+pub(super) const KELLY_VOICE: Algorithm = Algorithm { title: "Kelly and Voice", colour: "wvegas", ..COUPLED };
 pub(super) const UNCOUPLED: Algorithm =
     Algorithm { title: "uncoupled", colour: "uncoupled", engine: "uncoupled reno", rule: FluidRule::Reno };
 
@@ -42,6 +44,9 @@ impl Algorithm {
     /// paper's testbed, where QUIC would keep two.
     pub(super) fn parameters(&self) -> Parameters {
         let tcp = Parameters { aimd: AimdConfig::tcp(), ..Parameters::default() };
+        if *self == KELLY_VOICE {
+            return Parameters { coupled: Coupled { constants: CoupledConstants::Scalable }, ..tcp };
+        }
         if *self != OLIA_WITHOUT_ALPHA {
             return tcp;
         }

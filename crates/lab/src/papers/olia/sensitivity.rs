@@ -28,6 +28,7 @@
 //! | windows of QUIC | never below 2 packets | assumed: RFC 9002 |
 //! | every second packet is acknowledged | after 25 ms at the latest | assumed |
 //! | the slides' metric | the best path has the largest l²/rtt, elsewhere l/rtt² | paper (slide 14) |
+//! | the kernel's slow start | takes back what α takes from a window at its threshold, as in Linux | assumed: the paper measured a kernel |
 //! | first term only | OLIA's growth without α | assumed |
 //!
 //! # Deviations
@@ -59,9 +60,16 @@ const OF_BOTH: [Variant; 6] = [
 ];
 const SLIDES_METRIC: Variant = ("the slides' metric", |case| {
     let [multipath, single] = case.parameters;
-    let olia = Olia { metric: PathMetric::LSqOverRtt };
+    let olia = Olia { metric: PathMetric::LSqOverRtt, ..multipath.olia };
     Case { parameters: [Parameters { olia, ..multipath }, single], ..case }
 });
+const KERNEL: Variant = ("the kernel's slow start", |case| {
+    let [multipath, single] = case.parameters;
+    let olia = Olia { keeps_threshold: true, ..multipath.olia };
+    Case { parameters: [Parameters { olia, ..multipath }, single], ..case }
+});
+const KERNEL_EQUAL: Variant =
+    ("the kernel's slow start, equal round trips", |case| with_equal_round_trips((KERNEL.1)(case)));
 const FIRST_TERM: Variant = ("first term only", |case| case);
 
 fn with_equal_round_trips(case: Case) -> Case {
@@ -78,7 +86,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     for variant in OF_BOTH {
         compared.extend([(variant, LIA), (variant, OLIA)]);
     }
-    compared.extend([(SLIDES_METRIC, OLIA), (FIRST_TERM, OLIA_WITHOUT_ALPHA)]);
+    compared.extend([(SLIDES_METRIC, OLIA), (KERNEL, OLIA), (KERNEL_EQUAL, OLIA), (FIRST_TERM, OLIA_WITHOUT_ALPHA)]);
     let points = compared.iter().flat_map(|((name, change), algorithm)| {
         [Layout::Nested, Layout::Parallel]
             .map(|layout| (*name, change(Case::testbed(layout, 10, *algorithm, duration))))
@@ -96,7 +104,16 @@ fn run(context: &Context) -> Result<Report, Failure> {
     }
     let verdicts = [("olia_harms_less_in_a", "A, type 2"), ("olia_harms_less_in_c", "C, single path")]
         .map(|(name, column)| verdict(&table, name, column));
-    Ok(Report { tables: vec![table], verdicts: verdicts.to_vec(), ..Report::default() })
+    let verdicts = [verdicts.to_vec(), vec![kernel(&table)]].concat();
+    Ok(Report { tables: vec![table], verdicts, ..Report::default() })
+}
+
+/// What the kernel's slow start changes.
+fn kernel(table: &Table) -> Verdict {
+    let ours = |variant: Variant| table.estimate(&[variant.0, OLIA.title], "A, type 2");
+    Verdict::ours("the_kernel_takes_more", "With the kernel's slow start OLIA leaves users of type 2 less.")
+        .at_most("A, type 2, the kernel's − ours", ours(KERNEL) - ours(OF_BOTH[0]), 0.0)
+        .at_most("A, type 2, equal round trips, the kernel's − ours", ours(KERNEL_EQUAL) - ours(OF_BOTH[1]), 0.0)
 }
 
 fn verdict(table: &Table, name: &str, column: &str) -> Verdict {
