@@ -62,7 +62,7 @@ fn olia() {
                 ],
             ),
             ("olia/dynamic_fat_tree", &[("olia_uses_as_much_as_lia", Holds)]),
-            ("olia/responsiveness", &[("coupled_is_slow", Misses)]),
+            ("olia/responsiveness", &[("coupled_is_slow", Misses), ("kelly_voice_is_slow", Partly)]),
             ("olia/sensitivity", &[("olia_harms_less_in_a", Holds)]),
         ],
     );
@@ -79,10 +79,12 @@ fn tr() {
             ("tr/fig4", &[("spikes", Holds), ("smoothed", Holds)]),
             ("tr/fig6", &[("path", Holds)]),
             ("tr/table2", &[("both find it", Holds), ("ours", Holds), ("SSC fails", Misses)]),
-            ("tr/table3", &[("no harm", Holds)]),
-            ("tr/table4", &[("no harm", Holds)]),
+            ("tr/table3", &[("no harm (Reno)", Holds), ("TR is fair (CUBIC)", Misses)]),
+            ("tr/table4", &[("no harm (Reno)", Holds), ("no harm (CUBIC)", Holds)]),
             ("tr/table5", &[("soon", Holds), ("often enough", Holds)]),
             ("tr/separate", &[("fewer mistakes", Misses)]),
+            ("tr/bbr", &[("takes longer", Partly), ("starves", Partly)]),
+            ("tr/alpha", &[("tells", Holds)]),
             ("tr/grid", &[("oracle", Holds)]),
         ],
     );

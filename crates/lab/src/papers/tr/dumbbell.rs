@@ -80,6 +80,23 @@ pub(super) const ROWS: [Row; 5] = [
     },
 ];
 
+impl Row {
+    /// A network that is none of the table's, by its number: what is chosen is chosen on these.
+    pub(super) fn training(number: usize) -> Self {
+        let of = |levels: &[u64], stride: usize| levels[number / stride % levels.len()];
+        Self {
+            name: "training",
+            l1: (500, of(&[5, 15, 30], 1)),
+            l2: (of(&[20, 30, 50, 75, 100, 150], 1), of(&[10, 20, 40], 2)),
+            l3: (500, of(&[10, 40, 20], 2)),
+            l7: (500, of(&[20, 60, 40], 3)),
+            l10: (500, of(&[60, 10, 30], 1)),
+            red: [100, 120, 140],
+            flows_each: of(&[8, 12, 20, 40], 1) as u32,
+        }
+    }
+}
+
 /// The bottleneck's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
@@ -93,6 +110,8 @@ pub(super) struct Case {
     pub(super) row: Row,
     pub(super) queue: Queue,
     pub(super) tcp: &'static str,
+    /// Whether the two sides have a bottleneck each, like the one that is shared otherwise.
+    pub(super) separate: bool,
     pub(super) duration: Duration,
 }
 
@@ -103,7 +122,7 @@ pub(super) const COMBINATIONS: [(Queue, &str); 4] =
 impl Case {
     /// A row with each of the four combinations.
     pub(super) fn all(row: Row, duration: Duration) -> [Self; 4] {
-        COMBINATIONS.map(|(queue, tcp)| Self { row, queue, tcp, duration })
+        COMBINATIONS.map(|(queue, tcp)| Self { row, queue, tcp, separate: false, duration })
     }
 
     pub(super) fn queue_name(&self) -> &'static str {
@@ -137,13 +156,15 @@ impl Case {
         };
         let wires = [
             wire("L1", l1),
-            Wire { queue: bottleneck, ..wire("L2", l2) },
+            Wire { queue: bottleneck.clone(), ..wire("L2", l2) },
+            Wire { queue: bottleneck, ..wire("L2 of n2", l2) },
             wire("L3", l3),
             wire("L7", l7),
             wire("L10", l10),
         ];
         let mut network = Network::new(self.row.name, seed, self.duration, &wires);
-        for (class, over) in [("n1-n7", ["L1", "L2", "L3"]), ("n2-n8", ["L7", "L2", "L10"])] {
+        let second = if self.separate { "L2 of n2" } else { "L2" };
+        for (class, over) in [("n1-n7", ["L1", "L2", "L3"]), ("n2-n8", ["L7", second, "L10"])] {
             let route = network.route(&over);
             for _ in 0..flows_each {
                 network.flow(class, engine(self.tcp), core::slice::from_ref(&route));
@@ -164,7 +185,7 @@ pub(super) struct Listener {
     pub(super) title: &'static str,
     pub(super) colour: &'static str,
     /// One without memory of earlier answers: what it decides from one time to the next.
-    make: fn() -> Box<dyn Detector>,
+    pub(super) make: fn() -> Box<dyn Detector>,
 }
 
 /// Who listens: the paper's two, SSC as its authors had it later, and ours.
@@ -232,19 +253,24 @@ impl Answers {
 }
 
 impl Ears {
-    /// Listens to the first `pairs` flows of each side.
+    /// [`LISTENERS`] listen to the first `pairs` flows of each side.
     pub(super) fn new(case: &Case, pairs: u32) -> Self {
+        Self::of(case, pairs, &|| LISTENERS.iter().map(|one| (one.make)()).collect())
+    }
+
+    /// These detectors do.
+    pub(super) fn of(case: &Case, pairs: u32, make: &dyn Fn() -> Vec<Box<dyn Detector>>) -> Self {
         let flows = case.flows_each();
         let member = |flow: u32| {
             let (pair, side) = (flow % flows, flow / flows);
             (pair < pairs).then(|| (pair as usize, PathId::new(side)))
         };
-        let detectors = || LISTENERS.iter().map(|one| ((one.make)(), Answers::default())).collect();
+        let detectors = || make().into_iter().map(|one| (one, Answers::default())).collect();
         let pairs = (0..pairs).map(|_| Pair { opened: [false; 2], detectors: detectors() });
         Self { pairs: pairs.collect(), members: (0..2 * flows).map(member).collect() }
     }
 
-    /// For each pair what each of [`LISTENERS`] said until `end`.
+    /// For each pair what each detector said until `end`.
     pub(super) fn answers(self, end: Duration) -> Vec<Vec<Answers>> {
         let ended = |(_, mut answers): (_, Answers)| {
             answers.hear(end.as_secs_f64(), false);

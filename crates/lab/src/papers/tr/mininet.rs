@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use fairpath_engine::Alone;
+
 use super::sessions::{Case, Others, queues, wire};
 
 const TO_N5: [&[&str]; 2] = [&["L0", "L1", "L2"], &["L13", "L7", "L2"]];
@@ -45,7 +47,8 @@ impl Topology1 {
         let names = ["L0", "L1", "L2", "L13", "L7"];
         let wires = names.into_iter().zip(self.links).map(|(name, (mbps, ms))| wire(name, mbps, ms, packets(name)));
         let others = [0, 1].map(|path| Others { count: self.flows[path], over: TO_N5[path], path: Some(path) });
-        Case { name: self.name, wires: wires.collect(), others: others.to_vec(), paths: TO_N5, tcp: TCP, duration }
+        let (wires, others) = (wires.collect(), others.to_vec());
+        Case { name: self.name, wires, others, paths: TO_N5, tcp: TCP, alone: Alone::Reno, duration }
     }
 }
 
@@ -67,7 +70,7 @@ impl Topology2 {
             Others { count: f2, over: &["L1", "L2", "L3"], path: None },
             Others { count: f3, over: &["L11", "L17 reversed"], path: None },
         ];
-        Case { name: self.name, wires, others, paths: TO_N11, tcp: TCP, duration }
+        Case { name: self.name, wires, others, paths: TO_N11, tcp: TCP, alone: Alone::Reno, duration }
     }
 }
 

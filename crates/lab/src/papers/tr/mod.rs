@@ -1,5 +1,7 @@
 //! The trend line [TR2018].
 
+mod alpha;
+mod bbr;
 mod chains;
 mod conservative;
 mod dumbbell;
@@ -33,5 +35,7 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     table4::EXPERIMENT,
     table5::EXPERIMENT,
     separate::EXPERIMENT,
+    bbr::EXPERIMENT,
+    alpha::EXPERIMENT,
     grid::EXPERIMENT,
 ];

@@ -6,7 +6,7 @@
 use core::time::Duration;
 
 use fairpath_core::{DelaySample, PathId, Timestamp};
-use fairpath_engine::{Coupling, EngineConfig};
+use fairpath_engine::{Alone, Coupling, EngineConfig};
 use fairpath_net::QueueConfig;
 use fairpath_sbd::{BuildUp, Detector, Trendline, TrendlineConfig};
 use fairpath_sim::{FlowIndex, Outcome, Recorder, SimError, View, jain_index};
@@ -26,6 +26,8 @@ pub(super) struct Session {
     pub(super) colour: &'static str,
     /// What couples it; `None`: nothing is detected.
     detector: Option<&'static str>,
+    /// How long a yes holds; `None`: as long as the detector says.
+    hold: Option<Duration>,
     /// What holds without a detector.
     coupling: Coupling,
 }
@@ -35,25 +37,50 @@ pub(super) const SSC: usize = 1;
 pub(super) const OURS: usize = 2;
 pub(super) const COUPLED: usize = 3;
 pub(super) const UNCOUPLED: usize = 4;
+pub(super) const TR_WITHOUT_HOLD: usize = 5;
+
+/// How many sessions there are.
+const COUNT: usize = 6;
 
 /// The sessions, numbered as flows of the scenario.
-pub(super) const SESSIONS: [Session; 5] = [
-    Session { title: "LIA-TR", colour: "lia", detector: Some("trendline_srtt"), coupling: Coupling::Auto },
-    Session { title: "LIA-SSC", colour: "daimd", detector: Some("ssc_rfc8382"), coupling: Coupling::Auto },
-    Session { title: "LIA-concordance", colour: "balia", detector: Some("concordance"), coupling: Coupling::Auto },
-    Session { title: "LIA", colour: "reno", detector: None, coupling: Coupling::Always },
-    Session { title: "uncoupled", colour: "uncoupled", detector: None, coupling: Coupling::Never },
+pub(super) const SESSIONS: [Session; COUNT] = [
+    Session::detecting("LIA-TR", "lia", "trendline_srtt", None),
+    Session::detecting("LIA-SSC", "daimd", "ssc_rfc8382", Some(HOLD)),
+    Session::detecting("LIA-concordance", "balia", "concordance", None),
+    Session { coupling: Coupling::Always, ..Session::blind("LIA", "reno") },
+    Session { coupling: Coupling::Never, ..Session::blind("uncoupled", "uncoupled") },
+    Session::detecting("LIA-TR without hold", "wvegas", "trendline_srtt", Some(Duration::ZERO)),
 ];
 
+/// What the paths of a session follow while they are not coupled: which the paper used is not known.
+pub(super) const ALONE: [(&str, Alone); 2] = [("Reno", Alone::Reno), ("CUBIC", Alone::Cubic)];
+
 impl Session {
-    fn engine(&self) -> EngineConfig {
-        let config = EngineConfig { coupling: self.coupling, ..engine("lia") };
-        match self.detector {
-            // The trend line holds its answers itself; what ours holds is up to it.
-            Some(name @ "ssc_rfc8382") => EngineConfig { detector: name.into(), hold: HOLD, ..config },
-            Some(name) => EngineConfig { detector: name.into(), ..config },
-            None => config,
+    const fn blind(title: &'static str, colour: &'static str) -> Self {
+        Self { title, colour, detector: None, hold: None, coupling: Coupling::Always }
+    }
+
+    const fn detecting(
+        title: &'static str,
+        colour: &'static str,
+        detector: &'static str,
+        hold: Option<Duration>,
+    ) -> Self {
+        Self { title, colour, detector: Some(detector), hold, coupling: Coupling::Auto }
+    }
+
+    fn engine(&self, alone: Alone) -> EngineConfig {
+        let mut config = EngineConfig { coupling: self.coupling, ..engine("lia") };
+        config.parameters.alone = alone;
+        if let Some(name) = self.detector {
+            config.detector = name.into();
         }
+        match (self.detector, self.hold) {
+            // The trend line holds its answers itself.
+            (Some("trendline_srtt"), hold) => config.detection.trendline.hold = hold,
+            (_, hold) => config.hold = hold.unwrap_or_default(),
+        }
+        config
     }
 }
 
@@ -76,6 +103,8 @@ pub(super) struct Case {
     pub(super) paths: [&'static [&'static str]; 2],
     /// The congestion control of the TCP flows.
     pub(super) tcp: &'static str,
+    /// What the paths of the sessions follow while they are not coupled.
+    pub(super) alone: Alone,
     pub(super) duration: Duration,
 }
 
@@ -92,7 +121,7 @@ impl Case {
         network.net.scenario.sample_every = SAMPLE;
         let paths = self.paths.map(|over| network.route(over));
         for session in &SESSIONS {
-            network.flow(session.title, session.engine(), &paths);
+            network.flow(session.title, session.engine(self.alone), &paths);
         }
         for others in &self.others {
             let route = network.route(others.over);
@@ -106,10 +135,15 @@ impl Case {
 
     /// Runs it.
     pub(super) fn run(&self, seed: u64) -> Result<Seen, SimError> {
+        self.run_with(seed, &[TrendlineConfig::smoothed_input()])
+    }
+
+    /// Runs it, and has trend lines of these kinds listen to LIA-TR.
+    pub(super) fn run_with(&self, seed: u64, listening: &[TrendlineConfig]) -> Result<Seen, SimError> {
         let scenario = self.network(seed).net.scenario;
         let first_of = |class| scenario.flows.iter().position(|flow| flow.class == class);
         let tcp = [CLASSES[0], CLASSES[1]].map(|class| first_of(class).unwrap_or_default() as u32);
-        let mut watch = Watch::new(tcp);
+        let mut watch = Watch::new(tcp, listening);
         let outcome = fairpath_sim::run(&scenario, &mut watch)?;
         Ok(Seen { outcome, end: self.duration.as_secs_f64(), watch })
     }
@@ -122,26 +156,36 @@ pub(super) struct Logged {
     pub(super) build_ups: [BuildUp; 2],
 }
 
+/// A trend line that listens to LIA-TR.
+#[derive(Debug)]
+struct Listening {
+    trendline: Trendline,
+    log: Vec<Logged>,
+    together: u32,
+}
+
 /// What is watched: the groups of the sessions, their rates, those of one TCP flow of each path, and
-/// what the trend line of LIA-TR logs.
+/// what trend lines log of LIA-TR.
 #[derive(Debug)]
 struct Watch {
     tcp: [u32; 2],
-    first: [Option<f64>; 5],
-    coupled: [u32; 5],
+    first: [Option<f64>; COUNT],
+    coupled: [u32; COUNT],
     samples: u32,
     /// Seconds, and what had arrived of the sessions and the two TCP flows, in bytes.
-    arrived: Vec<(f64, [f64; 7])>,
-    trendline: Trendline,
-    log: Vec<Logged>,
+    arrived: Vec<(f64, [f64; COUNT + 2])>,
+    listening: Vec<Listening>,
 }
 
 impl Watch {
-    fn new(tcp: [u32; 2]) -> Self {
-        let mut trendline = Trendline::new(TrendlineConfig::smoothed_input());
-        (0..2).for_each(|path| trendline.on_path_opened(PathId::new(path), Timestamp::ZERO));
-        let (first, coupled, arrived, log) = ([None; 5], [0; 5], Vec::new(), Vec::new());
-        Self { tcp, first, coupled, samples: 0, arrived, trendline, log }
+    fn new(tcp: [u32; 2], listening: &[TrendlineConfig]) -> Self {
+        let listen = |config: &TrendlineConfig| {
+            let mut trendline = Trendline::new(*config);
+            (0..2).for_each(|path| trendline.on_path_opened(PathId::new(path), Timestamp::ZERO));
+            Listening { trendline, log: Vec::new(), together: 0 }
+        };
+        let listening = listening.iter().map(listen).collect();
+        Self { tcp, first: [None; COUNT], coupled: [0; COUNT], samples: 0, arrived: Vec::new(), listening }
     }
 
     fn slot(&self, flow: FlowIndex) -> Option<usize> {
@@ -161,23 +205,28 @@ impl Recorder for Watch {
             }
         }
         self.samples += 1;
-        let mut arrived = [0.0; 7];
+        let mut arrived = [0.0; COUNT + 2];
         for (flow, path) in view.paths() {
             if let Some(slot) = self.slot(flow) {
                 arrived[slot] += path.delivered.as_f64();
             }
         }
         self.arrived.push((at, arrived));
-        let newest = self.trendline.matched(one, other);
-        if let Some(build_ups) = newest.filter(|newest| self.log.last().is_none_or(|last| last.build_ups != *newest)) {
-            self.log.push(Logged { at, build_ups });
+        for Listening { trendline, log, together } in &mut self.listening {
+            let newest = trendline.matched(one, other);
+            if let Some(build_ups) = newest.filter(|newest| log.last().is_none_or(|last| last.build_ups != *newest)) {
+                log.push(Logged { at, build_ups });
+            }
+            *together += u32::from(trendline.verdicts().first().is_some_and(|pair| pair.together));
         }
     }
 
     fn on_rtt(&mut self, now: Timestamp, flow: FlowIndex, path: PathId, rtt: Duration) {
         if flow.0 as usize == TR {
-            self.trendline.on_sample(path, &DelaySample { now, rtt, one_way: None });
-            self.trendline.poll(now);
+            for Listening { trendline, .. } in &mut self.listening {
+                trendline.on_sample(path, &DelaySample { now, rtt, one_way: None });
+                trendline.poll(now);
+            }
         }
     }
 }
@@ -242,14 +291,28 @@ impl Seen {
 
     /// What the trend line of LIA-TR logged.
     pub(super) fn log(&self) -> &[Logged] {
-        &self.watch.log
+        self.log_of(0)
     }
 
-    /// What arrived of a session, or of a TCP flow of a path (5 and 6), over time: seconds, Mbit/s,
-    /// over `every` samples.
+    /// What a trend line that listened to LIA-TR logged.
+    pub(super) fn log_of(&self, listening: usize) -> &[Logged] {
+        &self.watch.listening[listening].log
+    }
+
+    /// For which part of the time it had the paths together.
+    pub(super) fn together(&self, listening: usize) -> f64 {
+        f64::from(self.watch.listening[listening].together) / f64::from(self.watch.samples.max(1))
+    }
+
+    /// What arrived of a TCP flow of a path over time, as in [`rates`](Self::rates).
+    pub(super) fn tcp_rates(&self, path: usize, every: usize) -> Vec<(f64, f64)> {
+        self.rates(COUNT + path, every)
+    }
+
+    /// What arrived of a session over time: seconds, Mbit/s, over `every` samples.
     pub(super) fn rates(&self, slot: usize, every: usize) -> Vec<(f64, f64)> {
         let samples: Vec<_> = self.watch.arrived.iter().step_by(every).collect();
-        let rate = |pair: &[&(f64, [f64; 7])]| {
+        let rate = |pair: &[&(f64, [f64; COUNT + 2])]| {
             let seconds = pair[1].0 - pair[0].0;
             (pair[1].0, (pair[1].1[slot] - pair[0].1[slot]) * 8e-6 / seconds)
         };
