@@ -55,10 +55,11 @@ const PRINTED: [Printed; 5] = [
 ];
 
 /// What is special about this topology.
-const WHY: &str = "beside CUBIC, and at round-trip times of 120 to 380 ms without queues, even an uncoupled session gets \
-    no more than about one TCP flow: LIA and Reno grow by a packet per round trip, and path 1 has a further congested \
-    link, L11, which the flows from n7 to n8 fill. So coupling takes from what is already too little, and the index, \
-    which does not tell more from less, falls.";
+const WHY: &str = "beside CUBIC, and at round-trip times of 120 to 380 ms without queues, LIA and Reno, which grow by a packet \
+    per round trip, get little, and path 1 has a further congested link, L11, which the flows from n7 to n8 fill. A session \
+    that is Reno on its paths gets no more than about one TCP flow even uncoupled: coupling takes from what is already too \
+    little, and the index, which does not tell more from less, falls. One that is CUBIC gets up to two uncoupled and about \
+    half of one coupled, so that its index says for how much of the time it was which.";
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let duration = seconds(context.pick(20, 100));
