@@ -45,6 +45,11 @@ pub trait Rule: Debug + Send {
     /// What the rule remembers of each path.
     type Memory: Clone + Debug + Default + Send;
 
+    /// Whether it reads [`Ack::rate`], which is otherwise not worked out.
+    fn reads_rates(&self) -> bool {
+        false
+    }
+
     /// How much the window of the view's own path grows for `acked`, in bytes. May be negative.
     fn increase(&self, group: &GroupView<'_, Self::Memory>, acked: Bytes) -> f64;
 
@@ -149,6 +154,10 @@ impl<R: Rule> Controller for Aimd<R> {
         if let Some(entry) = self.paths.get_mut(path) {
             entry.window.set_max_datagram(max_datagram);
         }
+    }
+
+    fn reads_rates(&self) -> bool {
+        self.rule.reads_rates()
     }
 
     fn on_ack(&mut self, path: PathId, ack: &Ack) {

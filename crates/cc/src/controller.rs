@@ -42,6 +42,11 @@ pub trait Controller: Debug + Send {
     fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes);
     /// A packet left.
     fn on_sent(&mut self, _path: PathId, _sent: &Sent) {}
+    /// Whether it reads the delivery rates of acknowledgements. Where it does not, they need not be worked out, and
+    /// [`Ack::rate`] may be `None`.
+    fn reads_rates(&self) -> bool {
+        true
+    }
     /// A packet was acknowledged.
     fn on_ack(&mut self, path: PathId, ack: &Ack);
     /// An acknowledgement, whose packets were reported one by one, has been read whole.

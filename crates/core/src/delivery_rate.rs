@@ -23,6 +23,14 @@ pub struct SentState {
     lost: Bytes,
 }
 
+impl SentState {
+    /// When the packet left.
+    #[inline]
+    pub fn sent_at(&self) -> Timestamp {
+        self.sent_at
+    }
+}
+
 /// One measurement of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
@@ -62,7 +70,14 @@ pub struct DeliveryRate {
     lost: Bytes,
     /// The application ran dry: samples are marked until this much has been delivered.
     app_limited_until: Option<Bytes>,
-    last: Option<RateSample>,
+    last: Option<LastRate>,
+}
+
+/// The newest measurement. The rate itself is worked out where it is asked for, as seldom it is.
+#[derive(Clone, Copy, Debug)]
+enum LastRate {
+    Over { delivered: Bytes, interval: Duration },
+    Known(Bitrate),
 }
 
 impl DeliveryRate {
@@ -72,6 +87,7 @@ impl DeliveryRate {
     }
 
     /// Notes that a packet leaves. `in_flight` is what was in flight before it.
+    #[inline]
     pub fn on_sent(&mut self, now: Timestamp, in_flight: Bytes) -> SentState {
         if in_flight == Bytes::ZERO {
             // After idleness the clock starts anew, or the pause would count as slowness.
@@ -98,6 +114,21 @@ impl DeliveryRate {
     /// Notes that a packet of `bytes` arrived and gives the rate it shows. `None` where no time
     /// has passed to measure over.
     pub fn on_ack(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) -> Option<RateSample> {
+        let (delivered, interval) = self.on_ack_unread(now, bytes, packet);
+        Some(RateSample {
+            rate: delivered.per(interval)?,
+            delivered,
+            interval,
+            prior_delivered: packet.delivered,
+            app_limited: packet.app_limited,
+            tx_in_flight: packet.in_flight + bytes,
+            lost: self.lost - packet.lost,
+        })
+    }
+
+    /// The same for one who does not read the measurement: how much arrived, and how long that took.
+    #[inline]
+    pub fn on_ack_unread(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) -> (Bytes, Duration) {
         self.delivered += bytes;
         self.delivered_at = now;
         self.first_sent_at = self.first_sent_at.max(packet.sent_at);
@@ -108,23 +139,16 @@ impl DeliveryRate {
         let ack_elapsed = now.since(packet.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - packet.delivered;
-        let sample = RateSample {
-            rate: delivered.per(interval)?,
-            delivered,
-            interval,
-            prior_delivered: packet.delivered,
-            app_limited: packet.app_limited,
-            tx_in_flight: packet.in_flight + bytes,
-            lost: self.lost - packet.lost,
-        };
-        self.last = Some(sample);
-        Some(sample)
+        if interval > Duration::ZERO {
+            self.last = Some(LastRate::Over { delivered, interval });
+        }
+        (delivered, interval)
     }
 
     /// Notes that `bytes` arrived, and the rate that a host has measured by itself, if it has.
     pub fn on_measured(&mut self, bytes: Bytes, sample: Option<RateSample>) {
         self.delivered += bytes;
-        self.last = sample.or(self.last);
+        self.last = sample.map(|sample| LastRate::Known(sample.rate)).or(self.last);
     }
 
     /// Notes that a packet of `bytes` was lost and gives what that shows.
@@ -142,9 +166,12 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// The newest measurement.
-    pub fn last(&self) -> Option<RateSample> {
-        self.last
+    /// The newest rate that was measured.
+    pub fn last(&self) -> Option<Bitrate> {
+        match self.last? {
+            LastRate::Over { delivered, interval } => delivered.per(interval),
+            LastRate::Known(rate) => Some(rate),
+        }
     }
 }
 

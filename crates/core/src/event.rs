@@ -33,7 +33,8 @@ pub struct Ack {
     pub window_limited: bool,
     /// The round-trip times of the path; `None` before the first sample.
     pub rtt: Option<Rtt>,
-    /// The delivery rate that this acknowledgement shows.
+    /// The delivery rate that this acknowledgement shows; `None` where no time has passed to measure over, and where
+    /// the controller does not read it.
     pub rate: Option<RateSample>,
 }
 

@@ -54,18 +54,31 @@ impl<T> PathMap<T> {
     }
 
     /// The position of `path` in iteration order.
+    #[inline]
     pub fn index_of(&self, path: PathId) -> Option<usize> {
+        // While no path has gone, each stands where its id says.
+        let at = path.0 as usize;
+        match self.entries.get(at) {
+            Some((id, _)) if *id == path => Some(at),
+            _ => self.search(path),
+        }
+    }
+
+    #[inline(never)]
+    fn search(&self, path: PathId) -> Option<usize> {
         self.entries.iter().position(|(id, _)| *id == path)
     }
 
     /// The entry of `path`.
+    #[inline]
     pub fn get(&self, path: PathId) -> Option<&T> {
-        self.entries.iter().find(|(id, _)| *id == path).map(|(_, value)| value)
+        self.index_of(path).map(|at| &self.entries[at].1)
     }
 
     /// The entry of `path`, mutable.
+    #[inline]
     pub fn get_mut(&mut self, path: PathId) -> Option<&mut T> {
-        self.entries.iter_mut().find(|(id, _)| *id == path).map(|(_, value)| value)
+        self.index_of(path).map(|at| &mut self.entries[at].1)
     }
 
     /// Whether `path` has an entry.

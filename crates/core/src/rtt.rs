@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::units::Timestamp;
+use crate::units::{Timestamp, duration};
 use crate::windowed_filter::WindowedMin;
 
 /// How far back the windowed minimum looks: 10 s, as BBR's [BBRv3 §2.16.1].
@@ -34,12 +34,18 @@ impl Rtt {
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     rtt: Option<Rtt>,
-    windowed_min: WindowedMin<Duration>,
+    /// The smoothed time, its deviation and the smallest sample in nanoseconds: a [`Duration`] is seconds and
+    /// nanoseconds, and this is every packet.
+    smoothed_ns: u64,
+    variance_ns: u64,
+    min_ns: u64,
+    windowed_min: WindowedMin<u64>,
 }
 
 impl Default for RttEstimator {
     fn default() -> Self {
-        Self { rtt: None, windowed_min: WindowedMin::new(MIN_RTT_WINDOW) }
+        let windowed_min = WindowedMin::new(MIN_RTT_WINDOW);
+        Self { rtt: None, smoothed_ns: 0, variance_ns: 0, min_ns: 0, windowed_min }
     }
 }
 
@@ -53,33 +59,53 @@ impl RttEstimator {
     /// acknowledgement. `ack_delay` is what the peer says it waited; it is taken off only where
     /// that does not go below the minimum [RFC9002 §5.3].
     pub fn on_sample(&mut self, now: Timestamp, sample: Duration, ack_delay: Duration) {
-        let windowed_min = self.windowed_min.update(now, sample);
+        self.on_sample_nanos(now, nanos(sample), nanos(ack_delay));
+    }
+
+    /// The same for times in nanoseconds.
+    pub fn on_sample_nanos(&mut self, now: Timestamp, sample_ns: u64, ack_delay_ns: u64) {
+        let (sample_ns, ack_delay_ns) = (sample_ns.min(NANOS_MAX), ack_delay_ns.min(NANOS_MAX));
+        let windowed_ns = self.windowed_min.update(now, sample_ns);
+        let latest = duration(sample_ns);
         let Some(rtt) = &mut self.rtt else {
-            self.rtt = Some(Rtt { latest: sample, smoothed: sample, variance: sample / 2, min: sample, windowed_min });
+            (self.smoothed_ns, self.variance_ns, self.min_ns) = (sample_ns, sample_ns / 2, sample_ns);
+            self.rtt =
+                Some(Rtt { latest, smoothed: latest, variance: latest / 2, min: latest, windowed_min: latest });
             return;
         };
-        rtt.windowed_min = windowed_min;
-        rtt.latest = sample;
-        rtt.min = rtt.min.min(sample);
-        let adjusted = if sample >= rtt.min + ack_delay { sample - ack_delay } else { sample };
-        // In whole nanoseconds: a `Duration` is seconds and nanoseconds, and this is every packet.
-        let (was, is) = (nanos(rtt.smoothed), nanos(adjusted));
+        if sample_ns < self.min_ns {
+            self.min_ns = sample_ns;
+            rtt.min = latest;
+        }
+        rtt.latest = latest;
+        rtt.windowed_min = if windowed_ns == self.min_ns { rtt.min } else { duration(windowed_ns) };
+        let adjusted_ns = if sample_ns >= self.min_ns + ack_delay_ns { sample_ns - ack_delay_ns } else { sample_ns };
         // rttvar = 3/4 · rttvar + 1/4 · |smoothed_rtt − adjusted_rtt|
-        rtt.variance = Duration::from_nanos((3 * nanos(rtt.variance) + was.abs_diff(is)) / 4);
+        self.variance_ns = (3 * self.variance_ns + self.smoothed_ns.abs_diff(adjusted_ns)) / 4;
         // smoothed_rtt = 7/8 · smoothed_rtt + 1/8 · adjusted_rtt
-        rtt.smoothed = Duration::from_nanos((7 * was + is) / 8);
+        self.smoothed_ns = (7 * self.smoothed_ns + adjusted_ns) / 8;
+        rtt.variance = duration(self.variance_ns);
+        rtt.smoothed = duration(self.smoothed_ns);
     }
 
     /// What is known; `None` before the first sample.
+    #[inline]
     pub fn get(&self) -> Option<Rtt> {
         self.rtt
     }
+
+    /// The smoothed time in nanoseconds; zero before the first sample.
+    #[inline]
+    pub fn smoothed_nanos(&self) -> u64 {
+        self.smoothed_ns
+    }
 }
 
-/// At most 58 years, of which eight are still a number of nanoseconds.
+/// A tenth of the largest number of nanoseconds, 58 years: eight of them can be added.
+const NANOS_MAX: u64 = u64::MAX / 10;
+
 fn nanos(time: Duration) -> u64 {
-    let whole = time.as_secs().saturating_mul(1_000_000_000);
-    whole.saturating_add(time.subsec_nanos().into()).min(u64::MAX / 10)
+    time.as_secs().saturating_mul(1_000_000_000).saturating_add(time.subsec_nanos().into())
 }
 
 #[cfg(test)]

@@ -265,8 +265,20 @@ impl Timestamp {
 
     /// The time since `earlier`, or zero where `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        duration(self.nanos_since(earlier))
     }
+
+    /// The same in nanoseconds. A [`Duration`] is seconds and nanoseconds, which takes a division to make and
+    /// two comparisons to compare: too much for what is asked at every packet.
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// So many nanoseconds. What is below a second, as nearly all times of packets are, needs no division.
+#[inline]
+pub(crate) const fn duration(nanos: u64) -> Duration {
+    if nanos < 1_000_000_000 { Duration::new(0, nanos as u32) } else { Duration::from_nanos(nanos) }
 }
 
 impl fmt::Display for Timestamp {

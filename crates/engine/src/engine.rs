@@ -50,12 +50,18 @@ pub struct Engine {
     dips: Option<Dips>,
     /// When a one-way delay was last reported.
     one_way_at: Option<Timestamp>,
+    /// Whether the detector makes anything of delays.
+    observes: bool,
+    /// Whether the controller makes anything of delivery rates.
+    reads_rates: bool,
 }
 
 impl Engine {
     /// An engine of these three, without paths.
     pub fn new(controller: Box<dyn Controller>, detector: Box<dyn Detector>, scheduler: Box<dyn Scheduler>) -> Self {
         Self {
+            observes: detector.observes(),
+            reads_rates: controller.reads_rates(),
             controller,
             detector,
             scheduler,
@@ -151,15 +157,15 @@ impl Engine {
     }
 
     /// The packet `number`, which will be acknowledged, left on the path.
+    #[inline]
     pub fn on_sent(&mut self, path: PathId, number: u64, bytes: Bytes, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let sent_state = state.rate.on_sent(now, state.in_flight());
-        state.packets.insert(number, SentPacket { at: now, bytes, state: sent_state });
+        state.packets.insert(number, SentPacket::new(bytes, sent_state));
         self.note_sent(path, bytes, now);
     }
 
     /// Something left and is counted as in flight already.
-    #[inline]
     fn note_sent(&mut self, path: PathId, bytes: Bytes, now: Timestamp) {
         let window = self.controller.window(path);
         let pacing = if self.paces { self.controller.pacing_rate(path) } else { None };
@@ -214,20 +220,20 @@ impl Engine {
             state.slack_at = now;
         }
         let Some(packet) = state.packets.take(number) else { return };
+        let (sent_at, bytes) = (packet.at(), packet.bytes);
         state.heard_at = now;
-        state.proven_at = state.proven_at.max(Some(packet.at));
+        state.proven_at = state.proven_at.max(Some(sent_at));
         if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
-            state.newest_acked = Some((number, packet.at));
+            state.newest_acked = Some((number, sent_at));
         }
-        state.acked.push(Ack {
-            now,
-            sent_at: packet.at,
-            bytes: packet.bytes,
-            in_flight,
-            window_limited: state.window_was_full(packet.at),
-            rtt: None,
-            rate: state.rate.on_ack(now, packet.bytes, &packet.state),
-        });
+        let window_limited = state.window_was_full(sent_at);
+        let rate = if self.reads_rates {
+            state.rate.on_ack(now, bytes, &packet.state)
+        } else {
+            state.rate.on_ack_unread(now, bytes, &packet.state);
+            None
+        };
+        state.acked.push(Ack { now, sent_at, bytes, in_flight, window_limited, rtt: None, rate });
     }
 
     /// An acknowledgement has been read whole. `ack_delay` is what the peer says it waited; zero
@@ -241,17 +247,19 @@ impl Engine {
             self.on_round_trip(path, now.since(sent_at), ack_delay, now);
         }
         let Some(state) = self.paths.get_mut(path) else { return };
-        if state.largest_acked == Some(number) {
+        if state.packets.has_below(number) && state.largest_acked == Some(number) {
             // A host that finds losses has found these by now [RFC9002 §6.1.2]: of what is left, such as the
             // packets of another address of the peer, it will not tell.
             state.packets.forget_stale(number, now - state.patience());
         }
         let rtt = state.rtt.get();
         let mut bytes = Bytes::ZERO;
-        for ack in state.acked.drain(..) {
+        for ack in &mut state.acked {
             bytes += ack.bytes;
-            self.controller.on_ack(path, &Ack { rtt, ..ack });
+            ack.rtt = rtt;
+            self.controller.on_ack(path, ack);
         }
+        state.acked.clear();
         self.controller.on_ack_end(path, now);
         if self.scheduler.hears_acks()
             && let Some(state) = self.paths.get(path)
@@ -263,10 +271,14 @@ impl Engine {
     }
 
     /// A packet took so long there and back, of which the peer says that it waited `ack_delay`.
+    #[inline]
     fn on_round_trip(&mut self, path: PathId, rtt: Duration, ack_delay: Duration, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         state.rtt.on_sample(now, rtt, ack_delay);
-        if self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH) && state.tells_of_the_network(now) {
+        if self.observes
+            && self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH)
+            && state.tells_of_the_network(now)
+        {
             self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
         }
     }
@@ -287,7 +299,7 @@ impl Engine {
 
     /// Whether anything is made of delays: the detector has a use for them.
     pub fn observes(&self) -> bool {
-        self.detector.observes()
+        self.observes
     }
 
     /// The packet `number` was lost. After the last one that was found lost at this moment the host
@@ -300,7 +312,7 @@ impl Engine {
         *lost += packet.bytes;
         state.lost += packet.bytes;
         let sample = state.rate.on_lost(packet.bytes, &packet.state);
-        self.controller.on_lost(path, &LostPacket { now, sent_at: packet.at, number, bytes: packet.bytes, sample });
+        self.controller.on_lost(path, &LostPacket { now, sent_at: packet.at(), number, bytes: packet.bytes, sample });
         self.detector.on_loss(path, &Lost { now, bytes: packet.bytes });
         self.scheduler.on_lost(path, packet.bytes, now);
     }
@@ -381,7 +393,7 @@ impl Engine {
     /// When the packet `number` left, and its size, where it is neither acknowledged nor lost.
     pub fn sent(&self, path: PathId, number: u64) -> Option<(Timestamp, Bytes)> {
         let packet = self.paths.get(path)?.packets.get(number)?;
-        Some((packet.at, packet.bytes))
+        Some((packet.at(), packet.bytes))
     }
 
     /// The round-trip times of the path; `None` before the first sample.

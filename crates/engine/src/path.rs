@@ -17,8 +17,8 @@ const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
 const FIRST_ANSWER: Duration = Duration::from_millis(999);
 
 /// A path that may send and does not for this long lacks data, or the scheduler keeps data off it.
-/// Timers of hosts and their bursts make gaps that are shorter.
-const STARVED: Duration = Duration::from_millis(5);
+/// Timers of hosts and their bursts make gaps that are shorter. In nanoseconds: 5 ms.
+const STARVED_NS: u64 = 5_000_000;
 
 /// The state of one path.
 #[derive(Debug)]
@@ -114,8 +114,11 @@ impl Path {
 
     /// Since when something is in flight.
     fn oldest(&self) -> Option<Timestamp> {
-        let accounted = (self.accounted > Bytes::ZERO).then_some(self.accounted_since);
-        self.packets.oldest().into_iter().chain(accounted).min()
+        let oldest = self.packets.oldest();
+        if self.accounted == Bytes::ZERO {
+            return oldest;
+        }
+        oldest.into_iter().chain([self.accounted_since]).min()
     }
 
     /// How much of what is in flight has waited for an answer for longer than one takes. An account of bytes
@@ -126,16 +129,19 @@ impl Path {
         self.packets.sent_before(before) + accounted
     }
 
+    /// Whether nothing but its window may keep a full datagram from leaving now.
+    #[inline]
+    pub(crate) fn is_free(&self, now: Timestamp) -> bool {
+        self.usable && self.pacer.may_send(now) && !self.suspected(now)
+    }
+
     /// Whether the path seems dead: packets wait for an answer for more than two probe timeouts,
     /// and nothing was heard in that time. An old, good round-trip time counts for nothing here.
     pub(crate) fn suspected(&self, now: Timestamp) -> bool {
         let Some(oldest) = self.oldest() else { return false };
-        let waited = now.since(oldest.max(self.heard_at));
-        if waited <= 2 * ACK_DELAY_MAX {
-            // Shorter than any patience: the usual case, and this is asked for every packet.
-            return false;
-        }
-        waited > self.patience()
+        let waited_ns = now.nanos_since(oldest.max(self.heard_at));
+        // Shorter than any patience: the usual case, and this is asked for every packet.
+        waited_ns > 2 * ACK_DELAY_MAX.as_nanos() as u64 && Duration::from_nanos(waited_ns) > self.patience()
     }
 
     /// How long an answer may take before it counts as missing.
@@ -146,7 +152,7 @@ impl Path {
     /// Whether the path has carried less than it could for a while: what it delivers then says
     /// nothing of what it can deliver [BBRv3 §4.1.2.4].
     pub(crate) fn is_starved(&self, now: Timestamp, window: impl FnOnce() -> Bytes) -> bool {
-        let idle = now.since(self.pacer.free_at().max(self.sent_at)) > STARVED;
+        let idle = now.nanos_since(self.pacer.free_at().max(self.sent_at)) > STARVED_NS;
         idle && self.in_flight() + self.max_datagram <= window()
     }
 
@@ -173,8 +179,7 @@ impl Path {
     }
 
     fn network_limited(&self, now: Timestamp) -> bool {
-        let round = self.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed);
-        self.within_a_round(self.used_at, now) && now.since(self.slack_at) > 2 * round
+        self.within_a_round(self.used_at, now) && now.nanos_since(self.slack_at) > 2 * self.rtt.smoothed_nanos()
     }
 
     /// Whether the window was full at some time since a packet that was sent at `sent_at` left: in the one
@@ -185,7 +190,6 @@ impl Path {
     }
 
     fn within_a_round(&self, at: Option<Timestamp>, now: Timestamp) -> bool {
-        let round = self.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed);
-        at.is_some_and(|at| now.since(at) <= round)
+        at.is_some_and(|at| now.nanos_since(at) <= self.rtt.smoothed_nanos())
     }
 }

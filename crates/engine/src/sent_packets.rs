@@ -11,16 +11,29 @@ const PACKETS_MAX: usize = 1 << 17;
 /// What is remembered of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentPacket {
-    pub(crate) at: Timestamp,
     pub(crate) bytes: Bytes,
     pub(crate) state: SentState,
+    /// Whether it is accounted for, or was never sent. A mark, and not an `Option` around all of it, so that to
+    /// take a packet moves only what is read of it.
+    is_gone: bool,
+}
+
+impl SentPacket {
+    pub(crate) fn new(bytes: Bytes, state: SentState) -> Self {
+        Self { bytes, state, is_gone: false }
+    }
+
+    /// When it left.
+    pub(crate) fn at(&self) -> Timestamp {
+        self.state.sent_at()
+    }
 }
 
 /// A ring of packets. Numbers only rise; a host may leave some out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentPackets {
     first: u64,
-    packets: VecDeque<Option<SentPacket>>,
+    packets: VecDeque<SentPacket>,
     in_flight: Bytes,
 }
 
@@ -40,24 +53,33 @@ impl SentPackets {
             *self = Self::default();
             self.first = number;
         } else if skipped > 0 {
-            self.packets.extend((0..skipped).map(|_| None));
+            self.packets.extend((0..skipped).map(|_| SentPacket { is_gone: true, ..packet }));
         }
-        self.packets.push_back(Some(packet));
+        self.packets.push_back(packet);
         self.in_flight += packet.bytes;
         while self.packets.len() > PACKETS_MAX {
-            if let Some(Some(forgotten)) = self.packets.pop_front() {
-                self.in_flight -= forgotten.bytes;
-            }
-            self.first += 1;
+            self.forget_oldest();
         }
     }
 
+    fn forget_oldest(&mut self) {
+        if let Some(forgotten) = self.packets.pop_front()
+            && !forgotten.is_gone
+        {
+            self.in_flight -= forgotten.bytes;
+        }
+        self.first += 1;
+    }
+
     /// Takes out the packet `number`; `None` where it was never sent or is accounted for.
+    #[inline]
     pub(crate) fn take(&mut self, number: u64) -> Option<SentPacket> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        let packet = self.packets.get_mut(at)?.take()?;
+        let packet = self.packets.get_mut(at).filter(|packet| !packet.is_gone)?;
+        packet.is_gone = true;
+        let packet = *packet;
         self.in_flight -= packet.bytes;
-        while let Some(None) = self.packets.front() {
+        while self.packets.front().is_some_and(|oldest| oldest.is_gone) {
             self.packets.pop_front();
             self.first += 1;
         }
@@ -66,13 +88,13 @@ impl SentPackets {
 
     /// When the oldest packet was sent.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
-        self.packets.front().and_then(|packet| packet.map(|packet| packet.at))
+        self.packets.front().filter(|packet| !packet.is_gone).map(SentPacket::at)
     }
 
     /// How much of it was sent before `before`. Packets leave in the order of their numbers.
     pub(crate) fn sent_before(&self, before: Timestamp) -> Bytes {
-        let old = self.packets.iter().flatten().take_while(|packet| packet.at < before);
-        old.map(|packet| packet.bytes).sum()
+        let sent = self.packets.iter().filter(|packet| !packet.is_gone);
+        sent.take_while(|packet| packet.at() < before).map(|packet| packet.bytes).sum()
     }
 
     /// Forgets the packets with numbers below `number` that were sent before `before`, from the oldest
@@ -80,20 +102,22 @@ impl SentPackets {
     pub(crate) fn forget_stale(&mut self, number: u64, before: Timestamp) {
         while self.first < number {
             match self.packets.front() {
-                Some(Some(packet)) if packet.at >= before => return,
-                Some(_) => {}
-                None => return,
+                Some(packet) if packet.is_gone || packet.at() < before => self.forget_oldest(),
+                _ => return,
             }
-            if let Some(Some(forgotten)) = self.packets.pop_front() {
-                self.in_flight -= forgotten.bytes;
-            }
-            self.first += 1;
         }
+    }
+
+    /// Whether there is a packet with a number below `number`.
+    #[inline]
+    pub(crate) fn has_below(&self, number: u64) -> bool {
+        self.first < number && !self.packets.is_empty()
     }
 
     /// The packet `number`, where it is neither acknowledged nor lost.
     pub(crate) fn get(&self, number: u64) -> Option<&SentPacket> {
-        self.packets.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?.as_ref()
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.packets.get(at).filter(|packet| !packet.is_gone)
     }
 
     /// The sum of the sizes.
@@ -109,7 +133,7 @@ mod tests {
 
     fn packet(millis: u64) -> SentPacket {
         let at = Timestamp::from_millis(millis);
-        SentPacket { at, bytes: Bytes::new(1000), state: DeliveryRate::new().on_sent(at, Bytes::ZERO) }
+        SentPacket::new(Bytes::new(1000), DeliveryRate::new().on_sent(at, Bytes::ZERO))
     }
 
     #[test]

@@ -34,13 +34,13 @@ pub(crate) struct Steadiness {
 
 impl Steadiness {
     pub(crate) fn on_sent(&mut self, bytes: Bytes, now: Timestamp) {
-        let since = now.since(self.begun);
-        if since >= SPAN {
-            self.end_span(since, now);
+        if now.nanos_since(self.begun) >= SPAN.as_nanos() as u64 {
+            self.end_span(now.since(self.begun), now);
         }
         self.bytes += bytes;
     }
 
+    #[inline(never)]
     fn end_span(&mut self, since: Duration, now: Timestamp) {
         let sent = core::mem::take(&mut self.bytes).as_f64();
         let paused = since >= 2 * SPAN;

@@ -146,12 +146,24 @@ impl Connection {
     #[inline]
     pub(crate) fn send<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
         let before = *out.sent;
+        let mut alone = self.engine.room_alone(now);
         // A run that sends so much in one moment holds more than it may, and is ended when that is counted next.
         while *out.sent - before <= PACKETS_MAX {
+            if alone.is_some_and(|(_, room)| room == 0) {
+                break;
+            }
             let chunk = self.stream.next();
             if chunk.is_none() && self.paths.len() == 1 && !self.stream.is_dry() {
                 // Held back by a buffer, and there is no other path to help.
                 return;
+            }
+            if let (Some((path, room)), Some(chunk)) = (alone, chunk) {
+                self.stream.on_sent(chunk);
+                let size = self.transmit(path, chunk, now, out);
+                // The room is one of full packets.
+                let is_full = size == self.transport.packet;
+                alone = if is_full { Some((path, room - 1)) } else { self.engine.room_alone(now) };
+                continue;
             }
             let choice = self.engine.pick(&self.stream.view(), &Work::default(), now);
             let Some(path) = choice.path() else { break };
@@ -202,7 +214,7 @@ impl Connection {
 
     /// A piece of data goes out on a path.
     #[inline]
-    fn transmit<R: Recorder>(&mut self, path: PathId, chunk: Chunk, now: Timestamp, out: &mut Outside<'_, R>) {
+    fn transmit<R: Recorder>(&mut self, path: PathId, chunk: Chunk, now: Timestamp, out: &mut Outside<'_, R>) -> Bytes {
         let index = path.get() as usize;
         let state = &mut self.paths[index];
         let number = state.recovery.on_sent(chunk, now);
@@ -216,6 +228,7 @@ impl Connection {
         if !state.timer.is_armed() {
             self.arm_recovery(index, now, out.timers);
         }
+        size
     }
 
     /// Where `path` has room and nothing new can be sent: sends a piece once more that is on its way on another

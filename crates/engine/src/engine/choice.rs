@@ -56,7 +56,25 @@ impl Engine {
         } as usize)
     }
 
+    /// Where there is one path and the engine does not pace: the path, and how many full datagrams may leave on it now.
+    /// After these the answer is to wait, until something else happens: nobody needs to be asked for each of them.
+    pub fn room_alone(&self, now: Timestamp) -> Option<(PathId, u64)> {
+        let mut paths = self.paths.iter();
+        let (Some((path, state)), None, false) = (paths.next(), paths.next(), self.paces) else { return None };
+        let room = self.window_of(path, state, now).saturating_sub(state.in_flight());
+        // Mostly there is room for none or for one: comparisons are cheaper than a division.
+        let datagrams = if room < state.max_datagram {
+            0
+        } else if room < state.max_datagram * 2 {
+            1
+        } else {
+            room / state.max_datagram
+        };
+        Some((path, if datagrams > 0 && state.is_free(now) { datagrams } else { 0 }))
+    }
+
     /// The path that there is, if it can send: nobody is asked to choose.
+    #[inline]
     fn pick_only(&self, now: Timestamp) -> Choice {
         let mut paths = self.paths.iter();
         paths.find(|(id, state)| self.may_send(*id, state, now)).map_or(Choice::Wait, |(id, _)| Choice::Send(id))
@@ -81,7 +99,7 @@ impl Engine {
             max_datagram: state.max_datagram,
             rtt: state.rtt.get(),
             one_way: state.one_way,
-            delivery_rate: state.rate.last().map(|sample| sample.rate),
+            delivery_rate: state.rate.last(),
             ssthresh: control.and_then(|control| control.ssthresh),
             in_slow_start: control.is_some_and(|control| control.phase == Phase::SlowStart),
             heard_at: state.heard_at,
@@ -98,7 +116,7 @@ mod tests {
 
     use super::super::tests::{MTU, engine, ms, path, warm_up};
     use super::*;
-    use crate::config::Coupling;
+    use crate::config::{Coupling, EngineConfig};
 
     fn picked(engine: &mut Engine, now: Timestamp) -> Choice {
         engine.pick(&ConnectionView::default(), &Work::default(), now)
@@ -145,6 +163,34 @@ mod tests {
             assert_eq!(trains.iter().any(|(_, following)| *following > 0), stays, "{scheduler}: {trains:?}");
             assert!(trains.iter().any(|(chosen, _)| *chosen == path(1)), "{scheduler}: {trains:?}");
         }
+    }
+
+    #[test]
+    fn the_room_of_the_only_path_is_what_it_would_be_picked_for() {
+        let config = EngineConfig { coupling: Coupling::Never, ..EngineConfig::default() };
+        let mut engine = config.build().unwrap().unpaced();
+        assert_eq!(engine.room_alone(ms(0)), None, "there is no path");
+        engine.on_path_opened(path(0), MTU, ms(0));
+        assert_eq!(engine.room_alone(ms(0)), Some((path(0), 0)), "it is not usable");
+        engine.set_usable(path(0), true);
+        let mut number = 0;
+        for now in [ms(0), ms(50), ms(100)] {
+            let (only, room) = engine.room_alone(now).unwrap();
+            for left in (0..room).rev() {
+                assert_eq!(picked(&mut engine, now), Choice::Send(only));
+                engine.on_sent(only, number, MTU, now);
+                number += 1;
+                assert_eq!(engine.room_alone(now), Some((only, left)));
+            }
+            assert_eq!(picked(&mut engine, now), Choice::Wait);
+            for acked in number - room..number {
+                engine.on_ack(only, acked, now + Duration::from_millis(20));
+            }
+            engine.on_ack_end(only, Duration::ZERO, now + Duration::from_millis(20));
+        }
+        assert!(number > 40, "{number}");
+        engine.on_path_opened(path(1), MTU, ms(200));
+        assert_eq!(engine.room_alone(ms(200)), None, "there are two");
     }
 
     #[test]

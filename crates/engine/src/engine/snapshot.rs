@@ -63,7 +63,7 @@ impl Engine {
             in_flight: state.in_flight(),
             rtt: state.rtt.get(),
             one_way: state.one_way,
-            rate: state.rate.last().map(|sample| sample.rate),
+            rate: state.rate.last(),
             delivered: state.rate.delivered(),
             lost: state.lost,
             group: self.groups.of(path),

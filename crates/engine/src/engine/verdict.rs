@@ -50,7 +50,7 @@ impl Engine {
 
     /// Whether a full datagram may leave on the path now.
     pub(super) fn may_send(&self, path: PathId, state: &Path, now: Timestamp) -> bool {
-        self.has_room(path, state, now) && state.usable && state.pacer.may_send(now) && !state.suspected(now)
+        self.has_room(path, state, now) && state.is_free(now)
     }
 
     /// Whether a full datagram has room in the window.
