@@ -8,7 +8,8 @@ pub(crate) const PACKETS_MAX: u64 = 1_000_000;
 /// bytes: thousands of them wait in the links of a large network, and caches are small.
 ///
 /// What it carries lies flat in words, not in an `enum`: that would be copied in odd pieces, from
-/// link to link, which the processor cannot forward from store to load.
+/// link to link, which the processor cannot forward from store to load. Its numbers of 64 bits lie in halves, so
+/// that it needs no padding: with what a link adds it is one cache line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// The slot of its connection.
@@ -21,7 +22,7 @@ pub(crate) struct Packet {
     kind: u8,
     flags: u8,
     small: [u32; 2],
-    large: [u64; 3],
+    large: [[u32; 2]; 3],
 }
 
 const DATA: u8 = 0;
@@ -44,7 +45,7 @@ impl Packet {
             Body::Ack(ack) => (ACK, [ack.delay_ns, ack.marked], [ack.largest, ack.seen, ack.limit]),
             Body::Datagram => (DATAGRAM, [0; 2], [0; 3]),
         };
-        Self { connection, generation, path, kind, flags: 0, small, large }
+        Self { connection, generation, path, kind, flags: 0, small, large: large.map(halves) }
     }
 
     /// The same, and links may mark it.
@@ -69,7 +70,7 @@ impl Packet {
     #[inline]
     pub(crate) fn body(&self) -> Body {
         let [small, other_small] = self.small;
-        let [number, second, third] = self.large;
+        let [number, second, third] = self.large.map(whole);
         match self.kind {
             ACK => Body::Ack(AckFrame {
                 largest: number,
@@ -82,6 +83,16 @@ impl Packet {
             kind => Body::Data { number, chunk: Chunk { number: second, bytes: small, last: kind == LAST_DATA } },
         }
     }
+}
+
+#[inline]
+fn halves(number: u64) -> [u32; 2] {
+    [number as u32, (number >> 32) as u32]
+}
+
+#[inline]
+fn whole([low, high]: [u32; 2]) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
 }
 
 impl fairpath_net::Packet for Packet {

@@ -142,6 +142,11 @@ impl Recovery {
                 packet.fate = Fate::Acked;
                 self.outstanding -= 1;
                 acked(number, packet);
+                if at == 0 {
+                    // Mostly it is the oldest.
+                    self.sent.pop_front();
+                    self.first += 1;
+                }
             }
         }
         self.forget();

@@ -26,7 +26,8 @@ pub(crate) struct SendStream {
     ends: bool,
     next: u64,
     again: VecDeque<Chunk>,
-    /// The first piece that is not acknowledged, and for each from there on whether it is.
+    /// The first piece that is not acknowledged, and for each from there on, up to the last that is, whether it is.
+    /// Mostly none is: pieces are acknowledged in order.
     acked_from: u64,
     acked: VecDeque<bool>,
     /// The receiver takes pieces below this.
@@ -38,7 +39,7 @@ pub(crate) struct SendStream {
 impl SendStream {
     /// For how many pieces there is an entry.
     pub(crate) fn entries(&self) -> usize {
-        self.again.len() + self.acked.len()
+        self.again.len() + (self.next - self.acked_from) as usize
     }
 
     /// A stream of pieces of up to `payload` bytes, of which `buffer` may be unacknowledged, to a
@@ -106,7 +107,6 @@ impl SendStream {
             return;
         }
         self.next += 1;
-        self.acked.push_back(false);
         if let Supply::Bytes(supply) = &mut self.supply {
             *supply -= u64::from(chunk.bytes);
         }
@@ -122,9 +122,19 @@ impl SendStream {
     /// The piece has arrived.
     pub(crate) fn on_ack(&mut self, chunk: Chunk) {
         let Some(at) = chunk.number.checked_sub(self.acked_from) else { return };
-        if let Some(acked) = self.acked.get_mut(at as usize) {
-            *acked = true;
+        if at == 0 && self.acked.is_empty() {
+            // The usual case: in order, and nothing is ahead.
+            self.acked_from += 1;
+        } else {
+            self.note_acked(at as usize);
         }
+    }
+
+    fn note_acked(&mut self, at: usize) {
+        if at >= self.acked.len() {
+            self.acked.resize(at + 1, false);
+        }
+        self.acked[at] = true;
         while self.acked.front() == Some(&true) {
             self.acked.pop_front();
             self.acked_from += 1;
@@ -175,7 +185,7 @@ impl SendStream {
 
     /// Whether everything has arrived and no more will come.
     pub(crate) fn is_finished(&self) -> bool {
-        self.ends && self.supply == Supply::Bytes(0) && self.acked.is_empty() && self.next > 0
+        self.ends && self.supply == Supply::Bytes(0) && self.acked_from == self.next && self.next > 0
     }
 
     /// Whether the application, not the network or the receiver, has nothing more.
