@@ -80,7 +80,6 @@ pub struct Link<P> {
     next_start: Timestamp,
     /// What is transmitted or under way, in the order of delivery.
     in_flight: VecDeque<Delivered<P>>,
-    in_flight_bytes: Bytes,
     /// When the first of these is due; never, if there is none.
     first_due: Timestamp,
     /// When the last one is or was due, but for what was held back.
@@ -108,7 +107,6 @@ impl<P: Packet> Link<P> {
             gate: Box::new(Gate::new(streams.stream(name, "filter"))),
             next_start: Timestamp::MAX,
             in_flight: VecDeque::new(),
-            in_flight_bytes: Bytes::ZERO,
             first_due: Timestamp::MAX,
             last_due: Timestamp::ZERO,
             counters: LinkStats::default(),
@@ -197,7 +195,6 @@ impl<P: Packet> Link<P> {
                 Timestamp::MAX
             }
         };
-        self.in_flight_bytes -= delivered.size;
         self.counters.delivered.add(delivered.size);
         Some(delivered)
     }
@@ -257,7 +254,9 @@ impl<P: Packet> Link<P> {
 
     /// What the link has done, as of the last time it was driven.
     pub fn stats(&self) -> LinkStats {
-        let in_flight = Count { packets: self.in_flight.len() as u64, bytes: self.in_flight_bytes };
+        // Added up where it is asked for, and not at every packet.
+        let bytes = self.in_flight.iter().map(|packet| packet.size).sum();
+        let in_flight = Count { packets: self.in_flight.len() as u64, bytes };
         LinkStats {
             queued: self.queue.waiting(),
             in_flight,
@@ -366,7 +365,6 @@ impl<P: Packet> Link<P> {
         let due = Timestamp::from_nanos(end.as_nanos().saturating_add(self.delay_ns));
         self.last_due = due.max(self.last_due);
         self.first_due = self.first_due.min(self.last_due);
-        self.in_flight_bytes += size;
         self.in_flight.push_back(Delivered { at: self.last_due, size, packet });
     }
 
@@ -397,7 +395,6 @@ impl<P: Packet> Link<P> {
             self.counters.held_back.add(size);
         }
         self.first_due = self.first_due.min(due);
-        self.in_flight_bytes += size;
         // Mostly at the end, or near it.
         let place = self.in_flight.partition_point(|before| before.at <= due);
         self.in_flight.insert(place, Delivered { at: due, size, packet });

@@ -11,12 +11,16 @@ use fairpath_core::Timestamp;
 
 use tournament::Tournament;
 
-/// The time, the sequence number and the link in one number, from the highest bit down, so that
-/// entries compare as events do. It is positive, whatever the time.
-type Entry = i128;
+/// An event: when, and in one number its sequence number and its link. Entries compare as events do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    at: u64,
+    /// The sequence number, and in the lowest bits the link.
+    which: u64,
+}
 
 /// No event, later than every other.
-const NEVER: Entry = i128::MAX;
+const NEVER: Entry = Entry { at: u64::MAX, which: u64::MAX };
 
 /// How many bits of an entry hold the link.
 const LINK_BITS: u32 = 20;
@@ -33,6 +37,8 @@ const NEAR: usize = 16;
 pub(crate) struct Schedule {
     /// The earliest of all, which is asked for more often than it changes.
     first: Entry,
+    /// Whether it is the last of `near`.
+    first_is_near: bool,
     /// Some of the events, the earliest last.
     near: [Entry; NEAR],
     near_count: usize,
@@ -43,7 +49,14 @@ pub(crate) struct Schedule {
 
 impl Default for Schedule {
     fn default() -> Self {
-        Self { first: NEVER, near: [NEVER; NEAR], near_count: 0, far: Tournament::default(), sequence: 0 }
+        Self {
+            first: NEVER,
+            first_is_near: false,
+            near: [NEVER; NEAR],
+            near_count: 0,
+            far: Tournament::default(),
+            sequence: 0,
+        }
     }
 }
 
@@ -59,20 +72,20 @@ impl Schedule {
     /// When the earliest event is; the end of time where there is none.
     #[inline]
     pub(crate) fn first_at(&self) -> Timestamp {
-        Timestamp::from_nanos((self.first >> (SEQUENCE_BITS + LINK_BITS)) as u64)
+        Timestamp::from_nanos(self.first.at)
     }
 
     /// Whose it is.
     #[inline]
     pub(crate) fn first_link(&self) -> u32 {
-        link_of(self.first)
+        self.first.link()
     }
 
     /// Moves the earliest event to `at`; at the end of time it is none.
     #[inline]
     pub(crate) fn move_first(&mut self, at: Timestamp) {
         let link = self.first_link();
-        if self.near_count > 0 && self.near[self.near_count - 1] == self.first {
+        if self.first_is_near {
             self.near_count -= 1;
         } else {
             self.far.remove(link);
@@ -84,49 +97,49 @@ impl Schedule {
     /// Moves the event of `link` from one time to another; the end of time is none.
     #[inline]
     pub(crate) fn set(&mut self, link: u32, from: Timestamp, to: Timestamp) {
-        if from == Timestamp::MAX {
-            let entry = self.insert(link, to);
-            self.first = self.first.min(entry);
-        } else {
+        if from != Timestamp::MAX {
             self.remove(link);
-            self.insert(link, to);
-            self.find_first();
         }
+        self.insert(link, to);
+        self.find_first();
     }
 
     /// Takes in the event of a link that has none.
     #[inline]
-    fn insert(&mut self, link: u32, at: Timestamp) -> Entry {
+    fn insert(&mut self, link: u32, at: Timestamp) {
         if at == Timestamp::MAX {
-            return NEVER;
+            return;
         }
         self.sequence = (self.sequence + 1) % (1 << SEQUENCE_BITS);
-        let numbers = self.sequence << LINK_BITS | u64::from(link);
-        let entry = i128::from(at.as_nanos()) << (SEQUENCE_BITS + LINK_BITS) | i128::from(numbers);
-        if self.near_count == NEAR {
-            self.insert_among_many(entry);
-            return entry;
-        }
+        let entry = Entry { at: at.as_nanos(), which: self.sequence << LINK_BITS | u64::from(link) };
         let mut place = self.near_count;
-        self.near_count += 1;
-        while place > 0 && self.near[place - 1] < entry {
+        if place == NEAR {
+            self.insert_among_many(entry);
+            return;
+        }
+        self.near_count = place + 1;
+        // Those of the same time were scheduled before.
+        while place > 0 && self.near[place - 1].at <= entry.at {
             self.near[place] = self.near[place - 1];
             place -= 1;
         }
         self.near[place] = entry;
-        entry
     }
 
     #[inline]
     fn find_first(&mut self) {
-        let near = if self.near_count > 0 { self.near[self.near_count - 1] } else { NEVER };
-        self.first = near.min(self.far.first());
+        let far = self.far.first();
+        match self.near_count.checked_sub(1).and_then(|last| self.near.get(last)) {
+            Some(near) if *near < far => (self.first, self.first_is_near) = (*near, true),
+            _ => (self.first, self.first_is_near) = (far, false),
+        }
     }
 
     /// Seldom: a link changed, or finds an earlier opportunity than it had foreseen.
+    #[inline(never)]
     fn remove(&mut self, link: u32) {
         let near = &mut self.near[..self.near_count];
-        if let Some(place) = near.iter().position(|entry| link_of(*entry) == link) {
+        if let Some(place) = near.iter().position(|entry| entry.link() == link) {
             near.copy_within(place + 1.., place);
             self.near_count -= 1;
         } else {
@@ -135,6 +148,7 @@ impl Schedule {
     }
 
     /// There is no place for all: the latest is one of those in the tournament.
+    #[inline(never)]
     fn insert_among_many(&mut self, entry: Entry) {
         if entry > self.near[0] {
             self.far.insert(entry);
@@ -150,9 +164,11 @@ impl Schedule {
     }
 }
 
-#[inline]
-fn link_of(entry: Entry) -> u32 {
-    entry as u32 & (Schedule::LINKS_MAX as u32 - 1)
+impl Entry {
+    #[inline]
+    fn link(self) -> u32 {
+        self.which as u32 & (Schedule::LINKS_MAX as u32 - 1)
+    }
 }
 
 #[cfg(test)]
