@@ -220,7 +220,7 @@ impl Engine {
             state.slack_at = now;
         }
         let Some(packet) = state.packets.take(number) else { return };
-        let (sent_at, bytes) = (packet.at(), packet.bytes);
+        let (sent_at, bytes) = (packet.at(), packet.bytes());
         state.heard_at = now;
         state.proven_at = state.proven_at.max(Some(sent_at));
         if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
@@ -309,12 +309,13 @@ impl Engine {
         let in_flight = state.in_flight();
         let Some(packet) = state.packets.take(number) else { return };
         let (_, lost) = state.losing.get_or_insert((in_flight, Bytes::ZERO));
-        *lost += packet.bytes;
-        state.lost += packet.bytes;
-        let sample = state.rate.on_lost(packet.bytes, &packet.state);
-        self.controller.on_lost(path, &LostPacket { now, sent_at: packet.at(), number, bytes: packet.bytes, sample });
-        self.detector.on_loss(path, &Lost { now, bytes: packet.bytes });
-        self.scheduler.on_lost(path, packet.bytes, now);
+        let bytes = packet.bytes();
+        *lost += bytes;
+        state.lost += bytes;
+        let sample = state.rate.on_lost(bytes, &packet.state);
+        self.controller.on_lost(path, &LostPacket { now, sent_at: packet.at(), number, bytes, sample });
+        self.detector.on_loss(path, &Lost { now, bytes });
+        self.scheduler.on_lost(path, bytes, now);
     }
 
     /// The network signalled congestion; the newest packet concerned had been sent at `sent_at`.
@@ -393,7 +394,7 @@ impl Engine {
     /// When the packet `number` left, and its size, where it is neither acknowledged nor lost.
     pub fn sent(&self, path: PathId, number: u64) -> Option<(Timestamp, Bytes)> {
         let packet = self.paths.get(path)?.packets.get(number)?;
-        Some((packet.at(), packet.bytes))
+        Some((packet.at(), packet.bytes()))
     }
 
     /// The round-trip times of the path; `None` before the first sample.

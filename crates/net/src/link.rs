@@ -63,30 +63,34 @@ pub struct Delivered<P> {
 /// One direction of one wire. Time must not run backwards from call to call.
 #[derive(Debug)]
 pub struct Link<P> {
-    loss: Loss,
-    queue: Queue<P>,
-    transmitter: Transmitter,
+    // What every packet touches stands first, so that it is in few cache lines.
+    /// When the first packet of what is in flight is due; never, if there is none.
+    first_due: Timestamp,
+    /// When the transmission of the packet at the head of the queue begins; never, if there is none.
+    next_start: Timestamp,
+    /// When the last packet is or was due, but for what was held back.
+    last_due: Timestamp,
     delay_ns: u64,
+    /// What is transmitted or under way, in the order of delivery.
+    in_flight: VecDeque<Delivered<P>>,
+    offered: Count,
+    delivered: Count,
+    waited_ns: u64,
+    waited_ns_max: u64,
+    transmitter: Transmitter,
+    overhead: Bytes,
     /// Where packets differ on their way; `None` where all take the delay and nothing befalls them.
     wire: Option<Box<Wire>>,
+    loss: Loss,
+    queue: Queue<P>,
     /// Whether what is transmitted later may arrive earlier.
     reorders: bool,
-    owner: Box<Owner>,
-    overhead: Bytes,
     /// Whether the gate lets everything in.
     open: bool,
     gate: Box<Gate>,
-    /// When the transmission of the packet at the head of the queue begins; never, if there is none.
-    next_start: Timestamp,
-    /// What is transmitted or under way, in the order of delivery.
-    in_flight: VecDeque<Delivered<P>>,
-    /// When the first of these is due; never, if there is none.
-    first_due: Timestamp,
-    /// When the last one is or was due, but for what was held back.
-    last_due: Timestamp,
+    owner: Box<Owner>,
+    /// All counters but those above.
     counters: LinkStats,
-    waited_ns: u64,
-    waited_ns_max: u64,
 }
 
 impl<P: Packet> Link<P> {
@@ -109,6 +113,8 @@ impl<P: Packet> Link<P> {
             in_flight: VecDeque::new(),
             first_due: Timestamp::MAX,
             last_due: Timestamp::ZERO,
+            offered: Count::default(),
+            delivered: Count::default(),
             counters: LinkStats::default(),
             waited_ns: 0,
             waited_ns_max: 0,
@@ -119,7 +125,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn offer(&mut self, now: Timestamp, mut packet: P, size: Bytes) -> Offered<P> {
         self.transmit_until(now);
-        self.counters.offered.add(size);
+        self.offered.add(size);
         if !self.open
             && let Some(cause) = self.refuse(size)
         {
@@ -133,7 +139,7 @@ impl<P: Packet> Link<P> {
         let nothing_waits = self.queue.is_empty();
         let start = if nothing_waits { self.transmitter.next_start(now) } else { Timestamp::MAX };
         let idle = start <= now;
-        if !idle || self.queue.is_managed() {
+        if self.queue.is_managed() {
             match self.judge(now, idle, size) {
                 Verdict::Pass => {}
                 Verdict::Signal if mark(&mut packet) => self.counters.marked.add(size),
@@ -141,11 +147,10 @@ impl<P: Packet> Link<P> {
                     self.counters.early.add(size);
                     return Offered::Dropped(DropCause::Early, packet);
                 }
-                Verdict::Overflow => {
-                    self.counters.overflowed.add(size);
-                    return Offered::Dropped(DropCause::Overflow, packet);
-                }
+                Verdict::Overflow => return self.overflow(packet, size),
             }
+        } else if !idle && !self.queue.has_room(size.saturating_add(self.overhead), self.transmitter.rate_at(now)) {
+            return self.overflow(packet, size);
         }
         if idle {
             self.transmit(start, Waiting { arrival: now, size, packet });
@@ -178,6 +183,12 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// Whether [`next_due`](Self::next_due) stays, whatever is offered.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        (self.first_due != Timestamp::MAX) & !self.reorders
+    }
+
     /// The next packet that is due by `now`, with the time at which it was due. Call it until it
     /// gives `None`.
     #[inline]
@@ -195,7 +206,7 @@ impl<P: Packet> Link<P> {
                 Timestamp::MAX
             }
         };
-        self.counters.delivered.add(delivered.size);
+        self.delivered.add(delivered.size);
         Some(delivered)
     }
 
@@ -258,6 +269,8 @@ impl<P: Packet> Link<P> {
         let bytes = self.in_flight.iter().map(|packet| packet.size).sum();
         let in_flight = Count { packets: self.in_flight.len() as u64, bytes };
         LinkStats {
+            offered: self.offered,
+            delivered: self.delivered,
             queued: self.queue.waiting(),
             in_flight,
             queueing_delay_total: Duration::from_nanos(self.waited_ns),
@@ -306,7 +319,12 @@ impl<P: Packet> Link<P> {
         })
     }
 
-    /// What the queue says to a packet of `size`. An idle link will take it at once.
+    fn overflow(&mut self, packet: P, size: Bytes) -> Offered<P> {
+        self.counters.overflowed.add(size);
+        Offered::Dropped(DropCause::Overflow, packet)
+    }
+
+    /// What a managed queue says to a packet of `size`. An idle link will take it at once.
     #[inline]
     fn judge(&mut self, now: Timestamp, idle: bool, size: Bytes) -> Verdict {
         self.queue.judge(&Arrival {

@@ -167,6 +167,12 @@ impl<P: Packet> Queue<P> {
         if fits || verdict == Verdict::Drop { verdict } else { Verdict::Overflow }
     }
 
+    /// Whether a packet of `on_wire` fits behind what waits, where no discipline manages the queue.
+    #[inline]
+    pub(crate) fn has_room(&mut self, on_wire: Bytes, rate: Option<Bitrate>) -> bool {
+        self.limit.has_room(self.fifo.on_wire(), on_wire, rate)
+    }
+
     /// Takes a packet in.
     #[inline]
     pub(crate) fn push(&mut self, waiting: Waiting<P>) {

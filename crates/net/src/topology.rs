@@ -411,7 +411,17 @@ impl<P: Packet> Network<P> {
 
     #[inline(always)]
     fn offer(&mut self, now: Timestamp, link: LinkId, hop: Hop<P>, size: Bytes) -> Offered<Hop<P>> {
-        self.act_on(link, |link| link.offer(now, hop, size))
+        let state = &mut self.links[link.index()];
+        let before = state.next_due();
+        let may_change = !state.is_settled();
+        let result = state.offer(now, hop, size);
+        if may_change {
+            let after = state.next_due();
+            if after != before {
+                self.schedule.set(link.0, before, after);
+            }
+        }
+        result
     }
 
     /// Does something with a link, after which it may have another next event.

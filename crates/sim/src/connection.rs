@@ -165,6 +165,7 @@ impl Connection {
                 alone = if is_full { Some((path, room - 1)) } else { self.engine.room_alone(now) };
                 continue;
             }
+            alone = None;
             let choice = self.engine.pick(&self.stream.view(), &Work::default(), now);
             let Some(path) = choice.path() else { break };
             if let Choice::Copies(paths) = choice

@@ -1,5 +1,6 @@
 //! The window of one path and what decides when it may change. No rule is known here.
 
+use core::cell::OnceCell;
 use core::time::Duration;
 
 use fairpath_core::{Ack, Bitrate, Bytes, Timestamp};
@@ -14,16 +15,21 @@ use crate::time::nanos;
 const MIN_RTT: Duration = Duration::from_micros(1);
 
 /// The smoothed round-trip time with its inverse: every rate needs it, and a division costs more
-/// than all else in an acknowledgement.
-#[derive(Clone, Copy, Debug)]
+/// than all else in an acknowledgement. So it is made when it is first asked for: a path that is alone
+/// and does not pace never asks.
+#[derive(Clone, Debug)]
 struct SmoothedRtt {
     time: Duration,
-    inverse: f64,
+    inverse: OnceCell<f64>,
 }
 
 impl SmoothedRtt {
     fn new(time: Duration) -> Self {
-        Self { time, inverse: 1e9 / nanos(time.max(MIN_RTT)) }
+        Self { time, inverse: OnceCell::new() }
+    }
+
+    fn inverse(&self) -> f64 {
+        *self.inverse.get_or_init(|| 1e9 / nanos(self.time.max(MIN_RTT)))
     }
 }
 
@@ -96,7 +102,7 @@ impl PathWindow {
 
     /// One over the smoothed round-trip time, in 1/s; `None` before the first sample.
     pub fn inverse_rtt(&self) -> Option<f64> {
-        self.rtt.map(|rtt| rtt.inverse)
+        self.rtt.as_ref().map(SmoothedRtt::inverse)
     }
 
     /// Whether the window is below the threshold and doubles each round trip.
@@ -123,7 +129,7 @@ impl PathWindow {
 
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt
-            && self.rtt.is_none_or(|known| known.time != rtt.smoothed)
+            && self.rtt.as_ref().is_none_or(|known| known.time != rtt.smoothed)
         {
             self.rtt = Some(SmoothedRtt::new(rtt.smoothed));
         }
