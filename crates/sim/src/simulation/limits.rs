@@ -161,6 +161,21 @@ mod tests {
     }
 
     #[test]
+    fn pieces_that_wait_for_one_another_count_for_what_they_take() {
+        // What the slow path carries comes a second later: meanwhile 8,000 pieces have come on the other.
+        let text = r#"
+            duration = "5s"
+            sample_every = "0s"
+            link = [
+                { name = "fast", from = "a", to = "b", rate = "100Mbit/s", delay = "5ms" },
+                { name = "slow", from = "a", to = "b", rate = "100kbit/s", delay = "5ms", queue = "2s" },
+            ]
+            flow = [{ name = "f", from = "a", to = "b", via = [["fast"], ["slow"]], traffic = "bulk" }]
+        "#;
+        assert_eq!(end(text), Ok(()));
+    }
+
+    #[test]
     fn transfers_that_begin_faster_than_they_end_are_told() {
         let traffic = "traffic = { short_flows = { size = \"1MB\", mean_interval = \"1us\" } }";
         let error = end(&scenario("rate = \"1Mbit/s\", queue = \"10 packets\"", traffic)).unwrap_err();
