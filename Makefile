@@ -31,7 +31,7 @@ bench: setup ## the figures: one acknowledgement, one delay sample, the emulator
 	cargo bench -p fairpath-faults
 	cargo bench -p fairpath
 
-bench-sim: setup ## how fast the simulator is, beside ns-3 where that is installed
+bench-sim: setup ## how fast the simulator is, beside htsim (HTSIM_DUMBBELL) and ns-3 where they are installed
 	cargo bench -p fairpath-net
 	cargo bench -p fairpath-sim
 	@sh scripts/bench-ns3.sh

@@ -69,8 +69,7 @@ impl RttEstimator {
         let latest = duration(sample_ns);
         let Some(rtt) = &mut self.rtt else {
             (self.smoothed_ns, self.variance_ns, self.min_ns) = (sample_ns, sample_ns / 2, sample_ns);
-            self.rtt =
-                Some(Rtt { latest, smoothed: latest, variance: latest / 2, min: latest, windowed_min: latest });
+            self.rtt = Some(Rtt { latest, smoothed: latest, variance: latest / 2, min: latest, windowed_min: latest });
             return;
         };
         if sample_ns < self.min_ns {
