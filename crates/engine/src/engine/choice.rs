@@ -141,6 +141,16 @@ mod tests {
     }
 
     #[test]
+    fn a_scheduler_that_reads_rates_sees_them_whatever_the_controller_reads() {
+        for (scheduler, sees) in [("arrival", true), ("min_rtt", false)] {
+            let mut engine = engine(scheduler, Coupling::Always);
+            warm_up(&mut engine, 0, 20);
+            engine.look(ms(20));
+            assert_eq!(engine.views[0].delivery_rate.is_some(), sees, "{scheduler}");
+        }
+    }
+
+    #[test]
     fn each_packet_of_a_train_would_have_been_picked_by_itself() {
         for (scheduler, stays) in [("min_rtt", true), ("round_robin", false)] {
             let mut engine = engine(scheduler, Coupling::Always);
