@@ -52,7 +52,7 @@ pub struct Engine {
     one_way_at: Option<Timestamp>,
     /// Whether the detector makes anything of delays.
     observes: bool,
-    /// Whether the controller or the scheduler makes anything of delivery rates.
+    /// Whether the controller makes anything of delivery rates.
     reads_rates: bool,
 }
 
@@ -61,7 +61,7 @@ impl Engine {
     pub fn new(controller: Box<dyn Controller>, detector: Box<dyn Detector>, scheduler: Box<dyn Scheduler>) -> Self {
         Self {
             observes: detector.observes(),
-            reads_rates: controller.reads_rates() || scheduler.reads_rates(),
+            reads_rates: controller.reads_rates(),
             controller,
             detector,
             scheduler,

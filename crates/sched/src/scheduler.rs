@@ -45,8 +45,7 @@ pub struct PathView {
     /// How long the newest datagram took there, less a constant that is the same for all paths; `None` where the
     /// host does not measure it.
     pub one_way: Option<Duration>,
-    /// How fast it delivered what was acknowledged last; `None` before the first sample, and where neither the
-    /// scheduler nor the congestion control reads rates.
+    /// How fast it delivered what was acknowledged last; `None` before the first sample.
     pub delivery_rate: Option<Bitrate>,
     /// Its slow-start threshold; `None` while it is unlimited.
     pub ssthresh: Option<Bytes>,
@@ -167,10 +166,6 @@ pub trait Scheduler: Debug + Send {
     /// nothing else happens meanwhile and there is room. [`Train::All`] promises that each of them would be chosen so.
     fn train(&self, _chosen: &PathView) -> Train {
         Train::UpTo(1)
-    }
-    /// Whether [`PathView::delivery_rate`] is read: to work it out has its price.
-    fn reads_rates(&self) -> bool {
-        false
     }
     /// A packet of `bytes` left on `path`.
     fn on_sent(&mut self, _path: PathId, _bytes: Bytes) {}

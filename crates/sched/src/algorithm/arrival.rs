@@ -86,10 +86,6 @@ impl Scheduler for Arrival {
         }
     }
 
-    fn reads_rates(&self) -> bool {
-        true
-    }
-
     fn train(&self, chosen: &PathView) -> Train {
         let packets = expected(chosen).rate * QUANTUM.as_secs_f64() / chosen.max_datagram.get().max(1) as f64;
         Train::UpTo((packets as u64).max(1))
