@@ -212,12 +212,12 @@ impl Engine {
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
-        let starved = state.newest_acked.is_none()
-            && state
-                .is_starved(now, || less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now));
+        let starved = state.newest_acked.is_none() && {
+            let window = less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now);
+            state.judge_use(now, window)
+        };
         if starved {
             state.rate.on_app_limited(in_flight);
-            state.slack_at = now;
         }
         let Some(packet) = state.packets.take(number) else { return };
         let (sent_at, bytes) = (packet.at(), packet.bytes());

@@ -149,11 +149,24 @@ impl Path {
         self.rtt.get().map_or(FIRST_ANSWER, |rtt| 2 * (rtt.probe_timeout() + ACK_DELAY_MAX))
     }
 
-    /// Whether the path has carried less than it could for a while: what it delivers then says
-    /// nothing of what it can deliver [BBRv3 §4.1.2.4].
-    pub(crate) fn is_starved(&self, now: Timestamp, window: impl FnOnce() -> Bytes) -> bool {
+    /// Before anything is taken off what is in flight: whether the path has carried less than it could for a
+    /// while, so that what it delivers now says nothing of what it can deliver [BBRv3 §4.1.2.4]. Where no datagram
+    /// has room it has carried all it may, though nothing left: what was lost keeps a window full for many
+    /// round trips.
+    pub(crate) fn judge_use(&mut self, now: Timestamp, window: Bytes) -> bool {
+        if self.in_flight() + self.max_datagram > window {
+            let unchanged_since = self.sent_at.max(self.heard_at);
+            if self.used_at.is_none_or(|used_at| used_at < unchanged_since) && !self.within_a_round(self.used_at, now) {
+                self.slack_at = now;
+            }
+            self.used_at = Some(now);
+            return false;
+        }
         let idle = now.nanos_since(self.pacer.free_at().max(self.sent_at)) > STARVED_NS;
-        idle && self.in_flight() + self.max_datagram <= window()
+        if idle {
+            self.slack_at = now;
+        }
+        idle
     }
 
     /// A packet left: whether it filled the window, and whether another may not follow it.
@@ -191,5 +204,60 @@ impl Path {
 
     fn within_a_round(&self, at: Option<Timestamp>, now: Timestamp) -> bool {
         at.is_some_and(|at| now.nanos_since(at) <= self.rtt.smoothed_nanos())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MTU: Bytes = Bytes::new(1200);
+
+    fn ms(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// A path with a round trip of 100 ms and so many datagrams in flight, which filled its window as they left.
+    fn filled(datagrams: u64) -> Path {
+        let mut path = Path::new(MTU, 10, ms(0));
+        path.rtt.on_sample(ms(0), Duration::from_millis(100), Duration::ZERO);
+        path.account(MTU * datagrams, ms(0));
+        path.on_filled(true, true, ms(0));
+        path
+    }
+
+    /// An acknowledgement takes a datagram off what is in flight.
+    fn acknowledge(path: &mut Path, window: Bytes, now: Timestamp) {
+        path.judge_use(now, window);
+        path.account(path.in_flight().saturating_sub(MTU), now);
+        path.heard_at = now;
+    }
+
+    #[test]
+    fn a_window_that_is_full_for_rounds_after_a_loss_is_used_all_the_time() {
+        // Ten in flight, and a window of two after the loss: nothing leaves for 400 ms.
+        let mut path = filled(10);
+        (1..=8).for_each(|n| acknowledge(&mut path, MTU * 2, ms(50 * n)));
+        assert!(path.tells_of_the_network(ms(400)));
+    }
+
+    #[test]
+    fn a_window_with_room_that_is_not_used_tells_of_the_application() {
+        let mut path = filled(10);
+        (1..=4).for_each(|n| acknowledge(&mut path, MTU * 10, ms(50 * n)));
+        assert!(!path.tells_of_the_network(ms(200)));
+    }
+
+    #[test]
+    fn a_window_that_comes_to_be_full_without_a_packet_tells_two_rounds_later() {
+        let mut path = filled(10);
+        (1..=4).for_each(|n| acknowledge(&mut path, MTU * 20, ms(300 * n)));
+        // A loss leaves a window of four of the six in flight.
+        acknowledge(&mut path, MTU * 4, ms(1300));
+        assert!(!path.tells_of_the_network(ms(1350)));
+        acknowledge(&mut path, MTU * 4, ms(1390));
+        acknowledge(&mut path, MTU * 4, ms(1480));
+        acknowledge(&mut path, MTU * 2, ms(1550));
+        assert!(path.tells_of_the_network(ms(1550)));
     }
 }

@@ -55,10 +55,8 @@ impl Engine {
     pub fn on_bytes_acked(&mut self, path: PathId, acked: &AckedBytes, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let before = state.in_flight();
-        let window = || less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now);
-        if state.is_starved(now, window) {
-            state.slack_at = now;
-        }
+        let window = less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now);
+        state.judge_use(now, window);
         state.account(acked.in_flight, now);
         state.heard_at = now;
         state.proven_at = state.proven_at.max(Some(acked.sent_at));
