@@ -5,10 +5,14 @@
 //! `00` and `01` of each kind, were looked at while the parameters of `concordance` were chosen;
 //! the other half was not. The parameters of all other detectors are the published ones.
 //!
+//! Beside them are traces of a real Linux kernel, of one MPTCP connection whose two subflows are not
+//! coupled, over two links or one, 65 to 75 s. `cases.txt` of each folder says what each case is, and every case that it
+//! names is tried.
+//!
 //! `cargo test -p fairpath-sbd --test traces -- --nocapture` prints the tables.
 
 use core::time::Duration;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fairpath_core::{DelaySample, PathId, Timestamp};
@@ -56,6 +60,41 @@ fn detectors_on_traces_of_another_simulator() {
             check(&entry.name, &lasting);
         }
     }
+}
+
+/// The folders of traces, beneath that of all.
+const FOLDERS: [&str; 2] = ["", "kernel"];
+
+/// Every case is judged as `cases.txt` says, whoever measured it: what shares is found within 20 s and stays together
+/// for most of the time, what is separate is together for at most a twentieth of it.
+#[test]
+fn every_case_is_judged_as_it_is_described() {
+    let Some(root) = folder() else { return };
+    let mut wrong = Vec::new();
+    for folder in FOLDERS.map(|folder| root.join(folder)) {
+        let cases = std::fs::read_to_string(folder.join("cases.txt")).expect("what the traces are");
+        for line in cases.lines().filter(|line| !line.trim().is_empty()) {
+            let (name, shared) = described(line);
+            let Some(case) = read_case(&folder, name) else { return };
+            let outcome = run(by_name("concordance").expect("ours").as_mut(), &case);
+            println!("{:9} {name:14} {outcome:?}", folder.file_name().unwrap_or_default().display());
+            let soon = outcome.first.is_some_and(|first| first < Duration::from_secs(20));
+            if shared != (soon && outcome.coupled > 0.75) || (!shared && outcome.coupled > 0.05) {
+                wrong.push(format!("{line}: {outcome:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The name of a case, and whether its paths share a bottleneck: `shared-00 --shared=1 ...` or
+/// `shared-00: shared; ...`.
+fn described(line: &str) -> (&str, bool) {
+    let (name, rest) = line.split_once([':', ' ']).unwrap_or_else(|| panic!("not a case: {line}"));
+    let shared = rest.contains("--shared=1") || rest.trim_start().starts_with("shared;");
+    let separate = rest.contains("--shared=0") || rest.trim_start().starts_with("separate;");
+    assert!(shared != separate, "says neither shared nor separate: {line}");
+    (name, shared)
 }
 
 /// What is asserted, and why no more.
@@ -160,24 +199,35 @@ fn print(name: &str, lasting: &[Vec<Outcome>; 2], momentary: &[Vec<Outcome>; 2])
 
 /// The cases of each kind; `None`, and a word about it: they are not there, or cannot be read.
 fn read(numbers: [&str; 2]) -> Option<[Vec<Case>; 2]> {
+    let folder = folder()?;
+    let mut kinds = [Vec::new(), Vec::new()];
+    for (kind, cases) in KINDS.iter().zip(&mut kinds) {
+        for number in numbers {
+            let case = read_case(&folder, &format!("{kind}-{number}"))?;
+            cases.push(case);
+        }
+    }
+    Some(kinds)
+}
+
+/// Where the traces are; `None`, and a word about it: nowhere.
+fn folder() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/rtt-traces");
     if !folder.is_dir() {
         println!("skipped: the traces are not beside this project, in shared/rtt-traces");
         return None;
     }
-    let mut kinds = [Vec::new(), Vec::new()];
-    for (kind, cases) in KINDS.iter().zip(&mut kinds) {
-        for number in numbers {
-            let mut case = Case::new();
-            for (path, side) in PATHS.iter().zip(["a", "b"]) {
-                let text = unzipped(&folder.join(format!("{kind}-{number}-{side}.csv.gz")))?;
-                case.extend(text.lines().skip(1).map(|line| (*path, sample(line))));
-            }
-            case.sort_by_key(|(path, sample)| (sample.now, *path));
-            cases.push(case);
-        }
+    Some(folder)
+}
+
+fn read_case(folder: &Path, name: &str) -> Option<Case> {
+    let mut case = Case::new();
+    for (path, side) in PATHS.iter().zip(["a", "b"]) {
+        let text = unzipped(&folder.join(format!("{name}-{side}.csv.gz")))?;
+        case.extend(text.lines().skip(1).map(|line| (*path, sample(line))));
     }
-    Some(kinds)
+    case.sort_by_key(|(path, sample)| (sample.now, *path));
+    Some(case)
 }
 
 /// A line `time_s,rtt_ms`.

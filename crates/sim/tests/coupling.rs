@@ -5,7 +5,7 @@ mod common;
 use common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_engine::Coupling;
-use fairpath_net::{LinkConfig, QueueConfig};
+use fairpath_net::{LinkConfig, QueueConfig, Rate, RateTable, RateTableEnd};
 use fairpath_scenario::{Distribution, PathRoute, Traffic};
 use fairpath_sim::{FlowIndex, Recorder, View, run};
 
@@ -174,13 +174,69 @@ fn an_application_that_pauses_does_not_make_two_links_one() {
         key_frame_every: 60,
         key_frame_ratio: 5.0,
     };
-    for traffic in [paused(1_000, 300), paused(3_000, 200), media(38), media(30)] {
+    for traffic in [paused(1_000, 300), paused(3_000, 200), paused(440, 60), media(38), media(30)] {
         let (separate, shared) = (coupled_for(traffic, false), coupled_for(traffic, true));
         // Were all delays taken, two links would be one for 0.45 to 0.85 of the time with pauses, and for
-        // 0.68 with pictures of 38 Mbit/s; so it is 0.15 at most. One link is found as before.
-        assert!(separate < 0.2, "{traffic:?}: two links are one for {separate:.2} of the time");
-        assert!(shared > 0.9, "{traffic:?}: one link is one for {shared:.2} of the time");
+        // 0.68 with pictures of 38 Mbit/s; were only those left out that come when the path was not sent on
+        // for long, for 0.15 with pauses.
+        assert!(separate < 0.02, "{traffic:?}: two links are one for {separate:.2} of the time");
+        // Where there is a pause every half second, half of all evidence is left out.
+        let found = if traffic == paused(440, 60) { 0.3 } else { 0.9 };
+        assert!(shared > found, "{traffic:?}: one link is one for {shared:.2} of the time");
     }
+}
+
+/// A link into the network that stands still for 20 to 80 ms, every 2 s on average, as a busy host does.
+fn busy_host(seconds: f64, seed: u64) -> LinkConfig {
+    let (mut state, mut at) = (seed, 0.0);
+    let mut draw = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1u64 << 31) as f64
+    };
+    let mut entries = vec![(Timestamp::ZERO, Bitrate::from_mbps(1000))];
+    while at < seconds {
+        at += 1.0 + 2.0 * draw();
+        let until = at + 0.02 + 0.06 * draw();
+        let time = |seconds: f64| Timestamp::ZERO + core::time::Duration::from_secs_f64(seconds);
+        entries.extend([(time(at), Bitrate::ZERO), (time(until), Bitrate::from_mbps(1000))]);
+        at = until;
+    }
+    let table = RateTable::new(entries, RateTableEnd::Hold).expect("times rise");
+    LinkConfig::new(Rate::from(table)).queue(QueueConfig::packets(10_000))
+}
+
+/// While a host stands still, all queues of its paths fall; then it sends all at once, and they overflow
+/// together.
+#[test]
+fn a_host_that_stands_still_does_not_make_two_links_one() {
+    let coupled = |shared: bool, seed: u64| {
+        let mut net = Net::new(60, seed);
+        net.scenario.sample_every = ms(100);
+        let host = net.link(busy_host(60.0, seed));
+        let link = |net: &mut Net| net.path(20, ms(20), QueueConfig::sojourn(ms(60)));
+        let first = link(&mut net);
+        let second = if shared { first.clone() } else { link(&mut net) };
+        let others = [first, second];
+        let paths = others.clone().map(|mut path| {
+            path.forward.insert(0, host);
+            path
+        });
+        let engine = &mut net.flow("multipath", "lia", &paths).engine;
+        (engine.coupling, engine.dips) = (Coupling::Auto, true);
+        for path in &others[..if shared { 1 } else { 2 }] {
+            net.flow("single", "reno", core::slice::from_ref(path)).start_jitter = ms(1000);
+        }
+        let mut together = Together::default();
+        run(&net.scenario, &mut together).unwrap();
+        f64::from(together.together) / f64::from(together.samples)
+    };
+    let seeds = 1..=12;
+    let mean = |shared| seeds.clone().map(|seed| coupled(shared, seed)).sum::<f64>() / seeds.clone().count() as f64;
+    let (separate, shared) = (mean(false), mean(true));
+    println!("separate {separate:.3}, shared {shared:.3}");
+    // If the time after silences counted, 0.036. What is left are links that go on in step for a while.
+    assert!(separate < 0.03, "two links are one for {separate:.2} of the time");
+    assert!(shared > 0.8, "one link is one for {shared:.2} of the time");
 }
 
 /// A constant rate moves no queue: what its delays say, the network says. Short transfers of others, 30 % of a
@@ -227,6 +283,7 @@ fn one_bottleneck_is_found_whatever_controls_the_congestion() {
         let mut together = Together::default();
         run(&net.scenario, &mut together).unwrap();
         let part = f64::from(together.together) / f64::from(together.samples);
-        assert!(part > 0.9, "{congestion}: one for {part:.2} of the time");
+        // What is left out after silences of both paths, half of the time at most, makes it some seconds later.
+        assert!(part > 0.85, "{congestion}: one for {part:.2} of the time");
     }
 }

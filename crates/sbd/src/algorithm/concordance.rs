@@ -14,7 +14,8 @@
 //! # Source
 //!
 //! Our own. It puts together the concordance coefficient of [Lin1989], the ratio of likelihoods
-//! that follows from [Fisher1924], the sequential test of [Wald1945] and the forgetting of
+//! that follows from [Fisher1924], the degrees
+//! of freedom of series with a rhythm by [Bartlett1935], the sequential test of [Wald1945] and the forgetting of
 //! [Shiryaev1963]. That delays grow by the same slope for all flows of a queue is [TR2018 eq. 10].
 //!
 //! # Symbols
@@ -24,7 +25,7 @@
 //! | w(t), m(t), S | `Changes::change`, `SPAN` | ms, ms, steps |
 //! | rho_c | `Sums::concordance` | 1 |
 //! | rho_1 | `one_queue` | 1 |
-//! | n | `freedom` | 1 |
+//! | n | `freedom`, at most; `Changes::steps_per_comparison` | 1 |
 //! | ln LR | `log_ratio` | 1 |
 //! | p, h | `confidence`, `changes_per_second` × time | 1 |
 //! | p, c | `Losses::by_chance`, `COMMON` | 1 |
@@ -43,6 +44,13 @@
 //!   that shared paths are together changes by about 0.01 at most, and that of separate ones by less.
 //!   With steps of 100 ms shared paths are together for 0.06 less of the time; with 25 ms for 0.08
 //!   less, as few packets come in a step, and what changes in it is more often noise.
+//! - Queues with a rhythm of their own, as those that RED governs, are alike for several beats where
+//!   their phases happen to meet. So a piece of evidence is worth only as many independent comparisons
+//!   as the rhythm of both leaves, at most `freedom`. Of delays without rhythm a piece of six steps, of
+//!   which each change shares five sixths of its data with the next, is worth 6/4.86 = 1.23.
+//! - A host that stands still, or an application that pauses, lets all queues of its paths fall at once
+//!   and may fill them with one burst. Both paths are silent then, from the same moment to the same
+//!   moment, and what changes in the 0.9 s after that is left out.
 //! - With `freedom` at 1, chance gives no evidence on average, whatever the sizes of the changes
 //!   are (a test works that out). At 1.2 shared paths are found a little sooner, and on the training
 //!   data separate ones are mistaken no more often.
@@ -56,7 +64,9 @@ mod changes;
 mod cluster;
 mod evidence;
 mod losses;
+mod silences;
 
+use core::ops::Range;
 use core::time::Duration;
 
 use fairpath_core::{DelaySample, Groups, Lost, PathId, PathMap, Timestamp};
@@ -65,6 +75,7 @@ use self::changes::{Changes, SPAN};
 use self::cluster::Clusters;
 use self::evidence::{Sums, after_change, any_of, confidence, log_odds, log_ratio};
 use self::losses::{LossEvidence, Losses};
+use self::silences::Silences;
 use crate::detector::{Detector, PairVerdict};
 use crate::grid::millis;
 use crate::pairs::{Pairs, positions};
@@ -88,7 +99,8 @@ pub struct ConcordanceConfig {
     pub settle: Duration,
     /// The concordance of two paths with one queue, below 1.
     pub one_queue: f64,
-    /// How many independent comparisons a piece of evidence is worth.
+    /// How many independent comparisons a piece of evidence is worth at most: where the delays have no
+    /// rhythm of their own.
     pub freedom: f64,
     /// Changes below it, in ms, may be noise.
     pub noise_ms: f64,
@@ -134,6 +146,7 @@ struct Path {
     opened: Timestamp,
     changes: Changes,
     losses: Losses,
+    silences: Silences,
 }
 
 /// What is known of a pair.
@@ -153,6 +166,8 @@ struct Evidence {
     /// The mean power of the changes, and of how many pieces of evidence.
     usual: f64,
     pieces: f64,
+    /// The steps that say nothing of the queues, as both paths fell silent at once.
+    left_out: Range<u64>,
     /// The step after the last piece of evidence.
     judged: u64,
 }
@@ -181,15 +196,29 @@ impl Evidence {
         fresh
     }
 
+    /// Leaves out what a silence does that both paths have in common, if they do: changes look back on three
+    /// spans. What comes as long after it is looked at in any case: where silences are that frequent they
+    /// may be the bottleneck's, as those of a radio are.
+    fn leave_out_silence(&mut self, low: &Path, high: &Path) {
+        let Some((begin, end)) = low.silences.common(&high.silences) else { return };
+        let steps = low.changes.step_of(begin)..low.changes.step_of(end) + 3 * SPAN;
+        let last = &self.left_out;
+        if steps.start >= last.end + (last.end - last.start) {
+            self.left_out = steps;
+        }
+    }
+
     /// Looks at the next step.
     fn look(&mut self, low: &Path, high: &Path) {
         let step = self.next;
-        let (a, b) = (low.changes.get(step), high.changes.get(step));
-        for (lag, sums) in (-LAG_MAX..).zip(&mut self.sums) {
-            let before = step - lag.unsigned_abs();
-            if lag < 0 { sums.add(a, high.changes.get(before)) } else { sums.add(low.changes.get(before), b) }
+        if !self.left_out.contains(&step) {
+            let (a, b) = (low.changes.get(step), high.changes.get(step));
+            for (lag, sums) in (-LAG_MAX..).zip(&mut self.sums) {
+                let before = step - lag.unsigned_abs();
+                if lag < 0 { sums.add(a, high.changes.get(before)) } else { sums.add(low.changes.get(before), b) }
+            }
+            self.losses.look(&low.losses, &high.losses, step);
         }
-        self.losses.look(&low.losses, &high.losses, step);
         self.next += 1;
         self.steps += 1;
     }
@@ -203,9 +232,10 @@ impl Evidence {
         let noise = (config.noise_ms * config.noise_ms + config.quiet * self.usual) * steps;
         let seconds = (self.next - self.judged) as f64 * config.step.as_secs_f64();
         let changed = (config.changes_per_second * seconds).clamp(0.0, 0.5);
+        let freedom = (steps / low.changes.steps_per_comparison(&high.changes)).min(config.freedom);
         for (log_odds, sums) in self.log_odds.iter_mut().zip(&self.sums) {
             let reliability = sums.power() / (sums.power() + noise);
-            let said = log_ratio(sums.concordance(), config.one_queue, config.freedom);
+            let said = log_ratio(sums.concordance(), config.one_queue, freedom);
             *log_odds = after_change(*log_odds, changed) + reliability * said;
         }
         self.losses.age(changed);
@@ -229,7 +259,8 @@ impl Detector for Concordance {
     fn on_path_opened(&mut self, path: PathId, now: Timestamp) {
         if self.pairs.open(path, now, Evidence::default) {
             let changes = Changes::new(self.config.step);
-            self.paths.insert(path, Path { opened: now, changes, losses: Losses::default() });
+            self.paths
+                .insert(path, Path { opened: now, changes, losses: Losses::default(), silences: Silences::default() });
         }
     }
 
@@ -240,12 +271,19 @@ impl Detector for Concordance {
 
     fn on_sample(&mut self, path: PathId, sample: &DelaySample) {
         let Some(state) = self.paths.get_mut(path) else { return };
-        if state.changes.add(sample) {
+        let (silent, fresh) = (state.silences.add(sample.now), state.changes.add(sample));
+        if fresh {
             state.losses.advance(state.changes.step_of(sample.now));
-            for pair in self.pairs.iter_mut().filter(|pair| pair.has(path)) {
-                if let (Some(low), Some(high)) = (self.paths.get(pair.low), self.paths.get(pair.high)) {
-                    self.fresh |= pair.state.advance(low, high, &self.config);
+        }
+        if !silent && !fresh {
+            return;
+        }
+        for pair in self.pairs.iter_mut().filter(|pair| pair.has(path)) {
+            if let (Some(low), Some(high)) = (self.paths.get(pair.low), self.paths.get(pair.high)) {
+                if silent {
+                    pair.state.leave_out_silence(low, high);
                 }
+                self.fresh |= pair.state.advance(low, high, &self.config);
             }
         }
     }

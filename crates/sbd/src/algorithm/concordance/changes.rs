@@ -15,6 +15,14 @@ const KEPT: usize = 32;
 /// The longest run of steps without a sample that is bridged.
 const GAP_MAX: u64 = 10;
 
+/// So far back a rhythm is looked for: a change has to do with all data of the last 18 steps, and queues that
+/// RED governs come round in about as many.
+const BACK: usize = 24;
+
+/// Over how many steps the rhythm of a delay is a mean: 20 s, many beats, and soon another where the
+/// traffic is.
+const RHYTHM_STEPS: f64 = 400.0;
+
 /// How long the least round-trip time is remembered: a route may change.
 const BASE_RTT_WINDOW: Duration = Duration::from_secs(60);
 
@@ -27,6 +35,10 @@ pub(super) struct Changes {
     /// second.
     first: u64,
     end: u64,
+    /// The mean products of a change and one so many steps before it, in ms².
+    products: [f64; BACK],
+    /// Over how many steps they are means.
+    steps: f64,
     base_rtt: WindowedMin<Duration>,
     base_rtt_ms: f64,
 }
@@ -36,7 +48,16 @@ impl Changes {
     pub(super) fn new(step: Duration) -> Self {
         let grid = Grid::new(step, GAP_MAX);
         let base_rtt = WindowedMin::new(BASE_RTT_WINDOW);
-        Self { grid, changes: [0.0; KEPT], first: 0, end: 0, base_rtt, base_rtt_ms: f64::INFINITY }
+        Self {
+            grid,
+            changes: [0.0; KEPT],
+            first: 0,
+            end: 0,
+            products: [0.0; BACK],
+            steps: 0.0,
+            base_rtt,
+            base_rtt_ms: f64::INFINITY,
+        }
     }
 
     /// The step that holds `now`.
@@ -75,8 +96,33 @@ impl Changes {
         for step in self.end..points.end {
             self.changes[(step % KEPT as u64) as usize] = self.change(step);
             self.end = step + 1;
+            self.correlate(step);
         }
         self.end > before
+    }
+
+    /// Takes a change into the correlation of the changes with those before them.
+    fn correlate(&mut self, step: u64) {
+        self.steps = (self.steps + 1.0).min(RHYTHM_STEPS);
+        let known = (step + 1 - self.known().start) as usize;
+        for back in 0..known.min(BACK) {
+            let product = self.get(step) * self.get(step - back as u64);
+            self.products[back] += (product - self.products[back]) / self.steps;
+        }
+    }
+
+    /// How many steps of this series and another are worth one comparison of independent values; at least 1.
+    //
+    // [Bartlett1935] of two series that have nothing to do with each other, r(k) the correlation of each
+    // with itself k steps before
+    //     n / n_eff = 1 + 2 sum_k r_a(k) r_b(k)
+    pub(super) fn steps_per_comparison(&self, other: &Self) -> f64 {
+        let power = self.products[0] * other.products[0];
+        if power <= 0.0 {
+            return 1.0;
+        }
+        let products = self.products.iter().zip(&other.products).skip(1);
+        (1.0 + 2.0 * products.map(|(a, b)| a * b).sum::<f64>() / power).max(1.0)
     }
 
     /// By how much the delay grew more in the last span than in the one before, in ms.
@@ -126,6 +172,31 @@ mod tests {
         let changes = changes(|step| if step < 30 { 80.0 } else { 20.0 }, 50);
         assert_eq!([29, 35, 41, 47].map(|step| changes.get(step).round()), [0.0, -60.0, 60.0, 0.0]);
         assert_eq!(changes.base_rtt_ms(), 20.0);
+    }
+
+    /// Delays that have nothing to do with each other, from 0 to 1.
+    // [Steele2014]
+    fn noise(step: u64) -> f64 {
+        let z = (step + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 40) as f64 / (1u64 << 24) as f64
+    }
+
+    #[test]
+    fn a_rhythm_leaves_fewer_independent_comparisons() {
+        // Of noise: the weights 1, -2, 1 over six steps each make the correlations 1, -2/3 and 1/6 at 0, 6 and 12
+        // steps, and straight lines between; 1 + 2 sum(r^2) = 4.86.
+        let white = changes(|step| 50.0 + 20.0 * noise(step), 4000);
+        let of_white = white.steps_per_comparison(&white);
+        assert!((4.0..6.0).contains(&of_white), "{of_white}");
+        let beat = |steps: f64| {
+            changes(move |step| 50.0 + 20.0 * libm::sin(core::f64::consts::TAU * step as f64 / steps), 4000)
+        };
+        let (one, same, other) = (beat(16.0), beat(16.0), beat(9.0));
+        assert!(one.steps_per_comparison(&same) > 2.0 * of_white, "{}", one.steps_per_comparison(&same));
+        assert!(one.steps_per_comparison(&other) < of_white, "what has other rhythms does not meet for long");
+        assert_eq!(changes(|_| 50.0, 40).steps_per_comparison(&white), 1.0, "nothing is known");
     }
 
     #[test]
