@@ -38,7 +38,9 @@
 //!   data: the traces `shared-00`, `shared-01`, `separate-00` and `separate-01` of another simulator,
 //!   and some 300 runs of a small packet simulator written for this. The step, the largest lag, the
 //!   longest gap, `changes_per_second` and what losses are near were chosen on the training runs 1 to
-//!   315 of the experiment `tr/grid`, which reports on others.
+//!   315 of the experiment `tr/grid`, which reports on others. That evidence is weighed by the rhythm of
+//!   the delays, that groups are joined by the mean, and what follows silences were chosen on its training runs 1
+//!   to 105; and the silences on the trace `separate-00` of a Linux kernel, too.
 //! - Neighbouring values give nearly the same result there: with the noise between 0.7 and 1.5 ms,
 //!   `one_queue` between 0.9 and 0.95, `join` up to 0.98 or twice the `changes_per_second`, the time
 //!   that shared paths are together changes by about 0.01 at most, and that of separate ones by less.
