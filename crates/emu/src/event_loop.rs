@@ -218,7 +218,7 @@ impl EventLoop {
 
     pub(crate) fn set_filter(&mut self, link: LinkId, filter: Filter) {
         let now = self.advance();
-        self.network.set_filter(link, filter, now);
+        self.network.set_filters(link, &[filter], now);
     }
 
     pub(crate) fn set_path_up(&mut self, path: usize, up: bool) {

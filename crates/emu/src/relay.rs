@@ -48,12 +48,8 @@ impl Packet for Datagram {
         self.ecn = Some(EcnCodepoint::Ce);
     }
 
-    /// One bit of the payload is wrong, as where a checksum has failed to notice; an empty one has none.
     fn corrupt(&mut self, random: u64) {
-        let bits = self.contents.len() as u64 * 8;
-        if let Some(bit) = random.checked_rem(bits) {
-            self.contents[(bit / 8) as usize] ^= 1 << (bit % 8);
-        }
+        self.contents.corrupt(random);
     }
 }
 

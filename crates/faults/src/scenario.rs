@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, PathId};
+use fairpath_net::{Impairments, Reorder};
 use fairpath_quic_core::{EngineConfig, IDLE_TIMEOUT, PathSnapshot};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -400,14 +401,18 @@ fn draw(luck: &mut ChaCha8Rng, count: usize, whole: usize, faults: &mut Vec<Sche
         14 => add(at, Fault::Attack),
         kind => {
             let impair = match kind {
-                15 => Impair { mtu: Some(luck.random_range(1_250..1_400)), ..Impair::default() },
+                15 => Impair { mtu: Some(Bytes::new(luck.random_range(1_250..1_400))), ..Impair::default() },
                 16 => Impair { delay: Duration::from_millis(luck.random_range(20..500)), ..Impair::default() },
                 _ => Impair {
                     loss: luck.random_range(0.0..0.1),
-                    duplicate: luck.random_range(0.0..0.1),
-                    corrupt: luck.random_range(0.0..0.1),
-                    reorder: luck.random_range(0.0..0.2),
-                    held: Duration::from_millis(luck.random_range(1..50)),
+                    passing: Impairments {
+                        duplicate: luck.random_range(0.0..0.1),
+                        corrupt: luck.random_range(0.0..0.1),
+                        reorder: Some(Reorder {
+                            share: luck.random_range(0.0..0.2),
+                            by: Duration::from_millis(luck.random_range(1..50)),
+                        }),
+                    },
                     ..Impair::default()
                 },
             };

@@ -1,11 +1,10 @@
 //! Two ends, the wires between them, and time.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
-use fairpath_net::{LinkConfig, LinkId, Network, Packet, PathRoutes, QueueConfig};
+use fairpath_net::{Datagram, Filter, Impairments, LinkConfig, LinkId, Network, PathRoutes, QueueConfig};
 use fairpath_quic_core::EngineConfig;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -27,26 +26,17 @@ const PROBE_MAX: usize = 1_200;
 /// So many packets an eavesdropper keeps.
 const SEEN_MAX: usize = 8;
 
-/// IPv4 and UDP headers.
-const HEADERS: u64 = 28;
-
-/// What happens to packets of a wire beside its queue, in both directions. Shares are of all packets.
+/// What happens to packets of a wire beside its queue, in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Impair {
-    /// Lost.
+    /// The share that is lost.
     pub loss: f64,
-    /// Delivered twice.
-    pub duplicate: f64,
-    /// With a bit that is wrong.
-    pub corrupt: f64,
-    /// Held back for [`Impair::held`], so that others overtake them.
-    pub reorder: f64,
-    /// For how long.
-    pub held: Duration,
     /// What every packet takes longer, one way.
     pub delay: Duration,
-    /// The largest UDP payload that passes, in bytes.
-    pub mtu: Option<usize>,
+    /// The largest UDP payload that passes.
+    pub mtu: Option<Bytes>,
+    /// What befalls those that pass.
+    pub passing: Impairments,
 }
 
 /// A wire between the ends, the same in both directions.
@@ -62,13 +52,6 @@ pub struct Wire {
     pub loss: f64,
 }
 
-/// A datagram that has not come to its link yet.
-struct Held {
-    from_client: bool,
-    way: usize,
-    datagram: Datagram,
-}
-
 impl Wire {
     /// A queue of 100 ms.
     pub fn new(mbps: u64, delay_ms: u64) -> Self {
@@ -76,16 +59,6 @@ impl Wire {
         Self { rate, delay: Duration::from_millis(delay_ms), queue: rate * Duration::from_millis(100), loss: 0.0 }
     }
 }
-
-/// A datagram on its way.
-#[derive(Clone)]
-struct Datagram {
-    from: SocketAddr,
-    to: SocketAddr,
-    contents: Vec<u8>,
-}
-
-impl Packet for Datagram {}
 
 /// One wire with the address translator at the client's side of it.
 struct Way {
@@ -98,6 +71,8 @@ struct Way {
     outside: SocketAddr,
     /// Where the server saw the client before, which still reaches it.
     lingering: Option<SocketAddr>,
+    /// What every packet takes, one way, where nothing is wrong with the wire.
+    delay: Duration,
     impair: Impair,
     /// When the last packet that is no small one was sent there: by the client, and by the server.
     data_at: [Option<Instant>; 2],
@@ -120,8 +95,6 @@ pub struct World {
     /// Until when the hosts of client and server stand still, and what has come for them meanwhile.
     stalled_until: [Instant; 2],
     unread: [Vec<Datagram>; 2],
-    held: BTreeMap<(Instant, u64), Held>,
-    holds: u64,
     /// Somebody who sees the first way keeps a packet now and then.
     seen: Vec<Datagram>,
     trace: Trace,
@@ -153,10 +126,11 @@ impl World {
             remote: way.server,
         };
         let pairs = ways.iter().enumerate().map(pair).collect();
+        let losses = wires.iter().map(|wire| Impair { loss: wire.loss, ..Impair::default() });
         let [of_server, of_client] = [seed, !seed].map(|seed| Pinned::new(cryptography, seed));
         let server = End::server(identity.clone(), engine, server_interfaces, of_server, start);
         let client = End::client(fingerprint, engine, pairs, of_client, start);
-        Self {
+        let mut world = Self {
             start,
             now: start,
             network,
@@ -167,15 +141,15 @@ impl World {
             luck: ChaCha8Rng::seed_from_u64(seed),
             stalled_until: [start; 2],
             unread: [Vec::new(), Vec::new()],
-            held: BTreeMap::new(),
-            holds: 0,
             seen: Vec::new(),
             trace: Trace::default(),
             identity,
             engine: engine.clone(),
             cryptography,
             seed,
-        }
+        };
+        losses.enumerate().for_each(|(way, impair)| world.set_impair(way, impair));
+        world
     }
 
     /// The same, run until all paths carry data.
@@ -220,9 +194,7 @@ impl World {
             let events = [self.network.next_event().map(|at| self.start + at.since(Timestamp::ZERO))];
             let of_client = self.client.next_timeout(self.now).map(|at| at.max(self.stalled_until[CLIENT]));
             let of_server = self.server.next_timeout(self.now).map(|at| at.max(self.stalled_until[SERVER]));
-            let held = self.held.keys().next().map(|(at, _)| *at);
-            let timeouts = [of_client, of_server, held];
-            let next = events.into_iter().chain(timeouts).flatten().min().unwrap_or(end);
+            let next = events.into_iter().chain([of_client, of_server]).flatten().min().unwrap_or(end);
             // What is due at this very moment is done in the next step: time never goes backwards.
             let next = next.max(self.now);
             if next > end {
@@ -243,13 +215,6 @@ impl World {
 
     /// Everything that is due now.
     fn step(&mut self) {
-        while let Some((key, held)) = self.held.pop_first() {
-            if key.0 > self.now {
-                self.held.insert(key, held);
-                break;
-            }
-            self.enter(held);
-        }
         while let Some(delivery) = self.network.poll(Timestamp::ZERO + (self.now - self.start)) {
             self.arrive(delivery.packet);
         }
@@ -284,52 +249,24 @@ impl World {
             self.ways[at].data_at[if from_client { CLIENT } else { SERVER }] = Some(self.now);
         }
         let way = &self.ways[at];
-        let impair = way.impair;
-        if impair.mtu.is_some_and(|mtu| contents.len() > mtu) || self.strikes(impair.loss) {
-            return;
-        }
-        let way = &self.ways[at];
-        let mut datagram = match from_client {
+        let datagram = match from_client {
             true => Datagram { from: way.outside, to: way.server, contents },
             false => Datagram { from: way.server, to: way.client, contents },
         };
         if from_client && let Some(foreign) = self.copied_from.take() {
-            let copy = Datagram { from: foreign, ..datagram.clone() };
-            self.enter(Held { from_client, way: at, datagram: copy });
-        }
-        if self.strikes(impair.duplicate) {
-            self.hold(Held { from_client, way: at, datagram: datagram.clone() }, impair.delay);
-        }
-        if self.strikes(impair.corrupt) {
-            let bit = self.luck.random_range(0..8 * datagram.contents.len());
-            datagram.contents[bit / 8] ^= 1 << (bit % 8);
+            self.enter(from_client, at, Datagram { from: foreign, ..datagram.clone() });
         }
         if self.seen.len() < SEEN_MAX && self.luck.random_bool(0.01) {
             self.seen.push(datagram.clone());
         }
-        let held = if self.strikes(impair.reorder) { impair.held } else { Duration::ZERO };
-        self.hold(Held { from_client, way: at, datagram }, impair.delay + held);
+        self.enter(from_client, at, datagram);
     }
 
-    /// Whether something that happens to a share of packets happens to this one.
-    fn strikes(&mut self, share: f64) -> bool {
-        share > 0.0 && self.luck.random_bool(share)
-    }
-
-    fn hold(&mut self, held: Held, time: Duration) {
-        if time.is_zero() {
-            return self.enter(held);
-        }
-        self.holds += 1;
-        self.held.insert((self.now + time, self.holds), held);
-    }
-
-    fn enter(&mut self, held: Held) {
-        let Held { from_client, way, datagram } = held;
+    fn enter(&mut self, from_client: bool, way: usize, datagram: Datagram) {
         let routes = self.ways[way].routes;
         let route = if from_client { routes.forward } else { routes.backward };
-        let size = Bytes::new(datagram.contents.len() as u64 + HEADERS);
-        // What a queue refuses is lost.
+        let size = datagram.size();
+        // What a filter or a queue refuses is lost.
         let _ = self.network.send(self.at(), route, datagram, size);
     }
 
@@ -358,6 +295,16 @@ impl World {
 
     /// What happens to the packets of a wire from now on.
     pub fn set_impair(&mut self, way: usize, impair: Impair) {
+        let at = self.at();
+        let Way { there, back, delay, server, .. } = self.ways[way];
+        // A filter sees the headers too.
+        let headers = Datagram { from: server, to: server, contents: Vec::new() }.size();
+        let hole = impair.mtu.map_or(Filter::Pass, |mtu| Filter::DropLarger(mtu + headers));
+        for link in [there, back] {
+            self.network.set_filters(link, &[hole, Filter::DropShare(impair.loss)], at);
+            self.network.set_link_delay(link, delay + impair.delay, at);
+            self.network.set_impairments(link, &impair.passing, at);
+        }
         self.ways[way].impair = impair;
     }
 
@@ -407,7 +354,7 @@ impl World {
 
     /// Nothing more is wrong with the packets of a wire.
     pub fn mend(&mut self, way: usize) {
-        self.ways[way].impair = Impair::default();
+        self.set_impair(way, Impair::default());
         self.ways[way].lingering = None;
     }
 
@@ -476,8 +423,7 @@ fn way(network: &mut Network<Datagram>, at: u8, wire: &Wire) -> Way {
     let back = network.add_link(&format!("back {at}"), &config).expect("a link");
     let routes = network.add_path(&[there], &[back]).expect("routes");
     let address = |host: u8, port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, at, host)), port);
-    let impair = Impair { loss: wire.loss, ..Impair::default() };
     // The translator keeps the address: what the server sees differs by the port.
     let (client, server, outside) = (address(1, 1000), address(2, 4433), address(1, 50_000));
-    Way { there, back, routes, client, server, outside, lingering: None, impair, data_at: [None; 2] }
+    Way { there, back, routes, client, server, outside, lingering: None, delay: wire.delay, impair: Impair::default(), data_at: [None; 2] }
 }

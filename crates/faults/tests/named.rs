@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
+use fairpath_net::{Impairments, Reorder};
 use fairpath_quic_core::{EngineConfig, PathState};
 
 use fairpath_faults::{Cryptography, Host, Impair, Wire, World};
@@ -234,7 +235,9 @@ fn a_path_carries_data_again_within_a_second_of_its_return() {
 fn packets_out_of_order_cost_little() {
     let time = |share: f64, seed: u64| {
         let mut world = World::connected(&[Wire::new(100, 20)], seed);
-        world.set_impair(0, Impair { reorder: share, held: Duration::from_millis(10), ..Impair::default() });
+        let reorder = Some(Reorder { share, by: Duration::from_millis(10) });
+        let passing = Impairments { reorder, ..Impairments::default() };
+        world.set_impair(0, Impair { passing, ..Impair::default() });
         world.client.send(8_000_000);
         world.time_to_receive(false, 8_000_000, 120 * SECOND).expect("all of it")
     };

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::stream::{Chance, Stream};
 
 /// What a link drops at its entrance, before everything else. For faults: a host sets it and takes
-/// it away in mid-run ([`Network::set_filter`](crate::Network::set_filter)).
+/// it away in mid-run ([`Network::set_filters`](crate::Network::set_filters)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Filter {
     /// Nothing.
@@ -26,23 +26,24 @@ pub enum Filter {
     DropNext(u64),
 }
 
-/// The entrance of a link: whether it is on, and its filter.
+/// The entrance of a link: whether it is on, and its filters.
 #[derive(Debug)]
 pub(crate) struct Gate {
     up: bool,
-    filter: Filter,
-    /// How many packets have come since the filter was set.
+    /// None of them is [`Filter::Pass`].
+    filters: Vec<Filter>,
+    /// How many packets have come since the filters were set.
     seen: u64,
     stream: Stream,
     /// Made when it is first needed. It goes on from filter to filter, so that two of the same share
-    /// drop differently.
+    /// drop different packets.
     generator: Option<Box<ChaCha8Rng>>,
 }
 
 impl Gate {
     /// An open one, which draws from `stream`.
     pub(crate) fn new(stream: Stream) -> Self {
-        Self { up: true, filter: Filter::Pass, seen: 0, stream, generator: None }
+        Self { up: true, filters: Vec::new(), seen: 0, stream, generator: None }
     }
 
     pub(crate) fn is_up(&self) -> bool {
@@ -53,29 +54,31 @@ impl Gate {
         self.up = up;
     }
 
-    pub(crate) fn set_filter(&mut self, filter: Filter) {
-        (self.filter, self.seen) = (filter, 0);
+    pub(crate) fn set_filters(&mut self, filters: &[Filter]) {
+        self.filters.clear();
+        self.filters.extend(filters.iter().filter(|filter| **filter != Filter::Pass));
+        self.seen = 0;
     }
 
     /// Whether it lets everything in.
     pub(crate) fn is_open(&self) -> bool {
-        self.up && self.filter == Filter::Pass
+        self.up && self.filters.is_empty()
     }
 
-    /// Whether the filter drops the next packet, which is of `size`.
+    /// Whether one of the filters drops the next packet, which is of `size`.
     pub(crate) fn drops(&mut self, size: Bytes) -> bool {
         self.seen += 1;
-        match self.filter {
+        let Self { filters, seen, stream, generator, .. } = self;
+        filters.iter().any(|filter| match *filter {
             Filter::Pass => false,
             Filter::DropAll => true,
             Filter::DropLarger(largest) => size > largest,
-            Filter::DropEvery(nth) => nth > 0 && self.seen.is_multiple_of(nth),
-            Filter::DropNext(count) => self.seen <= count,
+            Filter::DropEvery(nth) => nth > 0 && seen.is_multiple_of(nth),
+            Filter::DropNext(count) => *seen <= count,
             Filter::DropShare(share) => {
-                let stream = self.stream;
-                let generator = self.generator.get_or_insert_with(|| Box::new(stream.generator()));
+                let generator = generator.get_or_insert_with(|| Box::new(stream.generator()));
                 Chance::new(share).happens(generator)
             }
-        }
+        })
     }
 }

@@ -52,7 +52,7 @@ pub use impair::{Impairments, Reorder};
 pub use jitter::{Jitter, JitterDistribution};
 pub use link::{Delivered, DropCause, Link, Offered};
 pub use loss::{GilbertElliott, LossConfig};
-pub use packet::Packet;
+pub use packet::{Datagram, Packet};
 pub use queue::{CoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
 pub use rate::{MahimahiError, MahimahiTrace, Rate, RateTable, RateTableEnd, RateTableError};
 pub use stats::{Count, LinkStats};

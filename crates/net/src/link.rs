@@ -1,4 +1,4 @@
-//! One direction of one wire: filter, loss, queue, transmission, propagation with its impairments.
+//! One direction of one wire: filters, loss, queue, transmission, propagation with its impairments.
 //!
 //! The queue holds what waits for transmission. As soon as a transmission begins its end is known,
 //! and so is the time of arrival at the far end: the packet goes into the link's own list of what is
@@ -35,7 +35,7 @@ pub enum DropCause {
     Early,
     /// The link was down.
     Down,
-    /// The filter at its entrance took it.
+    /// A filter at its entrance took it.
     Filtered,
 }
 
@@ -228,11 +228,11 @@ impl<P: Packet> Link<P> {
         self.gate.is_up()
     }
 
-    /// Puts a filter into the entrance, in place of the one before. What is on the link already goes
-    /// on.
-    pub fn set_filter(&mut self, filter: Filter, now: Timestamp) {
+    /// Puts filters into the entrance, one behind the other, in place of those before. What is on the link
+    /// already goes on.
+    pub fn set_filters(&mut self, filters: &[Filter], now: Timestamp) {
         self.transmit_until(now);
-        self.gate.set_filter(filter);
+        self.gate.set_filters(filters);
         self.open = self.gate.is_open();
     }
 

@@ -1,5 +1,9 @@
 //! What a link must know of a packet besides its size.
 
+use core::net::SocketAddr;
+
+use fairpath_core::Bytes;
+
 /// A packet. A link that wants to signal congestion marks the packets that can carry a mark, and
 /// drops the others [RFC3168 §5]: the packet itself is where a receiver finds the mark.
 ///
@@ -29,5 +33,47 @@ impl Packet for &str {}
 impl Packet for u64 {
     fn corrupt(&mut self, random: u64) {
         *self ^= 1 << (random % 64);
+    }
+}
+
+/// Contents: one bit of what is corrupted is wrong, as where a checksum has failed to notice. What is empty has none.
+impl Packet for Vec<u8> {
+    fn corrupt(&mut self, random: u64) {
+        let bits = self.len() as u64 * 8;
+        if let Some(bit) = random.checked_rem(bits) {
+            self[(bit / 8) as usize] ^= 1 << (bit % 8);
+        }
+    }
+}
+
+/// A UDP datagram between two addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Where it comes from.
+    pub from: SocketAddr,
+    /// Where it goes.
+    pub to: SocketAddr,
+    /// Its payload.
+    pub contents: Vec<u8>,
+}
+
+impl Datagram {
+    /// What the headers of UDP and IP take together.
+    fn headers(&self) -> u64 {
+        match self.to {
+            SocketAddr::V4(_) => 8 + 20,
+            SocketAddr::V6(_) => 8 + 40,
+        }
+    }
+
+    /// What it is on a link.
+    pub fn size(&self) -> Bytes {
+        Bytes::new(self.contents.len() as u64 + self.headers())
+    }
+}
+
+impl Packet for Datagram {
+    fn corrupt(&mut self, random: u64) {
+        self.contents.corrupt(random);
     }
 }

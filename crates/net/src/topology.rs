@@ -285,14 +285,14 @@ impl<P: Packet> Network<P> {
         self.act_on(link, |link| link.set_impairments(impairments, now));
     }
 
-    /// Puts a filter into the entrance of a link, as [`Link::set_filter`] says.
+    /// Puts filters into the entrance of a link, as [`Link::set_filters`] says.
     ///
     /// # Panics
     ///
     /// If `link` is another network's.
-    pub fn set_filter(&mut self, link: LinkId, filter: Filter, now: Timestamp) {
+    pub fn set_filters(&mut self, link: LinkId, filters: &[Filter], now: Timestamp) {
         self.advance(now);
-        self.act_on(link, |link| link.set_filter(filter, now));
+        self.act_on(link, |link| link.set_filters(filters, now));
     }
 
     /// Whether a link is on.

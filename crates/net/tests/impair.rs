@@ -216,7 +216,7 @@ fn filters_drop_what_they_say_and_only_while_they_are_set() {
     /// Which of ten packets, the third of which has 1,501 bytes, get in.
     fn passed(filter: Filter) -> Vec<u64> {
         let mut link = link(&config());
-        link.set_filter(filter, Timestamp::ZERO);
+        link.set_filters(&[filter], Timestamp::ZERO);
         let size = |number| if number == 3 { Bytes::new(1_501) } else { PACKET };
         let offer = |link: &mut Link<Numbered>, number| link.offer(Timestamp::ZERO, numbered(number), size(number));
         let passed = (1..=10).filter(|number| match offer(&mut link, *number) {
@@ -230,7 +230,7 @@ fn filters_drop_what_they_say_and_only_while_they_are_set() {
         let stats = link.stats();
         assert_eq!(stats.filtered.packets, 10 - passed.len() as u64);
         assert!(stats.is_conserved());
-        link.set_filter(Filter::Pass, Timestamp::ZERO);
+        link.set_filters(&[Filter::Pass], Timestamp::ZERO);
         assert_eq!(offer(&mut link, 3), Offered::Queued);
         passed
     }
@@ -245,10 +245,25 @@ fn filters_drop_what_they_say_and_only_while_they_are_set() {
 }
 
 #[test]
+fn filters_stand_one_behind_the_other() {
+    let mut link = link(&config());
+    link.set_filters(&[Filter::DropLarger(PACKET), Filter::DropEvery(2), Filter::Pass], Timestamp::ZERO);
+    let mut passed = |size: Bytes| {
+        let mut gets_in = |number| link.offer(Timestamp::ZERO, numbered(number), size) == Offered::Queued;
+        (1..=4).filter(|number| gets_in(*number)).collect::<Vec<u64>>()
+    };
+    assert_eq!(passed(PACKET), [1, 3]);
+    assert_eq!(passed(PACKET + Bytes::new(1)), []);
+    // With those of the first round and what has just been refused, every second one still.
+    assert_eq!(passed(PACKET), [1, 3]);
+    assert_eq!((link.stats().filtered.packets, link.stats().offered.packets), (8, 12));
+}
+
+#[test]
 fn a_share_that_is_dropped_is_that_share_and_another_one_the_second_time() {
     let mut link = link(&config());
     let mut passed = |from: u64| {
-        link.set_filter(Filter::DropShare(0.2), Timestamp::ZERO);
+        link.set_filters(&[Filter::DropShare(0.2)], Timestamp::ZERO);
         let mut gets_in = |number| link.offer(Timestamp::ZERO, numbered(number), PACKET) == Offered::Queued;
         (from..from + 10_000).map(&mut gets_in).collect::<Vec<bool>>()
     };
@@ -267,10 +282,10 @@ fn what_is_on_a_link_passes_its_filter_and_a_link_that_is_down_stays_so() {
     for number in 0..2 {
         assert_eq!(network.send(Timestamp::ZERO, route, number, PACKET), Offered::Queued);
     }
-    network.set_filter(first, Filter::DropAll, Timestamp::ZERO);
+    network.set_filters(first, &[Filter::DropAll], Timestamp::ZERO);
     assert_eq!(network.send(Timestamp::ZERO, route, 2, PACKET), Offered::Dropped(DropCause::Filtered, 2));
     network.set_link_up(first, false, Timestamp::from_millis(3));
-    network.set_filter(first, Filter::Pass, Timestamp::from_millis(3));
+    network.set_filters(first, &[Filter::Pass], Timestamp::from_millis(3));
     assert!(!network.is_link_up(first));
     assert_eq!(network.send(Timestamp::from_millis(3), route, 3, PACKET), Offered::Dropped(DropCause::Down, 3));
     let arrived: Vec<u64> = core::iter::from_fn(|| network.poll(Timestamp::from_secs(1))).map(|d| d.packet).collect();
@@ -408,7 +423,7 @@ fn play(
             }
             Operation::Poll => delivered.extend(core::iter::from_fn(|| link.poll(now))),
             Operation::SetUp(up) => link.set_up(*up, now),
-            Operation::SetFilter(filter) => link.set_filter(*filter, now),
+            Operation::SetFilter(filter) => link.set_filters(&[*filter], now),
             Operation::SetDelay(micros) => link.set_delay(Duration::from_micros(*micros), now),
             Operation::SetImpairments(impairments) => link.set_impairments(impairments, now),
         }

@@ -12,8 +12,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fairpath_core::{Bitrate, Bytes as Size, Timestamp};
-use fairpath_net::{LinkConfig, Network, Packet, PathRoutes, QueueConfig};
+use fairpath_core::{Bitrate, Timestamp};
+use fairpath_net::{Datagram, LinkConfig, Network, PathRoutes, QueueConfig};
 use fairpath_quic_core::{
     BeginError, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, PathReport, PathState,
     Verify, search,
@@ -22,19 +22,6 @@ use fairpath_quic_core::{
 use client::{Case, Client};
 use host::{HQ, Host, Leaving};
 use server::Server;
-
-/// A datagram on a link.
-#[derive(Clone)]
-struct Datagram {
-    from: SocketAddr,
-    to: SocketAddr,
-    contents: Vec<u8>,
-}
-
-impl Packet for Datagram {}
-
-/// IPv4 and UDP headers.
-const HEADERS: u64 = 28;
 
 /// Two links of 20 Mbit/s carry this in two seconds.
 const FILE: usize = 10_000_000;
@@ -105,9 +92,10 @@ impl World {
         let is_way = |(client, _): &&(SocketAddr, _)| if is_client { from == Some(client.ip()) } else { to == *client };
         let (client, routes) = self.routes.iter().find(is_way).expect("every packet says where it leaves");
         let (from, route) = if is_client { (*client, routes.forward) } else { (self.remote, routes.backward) };
-        let size = Size::new(contents.len() as u64 + HEADERS);
+        let datagram = Datagram { from, to, contents };
+        let size = datagram.size();
         // What a queue refuses is lost.
-        let _ = self.network.send(self.at(), route, Datagram { from, to, contents }, size);
+        let _ = self.network.send(self.at(), route, datagram, size);
     }
 
     /// Everything that is due now.

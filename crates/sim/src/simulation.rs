@@ -365,7 +365,7 @@ impl Simulation {
                 match &change.kind {
                     ChangeKind::Up(up) => self.network.set_link_up(link, *up, at),
                     ChangeKind::Rate(rate) => self.network.set_link_rate(link, rate, at),
-                    ChangeKind::Filter(filter) => self.network.set_filter(link, *filter, at),
+                    ChangeKind::Filter(filter) => self.network.set_filters(link, &[*filter], at),
                 }
                 self.next_change += 1;
             }
