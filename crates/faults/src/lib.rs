@@ -4,14 +4,25 @@
 //!
 //! Everything that is random comes from a seed: the same seed gives the same packets, byte for byte.
 
-pub mod end;
+mod clock;
+mod end;
+mod lateness;
 mod null;
 mod pinned;
-pub mod scenario;
+mod proof;
+mod scenario;
+mod session;
+mod side;
 mod trace;
-pub mod world;
+mod wires;
+mod world;
 
-pub use end::{End, Host};
+pub use clock::{Clock, Skew};
+pub use end::{End, Leaving, Process};
+pub use lateness::Host;
 pub use pinned::{Cryptography, Pinned};
 pub use scenario::{Failure, Fault, Outcome, Scenario, Scheduled};
-pub use world::{Impair, Wire, World};
+pub use session::Account;
+pub use side::Side;
+pub use wires::{Impair, Wire};
+pub use world::World;

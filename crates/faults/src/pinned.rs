@@ -55,6 +55,11 @@ impl Pinned {
         Self { stream: Box::leak(Box::new(Stream::new(seed))), cryptography }
     }
 
+    /// What a generator beside it may begin with.
+    pub(crate) fn seed(&self) -> [u8; 32] {
+        self.stream.draw()
+    }
+
     /// The algorithms of the product.
     fn provider(&self) -> Arc<CryptoProvider> {
         let Self { stream, .. } = *self;

@@ -10,9 +10,12 @@ use fairpath_quic_core::{EngineConfig, IDLE_TIMEOUT, PathSnapshot};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::end::{End, Host};
+use crate::clock::Skew;
+use crate::lateness::Host;
 use crate::pinned::Cryptography;
-use crate::world::{Impair, Wire, World};
+use crate::side::Side;
+use crate::wires::{Impair, Wire};
+use crate::world::World;
 
 /// In this time faults begin.
 const FAULTY: Duration = Duration::from_secs(8);
@@ -32,6 +35,16 @@ const CARRIED: Bytes = Bytes::new(30_000);
 
 /// A handshake takes no longer where nothing is lost.
 const CONNECTED: Duration = Duration::from_secs(5);
+
+/// A connection is there again at most so much after the last fault: both ends find that the old one is dead, which
+/// takes them the idle timeout and a keep-alive, a handshake that had begun meanwhile is given up, and one succeeds.
+const REDIALLED: Duration = IDLE_TIMEOUT.saturating_add(Duration::from_secs(3 + 4)).saturating_add(CONNECTED);
+
+/// How a connection may end of which one end is gone or could not be reached for long.
+const CLEAR: [&str; 3] = ["timed out", "reset by peer", "not made in time"];
+
+/// The faults of hosts are numbered from here on, beyond all those of wires.
+const WHOLE_OF_HOSTS: usize = 100;
 
 /// What goes wrong, or is mended, on one wire or at one end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,12 +67,21 @@ pub enum Fault {
     Copy,
     /// Packets of the wire are impaired; the default mends them.
     Impair(usize, Impair),
-    /// The server's host stands still.
-    StallServer(Duration),
-    /// The client's.
-    StallClient(Duration),
+    /// A host stands still, and its clock goes on.
+    Stall(Side, Duration),
     /// An attacker sends what he has seen and what he made up.
     Attack,
+    /// A host sleeps, and its clock stands still.
+    Sleep(Side, Duration),
+    /// A host's clock jumps ahead.
+    Jump(Side, Duration),
+    /// A process ends without a word, and another begins; a client with sockets of its own, or on the same ports.
+    Restart {
+        /// Which one.
+        side: Side,
+        /// Whether it has the ports of the one before.
+        keeps_ports: bool,
+    },
 }
 
 /// A fault and when it comes, counted from the handshake.
@@ -92,6 +114,8 @@ pub struct Scenario {
     pub handshake_loss: f64,
     /// What protects packets.
     pub cryptography: Cryptography,
+    /// The clocks of the hosts of client and server.
+    pub clocks: [Skew; 2],
     /// What happens, in order.
     pub faults: Vec<Scheduled>,
 }
@@ -127,18 +151,30 @@ impl Scenario {
         for whole in 0..luck.random_range(1..=7) {
             draw(&mut luck, count, whole, &mut faults);
         }
-        faults.sort_by_key(|scheduled| scheduled.at);
         let direction = luck.random_range(0..3);
         let bytes = BYTES * luck.random_range(1..=4);
+        let messages = luck.random();
+        let host = if luck.random() { Host::Late } else { Host::Prompt };
+        let handshake_loss = if luck.random_bool(0.2) { 0.2 } else { 0.0 };
+        // What follows was added when seeds had a meaning already. They keep it, by a stream of its own.
+        luck.set_stream(1);
+        luck.set_word_pos(0);
+        let host = if luck.random_bool(0.25) { Host::Uneven } else { host };
+        let clocks = Side::ALL.map(|_| skew(&mut luck));
+        for whole in WHOLE_OF_HOSTS..WHOLE_OF_HOSTS + luck.random_range(0..=2) {
+            draw_of_host(&mut luck, whole, &mut faults);
+        }
+        faults.sort_by_key(|scheduled| scheduled.at);
         Self {
             seed,
             wires,
             client_sends: if direction != 0 { bytes } else { 0 },
             server_sends: if direction != 1 { bytes } else { 0 },
-            messages: luck.random(),
-            host: if luck.random() { Host::Late } else { Host::Prompt },
-            handshake_loss: if luck.random_bool(0.2) { 0.2 } else { 0.0 },
+            messages,
+            host,
+            handshake_loss,
             cryptography: Cryptography::default(),
+            clocks,
             faults,
         }
     }
@@ -147,7 +183,7 @@ impl Scenario {
     pub fn run(&self) -> Result<Outcome, Failure> {
         let mut wires = self.wires.clone();
         wires.iter_mut().for_each(|wire| wire.loss = wire.loss.max(self.handshake_loss));
-        let mut world = World::protected_by(self.cryptography, &wires, &EngineConfig::live(), self.seed);
+        let mut world = World::with_clocks(self.clocks, self.cryptography, &wires, &EngineConfig::live(), self.seed);
         (world.client.host, world.server.host) = (self.host, self.host);
         let connected = |world: &mut World| world.client.is_connected() && world.server.is_connected();
         if !world.run_until(CONNECTED, connected) {
@@ -159,15 +195,16 @@ impl Scenario {
         for (way, wire) in self.wires.iter().enumerate() {
             world.set_impair(way, Impair { loss: wire.loss, ..Impair::default() });
         }
-        world.client.send(self.client_sends);
-        world.server.send(self.server_sends);
+        for (side, bytes) in [(Side::Client, self.client_sends), (Side::Server, self.server_sends)] {
+            world.end(side).send(bytes);
+            world.end(side).greeting = bytes;
+        }
+        world.redials = true;
         let begun = world.now;
-        let mut messages = 0;
         for scheduled in &self.faults {
             world.run_for((begun + scheduled.at).saturating_duration_since(world.now));
             self.act(&mut world, scheduled.fault);
             if self.messages {
-                messages += 1;
                 world.client.send_message();
                 world.server.send_message();
             }
@@ -178,11 +215,10 @@ impl Scenario {
             world.mend(way);
         }
         // Probes come at growing intervals, so a connection may die a little earlier than it has to.
-        let had_to_live = self.silence() <= IDLE_TIMEOUT - Duration::from_secs(3);
-        if had_to_live {
-            self.check_liveness(&mut world, messages)?;
-            self.check_closing(&mut world)?;
-        }
+        let had_to_live = !self.restarts() && self.silence() <= IDLE_TIMEOUT - Duration::from_secs(3);
+        self.check_connection(&mut world, had_to_live)?;
+        self.check_liveness(&mut world)?;
+        self.check_closing(&mut world)?;
         check_safety(&world)?;
         Ok(self.outcome(&world, had_to_live))
     }
@@ -204,7 +240,12 @@ impl Scenario {
                 least = without;
             }
         }
-        for simpler in [|one: &mut Self| one.messages = false, |one: &mut Self| one.host = Host::Prompt] {
+        let simpler = [
+            |one: &mut Self| one.messages = false,
+            |one: &mut Self| one.host = Host::Prompt,
+            |one: &mut Self| one.clocks = Default::default(),
+        ];
+        for simpler in simpler {
             let mut without = least.clone();
             simpler(&mut without);
             if fails(&without) {
@@ -232,17 +273,33 @@ impl Scenario {
             }
             Fault::Copy => world.copy_next_from("192.0.2.66:6666".parse().expect("an address")),
             Fault::Impair(way, impair) => world.set_impair(way, impair),
-            Fault::StallServer(time) => world.stall_server(time),
-            Fault::StallClient(time) => world.stall_client(time),
+            Fault::Stall(side, time) => world.stall(side, time),
             Fault::Attack => world.attack(),
+            Fault::Sleep(side, time) => world.sleep(side, time),
+            Fault::Jump(side, by) => world.jump(side, by),
+            Fault::Restart { side, keeps_ports } => world.restart(side, keeps_ports),
         }
     }
 
-    /// The longest time in which nothing could arrive at one of the ends, or one of them stood still.
+    fn restarts(&self) -> bool {
+        self.faults.iter().any(|scheduled| matches!(scheduled.fault, Fault::Restart { .. }))
+    }
+
+    /// For how long hosts stand still, taken together.
+    fn stalls(&self) -> Duration {
+        let stall = |scheduled: &Scheduled| match scheduled.fault {
+            Fault::Stall(_, time) => time,
+            _ => Duration::ZERO,
+        };
+        self.faults.iter().map(stall).sum()
+    }
+
+    /// The longest time in which nothing could arrive at one of the ends, or one of them stood still. To the clocks
+    /// that jump it seems longer, and who sleeps may do so right after.
     fn silence(&self) -> Duration {
         let mut up = vec![[true; 2]; self.wires.len()];
         let mut silent_since = [None; 2];
-        let mut longest = Duration::ZERO;
+        let (mut longest, mut more) = (Duration::ZERO, Duration::ZERO);
         for &Scheduled { at, fault, .. } in &self.faults {
             match fault {
                 Fault::There(way, is_up) => up[way][0] = is_up,
@@ -251,8 +308,10 @@ impl Scenario {
                 Fault::All(is_up) => up.fill([is_up; 2]),
                 // A hole swallows all but the smallest packets, and a delay may be as bad.
                 Fault::Impair(way, impair) => up[way] = [impair.mtu.is_none() && impair.delay < FAULT_MAX / 6; 2],
-                Fault::StallServer(time) | Fault::StallClient(time) => longest = longest.max(time),
-                Fault::Rebind(_) | Fault::RebindAll | Fault::RebindSoftly(_) | Fault::Copy | Fault::Attack => {}
+                Fault::Stall(_, time) => longest = longest.max(time),
+                Fault::Jump(_, time) | Fault::Sleep(_, time) => more += time,
+                Fault::Rebind(_) | Fault::RebindAll | Fault::RebindSoftly(_) => {}
+                Fault::Copy | Fault::Attack | Fault::Restart { .. } => {}
             }
             for direction in 0..2 {
                 let silent = up.iter().all(|way| !way[direction]);
@@ -263,26 +322,52 @@ impl Scenario {
                 }
             }
         }
-        longest
+        longest + more
+    }
+
+    /// The connection lives, or another has been made, and all others have ended for a reason that is clear.
+    fn check_connection(&self, world: &mut World, had_to_live: bool) -> Result<(), Failure> {
+        let sent = |world: &World| Some((world.client.sent()?, world.server.sent()?));
+        // Both ends are of one connection, and that has not ended at either.
+        let is_one = |world: &mut World| {
+            let [client, server] = [world.client.ended(), world.server.ended()].map(|ended| ended.is_none());
+            let is_same = sent(world).is_some_and(|(client, server)| client.secret == server.secret);
+            client && server && is_same && world.server.has_left_others()
+        };
+        // No connection ends before three probe timeouts have passed [RFC9000 §10.1], and a probe timeout is up to three
+        // times a round trip that had to wait for a host.
+        let bound = REDIALLED + 3 * 3 * self.stalls();
+        if !world.run_until(bound, |world| is_one(world)) {
+            return Err(Failure(format!("no connection {bound:?} after the last fault: {}", state(world))));
+        }
+        let unclear = world.endings.iter().find(|why| !CLEAR.contains(&why.as_str()));
+        if let Some(why) = unclear {
+            return Err(Failure(format!("the connection ended without a reason that is clear: {why}")));
+        }
+        match had_to_live && !world.endings.is_empty() {
+            true => Err(Failure(format!("the connection ended: {}", world.endings[0]))),
+            false => Ok(()),
+        }
     }
 
     /// Everything arrives, and every path comes back.
-    fn check_liveness(&self, world: &mut World, messages: u64) -> Result<(), Failure> {
+    fn check_liveness(&self, world: &mut World) -> Result<(), Failure> {
         let slowest = self.wires.iter().map(|wire| wire.rate).min().expect("a wire");
         // Both directions at once, at half the rate of the slowest wire, after all have come back.
         let bytes = self.client_sends.max(self.server_sends);
         let bound = REOPENED + Bytes::new(bytes) / slowest.scaled(0.5);
-        let (to_server, to_client) = (self.client_sends, self.server_sends);
         let all = |world: &mut World| {
-            let whole = world.server.received == to_server && world.client.received == to_client;
-            whole && world.client.messages == messages && world.server.messages == messages
+            let World { client, server, .. } = world;
+            client.sent() == server.came() && server.sent() == client.came()
         };
         if !world.run_until(bound, all) {
-            let (server, client) = (&world.server, &world.client);
+            let World { client, server, .. } = &*world;
             let come = format!(
-                "after {bound:?} {} of {to_server} bytes and {} of {messages} messages are at the server, {} of \
-                 {to_client} and {} at the client",
-                server.received, server.messages, client.received, client.messages
+                "after {bound:?} there came to the server {:?} of {:?}, and to the client {:?} of {:?}",
+                server.came(),
+                client.sent(),
+                client.came(),
+                server.sent()
             );
             return Err(Failure(format!("{come}: {}", state(world))));
         }
@@ -311,8 +396,9 @@ impl Scenario {
     /// The end is known to both within three probe timeouts, and then some.
     fn check_closing(&self, world: &mut World) -> Result<(), Failure> {
         let rtt = self.wires.iter().map(|wire| 2 * (wire.delay + wire.queue / wire.rate)).max().expect("a wire");
+        world.redials = false;
         world.client.close(world.now);
-        let known = |world: &mut World| world.server.ended.is_some();
+        let known = |world: &mut World| world.server.ended().is_some();
         match world.run_until(9 * rtt + Duration::from_secs(1), known) {
             true => Ok(()),
             false => Err(Failure(format!("the server does not know the end: {}", state(world)))),
@@ -328,14 +414,13 @@ fn carrying(after: &[PathSnapshot], before: &[PathSnapshot]) -> usize {
 }
 
 fn check_safety(world: &World) -> Result<(), Failure> {
-    let violated = |name: &str, end: &End| end.violation.as_ref().map(|what| Failure(format!("at the {name}: {what}")));
-    violated("client", &world.client).or_else(|| violated("server", &world.server)).map_or(Ok(()), Err)
+    world.violation().map_or(Ok(()), |what| Err(Failure(what)))
 }
 
 fn state(world: &mut World) -> String {
     let mut lines = String::new();
     for (name, end) in [("client", &mut world.client), ("server", &mut world.server)] {
-        lines += &format!("\n  {name}: {}", end.ended.as_deref().unwrap_or("open"));
+        lines += &format!("\n  {name}: {}", end.ended().unwrap_or("open"));
         for path in end.paths() {
             let usable = path.snapshot.map(|snapshot| (snapshot.path.get(), snapshot.usable, snapshot.in_flight));
             lines += &format!(
@@ -349,11 +434,16 @@ fn state(world: &mut World) -> String {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, client_sends, server_sends, messages, host, handshake_loss, .. } = self;
+        let Self { seed, client_sends, server_sends, messages, host, handshake_loss, clocks, .. } = self;
         writeln!(
             f,
             "seed {seed}: client sends {client_sends} B, server {server_sends} B, messages: {messages}, {host:?}"
         )?;
+        for (side, Skew { ahead, ppm }) in
+            Side::ALL.into_iter().zip(clocks).filter(|(_, skew)| **skew != Skew::default())
+        {
+            writeln!(f, "  the clock of the {side:?} is ahead by {ahead:?}, and too fast by {ppm} ppm")?;
+        }
         if *handshake_loss > 0.0 {
             writeln!(f, "  {handshake_loss} of the handshake is lost")?;
         }
@@ -372,6 +462,30 @@ fn wire(luck: &mut ChaCha8Rng) -> Wire {
     let delay = Duration::from_millis(luck.random_range(2..=100));
     let queue = rate * Duration::from_millis(luck.random_range(40..=300));
     Wire { rate, delay, queue, loss: if luck.random_bool(0.3) { 0.01 } else { 0.0 } }
+}
+
+/// Clocks are off by up to an hour, and by the 100 millionths of a poor quartz.
+fn skew(luck: &mut ChaCha8Rng) -> Skew {
+    match luck.random_bool(0.5) {
+        true => {
+            Skew { ahead: Duration::from_millis(luck.random_range(0..3_600_000)), ppm: luck.random_range(-100..=100) }
+        }
+        false => Skew::default(),
+    }
+}
+
+/// One fault of a host.
+fn draw_of_host(luck: &mut ChaCha8Rng, whole: usize, faults: &mut Vec<Scheduled>) {
+    let at = FAULTY.mul_f64(luck.random());
+    let side = if luck.random() { Side::Server } else { Side::Client };
+    let time = (FAULT_MAX / 2).mul_f64(luck.random());
+    let fault = match luck.random_range(0..6) {
+        0 | 1 => Fault::Sleep(side, time),
+        2 | 3 => Fault::Jump(side, time),
+        4 => Fault::Restart { side, keeps_ports: luck.random() },
+        _ => return,
+    };
+    faults.push(Scheduled { at, fault, whole });
 }
 
 /// One fault, with what mends it, where it does not pass by itself.
@@ -396,8 +510,8 @@ fn draw(luck: &mut ChaCha8Rng, count: usize, whole: usize, faults: &mut Vec<Sche
         9 => add(at, Fault::RebindAll),
         10 => add(at, Fault::RebindSoftly(way)),
         11 => add(at, Fault::Copy),
-        12 => add(at, Fault::StallServer((end - at) / 2)),
-        13 => add(at, Fault::StallClient((end - at) / 2)),
+        12 => add(at, Fault::Stall(Side::Server, (end - at) / 2)),
+        13 => add(at, Fault::Stall(Side::Client, (end - at) / 2)),
         14 => add(at, Fault::Attack),
         kind => {
             let impair = match kind {

@@ -1,81 +1,44 @@
 //! Two ends, the wires between them, and time.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
-use fairpath_net::{Datagram, Filter, Impairments, LinkConfig, LinkId, Network, PathRoutes, QueueConfig};
-use fairpath_quic_core::EngineConfig;
+use fairpath_core::{Bitrate, Timestamp};
+use fairpath_net::Datagram;
+use fairpath_quic_core::pairs::Pair;
+use fairpath_quic_core::{EngineConfig, Identity, Interface};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::end::{End, Leaving};
+use crate::clock::{Clock, Skew};
+use crate::end::{End, Leaving, Process};
 use crate::pinned::{self, Cryptography, Pinned};
+use crate::proof::{PROBE_MAX, Proofs};
+use crate::side::Side;
 use crate::trace::Trace;
-use fairpath_quic_core::Identity;
-use fairpath_quic_core::Interface;
-use fairpath_quic_core::pairs::Pair;
-
-/// The ends, as places in arrays.
-const CLIENT: usize = 0;
-const SERVER: usize = 1;
-
-/// What probes, challenges and signs of life may measure, in bytes of UDP payload.
-const PROBE_MAX: usize = 1_200;
+use crate::wires::{Impair, Parcel, Wire, Wires};
 
 /// So many packets an eavesdropper keeps.
 const SEEN_MAX: usize = 8;
 
-/// What happens to packets of a wire beside its queue, in both directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Impair {
-    /// The share that is lost.
-    pub loss: f64,
-    /// What every packet takes longer, one way.
-    pub delay: Duration,
-    /// The largest UDP payload that passes.
-    pub mtu: Option<Bytes>,
-    /// What befalls those that pass.
-    pub passing: Impairments,
-}
+/// How long a client gives a handshake before it begins another, on the next wire, as `quic` does.
+const ATTEMPT: Duration = Duration::from_secs(4);
 
-/// A wire between the ends, the same in both directions.
-#[derive(Clone, Copy, Debug)]
-pub struct Wire {
-    /// What it carries in a second.
-    pub rate: Bitrate,
-    /// How long a packet takes, one way.
-    pub delay: Duration,
-    /// What its queue holds.
-    pub queue: Bytes,
-    /// The share of packets that are lost at random, in each direction, until the wire is mended.
-    pub loss: f64,
-}
+/// A client that lost its connection makes the next one no sooner after it began that one.
+const REDIAL_PAUSE: Duration = Duration::from_millis(250);
 
-impl Wire {
-    /// A queue of 100 ms.
-    pub fn new(mbps: u64, delay_ms: u64) -> Self {
-        let rate = Bitrate::from_mbps(mbps);
-        Self { rate, delay: Duration::from_millis(delay_ms), queue: rate * Duration::from_millis(100), loss: 0.0 }
-    }
-}
-
-/// One wire with the address translator at the client's side of it.
-struct Way {
-    there: LinkId,
-    back: LinkId,
-    routes: PathRoutes,
-    client: SocketAddr,
-    server: SocketAddr,
-    /// The client as the server sees it.
-    outside: SocketAddr,
-    /// Where the server saw the client before, which still reaches it.
-    lingering: Option<SocketAddr>,
-    /// What every packet takes, one way, where nothing is wrong with the wire.
-    delay: Duration,
-    impair: Impair,
-    /// When the last packet that is no small one was sent there: by the client, and by the server.
-    data_at: [Option<Instant>; 2],
+/// A host of one of the ends.
+struct Machine {
+    /// Until when it stands still.
+    stalled_until: Instant,
+    /// Until when it sleeps: what comes is lost.
+    asleep_until: Instant,
+    /// What has come while it stood still.
+    unread: Vec<Parcel>,
+    /// What its end may know of addresses.
+    proofs: Proofs,
+    /// For each wire, when the end last sent data on it, and not only signs of life.
+    data_at: Vec<Option<Instant>>,
 }
 
 /// Two ends and the wires between them.
@@ -83,20 +46,25 @@ pub struct World {
     start: Instant,
     /// What time it is.
     pub now: Instant,
-    network: Network<Datagram>,
-    ways: Vec<Way>,
+    wires: Wires,
     /// The end that connects.
     pub client: End,
     /// The end that is connected to.
     pub server: End,
+    machines: [Machine; 2],
+    /// Whether the client makes another connection when its connection is lost or not made in time.
+    pub redials: bool,
+    dialled_at: Instant,
+    /// Why connections ended that the client has given up, in order.
+    pub endings: Vec<String>,
+    dials: usize,
     /// The next datagram to the server is copied, and the copy arrives first, from this address.
     copied_from: Option<SocketAddr>,
     luck: ChaCha8Rng,
-    /// Until when the hosts of client and server stand still, and what has come for them meanwhile.
-    stalled_until: [Instant; 2],
-    unread: [Vec<Datagram>; 2],
     /// Somebody who sees the first way keeps a packet now and then.
-    seen: Vec<Datagram>,
+    seen: Vec<Parcel>,
+    /// What an end sent where it may not.
+    astray: Option<String>,
     trace: Trace,
     identity: Identity,
     engine: EngineConfig,
@@ -112,44 +80,56 @@ impl World {
 
     /// The same with the cryptography that is named.
     pub fn protected_by(cryptography: Cryptography, wires: &[Wire], engine: &EngineConfig, seed: u64) -> Self {
+        Self::with_clocks([Skew::default(); 2], cryptography, wires, engine, seed)
+    }
+
+    /// The same between hosts, of client and server, whose clocks are off.
+    pub fn with_clocks(
+        clocks: [Skew; 2],
+        cryptography: Cryptography,
+        wires: &[Wire],
+        engine: &EngineConfig,
+        seed: u64,
+    ) -> Self {
         #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
         let start = Instant::now();
-        let mut network = Network::new(seed);
-        let ways: Vec<Way> = wires.iter().enumerate().map(|(at, wire)| way(&mut network, at as u8, wire)).collect();
+        let wires = Wires::new(wires, seed);
         let identity = pinned::identity();
-        let fingerprint = identity.fingerprint();
-        let name = |at: usize| format!("if{at}");
-        let interface = |(at, way): (usize, &Way)| (name(at), way.server.ip());
-        let server_interfaces = ways.iter().enumerate().map(interface).collect();
-        let pair = |(at, way): (usize, &Way)| Pair {
-            local: Interface { name: name(at), address: way.client.ip(), prefix_bits: 24, unusable: None },
-            remote: way.server,
+        let process = |side: Side, seed| {
+            let origin = Pinned::new(cryptography, seed);
+            Process { origin, clock: Clock::new(start, clocks[side as usize]), now: start }
         };
-        let pairs = ways.iter().enumerate().map(pair).collect();
-        let losses = wires.iter().map(|wire| Impair { loss: wire.loss, ..Impair::default() });
-        let [of_server, of_client] = [seed, !seed].map(|seed| Pinned::new(cryptography, seed));
-        let server = End::server(identity.clone(), engine, server_interfaces, of_server, start);
-        let client = End::client(fingerprint, engine, pairs, of_client, start);
-        let mut world = Self {
+        let (of_server, of_client) = (process(Side::Server, seed), process(Side::Client, !seed));
+        let server = End::server(identity.clone(), engine, interfaces(&wires), of_server);
+        let client = End::client(identity.fingerprint(), engine, pairs(&wires), of_client);
+        let machine = |side| Machine {
+            stalled_until: start,
+            asleep_until: start,
+            unread: Vec::new(),
+            proofs: Proofs::new(side),
+            data_at: vec![None; wires.ways.len()],
+        };
+        Self {
             start,
             now: start,
-            network,
-            ways,
+            machines: Side::ALL.map(machine),
+            wires,
             client,
             server,
+            redials: false,
+            dialled_at: start,
+            endings: Vec::new(),
+            dials: 1,
             copied_from: None,
             luck: ChaCha8Rng::seed_from_u64(seed),
-            stalled_until: [start; 2],
-            unread: [Vec::new(), Vec::new()],
             seen: Vec::new(),
+            astray: None,
             trace: Trace::default(),
             identity,
             engine: engine.clone(),
             cryptography,
             seed,
-        };
-        losses.enumerate().for_each(|(way, impair)| world.set_impair(way, impair));
-        world
+        }
     }
 
     /// The same, run until all paths carry data.
@@ -159,7 +139,7 @@ impl World {
 
     /// This, run until all paths carry data.
     pub fn opened(mut self) -> Self {
-        let count = self.ways.len();
+        let count = self.wires.ways.len();
         let open = |world: &mut Self| {
             let now = world.now;
             let usable = |end: &mut End| end.snapshots(now).iter().filter(|path| path.usable).count();
@@ -178,6 +158,18 @@ impl World {
         Timestamp::ZERO + self.elapsed()
     }
 
+    /// One of the ends.
+    pub fn end(&mut self, side: Side) -> &mut End {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    fn machine(&mut self, side: Side) -> &mut Machine {
+        &mut self.machines[side as usize]
+    }
+
     /// Lets time pass.
     pub fn run_for(&mut self, time: Duration) {
         self.run_until(time, |_| false);
@@ -191,95 +183,97 @@ impl World {
             if done(self) {
                 return true;
             }
-            let events = [self.network.next_event().map(|at| self.start + at.since(Timestamp::ZERO))];
-            let of_client = self.client.next_timeout(self.now).map(|at| at.max(self.stalled_until[CLIENT]));
-            let of_server = self.server.next_timeout(self.now).map(|at| at.max(self.stalled_until[SERVER]));
-            let next = events.into_iter().chain([of_client, of_server]).flatten().min().unwrap_or(end);
+            let arrival = self.wires.next_event().map(|at| self.start + at.since(Timestamp::ZERO));
+            let [of_client, of_server] = [&self.client, &self.server].map(|end| end.next_timeout(self.now));
+            let [client, server] = &self.machines;
+            let of_client = of_client.map(|at| at.max(client.stalled_until));
+            let of_server = of_server.map(|at| at.max(server.stalled_until));
+            let redial = self.redial_at();
+            let next = [arrival, of_client, of_server, redial].into_iter().flatten().min();
             // What is due at this very moment is done in the next step: time never goes backwards.
-            let next = next.max(self.now);
-            if next > end {
-                self.now = end;
-                return done(self);
+            match next.map(|at| at.max(self.now)).filter(|at| *at <= end) {
+                Some(next) => self.now = next,
+                None => {
+                    self.now = end;
+                    return done(self);
+                }
             }
-            self.now = next;
         }
     }
 
     /// How long it took until `bytes` more have arrived at the server (or the client); `None` where they have
     /// not within `patience`.
     pub fn time_to_receive(&mut self, at_client: bool, bytes: u64, patience: Duration) -> Option<Duration> {
-        let received = |world: &Self| if at_client { world.client.received } else { world.server.received };
+        let received = |world: &Self| if at_client { world.client.received() } else { world.server.received() };
         let (begun, wanted) = (self.now, received(self) + bytes);
         self.run_until(patience, |world| received(world) >= wanted).then(|| self.now - begun)
     }
 
     /// Everything that is due now.
     fn step(&mut self) {
-        while let Some(delivery) = self.network.poll(Timestamp::ZERO + (self.now - self.start)) {
-            self.arrive(delivery.packet);
+        while let Some(parcel) = self.wires.poll(self.at()) {
+            self.arrive(parcel);
         }
         let (now, mut leaving) = (self.now, Vec::new());
-        for side in [CLIENT, SERVER] {
-            if now < self.stalled_until[side] {
+        for side in Side::ALL {
+            if now < self.machine(side).stalled_until {
                 continue;
             }
-            std::mem::take(&mut self.unread[side]).into_iter().for_each(|datagram| self.arrive(datagram));
-            let end = if side == CLIENT { &mut self.client } else { &mut self.server };
-            end.drive(now, &mut |one| leaving.push((side == CLIENT, one)));
+            std::mem::take(&mut self.machine(side).unread).into_iter().for_each(|parcel| self.arrive(parcel));
+            if side == Side::Client && self.redial_at().is_some_and(|at| at <= now) {
+                self.redial();
+            }
+            self.end(side).drive(now, &mut |one| leaving.push((side, one)));
         }
-        for (from_client, one) in leaving {
-            self.leave(from_client, one);
+        for (side, one) in leaving {
+            self.leave(side, one);
         }
     }
 
-    fn leave(&mut self, from_client: bool, leaving: Leaving) {
+    fn leave(&mut self, side: Side, leaving: Leaving) {
         let Leaving { from, to, contents } = leaving;
-        self.trace.note(self.elapsed(), from_client, &contents);
+        self.trace.note(self.elapsed(), side == Side::Client, &contents);
+        let astray = self.machine(side).proofs.on_departure(to, contents.len());
+        self.astray = self.astray.take().or_else(|| Some(format!("from the {side:?}: {}", astray?)));
         let from = from.map(|ip| ip.to_canonical());
-        let of_client = |way: &Way| from.map_or(way.server == to, |ip| way.client.ip() == ip);
-        // Who sends to an address that is no longer the client's outside reaches nobody.
-        let leads_back = |way: &Way| way.outside == to || way.lingering == Some(to);
-        let to_client = |way: &Way| leads_back(way) && from.is_none_or(|ip| way.server.ip() == ip);
-        let at = match from_client {
-            true => self.ways.iter().position(of_client),
-            false => self.ways.iter().position(to_client),
-        };
-        let Some(at) = at else { return };
+        let Some(way) = self.wires.way_of(side, from, to) else { return };
         if contents.len() > PROBE_MAX {
-            self.ways[at].data_at[if from_client { CLIENT } else { SERVER }] = Some(self.now);
+            self.machine(side).data_at[way] = Some(self.now);
         }
-        let way = &self.ways[at];
-        let datagram = match from_client {
-            true => Datagram { from: way.outside, to: way.server, contents },
-            false => Datagram { from: way.server, to: way.client, contents },
-        };
-        if from_client && let Some(foreign) = self.copied_from.take() {
-            self.enter(from_client, at, Datagram { from: foreign, ..datagram.clone() });
+        let addresses = self.wires.addresses(way, side);
+        let datagram = Datagram { from: addresses.0, to: addresses.1, contents };
+        let parcel = Parcel { datagram, sent_to: to, left: Some(self.now) };
+        if side == Side::Client
+            && let Some(from) = self.copied_from.take()
+        {
+            let mut copy = parcel.clone();
+            copy.datagram.from = from;
+            self.wires.send(way, side, copy, self.at());
         }
         if self.seen.len() < SEEN_MAX && self.luck.random_bool(0.01) {
-            self.seen.push(datagram.clone());
+            self.seen.push(parcel.clone());
         }
-        self.enter(from_client, at, datagram);
+        self.wires.send(way, side, parcel, self.at());
     }
 
-    fn enter(&mut self, from_client: bool, way: usize, datagram: Datagram) {
-        let routes = self.ways[way].routes;
-        let route = if from_client { routes.forward } else { routes.backward };
-        let size = datagram.size();
-        // What a filter or a queue refuses is lost.
-        let _ = self.network.send(self.at(), route, datagram, size);
-    }
-
-    fn arrive(&mut self, datagram: Datagram) {
-        let is_server = self.ways.iter().any(|way| way.server == datagram.to);
-        let side = if is_server { SERVER } else { CLIENT };
-        if self.now < self.stalled_until[side] {
-            return self.unread[side].push(datagram);
+    fn arrive(&mut self, parcel: Parcel) {
+        let is_server = self.wires.ways.iter().any(|way| way.server == parcel.datagram.to);
+        let side = if is_server { Side::Server } else { Side::Client };
+        let now = self.now;
+        let machine = self.machine(side);
+        if now < machine.asleep_until {
+            return;
         }
-        let Datagram { from, to, contents } = datagram;
-        let end = if is_server { &mut self.server } else { &mut self.client };
-        for answer in end.receive(from, to.ip(), contents, self.now) {
-            self.leave(!is_server, answer);
+        if now < machine.stalled_until {
+            return machine.unread.push(parcel);
+        }
+        let Parcel { datagram: Datagram { from, to, contents }, sent_to, left } = parcel;
+        machine.proofs.on_arrival(from, contents.len(), left);
+        if left.is_some() {
+            self.machine(side.other()).proofs.on_reached(sent_to, now);
+        }
+        for answer in self.end(side).receive(from, to.ip(), contents, now) {
+            self.leave(side, answer);
         }
     }
 
@@ -293,57 +287,39 @@ impl World {
         self.trace.packets()
     }
 
+    /// What went wrong that may never go wrong, if anything.
+    pub fn violation(&self) -> Option<String> {
+        let of = |name: &str, end: &End| end.violation.as_ref().map(|what| format!("at the {name}: {what}"));
+        of("client", &self.client).or_else(|| of("server", &self.server)).or_else(|| self.astray.clone())
+    }
+
+    /// When an end last sent data on a way; `None`: never.
+    pub fn data_left_at(&self, way: usize, from_client: bool) -> Option<Instant> {
+        let side = if from_client { Side::Client } else { Side::Server };
+        self.machines[side as usize].data_at[way]
+    }
+
+    /// How many packets the queue of a wire has dropped: there, and back.
+    pub fn dropped(&self, way: usize) -> (u64, u64) {
+        (self.wires.dropped(way, Side::Client), self.wires.dropped(way, Side::Server))
+    }
+}
+
+/// What may happen.
+impl World {
     /// What happens to the packets of a wire from now on.
     pub fn set_impair(&mut self, way: usize, impair: Impair) {
-        let at = self.at();
-        let Way { there, back, delay, server, .. } = self.ways[way];
-        // A filter sees the headers too.
-        let headers = Datagram { from: server, to: server, contents: Vec::new() }.size();
-        let hole = impair.mtu.map_or(Filter::Pass, |mtu| Filter::DropLarger(mtu + headers));
-        for link in [there, back] {
-            self.network.set_filters(link, &[hole, Filter::DropShare(impair.loss)], at);
-            self.network.set_link_delay(link, delay + impair.delay, at);
-            self.network.set_impairments(link, &impair.passing, at);
-        }
-        self.ways[way].impair = impair;
+        self.wires.set_impair(way, impair, self.at());
     }
 
     /// What happens to them at present.
     pub fn impair(&self, way: usize) -> Impair {
-        self.ways[way].impair
+        self.wires.impair(way)
     }
 
-    /// The server's process ends without a word, and another one begins.
-    pub fn restart_server(&mut self) {
-        let names = self.ways.iter().enumerate().map(|(at, way)| (format!("if{at}"), way.server.ip())).collect();
-        self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let origin = Pinned::new(self.cryptography, self.seed);
-        self.server = End::server(self.identity.clone(), &self.engine, names, origin, self.now);
-    }
-
-    /// Somebody sends to both ends what he has seen, cut, changed, or from elsewhere, and what he made up.
-    pub fn attack(&mut self) {
-        let foreign: SocketAddr = "192.0.2.77:7777".parse().expect("an address");
-        let mut sent: Vec<Datagram> = Vec::new();
-        for seen in std::mem::take(&mut self.seen) {
-            let cut = self.luck.random_range(0..=seen.contents.len());
-            let mut changed = seen.clone();
-            let byte = self.luck.random_range(0..changed.contents.len());
-            changed.contents[byte] ^= self.luck.random_range(1..=255u8);
-            sent.push(Datagram { contents: seen.contents[..cut].to_vec(), ..seen.clone() });
-            sent.push(changed);
-            sent.push(Datagram { from: foreign, ..seen.clone() });
-            sent.push(seen);
-        }
-        for at in 0..self.ways.len() {
-            let (client, server, outside) = (self.ways[at].client, self.ways[at].server, self.ways[at].outside);
-            for (from, to) in [(outside, server), (server, client), (foreign, server)] {
-                let length = self.luck.random_range(0..1_500);
-                let contents = (0..length).map(|_| self.luck.random()).collect();
-                sent.push(Datagram { from, to, contents });
-            }
-        }
-        sent.into_iter().for_each(|datagram| self.arrive(datagram));
+    /// Nothing more is wrong with the packets of a wire.
+    pub fn mend(&mut self, way: usize) {
+        self.wires.mend(way, self.at());
     }
 
     /// Both directions of a wire are cut, or mended.
@@ -352,48 +328,113 @@ impl World {
         self.set_back(way, up);
     }
 
-    /// Nothing more is wrong with the packets of a wire.
-    pub fn mend(&mut self, way: usize) {
-        self.set_impair(way, Impair::default());
-        self.ways[way].lingering = None;
-    }
-
     /// The direction from the client to the server.
     pub fn set_there(&mut self, way: usize, up: bool) {
-        self.network.set_link_up(self.ways[way].there, up, self.at());
+        self.wires.set_up(way, Side::Client, up, self.at());
     }
 
     /// The direction from the server to the client.
     pub fn set_back(&mut self, way: usize, up: bool) {
-        self.network.set_link_up(self.ways[way].back, up, self.at());
+        self.wires.set_up(way, Side::Server, up, self.at());
     }
 
     /// What a wire carries in a second from now on, from the server to the client.
     pub fn set_rate_back(&mut self, way: usize, rate: Bitrate) {
-        self.network.set_link_rate(self.ways[way].back, &rate.into(), self.at());
+        self.wires.set_rate(way, Side::Server, rate, self.at());
     }
 
-    /// The server's host stands still for so long: what comes waits in its sockets.
-    pub fn stall_server(&mut self, time: Duration) {
-        self.stalled_until[SERVER] = self.stalled_until[SERVER].max(self.now + time);
+    /// A host stands still for so long: what comes waits in its sockets, and its clock goes on.
+    pub fn stall(&mut self, side: Side, time: Duration) {
+        let until = self.now + time;
+        let machine = self.machine(side);
+        machine.stalled_until = machine.stalled_until.max(until);
     }
 
-    /// The same for the client's.
-    pub fn stall_client(&mut self, time: Duration) {
-        self.stalled_until[CLIENT] = self.stalled_until[CLIENT].max(self.now + time);
+    /// A host sleeps for so long: what comes is lost, and its clock stands still.
+    pub fn sleep(&mut self, side: Side, time: Duration) {
+        self.stall(side, time);
+        let (now, until) = (self.now, self.now + time);
+        let machine = self.machine(side);
+        machine.asleep_until = machine.asleep_until.max(until);
+        self.end(side).clock.stand_still(now, time);
+    }
+
+    /// A host's clock jumps ahead.
+    pub fn jump(&mut self, side: Side, by: Duration) {
+        let now = self.now;
+        self.end(side).clock.jump(now, by);
+    }
+
+    /// A process ends without a word, and another one begins: a client with sockets of its own, or with the
+    /// addresses of the one before.
+    pub fn restart(&mut self, side: Side, keeps_ports: bool) {
+        self.machine(side).unread.clear();
+        self.machine(side).proofs = Proofs::new(side);
+        match side {
+            Side::Server => {
+                let process = self.process(side);
+                let server = End::server(self.identity.clone(), &self.engine, interfaces(&self.wires), process);
+                self.replace(side, server);
+            }
+            Side::Client => {
+                if !keeps_ports {
+                    self.wires.replace_sockets();
+                }
+                self.dial(0);
+            }
+        }
+    }
+
+    /// When the client begins another connection, if nothing comes of this one.
+    fn redial_at(&self) -> Option<Instant> {
+        let after = match (self.client.ended(), self.client.is_connected()) {
+            (Some(_), _) => REDIAL_PAUSE,
+            (None, false) => ATTEMPT,
+            (None, true) => return None,
+        };
+        let [client, _] = &self.machines;
+        self.redials.then(|| (self.dialled_at + after).max(client.stalled_until))
+    }
+
+    /// The client gives its connection up and makes another, on the next wire.
+    fn redial(&mut self) {
+        let ended = self.client.ended().unwrap_or("not made in time").to_owned();
+        self.endings.push(ended);
+        self.wires.replace_sockets();
+        self.dial(self.dials);
+    }
+
+    fn dial(&mut self, first: usize) {
+        self.dials += 1;
+        self.dialled_at = self.now;
+        let mut pairs = pairs(&self.wires);
+        let count = pairs.len();
+        pairs.rotate_left(first % count);
+        let process = self.process(Side::Client);
+        let client = End::client(self.identity.fingerprint(), &self.engine, pairs, process);
+        self.replace(Side::Client, client);
+    }
+
+    fn process(&mut self, side: Side) -> Process {
+        self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let origin = Pinned::new(self.cryptography, self.seed);
+        Process { origin, clock: self.end(side).clock, now: self.now }
+    }
+
+    fn replace(&mut self, side: Side, by: End) {
+        let end = self.end(side);
+        let End { host, greeting, violation, .. } = std::mem::replace(end, by);
+        (end.host, end.greeting, end.violation) = (host, greeting, violation);
     }
 
     /// The address translator forgets the client and gives it another port.
     pub fn rebind(&mut self, way: usize) -> SocketAddr {
-        let outside = &mut self.ways[way].outside;
-        outside.set_port(outside.port() + 1);
-        *outside
+        self.wires.rebind(way, false)
     }
 
     /// The same, and what is sent to the old address still reaches the client for a while: until it is mended.
     pub fn rebind_softly(&mut self, way: usize) -> SocketAddr {
-        self.ways[way].lingering = Some(self.ways[way].outside);
-        self.rebind(way)
+        self.wires.rebind(way, true)
     }
 
     /// Somebody copies the next datagram to the server, and sends it from another address.
@@ -401,29 +442,45 @@ impl World {
         self.copied_from = Some(foreign);
     }
 
-    /// When an end last sent data on a way; `None`: never.
-    pub fn data_left_at(&self, way: usize, from_client: bool) -> Option<Instant> {
-        self.ways[way].data_at[if from_client { CLIENT } else { SERVER }]
-    }
-
-    /// How many packets the queue of a wire has dropped: there, and back.
-    pub fn dropped(&self, way: usize) -> (u64, u64) {
-        let full = |link| {
-            let stats = self.network.stats(link);
-            stats.overflowed.packets
-        };
-        (full(self.ways[way].there), full(self.ways[way].back))
+    /// Somebody sends to both ends what he has seen, cut, changed, or from elsewhere, and what he made up.
+    pub fn attack(&mut self) {
+        let foreign: SocketAddr = "192.0.2.77:7777".parse().expect("an address");
+        let mut sent: Vec<Parcel> = Vec::new();
+        for seen in std::mem::take(&mut self.seen) {
+            let [mut short, mut changed, mut copied] = [(); 3].map(|()| seen.clone());
+            let length = seen.datagram.contents.len();
+            short.datagram.contents.truncate(self.luck.random_range(0..=length));
+            let byte = self.luck.random_range(0..length);
+            changed.datagram.contents[byte] ^= self.luck.random_range(1..=255u8);
+            copied.datagram.from = foreign;
+            sent.extend([short, changed, copied, seen]);
+        }
+        for at in 0..self.wires.ways.len() {
+            let way = &self.wires.ways[at];
+            let (client, server, outside) = (way.client, way.server, way.outside);
+            for (from, to) in [(outside, server), (server, client), (foreign, server)] {
+                let length = self.luck.random_range(0..1_500);
+                let contents = (0..length).map(|_| self.luck.random()).collect();
+                sent.push(Parcel { datagram: Datagram { from, to, contents }, sent_to: to, left: None });
+            }
+        }
+        sent.into_iter().for_each(|parcel| self.arrive(parcel));
     }
 }
 
-fn way(network: &mut Network<Datagram>, at: u8, wire: &Wire) -> Way {
-    let queue = QueueConfig::bytes(wire.queue);
-    let config = LinkConfig::new(wire.rate).delay(wire.delay).queue(queue);
-    let there = network.add_link(&format!("there {at}"), &config).expect("a link");
-    let back = network.add_link(&format!("back {at}"), &config).expect("a link");
-    let routes = network.add_path(&[there], &[back]).expect("routes");
-    let address = |host: u8, port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, at, host)), port);
-    // The translator keeps the address: what the server sees differs by the port.
-    let (client, server, outside) = (address(1, 1000), address(2, 4433), address(1, 50_000));
-    Way { there, back, routes, client, server, outside, lingering: None, delay: wire.delay, impair: Impair::default(), data_at: [None; 2] }
+fn name(at: usize) -> String {
+    format!("if{at}")
+}
+
+fn interfaces(wires: &Wires) -> Vec<(String, std::net::IpAddr)> {
+    wires.ways.iter().enumerate().map(|(at, way)| (name(at), way.server.ip())).collect()
+}
+
+fn pairs(wires: &Wires) -> Vec<Pair> {
+    let pair = |(at, way): (usize, &_)| {
+        let crate::wires::Way { client, server, .. } = way;
+        let local = Interface { name: name(at), address: client.ip(), prefix_bits: 24, unusable: None };
+        Pair { local, remote: *server }
+    };
+    wires.ways.iter().enumerate().map(pair).collect()
 }

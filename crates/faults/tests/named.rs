@@ -6,7 +6,7 @@ use fairpath_core::{Bitrate, Bytes};
 use fairpath_net::{Impairments, Reorder};
 use fairpath_quic_core::{EngineConfig, PathState};
 
-use fairpath_faults::{Cryptography, Host, Impair, Wire, World};
+use fairpath_faults::{Cryptography, Host, Impair, Side, Wire, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -17,9 +17,9 @@ fn two_wires_carry_their_sum_with_and_without_cryptography() {
         let mut world = World::protected_by(cryptography, &wires, &EngineConfig::live(), 1).opened();
         world.client.send(u64::MAX);
         world.run_for(2 * SECOND);
-        let before = world.server.received;
+        let before = world.server.received();
         world.run_for(4 * SECOND);
-        let mbps = (world.server.received - before) as f64 * 8.0 / 4e6;
+        let mbps = (world.server.received() - before) as f64 * 8.0 / 4e6;
         assert!(mbps > 0.9 * 40.0, "{cryptography:?}: {mbps} Mbit/s");
         assert_eq!((&world.client.violation, &world.server.violation), (&None, &None));
     }
@@ -140,7 +140,7 @@ fn data_goes_on_within_two_seconds_of_a_blackout() {
             world.set_up(first_back, true);
             let took = world.time_to_receive(at_client, 100_000, 30 * SECOND);
             let case = format!("{mbps} Mbit/s, {outage} s, to the client: {at_client}, first back: {first_back}");
-            assert!(world.client.ended.is_none(), "{case}: {:?}", world.client.ended);
+            assert!(world.client.ended().is_none(), "{case}: {:?}", world.client.ended());
             assert!(took.is_some_and(|took| took <= 2 * SECOND), "{case}: {took:?}");
         }
     }
@@ -162,7 +162,7 @@ fn a_path_that_goes_dark_costs_little_time() {
             world.run_for(SECOND / 2);
             world.set_up(dark, false);
             let cut = world.now;
-            let received = if at_client { world.client.received } else { world.server.received };
+            let received = if at_client { world.client.received() } else { world.server.received() };
             let took = world.time_to_receive(at_client, 12_000_000 - received, 30 * SECOND).expect("all of it");
             times.push(SECOND / 2 + took);
             let left = world.data_left_at(dark, !at_client).expect("it carried data").duration_since(cut);
@@ -190,7 +190,7 @@ fn a_path_that_returns_carries_its_full_rate_soon() {
         world.set_up(dark, false);
         world.run_for(outage as u32 * SECOND);
         world.set_up(dark, true);
-        let received = |world: &World| if at_client { world.client.received } else { world.server.received };
+        let received = |world: &World| if at_client { world.client.received() } else { world.server.received() };
         let mut rates = Vec::new();
         // Half a second after the two seconds that are allowed.
         for _ in 0..25 {
@@ -275,7 +275,7 @@ fn a_dead_path_holds_up_neither_end() {
         world.server.send(30_000_000);
         world.run_for(2 * SECOND);
         world.set_up(dead, false);
-        let left = 30_000_000 - world.client.received;
+        let left = 30_000_000 - world.client.received();
         let took = world.time_to_receive(true, left, 60 * SECOND).expect("all of it");
         // One wire carries what is left in some 10 s.
         let ideal = Duration::from_secs_f64(left as f64 * 8.0 / 19e6);
@@ -319,7 +319,7 @@ fn opposite_directions_of_two_wires_carry_data() {
             world.run_for(3 * SECOND + Duration::from_millis(37 * seed));
             world.set_there(1 - there, false);
             world.set_back(there, false);
-            let received = if at_client { world.client.received } else { world.server.received };
+            let received = if at_client { world.client.received() } else { world.server.received() };
             let left = 8_000_000 - received;
             // At the rate of one wire, and what it takes to find out.
             let bound = Duration::from_secs_f64(left as f64 * 8.0 / 4.5e6) + 3 * SECOND;
@@ -344,7 +344,7 @@ fn messages_pass_where_each_direction_has_a_wire_of_its_own() {
         for round in 1..=100 {
             world.client.send_message();
             world.server.send_message();
-            let come = |world: &mut World| world.client.messages == round && world.server.messages == round;
+            let come = |world: &mut World| world.client.messages() == round && world.server.messages() == round;
             assert!(world.run_until(2 * SECOND, come), "there by {there}: message {round} takes longer than 2 s");
         }
         assert_eq!((&world.client.violation, &world.server.violation), (&None, &None));
@@ -359,7 +359,7 @@ fn a_host_that_stands_still_closes_no_path_that_is_needed() {
         let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], 10);
         world.client.send(u64::MAX);
         world.run_for(3 * SECOND);
-        world.stall_server(Duration::from_millis(stall));
+        world.stall(Side::Server, Duration::from_millis(stall));
         world.run_for(Duration::from_millis(stall / 2));
         world.set_there(1 - there, false);
         world.set_back(there, false);
@@ -423,11 +423,11 @@ fn a_slow_way_back_on_the_first_path_costs_what_does_not_fit_of_acknowledgements
         }
         world.client.send(u64::MAX);
         world.run_for(3 * SECOND);
-        let before = world.server.received;
+        let before = world.server.received();
         world.run_for(10 * SECOND);
         let rtts: Vec<_> = world.client.snapshots(world.now).iter().filter_map(|path| path.rtt).collect();
         let rtts: Vec<_> = rtts.iter().map(|rtt| (rtt.min.as_millis(), rtt.smoothed.as_millis())).collect();
-        let mbps = (world.server.received - before) as f64 * 8.0 / 10e6;
+        let mbps = (world.server.received() - before) as f64 * 8.0 / 10e6;
         println!("way back {back:?} [kbit/s]: {mbps:.1} Mbit/s; round trips, least and smoothed, {rtts:?} ms");
         mbps
     };

@@ -34,7 +34,7 @@ fn no_scheduler_stands_still_while_a_path_works() {
             // By then the packets have their size: small ones are not told from signs of life.
             world.run_for(3 * SECOND);
             world.set_up(cut, false);
-            let had = [world.client.received, world.server.received];
+            let had = [world.client.received(), world.server.received()];
             let mut quiet = [Duration::ZERO; 2];
             for _ in 0..200 {
                 world.run_for(SECOND / 100);
@@ -44,19 +44,19 @@ fn no_scheduler_stands_still_while_a_path_works() {
                 }
             }
             assert!(quiet.iter().all(|quiet| *quiet < QUIET_MAX), "{name}: nothing was sent for {quiet:?}");
-            for (now, had) in [world.client.received, world.server.received].into_iter().zip(had) {
+            for (now, had) in [world.client.received(), world.server.received()].into_iter().zip(had) {
                 assert!(now > had + 300_000, "{name}: {} bytes while one path worked", now - had);
             }
             world.set_up(cut, true);
             let whole = |world: &mut World| {
                 let ends = [&world.client, &world.server];
-                ends.iter().all(|end| end.received == 20_000_000 && end.messages == 1)
+                ends.iter().all(|end| end.received() == 20_000_000 && end.messages() == 1)
             };
             assert!(
                 world.run_until(20 * SECOND, whole),
                 "{name}: {} and {}",
-                world.client.received,
-                world.server.received
+                world.client.received(),
+                world.server.received()
             );
             assert_eq!((&world.client.violation, &world.server.violation), (&None, &None), "{name}");
         }
@@ -72,7 +72,7 @@ fn copies_arrive_at_once_where_a_path_is_cut() {
         world.set_up(cut, false);
         world.client.send_message();
         let begun = world.now;
-        assert!(world.run_until(5 * SECOND, |world| world.server.messages == 1), "{scheduler}");
+        assert!(world.run_until(5 * SECOND, |world| world.server.messages() == 1), "{scheduler}");
         world.now - begun
     };
     let one_way = Duration::from_millis(15) + Duration::from_millis(5);
@@ -88,9 +88,9 @@ fn copies_leave_the_goodput_of_one_path() {
     let mut world = world("redundant", &[Wire::new(20, 10), Wire::new(20, 10)], 33);
     world.client.send(u64::MAX);
     world.run_for(2 * SECOND);
-    let before = world.server.received;
+    let before = world.server.received();
     world.run_for(4 * SECOND);
-    let mbps = (world.server.received - before) as f64 * 8.0 / 4e6;
+    let mbps = (world.server.received() - before) as f64 * 8.0 / 4e6;
     assert!((15.0..26.0).contains(&mbps), "{mbps} Mbit/s");
     let now = world.now;
     let delivered: Vec<_> = world.client.snapshots(now).iter().map(|path| path.delivered.get()).collect();

@@ -1,0 +1,72 @@
+//! How hosts keep time.
+
+use std::time::{Duration, Instant};
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+/// How often an end does what is due although nothing comes in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Host {
+    /// Whenever something is due.
+    #[default]
+    Prompt,
+    /// Up to 20 ms late, as a process on a busy machine. It transmits whenever time passes.
+    Late,
+    /// Each of its duties by itself up to 20 ms late: one event is handled long before another, packets leave before
+    /// what they should have waited for, or wait for a socket.
+    Uneven,
+}
+
+/// By how much a host is late at most.
+pub(crate) const LATE: Duration = Duration::from_millis(20);
+
+/// How often an [`Host::Uneven`] puts a duty off.
+const PUT_OFF: f64 = 0.3;
+
+/// What a host does for its endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duty {
+    /// Handles timeouts.
+    Timers,
+    /// Hears what happened, and does what comes of it.
+    Events,
+    /// Gives it something to send.
+    Write,
+    /// Sends its packets.
+    Transmit,
+}
+
+impl Duty {
+    pub(crate) const ALL: [Self; 4] = [Self::Timers, Self::Events, Self::Write, Self::Transmit];
+}
+
+/// Which duties are put off, and until when.
+pub(crate) struct Lateness {
+    luck: ChaCha8Rng,
+    until: [Option<Instant>; Duty::ALL.len()],
+}
+
+impl Lateness {
+    pub(crate) fn new(seed: [u8; 32]) -> Self {
+        Self { luck: ChaCha8Rng::from_seed(seed), until: [None; Duty::ALL.len()] }
+    }
+
+    /// Whether a duty that is due waits.
+    pub(crate) fn puts_off(&mut self, duty: Duty, now: Instant) -> bool {
+        let until = &mut self.until[duty as usize];
+        match *until {
+            Some(at) if now < at => return true,
+            // It has waited long enough.
+            Some(_) => *until = None,
+            None if self.luck.random_bool(PUT_OFF) => *until = Some(now + LATE.mul_f64(self.luck.random())),
+            None => {}
+        }
+        until.is_some_and(|at| now < at)
+    }
+
+    /// Until when a duty waits.
+    pub(crate) fn until(&self, duty: Duty) -> Option<Instant> {
+        self.until[duty as usize]
+    }
+}

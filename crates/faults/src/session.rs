@@ -1,0 +1,282 @@
+//! One connection at one end: what its application sends and receives, and what may never happen to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use bytes::Bytes;
+use fairpath_quic_core::bulk::Record;
+use fairpath_quic_core::{ChannelId, Connection, Event, PathNotice, PathReport, PathSnapshot, PathState};
+use noq_proto::ConnectionHandle;
+
+/// The data of a record of bulk.
+const RECORD: usize = 64 << 10;
+
+/// Packets leave in bursts of so much at most, beyond a window.
+const BURST: fairpath_core::Bytes = fairpath_core::Bytes::new(16 * 1_472);
+
+/// What an end has of a connection.
+pub(crate) struct Session {
+    /// The connection, until the stack has forgotten it.
+    pub(crate) handle: Option<ConnectionHandle>,
+    /// What the data of this connection differs by from that of all others, once both ends know it.
+    secret: Option<u64>,
+    /// Why it ended.
+    pub(crate) ended: Option<String>,
+    unwritten: u64,
+    written: u64,
+    /// What came of bulk.
+    pub(crate) received: u64,
+    arrived: BTreeSet<u64>,
+    messages_sent: u64,
+    /// How many messages came.
+    pub(crate) messages: u64,
+    /// What went wrong that may never go wrong.
+    pub(crate) violation: Option<String>,
+    windows: Vec<Watched>,
+    /// Whether the path of an interface was said to be open, or to be closed, where either was said.
+    told: BTreeMap<String, bool>,
+}
+
+/// What a path may have in flight.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watched {
+    largest: fairpath_core::Bytes,
+    overdue: fairpath_core::Bytes,
+}
+
+impl Watched {
+    /// Whether so much may be in flight.
+    fn allows(
+        &mut self,
+        in_flight: fairpath_core::Bytes,
+        window: fairpath_core::Bytes,
+        overdue: fairpath_core::Bytes,
+    ) -> bool {
+        self.largest = window.max(self.largest);
+        self.overdue = overdue.max(self.overdue);
+        in_flight <= self.largest + self.overdue + BURST
+    }
+}
+
+/// What one end has sent and what the other has got, of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Which connection it is.
+    pub secret: u64,
+    /// What was given to it to send, of bulk.
+    pub bytes: u64,
+    /// How many messages were.
+    pub messages: u64,
+}
+
+impl Session {
+    pub(crate) fn new(handle: ConnectionHandle) -> Self {
+        Self {
+            handle: Some(handle),
+            secret: None,
+            ended: None,
+            unwritten: 0,
+            written: 0,
+            received: 0,
+            arrived: BTreeSet::new(),
+            messages_sent: 0,
+            messages: 0,
+            violation: None,
+            windows: Vec::new(),
+            told: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.secret.is_some()
+    }
+
+    pub(crate) fn send(&mut self, bytes: u64) {
+        self.unwritten = self.unwritten.saturating_add(bytes);
+    }
+
+    pub(crate) fn send_message(&mut self, connection: &mut Connection) {
+        let Some(secret) = self.secret.filter(|_| self.ended.is_none()) else { return };
+        let number = self.messages_sent;
+        self.messages_sent += 1;
+        connection.send_message(piece(secret, number, message_length(number))).expect("small enough");
+    }
+
+    pub(crate) fn sent(&self) -> Option<Account> {
+        let bytes = self.written.saturating_add(self.unwritten);
+        Some(Account { secret: self.secret?, bytes, messages: self.messages_sent })
+    }
+
+    pub(crate) fn received(&self) -> Option<Account> {
+        Some(Account { secret: self.secret?, bytes: self.received, messages: self.messages })
+    }
+
+    fn violated(&mut self, what: impl FnOnce() -> String) {
+        self.violation.get_or_insert_with(what);
+    }
+
+    /// One thing that happened, if anything did; true where the connection is made.
+    pub(crate) fn read_event(&mut self, connection: &mut Connection) -> Option<bool> {
+        match connection.poll_event()? {
+            Event::Connected => {
+                let mut secret = [0; 8];
+                connection.export_keying_material(&mut secret, b"fairpath faults", b"").expect("8 bytes");
+                self.secret = Some(u64::from_le_bytes(secret));
+                return Some(true);
+            }
+            Event::Closed(reason) => self.ended = Some(reason.to_string()),
+            Event::Notice(PathNotice::Opened { interface } | PathNotice::Reopened { interface }) => {
+                self.told.insert(interface, true);
+            }
+            Event::Notice(PathNotice::Closed { interface, .. }) => {
+                self.told.insert(interface, false);
+            }
+            _ => {}
+        }
+        Some(false)
+    }
+
+    /// Takes what came. Whether there was anything.
+    pub(crate) fn read(&mut self, connection: &mut Connection) -> bool {
+        let before = (self.received, self.messages);
+        while let Some(record) = connection.take_record() {
+            self.on_record(record.offset, &record.data);
+        }
+        while let Some(message) = connection.take_message() {
+            self.on_message(&message);
+        }
+        before != (self.received, self.messages)
+    }
+
+    fn on_record(&mut self, offset: u64, data: &[u8]) {
+        if !self.arrived.insert(offset) {
+            self.violated(|| format!("the record at {offset} came twice"));
+        }
+        if !is_piece(self.secret.unwrap_or_default(), offset, data) {
+            self.violated(|| format!("the record at {offset} came damaged, or is of another connection"));
+        }
+        self.received += data.len() as u64;
+    }
+
+    fn on_message(&mut self, message: &[u8]) {
+        let number = self.messages;
+        if message.len() != message_length(number) || !is_piece(self.secret.unwrap_or_default(), number, message) {
+            self.violated(|| format!("message {number} came out of order or damaged, or is of another connection"));
+        }
+        self.messages += 1;
+    }
+
+    /// Writes what there is room for.
+    pub(crate) fn write(&mut self, connection: &mut Connection) {
+        let Some(secret) = self.secret else { return };
+        while self.unwritten > 0 && connection.has_room(ChannelId::Bulk) {
+            let (offset, length) = (self.written, self.unwritten.min(RECORD as u64));
+            let record = Record { object: 0, offset, data: piece(secret, offset, length as usize) };
+            connection.send_record(record).expect("small enough");
+            self.written += length;
+            self.unwritten -= length;
+        }
+    }
+
+    /// What is in flight on a path never exceeds the largest window it has had by more than a burst. What has
+    /// waited for an answer for too long is in the network no more, though a late answer may change what is too
+    /// long.
+    pub(crate) fn check_in_flight(&mut self, connection: &Connection, now: Instant) {
+        for PathSnapshot { path, window, in_flight, .. } in connection.snapshots(now) {
+            let overdue = connection.with_engine(now, |engine, at| engine.verdict(path, at).overdue);
+            let at = path.get() as usize;
+            if self.windows.len() <= at {
+                self.windows.resize(at + 1, Watched::default());
+            }
+            if !self.windows[at].allows(in_flight, window, overdue) {
+                self.violated(|| format!("{in_flight:?} in flight on path {path:?} at a window of {window:?}"));
+            }
+        }
+    }
+
+    /// The first interface of which the last that was said, that its path is open or that it is closed, is not so.
+    /// Where an interface has had several paths, one to somebody's copy of a packet for instance, they are told
+    /// apart by names of their own, which may change: of these nothing is said.
+    pub(crate) fn told_wrongly(&self, paths: &[PathReport]) -> Option<String> {
+        let works = |path: &PathReport| matches!(path.state, PathState::Open | PathState::Suspected);
+        let is_open = |name: &str| match &*paths.iter().filter(|path| path.interface == name).collect::<Vec<_>>() {
+            [only] => Some(works(only)),
+            _ => None,
+        };
+        self.told.iter().find(|(name, told)| is_open(name) == Some(!**told)).map(|(name, told)| {
+            let said = if *told { "open" } else { "closed" };
+            format!("the path of {name} was said to be {said}, and is not")
+        })
+    }
+}
+
+/// The words of the piece of data at `offset`, which no other piece has in this order, nor the same piece of another
+/// connection.
+fn words(secret: u64, offset: u64) -> impl Iterator<Item = [u8; 8]> {
+    // Odd and without a pattern: 2⁶⁴ over the golden ratio.
+    (offset..).step_by(8).map(move |at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ secret).to_le_bytes())
+}
+
+fn piece(secret: u64, offset: u64, length: usize) -> Bytes {
+    let mut data = Vec::with_capacity(length + 8);
+    words(secret, offset).take(length.div_ceil(8)).for_each(|word| data.extend_from_slice(&word));
+    data.truncate(length);
+    data.into()
+}
+
+/// Of message `number`, in bytes.
+fn message_length(number: u64) -> usize {
+    100 + (number % 1_000) as usize
+}
+
+fn is_piece(secret: u64, offset: u64, data: &[u8]) -> bool {
+    let (whole, rest) = data.as_chunks::<8>();
+    let mut words = words(secret, offset);
+    let is_same = whole.iter().zip(&mut words).fold(true, |same, (found, word)| same & (*found == word));
+    is_same && words.next().is_some_and(|word| word.starts_with(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> Session {
+        Session { secret: Some(7), ..Session::new(ConnectionHandle(0)) }
+    }
+
+    #[test]
+    fn what_comes_twice_or_damaged_or_of_another_connection_is_a_fault() {
+        let mut good = session();
+        good.on_record(0, &piece(7, 0, 20_000));
+        good.on_record(20_000, &piece(7, 20_000, 5));
+        good.on_message(&piece(7, 0, message_length(0)));
+        good.on_message(&piece(7, 1, message_length(1)));
+        assert_eq!((good.violation, good.received, good.messages), (None, 20_005, 2));
+        let mut damaged = piece(7, 0, 20_000).to_vec();
+        damaged[19_999] ^= 1;
+        type Deed<'a> = &'a dyn Fn(&mut Session);
+        let deeds: [(&str, Deed<'_>); 6] = [
+            ("twice", &|one| (0..2).for_each(|_| one.on_record(0, &piece(7, 0, 100)))),
+            ("damaged", &|one| one.on_record(0, &damaged)),
+            ("of another connection", &|one| one.on_record(0, &piece(8, 0, 100))),
+            ("elsewhere", &|one| one.on_record(8, &piece(7, 0, 100))),
+            ("a message out of order", &|one| one.on_message(&piece(7, 1, message_length(1)))),
+            ("a message of another connection", &|one| one.on_message(&piece(8, 0, message_length(0)))),
+        ];
+        for (case, deed) in deeds {
+            let mut session = session();
+            deed(&mut session);
+            assert!(session.violation.is_some(), "{case}");
+        }
+    }
+
+    #[test]
+    fn more_than_a_burst_beyond_the_largest_window_is_a_fault() {
+        let bytes = fairpath_core::Bytes::new;
+        let mut watched = Watched::default();
+        assert!(watched.allows(bytes(20_000) + BURST, bytes(20_000), bytes(0)));
+        assert!(!watched.allows(bytes(20_001) + BURST, bytes(20_000), bytes(0)));
+        assert!(watched.allows(bytes(20_000) + BURST, bytes(2_000), bytes(0)), "it was allowed when it left");
+        assert!(watched.allows(bytes(20_500) + BURST, bytes(2_000), bytes(500)), "that is in the network no more");
+    }
+}

@@ -1,0 +1,219 @@
+//! The wires between the ends, with the address translator at the client's side of each.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_net::{
+    Datagram, Filter, Impairments, LinkConfig, LinkId, Network, Packet, PathRoutes, QueueConfig, RouteId,
+};
+
+use crate::side::Side;
+
+/// What happens to packets of a wire beside its queue, in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Impair {
+    /// The share that is lost.
+    pub loss: f64,
+    /// What every packet takes longer, one way.
+    pub delay: Duration,
+    /// The largest UDP payload that passes.
+    pub mtu: Option<Bytes>,
+    /// What befalls those that pass.
+    pub passing: Impairments,
+}
+
+/// A wire between the ends, the same in both directions.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// What it carries in a second.
+    pub rate: Bitrate,
+    /// How long a packet takes, one way.
+    pub delay: Duration,
+    /// What its queue holds.
+    pub queue: Bytes,
+    /// The share of packets that are lost at random, in each direction, until the wire is mended.
+    pub loss: f64,
+}
+
+impl Wire {
+    /// A queue of 100 ms.
+    pub fn new(mbps: u64, delay_ms: u64) -> Self {
+        let rate = Bitrate::from_mbps(mbps);
+        Self { rate, delay: Duration::from_millis(delay_ms), queue: rate * Duration::from_millis(100), loss: 0.0 }
+    }
+}
+
+/// A datagram on its way.
+#[derive(Clone)]
+pub(crate) struct Parcel {
+    pub(crate) datagram: Datagram,
+    /// Where its sender sent it to, which translators may change.
+    pub(crate) sent_to: SocketAddr,
+    /// When the peer sent it; `None`: it is somebody else's.
+    pub(crate) left: Option<Instant>,
+}
+
+impl Packet for Parcel {
+    fn corrupt(&mut self, random: u64) {
+        self.datagram.corrupt(random);
+    }
+}
+
+/// One wire.
+pub(crate) struct Way {
+    there: LinkId,
+    back: LinkId,
+    routes: PathRoutes,
+    pub(crate) client: SocketAddr,
+    pub(crate) server: SocketAddr,
+    /// The client as the server sees it.
+    pub(crate) outside: SocketAddr,
+    /// Where the server saw the client before, which still reaches it.
+    lingering: Option<SocketAddr>,
+    /// What every packet takes, one way, where nothing is wrong with the wire.
+    delay: Duration,
+    impair: Impair,
+}
+
+impl Way {
+    fn new(network: &mut Network<Parcel>, at: u8, wire: &Wire) -> Self {
+        let queue = QueueConfig::bytes(wire.queue);
+        let config = LinkConfig::new(wire.rate).delay(wire.delay).queue(queue);
+        let there = network.add_link(&format!("there {at}"), &config).expect("a link");
+        let back = network.add_link(&format!("back {at}"), &config).expect("a link");
+        let routes = network.add_path(&[there], &[back]).expect("routes");
+        let address = |host: u8, port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, at, host)), port);
+        // The translator keeps the address: what the server sees differs by the port.
+        let (client, server, outside) = (address(1, 1000), address(2, 4433), address(1, 50_000));
+        let impair = Impair::default();
+        Self { there, back, routes, client, server, outside, lingering: None, delay: wire.delay, impair }
+    }
+
+    /// Whether it is the way of what an end sends from its address `from`, where it names one, to `to`.
+    fn carries(&self, side: Side, from: Option<IpAddr>, to: SocketAddr) -> bool {
+        match side {
+            Side::Client => from.map_or(self.server == to, |ip| self.client.ip() == ip),
+            // Who sends to an address that is no longer the client's outside reaches nobody.
+            Side::Server => {
+                let leads_back = self.outside == to || self.lingering == Some(to);
+                leads_back && from.is_none_or(|ip| self.server.ip() == ip)
+            }
+        }
+    }
+
+    fn route(&self, side: Side) -> RouteId {
+        match side {
+            Side::Client => self.routes.forward,
+            Side::Server => self.routes.backward,
+        }
+    }
+
+    fn link(&self, side: Side) -> LinkId {
+        match side {
+            Side::Client => self.there,
+            Side::Server => self.back,
+        }
+    }
+}
+
+/// All wires. Times are those of the network.
+pub(crate) struct Wires {
+    network: Network<Parcel>,
+    pub(crate) ways: Vec<Way>,
+}
+
+impl Wires {
+    pub(crate) fn new(wires: &[Wire], seed: u64) -> Self {
+        let mut network = Network::new(seed);
+        let ways = wires.iter().enumerate().map(|(at, wire)| Way::new(&mut network, at as u8, wire)).collect();
+        let mut all = Self { network, ways };
+        for (way, wire) in wires.iter().enumerate() {
+            all.set_impair(way, Impair { loss: wire.loss, ..Impair::default() }, Timestamp::ZERO);
+        }
+        all
+    }
+
+    pub(crate) fn next_event(&self) -> Option<Timestamp> {
+        self.network.next_event()
+    }
+
+    pub(crate) fn poll(&mut self, now: Timestamp) -> Option<Parcel> {
+        Some(self.network.poll(now)?.packet)
+    }
+
+    /// On which wire what an end sends goes, if on any.
+    pub(crate) fn way_of(&self, side: Side, from: Option<IpAddr>, to: SocketAddr) -> Option<usize> {
+        self.ways.iter().position(|way| way.carries(side, from, to))
+    }
+
+    /// The ends of a wire as a datagram of `side` names them where it arrives.
+    pub(crate) fn addresses(&self, way: usize, side: Side) -> (SocketAddr, SocketAddr) {
+        let Way { client, server, outside, .. } = self.ways[way];
+        match side {
+            Side::Client => (outside, server),
+            Side::Server => (server, client),
+        }
+    }
+
+    pub(crate) fn send(&mut self, way: usize, side: Side, parcel: Parcel, now: Timestamp) {
+        let size = parcel.datagram.size();
+        // What a filter or a queue refuses is lost.
+        let _ = self.network.send(now, self.ways[way].route(side), parcel, size);
+    }
+
+    pub(crate) fn set_impair(&mut self, way: usize, impair: Impair, now: Timestamp) {
+        let Way { there, back, delay, server, .. } = self.ways[way];
+        // A filter sees the headers too.
+        let headers = Datagram { from: server, to: server, contents: Vec::new() }.size();
+        let hole = impair.mtu.map_or(Filter::Pass, |mtu| Filter::DropLarger(mtu + headers));
+        for link in [there, back] {
+            self.network.set_filters(link, &[hole, Filter::DropShare(impair.loss)], now);
+            self.network.set_link_delay(link, delay + impair.delay, now);
+            self.network.set_impairments(link, &impair.passing, now);
+        }
+        self.ways[way].impair = impair;
+    }
+
+    pub(crate) fn impair(&self, way: usize) -> Impair {
+        self.ways[way].impair
+    }
+
+    pub(crate) fn mend(&mut self, way: usize, now: Timestamp) {
+        self.set_impair(way, Impair::default(), now);
+        self.ways[way].lingering = None;
+    }
+
+    /// Cuts or mends the direction in which `side` sends.
+    pub(crate) fn set_up(&mut self, way: usize, side: Side, up: bool, now: Timestamp) {
+        self.network.set_link_up(self.ways[way].link(side), up, now);
+    }
+
+    pub(crate) fn set_rate(&mut self, way: usize, side: Side, rate: Bitrate, now: Timestamp) {
+        self.network.set_link_rate(self.ways[way].link(side), &rate.into(), now);
+    }
+
+    /// The translator gives the client another port, and what is sent to the old one reaches it for a while, or
+    /// does not.
+    pub(crate) fn rebind(&mut self, way: usize, lingers: bool) -> SocketAddr {
+        let way = &mut self.ways[way];
+        if lingers {
+            way.lingering = Some(way.outside);
+        }
+        way.outside.set_port(way.outside.port() + 1);
+        way.outside
+    }
+
+    /// The client has other sockets.
+    pub(crate) fn replace_sockets(&mut self) {
+        for way in &mut self.ways {
+            way.lingering = None;
+            way.outside.set_port(way.outside.port() + 1);
+        }
+    }
+
+    /// How many packets the queue of a wire has dropped of what `side` sent.
+    pub(crate) fn dropped(&self, way: usize, side: Side) -> u64 {
+        self.network.stats(self.ways[way].link(side)).overflowed.packets
+    }
+}
