@@ -535,7 +535,7 @@ impl Connection {
                 Some(DelayMessage::Ask) => self.one_way.on_ask(now),
                 Some(DelayMessage::Report(report)) => {
                     let Self { engine, one_way, .. } = self;
-                    engine.with(now, |engine, at| one_way.on_report(&report, engine, at));
+                    engine.with(now, |engine, at| one_way.on_report(&report, engine, at, now));
                 }
                 None => tracing::debug!(length = datagram.len(), "a datagram of an unknown kind"),
             },

@@ -63,9 +63,10 @@ pub fn reported(reports: &[&[u8]], last_mark: u64, now: Instant) -> String {
         delays.on_departure(&mark.to_be_bytes(), paths[at % 2], left);
     }
     for (at, report) in reports.iter().enumerate() {
-        let heard = Timestamp::from_millis(1_000 + 50 * at as u64);
+        let after = Duration::from_millis(1_000 + 50 * at as u64);
+        let heard = Timestamp::ZERO + after;
         if let Some(Message::Report(report)) = Message::read(report) {
-            delays.on_report(&report, &mut engine, heard);
+            delays.on_report(&report, &mut engine, heard, now + after);
         }
         engine.poll(heard);
     }

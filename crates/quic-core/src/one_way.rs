@@ -7,11 +7,12 @@
 //! Both ends see the same datagrams: the last bytes of one, of its authentication tag, name it
 //! ([`marks`]). Some of them are noted where they leave, and where they come, and the receiver reports
 //! what came and when ([`report`]). The difference is the delay and the difference of the two clocks,
-//! which nobody knows; those who look for changes do not mind.
+//! which nobody knows ([`clock`]); those who look for changes do not mind.
 //!
 //! An end asks for reports while it looks for shared bottlenecks and sends in bulk, so that a
 //! connection at rest is silent.
 
+mod clock;
 mod marks;
 pub(crate) mod report;
 
@@ -20,6 +21,7 @@ use web_time::{Duration, Instant};
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId, Timestamp};
 
+use clock::{FIRST_DELAY, PeerClock, Times};
 pub(crate) use marks::Mark;
 use marks::{Arrivals, Departures};
 use report::{Message, Report};
@@ -33,18 +35,6 @@ const ASKED_FOR: Duration = Duration::from_secs(3);
 
 /// Who sends this much between two requests sends in bulk. Reports and requests are far less.
 const BULK_BYTES: u64 = 50_000;
-
-/// The delay that the first sample is said to have: the true one is not known, and later ones may
-/// be smaller.
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-
-/// How far in the past the first sample is said to have come, so that the peer's clock may run faster
-/// than ours for hours before its times must be moved.
-const FIRST_AGE: Duration = Duration::from_millis(200);
-
-/// No sample is said to be later: no packet is on its way for so long, and a peer that says so errs or
-/// lies.
-const DELAY_MAX: Duration = Duration::from_secs(600);
 
 /// The delays of one connection.
 #[derive(Debug)]
@@ -142,18 +132,25 @@ impl OneWay {
         self.report_at = self.report_at.max(now);
     }
 
-    /// The peer reports.
-    pub(crate) fn on_report(&mut self, report: &Report, engine: &mut Engine, at: Timestamp) {
+    /// The peer reports. The engine's time is `at`.
+    pub(crate) fn on_report(&mut self, report: &Report, engine: &mut Engine, at: Timestamp, now: Instant) {
         if self.newest.is_some_and(|newest| report.number <= newest) {
             return;
         }
         self.newest = Some(report.number);
+        let here = |time: Instant, begun: Instant| micros(time.saturating_duration_since(begun));
         for &(mark, micros_there) in &report.came {
-            let Some(left) = self.departures.take(mark) else { continue };
-            let left_micros = micros(left.at.saturating_duration_since(self.begun));
-            let came = came_micros(micros_there);
-            let clock = self.clock.get_or_insert_with(|| PeerClock::new(came, left_micros, at));
-            engine.on_one_way_delay(left.path, clock.delay(came, left_micros), clock.time(came, at), at);
+            let Some(departure) = self.departures.take(mark) else { continue };
+            let (left, heard) = (here(departure.at, self.begun), here(now, self.begun));
+            let times = Times { left, came: came_micros(micros_there), heard };
+            let path = departure.path;
+            if !self.clock.as_mut().is_some_and(|clock| clock.goes_with(times)) {
+                // Where a clock has jumped, delays go on from the one that was known last.
+                let known = engine.snapshots(at).find(|known| known.path == path).and_then(|known| known.one_way);
+                self.clock = Some(PeerClock::new(times, known.unwrap_or(FIRST_DELAY), at));
+            }
+            let Some(clock) = &mut self.clock else { continue };
+            engine.on_one_way_delay(path, clock.delay(times), clock.time(times, at), at);
         }
     }
 }
@@ -169,53 +166,11 @@ fn came_micros(micros: u64) -> i64 {
     i64::try_from(micros).unwrap_or(i64::MAX)
 }
 
-/// The peer's clock, as far as it is known: its zero is set by the first sample.
-#[derive(Clone, Copy, Debug)]
-struct PeerClock {
-    /// What is taken off a time there less a time here, in µs.
-    delay_offset: i64,
-    /// What is added to a time there, in µs.
-    time_offset: i64,
-}
-
-impl PeerClock {
-    fn new(came: i64, left: i64, now: Timestamp) -> Self {
-        Self {
-            delay_offset: came.saturating_sub(left).saturating_sub(micros(FIRST_DELAY)),
-            time_offset: micros(now.since(Timestamp::ZERO)).saturating_sub(micros(FIRST_AGE)).saturating_sub(came),
-        }
-    }
-
-    /// The delay, less an unknown constant.
-    fn delay(&self, came: i64, left: i64) -> Duration {
-        let delay = came.saturating_sub(left).saturating_sub(self.delay_offset);
-        Duration::from_micros(u64::try_from(delay).unwrap_or(0)).min(DELAY_MAX)
-    }
-
-    /// When it came, in our time; never in the future.
-    fn time(&self, came: i64, now: Timestamp) -> Timestamp {
-        let at = Duration::from_micros(u64::try_from(came.saturating_add(self.time_offset)).unwrap_or(0));
-        (Timestamp::ZERO + at).min(now)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn the_difference_of_the_clocks_does_not_matter() {
-        let now = Timestamp::from_secs(10);
-        // The peer's clock is 7 s ahead, and the way takes 30 ms.
-        let clock = PeerClock::new(17_030_000, 10_000_000, now);
-        assert_eq!(clock.delay(17_030_000, 10_000_000), FIRST_DELAY);
-        assert_eq!(clock.delay(18_050_000, 11_000_000), FIRST_DELAY + Duration::from_millis(20));
-        assert_eq!(clock.delay(18_010_000, 11_000_000), FIRST_DELAY - Duration::from_millis(20));
-        assert_eq!(clock.time(17_030_000, now), Timestamp::from_millis(9_800));
-        assert_eq!(clock.time(99_000_000, now), now, "nothing comes from the future");
-    }
 
     proptest! {
         #[test]
@@ -230,24 +185,17 @@ mod tests {
             let Some(Message::Report(report)) = Message::read(&datagram) else { panic!("a report of any numbers") };
             let mut clock: Option<PeerClock> = None;
             for ((_, came), left) in report.came.iter().zip(&left) {
-                let came = came_micros(*came);
-                let clock = clock.get_or_insert_with(|| PeerClock::new(came, *left, now));
-                prop_assert!(clock.delay(came, *left) <= DELAY_MAX);
-                prop_assert!(clock.time(came, now) <= now);
+                let times = Times { left: *left, came: came_micros(*came), heard: left.saturating_add(90_000) };
+                let clock = clock.get_or_insert_with(|| PeerClock::new(times, FIRST_DELAY, now));
+                clock.goes_with(times);
+                prop_assert!(clock.delay(times) <= clock::DELAY_MAX);
+                prop_assert!(clock.time(times, now) <= now);
             }
         }
 
         #[test]
         fn any_datagram_can_be_read(datagram in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = Message::read(&datagram);
-        }
-
-        #[test]
-        fn no_clock_of_a_peer_overflows(first in extreme(), later in extreme(), left in [extreme(), extreme()], now in any::<u64>()) {
-            let now = Timestamp::from_nanos(now);
-            let clock = PeerClock::new(first, left[0], now);
-            prop_assert!(clock.delay(later, left[1]) <= DELAY_MAX);
-            prop_assert!(clock.time(later, now) <= now);
         }
     }
 
