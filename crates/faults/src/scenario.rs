@@ -285,10 +285,10 @@ impl Scenario {
         self.faults.iter().any(|scheduled| matches!(scheduled.fault, Fault::Restart { .. }))
     }
 
-    /// For how long hosts stand still, taken together.
+    /// For how long hosts stand still or sleep, taken together.
     fn stalls(&self) -> Duration {
         let stall = |scheduled: &Scheduled| match scheduled.fault {
-            Fault::Stall(_, time) => time,
+            Fault::Stall(_, time) | Fault::Sleep(_, time) => time,
             _ => Duration::ZERO,
         };
         self.faults.iter().map(stall).sum()
