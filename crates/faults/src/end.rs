@@ -206,6 +206,8 @@ impl End {
     /// The first interface of whose path something was said that is not so.
     pub fn told_wrongly(&mut self) -> Option<String> {
         let (session, connection) = self.current()?;
+        // A host that is late may not have read yet what it was told.
+        while session.read_event(connection).is_some() {}
         session.told_wrongly(&connection.paths())
     }
 

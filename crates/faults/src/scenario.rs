@@ -285,15 +285,6 @@ impl Scenario {
         self.faults.iter().any(|scheduled| matches!(scheduled.fault, Fault::Restart { .. }))
     }
 
-    /// For how long hosts stand still or sleep, taken together.
-    fn stalls(&self) -> Duration {
-        let stall = |scheduled: &Scheduled| match scheduled.fault {
-            Fault::Stall(_, time) | Fault::Sleep(_, time) => time,
-            _ => Duration::ZERO,
-        };
-        self.faults.iter().map(stall).sum()
-    }
-
     /// The longest time in which nothing could arrive at one of the ends, or one of them stood still. To the clocks
     /// that jump it seems longer, and who sleeps may do so right after.
     fn silence(&self) -> Duration {
@@ -334,9 +325,7 @@ impl Scenario {
             let is_same = sent(world).is_some_and(|(client, server)| client.secret == server.secret);
             client && server && is_same && world.server.has_left_others()
         };
-        // No connection ends before three probe timeouts have passed [RFC9000 §10.1], and a probe timeout is up to three
-        // times a round trip that had to wait for a host.
-        let bound = REDIALLED + 3 * 3 * self.stalls();
+        let bound = REDIALLED;
         if !world.run_until(bound, |world| is_one(world)) {
             return Err(Failure(format!("no connection {bound:?} after the last fault: {}", state(world))));
         }

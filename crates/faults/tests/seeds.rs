@@ -7,8 +7,10 @@ use rayon::prelude::*;
 const SEEDS: std::ops::Range<u64> = 0..300;
 
 /// Seeds beyond [`SEEDS`] that found a fault.
-const FOUND: [u64; 15] =
-    [358, 717, 934, 958, 1_098, 1_106, 1_325, 1_505, 1_748, 1_990, 1_999, 2_686, 2_889, 5_103, 5_886];
+const FOUND: [u64; 18] = [
+    358, 717, 934, 958, 1_098, 1_106, 1_325, 1_505, 1_748, 1_990, 1_999, 2_686, 2_889, 3_634, 4_012, 5_103, 5_886,
+    10_634,
+];
 
 #[test]
 fn nothing_breaks_under_faults_and_everything_works_after() {

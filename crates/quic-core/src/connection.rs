@@ -8,6 +8,7 @@ mod live;
 mod output;
 mod owed;
 mod queue;
+mod silence;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -35,6 +36,7 @@ use crate::transport::{Trust, trust};
 use live::Live;
 use output::Output;
 pub use output::TRAIN_MAX;
+use silence::Silence;
 
 /// How often the paths are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -93,6 +95,7 @@ pub struct Connection {
     events: VecDeque<Event>,
     is_connected: bool,
     is_draining: bool,
+    silence: Silence,
     closed: Option<ConnectionError>,
     farewell: Option<Farewell>,
     is_guest: bool,
@@ -137,6 +140,7 @@ impl Connection {
             events: VecDeque::new(),
             is_connected: false,
             is_draining: false,
+            silence: Silence::new(now),
             closed: None,
             farewell: None,
         }
@@ -381,6 +385,7 @@ impl Connection {
         if self.policy.is_some() && self.look_at <= now {
             self.look_at = now + LOOK_EVERY;
             self.output.is_sweep_due = true;
+            self.end_if_silent(now);
             self.with_policy(now, |policy, live| policy.look(live, now));
             self.give_receipts(now);
         }

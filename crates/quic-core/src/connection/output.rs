@@ -110,6 +110,9 @@ impl Connection {
     /// and are to leave at once. The last may be smaller.
     pub fn poll_transmit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.learn_fates();
+        if self.silence.has_ended() {
+            return None;
+        }
         if self.farewell.is_some() {
             let gate = if self.output.queue.is_empty() { Gate::Shut } else { Gate::Any };
             return self.emit_saying(now, buffer).or_else(|| {
