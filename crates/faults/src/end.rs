@@ -336,7 +336,10 @@ impl End {
         }
         // Nothing has left the network meanwhile: what is in flight now is the most that was.
         if has_sent {
-            self.each(|session, connection| session.check_in_flight(connection, now));
+            self.each(|session, connection| {
+                session.check_in_flight(connection, now);
+                session.check_held(connection.held());
+            });
         }
     }
 

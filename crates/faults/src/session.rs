@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use fairpath_quic_core::bulk::Record;
-use fairpath_quic_core::{ChannelId, Connection, Event, PathNotice, PathReport, PathSnapshot, PathState};
+use fairpath_quic_core::{ChannelId, Connection, Event, Held, PathNotice, PathReport, PathSnapshot, PathState};
 use noq_proto::ConnectionHandle;
 
 /// The data of a record of bulk.
@@ -194,6 +194,13 @@ impl Session {
         }
     }
 
+    /// Nothing is held beyond what the windows and what may wait to be sent allow.
+    pub(crate) fn check_held(&mut self, held: Held) {
+        if !held.is_within(&Held::most()) {
+            self.violated(|| format!("{held:?} is held, and {:?} is allowed", Held::most()));
+        }
+    }
+
     /// The first interface of which the last that was said, that its path is open or that it is closed, is not so.
     /// Where an interface has had several paths, one to somebody's copy of a packet for instance, they are told
     /// apart by names of their own, which may change: of these nothing is said.
@@ -267,6 +274,24 @@ mod tests {
             let mut session = session();
             deed(&mut session);
             assert!(session.violation.is_some(), "{case}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_beyond_what_is_allowed_is_a_fault() {
+        let most = Held::most();
+        let byte = fairpath_core::Bytes::new(1);
+        let mut good = session();
+        good.check_held(most);
+        assert_eq!(good.violation, None);
+        for more in [
+            Held { received: most.received + byte, ..most },
+            Held { unsent: most.unsent + byte, ..most },
+            Held { unacknowledged: most.unacknowledged + byte, ..most },
+        ] {
+            let mut session = session();
+            session.check_held(more);
+            assert!(session.violation.is_some(), "{more:?}");
         }
     }
 

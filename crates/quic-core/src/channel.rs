@@ -98,6 +98,11 @@ impl Channel {
         self.receiver.take_where(|record| record.offset == offset)
     }
 
+    /// What is held of the peer's records, in bytes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.receiver.held_bytes()
+    }
+
     pub(crate) fn received_bytes(&self) -> u64 {
         self.receiver.received_bytes()
     }

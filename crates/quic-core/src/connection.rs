@@ -4,6 +4,7 @@
 //! It owns all of them. So what leaves next is decided here, packet by packet: the engine picks a path, the
 //! packet's contents are chosen for that path, its gate is opened, and the stack is asked for one packet.
 
+mod held;
 mod live;
 mod output;
 mod owed;
@@ -33,6 +34,7 @@ use crate::paths::{PathNotice, PathReport};
 use crate::receipts::{self, Receipts};
 use crate::tls::Application;
 use crate::transport::{Trust, trust};
+pub use held::Held;
 use live::Live;
 use output::Output;
 pub use output::TRAIN_MAX;

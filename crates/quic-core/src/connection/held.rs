@@ -1,0 +1,48 @@
+//! What a connection holds of its data.
+
+use fairpath_engine::Bytes;
+
+use super::Connection;
+use crate::bulk::{MAX_RECORD, UNSENT_MAX};
+use crate::channel::ChannelId;
+use crate::transport::Trust;
+
+/// What one end holds of the data of a connection, messages and bulk together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Of the peer's: records that are not complete, as a whole, and those that the application has not taken.
+    pub received: Bytes,
+    /// Of its own: what was never sent.
+    pub unsent: Bytes,
+    /// Of its own: records of which not all is acknowledged.
+    pub unacknowledged: Bytes,
+}
+
+impl Held {
+    /// The most that is held, where the application writes only while there is room: what comes in, and what is on
+    /// its way to an end with the same windows, within those of a trusted peer; what waits within what one may put
+    /// ahead, and one record more on each channel.
+    pub fn most() -> Self {
+        let windows = ChannelId::ALL.map(|channel| Trust::Full.window(channel).bytes).iter().sum();
+        let waiting = ChannelId::ALL.len() * (UNSENT_MAX + MAX_RECORD);
+        Self { received: Bytes::new(windows), unsent: Bytes::new(waiting as u64), unacknowledged: Bytes::new(windows) }
+    }
+
+    /// Whether none of it is more than in `most`.
+    pub fn is_within(&self, most: &Self) -> bool {
+        self.received <= most.received && self.unsent <= most.unsent && self.unacknowledged <= most.unacknowledged
+    }
+}
+
+impl Connection {
+    /// What this end holds of the connection's data.
+    pub fn held(&self) -> Held {
+        let mut held = Held::default();
+        for channel in &self.channels {
+            held.received += Bytes::new(channel.held_bytes());
+            held.unsent += Bytes::new(channel.sender.unsent() as u64);
+            held.unacknowledged += Bytes::new(channel.sender.unfinished());
+        }
+        held
+    }
+}
