@@ -437,3 +437,22 @@ fn a_slow_way_back_on_the_first_path_costs_what_does_not_fit_of_acknowledgements
         assert!(with > share * whole, "{back:?}: {with} of {whole} Mbit/s");
     }
 }
+
+/// An address translator that gives the client another port every half second: what the ends know of paths does not
+/// grow with it, and data flows.
+#[test]
+fn addresses_that_change_for_ever_leave_nothing_behind() {
+    let mut world = World::connected(&[Wire::new(20, 10), Wire::new(20, 20)], 41);
+    world.server.send(u64::MAX);
+    world.run_for(SECOND);
+    let received = world.client.received();
+    for turn in 0..100 {
+        world.rebind(turn % 2);
+        world.run_for(SECOND / 2);
+        let known = [world.client.paths().len(), world.server.paths().len()];
+        assert!(known.iter().all(|paths| *paths <= 4), "after {turn} changes {known:?} paths are known");
+    }
+    let carried = world.client.received() - received;
+    assert!(carried > 50 * 1_000_000, "{carried} bytes in 50 s");
+    assert_eq!((&world.client.violation, &world.server.violation), (&None, &None));
+}
