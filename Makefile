@@ -22,10 +22,11 @@ test: setup ## everything that must hold before a change lands
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory wasm
 
-bench: setup ## the figures: one acknowledgement, one delay sample, the emulator's timing, goodput against plain QUIC, how fast virtual time runs, small files against tar
+bench: setup ## the figures: one acknowledgement, one delay sample, one decision, the emulator's timing, goodput against plain QUIC, how fast virtual time runs, small files against tar
 	cargo bench -p fairpath-cc
 	cargo bench -p fairpath-sbd
 	cargo bench -p fairpath-rate
+	cargo bench -p fairpath-engine
 	cargo bench -p fairpath-emu
 	cargo bench -p fairpath-quic
 	cargo bench -p fairpath-faults

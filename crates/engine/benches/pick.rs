@@ -1,0 +1,45 @@
+//! What it costs to ask for the path of the next packet, by scheduler and number of paths. The goals: 60 ns with two
+//! paths, 200 ns with eight.
+
+use core::time::Duration;
+use std::hint::black_box;
+
+use criterion::Criterion;
+use fairpath_engine::{Bytes, ConnectionView, Coupling, Engine, EngineConfig, PathId, Timestamp, Work};
+
+const DATAGRAM: Bytes = Bytes::new(1_200);
+
+/// Paths with some of their windows in flight, whose round-trip times all differ.
+fn engine(scheduler: &str, paths: u32) -> Engine {
+    let config = EngineConfig { scheduler: scheduler.into(), coupling: Coupling::Always, ..EngineConfig::default() };
+    let mut engine = config.build().expect("a name of the catalogue");
+    for path in (0..paths).map(PathId::new) {
+        engine.on_path_opened(path, DATAGRAM, Timestamp::ZERO);
+        engine.set_usable(path, true);
+        let rtt = Duration::from_millis(20 + 7 * u64::from(path.get()));
+        for number in 0..4 {
+            engine.on_sent(path, number, DATAGRAM, Timestamp::ZERO);
+            engine.on_ack(path, number, Timestamp::ZERO + rtt);
+            engine.on_ack_end(path, Duration::ZERO, Timestamp::ZERO + rtt);
+        }
+        for number in 4..8 {
+            engine.on_sent(path, number, DATAGRAM, Timestamp::from_millis(100));
+        }
+    }
+    engine
+}
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    let view = ConnectionView { unsent: Some(Bytes::new(50_000)), ..ConnectionView::default() };
+    let (work, now) = (Work::default(), Timestamp::from_millis(110));
+    for scheduler in EngineConfig::SCHEDULERS {
+        for paths in [2, 8] {
+            let mut engine = engine(scheduler, paths);
+            criterion.bench_function(&format!("{scheduler}, {paths} paths"), |bencher| {
+                bencher.iter(|| engine.pick(black_box(&view), black_box(&work), now));
+            });
+        }
+    }
+    criterion.final_summary();
+}
