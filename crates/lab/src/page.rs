@@ -172,8 +172,8 @@ fn table(body: &mut String, table: &Table) {
         let _ = write!(body, "<th colspan=\"{}\">{}{unit}</th>", parts.len(), escaped(&column.name));
     }
     let _ = write!(body, "</tr>\n<tr>");
-    for (name, _) in parts.iter().flatten() {
-        let _ = write!(body, "<th class=\"number\">{name}</th>");
+    for part in parts.iter().flatten() {
+        let _ = write!(body, "<th class=\"number\">{}</th>", part.name());
     }
     let _ = writeln!(body, "</tr>");
     for (heads, cells) in &table.rows {
@@ -182,8 +182,8 @@ fn table(body: &mut String, table: &Table) {
             let _ = write!(body, "<td>{}</td>", escaped(head));
         }
         for (cell, parts) in cells.iter().zip(&parts) {
-            for (name, print) in parts {
-                let _ = write!(body, "<td class=\"number {name}\">{}</td>", print(cell));
+            for part in parts {
+                let _ = write!(body, "<td class=\"number {}\">{}</td>", part.name(), part.print(cell));
             }
         }
         let _ = writeln!(body, "</tr>");

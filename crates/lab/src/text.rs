@@ -33,34 +33,47 @@ pub(crate) fn estimate(ours: &Estimate) -> String {
     }
 }
 
-/// One of the numbers of a cell: what it is called, and how it is printed.
-pub(crate) type Part = (&'static str, fn(&Cell) -> String);
+/// One of the numbers of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Paper,
+    Elsewhere(Source),
+    Theory,
+    Ours,
+}
+
+impl Part {
+    /// What its column is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Elsewhere(source) => source.name(),
+            Self::Theory => "theory",
+            Self::Ours => "ours",
+        }
+    }
+
+    /// How it is printed; empty where the cell has none.
+    pub(crate) fn print(self, cell: &Cell) -> String {
+        // As it is printed there; a sum of printed numbers has no more digits than they.
+        let printed = |value: f64| ((value * 1e6).round() / 1e6).to_string();
+        let text = match self {
+            Self::Paper => cell.paper.map(printed),
+            Self::Elsewhere(source) => {
+                cell.elsewhere.filter(|(from, _)| *from == source).map(|(_, value)| printed(value))
+            }
+            Self::Theory => cell.theory.map(|value| significant(value, 4)),
+            Self::Ours => cell.ours.as_ref().map(estimate),
+        };
+        text.unwrap_or_default()
+    }
+}
 
 /// Which of the numbers a column of a table has anywhere.
 pub(crate) fn parts_of(table: &Table, column: usize) -> Vec<Part> {
-    // As it is printed there; a sum of printed numbers has no more digits than they.
-    fn printed(value: Option<f64>) -> String {
-        value.map(|value| ((value * 1e6).round() / 1e6).to_string()).unwrap_or_default()
-    }
-    fn from(cell: &Cell, source: Source) -> Option<f64> {
-        cell.elsewhere.filter(|(from, _)| *from == source).map(|(_, value)| value)
-    }
-    let paper: fn(&Cell) -> String = |cell| printed(cell.paper);
-    let draft: fn(&Cell) -> String = |cell| printed(from(cell, Source::Draft));
-    let htsim: fn(&Cell) -> String = |cell| printed(from(cell, Source::Htsim));
-    let memory: fn(&Cell) -> String = |cell| printed(from(cell, Source::Memory));
-    let theory: fn(&Cell) -> String = |cell| cell.theory.map(|value| significant(value, 4)).unwrap_or_default();
-    let ours: fn(&Cell) -> String = |cell| cell.ours.as_ref().map(estimate).unwrap_or_default();
-    let any = |has: fn(&Cell) -> bool| table.rows.iter().any(|(_, cells)| has(&cells[column]));
-    let all = [
-        ("paper", any(|cell| cell.paper.is_some()), paper),
-        (Source::Draft.name(), any(|cell| from(cell, Source::Draft).is_some()), draft),
-        (Source::Htsim.name(), any(|cell| from(cell, Source::Htsim).is_some()), htsim),
-        (Source::Memory.name(), any(|cell| from(cell, Source::Memory).is_some()), memory),
-        ("theory", any(|cell| cell.theory.is_some()), theory),
-        ("ours", any(|cell| cell.ours.is_some()), ours),
-    ];
-    all.into_iter().filter(|(_, there, _)| *there).map(|(name, _, print)| (name, print)).collect()
+    let elsewhere = Source::ALL.into_iter().map(Part::Elsewhere);
+    let all = core::iter::once(Part::Paper).chain(elsewhere).chain([Part::Theory, Part::Ours]);
+    all.filter(|part| table.rows.iter().any(|(_, cells)| !part.print(&cells[column]).is_empty())).collect()
 }
 
 /// A column of the printed grid: two lines of heading, and a line for each row.
@@ -81,10 +94,10 @@ pub fn table_text(table: &Table) -> String {
     for (at, column) in table.columns.iter().enumerate() {
         let unit = if column.unit.is_empty() { String::new() } else { format!(" [{}]", column.unit) };
         let mut above = format!("{}{unit}", column.name);
-        for (name, print) in parts_of(table, at) {
-            let cells = table.rows.iter().map(|(_, cells)| print(&cells[at])).collect();
+        for part in parts_of(table, at) {
+            let cells = table.rows.iter().map(|(_, cells)| part.print(&cells[at])).collect();
             let above = std::mem::take(&mut above);
-            columns.push(GridColumn { above, name: name.to_owned(), cells, right: true });
+            columns.push(GridColumn { above, name: part.name().to_owned(), cells, right: true });
         }
     }
     format!("{}\n\n{}", table.title, grid(&columns))
@@ -223,6 +236,16 @@ DAIMD    4.4    4.3          4.500
 LIA                     5.2  5.000
 ";
         assert_eq!(table_text(&table), expected);
+    }
+
+    #[test]
+    fn numbers_of_every_source_are_shown() {
+        for source in Source::ALL {
+            let mut table = Table::new("t", "Rates", &["flow"], &[("goodput", "")]);
+            table.row(["DAIMD"], [Cell::of([4.5, 4.5]).elsewhere(source, 4.25)]);
+            let text = table_text(&table);
+            assert!(text.contains(source.name()) && text.contains("4.25"), "{source:?}: {text}");
+        }
     }
 
     #[test]

@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn a_slow_path_that_sends_what_is_left_soon_enough_is_used() {
-        // 20 · 24,000 < 12,000 · 41 + , and 41 · 12,000 is less than 12,000 · (2 · 20 + 10).
+        // 20 · 24,000 < 12,000 · 41: waiting completes earlier. But where variances are 10 ms, the slow path is done
+        // with it after 41 ms, and the fast one only after 2 · 20 + 10.
         let mut paths = paths(41);
         assert_eq!(choice(&Ecf::default(), 0, &paths), Choice::WaitFor(path(0)));
         let times = paths[1].rtt.as_mut().expect("times");
