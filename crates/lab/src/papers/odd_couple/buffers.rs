@@ -168,7 +168,7 @@ fn verdicts(buffers: &[(u64, f64)], table: &Table, starved: &Table) -> Vec<Verdi
         as_model.because(
             "The model's paths take turns. Ours do so twice and then one starves for good, the third phase of the slides: \
              both smoothed times end at that of the whole buffer in one queue, 552.4 ms with 2 MB, and without noise \
-             the first of equals is taken for ever. With 1 ms of jitter they go on taking turns: 35.6, 37.8, 40.7 and \
+             the first of equals is taken for ever. With 1 ms of jitter they go on taking turns: 35.5, 37.8, 40.7 and \
              42.0 Mbit/s with 0.7, 1, 2 and 4 MB.",
         ),
         Verdict::new(
