@@ -22,6 +22,7 @@
 mod tests;
 
 use std::any::Any;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use web_time::{Duration, Instant};
 
@@ -72,9 +73,38 @@ pub(crate) enum Gate {
     Any,
 }
 
+impl Gate {
+    /// Paths are numbered from 0 on: no connection has as many as to reach these.
+    const SHUT: u32 = u32::MAX;
+    const ANY: u32 = u32::MAX - 1;
+
+    fn as_number(self) -> u32 {
+        match self {
+            Self::Shut => Self::SHUT,
+            Self::Any => Self::ANY,
+            Self::Only(path) => path.get(),
+        }
+    }
+
+    fn from_number(number: u32) -> Self {
+        match number {
+            Self::SHUT => Self::Shut,
+            Self::ANY => Self::Any,
+            path => Self::Only(PathId::new(path)),
+        }
+    }
+}
+
 /// The engine of one connection, shared by the handles of its paths and by the host.
 #[derive(Clone, Debug)]
-pub(crate) struct ConnectionEngine(Arc<Mutex<Shared>>);
+pub(crate) struct ConnectionEngine(Arc<Guarded>);
+
+#[derive(Debug)]
+struct Guarded {
+    /// As [`Gate::as_number`] says. Beside the lock, since noq asks with every packet.
+    gate: AtomicU32,
+    shared: Mutex<Shared>,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -84,7 +114,6 @@ struct Shared {
     /// The newest time seen: noq asks for the window without saying when.
     now: Timestamp,
     next_path: u32,
-    gate: Gate,
     /// The packets that left since the host asked.
     left: Vec<Left>,
     fates: Vec<Fate>,
@@ -98,12 +127,10 @@ impl Shared {
         now
     }
 
-    fn window(&self, path: PathId) -> u64 {
-        let Self { engine, now, gate, .. } = self;
-        if *gate == Gate::Only(path) {
-            return OPEN;
-        }
-        if *gate != Gate::Any && engine.is_usable(path) {
+    /// What noq may have in flight on a path that is not the one that the gate is open for.
+    fn window(&self, path: PathId, gate: Gate) -> u64 {
+        let Self { engine, now, .. } = self;
+        if gate != Gate::Any && engine.is_usable(path) {
             return 0;
         }
         // The policy has not said yet that noq may send data here; noq may know better, when the path has just
@@ -117,15 +144,15 @@ impl Shared {
 impl ConnectionEngine {
     /// Takes the engine into use for one connection.
     pub(crate) fn new(engine: Engine) -> Self {
-        Self(Arc::new(Mutex::new(Shared {
+        let shared = Shared {
             engine: engine.with_bursts(BURST_DATAGRAMS),
             epoch: None,
             now: Timestamp::ZERO,
             next_path: 0,
-            gate: Gate::default(),
             left: Vec::new(),
             fates: Vec::new(),
-        })))
+        };
+        Self(Arc::new(Guarded { gate: Gate::default().as_number().into(), shared: Mutex::new(shared) }))
     }
 
     /// What noq builds its controllers with. One factory serves one connection.
@@ -169,7 +196,11 @@ impl ConnectionEngine {
 
     /// Says which path may carry the next packet.
     pub(crate) fn open_gate(&self, gate: Gate) {
-        self.lock().gate = gate;
+        self.0.gate.store(gate.as_number(), Ordering::Relaxed);
+    }
+
+    fn gate(&self) -> Gate {
+        Gate::from_number(self.0.gate.load(Ordering::Relaxed))
     }
 
     /// The packets that left since this was last asked, in order.
@@ -185,7 +216,7 @@ impl ConnectionEngine {
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
         // The engine cannot fail half-way: what a panicking holder left is still whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -373,7 +404,10 @@ impl Controller for PathHandle {
     }
 
     fn window(&self) -> u64 {
-        self.tell(|shared, path| shared.window(path))
+        match self.registration.engine.gate() {
+            Gate::Only(path) if path == self.registration.path => OPEN,
+            gate => self.tell(|shared, path| shared.window(path, gate)),
+        }
     }
 
     fn metrics(&self) -> ControllerMetrics {

@@ -131,18 +131,18 @@ impl Queue {
         if datagrams_alone != Some(gone as u64) || !entries().last().is_some_and(|last| last.fills_packet) {
             return false;
         }
-        let mut filled = vec![0];
+        let (mut left, mut frames) = (packets.iter(), 0);
+        // What the packets have beside their frames, at least and at most.
+        let (mut least, mut most) = (usize::MAX, 0);
         for entry in entries() {
-            *filled.last_mut().expect("one at least") += frame(entry.bytes);
+            frames += frame(entry.bytes);
             if entry.fills_packet {
-                filled.push(0);
+                let rest = left.next().and_then(|packet| usize::from(packet.bytes).checked_sub(frames));
+                let Some(rest) = rest else { return false };
+                (least, most, frames) = (least.min(rest), most.max(rest), 0);
             }
         }
-        filled.pop();
-        let rest = |(packet, frames): (&Left, &usize)| usize::from(packet.bytes).checked_sub(*frames);
-        let rests: Option<Vec<usize>> = packets.iter().zip(&filled).map(rest).collect();
-        let spread = rests.and_then(|rests| Some(rests.iter().max()? - rests.iter().min()?));
-        packets.len() == filled.len() && spread.is_some_and(|spread| spread <= SPREAD_MAX)
+        left.next().is_none() && most - least <= SPREAD_MAX
     }
 }
 

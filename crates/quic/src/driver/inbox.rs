@@ -19,7 +19,7 @@ const BUFFERS: usize = 8;
 const BUFFER: usize = 1 << 16;
 
 /// How many bytes are read before they are handled: so long nobody else can have the connections.
-const TURN: usize = 256 << 10;
+const TURN: usize = 512 << 10;
 
 /// And how many trains: the smallest datagrams cost as much as larger ones.
 const TURN_TRAINS: usize = 128;
