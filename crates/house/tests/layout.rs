@@ -17,13 +17,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &["core", "cc", "sbd", "sched"]),
     ("theory", &["core", "cc"]),
     ("rate", &["core"]),
+    ("stream", &["core", "rate"]),
     ("net", &["core"]),
     ("scenario", &["core", "engine", "net"]),
     ("sim", &["core", "engine", "net", "scenario"]),
     ("lab", &["core", "sbd", "theory", "engine", "net", "scenario", "sim", "trace"]),
     ("emu", &["core", "net"]),
     ("trace", &["core"]),
-    ("quic-core", &["engine"]),
+    ("quic-core", &["engine", "stream"]),
     ("faults", &["core", "net", "quic-core"]),
     ("quic", &["core", "engine", "trace", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
@@ -38,7 +39,7 @@ const TESTS_MAY_USE: &[(&str, &[&str])] =
 
 /// Crates of algorithms and virtual networks: no clock, no sockets, no threads, no randomness of
 /// their own.
-const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "theory", "rate", "net", "scenario", "sim"];
+const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "theory", "rate", "stream", "net", "scenario", "sim"];
 
 const IMPURE: &[&str] = &[
     "Instant",

@@ -44,6 +44,31 @@ impl Repair {
     }
 }
 
+/// How many packets of repair a block of so many packets needs so that no more than the share `target` of what is sent
+/// stays missing, where each packet is missing independently with the probability `missing`; at most `most`.
+///
+/// Where more than all repair is missing, nothing of a block can be brought back: what stays missing with r of n packets
+/// repair is Σ_{x > r} P(x of n) · x / n.
+pub fn repair_packets(source: usize, missing: f64, target: f64, most: usize) -> usize {
+    let missing = missing.clamp(0.0, 1.0);
+    (0..most).find(|repair| left_missing(source + repair, *repair, missing) <= target).unwrap_or(most)
+}
+
+fn left_missing(packets: usize, repair: usize, missing: f64) -> f64 {
+    if missing >= 1.0 {
+        return 1.0;
+    }
+    // P(0 of n), and then each from the one before: what is left of the sum of all x · P(x) = n · missing.
+    let odds = missing / (1.0 - missing);
+    let mut probability = libm::exp(packets as f64 * libm::log1p(-missing));
+    let mut brought_back = 0.0;
+    for lost in 1..=repair {
+        probability *= odds * (packets + 1 - lost) as f64 / lost as f64;
+        brought_back += lost as f64 * probability;
+    }
+    (missing - brought_back / packets.max(1) as f64).max(0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +91,26 @@ mod tests {
         assert_eq!(residual(&[PacketRate::ZERO], &[0.5]), 0.0);
         let repair = Repair::plan(&[PacketRate::new(10.0)], &[1.0], 3.0);
         assert_eq!((repair.share, repair.rates[0].per_second()), (1.0, 10.0));
+    }
+
+    #[test]
+    fn a_block_has_as_much_repair_as_its_target_takes_and_no_more() {
+        // 20 packets at 0.5 %: without repair 0.005 stays missing; with one, of 21,
+        // P(0) = 0.9001, P(1) = 21 · 0.005 / 0.995 · P(0) = 0.0950, so 0.005 − 0.0950 / 21 = 0.00048.
+        assert!((left_missing(20, 0, 0.005) - 0.005).abs() < 1e-12);
+        assert!((left_missing(21, 1, 0.005) - 0.000_477).abs() < 1e-6);
+        assert_eq!(repair_packets(20, 0.005, 1e-3, 40), 1);
+        assert_eq!(repair_packets(20, 0.0, 1e-3, 40), 0);
+        assert_eq!(repair_packets(20, 1.0, 1e-3, 40), 40, "as much as there may be");
+        let by_loss = [0.01, 0.05, 0.1, 0.3].map(|missing| repair_packets(50, missing, 1e-3, 200));
+        assert!(by_loss.windows(2).all(|pair| pair[0] < pair[1]), "{by_loss:?}");
+        // On average 0.3 · n of n are missing: with 50 of them source, n is 72 and more.
+        assert!(by_loss[3] > 22 && by_loss[3] < 50, "{by_loss:?}");
+    }
+
+    #[test]
+    fn larger_blocks_need_a_smaller_share() {
+        let share = |source: usize| repair_packets(source, 0.05, 1e-3, 1_000) as f64 / source as f64;
+        assert!(share(10) > share(40) && share(40) > share(160), "{} {} {}", share(10), share(40), share(160));
     }
 }

@@ -37,7 +37,7 @@ pub use concave::fair_shares;
 pub use coupled::{capped, printed};
 pub use delays::{DelayWindow, Delays};
 pub use equation::{simple, tfrc};
-pub use fec::{Repair, residual};
+pub use fec::{Repair, repair_packets, residual};
 pub use lateness::Bound;
 pub use loss_intervals::LossIntervals;
 pub use optimum::{floors, greedy};

@@ -1,0 +1,88 @@
+//! Blocks at the sender: what repair they get.
+
+use core::time::Duration;
+
+use bytes::Bytes;
+use fairpath_core::Timestamp;
+use fairpath_rate::repair_packets;
+use reed_solomon_simd::ReedSolomonEncoder;
+
+use crate::wire::{Repair, symbol, symbol_length};
+
+/// The most pieces of a block. A block of so many of 1,300 bytes is one of 100 ms at 17 Mbit/s; more would make the
+/// share of repair hardly smaller.
+const PIECES_MAX: usize = 160;
+
+/// The most repair of a block: a code half of which is repair bears the loss of half of it, and a path that loses more
+/// is used for copies only.
+const REPAIR_MAX: usize = 95;
+
+/// Which part of the deadline a block may take to fill: what is missing of it is then known, and brought back, while
+/// most of the deadline is left for the way.
+const SPAN_PARTS: u32 = 4;
+
+/// What may be missing in the end, of what is sent.
+const RESIDUAL: f64 = 1e-3;
+
+/// The least share of packets that are taken to be missing: so each block has repair, and the first loss after a long
+/// time without any is made up for.
+const MISSING_MIN: f64 = 0.005;
+
+/// The pieces that get repair together.
+#[derive(Debug, Default)]
+pub(crate) struct Gathering {
+    first: u64,
+    bodies: Vec<Bytes>,
+    opened_at: Timestamp,
+}
+
+/// The repair of a block, and over which time it is to be spread.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    pub(crate) repair: Vec<Repair>,
+    pub(crate) spread: Duration,
+}
+
+impl Gathering {
+    /// The piece `number` was cut; true where the block is full.
+    pub(crate) fn add(&mut self, number: u64, body: Bytes, now: Timestamp) -> bool {
+        if self.bodies.is_empty() {
+            (self.first, self.opened_at) = (number, now);
+        }
+        self.bodies.push(body);
+        self.bodies.len() == PIECES_MAX
+    }
+
+    /// When it is to be closed although it is not full.
+    pub(crate) fn closes_at(&self, deadline: Duration) -> Option<Timestamp> {
+        (!self.bodies.is_empty()).then(|| self.opened_at + deadline / SPAN_PARTS)
+    }
+
+    /// Ends the block: its repair, where so great a share of its packets is expected to be missing.
+    pub(crate) fn close(&mut self, missing: f64, deadline: Duration) -> Option<Closed> {
+        let bodies = core::mem::take(&mut self.bodies);
+        let pieces = u8::try_from(bodies.len()).ok().filter(|pieces| *pieces > 0)?;
+        let total = repair_packets(bodies.len(), missing.max(MISSING_MIN), RESIDUAL, REPAIR_MAX.min(2 * bodies.len()));
+        let total = u8::try_from(total).unwrap_or(u8::MAX);
+        let symbols = encode(&bodies, total.into())?;
+        let repair = |(index, symbol): (usize, Vec<u8>)| Repair {
+            first: self.first as u32,
+            pieces,
+            index: index as u8,
+            total,
+            symbol: symbol.into(),
+        };
+        let repair = symbols.into_iter().enumerate().map(repair).collect();
+        Some(Closed { repair, spread: deadline / SPAN_PARTS / 2 })
+    }
+}
+
+/// So many symbols of repair; `None` where there can be none.
+fn encode(bodies: &[Bytes], total: usize) -> Option<Vec<Vec<u8>>> {
+    let length = symbol_length(bodies.iter().map(Bytes::len).max()?);
+    let mut encoder = ReedSolomonEncoder::new(bodies.len(), total, length).ok()?;
+    for body in bodies {
+        encoder.add_original_shard(symbol(body, length)?).ok()?;
+    }
+    Some(encoder.encode().ok()?.recovery_iter().map(<[u8]>::to_vec).collect())
+}

@@ -1,0 +1,78 @@
+//! What both ends of a stream are told.
+
+use core::time::Duration;
+
+/// The shortest deadline: what it takes to fill the smallest block and to hear of it.
+pub const DEADLINE_MIN: Duration = Duration::from_millis(10);
+
+/// The longest deadline. What waits longer is no live stream; it bounds what both ends hold.
+pub const DEADLINE_MAX: Duration = Duration::from_secs(10);
+
+/// How many flows there may be.
+pub const FLOWS_MAX: usize = 16;
+
+/// The largest packet of an application: the largest payload of UDP over IPv4, in bytes.
+pub const PACKET_MAX: usize = 65_507;
+
+/// Which flow of UDP packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u8);
+
+/// Which packets leave twice, on two paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copies {
+    /// None.
+    None,
+    /// Those that the application marks.
+    #[default]
+    Marked,
+    /// All.
+    All,
+}
+
+/// When the receiver hands out what came in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Playout {
+    /// As soon as all before it was, at its deadline at the latest. For what has a buffer of its own, as players of SRT
+    /// and RTP do: a delay that is always the deadline would be added to theirs, and to every round trip of SRT.
+    #[default]
+    InOrder,
+    /// At its deadline: the gaps between packets are those with which they were sent. For decoders of bare MPEG-TS,
+    /// whose clock follows the packets.
+    Steady,
+}
+
+/// What an end of a stream does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How many flows there are, at most [`FLOWS_MAX`].
+    pub flows: u8,
+    /// How long what this end sends may take, within [`DEADLINE_MIN`] and [`DEADLINE_MAX`].
+    pub deadline: Duration,
+    /// Which packets leave twice.
+    pub copies: Copies,
+    /// When what comes is handed out.
+    pub playout: Playout,
+    /// Whether blocks have repair; else what is lost can only be sent again.
+    pub repair: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            flows: 1,
+            deadline: Duration::from_millis(300),
+            copies: Copies::default(),
+            playout: Playout::default(),
+            repair: true,
+        }
+    }
+}
+
+impl Config {
+    /// The same with a deadline and a number of flows that can be.
+    pub(crate) fn bounded(self) -> Self {
+        let flows = self.flows.clamp(1, FLOWS_MAX as u8);
+        Self { flows, deadline: self.deadline.clamp(DEADLINE_MIN, DEADLINE_MAX), ..self }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a sender has done, in numbers.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairpath_core::{Bitrate, Bytes, PathId};
+
+use crate::counts::Counts;
+use crate::retained::PieceId;
+use crate::spread::Lane;
+
+/// What one path does for a stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathStatus {
+    /// The path.
+    pub path: PathId,
+    /// What it may carry, in time and in fairness to others.
+    pub rate: Bitrate,
+    /// What was sent on it so far, repair and copies included.
+    pub sent: Bytes,
+    /// How long packets take there, one way; `None` before the first report.
+    pub delay: Option<Duration>,
+    /// By how much that varies: the standard deviation.
+    pub delay_deviation: Option<Duration>,
+    /// The share that was lost in the last two seconds.
+    pub loss: f64,
+    /// Whether the peer hears nothing of it, so that it carries copies only.
+    pub is_silent: bool,
+    /// Whether the host can use it.
+    pub is_usable: bool,
+}
+
+impl PathStatus {
+    pub(super) fn of(path: PathId, lane: &Lane, sent: u64) -> Self {
+        Self {
+            path,
+            rate: Bitrate::from_bps((8.0 * lane.rate) as u64),
+            sent: Bytes::new(sent),
+            delay: lane.delays.map(|delays| delays.mean),
+            delay_deviation: lane.delays.map(|delays| delays.deviation),
+            loss: lane.track.loss(),
+            is_silent: lane.is_silent,
+            is_usable: lane.facts.usable,
+        }
+    }
+}
+
+/// How a stream goes at its sending end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// How long a packet may take.
+    pub deadline: Duration,
+    /// What each path does.
+    pub paths: Vec<PathStatus>,
+    /// What an encoder may send.
+    pub budget: Bitrate,
+    /// The deviation of the budget of the last half minute, in parts of its mean.
+    pub budget_variation: f64,
+    /// The share of what is sent that is no new data: repair, copies, and what is sent again. Copies that measure a path
+    /// are left out: they go where nothing else does.
+    pub beside: f64,
+    /// Packets of the application.
+    pub packets: u64,
+    /// Pieces that were sent for the first time.
+    pub pieces: u64,
+    /// Packets of repair.
+    pub repair: u64,
+    /// Copies, of marked packets and for measuring.
+    pub copies: u64,
+    /// Pieces that were sent again because they were lost.
+    pub again: u64,
+    /// Pieces that were never sent because no path took them before their deadline.
+    pub dropped: u64,
+    /// What the peer has counted; `None` before its first report.
+    pub peer: Option<Counts>,
+}
+
+/// What is counted on the way.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) packets: u64,
+    pub(super) pieces: u64,
+    pub(super) repair: u64,
+    pub(super) copies: u64,
+    pub(super) again: u64,
+    pub(super) dropped: u64,
+    /// Pieces that wait and are to be copied.
+    pub(super) marked: BTreeSet<PieceId>,
+    sent: BTreeMap<PathId, u64>,
+    /// Bytes of late: new ones, and all.
+    new: f64,
+    all: f64,
+}
+
+impl Tally {
+    /// So many bytes leave; those that only measure a path take nothing from what others carry.
+    pub(super) fn on_leaving(&mut self, path: PathId, bytes: usize, is_new: bool, is_counted: bool) {
+        *self.sent.entry(path).or_default() += bytes as u64;
+        self.all += if is_counted { bytes as f64 } else { 0.0 };
+        self.new += if is_new { bytes as f64 } else { 0.0 };
+    }
+
+    pub(super) fn sent_on(&self, path: PathId) -> u64 {
+        self.sent.get(&path).copied().unwrap_or(0)
+    }
+
+    /// The share of what was sent of late that is no new data.
+    pub(super) fn beside(&self) -> f64 {
+        if self.all > 0.0 { 1.0 - self.new / self.all } else { 0.0 }
+    }
+
+    /// What was sent counts less: by half in two seconds of tenths.
+    pub(super) fn fade(&mut self) {
+        (self.new, self.all) = (0.966 * self.new, 0.966 * self.all);
+    }
+}

@@ -1,0 +1,328 @@
+//! Over which path the next packet goes.
+//!
+//! Each path may send what the optimum gives it. Paths that bring about as much in time share in proportion to these
+//! rates; one that brings less carries what the better ones have no room for, and copies otherwise.
+//!
+//! # Source
+//!
+//! [Pluntke2011 §3] for the optimum and for a share that is used for probing, [RFC5348 §3.1] for the rate of a TCP.
+//!
+//! # Deviations
+//!
+//! - The share for probing is made of copies: a path that is worse than others is measured with packets that others carry
+//!   too, so that being measured costs bandwidth and no packet.
+//! - A stream mostly sends less than it may. Then the paths with the best chance carry all of it, in proportion to their
+//!   rates where chances are about the same: who lost a path would else lose all that was on its way.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use fairpath_core::{Bitrate, Bytes, GroupId, Groups, PathId, Timestamp};
+use fairpath_rate::{Bound, Delays, PROBING, PacketRate, Region, floors, greedy, simple};
+
+use crate::track::Track;
+
+/// How much above what congestion control allows a path is paced, so that its window, and not this, is the limit
+/// [RFC9002 §7.7].
+const ABOVE_WINDOW: f64 = 1.25;
+
+/// Of two paths that differ by less in what comes in time, neither is better: so much is noise in a hundred packets.
+const ALIKE: f64 = 0.02;
+
+/// A packet waits for a path that brings more for this part of its deadline, and then takes another.
+const WAITS: u32 = 8;
+
+/// How much may leave at once on a path, beside two packets: what its rate is in this time.
+const BURST: Duration = Duration::from_millis(5);
+
+/// A path that carries nothing carries a copy that often, while anything is sent.
+const PROBE_EVERY: Duration = Duration::from_millis(100);
+
+/// What a path may always carry in a round trip, in packets: the initial window [RFC9002 §7.2].
+const INITIAL: f64 = 10.0;
+
+/// What rates are taken to be before a path has measured a round trip.
+const FIRST_RTT: Duration = Duration::from_millis(100);
+
+/// What the host knows of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathFacts {
+    /// The path.
+    pub path: PathId,
+    /// Whether it may carry data.
+    pub usable: bool,
+    /// The smoothed round-trip time, once there is one.
+    pub rtt: Option<Duration>,
+    /// The shortest there was.
+    pub least_rtt: Option<Duration>,
+    /// What congestion control lets be in flight.
+    pub window: Bytes,
+    /// The size of its packets.
+    pub max_datagram: Bytes,
+}
+
+/// A path as a sender has it.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) facts: PathFacts,
+    pub(crate) track: Track,
+    /// What it may send, in bytes in a second.
+    pub(crate) rate: f64,
+    /// The share of its packets that come in time.
+    pub(crate) value: f64,
+    pub(crate) delays: Option<Delays>,
+    pub(crate) is_silent: bool,
+    /// How far from the best it is, in steps of [`ALIKE`].
+    tier: u32,
+    /// What may leave now, in bytes; below zero where the last packet was larger than what was left.
+    credit: f64,
+    filled_at: Timestamp,
+    /// The time of fair queueing at which its next packet leaves.
+    turn: f64,
+    /// What it is to carry of copies, in bytes.
+    owes: f64,
+    carried_at: Timestamp,
+    /// How much of new data it carried since the rates were set.
+    pub(crate) carried: f64,
+}
+
+impl Lane {
+    fn new(facts: PathFacts, now: Timestamp) -> Self {
+        Self {
+            facts,
+            track: Track::default(),
+            rate: allowed(&facts),
+            value: 1.0,
+            delays: None,
+            is_silent: false,
+            tier: 0,
+            credit: 0.0,
+            filled_at: now,
+            turn: 0.0,
+            owes: 0.0,
+            carried_at: now,
+            carried: 0.0,
+        }
+    }
+
+    pub(crate) fn rtt(&self) -> Duration {
+        self.facts.rtt.unwrap_or(FIRST_RTT)
+    }
+
+    fn burst(&self) -> f64 {
+        2.0 * self.facts.max_datagram.as_f64() + self.rate * BURST.as_secs_f64()
+    }
+
+    fn fill(&mut self, now: Timestamp) {
+        let passed = now.since(self.filled_at).as_secs_f64();
+        self.filled_at = now;
+        self.credit = (self.credit + self.rate * passed).min(self.burst());
+    }
+
+    /// How long a packet takes that leaves now, with what most take more.
+    pub(crate) fn takes(&self) -> Duration {
+        let of = |delays: Delays| delays.mean + 2 * delays.deviation;
+        self.delays.map_or(self.rtt() / 2, of)
+    }
+}
+
+/// What congestion control lets leave in a second, in bytes.
+fn allowed(facts: &PathFacts) -> f64 {
+    let rtt = facts.rtt.unwrap_or(FIRST_RTT).max(Duration::from_millis(1));
+    ABOVE_WINDOW * facts.window.as_f64() / rtt.as_secs_f64()
+}
+
+/// All paths.
+#[derive(Debug, Default)]
+pub(crate) struct Spread {
+    pub(crate) lanes: BTreeMap<PathId, Lane>,
+    solved_at: Option<Timestamp>,
+    /// The time of fair queueing.
+    turn: f64,
+}
+
+impl Spread {
+    /// What the host knows of its paths now: rates are set anew. Paths that are not named are gone.
+    pub(crate) fn solve(
+        &mut self,
+        facts: &[PathFacts],
+        groups: &Groups,
+        deadline: Duration,
+        now: Timestamp,
+    ) -> Vec<PathId> {
+        self.lanes.retain(|path, _| facts.iter().any(|one| one.path == *path));
+        let passed = self.solved_at.map_or(Duration::ZERO, |at| now.since(at));
+        self.solved_at = Some(now);
+        for one in facts {
+            let lane = self.lanes.entry(one.path).or_insert_with(|| Lane::new(*one, now));
+            lane.fill(now);
+            lane.facts = *one;
+            lane.delays = lane.track.delays(now);
+            let late = lane.delays.map_or(0.0, |delays| Bound::Cantelli.late(0, &delays, deadline));
+            lane.value = (1.0 - lane.track.loss()) * (1.0 - late);
+        }
+        let fell_silent = self.judge_silence(now);
+        self.set_rates(groups, passed);
+        self.set_tiers();
+        fell_silent
+    }
+
+    /// Which paths fell silent. Where all are it is the reports that do not come.
+    pub(crate) fn judge_silence(&mut self, now: Timestamp) -> Vec<PathId> {
+        let is_silent = |lane: &Lane| lane.track.was_heard() && lane.track.is_silent(lane.rtt(), now);
+        let says_nothing = self.lanes.values().filter(|lane| lane.facts.usable).all(is_silent);
+        let mut fell_silent = Vec::new();
+        for (path, lane) in &mut self.lanes {
+            let falls_silent = !says_nothing && is_silent(lane);
+            let was_silent = core::mem::replace(&mut lane.is_silent, falls_silent);
+            if falls_silent && !was_silent {
+                fell_silent.push(*path);
+            }
+        }
+        fell_silent
+    }
+
+    /// The friendly rates that bring the most in time, group by group: paths of different groups share no bottleneck.
+    fn set_rates(&mut self, groups: &Groups, passed: Duration) {
+        let mut members: BTreeMap<GroupId, Vec<&mut Lane>> = BTreeMap::new();
+        for (path, lane) in &mut self.lanes {
+            match lane.facts.usable {
+                true => members.entry(groups.of(*path)).or_default().push(lane),
+                false => lane.rate = 0.0,
+            }
+        }
+        for members in members.values_mut() {
+            let packet = |lane: &Lane| lane.facts.max_datagram.as_f64().max(1.0);
+            let tcp = |lane: &Lane| {
+                let equation = simple(lane.rtt(), lane.track.loss_events()).per_second() * packet(lane);
+                PacketRate::new(equation.min(allowed(&lane.facts)))
+            };
+            let tcp: Vec<PacketRate> = members.iter().map(|lane| tcp(lane)).collect();
+            // Windows and round trips are finite, so rates are.
+            let Ok(region) = Region::new(&tcp) else { continue };
+            let values: Vec<f64> = members.iter().map(|lane| if lane.is_silent { 0.0 } else { lane.value }).collect();
+            let rates = greedy(&region, &values, &floors(&region, PROBING));
+            for (lane, rate) in members.iter_mut().zip(rates) {
+                // No more than twice as much in a round trip.
+                let rtt = lane.rtt().max(Duration::from_millis(1)).as_secs_f64();
+                let grown = lane.rate.max(INITIAL * packet(lane) / rtt) * libm::exp2(passed.as_secs_f64() / rtt);
+                lane.rate = rate.per_second().min(grown);
+            }
+        }
+    }
+
+    fn set_tiers(&mut self) {
+        let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.value).fold(0.0, f64::max);
+        for lane in self.lanes.values_mut() {
+            lane.tier = ((best - lane.value).max(0.0) / ALIKE) as u32;
+        }
+    }
+
+    /// The path for so many bytes that were queued `waited` ago and may take `deadline`; not on `except`.
+    pub(crate) fn choose(
+        &mut self,
+        packet: Waiting,
+        except: Option<PathId>,
+        may_send: impl Fn(PathId) -> bool,
+        now: Timestamp,
+    ) -> Option<PathId> {
+        self.lanes.values_mut().for_each(|lane| lane.fill(now));
+        let open = || self.lanes.iter().filter(|(path, lane)| lane.is_open() && Some(**path) != except);
+        let best = open().map(|(_, lane)| lane.tier).min()?;
+        let takes_any = packet.waited >= packet.deadline / WAITS;
+        let left = packet.deadline.saturating_sub(packet.waited);
+        let fits = |lane: &Lane| lane.tier == best || (takes_any && lane.takes() <= left);
+        let free = open().filter(|(path, lane)| fits(lane) && lane.credit > 0.0 && may_send(**path));
+        let order = |lane: &Lane| (lane.tier, lane.turn);
+        let chosen = free.min_by(|(_, a), (_, b)| {
+            let ((tier_a, turn_a), (tier_b, turn_b)) = (order(a), order(b));
+            tier_a.cmp(&tier_b).then(turn_a.total_cmp(&turn_b))
+        });
+        chosen.map(|(path, _)| *path)
+    }
+
+    /// A path that is to carry a copy of so many bytes that go on `chosen`, if any.
+    pub(crate) fn probed(
+        &mut self,
+        chosen: PathId,
+        bytes: usize,
+        may_send: impl Fn(PathId) -> bool,
+        now: Timestamp,
+    ) -> Option<PathId> {
+        let bytes = bytes as f64;
+        for (_, lane) in self.lanes.iter_mut().filter(|(path, lane)| **path != chosen && lane.facts.usable) {
+            lane.owes = (lane.owes + PROBING * bytes).min(2.0 * bytes);
+        }
+        let is_due = |lane: &Lane| lane.owes >= bytes || now.since(lane.carried_at) >= PROBE_EVERY;
+        let mut others = self.lanes.iter().filter(|(path, lane)| **path != chosen && lane.facts.usable && is_due(lane));
+        others.find(|(path, _)| may_send(**path)).map(|(path, _)| *path)
+    }
+
+    /// So many bytes leave on the path; new data where they are not there twice.
+    pub(crate) fn on_leaving(&mut self, path: PathId, bytes: usize, is_new: bool, now: Timestamp) {
+        let Some(lane) = self.lanes.get_mut(&path) else { return };
+        let bytes = bytes as f64;
+        lane.credit -= bytes;
+        lane.carried_at = now;
+        // What it carries anyhow says what a copy would.
+        lane.owes = (lane.owes - bytes).max(0.0);
+        if is_new {
+            lane.carried += bytes;
+            lane.turn = lane.turn.max(self.turn) + bytes / lane.rate.max(1.0);
+            let least =
+                self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.turn).fold(f64::INFINITY, f64::min);
+            self.turn = if least.is_finite() { least } else { self.turn };
+        }
+    }
+
+    /// When a path that has no credit has some again.
+    pub(crate) fn next_credit(&self) -> Option<Timestamp> {
+        let open = self.lanes.values().filter(|lane| lane.is_open() && lane.credit <= 0.0 && lane.rate > 0.0);
+        let at =
+            |lane: &Lane| lane.filled_at + Duration::from_secs_f64((-lane.credit / lane.rate).clamp(0.0, 1.0) + 1e-6);
+        open.map(at).min()
+    }
+
+    /// What share of what was sent of late is expected to be missing.
+    pub(crate) fn missing(&self) -> f64 {
+        let weight = |lane: &Lane| if lane.carried > 0.0 { lane.carried } else { 0.0 };
+        let all: f64 = self.lanes.values().map(weight).sum();
+        let missing: f64 = self.lanes.values().map(|lane| weight(lane) * (1.0 - lane.value)).sum();
+        match all > 0.0 {
+            true => missing / all,
+            false => self.lanes.values().filter(|lane| lane.is_open()).map(|lane| 1.0 - lane.value).fold(1.0, f64::min),
+        }
+    }
+
+    /// What all paths together may send that bring most of it in time.
+    pub(crate) fn whole(&self) -> Bitrate {
+        let brings = |lane: &&Lane| lane.is_open() && lane.value > 0.5;
+        let bytes: f64 = self.lanes.values().filter(brings).map(|lane| lane.rate).sum();
+        Bitrate::from_bps((8.0 * bytes) as u64)
+    }
+
+    /// How long most take on the quickest way that there is.
+    pub(crate) fn quickest(&self) -> Option<Duration> {
+        let open = self.lanes.values().filter(|lane| lane.is_open());
+        open.map(Lane::takes).min()
+    }
+
+    /// The shortest round trip that there was.
+    pub(crate) fn least_rtt(&self) -> Option<Duration> {
+        self.lanes.values().filter_map(|lane| lane.facts.least_rtt).min()
+    }
+}
+
+impl Lane {
+    /// Whether new data may go on it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.facts.usable && !self.is_silent
+    }
+}
+
+/// A packet that waits for a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) waited: Duration,
+    pub(crate) deadline: Duration,
+}

@@ -1,0 +1,218 @@
+//! What a path does to the packets of a stream: loss, delay, silence.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use fairpath_core::Timestamp;
+use fairpath_rate::{Delays, LossIntervals};
+
+use crate::wire::PathReport;
+
+/// Losses and arrivals are counted in slices of so long.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// What is lost is judged by so many slices: two seconds, in which a link turns bad or good.
+const SLICES: usize = 20;
+
+/// Round-trip times count for so long, by the specification of the paper's controller: a sliding window of 5 s.
+const DELAYS_FOR: Duration = Duration::from_secs(5);
+
+/// The delays of so long alone may say that a path has become late: the long window hides for seconds that a queue has
+/// filled.
+const NEWEST_FOR: Duration = Duration::from_millis(500);
+
+/// How often the peer reports, and a report that is lost.
+const REPORTS: Duration = Duration::from_millis(2 * 25);
+
+/// The shortest and the longest time after which a path is silent: what queues of hosts do is no silence, and a second is
+/// what nobody is to wait.
+const SILENT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(900));
+
+/// How many departures are kept that the peer has not reported.
+const DEPARTURES_MAX: usize = 4_096;
+
+/// So many packets and more that were judged say what the share of losses is; fewer are taken together with none lost.
+const JUDGED_MIN: f64 = 20.0;
+
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    begun: Timestamp,
+    acked: u32,
+    lost: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DelaySample {
+    at: Timestamp,
+    mean: f64,
+    variance: f64,
+}
+
+/// What is known of a path from what was sent on it.
+#[derive(Debug, Default)]
+pub(crate) struct Track {
+    intervals: LossIntervals,
+    slices: VecDeque<Slice>,
+    delays: VecDeque<DelaySample>,
+    /// When what left that has not been reported, in order.
+    departures: VecDeque<Timestamp>,
+    /// When the peer last reported that more had come.
+    heard_at: Option<Timestamp>,
+}
+
+impl Track {
+    pub(crate) fn on_sent(&mut self, now: Timestamp) {
+        if self.departures.len() < DEPARTURES_MAX {
+            self.departures.push_back(now);
+        }
+    }
+
+    pub(crate) fn on_acked(&mut self, now: Timestamp) {
+        self.intervals.on_received();
+        self.slice(now).acked += 1;
+    }
+
+    /// A packet that left at `sent_at` was lost, when a round trip took `rtt`.
+    pub(crate) fn on_lost(&mut self, sent_at: Timestamp, rtt: Duration, now: Timestamp) {
+        self.intervals.on_lost(sent_at, rtt);
+        self.slice(now).lost += 1;
+    }
+
+    fn slice(&mut self, now: Timestamp) -> &mut Slice {
+        if self.slices.back().is_none_or(|slice| now.since(slice.begun) >= SLICE) {
+            self.slices.push_back(Slice { begun: now, acked: 0, lost: 0 });
+        }
+        if self.slices.len() > SLICES {
+            self.slices.pop_front();
+        }
+        self.slices.back_mut().expect("one was put there")
+    }
+
+    /// The peer reports; `newest` is when the newest left that has come.
+    pub(crate) fn on_report(&mut self, report: &PathReport, newest: Timestamp, now: Timestamp) {
+        let before = self.departures.len();
+        while self.departures.front().is_some_and(|left| *left <= newest) {
+            self.departures.pop_front();
+        }
+        if self.departures.len() < before {
+            self.heard_at = Some(now);
+        }
+        if (report.mean, report.deviation) != (0, 0) {
+            let (mean, deviation) = (f64::from(report.mean) * 1e-6, f64::from(report.deviation) * 1e-6);
+            self.delays.push_back(DelaySample { at: now, mean, variance: deviation * deviation });
+        }
+        while self.delays.front().is_some_and(|sample| now.since(sample.at) > DELAYS_FOR) {
+            self.delays.pop_front();
+        }
+    }
+
+    /// The rate of loss events, as a TCP has them.
+    pub(crate) fn loss_events(&self) -> f64 {
+        self.intervals.rate()
+    }
+
+    /// The share of packets that are lost.
+    pub(crate) fn loss(&self) -> f64 {
+        let (acked, lost) = self
+            .slices
+            .iter()
+            .fold((0.0, 0.0), |(acked, lost), one| (acked + f64::from(one.acked), lost + f64::from(one.lost)));
+        lost / f64::max(acked + lost, JUDGED_MIN)
+    }
+
+    /// How long packets take one way; `None` before the first report.
+    pub(crate) fn delays(&self, now: Timestamp) -> Option<Delays> {
+        let all = pooled(self.delays.iter())?;
+        let newest = self.delays.iter().filter(|sample| now.since(sample.at) <= NEWEST_FOR);
+        // The worse of the two counts.
+        let worse =
+            |newest: Delays| if newest.mean + newest.deviation > all.mean + all.deviation { newest } else { all };
+        Some(pooled(newest).map_or(all, worse))
+    }
+
+    /// How long ago the first packet left of those that the peer has not reported, though it had the time to.
+    pub(crate) fn is_silent(&self, rtt: Duration, now: Timestamp) -> bool {
+        let Some(first) = self.departures.front() else { return false };
+        let deviation = self.delays(now).map_or(Duration::ZERO, |delays| delays.deviation);
+        let patience = (rtt + REPORTS + 4 * deviation).clamp(SILENT.0, SILENT.1);
+        now.since(*first) > patience
+    }
+
+    /// Whether the peer has reported something of it of late, so that its silence means something.
+    pub(crate) fn was_heard(&self) -> bool {
+        self.heard_at.is_some()
+    }
+}
+
+/// Mean and deviation of all: the mean of the variances, and the variance of the means.
+fn pooled<'a>(samples: impl Iterator<Item = &'a DelaySample> + Clone) -> Option<Delays> {
+    let count = samples.clone().count() as f64;
+    if count == 0.0 {
+        return None;
+    }
+    let mean = samples.clone().map(|sample| sample.mean).sum::<f64>() / count;
+    let squares = samples.map(|one| one.variance + (one.mean - mean) * (one.mean - mean)).sum::<f64>() / count;
+    Some(Delays { mean: Duration::from_secs_f64(mean), deviation: Duration::from_secs_f64(libm::sqrt(squares)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(40);
+
+    fn ms(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn report(mean_ms: u32) -> PathReport {
+        PathReport { path: 0, newest: 0, mean: mean_ms * 1_000, deviation: 1_000 }
+    }
+
+    #[test]
+    fn a_path_of_which_nothing_new_is_reported_is_silent_in_less_than_a_second() {
+        let mut track = Track::default();
+        for at in (0..1_000).step_by(10) {
+            track.on_sent(ms(at));
+            track.on_report(&report(20), ms(at), ms(at + 30));
+            assert!(!track.is_silent(RTT, ms(at + 30)));
+        }
+        (1_000..1_900).step_by(10).for_each(|at| track.on_sent(ms(at)));
+        assert!(!track.is_silent(RTT, ms(1_090)), "a round trip, and two reports");
+        assert!(track.is_silent(RTT, ms(1_150)));
+        assert!(track.is_silent(Duration::from_secs(5), ms(1_901)), "however long its round trips are");
+        track.on_report(&report(20), ms(1_890), ms(1_910));
+        assert!(!track.is_silent(RTT, ms(1_910)), "it was heard");
+        assert!(!Track::default().is_silent(RTT, ms(9_000)), "nothing was sent");
+    }
+
+    #[test]
+    fn losses_are_those_of_the_last_two_seconds() {
+        let mut track = Track::default();
+        for at in 0..100 {
+            match at % 5 {
+                0 => track.on_lost(ms(10 * at), RTT, ms(10 * at)),
+                _ => track.on_acked(ms(10 * at)),
+            }
+        }
+        assert!((track.loss() - 0.2).abs() < 1e-9, "{}", track.loss());
+        (100..400).for_each(|at| track.on_acked(ms(10 * at)));
+        assert_eq!(track.loss(), 0.0);
+        assert!(track.loss_events() > 0.0, "a TCP remembers longer");
+    }
+
+    #[test]
+    fn a_queue_that_fills_is_seen_at_once_and_one_that_drains_later() {
+        let mut track = Track::default();
+        (0..100).for_each(|at| track.on_report(&report(20), ms(0), ms(25 * at)));
+        (100..125).for_each(|at| track.on_report(&report(200), ms(0), ms(25 * at)));
+        let delays = track.delays(ms(25 * 124)).unwrap();
+        assert!(
+            delays.mean > Duration::from_millis(190),
+            "a tenth of what is known, and all of half a second: {delays:?}"
+        );
+        (125..170).for_each(|at| track.on_report(&report(20), ms(0), ms(25 * at)));
+        let delays = track.delays(ms(25 * 170)).unwrap();
+        assert!(delays.mean < Duration::from_millis(60) && delays.deviation > Duration::from_millis(30), "{delays:?}");
+    }
+}

@@ -1,0 +1,134 @@
+//! What holds whatever the network does.
+
+mod common;
+
+use core::time::Duration;
+
+use bytes::Bytes;
+use common::{Link, World};
+use fairpath_core::{Bytes as Size, Groups, PathId, Timestamp};
+use fairpath_stream::{Cargo, Config, Copies, FlowId, PathFacts, Playout, Receiver, Sender};
+use proptest::prelude::*;
+
+/// A block of so many pieces, of these lengths, with its repair, as it leaves.
+fn block(lengths: &[usize], loss: u32) -> Vec<(Cargo, Bytes)> {
+    let config = Config { deadline: Duration::from_secs(1), copies: Copies::None, ..Config::default() };
+    let mut sender = Sender::new(config);
+    let path = PathFacts {
+        path: PathId::new(0),
+        usable: true,
+        rtt: Some(Duration::from_millis(20)),
+        least_rtt: Some(Duration::from_millis(20)),
+        window: Size::new(10_000_000),
+        max_datagram: Size::new(1_200),
+    };
+    let groups = Groups::singletons([path.path]);
+    let mut now = Timestamp::from_secs(1);
+    sender.handle_timeout(&[path], &groups, now);
+    // Losses before, so that the repair is as much as they take.
+    for number in 0..200 {
+        sender.on_sent(Cargo::Repair, path.path, number, now);
+        match number % 100 < u64::from(loss) {
+            true => sender.on_lost(path.path, number, now),
+            false => sender.on_acked(path.path, number, now),
+        }
+    }
+    now = now + Duration::from_millis(200);
+    sender.handle_timeout(&[path], &groups, now);
+    for (at, length) in lengths.iter().enumerate() {
+        sender.queue(FlowId(0), &vec![at as u8; *length], false, 1_200, now).expect("room");
+    }
+    let mut left = Vec::new();
+    // The block ends with a quarter of the deadline, and its repair leaves in an eighth.
+    for _ in 0..400 {
+        while let Some(outgoing) = sender.next(|_| true, now) {
+            left.push((outgoing.cargo, outgoing.datagram));
+        }
+        now = now + Duration::from_millis(1);
+        sender.handle_timeout(&[path], &groups, now);
+    }
+    left
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any so many of a block's packets as it has pieces are enough, whichever they are and in whichever order.
+    #[test]
+    fn any_losses_within_the_repair_are_made_up_for(
+        lengths in proptest::collection::vec(0_usize..1_100, 1..100),
+        loss in 0_u32..40,
+        order in any::<u64>(),
+    ) {
+        use rand::{SeedableRng as _, seq::SliceRandom as _};
+        let mut left = block(&lengths, loss);
+        let repair = left.iter().filter(|(cargo, _)| *cargo == Cargo::Repair).count();
+        prop_assert_eq!(left.len() - repair, lengths.len());
+        prop_assert!(repair > 0, "each block has some");
+        left.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(order));
+        left.truncate(lengths.len());
+        let mut receiver = Receiver::new(Config::default());
+        let now = Timestamp::from_secs(7);
+        for (_, datagram) in &left {
+            prop_assert_eq!(receiver.on_datagram(datagram, now), Ok(None));
+        }
+        let mut packets = Vec::new();
+        while let Some(delivered) = receiver.take(now) {
+            packets.push(delivered.packet);
+        }
+        let expected: Vec<Bytes> = lengths.iter().enumerate().map(|(at, length)| vec![at as u8; *length].into()).collect();
+        prop_assert!(packets == expected, "{:?}", receiver.counts());
+    }
+
+    /// Nothing is handed out twice, out of order, changed, or after its deadline; and what did not come is counted.
+    #[test]
+    fn whatever_paths_do_what_is_handed_out_is_in_order_in_time_and_there_once(
+        seed in any::<u64>(),
+        links in proptest::collection::vec((1_u64..200, 0_u64..100, 0.0..0.5_f64), 1..4),
+        copies in prop_oneof![Just(Copies::None), Just(Copies::Marked), Just(Copies::All)],
+        playout in prop_oneof![Just(Playout::InOrder), Just(Playout::Steady)],
+        deadline_ms in 20_u64..600,
+        outage in 0_u64..300,
+    ) {
+        let deadline = Duration::from_millis(deadline_ms);
+        let config = Config { flows: 2, deadline, copies, playout, ..Config::default() };
+        let links: Vec<Link> = links
+            .into_iter()
+            .map(|(delay, jitter, loss)| Link { jitter: Duration::from_millis(jitter), ..Link::new(delay, loss) })
+            .collect();
+        // What the clock may be off by: half a round trip less the shortest delay of what has come.
+        let error = links.iter().map(|link| link.delay + link.jitter).max().unwrap();
+        let mut world = World::new(config, links, seed);
+        for at in 0..400_u64 {
+            world.links[0].up = !(outage..outage + 100).contains(&at);
+            world.queue(FlowId((at % 2) as u8), (at as usize * 37) % 3_000, at % 7 == 0);
+            world.run_for(Duration::from_millis(5));
+        }
+        world.run_for(Duration::from_secs(2));
+        world.check(deadline, error);
+        prop_assert!(world.receiver.counts().delivered == world.played.len() as u64);
+    }
+
+    #[test]
+    fn arbitrary_datagrams_do_no_harm(
+        datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..200),
+        kinds in proptest::collection::vec(5_u8..8, 200),
+    ) {
+        let mut receiver = Receiver::new(Config { flows: 16, ..Config::default() });
+        let mut sender = Sender::new(Config::default());
+        let mut now = Timestamp::ZERO;
+        for (datagram, kind) in datagrams.iter().zip(kinds) {
+            // The flow and the numbers are small, so that datagrams meet.
+            let mut datagram = [&[kind], &datagram[..]].concat();
+            datagram.iter_mut().skip(1).take(6).for_each(|byte| *byte &= 0x83);
+            if let Ok(Some(report)) = receiver.on_datagram(&datagram.into(), now) {
+                sender.on_report(&report, now);
+            }
+            while receiver.take(now).is_some() {}
+            receiver.report(now);
+            now = now + Duration::from_millis(3);
+        }
+        receiver.counts();
+        sender.status();
+    }
+}
