@@ -4,7 +4,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # The crates that do no I/O also build where there is no operating system; quic-core too, where its cryptography can be compiled.
 WASM_TARGET := wasm32-unknown-unknown
-WASM_CRATES := core cc sbd sched engine theory rate net scenario sim
+WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 
 .PHONY: help demo test bench bench-sim faults fuzz setup fmt lint fetch unit wasm clean
 .DEFAULT_GOAL := help

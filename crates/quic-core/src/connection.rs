@@ -4,6 +4,7 @@
 //! It owns all of them. So what leaves next is decided here, packet by packet: the engine picks a path, the
 //! packet's contents are chosen for that path, its gate is opened, and the stack is asked for one packet.
 
+mod flows;
 mod held;
 mod live;
 mod output;
@@ -34,6 +35,7 @@ use crate::paths::{PathNotice, PathReport};
 use crate::receipts::{self, Receipts};
 use crate::tls::Application;
 use crate::transport::{Trust, trust};
+use flows::Flows;
 pub use held::Held;
 use live::Live;
 use output::Output;
@@ -64,6 +66,8 @@ pub enum Event {
     Writable(ChannelId),
     /// A datagram of the application came.
     Datagram(Bytes),
+    /// A packet of a flow may be there: see [`Connection::take_packet`].
+    Packet,
     /// Something happened to a stream.
     Stream(StreamEvent),
 }
@@ -91,6 +95,7 @@ pub struct Connection {
     receipts: Receipts,
     receipt_at: Instant,
     output: Output,
+    flows: Option<Box<Flows>>,
     /// What the stack's queue of datagrams has room for while it is empty.
     queue_space: usize,
     fates: Vec<Fate>,
@@ -138,6 +143,7 @@ impl Connection {
             receipts: Receipts::default(),
             receipt_at: now,
             output: Output::default(),
+            flows: None,
             fates: Vec::new(),
             events: VecDeque::new(),
             is_connected: false,
@@ -365,8 +371,8 @@ impl Connection {
         }
         let look = self.policy.is_some().then_some(self.look_at);
         let delays = self.is_connected.then(|| self.one_way.next_timeout(now)).flatten();
-        let paced = if self.output.is_held_back { self.paced_until(now) } else { None };
-        quic.into_iter().chain(look).chain(delays).chain(paced).min()
+        let paced = if self.output.is_held_back || self.are_flows_held_back() { self.paced_until(now) } else { None };
+        quic.into_iter().chain(look).chain(delays).chain(paced).chain(self.next_of_flows(now)).min()
     }
 
     fn paced_until(&self, now: Instant) -> Option<Instant> {
@@ -396,6 +402,7 @@ impl Connection {
             let said = self.one_way.say(room, now);
             said.into_iter().for_each(|datagram| self.output.say(datagram));
         }
+        self.drive_flows(now);
     }
 
     /// What happened since this was last asked.
@@ -508,10 +515,11 @@ impl Connection {
     }
 
     /// What became of packets becomes of what they carried.
-    fn learn_fates(&mut self) {
+    fn learn_fates(&mut self, now: Instant) {
         self.engine.take_fates(&mut self.fates);
         for fate in self.fates.drain(..) {
             self.channels.iter_mut().for_each(|channel| channel.on_fate(fate));
+            flows::learn(&mut self.flows, fate, self.engine.at(now));
             if let Fate::Discarded(path) = fate {
                 self.output.forget(path);
             }
@@ -537,6 +545,7 @@ impl Connection {
                 }
             }
             receipts::KIND => self.receipts.on_receipt(&datagram[1..], now),
+            kind if fairpath_stream::is_stream(kind) => self.on_flow(&datagram, now),
             APPLICATION => self.events.push_back(Event::Datagram(datagram.slice(1..))),
             _ => match DelayMessage::read(&datagram) {
                 Some(DelayMessage::Ask) => self.one_way.on_ask(now),

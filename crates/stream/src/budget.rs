@@ -12,8 +12,8 @@ use fairpath_core::{Bitrate, Timestamp};
 /// The budget is the least that there was for so long.
 const LEAST_OF: Duration = Duration::from_secs(2);
 
-/// What it rises by in a second at most, in parts of itself: twice as much takes a quarter of a minute, in which an
-/// encoder makes a few pictures that begin anew.
+/// What it rises by in a second at most, in parts of what there is: from nothing to all takes 20 s, in which an encoder
+/// makes a few pictures that begin anew.
 const RISES: f64 = 0.05;
 
 /// What of the rates is left free, so that a picture larger than others finds room.
@@ -39,7 +39,7 @@ impl Budget {
         keep(&mut self.offered, LEAST_OF, now);
         let least = self.offered.iter().map(|(_, offer)| *offer).fold(f64::INFINITY, f64::min);
         let passed = self.set_at.map_or(0.0, |at| now.since(at).as_secs_f64());
-        let risen = self.now * (1.0 + RISES * passed);
+        let risen = self.now + RISES * passed * least.max(self.now);
         // A stream that begins has no budget that it could be steady at.
         let is_first = self.set_at.is_none_or(|_| self.past.front().is_none_or(|(at, _)| now.since(*at) < LEAST_OF));
         self.now = if is_first { least } else { least.min(risen) };
@@ -94,7 +94,15 @@ mod tests {
         assert!((run(&mut budget, 0, 10, |_| 10) - 9.0).abs() < 1e-6);
         assert!((run(&mut budget, 10, 1, |_| 4) - 3.6).abs() < 1e-6);
         let after_three = run(&mut budget, 11, 3, |_| 10);
-        assert!((3.6..4.0).contains(&after_three), "{after_three}: the least of two seconds, and one of rising");
+        assert!((3.9..4.2).contains(&after_three), "{after_three}: the least of two seconds, and one of rising");
         assert!((run(&mut budget, 14, 60, |_| 10) - 9.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_budget_comes_back_from_nothing() {
+        let mut budget = Budget::default();
+        run(&mut budget, 0, 10, |_| 10);
+        assert_eq!(run(&mut budget, 10, 3, |_| 0), 0.0);
+        assert!((run(&mut budget, 13, 30, |_| 10) - 9.0).abs() < 1e-6);
     }
 }

@@ -162,6 +162,11 @@ impl Receiver {
         self.next_due().into_iter().chain(self.report_at).min()
     }
 
+    /// When something is to be said.
+    pub fn report_at(&self) -> Option<Timestamp> {
+        self.report_at
+    }
+
     /// When a packet that waits is to be handed out at the latest.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.flows.iter().filter_map(Flow::next_due).min()

@@ -294,10 +294,10 @@ impl Spread {
         }
     }
 
-    /// What all paths together may send that bring most of it in time.
+    /// What of all that the paths may send comes in time.
     pub(crate) fn whole(&self) -> Bitrate {
-        let brings = |lane: &&Lane| lane.is_open() && lane.value > 0.5;
-        let bytes: f64 = self.lanes.values().filter(brings).map(|lane| lane.rate).sum();
+        let open = self.lanes.values().filter(|lane| lane.is_open());
+        let bytes: f64 = open.map(|lane| lane.rate * lane.value).sum();
         Bitrate::from_bps((8.0 * bytes) as u64)
     }
 

@@ -157,7 +157,7 @@ impl Body {
         let mut body = BytesMut::with_capacity(BODY_HEAD + self.data.len());
         body.put_u32(self.sent);
         body.put_u16(self.deadline_ms);
-        body.put_u8(u8::from(self.is_first) * FIRST | u8::from(self.is_last) * LAST);
+        body.put_u8((u8::from(self.is_first) * FIRST) | (u8::from(self.is_last) * LAST));
         body.put_slice(&self.data);
         body.freeze()
     }
@@ -198,7 +198,7 @@ impl Datagram {
     pub(crate) fn write(&self) -> Bytes {
         let mut out = BytesMut::new();
         let head = |out: &mut BytesMut, kind: u8, way: &Way, number: u32| {
-            out.put_slice(&[kind, way.flow.0, u8::from(way.is_again) * AGAIN | way.path]);
+            out.put_slice(&[kind, way.flow.0, (u8::from(way.is_again) * AGAIN) | way.path]);
             out.put_u32(number);
             out.put_u32(way.left);
             out.put_u16(way.least);

@@ -84,6 +84,18 @@ impl Output {
         }
     }
 
+    /// Says something on this path too, whatever its window: it is small, and takes the place of nothing.
+    pub(super) fn add_on(&mut self, path: EnginePath, datagram: Bytes) {
+        if !self.is_mute {
+            self.sayings.push_back((Some(path), datagram));
+        }
+    }
+
+    /// Whether nothing lies in the stack's queue.
+    pub(super) fn is_clear(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// Says something on this path, whatever its window: it is small.
     pub(super) fn say_on(&mut self, path: EnginePath, datagram: Bytes) {
         if self.is_mute {
@@ -109,7 +121,7 @@ impl Connection {
     /// The next packets, up to `packets_max` of one size for one path, which take the place of what is in `buffer`
     /// and are to leave at once. The last may be smaller.
     pub fn poll_transmit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        self.learn_fates();
+        self.learn_fates(now);
         if self.silence.has_ended() {
             return None;
         }
@@ -126,6 +138,7 @@ impl Connection {
             return self.emit(now, NonZeroUsize::MIN, buffer);
         }
         let own = self.emit_turn(now, buffer).or_else(|| self.emit_saying(now, buffer));
+        let own = own.or_else(|| self.emit_flows(now, buffer));
         own.or_else(|| self.emit_data(now, packets_max, buffer))
     }
 
@@ -306,12 +319,12 @@ impl Connection {
 
     /// Puts what was loaded into the stack's queue.
     fn put_loaded(&mut self) {
-        let Self { quic, output, channels, queue_space, .. } = self;
+        let Self { quic, output, channels, flows, queue_space, .. } = self;
         let count = quic.datagrams().send_many(&output.loaded, false);
         if count.as_ref().ok() != Some(&output.loaded.len()) {
             tracing::debug!(?count, "datagrams were refused");
             let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
-            output.queue.disown(left_over, |queued| queued.tell(channels, None));
+            output.queue.disown(left_over, |queued| queued.tell(channels, flows, None));
         }
         output.loaded.clear();
     }
@@ -337,7 +350,7 @@ impl Connection {
     }
 
     /// Puts a datagram into the stack's queue; false where it is refused.
-    fn put(&mut self, datagram: Bytes, queued: Queued) -> bool {
+    pub(super) fn put(&mut self, datagram: Bytes, queued: Queued) -> bool {
         let bytes = datagram.len();
         if let Err(error) = self.quic.datagrams().send(datagram, false) {
             tracing::debug!(%error, "a datagram was refused");
@@ -376,7 +389,7 @@ impl Connection {
     }
 
     /// Asks the stack for so many packets with the gates as they are, and notes what they carried.
-    fn emit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    pub(super) fn emit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let are_many = packets_max > NonZeroUsize::MIN;
         let before = are_many.then(|| self.quic.stats().frame_tx);
         buffer.clear();
@@ -395,13 +408,13 @@ impl Connection {
 
     /// Notes in which packets the queued datagrams left, those that did.
     fn unload(&mut self, datagrams_alone: Option<u64>) {
-        let Self { quic, output, channels, queue_space, .. } = self;
+        let Self { quic, output, channels, flows, queue_space, .. } = self;
         if output.queue.is_empty() {
             return;
         }
         let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
         let outcome = Outcome { left_over, packets: &output.left, datagrams_alone };
-        output.queue.settle(outcome, |queued, left| queued.tell(channels, left));
+        output.queue.settle(outcome, |queued, left| queued.tell(channels, flows, left));
     }
 }
 

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use super::flows::Flows;
 use crate::adapter::Left;
 use crate::channel::{Cargo, Channel, ChannelId};
 
@@ -23,17 +24,26 @@ const SPREAD_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) enum Queued {
     Channel(ChannelId, Cargo),
+    /// Of a flow of the application's packets.
+    Flow(fairpath_stream::Cargo),
     /// Nobody asks what becomes of it.
     Other,
 }
 
 impl Queued {
-    /// Tells the channel whose it is in which packet it left, or that it did not.
-    pub(super) fn tell(self, channels: &mut [Channel; 2], left: Option<Left>) {
-        let Self::Channel(channel, cargo) = self else { return };
-        match left {
-            Some(left) => channels[channel as usize].on_sent(cargo, left.path, left.number),
-            None => channels[channel as usize].on_unsent(cargo),
+    /// Tells the channel or the flow whose it is in which packet it left, or that it did not.
+    pub(super) fn tell(self, channels: &mut [Channel; 2], flows: &mut Option<Box<Flows>>, left: Option<Left>) {
+        match (self, left) {
+            (Self::Channel(channel, cargo), Some(left)) => {
+                channels[channel as usize].on_sent(cargo, left.path, left.number);
+            }
+            (Self::Channel(channel, cargo), None) => channels[channel as usize].on_unsent(cargo),
+            (Self::Flow(cargo), left) => {
+                if let Some(flows) = flows {
+                    flows.on_left(cargo, left);
+                }
+            }
+            (Self::Other, _) => {}
         }
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Link {
     pub(crate) flushed: [Awaited; 2],
     pub(crate) drained: Awaited,
     pub(crate) datagram_came: Notify,
+    /// A packet of a flow may be there.
+    pub(crate) packet_came: Notify,
     datagrams: Mutex<VecDeque<Bytes>>,
     /// Whether the peer's datagrams are kept. A guest's are not, who may hold little.
     pub(crate) keeps_datagrams: AtomicBool,
@@ -66,6 +68,7 @@ impl Link {
             flushed: Default::default(),
             drained: Awaited::default(),
             datagram_came: Notify::new(),
+            packet_came: Notify::new(),
             datagrams: Mutex::default(),
             keeps_datagrams: keeps_datagrams.into(),
             notices: broadcast::channel(NOTICES).0,
@@ -115,6 +118,7 @@ impl Link {
             Event::Readable(channel) => self.readable[channel as usize].notify_waiters(),
             Event::Writable(channel) => self.writable[channel as usize].notify_waiters(),
             Event::Datagram(datagram) => self.keep_datagram(datagram),
+            Event::Packet => self.packet_came.notify_waiters(),
             // Nobody uses streams.
             Event::Stream(_) => {}
         }
@@ -123,7 +127,7 @@ impl Link {
     /// Wakes everybody: the connection is closed.
     pub(super) fn tell_all(&self) {
         let channels = self.readable.iter().chain(&self.writable).chain(self.flushed.iter().map(|one| &one.came));
-        let others = [&self.connected, &self.closed, &self.drained.came, &self.datagram_came];
+        let others = [&self.connected, &self.closed, &self.drained.came, &self.datagram_came, &self.packet_came];
         channels.chain(others).for_each(Notify::notify_waiters);
     }
 
