@@ -75,16 +75,23 @@ pub trait Rule: Debug + Send {
         None
     }
 
+    /// What the path has to make up for of what its group has done since the path was last heard of. Asked
+    /// before anything is made of an acknowledgement or of congestion, so that an event still changes no
+    /// window but that of its own path. `None`: nothing; a rule that treats the windows of a group as one needs it.
+    fn follow(&self, _group: &GroupView<'_, Self::Memory>) -> Option<Followed<Self::Memory>> {
+        None
+    }
+
     /// A packet was acknowledged, in whatever phase. `window` is what it was before.
     fn on_ack(&self, _memory: &mut Self::Memory, _window: &PathWindow, _ack: &Ack) {}
 
     /// The window is being reduced. `window` is what it was before.
-    fn on_reduced(&self, _memory: &mut Self::Memory, _window: &PathWindow) {}
+    fn on_reduced(&self, _memory: &mut Self::Memory, _window: &PathWindow, _now: Timestamp) {}
 
     /// Congestion persisted: the window falls to the minimum and slow start begins anew.
     fn on_collapsed(&self, _memory: &mut Self::Memory) {}
 
-    /// The path has been coupled with another, or is alone again.
+    /// The path is coupled with other paths than before, or is alone again.
     fn on_recoupled(&self, _memory: &mut Self::Memory) {}
 
     /// The last reduction is taken back, because nothing was lost. `before` is what was remembered before it;
@@ -100,6 +107,18 @@ pub struct Adjustment<M> {
     pub cwnd: f64,
     /// What the rule remembers of the path from now on.
     pub memory: M,
+}
+
+/// What a path makes up for of what its group has done.
+#[derive(Clone, Copy, Debug)]
+pub struct Followed<M> {
+    /// What the rule remembers of the path from now on.
+    pub memory: M,
+    /// The window from now on, in bytes; `None` where it stays. A smaller one is a reduction, and ends slow
+    /// start.
+    pub cwnd: Option<f64>,
+    /// When the group was last reduced: what was sent before belongs to that episode.
+    pub reduced_at: Timestamp,
 }
 
 /// A controller that follows the AIMD rule `R`.
@@ -125,11 +144,26 @@ impl<R: Rule> Aimd<R> {
     fn find_coupled(&mut self) {
         for at in 0..self.paths.len() {
             let path = self.paths.paths().nth(at).expect("there are so many");
-            let is_coupled = GroupView::new(&self.paths, path).is_some_and(|group| group.is_coupled());
+            let partners = group_view::partners(&self.paths, path);
             let Some(entry) = self.paths.get_mut(path) else { return };
-            if core::mem::replace(&mut entry.is_coupled, is_coupled) != is_coupled {
+            if entry.partners != partners {
+                entry.partners = partners;
                 self.rule.on_recoupled(&mut entry.memory);
             }
+        }
+    }
+
+    /// Has the path make up for what its group has done.
+    fn follow(&mut self, path: PathId) {
+        let Some(group) = GroupView::new(&self.paths, path) else { return };
+        let Some(Followed { memory, cwnd, reduced_at }) = self.rule.follow(&group) else { return };
+        let floor = self.rule.min_ssthresh_datagrams(&group, self.config.min_ssthresh_datagrams);
+        let Some(entry) = self.paths.get_mut(path) else { return };
+        entry.memory = memory;
+        if let Some(cwnd) = cwnd {
+            // The reduction of the path that could be undone is not the last one any more.
+            entry.undo = None;
+            entry.window.follow(cwnd, floor, reduced_at);
         }
     }
 }
@@ -140,7 +174,7 @@ impl<R: Rule> Controller for Aimd<R> {
             let group = self.groups.as_ref().map(|groups| groups.of(path));
             let window = PathWindow::new(&self.config, max_datagram);
             let memory = R::Memory::default();
-            self.paths.insert(path, PathEntry { group, is_coupled: false, window, memory, undo: None });
+            self.paths.insert(path, PathEntry { group, partners: Vec::new(), window, memory, undo: None });
             self.find_coupled();
         }
     }
@@ -161,6 +195,7 @@ impl<R: Rule> Controller for Aimd<R> {
     }
 
     fn on_ack(&mut self, path: PathId, ack: &Ack) {
+        self.follow(path);
         let Some(entry) = self.paths.get_mut(path) else { return };
         let is_first_sample = entry.window.inverse_rtt().is_none() && ack.rtt.is_some();
         entry.window.on_ack(ack);
@@ -198,13 +233,16 @@ impl<R: Rule> Controller for Aimd<R> {
     }
 
     fn on_congestion(&mut self, path: PathId, event: &Congestion) {
+        let Some(entry) = self.paths.get(path) else { return };
+        let undo = Undo::of(event, &entry.window, &entry.memory);
+        self.follow(path);
         let Some(group) = GroupView::new(&self.paths, path) else { return };
         let reduced = self.rule.decrease(&group);
         let floor = self.rule.min_ssthresh_datagrams(&group, self.config.min_ssthresh_datagrams);
         let Some(entry) = self.paths.get_mut(path) else { return };
         if entry.window.starts_episode(event.sent_at) {
-            entry.undo = Undo::of(event, &entry.window, &entry.memory);
-            self.rule.on_reduced(&mut entry.memory, &entry.window);
+            entry.undo = undo;
+            self.rule.on_reduced(&mut entry.memory, &entry.window, event.now);
             entry.window.reduce(reduced, floor, event.now);
         } else if event.signal == CongestionSignal::Ecn {
             // Whatever is found of the losses, the path is congested.

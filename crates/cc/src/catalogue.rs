@@ -2,7 +2,7 @@
 
 use crate::aimd::{Aimd, AimdConfig, Rule, UntilCoupled};
 use crate::algorithm::{
-    Balia, Bbr, Bbr3, Coupled, CoupledBbr, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, Olia, Reno, WVegas,
+    Balia, Bbr, Bbr3, Coupled, CoupledBbr, CoupledCubic, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, Olia, Reno, WVegas,
 };
 use crate::controller::Controller;
 use crate::model::BbrConfig;
@@ -48,6 +48,7 @@ pub const CATALOGUE: &[Entry] = &[
     Entry::window("daimd", |with| coupled_rule(with.daimd, with)),
     Entry::window("reno", |with| window_rule(Reno, with)),
     Entry::window("cubic", |with| window_rule(with.cubic, with)),
+    Entry::window("coupled_cubic", coupled_cubic),
     Entry::rate("bbr", |with| Box::new(Bbr::new(with.bbr))),
     Entry::rate("bbr3", |with| Box::new(Bbr3::new(with.bbr))),
     Entry::rate("coupled_bbr", |with| Box::new(CoupledBbr::new(with.cruise, with.bbr))),
@@ -69,7 +70,8 @@ const fn names() -> [&'static str; CATALOGUE.len()] {
 /// What a path follows that is coupled with no other, where its connection has a coupled rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alone {
-    /// What the rule itself makes of a single path, as published: Reno, but for `wvegas` and `daimd`.
+    /// What the rule itself makes of a single path, as published: Reno, but for `wvegas` and `daimd`, and for
+    /// `coupled_cubic`, which is CUBIC.
     #[default]
     Own,
     /// Reno.
@@ -86,7 +88,7 @@ pub struct Parameters {
     pub aimd: AimdConfig,
     /// Of the coupled window rules: what holds while a path is alone.
     pub alone: Alone,
-    /// `cubic`.
+    /// `cubic` and `coupled_cubic`.
     pub cubic: Cubic,
     /// `olia`.
     pub olia: Olia,
@@ -131,6 +133,13 @@ fn coupled_rule<R: Rule + 'static>(coupled: R, with: &Parameters) -> Box<dyn Con
         Alone::Reno => window_rule(UntilCoupled { alone: Reno, coupled }, with),
         Alone::Cubic => window_rule(UntilCoupled { alone: with.cubic, coupled }, with),
     }
+}
+
+/// Where nothing else is asked for, a path that is alone is CUBIC itself, of which the coupled rule is an identity
+/// only up to rounding.
+fn coupled_cubic(with: &Parameters) -> Box<dyn Controller> {
+    let alone = if with.alone == Alone::Own { Alone::Cubic } else { with.alone };
+    coupled_rule(CoupledCubic { fast_convergence: with.cubic.fast_convergence }, &Parameters { alone, ..*with })
 }
 
 #[cfg(test)]

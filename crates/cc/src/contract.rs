@@ -266,7 +266,8 @@ proptest! {
     fn an_episode_is_one_reduction(mut ops in ops()) {
         // An episode that is undone may begin again.
         ops.retain(|op| !matches!(op, Op::Spurious { .. }));
-        for (name, parameters) in window_rules() {
+        // Where a group is reduced as one, the others follow: see the episode of a group.
+        for (name, parameters) in window_rules().filter(|(name, _)| *name != "coupled_cubic") {
             let mut subject = Subject::new(name, &parameters);
             // When the window of each path was last reduced.
             let mut reduced = [Timestamp::ZERO; PATHS as usize];
@@ -300,6 +301,27 @@ proptest! {
                     }
                     _ => {}
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn an_episode_of_a_group_is_one_reduction(mut ops in ops(), ages in prop::collection::vec((0..PATHS, 1u64..300), 1..6)) {
+        // All paths in one group, with samples; then losses of packets that were sent before the first was found.
+        ops.retain(|op| !matches!(op, Op::Close { .. }));
+        let sampled = (0..PATHS).map(|path| Op::Ack { path, bytes: 0, age_ms: 0, rtt_ms: Some(50), window_limited: false });
+        let before = ops.into_iter().chain([Op::Group { of: [0; 4] }]).chain(sampled.clone());
+        for parameters in parameters() {
+            let mut subject = run("coupled_cubic", &parameters, &before.clone().collect::<Vec<_>>());
+            let lose = |path, age_ms| Op::Congest { path, age_ms, signal: CongestionSignal::Loss, persistent: false };
+            subject.apply(&Op::Wait { millis: 300 });
+            subject.apply(&lose(0, 0));
+            sampled.clone().for_each(|op| subject.apply(&op));
+            let reduced = subject.windows();
+            for (path, age_ms) in &ages {
+                subject.apply(&lose(*path, *age_ms));
+                sampled.clone().for_each(|op| subject.apply(&op));
+                prop_assert_eq!(subject.windows(), reduced);
             }
         }
     }
@@ -340,6 +362,7 @@ proptest! {
             let single = match (name, parameters.alone) {
                 ("lia" | "olia" | "balia" | "ewtcp" | "coupled" | "epsilon", Alone::Own) => "reno",
                 ("lia" | "olia" | "balia" | "ewtcp" | "coupled" | "epsilon" | "wvegas" | "daimd", Alone::Cubic) => "cubic",
+                ("coupled_cubic", Alone::Own | Alone::Cubic) => "cubic",
                 _ => name,
             };
             prop_assert_eq!(run(single, &parameters, &first).windows()[0], alone, "{}", name);
@@ -381,6 +404,8 @@ proptest! {
                         "wvegas" | "daimd" => prop_assert_eq!(subject.delay_cuts()[at] > cuts[at], shrank, "{}", name),
                         // A path that gives way to a better one [OLIA §2].
                         "olia" => {}
+                        // A path that follows a reduction of its group.
+                        "coupled_cubic" => {}
                         _ => prop_assert!(!shrank, "{name}: shrank"),
                     }
                 } else if !matches!(op, Op::Close { .. } | Op::Open { .. }) {

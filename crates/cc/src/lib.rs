@@ -21,13 +21,15 @@ mod time;
 /// The equations of the coupled window rules, a module for each rule. They hold in bytes, as the controllers have
 /// them, and in packets, as the sources do.
 pub mod equation {
-    pub use crate::algorithm::{balia, coupled, epsilon, ewtcp, lia, olia};
+    pub use crate::algorithm::{balia, coupled, coupled_cubic, cubic, epsilon, ewtcp, lia, olia};
 }
 
-pub use aimd::{Adjustment, Aimd, AimdConfig, Both, GroupView, Member, PathWindow, Rule, Totals, UntilCoupled};
+pub use aimd::{
+    Adjustment, Aimd, AimdConfig, Both, Followed, GroupView, Member, PathWindow, Rule, Totals, UntilCoupled,
+};
 pub use algorithm::{
-    Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, CoupledConstants, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia,
-    LongestQueue, Olia, PathMetric, Reno, WVegas,
+    Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, CoupledConstants, CoupledCubic, Cruise, Cubic, Daimd, Epsilon,
+    Ewtcp, Lia, LongestQueue, Olia, PathMetric, Reno, WVegas,
 };
 pub use catalogue::{Alone, CATALOGUE, Entry, NAMES, Parameters, by_name, by_name_with, entry};
 pub use controller::{ControlState, Controller, Phase};

@@ -12,8 +12,8 @@ use super::{Member, PathWindow, Totals};
 pub(super) struct PathEntry<M> {
     /// `None` before the first partition: all such paths are one group.
     pub(super) group: Option<GroupId>,
-    /// Whether [`GroupView::is_coupled`].
-    pub(super) is_coupled: bool,
+    /// See [`partners`].
+    pub(super) partners: Vec<PathId>,
     pub(super) window: PathWindow,
     pub(super) memory: M,
     /// What the last reduction can be undone with; apart, so that the windows of all paths stay close
@@ -25,6 +25,15 @@ impl<M> PathEntry<M> {
     fn shown(&self) -> Shown<'_, M> {
         Shown { group: self.group, window: &self.window, memory: &self.memory }
     }
+}
+
+/// The paths that are coupled with `path`, and itself, in order of their ids; empty where it is alone.
+pub(super) fn partners<M>(paths: &PathMap<PathEntry<M>>, path: PathId) -> Vec<PathId> {
+    let takes_part = |entry: &PathEntry<M>| entry.window.inverse_rtt().is_some();
+    let Some(own) = paths.get(path).filter(|own| takes_part(own)) else { return Vec::new() };
+    let partners = paths.iter().filter(|(_, entry)| entry.group == own.group && takes_part(entry));
+    let partners: Vec<PathId> = partners.map(|(partner, _)| partner).collect();
+    if partners.len() > 1 { partners } else { Vec::new() }
 }
 
 /// One path, seen from a rule, with the paths it is coupled with. Nothing is copied or allocated.

@@ -176,6 +176,16 @@ impl PathWindow {
         self.recovering = true;
     }
 
+    /// Sets the window to `cwnd` bytes because its group was reduced at `at`, or because a reduction of the group was
+    /// taken back.
+    pub(super) fn follow(&mut self, cwnd: f64, min_ssthresh_datagrams: u32, at: Timestamp) {
+        if cwnd < self.cwnd {
+            self.reduce(cwnd, min_ssthresh_datagrams, at);
+        } else {
+            self.cwnd = cwnd;
+        }
+    }
+
     /// What [`restore`](Self::restore) needs to take a reduction back.
     pub(super) fn unreduced(&self) -> Unreduced {
         let Self { cwnd, ssthresh, recovery_start, recovering, .. } = *self;

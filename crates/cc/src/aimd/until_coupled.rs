@@ -3,9 +3,9 @@
 //! The published coupled rules are Reno on a path that is alone. Hosts whose single-path congestion
 //! control is another one, as the CUBIC of Linux and of QUIC, run that until a shared bottleneck is found.
 
-use fairpath_core::{Ack, Bytes};
+use fairpath_core::{Ack, Bytes, Timestamp};
 
-use super::{Adjustment, GroupView, PathWindow, Rule};
+use super::{Adjustment, Followed, GroupView, PathWindow, Rule};
 
 /// A rule for paths that are alone, and one for paths that are coupled. Windows, thresholds and
 /// recovery are kept when a path goes from one to the other.
@@ -80,14 +80,23 @@ impl<A: Rule, C: Rule> Rule for UntilCoupled<A, C> {
         )
     }
 
+    fn follow(&self, group: &GroupView<'_, Self::Memory>) -> Option<Followed<Self::Memory>> {
+        if !group.is_coupled() {
+            return None;
+        }
+        let Followed { memory, cwnd, reduced_at } =
+            group.with_part(|both| &both.coupled, |view| self.coupled.follow(view))?;
+        Some(Followed { memory: Both { coupled: memory, ..group.own_memory().clone() }, cwnd, reduced_at })
+    }
+
     fn on_ack(&self, both: &mut Self::Memory, window: &PathWindow, ack: &Ack) {
         self.alone.on_ack(&mut both.alone, window, ack);
         self.coupled.on_ack(&mut both.coupled, window, ack);
     }
 
-    fn on_reduced(&self, both: &mut Self::Memory, window: &PathWindow) {
-        self.alone.on_reduced(&mut both.alone, window);
-        self.coupled.on_reduced(&mut both.coupled, window);
+    fn on_reduced(&self, both: &mut Self::Memory, window: &PathWindow, now: Timestamp) {
+        self.alone.on_reduced(&mut both.alone, window, now);
+        self.coupled.on_reduced(&mut both.coupled, window, now);
     }
 
     fn on_collapsed(&self, both: &mut Self::Memory) {
@@ -113,7 +122,7 @@ impl<A: Rule, C: Rule> Rule for UntilCoupled<A, C> {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::{Groups, Timestamp};
+    use fairpath_core::Groups;
 
     use super::*;
     use crate::testing::*;

@@ -35,6 +35,8 @@
 //! - The time between a reduction and its undoing [RFC9438 §4.9.2] does not count as time of the epoch that
 //!   is restored: the window was not that of the curve.
 
+use core::cmp::Ordering;
+
 use fairpath_core::{Ack, Bytes, Timestamp};
 
 use crate::aimd::{GroupView, PathWindow, Rule};
@@ -72,28 +74,34 @@ struct Epoch {
     w_est: f64,
 }
 
-/// [RFC9438 §5]
-const C: f64 = 0.4;
+/// [RFC9438 §5], in segments/s³.
+pub const C: f64 = 0.4;
 /// [RFC9438 §4.6]
-const BETA: f64 = 0.7;
+pub const BETA: f64 = 0.7;
+
+/// What a curve is the curve of: the window of one path, or of several together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grown {
+    /// In bytes.
+    pub(super) cwnd: f64,
+    /// The size of a full datagram, in bytes.
+    pub(super) segment: f64,
+}
+
+impl Grown {
+    fn of(window: &PathWindow) -> Self {
+        Self { cwnd: window.cwnd(), segment: window.max_datagram() }
+    }
+}
 
 impl Rule for Cubic {
     type Memory = Curve;
 
     fn increase(&self, group: &GroupView<'_, Curve>, acked: Bytes) -> f64 {
-        let (own, curve) = (group.own(), group.own_memory());
-        let (Some(epoch), Some(w_max)) = (curve.epoch, curve.w_max) else { return 0.0 };
-        let segment = own.max_datagram();
-        let (cwnd, w_max, w_est) = (own.cwnd() / segment, w_max / segment, epoch.w_est / segment);
+        let own = group.own();
         // Without a sample the target is the curve now, not the curve a round trip ahead.
         let rtt_s = own.inverse_rtt().map_or(0.0, |inverse| 1.0 / inverse);
-        let growth = if w_cubic(epoch.elapsed_s, epoch.k_s, w_max) < w_est {
-            (w_est - cwnd).max(0.0)
-        } else {
-            let target = target(w_cubic(epoch.elapsed_s + rtt_s, epoch.k_s, w_max), cwnd);
-            towards(target, cwnd, acked.as_f64() / segment)
-        };
-        growth * segment
+        group.own_memory().growth(Grown::of(own), rtt_s, acked.as_f64())
     }
 
     // [RFC9438 §4.6]
@@ -103,32 +111,20 @@ impl Rule for Cubic {
     }
 
     fn on_ack(&self, curve: &mut Curve, window: &PathWindow, ack: &Ack) {
-        let grows = window.may_grow(ack) && !window.in_slow_start();
-        match &mut curve.epoch {
-            Some(epoch) if grows => epoch.count(ack),
-            Some(epoch) => epoch.counted_until = ack.now,
-            None if grows => curve.begin(window, ack.now),
-            None => return,
-        }
-        if let (true, Some(epoch)) = (grows, &mut curve.epoch) {
-            let alpha = alpha(epoch.w_est, curve.cwnd_prior);
-            epoch.w_est += reno_step(alpha, ack.bytes.as_f64(), window.cwnd(), window.max_datagram());
+        if window.may_grow(ack) && !window.in_slow_start() {
+            curve.count(Grown::of(window), ack, ack.bytes.as_f64());
+        } else if let Some(epoch) = &mut curve.epoch {
+            epoch.counted_until = ack.now;
         }
     }
 
-    fn on_reduced(&self, curve: &mut Curve, window: &PathWindow) {
-        let cwnd = window.cwnd();
-        let w_max = match curve.w_max {
-            Some(last) if self.fast_convergence => converged(cwnd, last),
-            _ => cwnd,
-        };
-        *curve = Curve { w_max: Some(w_max), cwnd_prior: cwnd, epoch: None };
+    fn on_reduced(&self, curve: &mut Curve, window: &PathWindow, _now: Timestamp) {
+        *curve = curve.reduced(window.cwnd(), BETA, self.fast_convergence);
     }
 
     // [RFC9438 §4.8]
     fn on_collapsed(&self, curve: &mut Curve) {
-        curve.w_max = None;
-        curve.epoch = None;
+        curve.forget();
     }
 
     // [RFC9438 §4.9.2]
@@ -138,8 +134,57 @@ impl Rule for Cubic {
 }
 
 impl Curve {
-    fn begin(&mut self, window: &PathWindow, now: Timestamp) {
-        let (cwnd, segment) = (window.cwnd(), window.max_datagram());
+    /// By how many bytes the window grows for `acked` bytes.
+    pub(super) fn growth(&self, grown: Grown, rtt_s: f64, acked: f64) -> f64 {
+        let (Some(epoch), Some(w_max)) = (self.epoch, self.w_max) else { return 0.0 };
+        let segment = grown.segment;
+        let (cwnd, w_max, w_est) = (grown.cwnd / segment, w_max / segment, epoch.w_est / segment);
+        let growth = if w_cubic(epoch.elapsed_s, epoch.k_s, w_max) < w_est {
+            (w_est - cwnd).max(0.0)
+        } else {
+            let target = target(w_cubic(epoch.elapsed_s + rtt_s, epoch.k_s, w_max), cwnd);
+            towards(target, cwnd, acked / segment)
+        };
+        growth * segment
+    }
+
+    /// Counts an acknowledgement of `acked` bytes that lets the window grow; with the first of them an epoch
+    /// begins.
+    pub(super) fn count(&mut self, grown: Grown, ack: &Ack, acked: f64) {
+        match &mut self.epoch {
+            Some(epoch) => epoch.count(ack),
+            None => self.begin(grown, ack.now),
+        }
+        if let Some(epoch) = &mut self.epoch {
+            let alpha = alpha(epoch.w_est, self.cwnd_prior);
+            epoch.w_est += reno_step(alpha, acked, grown.cwnd, grown.segment);
+        }
+    }
+
+    /// The curve after a reduction from `cwnd` bytes to the part `left` of it.
+    pub(super) fn reduced(&self, cwnd: f64, left: f64, fast_convergence: bool) -> Self {
+        let w_max = match self.w_max {
+            Some(last) if fast_convergence => converged(cwnd, last, left),
+            _ => cwnd,
+        };
+        Self { w_max: Some(w_max), cwnd_prior: cwnd, epoch: None }
+    }
+
+    /// Nothing is known any more of where the network was full.
+    pub(super) fn forget(&mut self) {
+        self.w_max = None;
+        self.epoch = None;
+    }
+
+    /// Of two curves that began alike the one that more has been counted in is greater.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let counted = |curve: &Self| curve.epoch.map(|epoch| (epoch.counted_until, epoch.elapsed_s, epoch.w_est));
+        let known = |curve: &Self| (counted(curve), curve.w_max, curve.cwnd_prior);
+        known(self).partial_cmp(&known(other)).unwrap_or(Ordering::Equal)
+    }
+
+    fn begin(&mut self, grown: Grown, now: Timestamp) {
+        let Grown { cwnd, segment } = grown;
         let w_max = self.w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
         self.w_max = Some(w_max);
         self.epoch =
@@ -211,8 +256,9 @@ fn alpha(w_est: f64, cwnd_prior: f64) -> f64 {
 //             / cwnd * ( 1 + beta_cubic ) / 2   if cwnd < W_max
 //     W_max = |
 //             \ cwnd                            otherwise
-fn converged(cwnd: f64, w_max: f64) -> f64 {
-    if cwnd < w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd }
+// `left` is beta_cubic.
+fn converged(cwnd: f64, w_max: f64, left: f64) -> f64 {
+    if cwnd < w_max { cwnd * (1.0 + left) / 2.0 } else { cwnd }
 }
 
 #[cfg(test)]
@@ -274,8 +320,8 @@ mod tests {
     #[test]
     fn a_second_congestion_below_the_first_leaves_room_for_new_flows() {
         // cwnd 70 < W_max 100: W_max = 70 · 1.7/2 = 59.5
-        assert_near(converged(70.0, 100.0), 59.5);
-        assert_near(converged(100.0, 70.0), 100.0);
+        assert_near(converged(70.0, 100.0, BETA), 59.5);
+        assert_near(converged(100.0, 70.0, BETA), 100.0);
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Rule for Daimd {
         };
     }
 
-    fn on_reduced(&self, memory: &mut Queue, _window: &PathWindow) {
+    fn on_reduced(&self, memory: &mut Queue, _window: &PathWindow, _now: Timestamp) {
         memory.spent = false;
         memory.full_since = None;
         if let (Some(rtt), LongestQueue::Adaptive) = (memory.rtt, self.queue) {

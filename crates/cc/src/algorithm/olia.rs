@@ -38,7 +38,7 @@
 //!   acknowledgement. [`Olia::keeps_threshold`] does the same, and `olia/sensitivity` says what it changes.
 //! - A path that is alone is Reno, with Reno's least threshold.
 
-use fairpath_core::{Ack, Bytes};
+use fairpath_core::{Ack, Bytes, Timestamp};
 
 use super::reno;
 use crate::aimd::{GroupView, Member, PathWindow, Rule};
@@ -110,7 +110,7 @@ impl Rule for Olia {
         delivered.since_loss += ack.bytes;
     }
 
-    fn on_reduced(&self, delivered: &mut Delivered, _window: &PathWindow) {
+    fn on_reduced(&self, delivered: &mut Delivered, _window: &PathWindow, _now: Timestamp) {
         if delivered.since_loss > Bytes::ZERO {
             *delivered = Delivered { between_losses: delivered.since_loss, since_loss: Bytes::ZERO };
         }
@@ -289,8 +289,8 @@ mod tests {
     fn a_burst_of_losses_does_not_make_a_path_look_bad() {
         let mut delivered = Delivered { between_losses: PACKET, since_loss: PACKET * 40 };
         let window = PathWindow::new(&IN_PACKETS, PACKET);
-        Olia::default().on_reduced(&mut delivered, &window);
-        Olia::default().on_reduced(&mut delivered, &window);
+        Olia::default().on_reduced(&mut delivered, &window, Timestamp::ZERO);
+        Olia::default().on_reduced(&mut delivered, &window, Timestamp::ZERO);
         assert_eq!(delivered.estimate(), (PACKET * 40).as_f64());
     }
 
@@ -298,11 +298,11 @@ mod tests {
     fn the_threshold_goes_down_to_one_packet_only_where_paths_are_coupled() {
         let config = crate::AimdConfig { initial_window_datagrams: 2, min_ssthresh_datagrams: 2, ..IN_PACKETS };
         let mut olia = Aimd::new(Olia::default(), config);
-        olia.on_path_opened(path(0), PACKET, fairpath_core::Timestamp::ZERO);
+        olia.on_path_opened(path(0), PACKET, Timestamp::ZERO);
         olia.on_ack(path(0), &Ack { window_limited: false, ..ack(1_000, PACKET, 100) });
         olia.on_congestion(path(0), &loss(2_000));
         assert_eq!(olia.window(path(0)), PACKET * 2);
-        olia.on_path_opened(path(1), PACKET, fairpath_core::Timestamp::ZERO);
+        olia.on_path_opened(path(1), PACKET, Timestamp::ZERO);
         olia.on_ack(path(1), &Ack { window_limited: false, ..ack(3_000, PACKET, 100) });
         olia.on_congestion(path(0), &loss(4_000));
         assert_eq!(olia.window(path(0)), PACKET);

@@ -34,7 +34,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bytes};
+use fairpath_core::{Ack, Bytes, Timestamp};
 
 use super::reno;
 use crate::aimd::{Adjustment, GroupView, PathWindow, Rule};
@@ -141,7 +141,7 @@ impl Rule for WVegas {
         vegas.ended = if vegas.rounds.end_with(ack) { vegas.end(ack) } else { Ended::No };
     }
 
-    fn on_reduced(&self, vegas: &mut Vegas, _window: &PathWindow) {
+    fn on_reduced(&self, vegas: &mut Vegas, _window: &PathWindow, _now: Timestamp) {
         vegas.queue_least_s = None;
     }
 
@@ -241,7 +241,7 @@ fn step(backlog: f64, target: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::{Congestion, Rtt, Timestamp};
+    use fairpath_core::{Congestion, Rtt};
 
     use super::*;
     use crate::testing::*;

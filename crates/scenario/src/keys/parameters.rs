@@ -34,7 +34,7 @@ pub(crate) static PARAMETERS: Keys = Keys::new(
             "alone",
             Shape::Words(&["own", "reno", "cubic"]),
             "`\"own\"`",
-            "what a path follows that is coupled with no other, where the congestion control is a coupled window rule: what that rule makes of a single path, which is Reno but for `wvegas` and `daimd`; or this",
+            "what a path follows that is coupled with no other, where the congestion control is a coupled window rule: what that rule makes of a single path, which is Reno but for `wvegas` and `daimd`, and for `coupled_cubic`, which is CUBIC; or this",
             "\"cubic\"",
         ),
         Key::optional(
@@ -48,7 +48,7 @@ pub(crate) static PARAMETERS: Keys = Keys::new(
             "cubic",
             Shape::Table(&CUBIC),
             PUBLISHED,
-            "of the congestion control `cubic`",
+            "of the congestion controls `cubic` and `coupled_cubic`",
             "{ fast_convergence = false }",
         ),
         Key::optional("olia", Shape::Table(&OLIA), PUBLISHED, "of `olia`", "{ metric = \"l^2/rtt\" }"),
