@@ -9,6 +9,7 @@
 //!
 //! Simulations differ from it where windows are a few packets.
 
+mod cubic;
 mod linear;
 mod network;
 mod root;
@@ -21,6 +22,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 
+pub use cubic::cubic_window;
 pub use network::{Equilibrium, EquilibriumError, Link, LinkState, Network, Price, Route, RouteState, User, UserState};
 pub use rule::FluidRule;
 pub use scenario_a::{ScenarioA, ScenarioARates};

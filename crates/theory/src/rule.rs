@@ -1,8 +1,10 @@
 //! The window rules as the fluid model has them: the equations of the algorithms themselves, in
 //! packets and seconds.
 
-use fairpath_cc::equation::{balia, coupled, epsilon, ewtcp, lia, olia};
+use fairpath_cc::equation::{balia, coupled, coupled_cubic, epsilon, ewtcp, lia, olia};
 use fairpath_cc::{Epsilon, Ewtcp, Member, Totals};
+
+use crate::cubic;
 
 /// A window rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +24,10 @@ pub enum FluidRule {
     Olia,
     /// BALIA.
     Balia,
+    /// CUBIC on each route by itself.
+    Cubic,
+    /// Coupled CUBIC.
+    CoupledCubic,
 }
 
 /// What an acknowledged packet adds to a window and a lost one takes from it, in packets.
@@ -40,6 +46,8 @@ impl FluidRule {
         let step = |own: Member<'_, ()>| {
             let halved = own.cwnd / 2.0;
             let (gain, cut) = match *self {
+                Self::Cubic => (cubic::gain(own.cwnd, 1.0 / own.inverse_rtt), cubic::cut(own.cwnd)),
+                Self::CoupledCubic => coupled_cubic(&own, members(), &totals),
                 _ if routes.len() == 1 => (1.0 / own.cwnd, halved),
                 Self::Reno => (1.0 / own.cwnd, halved),
                 Self::Ewtcp(Ewtcp { increase }) => (ewtcp::gain(&own, &totals, increase), halved),
@@ -53,6 +61,21 @@ impl FluidRule {
         };
         members().map(step).collect()
     }
+}
+
+/// What balances the route where the group grows as one flow does, and shares are such that all routes meet losses
+/// equally often: with λ losses in a second on each, the group is cut by ( 1 - left( s_k ) ) W for each of them, and
+/// gains G for each of the packets of all rates X.
+//     X * G( W, RTT ) = lambda * W * sum_k ( 1 - left( s_k ) ),  lambda = p_r * x_r
+fn coupled_cubic<'a>(
+    own: &Member<'_, ()>,
+    members: impl Iterator<Item = Member<'a, ()>> + Clone,
+    totals: &Totals,
+) -> (f64, f64) {
+    let shares = members.map(|path| path.cwnd / totals.cwnd);
+    let squares: f64 = shares.clone().map(|share| share * share).sum();
+    let cut: f64 = shares.map(|share| 1.0 - coupled_cubic::left(share, squares)).sum();
+    (cubic::gain(totals.cwnd, totals.cwnd / totals.rate), totals.cwnd * cut * own.rate() / totals.rate)
 }
 
 #[cfg(test)]
@@ -72,6 +95,17 @@ mod tests {
         ] {
             let step = rule.steps(&[(20.0, 10.0)])[0];
             assert_eq!((step.gain, step.cut), (0.05, 10.0), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn coupled_cubic_on_one_route_and_on_equal_ones_is_cubic() {
+        let one = FluidRule::Cubic.steps(&[(90.0, 10.0)])[0];
+        for count in 1..=4u8 {
+            let routes = vec![(90.0 / f64::from(count), 10.0); usize::from(count)];
+            for step in FluidRule::CoupledCubic.steps(&routes) {
+                assert!((step.gain / one.gain - 1.0).abs() < 1e-12 && (step.cut / one.cut - 1.0).abs() < 1e-12);
+            }
         }
     }
 

@@ -342,6 +342,21 @@ mod tests {
     }
 
     #[test]
+    fn coupled_cubic_is_one_cubic_flow_beside_others_and_shares_by_congestion() {
+        // On one link of 10 Mbit/s beside one CUBIC flow: half, on two routes as on one.
+        for routes in [vec![&[0usize][..]], vec![&[0], &[0]], vec![&[0]; 4]] {
+            let users = [user(1, FluidRule::CoupledCubic, &routes), user(1, FluidRule::Cubic, &[&[0]])];
+            let found = network(&[saturated(10_000)], &users).equilibrium().unwrap();
+            assert_within(mbps(found.users[0].rate()), 5.0, 1e-3);
+        }
+        // Where p = 0.01 and 0.04 rates are as 4 to 1.
+        let links = [link(1, Price::Fixed { loss: 0.01 }), link(1, Price::Fixed { loss: 0.04 })];
+        let found = network(&links, &[user(1, FluidRule::CoupledCubic, &[&[0], &[1]])]).equilibrium().unwrap();
+        let [first, second] = [0, 1].map(|route| found.users[0].routes[route].window_packets);
+        assert_within(first / second, 4.0, 1e-3);
+    }
+
+    #[test]
     fn routes_with_different_round_trip_times_share_as_lia_says() {
         // p = 0.01 on both, rtt = 0.1 and 0.3 s: w = 100 · max(√200/0.1, √200/0.3)/(1000 + 333.3)
         // = 100 · 141.42/1333.3 = 10.607 on both.
