@@ -82,6 +82,29 @@ fn a_path_that_is_cut_stops_neither_the_data_nor_itself_for_good() {
     assert!(after > 18.0, "both are back: {after}");
 }
 
+/// How long packets wait for a link on average from `from` to `to`, where its rate is these, each for so long, again and
+/// again; its queue takes 3,000 packets.
+fn mean_wait(congestion: &str, rates_kbps: &[u64], each: Duration, from: u64, to: u64) -> Duration {
+    let mut net = Net::new(to, 1).warm_up(from);
+    let path = net.path(30, ms(20), QueueConfig::packets(3_000));
+    let link = path.forward[0];
+    net.flow("single", congestion, &[path]);
+    let times = (0..).map(|at| each * at).take_while(|at| *at < Duration::from_secs(to));
+    for (at, kbps) in times.zip(rates_kbps.iter().cycle()) {
+        net.scenario.changes.push(Change { at, link, kind: ChangeKind::Rate(Bitrate::from_kbps(*kbps).into()) });
+    }
+    checked(&net.scenario).links[0].mean_wait
+}
+
+#[test]
+fn fifteen_seconds_after_the_rate_fell_bbr3_keeps_no_longer_queue_than_before() {
+    for congestion in ["bbr", "bbr3"] {
+        let wait = mean_wait(congestion, &[30_000, 5_000], Duration::from_secs(30), 45, 60);
+        // Half of what the path takes without a queue.
+        assert!(wait < ms(20), "{congestion}: {wait:?}");
+    }
+}
+
 #[test]
 fn what_is_finite_arrives_whole_however_much_is_lost() {
     let mut net = Net::new(600, 4);

@@ -49,6 +49,13 @@
 //!   whether the application was the limit, which here follows.
 //! - The samples that BBR itself holds down in ProbeRTT are not marked in the connection but
 //!   remembered here; nothing calls back.
+//! - In ProbeRTT half of what arrives, and not half of the largest bandwidth of two cycles, is kept in flight
+//!   [BBRv3 §5.6.4.5]. Where the rate of the path fell to less than half and nothing was lost, half of what it
+//!   was keeps a queue: the probe takes its delay for the path's own, the window follows, and the next probe finds
+//!   still more (`docs/performance.md`, "BBRv3 after the rate fell").
+//! - A ProbeRTT that interrupts a probe of the bandwidth ends its cycle in the filter [BBRv3 §5.5.5]. With half a
+//!   second of queue a cycle takes longer than the five seconds between two ProbeRTTs, each of which begins it
+//!   anew: a bandwidth that is gone would stay for good.
 //! - Rate samples over less than the least round-trip time are not dropped [BBRv3 §4.1.2.3]: packet
 //!   numbers are never used twice, so there are none.
 
@@ -178,7 +185,7 @@ impl Bbr3Path {
         self.check_drain_done(delivery);
         self.update_cycle(delivery, rate);
         self.update_min_rtt(delivery);
-        self.check_probe_rtt(delivery);
+        self.check_probe_rtt(delivery, rate);
         self.short_term.advance_latest(rate);
         self.bandwidth = self.short_term.bounded(self.max_bandwidth.get());
     }

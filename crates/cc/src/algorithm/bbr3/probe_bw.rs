@@ -61,6 +61,11 @@ impl Cycle {
         self.since = now;
     }
 
+    /// Whether a probe of the bandwidth is on its way: what is sent, or what arrives, belongs to it.
+    pub(super) fn is_probing(&self) -> bool {
+        self.feedback != Feedback::None
+    }
+
     /// A probe is over, or gives way to another phase: what follows are its last packets.
     pub(super) fn stop(&mut self) {
         self.feedback = Feedback::Stopping;

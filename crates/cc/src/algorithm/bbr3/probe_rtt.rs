@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{Bitrate, Bytes, Timestamp};
 
 use super::{Bbr3Path, Phase};
-use crate::model::Delivery;
+use crate::model::{Delivery, Rate};
 
 /// The round-trip time is the least of so long [BBRv3 §2.16.1].
 const FILTER: Duration = Duration::from_secs(10);
@@ -59,6 +59,8 @@ pub(super) struct ProbeRtt {
     /// When it may end; `None` while what is in flight is still falling.
     done_at: Option<Timestamp>,
     round_done: bool,
+    /// What arrived when it began; `None` where that says nothing of the path.
+    arrived: Option<Bitrate>,
 }
 
 impl Bbr3Path {
@@ -67,12 +69,16 @@ impl Bbr3Path {
     }
 
     // [BBRv3 §5.3.4.3, CheckProbeRTT]
-    pub(super) fn check_probe_rtt(&mut self, delivery: &Delivery) {
+    pub(super) fn check_probe_rtt(&mut self, delivery: &Delivery, rate: &Rate) {
         if self.phase != Phase::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.prior_cwnd = if self.collapsed_at.is_some() { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
             self.phase = Phase::ProbeRtt;
-            self.probe_rtt = ProbeRtt::default();
+            let arrived = (!rate.app_limited).then(|| self.short_term.bandwidth_latest());
+            self.probe_rtt = ProbeRtt { arrived, ..ProbeRtt::default() };
             self.own_limit.begin(delivery.delivered);
+            if self.cycle.is_probing() {
+                self.max_bandwidth.advance();
+            }
             self.cycle.stop();
             self.rounds.restart(delivery.delivered);
         }
@@ -87,7 +93,7 @@ impl Bbr3Path {
         self.own_limit.extend(delivery.delivered, delivery.in_flight);
         if self.probe_rtt.done_at.is_none() {
             if delivery.in_flight <= self.probe_rtt_cwnd() {
-                self.probe_rtt = ProbeRtt { done_at: Some(delivery.now + DURATION), round_done: false };
+                self.probe_rtt.done_at = Some(delivery.now + DURATION);
                 self.rounds.restart(delivery.delivered);
             }
             return;
@@ -116,6 +122,7 @@ impl Bbr3Path {
 
     // [BBRv3 §5.6.4.5, ProbeRTTCwnd]
     pub(super) fn probe_rtt_cwnd(&self) -> Bytes {
-        self.bdp_multiple(Phase::ProbeRtt.gains().cwnd, self.bandwidth).max(self.sizes.min_pipe())
+        let bandwidth = self.probe_rtt.arrived.map_or(self.bandwidth, |arrived| arrived.min(self.bandwidth));
+        self.bdp_multiple(Phase::ProbeRtt.gains().cwnd, bandwidth).max(self.sizes.min_pipe())
     }
 }

@@ -70,6 +70,11 @@ impl ShortTerm {
         self.round_starts
     }
 
+    /// The highest rate at which anything arrived in this round.
+    pub(super) fn bandwidth_latest(&self) -> Bitrate {
+        self.latest.bandwidth
+    }
+
     /// The most that arrived in this round.
     pub(super) fn in_flight_latest(&self) -> Bytes {
         self.latest.in_flight

@@ -303,6 +303,43 @@ fn five_seconds_without_a_lower_round_trip_time_lead_to_a_probe_for_it() {
 }
 
 #[test]
+fn after_the_rate_fell_a_probe_for_the_round_trip_time_leaves_less_than_the_path_holds_now() {
+    let mut path = cruising();
+    fill(&mut path);
+    // A fifth of the rate, nothing lost, and all that was in flight waits in the queue.
+    (path.bandwidth, path.rtt_ms) = (Bitrate::from_mbps(2), 200);
+    (0..3).for_each(|_| path.round(200));
+    assert_eq!(path.model.bandwidth, Bitrate::from_mbps(10), "the filter remembers");
+    path.ack(5_001, 1);
+    assert_eq!(path.model.phase, Phase::ProbeRtt);
+    // 0.5 · 2 Mbit/s · 40 ms = 5,000 B, or 4 datagrams. Half of what was, 20, would be more than twice what the path holds.
+    assert_eq!(path.window(), 4.0);
+    path.in_flight = 4;
+    path.bandwidth = Bitrate::from_mbps(1);
+    path.round(40);
+    assert_eq!(path.window(), 4.0, "what the probe itself holds down counts for nothing");
+}
+
+#[test]
+fn a_probe_for_the_round_trip_time_ends_the_cycle_whose_probe_of_the_bandwidth_it_interrupts() {
+    let mut path = up();
+    path.bandwidth = Bitrate::from_mbps(4);
+    for expected in [10, 4] {
+        path.rtt_ms = 60;
+        path.ack(5_001, 1);
+        assert_eq!(path.model.phase, Phase::ProbeRtt);
+        assert_eq!(path.model.max_bandwidth.get(), Bitrate::from_mbps(expected));
+        path.in_flight = 4;
+        path.ack(40, 1);
+        path.round(40);
+        path.ack(201, 1);
+        assert_eq!(path.model.phase, Phase::Cruise);
+        path.in_flight = 30;
+        probe(&mut path);
+    }
+}
+
+#[test]
 fn a_probe_for_the_round_trip_time_before_the_pipe_was_full_leads_back_to_startup() {
     let mut path = Path::new();
     path.app_limited = true;
