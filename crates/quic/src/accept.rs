@@ -11,7 +11,9 @@ use fairpath_quic_core::{KnockKey, Trust, unmapped};
 use noq_proto::{ConnectionHandle, Incoming};
 use tokio::sync::mpsc;
 
+use crate::clock;
 use crate::connection::Connection;
+use crate::machine::Machine;
 
 /// The code with which a guest is sent away when its place is needed.
 pub const CROWDED: u32 = 0x1f0;
@@ -38,6 +40,7 @@ pub(crate) struct Manners {
     pub(crate) knock: Option<KnockKey>,
     pub(crate) engine: EngineConfig,
     pub(crate) datagram_max: u16,
+    pub(crate) machine: Machine,
 }
 
 impl Manners {
@@ -80,7 +83,7 @@ impl Door {
     pub(crate) fn new(manners: Manners, connections_max: usize) -> (Self, mpsc::Receiver<Connection>) {
         // There is a slot for every connection there may be.
         let (sender, accepted) = mpsc::channel(connections_max.max(GUESTS_MAX));
-        let guests = Guests::new(connections_max, Instant::now());
+        let guests = Guests::new(connections_max, clock::now());
         let (manners, knocks) = (Arc::new(manners), Knocks::default());
         (Self { manners, guests, places: BTreeMap::new(), accepted: Some(sender), knocks }, accepted)
     }

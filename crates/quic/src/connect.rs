@@ -11,18 +11,16 @@ use std::time::Duration;
 use fairpath_engine::EngineConfig;
 use fairpath_quic_core::pairs::{Candidates, Pair, WhyNot};
 use fairpath_quic_core::{
-    Application, BeginError, Connecting, DATAGRAM_MAX, Endpoint, EndpointConfig, Fingerprint, KnockKey, PATHS_MAX,
-    Verify,
+    Application, BeginError, Connecting, DATAGRAM_MAX, EndpointConfig, Fingerprint, KnockKey, PATHS_MAX, Verify,
 };
 use noq_proto::MtuDiscoveryConfig;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use crate::connection::Connection;
-use crate::datagram::search;
 use crate::driver::{self, Shared};
 use crate::error::Error;
-use crate::interfaces;
+use crate::machine::Machine;
 use crate::manager::{self, Plan};
 use crate::probe::Questions;
 use crate::sockets::Sockets;
@@ -55,6 +53,8 @@ pub struct ConnectConfig {
     pub datagram_max: u16,
     /// What the peer knows the invited by ([`ListenConfig::knock`](crate::ListenConfig::knock)).
     pub knock: Option<KnockKey>,
+    /// Where it runs.
+    pub machine: Machine,
 }
 
 impl ConnectConfig {
@@ -63,7 +63,8 @@ impl ConnectConfig {
     pub fn new(remotes: Vec<SocketAddr>, fingerprint: Fingerprint) -> Self {
         let engine = EngineConfig::live();
         let paths_max = PATHS_MAX as usize;
-        Self { remotes, fingerprint, via: Vec::new(), engine, paths_max, datagram_max: DATAGRAM_MAX, knock: None }
+        let (via, knock, machine) = (Vec::new(), None, Machine::default());
+        Self { remotes, fingerprint, via, engine, paths_max, datagram_max: DATAGRAM_MAX, knock, machine }
     }
 }
 
@@ -71,8 +72,8 @@ impl ConnectConfig {
 /// called within a tokio runtime.
 pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     config.engine.build()?;
-    interfaces::check_names(&config.via, &interfaces::interfaces(&[])?)?;
-    let found = interfaces::towards(&config.via, &config.remotes)?;
+    config.machine.check_names(&config.via)?;
+    let found = config.machine.towards(&config.via, &config.remotes)?;
     if found.is_empty() {
         return Err(Error::NoUsableInterface);
     }
@@ -80,8 +81,8 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     if candidates.is_empty() {
         return Err(Error::OtherFamily { peer: config.remotes });
     }
-    let sockets = Sockets::bind(&found, 0)?;
-    let endpoint = Endpoint::new(EndpointConfig {
+    let sockets = Sockets::bind(config.machine.clone(), &found, 0)?;
+    let endpoint = config.machine.endpoint(EndpointConfig {
         datagram_max: config.datagram_max,
         identity: None,
         application: Application::Fairpath,
@@ -91,13 +92,13 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     let _owner = shared.owner();
     driver::spawn(&shared);
     let ways: Vec<_> = candidates.plan().iter().map(|pair| (pair.local.address, pair.remote)).collect();
-    let ConnectConfig { via, remotes, fingerprint, engine, datagram_max, knock, paths_max: _ } = config;
-    let datagrams = search(ways, datagram_max);
+    let ConnectConfig { via, remotes, fingerprint, engine, datagram_max, knock, machine, paths_max: _ } = config;
+    let datagrams = machine.search(ways, datagram_max);
     let caller = Arc::new(Caller { shared: shared.clone(), fingerprint, engine, datagrams, knock });
     let race = Race {
         caller,
         candidates,
-        questions: Questions::default(),
+        questions: Questions::new(machine),
         begun: Vec::new(),
         running: Vec::new(),
         attempts: JoinSet::new(),

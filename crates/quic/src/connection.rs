@@ -13,6 +13,7 @@ use noq_proto::ConnectionError;
 use noq_proto::crypto::ExportKeyingMaterialError;
 use tokio::sync::{Notify, broadcast};
 
+use crate::clock;
 use crate::driver::{Awaited, Link, Shared};
 
 /// Why a record was not taken.
@@ -226,6 +227,12 @@ impl Connection {
 
     // ---- what is known of it
 
+    /// A view of it that does not keep it open, for who looks on in a simulation.
+    #[cfg(feature = "simulation")]
+    pub fn observer(&self) -> Observer {
+        Observer(Arc::downgrade(&self.0))
+    }
+
     /// How many UDP datagrams have come.
     pub fn datagrams_received(&self) -> u64 {
         self.with(|connection, _| connection.datagrams_received()).unwrap_or(0)
@@ -294,14 +301,27 @@ impl Connection {
 
     /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.
     pub async fn paths_open(&self, count: usize, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
-        while Instant::now() < deadline {
+        let deadline = clock::now() + patience;
+        while clock::now() < deadline {
             if self.paths().iter().filter(|path| path.state == PathState::Open).count() >= count {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         false
+    }
+}
+
+/// What is seen of a connection without keeping it open.
+#[cfg(feature = "simulation")]
+#[derive(Clone, Debug)]
+pub struct Observer(std::sync::Weak<Handle>);
+
+#[cfg(feature = "simulation")]
+impl Observer {
+    /// What it holds; `None` once nobody has it any more.
+    pub fn held(&self) -> Option<fairpath_quic_core::Held> {
+        Connection(self.0.upgrade()?).with(|connection, _| connection.held())
     }
 }
 

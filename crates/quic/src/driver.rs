@@ -25,8 +25,8 @@ use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
 use crate::accept::{CROWDED, Decision, Door, way};
+use crate::clock;
 use crate::connection::Connection;
-use crate::datagram::search;
 use inbox::{Arrived, Inbox};
 use outbox::Outbox;
 
@@ -134,7 +134,7 @@ impl Driver {
         let datagrams_max = sockets.iter().map(|socket| socket.train_datagrams()).min().unwrap_or(1);
         let (mut turn, mut held) = (Turn::default(), shared.hold());
         let state = held.state();
-        let now = Instant::now();
+        let now = clock::now();
         self.outbox.begin(datagrams_max);
         for arrived in self.inbox.take() {
             take_in(state, arrived, now, &mut self.answer, &mut self.outbox);
@@ -145,7 +145,7 @@ impl Driver {
         turn.collect(state, &shared);
         state.take_drained();
         turn.is_over = state.is_over();
-        let now = Instant::now();
+        let now = clock::now();
         if state.endpoint.connections().any(|(_, connection)| connection.notes_arrivals(now)) {
             sockets.iter().for_each(|socket| socket.stamp_arrivals());
         }
@@ -155,7 +155,7 @@ impl Driver {
 
     /// Makes packets; true where more could be made.
     fn make(&mut self, state: &mut State) -> bool {
-        let now = Instant::now();
+        let now = clock::now();
         while !self.outbox.is_full() {
             let datagrams_max = self.outbox.datagrams_max();
             match state.endpoint.poll_transmit(now, datagrams_max, self.outbox.space()) {
@@ -220,7 +220,7 @@ impl State {
         self.take_drained();
         let door = self.door.as_mut()?;
         let (manners, trust) = (door.manners.clone(), door.manners.trust());
-        let datagrams = search(way(&incoming), manners.datagram_max);
+        let datagrams = manners.machine.search(way(&incoming), manners.datagram_max);
         let accepting = Accepting { engine: &manners.engine, datagrams, trust };
         match self.endpoint.accept(incoming, accepting, now, answer) {
             Ok(handle) => {
@@ -262,7 +262,7 @@ impl Turn {
                     (Event::Connected, Some(door)) => match door.accepted().filter(|_| door.connected(handle)) {
                         Some(sender) => self.accepted.push((sender, Connection::new(shared, link))),
                         None => {
-                            connection.close(0, Bytes::new(), Instant::now());
+                            connection.close(0, Bytes::new(), clock::now());
                             self.is_unfinished = true;
                         }
                     },
@@ -281,6 +281,6 @@ struct Death(Arc<Shared>);
 
 impl Drop for Death {
     fn drop(&mut self) {
-        self.0.lock().die(Instant::now());
+        self.0.lock().die(clock::now());
     }
 }

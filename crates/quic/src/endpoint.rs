@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fairpath_engine::EngineConfig;
-use fairpath_quic_core::{Application, DATAGRAM_MAX, Endpoint, EndpointConfig, Fingerprint, Identity, KnockKey};
+use fairpath_quic_core::{Application, DATAGRAM_MAX, EndpointConfig, Fingerprint, Identity, KnockKey};
 use tokio::sync::mpsc;
 
 use crate::accept::{Door, Knocks, Manners};
 use crate::connection::{Connection, FAREWELL, drained};
 use crate::driver::{self, Owner, Shared};
 use crate::error::Error;
-use crate::interfaces::{self, Interface};
+use crate::interfaces::Interface;
+use crate::machine::Machine;
 use crate::sockets::Sockets;
 
 /// What a listener needs.
@@ -34,6 +35,8 @@ pub struct ListenConfig {
     pub knock: Option<KnockKey>,
     /// The largest datagrams to send and to take, in bytes of UDP payload.
     pub datagram_max: u16,
+    /// Where it runs.
+    pub machine: Machine,
 }
 
 impl ListenConfig {
@@ -48,6 +51,7 @@ impl ListenConfig {
             connections_max: 64,
             knock: None,
             datagram_max: DATAGRAM_MAX,
+            machine: Machine::default(),
         })
     }
 }
@@ -65,20 +69,20 @@ impl Listener {
     /// Binds the sockets. Must be called within a tokio runtime.
     pub fn bind(config: ListenConfig) -> Result<Self, Error> {
         config.engine.build()?;
-        let ListenConfig { listen, via, identity, engine, connections_max, knock, datagram_max } = config;
+        let ListenConfig { listen, via, identity, engine, connections_max, knock, datagram_max, machine } = config;
         let (via, port) = match listen {
             Some(address) if address.ip().is_unspecified() => (via, address.port()),
             Some(address) => (vec![address.ip().to_string()], address.port()),
             None => (via, 0),
         };
-        let sockets = Sockets::bind(&usable_interfaces(&via)?, port)?;
+        let sockets = Sockets::bind(machine.clone(), &usable_interfaces(&machine, &via)?, port)?;
         let fingerprint = identity.fingerprint();
-        let endpoint = Endpoint::new(EndpointConfig {
+        let endpoint = machine.endpoint(EndpointConfig {
             datagram_max,
             identity: Some(identity),
             application: Application::Fairpath,
         })?;
-        let (door, accepted) = Door::new(Manners { knock, engine, datagram_max }, connections_max);
+        let (door, accepted) = Door::new(Manners { knock, engine, datagram_max, machine }, connections_max);
         let shared = Shared::new(endpoint, sockets, Some(door));
         let owner = shared.owner();
         driver::spawn(&shared);
@@ -118,9 +122,9 @@ impl Listener {
     }
 }
 
-fn usable_interfaces(via: &[String]) -> Result<Vec<Interface>, Error> {
-    interfaces::check_names(via, &interfaces::interfaces(&[])?)?;
-    let found = interfaces::usable(via)?;
+fn usable_interfaces(machine: &Machine, via: &[String]) -> Result<Vec<Interface>, Error> {
+    machine.check_names(via)?;
+    let found = machine.usable(via)?;
     if found.is_empty() {
         return Err(Error::NoUsableInterface);
     }

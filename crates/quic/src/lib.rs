@@ -7,6 +7,7 @@
 
 mod accept;
 pub mod bulk;
+mod clock;
 mod connect;
 mod connection;
 mod datagram;
@@ -14,6 +15,7 @@ mod driver;
 mod endpoint;
 mod error;
 pub mod interfaces;
+mod machine;
 mod manager;
 mod probe;
 mod socket;
@@ -21,6 +23,8 @@ mod sockets;
 
 pub use accept::{CROWDED, Knocks};
 pub use connect::{ConnectConfig, connect};
+#[cfg(feature = "simulation")]
+pub use connection::Observer;
 pub use connection::{Connection, SendError};
 pub use endpoint::{ListenConfig, Listener};
 pub use error::Error;
@@ -31,6 +35,9 @@ pub use fairpath_quic_core::{
     BadFingerprint, Binding, ChannelId, DATAGRAM_ETHERNET, DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, KnockKey,
     PATHS_MAX, PathNotice, PathReport, PathState,
 };
+pub use machine::Machine;
+#[cfg(feature = "simulation")]
+pub use machine::{SimulatedMachine, SimulatedSocket};
 pub use noq_proto::ConnectionError;
 pub use socket::binding_of;
 

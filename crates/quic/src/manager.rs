@@ -9,7 +9,6 @@ use tokio::time::MissedTickBehavior;
 
 use crate::connection::closed;
 use crate::driver::{Link, Shared};
-use crate::interfaces::{self, Lost};
 use crate::probe::Questions;
 
 /// How often the interfaces are looked at.
@@ -50,7 +49,9 @@ impl Manager {
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
         loop {
+            // In order: the same in each run of a simulation.
             tokio::select! {
+                biased;
                 _ = &mut closed => return,
                 _ = at_interfaces.tick() => self.look_at_interfaces(),
                 _ = at_questions.tick() => {
@@ -67,8 +68,8 @@ impl Manager {
     /// Has the paths of interfaces closed that are gone, and binds sockets on those that are new.
     fn look_at_interfaces(&self) {
         let Plan { via, remotes } = &self.plan;
-        let Ok(found) = interfaces::towards(via, remotes) else { return };
         let sockets = &self.shared.sockets;
+        let Ok(found) = sockets.machine().towards(via, remotes) else { return };
         let mut is_changed = false;
         for interface in found.iter().filter(|interface| sockets.of(interface.address).is_none()) {
             match sockets.add(interface) {
@@ -84,7 +85,7 @@ impl Manager {
         let present = |local: IpAddr| found.iter().any(|one| one.address == local) && fault(local).is_none();
         let absence = |name: &str, local| {
             let broken = || fault(local).map(|fault| format!("its socket cannot be read: {fault}"));
-            (!present(local)).then(|| broken().unwrap_or_else(|| Lost::look(name, local, via).to_string()))
+            (!present(local)).then(|| broken().unwrap_or_else(|| sockets.machine().lost(name, local, via)))
         };
         let locals = self.shared.with(&self.link, |connection, now| {
             connection.on_interfaces(&found, absence, now);

@@ -11,11 +11,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use fairpath_quic_core::pairs::{Pair, WhyNot};
-use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
 use crate::interfaces::Interface;
-use crate::socket::unbound;
+use crate::machine::Machine;
+use crate::socket::Asking;
 
 /// One of the versions that are reserved for this [RFC9000 §15].
 const VERSION: u32 = 0x1a2a_3a4a;
@@ -33,8 +33,9 @@ const WAITS: [Duration; 4] =
     [Duration::from_millis(250), Duration::from_millis(500), Duration::from_millis(750), Duration::from_millis(1000)];
 
 /// Questions on their way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Questions {
+    machine: Machine,
     tasks: JoinSet<(Key, Result<(), WhyNot>)>,
     asked: BTreeSet<Key>,
 }
@@ -42,12 +43,18 @@ pub(crate) struct Questions {
 type Key = (IpAddr, SocketAddr);
 
 impl Questions {
+    /// None yet; they are asked from `machine`.
+    pub(crate) fn new(machine: Machine) -> Self {
+        Self { machine, tasks: JoinSet::new(), asked: BTreeSet::new() }
+    }
+
     /// Asks what is not being asked already. Must be called within a tokio runtime.
     pub(crate) fn ask(&mut self, pairs: impl IntoIterator<Item = Pair>) {
         for Pair { local, remote } in pairs {
             let key = (local.address, remote);
             if self.asked.insert(key) {
-                self.tasks.spawn(async move { (key, ask(&local, remote).await) });
+                let machine = self.machine.clone();
+                self.tasks.spawn(async move { (key, ask(&machine, &local, remote).await) });
             }
         }
     }
@@ -61,15 +68,12 @@ impl Questions {
 }
 
 /// Whether anything that speaks QUIC answers at `remote`.
-async fn ask(from: &Interface, remote: SocketAddr) -> Result<(), WhyNot> {
+async fn ask(machine: &Machine, from: &Interface, remote: SocketAddr) -> Result<(), WhyNot> {
     let refused = |error: std::io::Error| WhyNot::of(&error);
-    let (socket, _) = unbound(from).map_err(refused)?;
-    socket.bind(&SocketAddr::new(from.address, 0).into()).map_err(refused)?;
-    socket.connect(&remote.into()).map_err(refused)?;
-    let socket = UdpSocket::from_std(socket.into()).map_err(refused)?;
+    let socket = Asking::open(machine, from, remote).map_err(refused)?;
     let mut ids = [0; 2 * ID];
     // Guessable ids would only let somebody say that an address answers.
-    let _ = rustls::crypto::ring::default_provider().secure_random.fill(&mut ids);
+    machine.fill(&mut ids);
     let question = question(ids);
     for wait in WAITS {
         socket.send(&question).await.map_err(refused)?;
@@ -81,7 +85,7 @@ async fn ask(from: &Interface, remote: SocketAddr) -> Result<(), WhyNot> {
     Err(WhyNot::Silent)
 }
 
-async fn answer_to(socket: &UdpSocket, our_id: &[u8]) -> std::io::Result<()> {
+async fn answer_to(socket: &Asking, our_id: &[u8]) -> std::io::Result<()> {
     let mut datagram = [0; SIZE];
     loop {
         let length = socket.recv(&mut datagram).await?;
@@ -143,7 +147,7 @@ mod tests {
         let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mute = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let silent = mute.local_addr().unwrap();
-        let mut questions = Questions::default();
+        let mut questions = Questions::new(Machine::default());
         let pair = |remote| Pair { local: loopback(), remote };
         questions.ask([answers, closed, silent].map(pair));
         questions.ask([pair(silent)]);

@@ -8,7 +8,9 @@
 //! again; beyond that the packet is dropped, as a full queue of the card would, and the congestion
 //! control of that path alone hears of it.
 
+mod asking;
 mod fault;
+mod medium;
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -18,12 +20,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use fairpath_quic_core::Binding;
-use noq_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use noq_udp::{EcnCodepoint, RecvMeta, Transmit};
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::io::Interest;
 
 use crate::interfaces::{self, Interface};
+use crate::machine::Machine;
+pub(crate) use asking::Asking;
 use fault::Faults;
+use medium::{Kernel, Medium};
 
 /// How many bytes may wait for a full socket. Two of the largest batches: enough to never lose one
 /// to a momentary pause, and less than 60 ms at 20 Mbit/s.
@@ -55,36 +59,35 @@ pub(crate) struct BoundSocket {
     pub(crate) interface: String,
     pub(crate) local: SocketAddr,
     pub(crate) binding: Binding,
-    io: tokio::net::UdpSocket,
-    state: UdpSocketState,
+    medium: Medium,
     backlog: Mutex<Backlog>,
     faults: Faults,
     /// Whether the kernel notes when datagrams come.
     is_stamping: AtomicBool,
-    /// Whether reading fails, in a test.
-    #[cfg(test)]
-    pub(crate) is_faulty: AtomicBool,
 }
 
 impl BoundSocket {
-    /// Binds to the interface's address and `port` (0: any).
-    pub(crate) fn bind(interface: &Interface, port: u16) -> io::Result<Arc<Self>> {
-        let (socket, binding) = unbound(interface)?;
-        socket.bind(&SocketAddr::new(interface.address, port).into())?;
-        let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
-        let io = tokio::net::UdpSocket::from_std(socket.into())?;
-        let state = UdpSocketState::new((&io).into())?;
+    /// Binds to the interface's address and `port` (0: any), on `machine`.
+    pub(crate) fn bind(machine: &Machine, interface: &Interface, port: u16) -> io::Result<Arc<Self>> {
+        let address = SocketAddr::new(interface.address, port);
+        let (medium, binding) = match machine {
+            Machine::System => {
+                let (socket, binding) = unbound(interface)?;
+                socket.bind(&address.into())?;
+                let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
+                (Medium::Kernel(Kernel::new(socket)?), binding)
+            }
+            #[cfg(feature = "simulation")]
+            Machine::Simulated(machine) => (Medium::Simulated(machine.bind(address)?), Binding::Device),
+        };
         let bound = Arc::new(Self {
             interface: interface.name.clone(),
-            local: io.local_addr()?,
+            local: medium.local_addr()?,
             binding,
-            io,
-            state,
+            medium,
             backlog: Mutex::default(),
             faults: Faults::default(),
             is_stamping: AtomicBool::new(false),
-            #[cfg(test)]
-            is_faulty: AtomicBool::new(false),
         });
         Ok(bound)
     }
@@ -94,28 +97,23 @@ impl BoundSocket {
         if self.is_stamping.swap(true, Ordering::Relaxed) {
             return;
         }
-        #[cfg(target_os = "linux")]
-        let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::ReceiveTimestampns, &true);
+        self.medium.stamp_arrivals();
     }
 
     fn backlog(&self) -> MutexGuard<'_, Backlog> {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), transmit))
-    }
-
     /// How many datagrams the kernel takes at once.
     pub(crate) fn train_datagrams(&self) -> usize {
-        self.state.max_gso_segments().get()
+        self.medium.train_datagrams()
     }
 
     /// Sends, keeps back, or drops.
     pub(crate) fn send(&self, transmit: &Transmit<'_>) {
         let mut backlog = self.backlog();
         if backlog.waiting.is_empty() {
-            match self.try_send(transmit) {
+            match self.medium.try_send(transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return self.note(&error, transmit),
                 Ok(()) => return,
@@ -146,7 +144,7 @@ impl BoundSocket {
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.flush() {
             // An error of the socket is found by reading it.
-            if ready!(self.io.poll_send_ready(cx)).is_err() {
+            if ready!(self.medium.poll_send_ready(cx)).is_err() {
                 return Poll::Pending;
             }
         }
@@ -164,7 +162,7 @@ impl BoundSocket {
                 segment_size: first.segment_size,
                 src_ip: None,
             };
-            match self.try_send(&transmit) {
+            match self.medium.try_send(&transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
                 Err(error) => self.note(&error, &transmit),
                 Ok(()) => {}
@@ -180,14 +178,6 @@ impl BoundSocket {
         self.faults.broken()
     }
 
-    fn receive(&self, bufs: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
-        #[cfg(test)]
-        if self.is_faulty.load(Ordering::Relaxed) {
-            return Err(io::Error::from(io::ErrorKind::NetworkDown));
-        }
-        self.state.recv((&self.io).into(), bufs, meta)
-    }
-
     /// Reads datagrams, or trains of them, into `bufs`; says how many.
     pub(crate) fn poll_recv(
         &self,
@@ -197,12 +187,7 @@ impl BoundSocket {
     ) -> Poll<usize> {
         loop {
             ready!(self.faults.poll_ready(cx));
-            match self.io.poll_recv_ready(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(_)) => return Poll::Pending,
-                Poll::Ready(Ok(())) => {}
-            }
-            match self.io.try_io(Interest::READABLE, || self.receive(bufs, meta)) {
+            match ready!(self.medium.poll_recv(cx, bufs, meta)) {
                 Ok(count) => {
                     self.faults.clear();
                     return Poll::Ready(count);
@@ -219,7 +204,7 @@ impl BoundSocket {
 }
 
 /// A socket that is tied to the interface, without an address yet.
-pub(crate) fn unbound(interface: &Interface) -> io::Result<(Socket, Binding)> {
+fn unbound(interface: &Interface) -> io::Result<(Socket, Binding)> {
     let address = SocketAddr::new(interface.address, 0);
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
@@ -258,6 +243,17 @@ mod tests {
     use super::*;
     use crate::sockets::Sockets;
 
+    impl BoundSocket {
+        /// From now on reading fails, or does not any more.
+        fn set_faulty(&self, is_faulty: bool) {
+            match &self.medium {
+                Medium::Kernel(kernel) => kernel.is_faulty.store(is_faulty, Ordering::Relaxed),
+                #[cfg(feature = "simulation")]
+                Medium::Simulated(_) => {}
+            }
+        }
+    }
+
     fn loopback() -> Interface {
         Interface { name: "lo".into(), address: "127.0.0.1".parse().unwrap(), prefix_bits: 8, unusable: None }
     }
@@ -281,19 +277,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_socket_that_fails_does_not_spin_and_the_others_are_read() {
-        let (bad, good) = (BoundSocket::bind(&loopback(), 0).unwrap(), BoundSocket::bind(&loopback(), 0).unwrap());
-        bad.is_faulty.store(true, Ordering::Relaxed);
+        let [bad, good] = [(); 2].map(|()| BoundSocket::bind(&Machine::System, &loopback(), 0).unwrap());
+        bad.set_faulty(true);
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for socket in [&bad, &good] {
             sender.send_to(b"hello", socket.local).unwrap();
         }
-        let sockets = Sockets::new(vec![bad.clone(), good]);
+        let sockets = Sockets::new(Machine::System, vec![bad.clone(), good]);
         let (count, polls) = read(&sockets, Duration::from_secs(3)).await;
         assert_eq!(count, 1, "what came on the other");
         assert!(polls < 100, "asked {polls} times");
         assert!(bad.fault().is_some(), "it is known as broken");
         // One that recovers is read on.
-        bad.is_faulty.store(false, Ordering::Relaxed);
+        bad.set_faulty(false);
         let (count, _) = read(&sockets, Duration::from_secs(3)).await;
         assert_eq!((count, bad.fault()), (1, None));
     }

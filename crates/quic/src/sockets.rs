@@ -8,25 +8,29 @@ use fairpath_quic_core::Interfaces;
 
 use crate::error::Error;
 use crate::interfaces::Interface;
+use crate::machine::Machine;
 use crate::socket::BoundSocket;
 
 /// All of them. They are replaced as a whole and never changed, so that nobody waits while they are read.
 #[derive(Clone, Debug)]
-pub(crate) struct Sockets(Arc<RwLock<Arc<[Arc<BoundSocket>]>>>);
+pub(crate) struct Sockets {
+    machine: Machine,
+    all: Arc<RwLock<Arc<[Arc<BoundSocket>]>>>,
+}
 
 impl Sockets {
-    pub(crate) fn new(sockets: Vec<Arc<BoundSocket>>) -> Self {
-        Self(Arc::new(RwLock::new(sockets.into())))
+    pub(crate) fn new(machine: Machine, sockets: Vec<Arc<BoundSocket>>) -> Self {
+        Self { machine, all: Arc::new(RwLock::new(sockets.into())) }
     }
 
     /// One socket per address, all on one port where that is free on all.
-    pub(crate) fn bind(found: &[Interface], port: u16) -> Result<Self, Error> {
+    pub(crate) fn bind(machine: Machine, found: &[Interface], port: u16) -> Result<Self, Error> {
         let mut sockets: Vec<Arc<BoundSocket>> = Vec::new();
         let mut failure = None;
         for interface in found {
             let shared = sockets.first().map_or(port, |socket| socket.local.port());
-            let bound = BoundSocket::bind(interface, shared).or_else(|error| match port {
-                0 => BoundSocket::bind(interface, 0),
+            let bound = BoundSocket::bind(&machine, interface, shared).or_else(|error| match port {
+                0 => BoundSocket::bind(&machine, interface, 0),
                 _ => Err(error),
             });
             match bound {
@@ -44,12 +48,17 @@ impl Sockets {
         match (sockets.is_empty(), failure) {
             (true, Some(error)) => Err(error),
             (true, None) => Err(Error::NoUsableInterface),
-            (false, _) => Ok(Self::new(sockets)),
+            (false, _) => Ok(Self::new(machine, sockets)),
         }
     }
 
+    /// The machine that they are on.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     pub(crate) fn all(&self) -> Arc<[Arc<BoundSocket>]> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.all.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The socket of a local address.
@@ -65,7 +74,8 @@ impl Sockets {
     /// Adds a socket for an interface that appeared.
     pub(crate) fn add(&self, interface: &Interface) -> io::Result<()> {
         let port = self.all().first().map_or(0, |socket| socket.local.port());
-        let socket = BoundSocket::bind(interface, port).or_else(|_| BoundSocket::bind(interface, 0))?;
+        let bind = |port| BoundSocket::bind(&self.machine, interface, port);
+        let socket = bind(port).or_else(|_| bind(0))?;
         self.replace(|sockets| sockets.iter().cloned().chain([socket]).collect());
         Ok(())
     }
@@ -75,7 +85,7 @@ impl Sockets {
     }
 
     fn replace(&self, with: impl FnOnce(&[Arc<BoundSocket>]) -> Vec<Arc<BoundSocket>>) {
-        let mut sockets = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sockets = self.all.write().unwrap_or_else(PoisonError::into_inner);
         *sockets = with(&sockets).into();
     }
 }

@@ -10,6 +10,7 @@ use bytes::BytesMut;
 use fairpath_quic_core::unmapped;
 use noq_udp::{EcnCodepoint, RecvMeta};
 
+use crate::clock;
 use crate::socket::BoundSocket;
 
 /// How many buffers are read into at once.
@@ -88,11 +89,11 @@ impl Inbox {
         let mut slices: [IoSliceMut<'_>; BUFFERS] =
             std::array::from_fn(|_| IoSliceMut::new(slices.next().map_or(&mut [], |buffer| &mut buffer[..])));
         let count = std::task::ready!(socket.poll_recv(cx, &mut slices, &mut meta));
-        let now = Instant::now();
-        let clock = meta[..count].iter().any(|meta| meta.timestamp.is_some()).then(SystemTime::now);
-        let clock = clock.map(|clock| clock.duration_since(UNIX_EPOCH).unwrap_or_default());
+        let now = clock::now();
+        let wall = meta[..count].iter().any(|meta| meta.timestamp.is_some()).then(SystemTime::now);
+        let wall = wall.map(|wall| wall.duration_since(UNIX_EPOCH).unwrap_or_default());
         for (meta, buffer) in meta[..count].iter().zip(&slices) {
-            let age = clock.zip(meta.timestamp).map_or(Duration::ZERO, |(clock, came)| clock.saturating_sub(came));
+            let age = wall.zip(meta.timestamp).map_or(Duration::ZERO, |(wall, came)| wall.saturating_sub(came));
             *bytes += meta.len;
             arrived.push(Arrived {
                 remote: unmapped(meta.addr),

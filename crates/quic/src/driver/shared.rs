@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::link::Link;
 use crate::accept::Door;
+use crate::clock;
 use crate::sockets::Sockets;
 
 /// What the driver and the handles share.
@@ -90,7 +91,7 @@ impl Shared {
     /// Looks at a connection, whether it is driven or over.
     pub(crate) fn with<T>(&self, link: &Link, act: impl FnOnce(&mut Core, Instant) -> T) -> Option<T> {
         let mut state = self.lock();
-        let now = Instant::now();
+        let now = clock::now();
         if let Some(connection) = state.connection(link) {
             return Some(act(connection, now));
         }
@@ -102,10 +103,10 @@ impl Shared {
     pub(crate) fn begin(&self, connecting: Connecting<'_>) -> Result<Arc<Link>, BeginError> {
         let mut state = self.lock();
         state.take_drained();
-        let handle = state.endpoint.connect(connecting, Instant::now())?;
+        let handle = state.endpoint.connect(connecting, clock::now())?;
         let link = state.link(handle, true);
         if state.is_dead {
-            state.die(Instant::now());
+            state.die(clock::now());
         }
         drop(state);
         self.nudge();
@@ -137,7 +138,7 @@ impl Shared {
         if let Some(door) = door {
             door.shut();
         }
-        let now = Instant::now();
+        let now = clock::now();
         for (_, connection) in endpoint.connections() {
             connection.close(code, Bytes::copy_from_slice(reason.as_bytes()), now);
         }

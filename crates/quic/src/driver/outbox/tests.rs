@@ -40,7 +40,7 @@ impl Scene {
     async fn new() -> Self {
         let address = Ipv4Addr::LOCALHOST.into();
         let interface = Interface { name: "lo".into(), address, prefix_bits: 8, unusable: None };
-        let sockets = Sockets::bind(&[interface], 0).unwrap();
+        let sockets = Sockets::bind(crate::Machine::default(), &[interface], 0).unwrap();
         let mut outbox = Outbox::new();
         let socket = sockets.all()[0].clone();
         outbox.begin(socket.train_datagrams());

@@ -1,0 +1,132 @@
+//! The machine that an endpoint runs on: this one, or in the fault simulator one that is simulated.
+//!
+//! What an endpoint takes from the system stands here: addresses, sockets, randomness, the size of packets. Where
+//! the feature `simulation` is on, all of it may come from somewhere else, and everything above (the driver, the
+//! connection, who watches the interfaces, who asks for answers) stays as it is.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+#[cfg(feature = "simulation")]
+use std::sync::Arc;
+
+use fairpath_quic_core::{Endpoint, EndpointConfig};
+use noq_proto::MtuDiscoveryConfig;
+
+use crate::error::Error;
+use crate::interfaces::{self, Interface, Lost};
+
+/// Where an endpoint runs.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Machine {
+    /// On this machine.
+    #[default]
+    System,
+    /// On one that is simulated.
+    #[cfg(feature = "simulation")]
+    Simulated(Arc<dyn SimulatedMachine>),
+}
+
+/// A machine that is simulated. Its clock is that of the runtime which the endpoint runs in.
+#[cfg(feature = "simulation")]
+pub trait SimulatedMachine: std::fmt::Debug + Send + Sync {
+    /// The addresses that paths may start from.
+    fn interfaces(&self) -> Vec<Interface>;
+
+    /// A socket of this address; port 0: any.
+    fn bind(&self, address: SocketAddr) -> io::Result<Arc<dyn SimulatedSocket>>;
+
+    /// What the next endpoint begins with.
+    fn origin(&self) -> Arc<dyn fairpath_quic_core::Origin>;
+
+    /// Fills `bytes` at random.
+    fn fill(&self, bytes: &mut [u8]);
+}
+
+/// A UDP socket of a simulated machine.
+#[cfg(feature = "simulation")]
+pub trait SimulatedSocket: std::fmt::Debug + Send + Sync {
+    /// Its address.
+    fn local_addr(&self) -> SocketAddr;
+
+    /// Sends one datagram.
+    fn send(&self, to: SocketAddr, datagram: &[u8]);
+
+    /// Reads one datagram into `buffer`: how long it is, and where it is from.
+    fn poll_recv(
+        &self,
+        cx: &mut std::task::Context<'_>,
+        buffer: &mut [u8],
+    ) -> std::task::Poll<io::Result<(usize, SocketAddr)>>;
+}
+
+impl Machine {
+    /// Checks that what was asked for is there.
+    pub(crate) fn check_names(&self, via: &[String]) -> Result<(), Error> {
+        match self {
+            Self::System => Ok(interfaces::check_names(via, &interfaces::interfaces(&[])?)?),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// The addresses that paths start from.
+    pub(crate) fn usable(&self, via: &[String]) -> io::Result<Vec<Interface>> {
+        match self {
+            Self::System => interfaces::usable(via),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(machine) => Ok(machine.interfaces()),
+        }
+    }
+
+    /// The addresses that paths to `remotes` start from.
+    pub(crate) fn towards(&self, via: &[String], remotes: &[SocketAddr]) -> io::Result<Vec<Interface>> {
+        match self {
+            Self::System => interfaces::towards(via, remotes),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(machine) => Ok(machine.interfaces()),
+        }
+    }
+
+    /// Why no path can start at this address any more, in words.
+    pub(crate) fn lost(&self, name: &str, address: IpAddr, via: &[String]) -> String {
+        match self {
+            Self::System => Lost::look(name, address, via).to_string(),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(_) => Lost::Gone.to_string(),
+        }
+    }
+
+    /// An endpoint without connections.
+    pub(crate) fn endpoint(&self, config: EndpointConfig) -> Result<Endpoint, rustls::Error> {
+        match self {
+            Self::System => Endpoint::new(config),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(machine) => Endpoint::simulated(config, machine.origin()),
+        }
+    }
+
+    /// The search for the size of datagrams on these ways, of at most `limit` bytes of UDP payload.
+    pub(crate) fn search(
+        &self,
+        ways: impl IntoIterator<Item = (IpAddr, SocketAddr)>,
+        limit: u16,
+    ) -> MtuDiscoveryConfig {
+        match self {
+            Self::System => crate::datagram::search(ways, limit),
+            // It does not say what its first hops carry.
+            #[cfg(feature = "simulation")]
+            Self::Simulated(_) => fairpath_quic_core::search(ways.into_iter().map(|_| None), limit),
+        }
+    }
+
+    /// Fills `bytes` at random.
+    pub(crate) fn fill(&self, bytes: &mut [u8]) {
+        match self {
+            // Where the system has no randomness, no key was made either.
+            Self::System => drop(rustls::crypto::ring::default_provider().secure_random.fill(bytes)),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(machine) => machine.fill(bytes),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A socket that asks one peer: only one that is connected is told that a host or a router refused.
+
+use std::io;
+use std::net::SocketAddr;
+#[cfg(feature = "simulation")]
+use std::sync::Arc;
+
+use super::unbound;
+use crate::interfaces::Interface;
+use crate::machine::Machine;
+#[cfg(feature = "simulation")]
+use crate::machine::SimulatedSocket;
+
+/// A socket connected to one peer.
+#[derive(Debug)]
+pub(crate) enum Asking {
+    Kernel(tokio::net::UdpSocket),
+    #[cfg(feature = "simulation")]
+    Simulated(Arc<dyn SimulatedSocket>, SocketAddr),
+}
+
+impl Asking {
+    /// A socket that is tied to the interface, on any port, and connected to `remote`.
+    pub(crate) fn open(machine: &Machine, from: &Interface, remote: SocketAddr) -> io::Result<Self> {
+        let address = SocketAddr::new(from.address, 0);
+        match machine {
+            Machine::System => {
+                let (socket, _) = unbound(from)?;
+                socket.bind(&address.into())?;
+                socket.connect(&remote.into())?;
+                Ok(Self::Kernel(tokio::net::UdpSocket::from_std(socket.into())?))
+            }
+            #[cfg(feature = "simulation")]
+            Machine::Simulated(machine) => Ok(Self::Simulated(machine.bind(address)?, remote)),
+        }
+    }
+
+    pub(crate) async fn send(&self, datagram: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Kernel(socket) => socket.send(datagram).await.map(drop),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(socket, remote) => {
+                socket.send(*remote, datagram);
+                Ok(())
+            }
+        }
+    }
+
+    /// The next datagram of the peer: how long it is.
+    pub(crate) async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Kernel(socket) => socket.recv(buffer).await,
+            #[cfg(feature = "simulation")]
+            Self::Simulated(socket, remote) => loop {
+                let (length, from) = std::future::poll_fn(|cx| socket.poll_recv(cx, buffer)).await?;
+                if from == *remote {
+                    return Ok(length);
+                }
+            },
+        }
+    }
+}
