@@ -36,6 +36,20 @@ fn only_the_fault_simulator_makes_simulated_ends() {
     }
 }
 
+/// What chooses among what is ready by chance would make two runs of one seed differ.
+#[test]
+fn whoever_runs_in_virtual_time_chooses_in_order() {
+    for part in ["quic/src", "transfer/src", "faults/src"] {
+        for path in repository::rust_files(&repository::root().join("crates").join(part)) {
+            let name = repository::relative(&path);
+            let text = repository::read(&path);
+            let choices = text.match_indices("select! {").map(|(at, start)| &text[at + start.len()..]);
+            let by_chance = choices.filter(|rest| !rest.trim_start().starts_with("biased;")).count();
+            assert!(by_chance == 0 || name.contains("/tests/"), "{name} has a select! that is not biased");
+        }
+    }
+}
+
 /// Who may accept any certificate: an example that is run against other stacks, and its test.
 const INTEROPERABILITY: &[&str] = &["crates/quic-core/examples/hq_interop/", "crates/quic-core/tests/hq_interop.rs"];
 

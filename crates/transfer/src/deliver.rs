@@ -10,12 +10,13 @@
 //! takes one round trip. So new connections are tried beside one that is silent, and whichever hears the
 //! receiver first goes on; only when a connection is declared dead is it given up before.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fairpath_core::Bytes;
 use fairpath_quic::{ConnectConfig, Connection, ConnectionError, connect};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::error::SendError;
 use crate::progress::Phase;
@@ -77,6 +78,7 @@ impl Sender {
         let delivery = Delivery { sender: self, redial, give_up_after, events };
         let start = Instant::now();
         tokio::select! {
+            biased;
             delivered = delivery.run(first) => delivered.map(|sent| Sent { elapsed: start.elapsed(), ..sent }),
             () = self.stuck(patience) => Err(SendError::Stuck { patience }),
         }
@@ -158,8 +160,9 @@ impl Delivery<'_> {
         loop {
             let since = silence(connection, SILENT).await;
             tokio::select! {
-                next = self.dial(since) => return next,
+                biased;
                 () = sound(connection) => {}
+                next = self.dial(since) => return next,
             }
         }
     }
@@ -175,12 +178,13 @@ impl Delivery<'_> {
             tokio::pin!(turn);
             loop {
                 tokio::select! {
-                    () = &mut turn => break,
+                    biased;
                     Some(ended) = tries.join_next() => match ended {
                         Ok(Ok(Ok(connection))) => return connection,
                         Ok(Ok(Err(error))) => tracing::debug!(%error, "a try at a new connection failed"),
                         Ok(Err(_)) | Err(_) => {}
                     },
+                    () = &mut turn => break,
                 }
             }
         }

@@ -77,6 +77,7 @@ mod skip;
 mod source;
 mod ticket;
 mod words;
+mod workers;
 mod writer;
 
 #[cfg(test)]

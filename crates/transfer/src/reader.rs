@@ -1,5 +1,5 @@
-//! The sender's reading thread: reads files in order, hashes all of them, and hands on what the
-//! receiver does not have. A file that cannot be sent is left out; none ends the others' transfer.
+//! The sender's reader: reads files in order, hashes all of them, and hands on what the receiver does not
+//! have. A file that cannot be sent is left out; none ends the others' transfer.
 
 use std::fs::File;
 use std::io::Read;
@@ -54,8 +54,9 @@ impl From<Unwanted> for Stop {
     }
 }
 
-/// Reads the jobs' files until there are no more jobs, or nobody wants the pieces.
-pub(crate) fn run(
+/// Reads the jobs' files until there are no more jobs, or nobody wants the pieces. Blocks between its awaits: for
+/// a thread of its own ([`Workers`](crate::workers::Workers)).
+pub(crate) async fn run(
     selection: &Selection,
     progress: &Progress,
     jobs: mpsc::UnboundedReceiver<Job>,
@@ -65,7 +66,7 @@ pub(crate) fn run(
     let buffer = Vec::with_capacity(SMALL as usize);
     let mut reader = Reader { selection, progress, opener, pieces, packer: Packer::default(), packed: 0, buffer };
     // It ends early only where nobody listens.
-    let _ = reader.work(jobs);
+    let _ = reader.work(jobs).await;
 }
 
 struct Reader<'a> {
@@ -80,27 +81,27 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn work(&mut self, mut jobs: mpsc::UnboundedReceiver<Job>) -> Result<(), Unwanted> {
+    async fn work(&mut self, mut jobs: mpsc::UnboundedReceiver<Job>) -> Result<(), Unwanted> {
         loop {
             let job = match jobs.try_recv() {
                 Ok(job) => job,
                 // Whatever is packed must not wait for a job that may never come.
                 Err(_) => {
-                    self.flush()?;
-                    let Some(job) = jobs.blocking_recv() else { return Ok(()) };
+                    self.flush().await?;
+                    let Some(job) = jobs.recv().await else { return Ok(()) };
                     job
                 }
             };
             let size = self.entry(&job).size();
             let done = match job.with_data {
-                false => self.compare(&job),
-                true if size <= SMALL => self.small(&job),
-                true => self.large(&job),
+                false => self.compare(&job).await,
+                true if size <= SMALL => self.small(&job).await,
+                true => self.large(&job).await,
             };
             match done {
                 Ok(()) => {}
                 Err(Stop::Unwanted) => return Err(Unwanted),
-                Err(Stop::LeftOut(reason)) => self.leave_out(&job, reason)?,
+                Err(Stop::LeftOut(reason)) => self.leave_out(&job, reason).await?,
             }
         }
     }
@@ -109,47 +110,47 @@ impl Reader<'_> {
         &self.selection.manifest.entries()[job.file as usize]
     }
 
-    fn send(&self, piece: Piece) -> Result<(), Unwanted> {
-        self.pieces.blocking_send(piece).map_err(|_| Unwanted)
+    async fn send(&self, piece: Piece) -> Result<(), Unwanted> {
+        self.pieces.send(piece).await.map_err(|_| Unwanted)
     }
 
-    fn pack(&mut self, item: &Item<'_>) -> Result<(), Unwanted> {
+    async fn pack(&mut self, item: &Item<'_>) -> Result<(), Unwanted> {
         if let Item::Content { data, .. } = item {
             self.packed += data.len() as u64;
         }
         let parcel = self.packer.pack(item);
-        self.post(parcel)
+        self.post(parcel).await
     }
 
-    fn flush(&mut self) -> Result<(), Unwanted> {
+    async fn flush(&mut self) -> Result<(), Unwanted> {
         let parcel = self.packer.take();
-        self.post(parcel)
+        self.post(parcel).await
     }
 
-    fn post(&mut self, parcel: Option<Record>) -> Result<(), Unwanted> {
+    async fn post(&mut self, parcel: Option<Record>) -> Result<(), Unwanted> {
         let Some(parcel) = parcel else { return Ok(()) };
         let bytes = std::mem::take(&mut self.packed);
-        self.send(Piece::Record(parcel, bytes))
+        self.send(Piece::Record(parcel, bytes)).await
     }
 
-    fn leave_out(&mut self, job: &Job, reason: Reason) -> Result<(), Unwanted> {
+    async fn leave_out(&mut self, job: &Job, reason: Reason) -> Result<(), Unwanted> {
         let file = job.file;
         if !job.with_data {
-            return self.send(Piece::Compared { file, digest: Err(reason) });
+            return self.send(Piece::Compared { file, digest: Err(reason) }).await;
         }
         // The sender must know before the receiver can answer.
-        self.send(Piece::LeftOut { file, reason })?;
-        self.pack(&Item::LeftOut { file, reason })
+        self.send(Piece::LeftOut { file, reason }).await?;
+        self.pack(&Item::LeftOut { file, reason }).await
     }
 
     /// Reads a file only for its digest.
-    fn compare(&mut self, job: &Job) -> Result<(), Stop> {
-        let digest = self.read(job, |_, _, _| Ok(()))?;
-        Ok(self.send(Piece::Compared { file: job.file, digest: Ok(digest) })?)
+    async fn compare(&mut self, job: &Job) -> Result<(), Stop> {
+        let digest = self.read(job).await?;
+        Ok(self.send(Piece::Compared { file: job.file, digest: Ok(digest) }).await?)
     }
 
     /// Reads a file that fits into a parcel.
-    fn small(&mut self, job: &Job) -> Result<(), Stop> {
+    async fn small(&mut self, job: &Job) -> Result<(), Stop> {
         let file = self.open(job)?;
         let size = self.entry(job).size();
         let mut data = std::mem::take(&mut self.buffer);
@@ -160,35 +161,37 @@ impl Reader<'_> {
             Ok(length) => self.check_unchanged(job, &file, length as u64),
             Err(_) => Err(Stop::LeftOut(Reason::ReadFailed)),
         };
-        let packed = checked.and_then(|()| {
-            let digest = *blake3::hash(&data).as_bytes();
-            Ok(self.pack(&Item::Content { file: job.file, digest, data: &data })?)
-        });
+        let packed = match checked {
+            Ok(()) => {
+                let digest = *blake3::hash(&data).as_bytes();
+                self.pack(&Item::Content { file: job.file, digest, data: &data }).await.map_err(Stop::from)
+            }
+            Err(stop) => Err(stop),
+        };
         self.buffer = data;
         packed
     }
 
     /// Reads a file piece by piece.
-    fn large(&mut self, job: &Job) -> Result<(), Stop> {
+    async fn large(&mut self, job: &Job) -> Result<(), Stop> {
         // What is packed would otherwise wait until all of this file is sent.
-        self.flush()?;
-        let digest = self.read(job, |reader, offset, data| {
-            for (start, end) in job.have.missing(offset, offset + data.len() as u64) {
-                let data = data.slice((start - offset) as usize..(end - offset) as usize);
-                reader.send(Piece::Record(Record { object: job.file, offset: start, data }, end - start))?;
-            }
-            Ok(())
-        })?;
-        self.pack(&Item::Digest { file: job.file, digest })?;
-        Ok(self.flush()?)
+        self.flush().await?;
+        let digest = self.read(job).await?;
+        self.pack(&Item::Digest { file: job.file, digest }).await?;
+        Ok(self.flush().await?)
     }
 
-    /// Reads a file to its end, hashes it and hands on what was read.
-    fn read(
-        &mut self,
-        job: &Job,
-        mut hand_on: impl FnMut(&mut Self, u64, Bytes) -> Result<(), Unwanted>,
-    ) -> Result<Digest, Stop> {
+    /// Hands on what the receiver does not have of what was read at `offset`.
+    async fn hand_on(&self, job: &Job, offset: u64, data: Bytes) -> Result<(), Unwanted> {
+        for (start, end) in job.have.missing(offset, offset + data.len() as u64) {
+            let data = data.slice((start - offset) as usize..(end - offset) as usize);
+            self.send(Piece::Record(Record { object: job.file, offset: start, data }, end - start)).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads a file to its end, hashes it and hands on what was read, where that is wanted.
+    async fn read(&mut self, job: &Job) -> Result<Digest, Stop> {
         let mut file = self.open(job)?;
         let size = self.entry(job).size();
         let mut hasher = blake3::Hasher::new();
@@ -204,7 +207,9 @@ impl Reader<'_> {
                 return Err(Stop::LeftOut(Reason::Changed));
             }
             hasher.update(&data);
-            hand_on(self, offset, Bytes::from(data))?;
+            if job.with_data {
+                self.hand_on(job, offset, Bytes::from(data)).await?;
+            }
             offset += length;
             self.progress.add_examined(length);
         }

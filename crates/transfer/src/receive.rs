@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fairpath_core::Bytes;
 use fairpath_quic::{ChannelId, Connection};
+use tokio::time::Instant;
 
 use crate::admission::{AdmissionError, Door, say_goodbye};
 use crate::destination::Destination;
@@ -23,6 +24,7 @@ use crate::session::{Examined, Session, joined, next};
 use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
 use crate::words::printable;
+use crate::workers::Workers;
 use crate::writer::Writer;
 
 /// What a receiver is to do.
@@ -134,6 +136,7 @@ pub struct Receiver {
     run: Mutex<Option<Run>>,
     /// What was agreed to last.
     offer: Mutex<Option<Offer>>,
+    workers: Workers,
 }
 
 impl Receiver {
@@ -147,7 +150,14 @@ impl Receiver {
             running: tokio::sync::Mutex::default(),
             run: Mutex::default(),
             offer: Mutex::default(),
+            workers: Workers::default(),
         }
+    }
+
+    /// The same in a simulation: files are written in the task that receives.
+    #[cfg(feature = "simulation")]
+    pub fn simulated(config: ReceiveConfig) -> Self {
+        Self { workers: Workers::Inline, ..Self::new(config) }
     }
 
     /// How far the transfer is.
@@ -166,6 +176,7 @@ impl Receiver {
             return Ok(());
         }
         let is_taken = tokio::select! {
+            biased;
             is_taken = self.config.consent.given(&offer) => is_taken,
             gone = connection.closed() => return Err(ProtocolError::from(gone).into()),
         };
@@ -266,13 +277,13 @@ impl Receiver {
         self.begin(sender);
         self.progress.enter(Phase::Preparing);
         control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden }).await?;
-        let (manifest, left_out) = read_manifest(control, self.config.limits).await?;
+        let (manifest, left_out) = read_manifest(control, self.config.limits, self.workers).await?;
         let manifest = Arc::new(manifest);
         self.agree(&control.connection, Offer::new(&manifest, left_out)).await?;
         self.progress.set_totals(manifest.bytes(), manifest.files());
         let files = self.prepare(&manifest, control).await?;
         self.progress.enter(Phase::Transferring);
-        let skipped = Session::start(control, files).run(&self.progress).await?;
+        let skipped = Session::start(control, files, self.workers).run(&self.progress).await?;
         if !self.config.keep && skipped.is_empty() {
             self.door.use_up();
         }
@@ -317,7 +328,7 @@ impl Receiver {
     async fn prepare(&self, manifest: &Arc<Manifest>, control: &Control) -> Result<Writer, ReceiveError> {
         let (directory, force) = (self.config.directory.clone(), self.config.force);
         let (list, progress) = (manifest.clone(), self.progress.clone());
-        let (mut destination, Survey { compare, unfit }) = blocking(move || {
+        let (mut destination, Survey { compare, unfit }) = blocking(self.workers, move || {
             let mut destination = Destination::open(&directory)?.telling(progress);
             let survey = plan::survey(&mut destination, &list, force)?;
             Ok((destination, survey))
@@ -329,7 +340,7 @@ impl Receiver {
         control.write(&FromReceiver::Compare(vec![])).await?;
 
         let (list, numbers, progress) = (manifest.clone(), compare.clone(), self.progress.clone());
-        let own = tokio::task::spawn_blocking(move || {
+        let own = self.workers.begin(async move {
             let digests = plan::digest_existing(&mut destination, &list, &numbers, &progress);
             Ok((destination, digests))
         });
@@ -338,7 +349,7 @@ impl Receiver {
         let compared: Vec<_> = compare.into_iter().zip(own.into_iter().zip(sent)).collect();
 
         let (list, progress) = (manifest.clone(), self.progress.clone());
-        let (files, answers) = blocking(move || {
+        let (files, answers) = blocking(self.workers, move || {
             let mut destination = destination;
             let (partial, unfinished) = Partial::open(&destination)?;
             let plan = plan::decide(&mut destination, &partial, &unfinished, &list, (unfit, compared), force)?;
@@ -391,14 +402,19 @@ async fn refuse(control: &Control, error: &ReceiveError) {
 }
 
 async fn blocking<T: Send + 'static>(
+    workers: Workers,
     work: impl FnOnce() -> Result<T, ReceiveError> + Send + 'static,
 ) -> Result<T, ReceiveError> {
-    joined(tokio::task::spawn_blocking(work)).await
+    joined(workers.begin(async move { work() })).await
 }
 
 /// Reads the list of files and judges each entry as it comes: a peer that sends what is refused is
 /// told so at once, and what it sends behind that is never held.
-async fn read_manifest(control: &Control, limits: Limits) -> Result<(Manifest, LeftOut), ReceiveError> {
+async fn read_manifest(
+    control: &Control,
+    limits: Limits,
+    workers: Workers,
+) -> Result<(Manifest, LeftOut), ReceiveError> {
     let (mut builder, mut left_out) = (ManifestBuilder::new(limits), LeftOut::default());
     loop {
         match next(control).await? {
@@ -408,7 +424,7 @@ async fn read_manifest(control: &Control, limits: Limits) -> Result<(Manifest, L
             _ => return Err(ProtocolError::Unexpected("the list of files was expected").into()),
         }
     }
-    blocking(move || Ok((builder.finish()?, left_out))).await
+    blocking(workers, move || Ok((builder.finish()?, left_out))).await
 }
 
 /// Reads the sender's digests of `count` files, in the order in which they were asked for.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fairpath_core::Bytes;
 use fairpath_quic::Connection;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
 
 use crate::admission::{knock, say_goodbye};
 use crate::collect::Selection;
@@ -23,6 +24,7 @@ use crate::reader::{self, Job, Piece};
 use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
 use crate::words::printable;
+use crate::workers::Workers;
 
 /// How many bytes of names one message carries, about; well within the largest.
 const NAMES_PER_MESSAGE: usize = 256 << 10;
@@ -68,6 +70,7 @@ pub struct Sender {
     /// What was left out, as the last connection on which there was something had it.
     left_out: Mutex<Vec<Skipped>>,
     not_taken: Mutex<LeftOut>,
+    workers: Workers,
 }
 
 impl Sender {
@@ -79,14 +82,25 @@ impl Sender {
     /// The system gives no randomness.
     pub fn new(selection: Selection, secret: Secret) -> Result<Self, SendError> {
         let id = SenderId::generate().map_err(SendError::NoRandomness)?;
-        Ok(Self {
+        Ok(Self::with_id(selection, secret, id))
+    }
+
+    fn with_id(selection: Selection, secret: Secret, id: SenderId) -> Self {
+        Self {
             selection: Mutex::new(Arc::new(selection)),
             secret,
             id,
             progress: Arc::default(),
             left_out: Mutex::default(),
             not_taken: Mutex::default(),
-        })
+            workers: Workers::default(),
+        }
+    }
+
+    /// The same in a simulation: its number is given, and it reads files in the task that sends.
+    #[cfg(feature = "simulation")]
+    pub fn simulated(selection: Selection, secret: Secret, id: SenderId) -> Self {
+        Self { workers: Workers::Inline, ..Self::with_id(selection, secret, id) }
     }
 
     /// How far the transfer is, as the receiver confirms it.
@@ -186,7 +200,7 @@ impl Sender {
         let (jobs, inbox) = mpsc::unbounded_channel();
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
         let (read, progress) = (selection.clone(), self.progress.clone());
-        let thread = tokio::task::spawn_blocking(move || reader::run(&read, &progress, inbox, &outbox));
+        let thread = self.workers.begin(async move { reader::run(&read, &progress, inbox, &outbox).await });
         let mut ledger = Ledger::new(manifest);
         let conversation = async {
             self.send_manifest(control).await?;
@@ -248,6 +262,7 @@ impl Sender {
         let mut digests = Vec::new();
         while wanted > 0 {
             tokio::select! {
+                biased;
                 message = next(control) => match message? {
                     FromReceiver::Examined(bytes) => self.progress.set_examined_there(bytes),
                     _ => return Err(ProtocolError::Unexpected("it spoke before the digests were complete").into()),

@@ -12,6 +12,7 @@ use crate::progress::Progress;
 use crate::protocol::{Control, FromReceiver, FromSender, ProtocolError};
 use crate::skip::Skipped;
 use crate::words::printable;
+use crate::workers::Workers;
 use crate::writer::{Command, Event, Writer};
 
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
@@ -33,10 +34,10 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn start(control: &'a Control, files: Writer) -> Self {
+    pub(crate) fn start(control: &'a Control, files: Writer, workers: Workers) -> Self {
         let (commands, inbox) = mpsc::channel(COMMANDS);
         let (outbox, events) = mpsc::unbounded_channel();
-        let thread = tokio::task::spawn_blocking(move || files.run(inbox, outbox));
+        let thread = workers.begin(files.run(inbox, outbox));
         Self { control, commands, events, thread }
     }
 
@@ -65,7 +66,9 @@ impl<'a> Session<'a> {
         let pump = pump(&control.connection, &self.commands);
         tokio::pin!(pump);
         loop {
+            // In order: the same in each run of a simulation.
             tokio::select! {
+                biased;
                 event = self.events.recv() => match event {
                     Some(Event::Done(files)) => control.write(&FromReceiver::Done(files)).await?,
                     Some(Event::Again(file)) => control.write(&FromReceiver::Again(file)).await?,

@@ -1,4 +1,4 @@
-//! The receiver's writing thread: puts records in their places, follows with the digest, keeps the
+//! The receiver's writer: puts records in their places, follows with the digest, keeps the
 //! journals, and has files that are whole and right moved to their names.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,11 +6,12 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fairpath_core::Bytes;
 use fairpath_quic::Record;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::destination::Destination;
 use crate::error::ReceiveError;
@@ -43,7 +44,7 @@ const JOURNAL_BYTES: u64 = 1 << 20;
 /// How often journals are saved and verified files placed, at least.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the thread is told.
+/// What the writer is told.
 #[derive(Debug)]
 pub(crate) enum Command {
     Record(Record),
@@ -51,7 +52,7 @@ pub(crate) enum Command {
     Wake,
 }
 
-/// What the thread tells.
+/// What the writer tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Done(Vec<u32>),
@@ -84,7 +85,7 @@ struct Active {
     has_journal: bool,
 }
 
-/// The state of the thread.
+/// The state of the writer.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) destination: Destination,
@@ -174,14 +175,15 @@ impl Writer {
     }
 
     /// Works until everything is in place, something fails, or nobody sends commands any more; in
-    /// the last two cases the journals are saved. Answers what was left out.
-    pub(crate) fn run(
+    /// the last two cases the journals are saved. Answers what was left out. Blocks between its awaits: for a
+    /// thread of its own ([`Workers`](crate::workers::Workers)).
+    pub(crate) async fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,
         events: mpsc::UnboundedSender<Event>,
     ) -> Result<Vec<Skipped>, ReceiveError> {
         // Where the session has ended, nobody needs to know of events.
-        if let Err(error) = self.work(&mut commands, &events) {
+        if let Err(error) = self.work(&mut commands, &events).await {
             self.partial.release_reserve();
             // The first error is the cause; what cannot be saved adds nothing.
             let _ = self.place(&events);
@@ -196,7 +198,7 @@ impl Writer {
         Ok(self.skipped.iter().map(skipped).collect())
     }
 
-    fn work(
+    async fn work(
         &mut self,
         commands: &mut mpsc::Receiver<Command>,
         events: &mpsc::UnboundedSender<Event>,
@@ -208,7 +210,7 @@ impl Writer {
             if self.wanted == 0 {
                 return self.complete(events);
             }
-            match commands.blocking_recv() {
+            match commands.recv().await {
                 Some(Command::Record(record)) => self.take(&record, events)?,
                 Some(Command::Wake) => {}
                 None => {
