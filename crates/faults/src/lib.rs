@@ -2,10 +2,14 @@
 //! policy and the channels as they are, with real cryptography or, to save time, with none. Hours pass in
 //! minutes, and faults come when a scenario says so.
 //!
+//! [`Scenario`] is about connections, between two endpoints of `quic-core`; [`Transfer`] about files, between two
+//! processes of which all is the product's down to the sockets.
+//!
 //! Everything that is random comes from a seed: the same seed gives the same packets, byte for byte.
 
 mod clock;
 mod end;
+mod files;
 mod lateness;
 mod null;
 mod pinned;
@@ -19,6 +23,7 @@ mod world;
 
 pub use clock::{Clock, Skew};
 pub use end::{End, Leaving, Process};
+pub use files::Transfer;
 pub use lateness::Host;
 pub use pinned::{Cryptography, Pinned};
 pub use scenario::{Failure, Fault, Outcome, Scenario, Scheduled};

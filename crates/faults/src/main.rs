@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use fairpath_faults::{Cryptography, Failure, Outcome, Scenario};
+use fairpath_faults::{Cryptography, Failure, Outcome, Scenario, Transfer};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
@@ -30,6 +30,44 @@ struct Arguments {
     /// Leave the cryptography out, which takes less time
     #[arg(long)]
     null: bool,
+    /// Transfer files, with all of the product above the sockets
+    #[arg(long)]
+    files: bool,
+}
+
+/// What a seed stands for.
+trait Run: Sync + std::fmt::Display {
+    fn of(seed: u64, cryptography: Cryptography) -> Self;
+    fn run(&self) -> Result<Outcome, Failure>;
+    fn minimised(&self, fails: impl Fn(&Self) -> bool) -> Self;
+}
+
+impl Run for Scenario {
+    fn of(seed: u64, cryptography: Cryptography) -> Self {
+        Self { cryptography, ..Self::of(seed) }
+    }
+
+    fn run(&self) -> Result<Outcome, Failure> {
+        self.run()
+    }
+
+    fn minimised(&self, fails: impl Fn(&Self) -> bool) -> Self {
+        self.minimised(fails)
+    }
+}
+
+impl Run for Transfer {
+    fn of(seed: u64, cryptography: Cryptography) -> Self {
+        Self { cryptography, ..Self::of(seed) }
+    }
+
+    fn run(&self) -> Result<Outcome, Failure> {
+        self.run()
+    }
+
+    fn minimised(&self, fails: impl Fn(&Self) -> bool) -> Self {
+        self.minimised(fails)
+    }
 }
 
 fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
@@ -48,7 +86,7 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
 }
 
 /// A panic is a failure like any other.
-fn run(scenario: &Scenario, twice: bool) -> Result<Outcome, Failure> {
+fn run(scenario: &impl Run, twice: bool) -> Result<Outcome, Failure> {
     let once = || {
         catch_unwind(AssertUnwindSafe(|| scenario.run())).unwrap_or_else(|panic| {
             let words = panic.downcast_ref::<String>().map(String::as_str);
@@ -71,8 +109,16 @@ fn run(scenario: &Scenario, twice: bool) -> Result<Outcome, Failure> {
 }
 
 fn main() -> ExitCode {
-    let Arguments { seeds, twice, whole, null } = Arguments::parse();
+    let arguments = Arguments::parse();
     std::panic::set_hook(Box::new(|_| {}));
+    match arguments.files {
+        true => run_all::<Transfer>(&arguments),
+        false => run_all::<Scenario>(&arguments),
+    }
+}
+
+fn run_all<T: Run>(arguments: &Arguments) -> ExitCode {
+    let &Arguments { ref seeds, twice, whole, null, files } = arguments;
     let count = seeds.end - seeds.start;
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} seeds, {msg}{eta} to go").expect("a template");
     let bar = ProgressBar::new(count).with_style(style);
@@ -81,7 +127,7 @@ fn main() -> ExitCode {
     let (failed, passed) = (Mutex::new(Vec::new()), Mutex::new((Duration::ZERO, 0_u64)));
     seeds.clone().into_par_iter().for_each(|seed| {
         let cryptography = if null { Cryptography::Null } else { Cryptography::Tls };
-        let scenario = Scenario { cryptography, ..Scenario::of(seed) };
+        let scenario = T::of(seed, cryptography);
         match run(&scenario, twice) {
             Ok(outcome) => {
                 let mut passed = passed.lock().expect("nobody panics with it");
@@ -89,12 +135,15 @@ fn main() -> ExitCode {
                 passed.1 += u64::from(outcome.had_to_live);
             }
             Err(failure) => {
-                let fails = |other: &Scenario| run(other, twice).is_err();
+                let fails = |other: &T| run(other, twice).is_err();
                 let scenario = if whole { scenario } else { scenario.minimised(fails) };
                 bar.suspend(|| {
                     eprintln!("seed {seed}: {failure}\n{scenario}");
                     let null = if null { " --null" } else { "" };
-                    eprintln!("again: cargo run -q --release -p fairpath-faults -- --seeds {seed} --whole{null}\n");
+                    let files = if files { " --files" } else { "" };
+                    eprintln!(
+                        "again: cargo run -q --release -p fairpath-faults -- --seeds {seed} --whole{null}{files}\n"
+                    );
                 });
                 let mut failed = failed.lock().expect("nobody panics with it");
                 failed.push(seed);
@@ -109,7 +158,7 @@ fn main() -> ExitCode {
     failed.sort_unstable();
     let took = begun.elapsed().as_secs_f64();
     println!(
-        "{count} seeds in {took:.1} s, {:.1} h of virtual time; {lived} connections had to live to the end",
+        "{count} seeds in {took:.1} s, {:.2} h of virtual time; {lived} connections had to live to the end",
         virtual_time.as_secs_f64() / 3600.0
     );
     match failed.is_empty() {

@@ -18,7 +18,7 @@ use crate::wires::{Impair, Wire};
 use crate::world::World;
 
 /// In this time faults begin.
-const FAULTY: Duration = Duration::from_secs(8);
+pub(crate) const FAULTY: Duration = Duration::from_secs(8);
 
 /// A fault lasts no longer.
 const FAULT_MAX: Duration = Duration::from_secs(6);
@@ -82,6 +82,8 @@ pub enum Fault {
         /// Whether it has the ports of the one before.
         keeps_ports: bool,
     },
+    /// A file is written to at the sender; by its number, counted round and round.
+    Rewrite(usize),
 }
 
 /// A fault and when it comes, counted from the handshake.
@@ -278,6 +280,8 @@ impl Scenario {
             Fault::Sleep(side, time) => world.sleep(side, time),
             Fault::Jump(side, by) => world.jump(side, by),
             Fault::Restart { side, keeps_ports } => world.restart(side, keeps_ports),
+            // There are no files.
+            Fault::Rewrite(_) => {}
         }
     }
 
@@ -302,7 +306,7 @@ impl Scenario {
                 Fault::Stall(_, time) => longest = longest.max(time),
                 Fault::Jump(_, time) | Fault::Sleep(_, time) => more += time,
                 Fault::Rebind(_) | Fault::RebindAll | Fault::RebindSoftly(_) => {}
-                Fault::Copy | Fault::Attack | Fault::Restart { .. } => {}
+                Fault::Copy | Fault::Attack | Fault::Restart { .. } | Fault::Rewrite(_) => {}
             }
             for direction in 0..2 {
                 let silent = up.iter().all(|way| !way[direction]);
@@ -464,7 +468,7 @@ fn skew(luck: &mut ChaCha8Rng) -> Skew {
 }
 
 /// One fault of a host.
-fn draw_of_host(luck: &mut ChaCha8Rng, whole: usize, faults: &mut Vec<Scheduled>) {
+pub(crate) fn draw_of_host(luck: &mut ChaCha8Rng, whole: usize, faults: &mut Vec<Scheduled>) {
     let at = FAULTY.mul_f64(luck.random());
     let side = if luck.random() { Side::Server } else { Side::Client };
     let time = (FAULT_MAX / 2).mul_f64(luck.random());
@@ -478,7 +482,7 @@ fn draw_of_host(luck: &mut ChaCha8Rng, whole: usize, faults: &mut Vec<Scheduled>
 }
 
 /// One fault, with what mends it, where it does not pass by itself.
-fn draw(luck: &mut ChaCha8Rng, count: usize, whole: usize, faults: &mut Vec<Scheduled>) {
+pub(crate) fn draw(luck: &mut ChaCha8Rng, count: usize, whole: usize, faults: &mut Vec<Scheduled>) {
     let at = FAULTY.mul_f64(luck.random());
     let end = at + FAULT_MAX.mul_f64(luck.random());
     let way = luck.random_range(0..count);

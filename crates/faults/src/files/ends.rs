@@ -1,0 +1,179 @@
+//! What the processes do: what `fairpath send` and `fairpath recv` do with the product, without the terminal.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fairpath_quic::{
+    ConnectConfig, Connection, Error, Fingerprint, Identity, ListenConfig, Listener, Machine, Observer, connect,
+};
+use fairpath_quic_core::{EngineConfig, Held};
+use fairpath_transfer::{
+    Consent, DeliveryEvent, GIVE_UP_AFTER, Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret, Selection,
+    SendError, Sender, SenderId, Sent,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// The secret of all tickets.
+pub(super) const SECRET: Secret = Secret::from_bytes([42; 16]);
+
+/// The port of the receiver.
+pub(super) const PORT: u16 = 4433;
+
+/// The connections of a process, for who looks on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Connections(Arc<Mutex<Vec<Observer>>>);
+
+impl Connections {
+    fn note(&self, connection: &Connection) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(connection.observer());
+    }
+
+    /// What is held beyond what the windows allow, if anything.
+    pub(super) fn excess(&self) -> Option<Held> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| one.held().is_some());
+        all.iter().filter_map(Observer::held).find(|held| !held.is_within(&Held::most()))
+    }
+}
+
+/// Why a sender's process ended without having sent everything.
+#[derive(Debug)]
+pub(super) enum Unsent {
+    /// No connection was made.
+    Connect(Error),
+    /// The transfer failed.
+    Send(SendError),
+}
+
+/// What a sender is started with.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub(super) machine: Machine,
+    pub(super) remotes: Vec<SocketAddr>,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) files: PathBuf,
+    pub(super) id: SenderId,
+    pub(super) connections: Connections,
+}
+
+/// The sender's process.
+pub(super) async fn send(sending: Sending) -> Result<Sent, Unsent> {
+    let Sending { machine, remotes, fingerprint, files, id, connections } = sending;
+    let selection = Selection::collect(&[files]).map_err(Unsent::Send)?;
+    let knock = Some(SECRET.knock_key());
+    let config =
+        ConnectConfig { machine, knock, engine: EngineConfig::live(), ..ConnectConfig::new(remotes, fingerprint) };
+    let mut connection = connect(config.clone()).await.map_err(Unsent::Connect)?;
+    connections.note(&connection);
+    let sender = Sender::simulated(selection, SECRET, id);
+    let (tell, mut events) = mpsc::unbounded_channel();
+    let delivering = sender.deliver(connection.clone(), &config, GIVE_UP_AFTER, &tell);
+    tokio::pin!(delivering);
+    let sent = loop {
+        tokio::select! {
+            biased;
+            sent = &mut delivering => break sent,
+            Some(event) = events.recv() => if let DeliveryEvent::Connected(next) = event {
+                connections.note(&next);
+                connection = next;
+            },
+        }
+    };
+    connection.end(0, "done").await;
+    sent.map_err(Unsent::Send)
+}
+
+/// What a receiver is started with.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    pub(super) machine: Machine,
+    pub(super) identity: Identity,
+    pub(super) directory: PathBuf,
+    pub(super) connections: Connections,
+    /// What has been received so far, for who looks on.
+    pub(super) received: Arc<Mutex<Vec<Received>>>,
+}
+
+/// The receiver's process.
+pub(super) async fn receive(receiving: Receiving) -> Result<(), ReceiveError> {
+    let Receiving { machine, identity, directory, connections, received } = receiving;
+    let listener = Listener::bind(ListenConfig {
+        listen: Some(SocketAddr::from(([0; 4], PORT))),
+        via: Vec::new(),
+        identity,
+        engine: EngineConfig::live(),
+        knock: Some(SECRET.knock_key()),
+        machine,
+        ..ListenConfig::new().expect("an identity")
+    });
+    let listener = listener.expect("addresses");
+    let receiver = Arc::new(Receiver::simulated(ReceiveConfig {
+        directory,
+        force: true,
+        keep: false,
+        secret: SECRET,
+        limits: Limits { modes: true, ..Limits::default() },
+        consent: Consent::always(),
+    }));
+    let result = desk(&listener, &receiver, &connections, &received).await;
+    let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
+    listener.close(code, reason).await;
+    result
+}
+
+/// Lets in and serves who comes, until all is in place and the sender knows.
+async fn desk(
+    listener: &Listener,
+    receiver: &Arc<Receiver>,
+    connections: &Connections,
+    all: &Mutex<Vec<Received>>,
+) -> Result<(), ReceiveError> {
+    let (mut doorstep, mut tasks) = (JoinSet::new(), JoinSet::<Result<Received, ReceiveError>>::new());
+    let mut lingers_until: Option<Instant> = None;
+    loop {
+        let lingering = async {
+            match lingers_until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(ended) = tasks.join_next() => match ended.expect("no panic") {
+                Ok(received) => {
+                    let Received { is_confirmed, is_repeat, ref skipped, .. } = received;
+                    let is_last = skipped.is_empty();
+                    if !is_repeat {
+                        all.lock().unwrap_or_else(PoisonError::into_inner).push(received);
+                    }
+                    if is_last && is_confirmed {
+                        return Ok(());
+                    }
+                    if is_last {
+                        lingers_until.get_or_insert(Instant::now() + GIVE_UP_AFTER);
+                    }
+                }
+                Err(error) if error.is_retryable() => {
+                    let may_come: bool = receiver.is_open() || !tasks.is_empty() || lingers_until.is_some();
+                    if !may_come {
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            },
+            Some(heard) = doorstep.join_next() => if let Ok(admitted) = heard.expect("no panic") {
+                let receiver = receiver.clone();
+                tasks.spawn(async move { receiver.serve(admitted).await });
+            },
+            () = lingering => return Ok(()),
+            Some(connection) = listener.accept() => {
+                connections.note(&connection);
+                let receiver = receiver.clone();
+                doorstep.spawn(async move { receiver.admit(&connection).await });
+            }
+        }
+    }
+}

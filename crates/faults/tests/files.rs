@@ -1,0 +1,84 @@
+//! Files through all of the product above the sockets, in virtual time.
+
+use std::time::Duration;
+
+use fairpath_core::Bytes;
+use fairpath_faults::{Fault, Scheduled, Side, Transfer, Wire};
+use rayon::prelude::*;
+
+/// What every change is tried with.
+const SEEDS: std::ops::Range<u64> = 0..100;
+
+#[test]
+fn files_arrive_whole_under_faults_and_both_ends_agree() {
+    let failed: Vec<String> = SEEDS
+        .into_par_iter()
+        .filter_map(|seed| {
+            let transfer = Transfer::of(seed);
+            let failure = transfer.run().err()?;
+            Some(format!("{failure}\n{transfer}again: cargo run -q -p fairpath-faults -- --files --seeds {seed}"))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{} seeds failed:\n{}", failed.len(), failed.join("\n\n"));
+}
+
+/// The second time in another thread, so that neither what ran before nor what runs beside it may matter.
+#[test]
+fn a_seed_gives_the_same_transfer_each_time() {
+    let trace = |seed| Transfer::of(seed).run().map(|outcome| (outcome.trace, outcome.virtual_time));
+    (0..6_u64).into_par_iter().for_each(|seed| {
+        let again = std::thread::spawn(move || trace(seed));
+        assert_eq!(trace(seed), again.join().expect("no panic"), "seed {seed}");
+    });
+}
+
+/// Over two wires of 4 Mbit/s, with these faults. How long it took.
+fn takes(faults: &[(Duration, Fault)]) -> Duration {
+    let scheduled = |(whole, &(at, fault)): (usize, &_)| Scheduled { at, fault, whole };
+    let faults = faults.iter().enumerate().map(scheduled).collect();
+    let transfer = Transfer { wires: vec![Wire::new(4, 10), Wire::new(4, 30)], faults, ..Transfer::of(0) };
+    transfer.run().unwrap_or_else(|failure| panic!("{failure}\n{transfer}")).virtual_time
+}
+
+/// What both wires carry takes so long, with the handshake and the second path.
+fn alone() -> Duration {
+    takes(&[])
+}
+
+#[test]
+fn files_take_little_longer_than_the_wires_need_for_them() {
+    let bytes = Bytes::new(Transfer::of(0).size());
+    let needed = bytes / fairpath_core::Bitrate::from_mbps(8);
+    let took = alone();
+    // Two handshakes' and a plan's round trips, the start of each path, and the last file's way to its name.
+    assert!(took < needed.mul_f64(1.25) + Duration::from_millis(700), "{took:?} for {needed:?}");
+}
+
+#[test]
+fn an_outage_longer_than_a_connection_lives_costs_little_more_than_itself() {
+    let [begin, end] = [1, 21].map(Duration::from_secs);
+    let took = takes(&[(begin, Fault::All(false)), (end, Fault::All(true))]);
+    // A try follows the last after a twentieth of what was lost, a handshake and the plan come after it, and what was on its
+    // way at the beginning is sent again.
+    let bound = alone() + (end - begin).mul_f64(1.05) + Duration::from_millis(2_500);
+    assert!(took < bound, "{took:?}, more than {bound:?}");
+}
+
+#[test]
+fn a_receiver_that_is_started_again_goes_on_with_what_it_has() {
+    let restart = Fault::Restart { side: Side::Server, keeps_ports: true };
+    let took = takes(&[(Duration::from_secs(1), restart)]);
+    // The sender notices the silence after 2.5 s and tries again every half second; what came since the last journal,
+    // a second ago, is sent again.
+    let bound = alone() + Duration::from_secs(1) + Duration::from_millis(2_500 + 500 + 700);
+    assert!(took < bound, "{took:?}, more than {bound:?}");
+}
+
+#[test]
+fn a_sender_that_is_started_again_waits_until_the_one_before_is_known_to_be_silent() {
+    let restart = Fault::Restart { side: Side::Client, keeps_ports: false };
+    let took = takes(&[(Duration::from_secs(1), restart)]);
+    // So long it is asked whether the one before is still there; and half of a second's data may be sent again.
+    let bound = alone() + fairpath_transfer::SILENCE + Duration::from_secs(2);
+    assert!(took < bound, "{took:?}, more than {bound:?}");
+}
