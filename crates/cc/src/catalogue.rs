@@ -2,7 +2,8 @@
 
 use crate::aimd::{Aimd, AimdConfig, Rule, UntilCoupled};
 use crate::algorithm::{
-    Balia, Bbr, Bbr3, Coupled, CoupledBbr, CoupledCubic, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, Olia, Reno, WVegas,
+    Balia, Bbr, Bbr3, Coupled, CoupledBbr, CoupledBbr3, CoupledCubic, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, Olia,
+    Reno, WVegas,
 };
 use crate::controller::Controller;
 use crate::model::BbrConfig;
@@ -52,6 +53,7 @@ pub const CATALOGUE: &[Entry] = &[
     Entry::rate("bbr", |with| Box::new(Bbr::new(with.bbr))),
     Entry::rate("bbr3", |with| Box::new(Bbr3::new(with.bbr))),
     Entry::rate("coupled_bbr", |with| Box::new(CoupledBbr::new(with.cruise, with.bbr))),
+    Entry::rate("coupled_bbr3", |with| Box::new(CoupledBbr3::new(with.bbr))),
 ];
 
 /// The names of the [`CATALOGUE`], in its order.
@@ -102,7 +104,7 @@ pub struct Parameters {
     pub wvegas: WVegas,
     /// `daimd`.
     pub daimd: Daimd,
-    /// `bbr`, `bbr3` and `coupled_bbr`.
+    /// `bbr`, `bbr3`, `coupled_bbr` and `coupled_bbr3`.
     pub bbr: BbrConfig,
     /// `coupled_bbr`.
     pub cruise: Cruise,

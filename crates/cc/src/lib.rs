@@ -28,8 +28,8 @@ pub use aimd::{
     Adjustment, Aimd, AimdConfig, Both, Followed, GroupView, Member, PathWindow, Rule, Totals, UntilCoupled,
 };
 pub use algorithm::{
-    Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, CoupledConstants, CoupledCubic, Cruise, Cubic, Daimd, Epsilon,
-    Ewtcp, Lia, LongestQueue, Olia, PathMetric, Reno, WVegas,
+    Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, CoupledBbr3, CoupledConstants, CoupledCubic, Cruise, Cubic, Daimd,
+    Epsilon, Ewtcp, Lia, LongestQueue, Olia, PathMetric, Reno, WVegas,
 };
 pub use catalogue::{Alone, CATALOGUE, Entry, NAMES, Parameters, by_name, by_name_with, entry};
 pub use controller::{ControlState, Controller, Phase};

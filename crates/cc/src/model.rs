@@ -18,13 +18,12 @@ use core::time::Duration;
 
 use fairpath_core::{Ack, Bitrate, Bytes, Congestion, LostPacket, PathId, PathMap, Sent, Timestamp};
 
-pub(crate) use self::delivery::{Delivery, OwnLimit, Rate};
+pub(crate) use self::delivery::{Delivery, Gathered, OwnLimit, Rate};
 pub(crate) use self::full_pipe::FullPipe;
 pub(crate) use self::pacing::Pacing;
 pub(crate) use self::random::Random;
 pub(crate) use self::rounds::Rounds;
 
-use self::delivery::Gathered;
 use crate::aimd::AimdConfig;
 use crate::controller::{ControlState, Controller};
 use crate::slow_start;
@@ -37,7 +36,7 @@ const MIN_PIPE_DATAGRAMS: u64 = 4;
 const MIN_WINDOW_DATAGRAMS: u64 = 2;
 
 /// The largest window. No network needs a terabyte in flight; a measurement that says so is wrong.
-const WINDOW_MAX: Bytes = Bytes::new(1 << 39);
+pub(crate) const WINDOW_MAX: Bytes = Bytes::new(1 << 39);
 
 /// The parameters that all controllers share that model the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,19 +73,21 @@ impl From<AimdConfig> for BbrConfig {
 pub(crate) struct Sizes {
     pub(crate) datagram: Bytes,
     pub(crate) initial_window: Bytes,
+    /// How many paths carry the flow: each needs its least window.
+    pub(crate) paths: u64,
 }
 
 impl Sizes {
-    fn new(config: &BbrConfig, max_datagram: Bytes) -> Self {
+    pub(crate) fn new(config: &BbrConfig, max_datagram: Bytes) -> Self {
         let datagram = max_datagram.max(Bytes::new(1));
         let (datagrams, cap) = (config.initial_window_datagrams, config.initial_window_cap);
         let initial = Bytes::from_f64(slow_start::initial_window(datagrams, cap, datagram));
-        Self { datagram, initial_window: initial.max(datagram * MIN_WINDOW_DATAGRAMS) }
+        Self { datagram, initial_window: initial.max(datagram * MIN_WINDOW_DATAGRAMS), paths: 1 }
     }
 
     /// The least window for which data keeps flowing.
     pub(crate) fn min_pipe(&self) -> Bytes {
-        self.datagram * MIN_PIPE_DATAGRAMS
+        self.datagram * (MIN_PIPE_DATAGRAMS * self.paths)
     }
 
     /// The window that is left when loss takes everything.

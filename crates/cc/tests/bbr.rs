@@ -135,14 +135,17 @@ fn the_third_leaves_reno_half_and_the_first_in_short_buffers_little() {
     assert!(reno < 0.25, "{reno}");
 }
 
-/// A BBR flow and a connection of two paths over the same link; the seed decides who begins. Gives
+/// The algorithms that couple, each after what its paths are when they are alone.
+const COUPLED: [[&str; 2]; 2] = [["bbr", "coupled_bbr"], ["bbr3", "coupled_bbr3"]];
+
+/// A flow and a connection of two paths over the same link; the seed decides who begins. Gives
 /// the share of the connection.
-fn two_paths_beside_a_flow(groups: &Groups, buffer: f64, seed: u64) -> f64 {
+fn two_paths_beside_a_flow([alone, coupled]: [&str; 2], groups: &Groups, buffer: f64, seed: u64) -> f64 {
     let parameters = |seed| Parameters { bbr: BbrConfig { seed, ..BbrConfig::default() }, ..Parameters::default() };
     let mut network = Network::default();
     let at = network.add_link(link(20, buffer));
-    let single = network.add_sender(by_name_with("bbr", &parameters(2 * seed)).unwrap());
-    let double = network.add_sender(by_name_with("coupled_bbr", &parameters(2 * seed + 1)).unwrap());
+    let single = network.add_sender(by_name_with(alone, &parameters(2 * seed)).unwrap());
+    let double = network.add_sender(by_name_with(coupled, &parameters(2 * seed + 1)).unwrap());
     network.senders[double].on_groups(groups);
     let mut paths = Vec::new();
     for (begun, which) in (0..3).map(|turn| (turn, (turn + seed) % 3)) {
@@ -159,12 +162,13 @@ fn two_paths_beside_a_flow(groups: &Groups, buffer: f64, seed: u64) -> f64 {
 #[test]
 fn coupled_paths_take_about_as_much_as_one_flow_and_uncoupled_ones_more() {
     let paths = || [0, 1].map(PathId::new);
-    let mean =
-        |groups: &Groups, buffer| (0..6).map(|seed| two_paths_beside_a_flow(groups, buffer, seed)).sum::<f64>() / 6.0;
-    for buffer in [1.0, 4.0] {
-        let coupled = mean(&Groups::one(paths()), buffer);
-        let uncoupled = mean(&Groups::singletons(paths()), buffer);
-        println!("{buffer} BDP of buffer: coupled {coupled:.3}, uncoupled {uncoupled:.3}");
+    for (names, buffer) in COUPLED.into_iter().flat_map(|names| [1.0, 4.0].map(|buffer| (names, buffer))) {
+        let mean = |groups: &Groups| {
+            (0..6).map(|seed| two_paths_beside_a_flow(names, groups, buffer, seed)).sum::<f64>() / 6.0
+        };
+        let coupled = mean(&Groups::one(paths()));
+        let uncoupled = mean(&Groups::singletons(paths()));
+        println!("{names:?}, {buffer} BDP of buffer: coupled {coupled:.3}, uncoupled {uncoupled:.3}");
         // Half of the link is one flow's; uncoupled, two of three. One run is off by 0.05 to 0.08
         // (standard deviation of 24), the mean of six by 0.03: three of those on either side.
         assert!((0.36..0.6).contains(&coupled), "{coupled} with {buffer}");
@@ -174,18 +178,20 @@ fn coupled_paths_take_about_as_much_as_one_flow_and_uncoupled_ones_more() {
 
 #[test]
 fn coupled_paths_that_have_a_link_to_themselves_fill_it() {
-    let mut network = Network::default();
-    let at = network.add_link(link(20, 2.0));
-    let sender = network.add_sender(by_name("coupled_bbr").unwrap());
-    let paths = [0, 1].map(|id| network.add_flow(sender, id, at));
-    network.run_until(Timestamp::from_secs(40));
-    let share: f64 = paths.map(|path| network.goodput(path, 5..40).as_mbps_f64() / 20.0).into_iter().sum();
-    println!("{share:.3} of the rate");
-    assert!(share > 0.9, "{share}");
+    for [_, name] in COUPLED {
+        let mut network = Network::default();
+        let at = network.add_link(link(20, 2.0));
+        let sender = network.add_sender(by_name(name).unwrap());
+        let paths = [0, 1].map(|id| network.add_flow(sender, id, at));
+        network.run_until(Timestamp::from_secs(40));
+        let share: f64 = paths.map(|path| network.goodput(path, 5..40).as_mbps_f64() / 20.0).into_iter().sum();
+        println!("{name}: {share:.3} of the rate");
+        assert!(share > 0.9, "{name}: {share}");
+    }
 }
 
 #[test]
-fn paths_in_groups_of_their_own_are_two_bbr_flows() {
+fn paths_in_groups_of_their_own_are_two_flows() {
     let run = |name| {
         let mut network = Network::default();
         let sender = network.add_sender(by_name(name).unwrap());
@@ -197,7 +203,9 @@ fn paths_in_groups_of_their_own_are_two_bbr_flows() {
         network.run_until(Timestamp::from_secs(15));
         network.flows.into_iter().map(|flow| flow.arrivals).collect::<Vec<_>>()
     };
-    assert_eq!(run("coupled_bbr"), run("bbr"));
+    for [alone, coupled] in COUPLED {
+        assert_eq!(run(coupled), run(alone));
+    }
 }
 
 #[test]

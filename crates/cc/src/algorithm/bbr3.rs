@@ -62,6 +62,7 @@
 mod aggregation;
 mod long_term;
 mod max_bandwidth;
+mod parts;
 mod probe_bw;
 mod probe_rtt;
 mod short_term;

@@ -51,7 +51,7 @@ pub(crate) struct Rate {
 
 /// The packets of the acknowledgement that is being read.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     delivered: Bytes,
     pending: Option<Pending>,
 }
@@ -68,7 +68,7 @@ struct Pending {
 
 impl Gathered {
     /// Notes one packet.
-    pub(super) fn add(&mut self, ack: &Ack) {
+    pub(crate) fn add(&mut self, ack: &Ack) {
         self.delivered = match ack.rate {
             Some(sample) => self.delivered.max(sample.prior_delivered + sample.delivered),
             None => self.delivered + ack.bytes,
@@ -91,7 +91,7 @@ impl Gathered {
     }
 
     /// The acknowledgement as a whole; `None` where it acknowledged nothing.
-    pub(super) fn take(&mut self, now: Timestamp) -> Option<Delivery> {
+    pub(crate) fn take(&mut self, now: Timestamp) -> Option<Delivery> {
         let pending = self.pending.take()?;
         let delivered = self.delivered;
         // Packets of the same acknowledgement that were reported after the newest count as well.

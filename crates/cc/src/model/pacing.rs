@@ -38,6 +38,11 @@ impl Pacing {
         }
     }
 
+    /// Takes a rate that follows from what was measured elsewhere, if there is any.
+    pub(crate) fn restore(&mut self, rate: Bitrate) {
+        self.rate = (rate > Bitrate::ZERO).then_some(rate);
+    }
+
     /// The rate.
     pub(crate) fn rate(&self) -> Option<Bitrate> {
         self.rate

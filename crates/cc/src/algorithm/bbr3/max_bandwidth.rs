@@ -22,6 +22,16 @@ impl MaxBandwidth {
         }
     }
 
+    /// That of the cycle before this.
+    pub(super) fn previous(&self) -> Bitrate {
+        self.previous
+    }
+
+    /// Takes what was measured elsewhere, in the cycle before this, and the largest of both.
+    pub(super) fn restore(&mut self, previous: Bitrate, largest: Bitrate) {
+        *self = Self { previous, current: largest };
+    }
+
     /// The largest; zero before the first sample.
     pub(super) fn get(&self) -> Bitrate {
         self.previous.max(self.current)

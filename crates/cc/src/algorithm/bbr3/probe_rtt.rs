@@ -34,6 +34,16 @@ impl MinRtt {
         Self { value: None, at: now, recent: None, recent_at: now, expired: false }
     }
 
+    /// Takes what was measured elsewhere, at `at`.
+    pub(super) fn restore(&mut self, value: Option<Duration>, at: Timestamp) {
+        (self.value, self.at) = (value, at);
+    }
+
+    /// When the least was measured.
+    pub(super) fn at(&self) -> Timestamp {
+        self.at
+    }
+
     /// The least round-trip time; `None` before the first sample.
     pub(super) fn get(&self) -> Option<Duration> {
         self.value
