@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fairpath_engine::{Bytes as Amount, PairVerdict, PathSnapshot, Timestamp};
 use fairpath_quic_core::bulk::{Record, RecordTooLarge};
+use fairpath_quic_core::flows::{self, Config, Counts, Delivered, FlowId, Status};
 use fairpath_quic_core::pairs::Tried;
 use fairpath_quic_core::{ChannelId, Connection as Core, PathNotice, PathReport, PathState};
 use noq_proto::ConnectionError;
@@ -196,6 +197,52 @@ impl Connection {
     pub async fn recv_datagram(&self) -> Result<Bytes, ConnectionError> {
         let link = &self.0.link;
         until(&self.0.shared, &link.datagram_came, || self.attempt(|_| link.take_datagram().map(Ok))).await
+    }
+
+    // ---- flows
+
+    /// From now on packets of live flows may be sent and are taken in: as many flows as the peer has, too.
+    pub fn begin_flows(&self, config: Config) {
+        self.with(|connection, now| connection.begin_flows(config, now));
+        self.0.shared.nudge();
+    }
+
+    /// Queues a packet of a flow, which arrives by its deadline, once, or not at all. Those that are marked may leave
+    /// twice.
+    ///
+    /// # Errors
+    ///
+    /// It is not taken then.
+    pub fn send_packet(&self, flow: FlowId, packet: &[u8], marked: bool) -> Result<(), flows::SendError> {
+        let queued = self.with(|connection, now| connection.send_packet(flow, packet, marked, now));
+        self.0.shared.nudge();
+        queued.unwrap_or(Err(flows::SendError::Flow(flow.0)))
+    }
+
+    /// The next packet of the peer's flows that is to be handed out. May be given up at any time, and nothing is lost.
+    pub async fn recv_packet(&self) -> Result<Delivered, ConnectionError> {
+        let attempt = || {
+            self.with(|connection, now| {
+                let packet = connection.take_packet(now).map(Ok);
+                if packet.is_none() {
+                    // When the next is due the connection says only now, and the driver has to ask it.
+                    self.0.shared.nudge();
+                }
+                packet.or_else(|| connection.close_reason().map(|reason| Err(reason.clone())))
+            })
+            .unwrap_or(Some(Err(ConnectionError::LocallyClosed)))
+        };
+        until(&self.0.shared, &self.0.link.packet_came, attempt).await
+    }
+
+    /// How long packets of flows may take that are sent from now on.
+    pub fn set_flows_deadline(&self, deadline: Duration) {
+        self.with(|connection, _| connection.set_flows_deadline(deadline));
+    }
+
+    /// How the flows go that are sent here, and what came of the peer's; `None` before [`Connection::begin_flows`].
+    pub fn flows(&self) -> Option<(Status, Counts)> {
+        self.with(|connection, _| connection.flows()).flatten()
     }
 
     // ---- the end

@@ -28,8 +28,9 @@ pub use connection::Observer;
 pub use connection::{Connection, SendError};
 pub use endpoint::{ListenConfig, Listener};
 pub use error::Error;
-pub use fairpath_engine::{Coupling, EngineConfig, PairVerdict, PathSnapshot};
+pub use fairpath_engine::{Coupling, EngineConfig, PairVerdict, PathId, PathSnapshot};
 pub use fairpath_quic_core::bulk::{MAX_RECORD, Record, RecordTooLarge};
+pub use fairpath_quic_core::flows;
 pub use fairpath_quic_core::pairs::{Outcome, Tried, WhyNot};
 pub use fairpath_quic_core::{
     BadFingerprint, Binding, ChannelId, DATAGRAM_ETHERNET, DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, KnockKey,

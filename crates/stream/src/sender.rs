@@ -165,6 +165,7 @@ impl Sender {
             return Err(SendError::TooLarge(packet.len()));
         }
         if self.retained.bytes() + packet.len() > BYTES_MAX {
+            self.tally.dropped += 1;
             return Err(SendError::Full(self.retained.bytes()));
         }
         if usize::from(flow.0) >= self.flows.len() {

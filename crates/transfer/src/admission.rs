@@ -60,6 +60,7 @@ impl Refusal {
             Self::WrongPurpose => match purpose {
                 Purpose::Transfer => "this is `fairpath recv`: it measures nothing",
                 Purpose::Measurement => "this is `fairpath perf server`: it takes no files",
+                Purpose::Stream => "this is `fairpath stream recv`: it takes live flows only",
             },
             Self::Version => "the two ends speak different versions: update the older one",
             Self::Late => "no proof of the secret came in time",
@@ -344,8 +345,9 @@ mod tests {
         let other = |purpose| match purpose {
             Purpose::Transfer => (Purpose::Measurement, "measures nothing"),
             Purpose::Measurement => (Purpose::Transfer, "takes no files"),
+            Purpose::Stream => (Purpose::Transfer, "takes live flows only"),
         };
-        for purpose in [Purpose::Transfer, Purpose::Measurement] {
+        for purpose in [Purpose::Transfer, Purpose::Measurement, Purpose::Stream] {
             let door = Door::new(SECRET, purpose);
             let (other, expected) = other(purpose);
             let (knocked, answered) = meet(&net, &door, SECRET, other).await;

@@ -1,7 +1,7 @@
 //! The greeting: the first message of whoever connects, and the proof in it.
 //!
 //! ```text
-//! letters  3 bytes   FPT for a transfer, FPM for a measurement
+//! letters  3 bytes   FPT for a transfer, FPM for a measurement, FPS for a stream
 //! version  1 byte
 //! sender   16 bytes  random, the same for all connections of one run
 //! proof    32 bytes  BLAKE3 keyed with the secret over 32 bytes that both ends export from the
@@ -36,6 +36,8 @@ pub enum Purpose {
     Transfer,
     /// Goodput.
     Measurement,
+    /// Live UDP flows.
+    Stream,
 }
 
 impl Purpose {
@@ -43,6 +45,7 @@ impl Purpose {
         match self {
             Self::Transfer => *b"FPT",
             Self::Measurement => *b"FPM",
+            Self::Stream => *b"FPS",
         }
     }
 
@@ -54,7 +57,8 @@ impl Purpose {
 
     /// The purpose and the version in the first bytes of a greeting; `None` where they are none.
     pub(crate) fn parse(head: [u8; HEAD_BYTES]) -> Option<(Self, u8)> {
-        let purpose = [Self::Transfer, Self::Measurement].into_iter().find(|one| one.letters() == head[..3])?;
+        let purpose =
+            [Self::Transfer, Self::Measurement, Self::Stream].into_iter().find(|one| one.letters() == head[..3])?;
         Some((purpose, head[3]))
     }
 }

@@ -1,0 +1,145 @@
+//! `fairpath stream recv`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use fairpath_quic::Connection;
+use fairpath_transfer::{AdmissionError, Door, Guest, Purpose};
+use tokio::task::JoinSet;
+
+use super::RecvArgs;
+use super::carry::{Ended, carry};
+use super::port::Port;
+use super::protocol;
+use super::send::{begin, check};
+use super::view::View;
+use crate::ends::{Host, say_goodbye};
+use crate::error::describe;
+use crate::knocks::Doorbell;
+use crate::signals::Interruption;
+use crate::text::print_line;
+use crate::transfer::{Role, TICK};
+
+pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
+    check(args.to.len(), "--to")?;
+    let mut ports = Vec::new();
+    for place in &args.to {
+        ports.push(Port::towards(*place).await?);
+    }
+    let host = args.listen.open().await?;
+    print_line(&host.ticket.to_string())?;
+    let mut desk = Desk {
+        host,
+        ports: ports.into(),
+        view: View::new(Role::Receive, args.flow),
+        interruption: Interruption::listen()?,
+        doorbell: Doorbell::default(),
+        args,
+    };
+    let addresses: Vec<String> = desk.host.listener.addresses().iter().map(ToString::to_string).collect();
+    desk.view.say(&format!("waiting on {}", addresses.join(", ")));
+    let result = desk.run().await;
+    desk.host.listener.close(0, "the receiver has ended").await;
+    result
+}
+
+/// Where senders come in, one after the other.
+struct Desk {
+    host: Host,
+    ports: Arc<[Port]>,
+    view: View,
+    interruption: Interruption,
+    doorbell: Doorbell,
+    args: RecvArgs,
+}
+
+/// A peer at the door.
+type Heard = Result<(Guest, Connection), AdmissionError>;
+
+impl Desk {
+    async fn run(&mut self) -> anyhow::Result<()> {
+        while let Some((connection, mut doorstep, door)) = self.admit().await? {
+            let ended = {
+                let Self { ports, view, interruption, args, host, doorbell, .. } = self;
+                let carried = serve(&connection, ports, view, interruption, args);
+                tokio::pin!(carried);
+                loop {
+                    tokio::select! {
+                        ended = &mut carried => break ended,
+                        // Others are told that the ticket is in use.
+                        connection = host.listener.accept() => {
+                            let connection = connection.context("the network sockets are gone")?;
+                            doorstep.spawn(hear(connection, door.clone()));
+                        }
+                        Some(Ok(Err(refused))) = doorstep.join_next() => doorbell.rang(&refused),
+                    }
+                }
+            };
+            match ended {
+                Ok(Ended::Asked) => {
+                    say_goodbye(&connection).await;
+                    return Ok(());
+                }
+                Ok(Ended::ByPeer) if !self.args.keep => {
+                    self.view.say("the sender has ended");
+                    return Ok(());
+                }
+                Ok(Ended::ByPeer) => self.view.say("the sender has ended; waiting for the next"),
+                Ok(Ended::Lost(error)) => self.view.say(&format!("connection lost ({error}); waiting for the sender")),
+                Err(error) => self.view.say(&format!("{}; still waiting", describe(&error))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the next sender that has the secret; `None` where somebody asks to end.
+    async fn admit(&mut self) -> anyhow::Result<Option<(Connection, JoinSet<Heard>, Arc<Door>)>> {
+        let door = Arc::new(Door::new(self.host.ticket.secret.clone(), Purpose::Stream));
+        let mut doorstep: JoinSet<Heard> = JoinSet::new();
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            tokio::select! {
+                connection = self.host.listener.accept() => {
+                    doorstep.spawn(hear(connection.context("the network sockets are gone")?, door.clone()));
+                }
+                Some(heard) = doorstep.join_next() => match heard.context("admission ended in a fault of this program")? {
+                    Ok((guest, connection)) => match guest.welcome().await {
+                        Ok(()) => {
+                            door.use_up();
+                            return Ok(Some((connection, doorstep, door)));
+                        }
+                        Err(refused) => self.doorbell.rang(&refused),
+                    },
+                    Err(refused) => self.doorbell.rang(&refused),
+                },
+                _ = tick.tick() => {
+                    if let Some(line) = self.doorbell.news(self.host.listener.knocks(), Instant::now()) {
+                        self.view.say(&line);
+                    }
+                }
+                () = self.interruption.asked() => return Ok(None),
+            }
+        }
+    }
+}
+
+async fn hear(connection: Connection, door: Arc<Door>) -> Heard {
+    Ok((door.hear(&connection).await?, connection))
+}
+
+async fn serve(
+    connection: &Connection,
+    ports: &Arc<[Port]>,
+    view: &mut View,
+    interruption: &Interruption,
+    args: &RecvArgs,
+) -> anyhow::Result<Ended> {
+    let deadline = tokio::select! {
+        deadline = protocol::answer(connection, ports.len()) => deadline?,
+        () = interruption.asked() => return Ok(Ended::Asked),
+    };
+    begin(connection, args.flow, ports.len(), deadline);
+    view.say(&format!("a sender is there, with a deadline of {deadline:?}"));
+    carry(connection, ports, view, &mut None, interruption).await
+}

@@ -1,0 +1,126 @@
+//! `fairpath stream send`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow, bail};
+use fairpath_quic::Connection;
+use fairpath_quic::flows::{Config, FLOWS_MAX};
+use fairpath_transfer::{SenderId, Ticket};
+
+use super::carry::{Ended, carry};
+use super::control::Control;
+use super::port::Port;
+use super::protocol::{self, NotBegun};
+use super::view::View;
+use super::{FlowArgs, SendArgs};
+use crate::ends::say_goodbye;
+use crate::error::UsageError;
+use crate::signals::Interruption;
+use crate::text::clock;
+use crate::transfer::Role;
+
+/// How long after one attempt to connect again the next is made.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
+    let (more, ticket) = args.ticket.take(args.words.clone())?;
+    if !more.is_empty() {
+        return Err(UsageError("one word is expected, the ticket, and several are given".into()).into());
+    }
+    check(args.from.len(), "--from")?;
+    let mut ports = Vec::new();
+    for place in &args.from {
+        ports.push(Port::at(*place).await?);
+    }
+    let ports: Arc<[Port]> = ports.into();
+    let control = args.budget.as_deref().map(Control::at).transpose()?;
+    let mut control = Some(control.unwrap_or_else(Control::none));
+    let interruption = Interruption::listen()?;
+    let id = SenderId::generate().context("the system gives no randomness")?;
+    let mut view = View::new(Role::Send, args.flow);
+    let mut lost_at: Option<Instant> = None;
+    loop {
+        let lost = match converse(&args, &ticket, id, &ports, &mut view, &mut control, &interruption).await? {
+            Turn::Over => return Ok(()),
+            // Who was never connected has not lost anything.
+            Turn::Lost { why, has_begun: false } if lost_at.is_none() => return Err(why),
+            Turn::Lost { why, has_begun } => {
+                lost_at = lost_at.filter(|_| !has_begun);
+                why
+            }
+        };
+        if lost_at.get_or_insert_with(Instant::now).elapsed() >= args.give_up_after {
+            return Err(lost);
+        }
+        view.say(&format!("connection lost ({lost:#}); trying again, giving up in {}", clock(args.give_up_after)));
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = interruption.asked() => bail!("interrupted while there was no connection"),
+        }
+    }
+}
+
+/// Whether so many flows can be.
+pub(super) fn check(flows: usize, option: &str) -> Result<(), UsageError> {
+    match flows {
+        0..=FLOWS_MAX => Ok(()),
+        _ => Err(UsageError(format!("{flows} times {option} is given: there may be up to {FLOWS_MAX} flows"))),
+    }
+}
+
+/// What came of one connection.
+enum Turn {
+    Over,
+    Lost { why: anyhow::Error, has_begun: bool },
+}
+
+async fn converse(
+    args: &SendArgs,
+    ticket: &Ticket,
+    id: SenderId,
+    ports: &Arc<[Port]>,
+    view: &mut View,
+    control: &mut Option<Control>,
+    interruption: &Interruption,
+) -> anyhow::Result<Turn> {
+    let connection = tokio::select! {
+        connection = args.connect.connect(ticket) => connection,
+        () = interruption.asked() => bail!("interrupted before the receiver had answered"),
+    };
+    let connection = match connection {
+        Ok(connection) => connection,
+        Err(error) if error.is_usage() => return Err(error.into()),
+        Err(error) => return Ok(Turn::Lost { why: error.into(), has_begun: false }),
+    };
+    let asked = tokio::select! {
+        asked = protocol::ask(&connection, &ticket.secret, id, ports.len(), args.deadline) => asked,
+        () = interruption.asked() => bail!("interrupted before the receiver had answered"),
+    };
+    match asked {
+        Ok(()) => {}
+        Err(NotBegun::Refused(why)) => {
+            say_goodbye(&connection).await;
+            return Err(why);
+        }
+        Err(NotBegun::Lost(why)) => return Ok(Turn::Lost { why, has_begun: false }),
+    }
+    begin(&connection, args.flow, ports.len(), args.deadline);
+    match carry(&connection, ports, view, control, interruption).await? {
+        Ended::Asked => say_goodbye(&connection).await,
+        Ended::ByPeer => view.say("the receiver has ended"),
+        Ended::Lost(error) => return Ok(Turn::Lost { why: anyhow!("{error}"), has_begun: true }),
+    }
+    Ok(Turn::Over)
+}
+
+/// Lets packets of flows in and out.
+pub(super) fn begin(connection: &Connection, args: FlowArgs, flows: usize, deadline: Duration) {
+    connection.begin_flows(Config {
+        flows: flows as u8,
+        deadline,
+        copies: args.copies(),
+        playout: args.playout(),
+        repair: !args.no_repair,
+    });
+}

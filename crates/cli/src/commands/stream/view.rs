@@ -1,0 +1,169 @@
+//! What is shown of a stream while it runs.
+
+use std::time::Instant;
+
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_quic::flows::{Counts, PathStatus, Status};
+use fairpath_quic::{Connection, PathNotice};
+use serde_json::{Value, json};
+
+use super::FlowArgs;
+use crate::text::print_line;
+use crate::transfer::Role;
+
+/// Shows a line each second.
+#[derive(Debug)]
+pub(super) struct View {
+    role: Role,
+    json: bool,
+    quiet: bool,
+    begun: Instant,
+    last: Instant,
+    /// What had been sent on each path when the last line was shown.
+    sent: Vec<(fairpath_quic::PathId, Bytes)>,
+}
+
+impl View {
+    pub(super) fn new(role: Role, args: FlowArgs) -> Self {
+        let now = Instant::now();
+        let FlowArgs { json, quiet, .. } = args;
+        Self { role, json, quiet, begun: now, last: now, sent: Vec::new() }
+    }
+
+    /// A line for people.
+    pub(super) fn say(&self, line: &str) {
+        if !self.quiet {
+            eprintln!("{line}");
+        }
+    }
+
+    pub(super) fn notice(&self, notice: &PathNotice) {
+        self.say(&format!("        {notice}"));
+    }
+
+    /// A second is over.
+    pub(super) fn second(&mut self, connection: &Connection) -> anyhow::Result<()> {
+        let Some((status, received)) = connection.flows() else { return Ok(()) };
+        let now = Instant::now();
+        let elapsed = now - std::mem::replace(&mut self.last, now);
+        let names = self.names(connection);
+        let before = std::mem::take(&mut self.sent);
+        let rate = |path: &PathStatus| {
+            let earlier = before.iter().find(|(id, _)| *id == path.path).map_or(Bytes::ZERO, |(_, sent)| *sent);
+            path.sent.saturating_sub(earlier).per(elapsed).unwrap_or(Bitrate::ZERO)
+        };
+        let paths: Vec<Path> = status.paths.iter().map(|path| Path::of(path, rate(path), &names)).collect();
+        self.sent = status.paths.iter().map(|path| (path.path, path.sent)).collect();
+        match (self.json, self.quiet) {
+            (true, _) => print_line(&self.object(&status, received, &paths).to_string()),
+            (false, true) => Ok(()),
+            (false, false) => {
+                eprintln!("{}", self.line(&status, received, &paths));
+                Ok(())
+            }
+        }
+    }
+
+    /// The names of the interfaces, by the numbers of their paths.
+    fn names(&self, connection: &Connection) -> Vec<(fairpath_quic::PathId, String)> {
+        let paths = connection.paths();
+        let names = self.role.names(&paths);
+        paths.iter().zip(names).filter_map(|(path, name)| Some((path.snapshot?.path, name))).collect()
+    }
+
+    fn line(&self, status: &Status, received: Counts, paths: &[Path]) -> String {
+        let paths: Vec<String> = paths.iter().map(Path::words).collect();
+        let mut line = format!("{:5.0} s  {}", self.begun.elapsed().as_secs_f64(), paths.join(" · "));
+        if let Some(there) = status.peer.filter(|_| status.pieces > 0) {
+            line +=
+                &format!("  beside {:.1} %, budget {}, there: {}", 100.0 * status.beside, status.budget, words(&there));
+        }
+        if received != Counts::default() {
+            line += &format!("  here: {}", words(&received));
+        }
+        if status.dropped > 0 {
+            line += &format!(", {} not sent in time", status.dropped);
+        }
+        line
+    }
+
+    fn object(&self, status: &Status, received: Counts, paths: &[Path]) -> Value {
+        let Status { packets, pieces, repair, copies, again, dropped, .. } = *status;
+        json!({
+            "end_s": self.begun.elapsed().as_secs_f64(),
+            "deadline_ms": status.deadline.as_millis() as u64,
+            "budget_bps": status.budget.as_bps(),
+            "budget_variation": status.budget_variation,
+            "beside_share": status.beside,
+            "sent": {
+                "packets": packets,
+                "pieces": pieces,
+                "repair": repair,
+                "copies": copies,
+                "again": again,
+                "dropped": dropped,
+            },
+            "received": counted(&received),
+            "received_there": status.peer.as_ref().map(counted),
+            "paths": paths.iter().map(Path::object).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What became of what an end received.
+fn words(counts: &Counts) -> String {
+    let Counts { recovered, late, lost, .. } = counts;
+    let on_time = counts.on_time().map_or("nothing yet".to_owned(), |share| format!("{:.2} % in time", 100.0 * share));
+    format!("{on_time}, {recovered} recovered, {late} late, {lost} lost")
+}
+
+fn counted(counts: &Counts) -> Value {
+    let Counts { delivered, received, recovered, late, duplicate, lost, repair } = counts;
+    json!({
+        "packets": delivered,
+        "pieces": received,
+        "recovered": recovered,
+        "late": late,
+        "duplicate": duplicate,
+        "lost": lost,
+        "repair": repair,
+        "on_time_share": counts.on_time(),
+    })
+}
+
+/// A path as it is shown.
+struct Path {
+    name: String,
+    status: PathStatus,
+    rate: Bitrate,
+}
+
+impl Path {
+    fn of(status: &PathStatus, rate: Bitrate, names: &[(fairpath_quic::PathId, String)]) -> Self {
+        let name = names.iter().find(|(id, _)| *id == status.path).map(|(_, name)| name.clone());
+        Self { name: name.unwrap_or_else(|| format!("path {}", status.path.get())), status: *status, rate }
+    }
+
+    fn words(&self) -> String {
+        let Self { name, status, rate } = self;
+        let delay = status.delay.map_or(String::new(), |delay| format!(" {} ms", delay.as_millis()));
+        let loss = if status.loss > 0.0 { format!(" {:.1} % lost", 100.0 * status.loss) } else { String::new() };
+        let silent = if status.is_silent { " silent" } else { "" };
+        format!("{name} {rate}{delay}{loss}{silent}")
+    }
+
+    fn object(&self) -> Value {
+        let Self { name, status, rate } = self;
+        json!({
+            "interface": name,
+            "rate_bps": rate.as_bps(),
+            "allowed_bps": status.rate.as_bps(),
+            "sent_bytes": status.sent.get(),
+            "delay_ns": status.delay.map(|delay| delay.as_nanos() as u64),
+            "delay_deviation_ns": status.delay_deviation.map(|deviation| deviation.as_nanos() as u64),
+            "loss_share": status.loss,
+            "silent": status.is_silent,
+            "usable": status.is_usable,
+        })
+    }
+}
