@@ -8,11 +8,12 @@ use bytes::Bytes;
 use fairpath_engine::{Bytes as Size, Choice, Class, ConnectionView, PathId as EnginePath, PathSet, Work};
 use noq_proto::{FrameStats, Transmit};
 
+use super::flows::Flows;
 use super::owed::Owed;
 use super::queue::{Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
 use crate::adapter::{Gate, Left};
-use crate::channel::{Cargo, ChannelId};
+use crate::channel::{Cargo, Channel, ChannelId};
 
 /// What an application may queue of datagrams, in number: they are for what is worth little when it is old.
 const DATAGRAMS_MAX: usize = 256;
@@ -324,7 +325,7 @@ impl Connection {
         if count.as_ref().ok() != Some(&output.loaded.len()) {
             tracing::debug!(?count, "datagrams were refused");
             let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
-            output.queue.disown(left_over, |queued| queued.tell(channels, flows, None));
+            output.queue.disown(left_over, |queued| tell(queued, channels, flows, None));
         }
         output.loaded.clear();
     }
@@ -414,7 +415,23 @@ impl Connection {
         }
         let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
         let outcome = Outcome { left_over, packets: &output.left, datagrams_alone };
-        output.queue.settle(outcome, |queued, left| queued.tell(channels, flows, left));
+        output.queue.settle(outcome, |queued, left| tell(queued, channels, flows, left));
+    }
+}
+
+/// Tells the channel or the flow whose a datagram is in which packet it left, or that it did not.
+fn tell(queued: Queued, channels: &mut [Channel; 2], flows: &mut Option<Box<Flows>>, left: Option<Left>) {
+    match (queued, left) {
+        (Queued::Channel(channel, cargo), Some(left)) => {
+            channels[channel as usize].on_sent(cargo, left.path, left.number);
+        }
+        (Queued::Channel(channel, cargo), None) => channels[channel as usize].on_unsent(cargo),
+        (Queued::Flow(cargo), left) => {
+            if let Some(flows) = flows {
+                flows.on_left(cargo, left);
+            }
+        }
+        (Queued::Other, _) => {}
     }
 }
 

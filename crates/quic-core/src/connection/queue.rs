@@ -8,9 +8,8 @@
 
 use std::collections::VecDeque;
 
-use super::flows::Flows;
 use crate::adapter::Left;
-use crate::channel::{Cargo, Channel, ChannelId};
+use crate::channel::{Cargo, ChannelId};
 
 /// The least that a packet takes beside its frames: a byte of flags, one of its number, and the tag
 /// [RFC9001 §5.3].
@@ -28,24 +27,6 @@ pub(super) enum Queued {
     Flow(fairpath_stream::Cargo),
     /// Nobody asks what becomes of it.
     Other,
-}
-
-impl Queued {
-    /// Tells the channel or the flow whose it is in which packet it left, or that it did not.
-    pub(super) fn tell(self, channels: &mut [Channel; 2], flows: &mut Option<Box<Flows>>, left: Option<Left>) {
-        match (self, left) {
-            (Self::Channel(channel, cargo), Some(left)) => {
-                channels[channel as usize].on_sent(cargo, left.path, left.number);
-            }
-            (Self::Channel(channel, cargo), None) => channels[channel as usize].on_unsent(cargo),
-            (Self::Flow(cargo), left) => {
-                if let Some(flows) = flows {
-                    flows.on_left(cargo, left);
-                }
-            }
-            (Self::Other, _) => {}
-        }
-    }
 }
 
 #[derive(Debug)]
