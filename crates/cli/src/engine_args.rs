@@ -23,7 +23,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = fairpath_scenario::units::time)]
     hold: Duration,
     /// Which path carries the next packet
-    #[arg(long, value_name = "NAME", default_value = EngineConfig::SCHEDULERS[0])]
+    #[arg(long, value_name = "NAME", default_value_t = EngineConfig::live().scheduler)]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::SCHEDULERS))]
     scheduler: String,
 }

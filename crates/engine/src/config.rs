@@ -109,10 +109,12 @@ impl EngineConfig {
     pub const SCHEDULERS: &'static [&'static str] = fairpath_sched::NAMES;
 
     /// The defaults for connections over real networks, of which nobody says which paths share a
-    /// bottleneck: it is found out. And slow start also ends where the round-trip time grows, which
-    /// spares a deep queue and hundreds of losses. The plain default is that of published evaluations.
+    /// bottleneck: it is found out. Slow start also ends where the round-trip time grows, which spares a deep queue
+    /// and hundreds of losses. And what arrives first counts, not which round trip was short when it was last
+    /// looked at. The plain default is that of published evaluations.
     pub fn live() -> Self {
-        let mut config = Self { coupling: Coupling::Auto, dips: true, ..Self::default() };
+        let scheduler = "arrival".into();
+        let mut config = Self { coupling: Coupling::Auto, dips: true, scheduler, ..Self::default() };
         config.parameters.aimd.slow_start = fairpath_cc::SlowStart::HyStartPlusPlus;
         config
     }
