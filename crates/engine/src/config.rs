@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_sbd::{Always, Detector, Held, Never};
+use fairpath_sched::Terms;
 
 use crate::engine::Engine;
 
@@ -61,6 +62,15 @@ impl fmt::Display for Coupling {
     }
 }
 
+/// What a person has said of the paths that begin at an interface or an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTerms {
+    /// What the host calls it: see [`Engine::name_path`].
+    pub of: String,
+    /// What was said.
+    pub terms: Terms,
+}
+
 /// How to build an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineConfig {
@@ -83,6 +93,11 @@ pub struct EngineConfig {
     /// Whether, with [`Coupling::Auto`], one path after the other sends a little less for a moment
     /// while the detector is in doubt. Published detectors do without.
     pub dips: bool,
+    /// Whether a path is parked whose use lowers the total below what the best path alone would give. Published
+    /// schedulers do without.
+    pub watchdog: bool,
+    /// What a person has said of paths.
+    pub terms: Vec<NamedTerms>,
 }
 
 impl Default for EngineConfig {
@@ -96,6 +111,8 @@ impl Default for EngineConfig {
             detection: fairpath_sbd::Parameters::default(),
             hold: Duration::ZERO,
             dips: false,
+            watchdog: false,
+            terms: Vec::new(),
         }
     }
 }
@@ -110,11 +127,11 @@ impl EngineConfig {
 
     /// The defaults for connections over real networks, of which nobody says which paths share a
     /// bottleneck: it is found out. Slow start also ends where the round-trip time grows, which spares a deep queue
-    /// and hundreds of losses. And what arrives first counts, not which round trip was short when it was last
-    /// looked at. The plain default is that of published evaluations.
+    /// and hundreds of losses. What arrives first counts, not which round trip was short when it was last looked at,
+    /// and a path that harms is parked. The plain default is that of published evaluations.
     pub fn live() -> Self {
         let scheduler = "arrival".into();
-        let mut config = Self { coupling: Coupling::Auto, dips: true, scheduler, ..Self::default() };
+        let mut config = Self { coupling: Coupling::Auto, dips: true, scheduler, watchdog: true, ..Self::default() };
         config.parameters.aimd.slow_start = fairpath_cc::SlowStart::HyStartPlusPlus;
         config
     }
@@ -144,7 +161,9 @@ impl EngineConfig {
         })?;
         let engine = Engine::new(controller, self.detector()?, scheduler);
         let dips = self.dips && self.coupling == Coupling::Auto && !self.is_rate_based();
-        Ok(if dips { engine.with_dips() } else { engine })
+        let engine = if dips { engine.with_dips() } else { engine };
+        let engine = if self.watchdog { engine.with_watchdog() } else { engine };
+        Ok(engine.with_terms(self.terms.clone()))
     }
 
     fn detector(&self) -> Result<Box<dyn Detector>, UnknownName> {

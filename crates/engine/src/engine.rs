@@ -5,14 +5,16 @@
 mod aggregate;
 mod choice;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_core::{
-    Ack, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, PathMap, Rtt, Sent,
-    Timestamp,
+    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, PathMap, Rtt,
+    Sent, Timestamp,
 };
 use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{PathView, Scheduler, Terms};
@@ -21,9 +23,11 @@ pub use aggregate::{AckedBytes, LostBytes};
 pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
+use crate::config::NamedTerms;
 use crate::dips::Dips;
 use crate::path::Path;
 use crate::sent_packets::SentPacket;
+use crate::watchdog::{Seen, Watchdog};
 
 /// Below this confidence a pair of paths surely has separate bottlenecks.
 const SURELY_SEPARATE: f64 = 0.05;
@@ -48,6 +52,12 @@ pub struct Engine {
     burst_datagrams: u64,
     /// Where the detector may be helped by them.
     dips: Option<Dips>,
+    /// Whether a path does harm, where that is watched.
+    watchdog: Option<Watchdog>,
+    /// What a person has said of paths, by the names of where they begin.
+    said: Vec<NamedTerms>,
+    /// Whether a path may not send as much as the network takes.
+    has_caps: bool,
     /// When a one-way delay was last reported.
     one_way_at: Option<Timestamp>,
     /// Whether the detector makes anything of delays.
@@ -71,6 +81,9 @@ impl Engine {
             paces: true,
             burst_datagrams: 0,
             dips: None,
+            watchdog: None,
+            said: Vec::new(),
+            has_caps: false,
             one_way_at: None,
         }
     }
@@ -79,6 +92,17 @@ impl Engine {
     /// separate. Not for congestion control that is based on rates: it would measure the dips.
     pub fn with_dips(self) -> Self {
         Self { dips: Some(Dips::default()), ..self }
+    }
+
+    /// The same, with a watchdog that parks paths whose use lowers the total below what the best path alone would
+    /// give. Holds for paths that are opened from now on.
+    pub fn with_watchdog(self) -> Self {
+        Self { watchdog: Some(Watchdog::default()), ..self }
+    }
+
+    /// The same, with what a person has said of paths: see [`Engine::name_path`].
+    pub fn with_terms(self, said: Vec<NamedTerms>) -> Self {
+        Self { said, ..self }
     }
 
     /// The same, sending as its windows allow and without regard to pacing rates. Published models
@@ -99,6 +123,9 @@ impl Engine {
         self.paths.insert(path, Path::new(max_datagram, self.burst_datagrams, now));
         self.controller.on_path_opened(path, max_datagram, now);
         self.detector.on_path_opened(path, now);
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.on_path_opened(path);
+        }
         self.poll(now);
     }
 
@@ -108,6 +135,9 @@ impl Engine {
             self.controller.on_path_closed(path);
             self.scheduler.on_path_closed(path);
             self.detector.on_path_closed(path, now);
+            if let Some(watchdog) = &mut self.watchdog {
+                watchdog.on_path_closed(path);
+            }
             self.poll(now);
         }
     }
@@ -135,12 +165,38 @@ impl Engine {
     pub fn set_terms(&mut self, path: PathId, terms: Terms) {
         if let Some(state) = self.paths.get_mut(path) {
             state.terms = terms;
+            self.has_caps |= terms.cap.is_some();
+        }
+    }
+
+    /// The path begins at what the host calls by these names, such as an interface and its address: what was said of
+    /// one of them holds for it.
+    pub fn name_path(&mut self, path: PathId, names: &[&str]) {
+        if let Some(said) = self.said.iter().find(|said| names.contains(&said.of.as_str())) {
+            self.set_terms(path, said.terms);
+        }
+    }
+
+    /// What was said of the path.
+    pub fn terms(&self, path: PathId) -> Option<Terms> {
+        Some(self.paths.get(path)?.terms)
+    }
+
+    /// How fast the path may send; `None`: as its window allows. A cap holds whether the engine paces or not.
+    fn pacing_rate(&self, path: PathId, state: &Path) -> Option<Bitrate> {
+        let own = if self.paces { self.controller.pacing_rate(path) } else { None };
+        match (own, state.terms.cap) {
+            (Some(own), Some(cap)) => Some(own.min(cap)),
+            (own, cap) => own.or(cap),
         }
     }
 
     /// A path has room, and a window or a buffer of the connection keeps new data back.
     pub fn on_window_blocked(&mut self, now: Timestamp) {
         self.scheduler.on_window_blocked(now);
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.on_window_blocked(now);
+        }
     }
 
     /// The size of the path's datagrams changed.
@@ -168,7 +224,7 @@ impl Engine {
     /// Something left and is counted as in flight already.
     fn note_sent(&mut self, path: PathId, bytes: Bytes, now: Timestamp) {
         let window = self.controller.window(path);
-        let pacing = if self.paces { self.controller.pacing_rate(path) } else { None };
+        let pacing = self.paths.get(path).and_then(|state| self.pacing_rate(path, state));
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
         if let Some(rate) = pacing {
@@ -181,6 +237,9 @@ impl Engine {
         state.sent_at = now;
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.on_sent(now);
+        }
     }
 
     /// The host found that the window or its pacing, and not a lack of data or another path, held it back
@@ -358,10 +417,13 @@ impl Engine {
     }
 
     /// The application had nothing more to send though the path could.
-    pub fn on_app_limited(&mut self, path: PathId) {
+    pub fn on_app_limited(&mut self, path: PathId, now: Timestamp) {
         if let Some(state) = self.paths.get_mut(path) {
             state.rate.on_app_limited(state.in_flight());
             state.pacer.set_waited_for(false);
+        }
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.on_nothing_to_send(now);
         }
     }
 
@@ -379,6 +441,24 @@ impl Engine {
                 usable.map(|(id, path)| (id, path.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed))).collect()
             });
         }
+        if let Some(watchdog) = &mut self.watchdog
+            && watchdog.is_due(now)
+        {
+            let seen = |(path, state): (PathId, &Path)| Seen {
+                path,
+                delivered: state.rate.delivered(),
+                usable: state.usable && !state.backup && !state.suspected(now),
+                smoothed: state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed),
+                rate: state.rate.last(),
+            };
+            let seen: Vec<Seen> = self.paths.iter().map(seen).collect();
+            watchdog.look(&seen, now);
+        }
+    }
+
+    /// Whether data is kept off the path as long as another can carry it, because it does harm.
+    fn is_parked(&self, path: PathId) -> bool {
+        self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_parked(path))
     }
 
     /// What speaks for the groups in force, pair by pair; empty where nothing is detected.
@@ -411,189 +491,4 @@ impl Engine {
 /// What a path may have in flight of its `window`.
 fn less_dip(dips: &Option<Dips>, path: PathId, window: Bytes, max_datagram: Bytes, now: Timestamp) -> Bytes {
     dips.as_ref().map_or(window, |dips| dips.cap(path, window, max_datagram, now))
-}
-
-#[cfg(test)]
-mod tests {
-    use fairpath_cc::Phase;
-
-    use super::*;
-    use crate::config::{Coupling, EngineConfig};
-
-    pub(super) const MTU: Bytes = Bytes::new(1200);
-
-    pub(super) fn engine(scheduler: &str, coupling: Coupling) -> Engine {
-        let config = EngineConfig { scheduler: scheduler.into(), coupling, ..EngineConfig::default() };
-        let mut engine = config.build().unwrap();
-        for path in [path(0), path(1)] {
-            engine.on_path_opened(path, MTU, Timestamp::ZERO);
-            engine.set_usable(path, true);
-        }
-        engine
-    }
-
-    pub(super) fn path(id: u32) -> PathId {
-        PathId::new(id)
-    }
-
-    pub(super) fn ms(millis: u64) -> Timestamp {
-        Timestamp::from_millis(millis)
-    }
-
-    /// A packet goes and is answered after `rtt_ms`, so that the path has a round-trip time.
-    pub(super) fn warm_up(engine: &mut Engine, id: u32, rtt_ms: u64) {
-        engine.on_sent(path(id), 0, MTU, ms(0));
-        engine.on_ack(path(id), 0, ms(rtt_ms));
-        engine.on_ack_end(path(id), Duration::ZERO, ms(rtt_ms));
-    }
-
-    #[test]
-    fn coupling_puts_the_paths_in_one_group_or_each_in_its_own() {
-        assert!(engine("min_rtt", Coupling::Always).groups().together(path(0), path(1)));
-        assert!(!engine("min_rtt", Coupling::Never).groups().together(path(0), path(1)));
-    }
-
-    #[test]
-    fn losses_are_counted_once_and_reduce_the_window_once() {
-        let mut engine = engine("min_rtt", Coupling::Never);
-        warm_up(&mut engine, 0, 20);
-        for number in 1..=8 {
-            engine.on_sent(path(0), number, MTU, ms(100));
-        }
-        let before = engine.verdict(path(0), ms(0)).window;
-        for number in 1..=3 {
-            engine.on_lost(path(0), number, ms(120));
-        }
-        engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(120));
-        let after = engine.verdict(path(0), ms(0)).window;
-        assert!(after < before);
-        engine.on_lost(path(0), 4, ms(121));
-        engine.on_lost(path(0), 4, ms(121));
-        engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(121));
-        assert_eq!(engine.verdict(path(0), ms(0)).window, after, "the same episode");
-        let snapshot = engine.snapshot(path(0), ms(121)).unwrap();
-        assert_eq!(snapshot.lost, MTU * 4);
-        assert_eq!(snapshot.in_flight, MTU * 4);
-    }
-
-    #[test]
-    fn losses_that_turn_out_to_be_none_give_the_window_back() {
-        let mut engine = engine("min_rtt", Coupling::Never);
-        warm_up(&mut engine, 0, 20);
-        (1..=8).for_each(|number| engine.on_sent(path(0), number, MTU, ms(100)));
-        let before = engine.verdict(path(0), ms(100)).window;
-        engine.on_lost(path(0), 1, ms(120));
-        engine.on_congestion(path(0), CongestionSignal::Loss, ms(100), false, ms(120));
-        assert!(engine.verdict(path(0), ms(120)).window < before);
-        engine.on_spurious_congestion(path(1), ms(125));
-        engine.on_spurious_congestion(path(2), ms(125));
-        assert!(engine.verdict(path(0), ms(125)).window < before, "another path");
-        engine.on_spurious_congestion(path(0), ms(130));
-        assert_eq!(engine.verdict(path(0), ms(130)).window, before);
-    }
-
-    #[test]
-    fn a_window_that_is_never_full_does_not_grow() {
-        let mut engine = engine("min_rtt", Coupling::Never);
-        let before = engine.verdict(path(0), ms(0)).window;
-        for number in 0..100 {
-            let sent = ms(100 * number);
-            engine.on_sent(path(0), number, MTU, sent);
-            engine.on_ack(path(0), number, sent + Duration::from_millis(20));
-            engine.on_ack_end(path(0), Duration::ZERO, sent + Duration::from_millis(20));
-        }
-        assert_eq!(engine.verdict(path(0), ms(0)).window, before);
-    }
-
-    fn rate_based(congestion: &str) -> Engine {
-        let config =
-            EngineConfig { congestion: congestion.into(), coupling: Coupling::Never, ..EngineConfig::default() };
-        let mut engine = config.build().unwrap();
-        engine.on_path_opened(path(0), MTU, Timestamp::ZERO);
-        engine.set_usable(path(0), true);
-        engine
-    }
-
-    /// From `start` on a packet each `gap_ms`, answered 20 ms later. Gives the number after the last.
-    fn trickle(engine: &mut Engine, id: u32, first: u64, start: u64, gap_ms: u64, packets: u64) -> u64 {
-        for at in 0..packets * gap_ms + 20 {
-            let now = ms(start + at);
-            if at >= 20 && (at - 20) % gap_ms == 0 {
-                engine.on_ack(path(id), first + (at - 20) / gap_ms, now);
-                engine.on_ack_end(path(id), Duration::ZERO, now);
-            }
-            if at % gap_ms == 0 && at / gap_ms < packets {
-                engine.on_sent(path(id), first + at / gap_ms, MTU, now);
-            }
-        }
-        first + packets
-    }
-
-    #[test]
-    fn a_window_that_pacing_kept_from_being_full_grows_if_half_of_it_was_used() {
-        for (packets, fully_used, grows) in [(5, false, false), (5, true, true), (4, true, false)] {
-            let mut engine = engine("min_rtt", Coupling::Never);
-            let before = engine.verdict(path(0), ms(0)).window;
-            (0..packets).for_each(|number| engine.on_sent(path(0), number, MTU, ms(0)));
-            if fully_used {
-                engine.on_fully_used(path(0), ms(20));
-            }
-            engine.on_ack(path(0), 0, ms(20));
-            engine.on_ack_end(path(0), Duration::ZERO, ms(20));
-            assert_eq!(engine.verdict(path(0), ms(20)).window > before, grows, "{packets} of ten packets");
-        }
-    }
-
-    #[test]
-    fn a_path_that_is_opened_later_and_hardly_used_paces_by_its_first_round_trip_time() {
-        for (congestion, gain) in [("bbr", 2.885), ("bbr3", 2.77)] {
-            let mut engine = rate_based(congestion);
-            trickle(&mut engine, 0, 0, 0, 1, 1000);
-            engine.on_path_opened(path(1), MTU, ms(2000));
-            engine.set_usable(path(1), true);
-            assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, None, "nothing is known of it");
-            // gain · 12,000 B / 20 ms, from the first answer on.
-            let expected = Bytes::new(12_000).per(Duration::from_millis(20)).unwrap().scaled(gain);
-            let next = trickle(&mut engine, 1, 0, 2000, 100, 1);
-            assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, Some(expected), "{congestion}");
-            trickle(&mut engine, 1, next, 3000, 100, 50);
-            assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, Some(expected), "{congestion}");
-        }
-    }
-
-    #[test]
-    fn a_path_that_others_are_preferred_to_does_not_seem_slow() {
-        for congestion in ["bbr", "bbr3"] {
-            let mut engine = rate_based(congestion);
-            // 1,200 B each millisecond are 9.6 Mbit/s; then 50 rounds with one packet in 100 ms.
-            let next = trickle(&mut engine, 0, 0, 0, 1, 2000);
-            trickle(&mut engine, 0, next, 3000, 100, 50);
-            let rate = engine.verdict(path(0), ms(0)).pacing_rate.unwrap().as_mbps_f64();
-            assert!(rate > 0.75 * 0.99 * 9.6, "{congestion}: {rate}");
-        }
-    }
-
-    #[test]
-    fn a_rate_based_controller_is_told_of_each_loss() {
-        let mut engine = rate_based("bbr3");
-        let phase = |engine: &Engine| engine.snapshot(path(0), ms(0)).unwrap().phase;
-        // Six scattered losses of 60 are more than 2 %: after the round they end Startup.
-        (0..60).for_each(|number| engine.on_sent(path(0), number, MTU, ms(0)));
-        for number in (0..60).filter(|number| number % 10 != 5) {
-            engine.on_ack(path(0), number, ms(20));
-        }
-        engine.on_ack_end(path(0), Duration::ZERO, ms(20));
-        (0..6).for_each(|tenth| engine.on_lost(path(0), 10 * tenth + 5, ms(20)));
-        engine.on_congestion(path(0), CongestionSignal::Loss, ms(0), false, ms(20));
-        assert_eq!(phase(&engine), Phase::SlowStart);
-        // The packets of the next round know of losses only what is lost after they were sent.
-        (60..120).for_each(|number| engine.on_sent(path(0), number, MTU, ms(21)));
-        for tenth in 6..12 {
-            engine.on_lost(path(0), 10 * tenth + 5, ms(30));
-        }
-        engine.on_congestion(path(0), CongestionSignal::Loss, ms(21), false, ms(30));
-        engine.on_ack(path(0), 119, ms(41));
-        engine.on_ack_end(path(0), Duration::ZERO, ms(41));
-        assert_eq!(phase(&engine), Phase::CongestionAvoidance);
-    }
 }

@@ -24,11 +24,13 @@ const NO_SLOWER: f64 = 0.97;
 const QUEUE: Bytes = Bytes::new(1_000 * 1_500);
 
 /// A wire: rate in Mbit/s, delay one way in ms, share of packets lost.
-fn wire((mbps, delay, loss): (u64, u64, f64)) -> Wire {
+type Link = (u64, u64, f64);
+
+fn wire((mbps, delay, loss): Link) -> Wire {
     Wire { rate: Bitrate::from_mbps(mbps), delay: Duration::from_millis(delay), queue: QUEUE, loss }
 }
 
-const PROFILES: [(&str, [(u64, u64, f64); 2]); 9] = [
+const PROFILES: [(&str, [Link; 2]); 9] = [
     ("baseline", [(50, 20, 0.0), (50, 20, 0.0)]),
     ("rtt_40", [(50, 20, 0.0), (50, 40, 0.0)]),
     ("rtt_70", [(50, 20, 0.0), (50, 70, 0.0)]),

@@ -119,6 +119,7 @@ const EVERYTHING: &[&str] = &[
         detector = "trendline"
         hold = "10s"
         dips = true
+        watchdog = true
         scheduler = "min_rtt"
         traffic = "bulk"
         start = "0s"
@@ -175,6 +176,7 @@ const EVERYTHING: &[&str] = &[
         detector = "trendline"
         hold = "10s"
         dips = true
+        watchdog = true
         scheduler = "round_robin"
         start = "2s"
         start_jitter = "0s"
@@ -299,7 +301,7 @@ const EVERYTHING: &[&str] = &[
     r#"
         duration = "1s"
         topology = { parallel = { count = 2, link = { rate = "1Mbit/s" } } }
-        flow = [{ name = "f", from = "client", to = "server", paths = 2, weights = [3, 1], costs = [0, 5] }]
+        flow = [{ name = "f", from = "client", to = "server", paths = 2, weights = [3, 1], costs = [0, 5], caps = ["unlimited", "5Mbit/s"] }]
     "#,
     r#"
         duration = "1s"

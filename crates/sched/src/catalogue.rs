@@ -59,7 +59,7 @@ mod tests {
                 heard_at: Timestamp::ZERO,
                 usable,
                 backup,
-                terms: Terms { weight, cost },
+                terms: Terms { weight, cost, cap: None },
             }
         }
     }

@@ -68,12 +68,14 @@ pub struct Terms {
     pub weight: u32,
     /// What using it costs: a path is spared where one that costs less will do.
     pub cost: u32,
+    /// How much may be sent on it in a second, at most; `None`: as much as the network takes.
+    pub cap: Option<Bitrate>,
 }
 
 impl Default for Terms {
-    /// All are alike, and cost nothing.
+    /// All are alike, cost nothing, and have no cap.
     fn default() -> Self {
-        Self { weight: 1, cost: 0 }
+        Self { weight: 1, cost: 0, cap: None }
     }
 }
 

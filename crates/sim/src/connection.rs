@@ -192,7 +192,7 @@ impl Connection {
                         self.engine.on_window_blocked(now);
                     }
                     if !self.reinject(path, now, out) {
-                        self.engine.on_app_limited(path);
+                        self.engine.on_app_limited(path, now);
                         return;
                     }
                 }

@@ -95,7 +95,7 @@ fn weights_divide_what_an_application_sends() {
     let routes = [10, 30].map(|one_way| net.path(50, ms(one_way), QueueConfig::sojourn(ms(100))));
     let flow = net.flow("constant", "uncoupled reno", &routes);
     flow.engine.scheduler = "weighted".into();
-    flow.terms = [3, 1].map(|weight| fairpath_engine::Terms { weight, cost: 0 }).to_vec();
+    flow.terms = [3, 1].map(|weight| fairpath_engine::Terms { weight, ..Default::default() }).to_vec();
     flow.traffic = Traffic::Constant { rate: Bitrate::from_mbps(8) };
     let outcome = run(&net.scenario, &mut ()).unwrap();
     let sent: Vec<f64> = outcome.flows[0].paths.iter().map(|path| path.count.sent as f64).collect();

@@ -12,7 +12,7 @@ impl Engine {
     /// When the first path that only its pacer holds back may send; `None` where there is none. A
     /// host that was told to wait asks again then, if no acknowledgement comes before.
     pub fn paced_until(&self, now: Timestamp) -> Option<Timestamp> {
-        if !self.paces {
+        if !self.paces && !self.has_caps {
             return None;
         }
         let held_back = |(id, state): (PathId, &Path)| {
@@ -47,7 +47,7 @@ impl Engine {
         };
         let next = state.packets.in_flight().saturating_add(state.max_datagram);
         let room = self.window_of(path, state, now).saturating_sub(next);
-        let rate = if self.paces { self.controller.pacing_rate(path) } else { None };
+        let rate = self.pacing_rate(path, state);
         let allowance = rate.map_or(room, |rate| room.min(state.pacer.allowance(now, rate)));
         let following = allowance.get() / state.max_datagram.get().max(1);
         Some(match train {
@@ -60,7 +60,8 @@ impl Engine {
     /// After these the answer is to wait, until something else happens: nobody needs to be asked for each of them.
     pub fn room_alone(&self, now: Timestamp) -> Option<(PathId, u64)> {
         let mut paths = self.paths.iter();
-        let (Some((path, state)), None, false) = (paths.next(), paths.next(), self.paces) else { return None };
+        let paces = self.paces || self.has_caps;
+        let (Some((path, state)), None, false) = (paths.next(), paths.next(), paces) else { return None };
         let room = self.window_of(path, state, now).saturating_sub(state.in_flight());
         // Mostly there is room for none or for one: comparisons are cheaper than a division.
         let datagrams = if room < state.max_datagram {
@@ -104,7 +105,7 @@ impl Engine {
             in_slow_start: control.is_some_and(|control| control.phase == Phase::SlowStart),
             heard_at: state.heard_at,
             usable: state.usable && !state.suspected(now),
-            backup: state.backup,
+            backup: state.backup || self.is_parked(id),
             terms: state.terms,
         }
     }

@@ -43,7 +43,7 @@ impl Engine {
             window: self.window_of(path, state, now),
             in_flight: state.in_flight(),
             overdue: state.overdue(now),
-            pacing_rate: if self.paces { self.controller.pacing_rate(path) } else { None },
+            pacing_rate: self.pacing_rate(path, state),
             next_departure: (!state.pacer.may_send(now)).then(|| state.pacer.free_at()),
         }
     }
@@ -62,6 +62,8 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
+
+    use fairpath_sched::Terms;
 
     use super::super::tests::{MTU, engine, ms, path, warm_up};
     use super::*;
@@ -97,6 +99,47 @@ mod tests {
         assert!(held.pacing_rate.is_some() && until > ms(200), "{held:?}");
         assert!(engine.verdict(path(0), until).may_send);
         assert_eq!(engine.paced_until(ms(200)), Some(until));
+    }
+
+    #[test]
+    fn a_cap_is_kept_by_an_engine_that_does_not_pace_and_by_one_that_paces_faster() {
+        for paces in [false, true] {
+            let mut engine = engine("min_rtt", Coupling::Never);
+            if !paces {
+                engine = engine.unpaced();
+            }
+            warm_up(&mut engine, 0, 20);
+            let cap = Bitrate::from_mbps(1);
+            engine.set_terms(path(0), Terms { cap: Some(cap), ..Terms::default() });
+            let (mut sent, mut number) = (Bytes::ZERO, 1);
+            for now in (100..4_100).map(ms) {
+                while engine.verdict(path(0), now).may_send {
+                    engine.on_sent(path(0), number, MTU, now);
+                    (sent, number) = (sent + MTU, number + 1);
+                }
+                // What was sent is acknowledged at once: the window is never full.
+                engine.on_ack(path(0), number - 1, now);
+                engine.on_ack_end(path(0), Duration::ZERO, now);
+                engine.on_all_discarded(path(0));
+            }
+            // 1 Mbit/s in 4 s are 500,000 bytes, and at most 2 ms and one packet more.
+            let allowed = cap * Duration::from_secs(4);
+            assert!(sent <= allowed + MTU * 2 && sent + MTU * 2 >= allowed, "{paces}: {sent}");
+            assert_eq!(engine.verdict(path(0), ms(4_100)).pacing_rate, Some(cap));
+        }
+    }
+
+    #[test]
+    fn what_was_said_of_an_interface_holds_for_the_paths_that_begin_there() {
+        let terms = Terms { cost: 3, ..Terms::default() };
+        let said = crate::NamedTerms { of: "10.0.0.2".into(), terms };
+        let config = crate::EngineConfig { terms: vec![said], ..crate::EngineConfig::default() };
+        let mut engine = config.build().unwrap();
+        for (id, address) in [(0, "10.0.0.1"), (1, "10.0.0.2")] {
+            engine.on_path_opened(path(id), MTU, ms(0));
+            engine.name_path(path(id), &["eth0", address]);
+        }
+        assert_eq!([0, 1].map(|id| engine.terms(path(id))), [Some(Terms::default()), Some(terms)]);
     }
 
     #[test]

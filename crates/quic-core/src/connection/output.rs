@@ -255,7 +255,7 @@ impl Connection {
         if !self.output.is_held_back {
             let is_blocked = self.channels[ChannelId::Bulk as usize].sender.is_blocked();
             self.engine.with(now, |engine, at| {
-                engine.on_app_limited(path);
+                engine.on_app_limited(path, at);
                 if is_blocked {
                     engine.on_window_blocked(at);
                 }

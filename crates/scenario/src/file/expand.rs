@@ -262,16 +262,20 @@ impl<'f> Expansion<'f> {
 
 /// What is said of each of so many paths.
 fn terms(entry: &FlowEntry, paths: usize) -> Result<Vec<Terms>, Fault> {
-    let checked = |numbers: &Option<At<Vec<u32>>>, key: &'static str| match numbers {
-        Some(given) if given.value.len() != paths => {
-            let reason = format!("it has {} and the flow {paths} paths; give one for each", given.value.len());
-            Err(Fault::new(given.at, key, Problem::Senseless { reason }))
+    fn checked<T: Clone>(given: &Option<At<Vec<T>>>, key: &'static str, paths: usize) -> Result<Option<Vec<T>>, Fault> {
+        match given {
+            Some(given) if given.value.len() != paths => {
+                let reason = format!("it has {} and the flow {paths} paths; give one for each", given.value.len());
+                Err(Fault::new(given.at, key, Problem::Senseless { reason }))
+            }
+            Some(given) => Ok(Some(given.value.clone())),
+            None => Ok(None),
         }
-        Some(given) => Ok(Some(given.value.clone())),
-        None => Ok(None),
-    };
-    let (weights, costs) = (checked(&entry.weights, "flow.weights")?, checked(&entry.costs, "flow.costs")?);
-    if weights.is_none() && costs.is_none() {
+    }
+    let weights = checked(&entry.weights, "flow.weights", paths)?;
+    let costs = checked(&entry.costs, "flow.costs", paths)?;
+    let caps = checked(&entry.caps, "flow.caps", paths)?;
+    if weights.is_none() && costs.is_none() && caps.is_none() {
         return Ok(Vec::new());
     }
     let said = |numbers: &Option<Vec<u32>>, path: usize| numbers.as_ref().map(|numbers| numbers[path]);
@@ -280,6 +284,7 @@ fn terms(entry: &FlowEntry, paths: usize) -> Result<Vec<Terms>, Fault> {
         Terms {
             weight: said(&weights, path).unwrap_or(default.weight),
             cost: said(&costs, path).unwrap_or(default.cost),
+            cap: caps.as_ref().and_then(|caps| caps[path]),
         }
     };
     Ok((0..paths).map(of).collect())

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use fairpath_core::Bitrate;
 use fairpath_engine::{Coupling, EngineConfig};
 
 use super::parameters::Parameters;
@@ -20,6 +21,7 @@ pub(crate) struct FlowValues {
     detector: Option<String>,
     hold: Option<Duration>,
     dips: Option<bool>,
+    watchdog: Option<bool>,
     scheduler: Option<String>,
     pub(crate) traffic: Option<Traffic>,
     pub(crate) start: Option<At<Duration>>,
@@ -47,6 +49,7 @@ impl FlowValues {
             detector: name("detector", "detector")?,
             hold: table.optional("hold", Value::time)?.map(|hold| hold.value),
             dips: table.optional("dips", Value::flag)?.map(|dips| dips.value),
+            watchdog: table.optional("watchdog", Value::flag)?.map(|watchdog| watchdog.value),
             scheduler: name("scheduler", "scheduler")?,
             traffic: table.optional("traffic", read_traffic)?.map(|traffic| traffic.value),
             start: table.optional("start", Value::time)?,
@@ -64,6 +67,7 @@ impl FlowValues {
             detector: self.detector.clone().or_else(|| outer.detector.clone()),
             hold: self.hold.or(outer.hold),
             dips: self.dips.or(outer.dips),
+            watchdog: self.watchdog.or(outer.watchdog),
             scheduler: self.scheduler.clone().or_else(|| outer.scheduler.clone()),
             traffic: self.traffic.or(outer.traffic),
             start: self.start.or(outer.start),
@@ -89,6 +93,7 @@ impl FlowValues {
         engine.coupling = self.coupling.unwrap_or(engine.coupling);
         engine.hold = self.hold.unwrap_or(engine.hold);
         engine.dips = self.dips.unwrap_or(engine.dips);
+        engine.watchdog = self.watchdog.unwrap_or(engine.watchdog);
         self.parameters.apply(&mut engine);
         engine
     }
@@ -104,6 +109,8 @@ pub(crate) struct FlowEntry {
     /// Path by path.
     pub(crate) weights: Option<At<Vec<u32>>>,
     pub(crate) costs: Option<At<Vec<u32>>>,
+    /// `None` in it: none.
+    pub(crate) caps: Option<At<Vec<Option<Bitrate>>>>,
     pub(crate) values: FlowValues,
 }
 
@@ -155,14 +162,24 @@ impl FlowEntry {
         });
         let weights = table.optional("weights", read_numbers)?;
         let costs = table.optional("costs", read_numbers)?;
+        let caps = table.optional("caps", read_caps)?;
         table.close("without matrix")?;
-        Ok(Self { name, copies, ends, weights, costs, values })
+        Ok(Self { name, copies, ends, weights, costs, caps, values })
     }
 }
 
 /// A number for each path.
 fn read_numbers(value: &Value) -> Result<Vec<u32>, Fault> {
     value.list("a list of whole numbers, one for each path, like [3, 1]")?.iter().map(Value::whole_u32).collect()
+}
+
+/// A rate, or none, for each path.
+fn read_caps(value: &Value) -> Result<Vec<Option<Bitrate>>, Fault> {
+    let of = |value: &Value| match value.as_text() {
+        Some("unlimited") => Ok(None),
+        _ => value.positive_rate().map(Some),
+    };
+    value.list("a list of rates, one for each path, like [\"unlimited\", \"5Mbit/s\"]")?.iter().map(of).collect()
 }
 
 fn read_matrix(value: &Value) -> Result<Matrix, Fault> {

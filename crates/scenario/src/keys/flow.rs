@@ -43,6 +43,13 @@ const VALUES: &[Key] = &[
         "true",
     ),
     Key::optional(
+        "watchdog",
+        Shape::Flag,
+        "`false`",
+        "a path whose use lowers the total below what the best path alone would give is parked, and tried again later",
+        "true",
+    ),
+    Key::optional(
         "scheduler",
         Shape::Words(EngineConfig::SCHEDULERS),
         "the first of them",
@@ -143,6 +150,13 @@ pub(crate) static FLOW: Keys = Keys::new(
                 "all alike",
                 "what using each path costs, for schedulers that ask: the cheapest first",
                 "[0, 5]",
+            ),
+            Key::optional(
+                "caps",
+                Shape::List(&Shape::Either(&[Shape::Rate, Shape::Words(&["unlimited"])])),
+                "all `\"unlimited\"`",
+                "how much may be sent on each path in a second, at most",
+                "[\"unlimited\", \"5Mbit/s\"]",
             ),
             Key::optional(
                 "matrix",

@@ -16,6 +16,9 @@
 //! A path f with the least A is waited for, although s has room, where A(s) > A(f) + k / R with R the sum of r over all
 //! paths that deliver earlier than s: what is left has then arrived before the packet on s would.
 //!
+//! A path is passed over where one with room costs less, and not waited for where it costs more: what it costs is
+//! said by a person, and only what the cheaper ones have no room for is worth it.
+//!
 //! # Deviations
 //! None. A round-trip time counts for nothing here once what made it has left the path: an idle path has its least one,
 //! whatever its queue was when it was last used, so no stale sample keeps data off it [Luebben2019, slide 7].
@@ -74,10 +77,13 @@ fn left(connection: &ConnectionView) -> f64 {
 impl Scheduler for Arrival {
     fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
         let all = || active(paths).map(expected);
+        let cost = |one: &Expected<'_>| one.path.terms.cost;
         let by_arrival = |a: &Expected<'_>, b: &Expected<'_>| a.after.total_cmp(&b.after);
-        let Some(best) = all().filter(|one| one.path.has_room()).min_by(by_arrival) else { return Choice::Wait };
+        let by_cost = |a: &Expected<'_>, b: &Expected<'_>| cost(a).cmp(&cost(b)).then(by_arrival(a, b));
+        let Some(best) = all().filter(|one| one.path.has_room()).min_by(by_cost) else { return Choice::Wait };
         // Nothing is heard of a path with nothing in flight: nobody would ask again.
-        let sooner = |one: &Expected<'_>| one.after < best.after && one.path.in_flight > Bytes::ZERO;
+        let sooner =
+            |one: &Expected<'_>| one.after < best.after && one.path.in_flight > Bytes::ZERO && cost(one) <= cost(&best);
         let Some(first) = all().filter(sooner).min_by(by_arrival) else { return Choice::Send(best.path.id) };
         let rate: f64 = all().filter(sooner).map(|one| one.rate).sum();
         match best.after > first.after + left(connection) / rate {
@@ -148,6 +154,19 @@ mod tests {
         // 12,000 bytes in 1 and in 20 ms.
         assert_eq!(Arrival.train(&filled(0, 1, 0)), Train::UpTo(10));
         assert_eq!(Arrival.train(&filled(0, 20, 0)), Train::UpTo(1));
+    }
+
+    #[test]
+    fn a_path_that_costs_more_has_what_the_cheaper_ones_have_no_room_for() {
+        let mut paths = [filled(0, 20, 0), filled(1, 100, 0)];
+        paths[0].terms.cost = 1;
+        assert_eq!(choice(None, None, &paths), Choice::Send(path(1)), "the slow one costs less");
+        paths[1].in_flight = paths[1].window;
+        assert_eq!(choice(None, None, &paths), Choice::Send(path(0)), "which is full");
+        // Nobody waits for the dear one, though all that is left would be over it sooner.
+        let mut paths = [filled(0, 20, 10), filled(1, 100, 0)];
+        paths[0].terms.cost = 1;
+        assert_eq!(choice(Some(1_200), None, &paths), Choice::Send(path(1)));
     }
 
     #[test]

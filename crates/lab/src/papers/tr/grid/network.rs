@@ -52,7 +52,7 @@ impl Case {
     /// connection over real networks does: what it decides changes what it sends.
     pub(super) fn live(mut self) -> Self {
         let engine = &mut self.scenario.flows[0].engine;
-        *engine = EngineConfig { scheduler: engine.scheduler.clone(), ..EngineConfig::live() };
+        *engine = EngineConfig { scheduler: engine.scheduler.clone(), watchdog: false, ..EngineConfig::live() };
         self.scenario.sample_every = LOOK;
         self
     }
