@@ -15,7 +15,6 @@ use fairpath_stream::{
 };
 use noq_proto::Transmit;
 
-use super::queue::Queued;
 use super::{Connection, Event};
 use crate::adapter::{Fate, Gate, Left};
 
@@ -171,7 +170,7 @@ impl Connection {
         });
         let Outgoing { path, datagram, cargo } = outgoing?;
         // A path may carry less than when the packet was cut.
-        if !self.put(datagram, Queued::Flow(cargo)) {
+        if !self.put_piece(datagram, cargo) {
             return None;
         }
         self.engine.open_gate(Gate::Only(path));

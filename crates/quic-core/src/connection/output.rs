@@ -350,8 +350,13 @@ impl Connection {
         }
     }
 
+    /// Puts a datagram of a flow into the stack's queue; false where it is refused.
+    pub(super) fn put_piece(&mut self, datagram: Bytes, cargo: fairpath_stream::Cargo) -> bool {
+        self.put(datagram, Queued::Flow(cargo))
+    }
+
     /// Puts a datagram into the stack's queue; false where it is refused.
-    pub(super) fn put(&mut self, datagram: Bytes, queued: Queued) -> bool {
+    fn put(&mut self, datagram: Bytes, queued: Queued) -> bool {
         let bytes = datagram.len();
         if let Err(error) = self.quic.datagrams().send(datagram, false) {
             tracing::debug!(%error, "a datagram was refused");
