@@ -84,6 +84,9 @@ pub enum Fault {
     },
     /// A file is written to at the sender; by its number, counted round and round.
     Rewrite(usize),
+    /// The receiver's process ends without a word, what it has of a file that is not whole changes on the disk, and
+    /// another process begins.
+    Spoil(usize),
 }
 
 /// A fault and when it comes, counted from the handshake.
@@ -281,7 +284,7 @@ impl Scenario {
             Fault::Jump(side, by) => world.jump(side, by),
             Fault::Restart { side, keeps_ports } => world.restart(side, keeps_ports),
             // There are no files.
-            Fault::Rewrite(_) => {}
+            Fault::Rewrite(_) | Fault::Spoil(_) => {}
         }
     }
 
@@ -306,7 +309,7 @@ impl Scenario {
                 Fault::Stall(_, time) => longest = longest.max(time),
                 Fault::Jump(_, time) | Fault::Sleep(_, time) => more += time,
                 Fault::Rebind(_) | Fault::RebindAll | Fault::RebindSoftly(_) => {}
-                Fault::Copy | Fault::Attack | Fault::Restart { .. } | Fault::Rewrite(_) => {}
+                Fault::Copy | Fault::Attack | Fault::Restart { .. } | Fault::Rewrite(_) | Fault::Spoil(_) => {}
             }
             for direction in 0..2 {
                 let silent = up.iter().all(|way| !way[direction]);

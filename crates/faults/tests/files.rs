@@ -32,22 +32,35 @@ fn a_seed_gives_the_same_transfer_each_time() {
     });
 }
 
-/// Over two wires of 4 Mbit/s, with these faults. How long it took.
+/// One file of some 6 MB, over two wires of 4 Mbit/s: some 6 s.
+fn transfer() -> Transfer {
+    let mut transfer =
+        Transfer { wires: vec![Wire::new(4, 10), Wire::new(4, 30)], bytes: 6_000_000, ..Transfer::of(0) };
+    transfer.faults.clear();
+    let is_meant = |files: &u64| {
+        let transfer = Transfer { files: *files, ..transfer.clone() };
+        // A directory with the file, and maybe an empty one.
+        transfer.size() > 5_000_000 && transfer.entries() <= 3
+    };
+    transfer.files = (0..).find(is_meant).expect("there are such");
+    transfer
+}
+
+/// With these faults. How long it took.
 fn takes(faults: &[(Duration, Fault)]) -> Duration {
     let scheduled = |(whole, &(at, fault)): (usize, &_)| Scheduled { at, fault, whole };
-    let faults = faults.iter().enumerate().map(scheduled).collect();
-    let transfer = Transfer { wires: vec![Wire::new(4, 10), Wire::new(4, 30)], faults, ..Transfer::of(0) };
+    let transfer = Transfer { faults: faults.iter().enumerate().map(scheduled).collect(), ..transfer() };
     transfer.run().unwrap_or_else(|failure| panic!("{failure}\n{transfer}")).virtual_time
 }
 
-/// What both wires carry takes so long, with the handshake and the second path.
+/// How long it takes where nothing is wrong.
 fn alone() -> Duration {
     takes(&[])
 }
 
 #[test]
 fn files_take_little_longer_than_the_wires_need_for_them() {
-    let bytes = Bytes::new(Transfer::of(0).size());
+    let bytes = Bytes::new(transfer().size());
     let needed = bytes / fairpath_core::Bitrate::from_mbps(8);
     let took = alone();
     // Two handshakes' and a plan's round trips, the start of each path, and the last file's way to its name.
@@ -67,11 +80,21 @@ fn an_outage_longer_than_a_connection_lives_costs_little_more_than_itself() {
 #[test]
 fn a_receiver_that_is_started_again_goes_on_with_what_it_has() {
     let restart = Fault::Restart { side: Side::Server, keeps_ports: true };
-    let took = takes(&[(Duration::from_secs(1), restart)]);
-    // The sender notices the silence after 2.5 s and tries again every half second; what came since the last journal,
-    // a second ago, is sent again.
-    let bound = alone() + Duration::from_secs(1) + Duration::from_millis(2_500 + 500 + 700);
+    let took = takes(&[(Duration::from_secs(4), restart)]);
+    // The sender notices the silence after 2.5 s and tries again every half second. What came since the last journal is
+    // sent again: of up to a second, and of a file of which less than a MiB has come since the one before, that too.
+    let again = Duration::from_secs(1) + Bytes::new(1 << 20) / fairpath_core::Bitrate::from_mbps(8);
+    let bound = alone() + again + Duration::from_millis(2_500 + 500 + 700);
     assert!(took < bound, "{took:?}, more than {bound:?}");
+}
+
+#[test]
+fn what_changed_on_the_receivers_disk_is_found_and_sent_again() {
+    let at = Duration::from_secs(4);
+    let restart = takes(&[(at, Fault::Restart { side: Side::Server, keeps_ports: true })]);
+    let spoiled = takes(&[(at, Fault::Spoil(0))]);
+    // At the end all is as it was sent, which every run checks; all of the file has to come once more.
+    assert!(spoiled > restart + Duration::from_secs(1), "{spoiled:?}, and {restart:?} where it was not spoiled");
 }
 
 #[test]

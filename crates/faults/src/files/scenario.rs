@@ -79,6 +79,11 @@ impl Transfer {
         tree::draw(self.files, self.bytes)
     }
 
+    /// How many files and directories there are.
+    pub fn entries(&self) -> usize {
+        self.tree().len()
+    }
+
     /// What the files have together, in bytes.
     pub fn size(&self) -> u64 {
         tree::bytes(&self.tree())
@@ -135,6 +140,7 @@ impl Transfer {
             Fault::Jump(side, by) => world.jump(side, by),
             Fault::Restart { side, .. } => world.restart(side),
             Fault::Rewrite(number) => world.rewrite(number),
+            Fault::Spoil(number) => world.spoil(number),
             Fault::Copy | Fault::Attack => {}
         }
     }
@@ -173,10 +179,11 @@ fn draw_of_transfer(luck: &mut ChaCha8Rng, whole: usize, faults: &mut Vec<Schedu
     let end = at + OUTAGE_MAX.mul_f64(luck.random());
     let side = if luck.random() { Side::Server } else { Side::Client };
     let mut add = |at: Duration, fault: Fault| faults.push(Scheduled { at, fault, whole });
-    match luck.random_range(0..4) {
+    match luck.random_range(0..5) {
         0 => add(at, Fault::Restart { side, keeps_ports: false }),
         1 => (add(at, Fault::All(false)), add(end, Fault::All(true))).1,
         2 => add(at, Fault::Rewrite(luck.random_range(0..1_000))),
+        3 => add(at, Fault::Spoil(luck.random_range(0..1_000))),
         _ => add(at, Fault::Stall(side, (end - at) / 2)),
     }
 }

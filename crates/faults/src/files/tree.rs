@@ -131,6 +131,25 @@ pub(super) fn rewrite(tree: &mut Tree, number: usize, below: &Path, luck: &mut C
     Ok(())
 }
 
+/// What is changed of a file on a disk that fails: a byte of each page.
+const PAGE: usize = 4096;
+
+/// Changes a byte of each page of what the receiver has of a file that is not whole, if there is one.
+pub(super) fn spoil(below: &Path, number: usize) -> io::Result<()> {
+    let listed = match fs::read_dir(below.join(PARTIAL)) {
+        Ok(listed) => listed.collect::<io::Result<Vec<_>>>()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mut parts: Vec<_> = listed.iter().map(fs::DirEntry::path).collect();
+    parts.retain(|path| path.extension().is_some_and(|kind| kind == "part"));
+    parts.sort();
+    let Some(path) = parts.get(number % parts.len().max(1)) else { return Ok(()) };
+    let mut content = fs::read(path)?;
+    content.iter_mut().step_by(PAGE).for_each(|byte| *byte = !*byte);
+    fs::write(path, content)
+}
+
 fn read_node(path: &Path) -> io::Result<Node> {
     let metadata = fs::symlink_metadata(path)?;
     if metadata.is_dir() {

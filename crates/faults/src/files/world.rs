@@ -409,6 +409,18 @@ impl World {
         }
     }
 
+    /// The receiver's process ends without a word, what it has of a file that is not whole changes, and another
+    /// process begins. Where nothing is begun, only the process changes.
+    pub(super) fn spoil(&mut self, number: usize) {
+        let Some(receiver) = self.receiver.take() else { return };
+        drop(receiver);
+        if let Err(error) = tree::spoil(&self.to(), number) {
+            self.violated(format!("the disk cannot be spoiled: {error}"));
+        }
+        self.has_forgotten = true;
+        self.start(Side::Server);
+    }
+
     /// A process ends without a word, and another begins on the same machine. One that had ended is not begun again.
     pub(super) fn restart(&mut self, side: Side) {
         match side {
