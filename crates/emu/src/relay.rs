@@ -44,6 +44,10 @@ impl Packet for Datagram {
         self.ecn.is_some()
     }
 
+    fn flow(&self) -> u64 {
+        u64::from(self.client.place)
+    }
+
     fn mark(&mut self) {
         self.ecn = Some(EcnCodepoint::Ce);
     }

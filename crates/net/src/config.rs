@@ -8,6 +8,7 @@ use crate::error::LinkConfigError;
 use crate::impair::Impairments;
 use crate::jitter::Jitter;
 use crate::loss::LossConfig;
+use crate::policer::Policer;
 use crate::queue::QueueConfig;
 use crate::rate::Rate;
 
@@ -36,6 +37,8 @@ pub struct LinkConfig {
     pub jitter: Jitter,
     /// What may wait for transmission.
     pub queue: QueueConfig,
+    /// What keeps packets that come too fast out of the queue; `None`: nothing.
+    pub policer: Option<Policer>,
     /// What is lost before it reaches the queue.
     pub loss: LossConfig,
     /// What befalls packets on the wire besides.
@@ -46,7 +49,7 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// A link of `rate` with no delay, no jitter, no loss, no impairments and a drop-tail queue of
+    /// A link of `rate` with no delay, no jitter, no loss, no impairments, no policer and a drop-tail queue of
     /// 100 ms.
     pub fn new(rate: impl Into<Rate>) -> Self {
         Self {
@@ -54,6 +57,7 @@ impl LinkConfig {
             delay: Duration::ZERO,
             jitter: Jitter::default(),
             queue: DEFAULT_QUEUE,
+            policer: None,
             loss: LossConfig::None,
             impairments: Impairments::default(),
             overhead: Bytes::ZERO,
@@ -80,6 +84,11 @@ impl LinkConfig {
         Self { queue: queue.into(), ..self }
     }
 
+    /// The same with this policer.
+    pub fn policer(self, policer: Policer) -> Self {
+        Self { policer: Some(policer), ..self }
+    }
+
     /// The same with these losses.
     pub fn loss(self, loss: LossConfig) -> Self {
         Self { loss, ..self }
@@ -99,7 +108,8 @@ impl LinkConfig {
     ///
     /// # Errors
     ///
-    /// A probability outside 0 to 1, or a queue that cannot be managed as described.
+    /// A probability outside 0 to 1, a policer that lets nothing pass, or a queue that cannot be managed as
+    /// described.
     pub fn check(&self) -> Result<(), LinkConfigError> {
         let probabilities = match self.loss {
             LossConfig::None => vec![],
@@ -115,6 +125,7 @@ impl LinkConfig {
             LinkConfigError::check_probability(field, value)?;
         }
         self.impairments.check()?;
+        self.policer.map_or(Ok(()), |policer| policer.check())?;
         self.queue.check()
     }
 }

@@ -29,6 +29,15 @@ pub enum LinkConfigError {
     /// An interval has no length.
     #[error("queue.interval is 0, so the drops would have no distance")]
     NoInterval,
+    /// There are no queues for the flows.
+    #[error("queue.queues is 0, and flows need at least one queue")]
+    NoQueues,
+    /// A turn has no length.
+    #[error("queue.quantum is 0, and a turn must let at least a byte pass")]
+    NoQuantum,
+    /// A policer's bucket holds nothing.
+    #[error("policer.burst is 0, so that nothing would ever pass")]
+    NoBurst,
 }
 
 impl LinkConfigError {

@@ -1,8 +1,9 @@
 //! Faults that a host puts into a link's entrance while it runs.
 
-use fairpath_core::Bytes;
+use fairpath_core::{Bytes, Timestamp};
 use rand_chacha::ChaCha8Rng;
 
+use crate::policer::{Bucket, Policer};
 use crate::stream::{Chance, Stream};
 
 /// What a link drops at its entrance, before everything else. For faults: a host sets it and takes
@@ -26,7 +27,7 @@ pub enum Filter {
     DropNext(u64),
 }
 
-/// The entrance of a link: whether it is on, and its filters.
+/// The entrance of a link: whether it is on, its filters, and its policer.
 #[derive(Debug)]
 pub(crate) struct Gate {
     up: bool,
@@ -34,6 +35,7 @@ pub(crate) struct Gate {
     filters: Vec<Filter>,
     /// How many packets have come since the filters were set.
     seen: u64,
+    policer: Option<Box<Bucket>>,
     stream: Stream,
     /// Made when it is first needed. It goes on from filter to filter, so that two of the same share
     /// drop different packets.
@@ -41,9 +43,10 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// An open one, which draws from `stream`.
-    pub(crate) fn new(stream: Stream) -> Self {
-        Self { up: true, filters: Vec::new(), seen: 0, stream, generator: None }
+    /// One without filters, which draws from `stream`.
+    pub(crate) fn new(policer: Option<Policer>, stream: Stream) -> Self {
+        let policer = policer.map(|policer| Box::new(Bucket::new(policer)));
+        Self { up: true, filters: Vec::new(), seen: 0, policer, stream, generator: None }
     }
 
     pub(crate) fn is_up(&self) -> bool {
@@ -62,7 +65,12 @@ impl Gate {
 
     /// Whether it lets everything in.
     pub(crate) fn is_open(&self) -> bool {
-        self.up && self.filters.is_empty()
+        self.up && self.filters.is_empty() && self.policer.is_none()
+    }
+
+    /// Whether the policer drops a packet of `size` that comes now.
+    pub(crate) fn polices(&mut self, now: Timestamp, size: Bytes) -> bool {
+        self.policer.as_mut().is_some_and(|bucket| !bucket.admits(now, size))
     }
 
     /// Whether one of the filters drops the next packet, which is of `size`.

@@ -6,8 +6,9 @@
 //! - [`Link`] is one direction of one wire: loss, then queue, then transmission at the rate, then
 //!   propagation, with its [`Jitter`] and [`Impairments`]. Times are whole nanoseconds and the fractions are carried over, so that a link
 //!   of 1 Gbit/s carries 1.000 Gbit/s.
-//! - A queue refuses what does not fit; a managed one ([`RedConfig`], [`CoDelConfig`]) signals
+//! - A queue refuses what does not fit; a managed one ([`RedConfig`], [`CoDelConfig`], [`FqCoDelConfig`]) signals
 //!   congestion before, by marks where a [`Packet`] can carry one and by drops where it cannot.
+//! - A [`Policer`] lets no more than a rate into a link, and nothing waits for it.
 //! - A [`Filter`] is a fault that a host puts into a link in mid-run.
 //! - [`Network`] moves packets through chains of links; several routes may share one link.
 //! - Every random element draws from a [stream](Streams) of its own, named after it: adding an
@@ -38,6 +39,7 @@ mod jitter;
 mod link;
 mod loss;
 mod packet;
+mod policer;
 mod queue;
 mod rate;
 mod schedule;
@@ -53,7 +55,8 @@ pub use jitter::{Jitter, JitterDistribution};
 pub use link::{Delivered, DropCause, Link, Offered};
 pub use loss::{GilbertElliott, LossConfig};
 pub use packet::{Datagram, Packet};
-pub use queue::{CoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
+pub use policer::Policer;
+pub use queue::{CoDelConfig, FqCoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
 pub use rate::{MahimahiError, MahimahiTrace, Rate, RateTable, RateTableEnd, RateTableError};
 pub use stats::{Count, LinkStats};
 pub use stream::Streams;

@@ -37,6 +37,8 @@ pub enum DropCause {
     Down,
     /// A filter at its entrance took it.
     Filtered,
+    /// It came faster than its policer allows.
+    Policed,
 }
 
 /// What became of a packet that was offered.
@@ -98,6 +100,7 @@ impl<P: Packet> Link<P> {
     pub fn new(name: &str, config: &LinkConfig, streams: &Streams) -> Self {
         let owner = Owner::new(streams, name);
         let wire = Wire::new(&config.jitter, &config.impairments, &owner);
+        let gate = Gate::new(config.policer, streams.stream(name, "filter"));
         Self {
             loss: Loss::new(&config.loss, name, streams),
             queue: Queue::new(&config.queue, config.overhead, name, streams),
@@ -107,8 +110,8 @@ impl<P: Packet> Link<P> {
             wire,
             owner: Box::new(owner),
             overhead: config.overhead,
-            open: true,
-            gate: Box::new(Gate::new(streams.stream(name, "filter"))),
+            open: gate.is_open(),
+            gate: Box::new(gate),
             next_start: Timestamp::MAX,
             in_flight: VecDeque::new(),
             first_due: Timestamp::MAX,
@@ -127,7 +130,7 @@ impl<P: Packet> Link<P> {
         self.transmit_until(now);
         self.offered.add(size);
         if !self.open
-            && let Some(cause) = self.refuse(size)
+            && let Some(cause) = self.refuse(now, size)
         {
             return Offered::Dropped(cause, packet);
         }
@@ -308,14 +311,18 @@ impl<P: Packet> Link<P> {
 
     /// Whether the gate refuses a packet of `size`, and why.
     #[cold]
-    fn refuse(&mut self, size: Bytes) -> Option<DropCause> {
+    fn refuse(&mut self, now: Timestamp, size: Bytes) -> Option<DropCause> {
         if !self.gate.is_up() {
             self.counters.down.add(size);
             return Some(DropCause::Down);
         }
-        self.gate.drops(size).then(|| {
+        if self.gate.drops(size) {
             self.counters.filtered.add(size);
-            DropCause::Filtered
+            return Some(DropCause::Filtered);
+        }
+        self.gate.polices(now, size).then(|| {
+            self.counters.policed.add(size);
+            DropCause::Policed
         })
     }
 
@@ -327,12 +334,13 @@ impl<P: Packet> Link<P> {
     /// What a managed queue says to a packet of `size`. An idle link will take it at once.
     #[inline]
     fn judge(&mut self, now: Timestamp, idle: bool, size: Bytes) -> Verdict {
-        self.queue.judge(&Arrival {
+        let arrival = Arrival {
             now,
             on_wire: size.saturating_add(self.overhead),
             rate: self.transmitter.rate_at(now),
             idle_since: idle.then(|| self.transmitter.free_at()),
-        })
+        };
+        self.queue.judge(&arrival, &mut self.counters)
     }
 
     /// Begins every transmission that is due by `now`, each at its own time.

@@ -21,6 +21,13 @@ pub trait Packet: Clone {
     #[inline]
     fn mark(&mut self) {}
 
+    /// Which flow it belongs to, as its addresses and ports say, for queues that tell flows apart. Of packets of
+    /// one route a [`Network`](crate::Network) knows that they belong together.
+    #[inline]
+    fn flow(&self) -> u64 {
+        0
+    }
+
     /// Harms its contents, as noise does that no checksum of the link has found. `random` says where: a
     /// number that is uniform over all its values.
     fn corrupt(&mut self, _random: u64) {}

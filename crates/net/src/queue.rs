@@ -1,6 +1,6 @@
 //! Queues: what waits for the wire, what is refused, what is dropped early or marked.
 //!
-//! Every queue is first in, first out, and has a limit. It may be managed besides, by a discipline
+//! Every queue has a limit, and all but one are first in, first out. It may be managed besides, by a discipline
 //! that signals congestion before the limit is reached: one discipline, one file. An `enum` and not
 //! a trait object, so that a link's hot path has no indirect call. A discipline may decide at both
 //! ends: when a packet arrives (RED), and when the wire asks for the next one (CoDel).
@@ -8,11 +8,13 @@
 mod codel;
 mod drop_tail;
 mod fifo;
+mod fq_codel;
 mod red;
 
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
+use rand_chacha::rand_core::RngCore as _;
 
 use crate::error::LinkConfigError;
 use crate::packet::Packet;
@@ -21,10 +23,12 @@ use crate::stream::Streams;
 use codel::CoDel;
 use drop_tail::DropTail;
 use fifo::Fifo;
+use fq_codel::FqCoDel;
 use red::Red;
 
 pub use codel::CoDelConfig;
 pub(crate) use fifo::Waiting;
+pub use fq_codel::FqCoDelConfig;
 pub use red::{RedConfig, RedSpacing};
 
 /// The queue of a link.
@@ -36,6 +40,8 @@ pub enum QueueConfig {
     Red(RedConfig),
     /// Controlled delay: drops or marks some of the departures while the wait stays long.
     CoDel(CoDelConfig),
+    /// Controlled delay for every flow by itself, and a turn for each.
+    FqCoDel(FqCoDelConfig),
 }
 
 impl QueueConfig {
@@ -65,6 +71,7 @@ impl QueueConfig {
             Self::DropTail(_) => Ok(()),
             Self::Red(config) => config.check(),
             Self::CoDel(config) => config.check(),
+            Self::FqCoDel(config) => config.check(),
         }
     }
 }
@@ -78,6 +85,12 @@ impl From<RedConfig> for QueueConfig {
 impl From<CoDelConfig> for QueueConfig {
     fn from(config: CoDelConfig) -> Self {
         Self::CoDel(config)
+    }
+}
+
+impl From<FqCoDelConfig> for QueueConfig {
+    fn from(config: FqCoDelConfig) -> Self {
+        Self::FqCoDel(config)
     }
 }
 
@@ -128,13 +141,15 @@ pub(crate) enum Verdict {
 pub(crate) struct Queue<P> {
     fifo: Fifo<P>,
     limit: DropTail,
-    manager: Option<Manager>,
+    manager: Option<Manager<P>>,
 }
 
 #[derive(Debug)]
-enum Manager {
+enum Manager<P> {
     Red(Box<Red>),
     CoDel(Box<CoDel>),
+    /// It has queues of its own; the one here stays empty.
+    FqCoDel(Box<FqCoDel<P>>),
 }
 
 impl<P: Packet> Queue<P> {
@@ -146,19 +161,30 @@ impl<P: Packet> Queue<P> {
                 (config.limit, Some(Manager::Red(Box::new(Red::new(config, streams.generator(name, "red"))))))
             }
             QueueConfig::CoDel(config) => (config.limit, Some(Manager::CoDel(Box::new(CoDel::new(config))))),
+            QueueConfig::FqCoDel(config) => {
+                let perturbation = streams.generator(name, "fq_codel").next_u64();
+                let queues = FqCoDel::new(config, overhead, perturbation);
+                (QueueLimit::Unlimited, Some(Manager::FqCoDel(Box::new(queues))))
+            }
         };
         Self { fifo: Fifo::new(overhead), limit: DropTail::new(limit), manager }
     }
 
     /// What is to become of an arrival. One that finds the link idle will not wait, and so fits
-    /// whatever the limit.
+    /// whatever the limit. What is dropped to make room for it is added to `counters`.
     #[inline]
-    pub(crate) fn judge(&mut self, arrival: &Arrival) -> Verdict {
+    pub(crate) fn judge(&mut self, arrival: &Arrival, counters: &mut LinkStats) -> Verdict {
         let verdict = match &mut self.manager {
             None => Verdict::Pass,
             Some(Manager::Red(red)) => red.judge(self.fifo.on_wire(), arrival),
             Some(Manager::CoDel(codel)) => {
                 codel.on_arrival(arrival);
+                Verdict::Pass
+            }
+            Some(Manager::FqCoDel(queues)) => {
+                if arrival.idle_since.is_none() {
+                    queues.make_room(arrival, counters);
+                }
                 Verdict::Pass
             }
         };
@@ -176,7 +202,10 @@ impl<P: Packet> Queue<P> {
     /// Takes a packet in.
     #[inline]
     pub(crate) fn push(&mut self, waiting: Waiting<P>) {
-        self.fifo.push(waiting);
+        match &mut self.manager {
+            Some(Manager::FqCoDel(queues)) => queues.push(waiting),
+            _ => self.fifo.push(waiting),
+        }
     }
 
     /// Whether a discipline manages it, which then must hear of every arrival.
@@ -188,13 +217,16 @@ impl<P: Packet> Queue<P> {
     /// Whether nothing waits.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.fifo.count().packets == 0
+        self.waiting().packets == 0
     }
 
-    /// When the packet at the head arrived.
+    /// When the packet at the head arrived; with several heads, one of them.
     #[inline]
     pub(crate) fn head_arrival(&self) -> Option<Timestamp> {
-        self.fifo.head().map(|head| head.arrival)
+        match &self.manager {
+            Some(Manager::FqCoDel(queues)) => queues.an_arrival(),
+            _ => self.fifo.head().map(|head| head.arrival),
+        }
     }
 
     /// The next packet for the wire, which is free at `now`. What is dropped before it or marked is
@@ -203,6 +235,7 @@ impl<P: Packet> Queue<P> {
     pub(crate) fn pop(&mut self, now: Timestamp, counters: &mut LinkStats) -> Option<Waiting<P>> {
         match &mut self.manager {
             Some(Manager::CoDel(codel)) => codel.dequeue(now, &mut self.fifo, counters),
+            Some(Manager::FqCoDel(queues)) => queues.pop(now, counters),
             _ => self.fifo.pop(),
         }
     }
@@ -210,11 +243,17 @@ impl<P: Packet> Queue<P> {
     /// What waits, without framing.
     #[inline]
     pub(crate) fn waiting(&self) -> Count {
-        self.fifo.count()
+        match &self.manager {
+            Some(Manager::FqCoDel(queues)) => queues.waiting(),
+            _ => self.fifo.count(),
+        }
     }
 
     /// Throws out everything and says how much that was.
     pub(crate) fn clear(&mut self) -> Count {
-        self.fifo.clear()
+        match &mut self.manager {
+            Some(Manager::FqCoDel(queues)) => queues.clear(),
+            _ => self.fifo.clear(),
+        }
     }
 }

@@ -48,6 +48,8 @@ pub struct LinkStats {
     pub down: Count,
     /// Dropped by a filter at the entrance.
     pub filtered: Count,
+    /// Dropped by the policer, as they came too fast.
+    pub policed: Count,
     /// Marked by the management of the queue; they are not dropped.
     pub marked: Count,
     /// Copies that the wire made. They were not offered, and are delivered like the others.
@@ -83,6 +85,7 @@ impl LinkStats {
         dropped += self.early;
         dropped += self.down;
         dropped += self.filtered;
+        dropped += self.policed;
         dropped
     }
 

@@ -119,6 +119,12 @@ impl<P: Packet> Packet for Hop<P> {
         self.packet.mark();
     }
 
+    /// Every route has steps of its own.
+    #[inline]
+    fn flow(&self) -> u64 {
+        self.packet.flow() ^ u64::from(self.next) << 32
+    }
+
     fn corrupt(&mut self, random: u64) {
         self.packet.corrupt(random);
     }

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{
-    CoDelConfig, Delivered, DropCause, GilbertElliott, Link, LinkConfig, LossConfig, MahimahiTrace, Offered, Packet,
-    QueueConfig, QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, Streams,
+    CoDelConfig, Delivered, DropCause, Filter, GilbertElliott, Link, LinkConfig, LossConfig, MahimahiTrace, Offered,
+    Packet, Policer, QueueConfig, QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, Streams,
 };
 use proptest::prelude::*;
 
@@ -426,4 +426,29 @@ proptest! {
         prop_assert!(stats.is_conserved());
         prop_assert_eq!((stats.queued.packets, stats.in_flight.packets), (0, 0));
     }
+}
+
+#[test]
+fn a_policer_drops_what_comes_too_fast_and_delays_nothing() {
+    let policer = Policer { rate: Bitrate::from_mbps(12), burst: PACKET * 5 };
+    let mut link: Link<u64> = Link::new("link", &mbps(120).policer(policer), &Streams::new(1));
+    // Two come in the millisecond that one takes of its rate; one takes 0.1 ms of the link's.
+    let mut passed = Vec::new();
+    for number in 0..2000u64 {
+        let now = Timestamp::from_nanos(500_000 * number);
+        match link.offer(now, number, PACKET) {
+            Offered::Queued => passed.push(number),
+            Offered::Dropped(cause, dropped) => assert_eq!((cause, dropped), (DropCause::Policed, number)),
+        }
+        while link.poll(now).is_some() {}
+    }
+    assert!(passed.len().abs_diff(1000 + 5) <= 1, "{}", passed.len());
+    let stats = link.stats();
+    assert_eq!((stats.policed.packets, stats.queueing_delay_max), (2000 - passed.len() as u64, Duration::ZERO));
+    assert!(stats.is_conserved());
+    // A filter that is set and taken away leaves the policer where it is.
+    link.set_filters(&[Filter::DropAll], Timestamp::from_secs(2));
+    link.set_filters(&[], Timestamp::from_secs(2));
+    let burst = (0..20).filter(|number| link.offer(Timestamp::from_secs(3), *number, PACKET) == Offered::Queued);
+    assert_eq!(burst.count(), 5);
 }

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{
-    CoDelConfig, DropCause, Link, LinkConfig, LinkStats, Network, Offered, Packet, QueueConfig, QueueLimit, RedConfig,
-    RedSpacing, RouteId, Streams,
+    CoDelConfig, DropCause, FqCoDelConfig, Link, LinkConfig, LinkStats, Network, Offered, Packet, QueueConfig,
+    QueueLimit, RedConfig, RedSpacing, RouteId, Streams,
 };
 
 const PACKET: Bytes = Bytes::new(1_500);
@@ -225,4 +225,47 @@ fn the_same_seed_drops_the_same_packets() {
     let queue = || RedConfig::gentle(QueueLimit::Packets(5), QueueLimit::Packets(15), 0.1).weight(0.02);
     let source = Source { packets: 20_000, ..OVERLOAD };
     assert_eq!(send(queue(), source), send(queue(), source));
+}
+
+/// How long the packets of a flow of a tenth of the rate wait at most, and how many of 1,000 are lost, beside another
+/// flow that offers twice what the link carries.
+fn beside_a_flood(queue: impl Into<QueueConfig>) -> (Duration, usize) {
+    let mut network = Network::new(1);
+    let link = network.add_link("link", &LinkConfig::new(Bitrate::from_mbps(12)).queue(queue)).unwrap();
+    let [quiet, flood] = [(); 2].map(|()| network.add_route(&[link]).unwrap());
+    let (mut longest, mut arrived) = (Duration::ZERO, 0);
+    let sent = |number: u64| Timestamp::from_millis(10 * number);
+    for half_ms in 0..20_000u64 {
+        let now = Timestamp::from_nanos(500_000 * half_ms);
+        let _ = network.send(now, flood, Numbered { number: half_ms, capable: false, marked: false }, PACKET);
+        if half_ms % 20 == 0 {
+            let _ = network.send(now, quiet, Numbered { number: half_ms / 20, capable: false, marked: false }, PACKET);
+        }
+        while let Some(delivery) = network.poll(now) {
+            if delivery.route == quiet {
+                longest = longest.max(delivery.at.since(sent(delivery.packet.number)));
+                arrived += 1;
+            }
+        }
+    }
+    assert!(network.stats(link).is_conserved());
+    (longest, 1000 - arrived)
+}
+
+#[test]
+fn fq_codel_spares_a_flow_what_another_does() {
+    // A packet of its own takes 1 ms, and at most one of the other is under way, and one has its turn.
+    let (longest, lost) = beside_a_flood(FqCoDelConfig::default());
+    assert!(longest <= Duration::from_millis(3) && lost == 0, "{longest:?}, {lost} lost");
+    let (longest, _) = beside_a_flood(CoDelConfig::default());
+    assert!(longest > Duration::from_millis(50), "{longest:?}");
+}
+
+#[test]
+fn fq_codel_keeps_its_limit_and_loses_track_of_nothing() {
+    let codel = CoDelConfig { limit: QueueLimit::Packets(40), ..CoDelConfig::default() };
+    let stats = send(FqCoDelConfig { codel, ..FqCoDelConfig::default() }, OVERLOAD).stats;
+    assert_eq!(stats.queued_bytes_max, PACKET * 40);
+    assert!(stats.overflowed.packets > 0 && stats.early.packets > 0);
+    assert!(stats.is_conserved());
 }

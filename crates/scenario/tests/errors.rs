@@ -177,12 +177,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "queue = \"100ms\"",
         "queue = { rde = {} }",
-        "x.toml:13:11: link.queue.rde: no such key (is \"red\" meant?); the keys here are drop_tail, red, codel",
+        "x.toml:13:11: link.queue.rde: no such key (is \"red\" meant?); the keys here are drop_tail, red, codel, fq_codel",
     ),
     (
         "queue = \"100ms\"",
         "queue = {}",
-        "x.toml:13:9: link.queue: exactly one of drop_tail, red, codel is needed here, not none",
+        "x.toml:13:9: link.queue: exactly one of drop_tail, red, codel, fq_codel is needed here, not none",
     ),
     (
         "queue = \"100ms\"",
@@ -227,7 +227,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "queue = \"100ms\"",
         "back = { dealy = \"5ms\" }",
-        "x.toml:13:10: link.back.dealy: no such key (is \"delay\" meant?); the keys here are rate, trace, delay, queue, loss, jitter, reorder, duplicate, corrupt, overhead",
+        "x.toml:13:10: link.back.dealy: no such key (is \"delay\" meant?); the keys here are rate, trace, delay, queue, policer, loss, jitter, reorder, duplicate, corrupt, overhead",
     ),
     (
         "queue = \"100ms\"",
@@ -299,7 +299,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "delay = \"5ms\"",
         "back = { delay = \"5ms\" }",
-        "x.toml:6:1: defaults.link.back: no such key; the keys here are rate, trace, delay, queue, loss, jitter, reorder, duplicate, corrupt, overhead",
+        "x.toml:6:1: defaults.link.back: no such key; the keys here are rate, trace, delay, queue, policer, loss, jitter, reorder, duplicate, corrupt, overhead",
     ),
     (
         "delay = \"5ms\"",

@@ -2,17 +2,22 @@
 
 use core::time::Duration;
 
-use fairpath_net::{CoDelConfig, QueueConfig};
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_net::{CoDelConfig, FqCoDelConfig, LinkConfig, Policer, QueueConfig};
 use fairpath_scenario::ScenarioFile;
 
 /// The queues of a wire, forward and back.
 fn queues(defaults: &str, entry: &str) -> [QueueConfig; 2] {
+    links(defaults, entry).map(|link| link.queue)
+}
+
+fn links(defaults: &str, entry: &str) -> [LinkConfig; 2] {
     let text = format!(
         "duration = \"1s\"\n{defaults}\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1Mbit/s\"\n{entry}\n\
          [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n"
     );
     let scenario = ScenarioFile::parse(&text, "x.toml").and_then(|file| file.expand(None)).unwrap();
-    [0, 1].map(|link: usize| scenario.links[link].config.queue.clone())
+    [0, 1].map(|link: usize| scenario.links[link].config.clone())
 }
 
 fn ms(millis: u64) -> QueueConfig {
@@ -44,6 +49,23 @@ fn a_managed_queue_holds_in_the_direction_that_it_is_written_for() {
     let [forward, back] = queues("", "queue = { red = { min = \"5ms\", max = \"9ms\" } }\nback = { delay = \"1ms\" }");
     assert!(matches!(forward, QueueConfig::Red(_)), "{forward:?}");
     assert_eq!(back, ms(100));
+}
+
+#[test]
+fn flows_have_queues_of_their_own_in_one_direction() {
+    let fair = FqCoDelConfig { queues: 64, quantum: Bytes::new(300), ..FqCoDelConfig::default() };
+    let written = "queue = { fq_codel = { queues = 64, quantum = \"300B\" } }";
+    assert_eq!(queues("", written), [QueueConfig::FqCoDel(fair), ms(100)]);
+}
+
+#[test]
+fn a_policer_holds_in_the_direction_that_it_is_written_for() {
+    let policer = Policer { rate: Bitrate::from_kbps(500), burst: Bytes::new(20_000) };
+    let written = "policer = { rate = \"500kbit/s\", burst = \"20kB\" }";
+    let policers = |entry: &str| links("", entry).map(|link| link.policer);
+    assert_eq!(policers(written), [Some(policer), None]);
+    assert_eq!(policers(&format!("back = {{ {written} }}")), [None, Some(policer)]);
+    assert_eq!(policers(""), [None, None]);
 }
 
 #[test]

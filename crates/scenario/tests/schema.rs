@@ -109,6 +109,7 @@ const EVERYTHING: &[&str] = &[
         queue = "unlimited"
         loss = 0
         jitter = "0ms"
+        policer = { rate = "1Mbit/s", burst = "10kB" }
         reorder = { share = 0, by = "1ms" }
         duplicate = 0.5
         corrupt = "1/3"
@@ -148,6 +149,7 @@ const EVERYTHING: &[&str] = &[
         queue = { red = { min = "1kB", max = "2kB", max_probability = 0.1, gentle = false, limit = "1MB" } }
         [link.back]
         trace = { csv = "x.csv", repeat = "9s" }
+        policer = { rate = "1Mbit/s", burst = "10kB" }
         delay = "1ms"
         reorder = { share = 0.5, by = "1s" }
         duplicate = 0
@@ -162,7 +164,10 @@ const EVERYTHING: &[&str] = &[
         to = "b"
         rate = "1Mbit/s"
         queue = { codel = { target = "1ms", interval = "2ms", limit = "1s" } }
-        back = { rate = "1kbit/s" }
+        policer = { rate = "1Mbit/s", burst = "10kB" }
+        [link.back]
+        rate = "1kbit/s"
+        queue = { fq_codel = { target = "1ms", interval = "2ms", limit = "1s", queues = 8, quantum = "300B" } }
         [[flow]]
         name = "f"
         from = "a"
@@ -282,6 +287,7 @@ const EVERYTHING: &[&str] = &[
         queue = "1ms"
         loss = 0.5
         jitter = { scale = "1ms" }
+        policer = { rate = "1Mbit/s", burst = "10kB" }
         reorder = { share = 1, by = "1h" }
         duplicate = 1
         corrupt = 1

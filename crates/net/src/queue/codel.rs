@@ -95,11 +95,21 @@ impl CoDel {
     }
 
     pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
-        self.largest = self.largest.max(arrival.on_wire);
+        self.on_size(arrival.on_wire);
         if arrival.idle_since.is_some() {
-            self.above_until = None;
-            self.dropping = false;
+            self.on_empty();
         }
+    }
+
+    /// A packet of this size, with framing, has come.
+    pub(super) fn on_size(&mut self, on_wire: Bytes) {
+        self.largest = self.largest.max(on_wire);
+    }
+
+    /// Nothing waits: the queue is under control [RFC8289 §5].
+    pub(super) fn on_empty(&mut self) {
+        self.above_until = None;
+        self.dropping = false;
     }
 
     /// The next packet for the wire [RFC8289 §5].

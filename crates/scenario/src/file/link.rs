@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{
-    GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, Rate, RateTable, Reorder,
+    GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, Policer, Rate, RateTable, Reorder,
 };
 
 use super::queue::{Queue, read_queue};
@@ -21,6 +21,7 @@ pub(crate) struct LinkValues {
     rate: Option<At<Rate>>,
     delay: Option<Duration>,
     queue: Option<At<Queue>>,
+    policer: Option<Policer>,
     loss: Option<LossConfig>,
     jitter: Option<Jitter>,
     reorder: Option<Reorder>,
@@ -38,6 +39,7 @@ impl LinkValues {
             rate: rate.or(trace),
             delay: table.optional("delay", Value::time)?.map(|delay| delay.value),
             queue: table.optional("queue", read_queue)?,
+            policer: table.optional("policer", read_policer)?.map(|policer| policer.value),
             loss: table.optional("loss", read_loss)?.map(|loss| loss.value),
             jitter: table.optional("jitter", read_jitter)?.map(|jitter| jitter.value),
             reorder: table.optional("reorder", read_reorder)?.map(|reorder| reorder.value),
@@ -52,6 +54,7 @@ impl LinkValues {
             rate: self.rate.clone().or_else(|| outer.rate.clone()),
             delay: self.delay.or(outer.delay),
             queue: self.queue.clone().or_else(|| outer.queue.clone()),
+            policer: self.policer.or(outer.policer),
             loss: self.loss.or(outer.loss),
             jitter: self.jitter.or(outer.jitter),
             reorder: self.reorder.or(outer.reorder),
@@ -61,11 +64,11 @@ impl LinkValues {
         }
     }
 
-    /// The same, but for a queue that is managed: that one is meant for the packets of the direction which it is
-    /// written for. In the other one it would drop acknowledgements, and nobody asked for that.
+    /// The same, but for a policer and a queue that is managed: these are meant for the packets of the direction
+    /// which they are written for. In the other one they would drop acknowledgements, and nobody asked for that.
     fn without_management(&self) -> Self {
         let plain = |queue: &At<Queue>| !queue.value.is_managed();
-        Self { queue: self.queue.clone().filter(plain), ..self.clone() }
+        Self { queue: self.queue.clone().filter(plain), policer: None, ..self.clone() }
     }
 
     /// The link described, and what is open of its queue; `None` where it has no rate.
@@ -74,6 +77,7 @@ impl LinkValues {
         let mut config = LinkConfig::new(rate.value.clone());
         config.delay = self.delay.unwrap_or(config.delay);
         config.jitter = self.jitter.unwrap_or(config.jitter);
+        config.policer = self.policer;
         config.loss = self.loss.unwrap_or(config.loss);
         config.impairments = Impairments {
             reorder: self.reorder,
@@ -210,6 +214,17 @@ fn read_steps(value: &Value) -> Result<Rate, Fault> {
 fn read_overhead(value: &Value) -> Result<Bytes, Fault> {
     let size = value.size()?;
     if size > PACKET_MAX { Err(value.out_of_range("at most 65535B")) } else { Ok(size) }
+}
+
+fn read_policer(value: &Value) -> Result<Policer, Fault> {
+    let table = value.table(&keys::POLICER)?;
+    let rate = table.needed("rate", Value::positive_rate)?.value;
+    let burst = table.needed("burst", Value::size)?;
+    table.close("here")?;
+    if burst.value == Bytes::ZERO {
+        return Err(value.fault(Problem::Senseless { reason: "a burst of 0B would let nothing pass".to_owned() }));
+    }
+    Ok(Policer { rate, burst: burst.value })
 }
 
 fn read_jitter(value: &Value) -> Result<Jitter, Fault> {

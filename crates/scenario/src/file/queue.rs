@@ -1,6 +1,7 @@
 //! Queues as a scenario file describes them.
 
-use fairpath_net::{CoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
+use fairpath_core::Bytes;
+use fairpath_net::{CoDelConfig, FqCoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
 
 use super::reader::{Fault, Table, Value};
 use crate::error::Problem;
@@ -22,7 +23,7 @@ pub(crate) enum Queue {
 impl Queue {
     /// Whether it drops before it is full.
     pub(crate) fn is_managed(&self) -> bool {
-        matches!(self, Self::Settled(QueueConfig::Red(_) | QueueConfig::CoDel(_)))
+        matches!(self, Self::Settled(QueueConfig::Red(_) | QueueConfig::CoDel(_) | QueueConfig::FqCoDel(_)))
     }
 }
 
@@ -35,7 +36,8 @@ pub(crate) fn read_queue(value: &Value) -> Result<Queue, Fault> {
     match kind {
         "drop_tail" => read_drop_tail(&value),
         "red" => read_red(&value).map(|red| Queue::Settled(red.into())),
-        _ => read_codel(&value).map(|codel| Queue::Settled(codel.into())),
+        "codel" => read_codel(&value).map(|codel| Queue::Settled(codel.into())),
+        _ => read_fq_codel(&value).map(|fair| Queue::Settled(fair.into())),
     }
 }
 
@@ -96,7 +98,13 @@ fn read_points(value: &Value) -> Result<Vec<(QueueLimit, f64)>, Fault> {
 
 fn read_codel(value: &Value) -> Result<CoDelConfig, Fault> {
     let table = value.table(&keys::CODEL)?;
-    let mut codel = CoDelConfig::default();
+    let codel = read_control(&table, CoDelConfig::default())?;
+    table.close("here")?;
+    Ok(codel)
+}
+
+/// What CoDel and FQ-CoDel have in common.
+fn read_control(table: &Table, mut codel: CoDelConfig) -> Result<CoDelConfig, Fault> {
     if let Some(target) = table.optional("target", Value::positive_time)? {
         codel.target = target.value;
     }
@@ -106,8 +114,26 @@ fn read_codel(value: &Value) -> Result<CoDelConfig, Fault> {
     if let Some(limit) = table.optional("limit", read_limit)? {
         codel.limit = limit.value;
     }
-    table.close("here")?;
     Ok(codel)
+}
+
+fn read_fq_codel(value: &Value) -> Result<FqCoDelConfig, Fault> {
+    let table = value.table(&keys::FQ_CODEL)?;
+    let mut fair = FqCoDelConfig::default();
+    fair.codel = read_control(&table, fair.codel)?;
+    if let Some(queues) = table.optional("queues", Value::whole)? {
+        fair.queues = u16::try_from(queues.value).unwrap_or(u16::MAX);
+    }
+    if let Some(quantum) = table.optional("quantum", read_quantum)? {
+        fair.quantum = quantum.value;
+    }
+    table.close("here")?;
+    Ok(fair)
+}
+
+fn read_quantum(value: &Value) -> Result<Bytes, Fault> {
+    let size = value.size()?;
+    if size == Bytes::ZERO { Err(value.out_of_range("at least 1B")) } else { Ok(size) }
 }
 
 fn read_room(value: &Value) -> Result<Room, Fault> {

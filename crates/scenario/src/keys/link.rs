@@ -28,8 +28,15 @@ const VALUES: &[Key] = &[
         "queue",
         WAITING,
         "`\"100ms\"`",
-        "what may wait for transmission; where it is managed (`red`, `codel`), in this direction only",
+        "what may wait for transmission; where it is managed (`red`, `codel`, `fq_codel`), in this direction only",
         "\"300 packets\"",
+    ),
+    Key::optional(
+        "policer",
+        Shape::Table(&POLICER),
+        "there is none",
+        "what drops packets that come too fast, before the queue; in this direction only",
+        "{ rate = \"10Mbit/s\", burst = \"50kB\" }",
     ),
     Key::optional("loss", LOSSES, "`0`", "the share of packets that is lost at random, before the queue", "\"0.1%\""),
     Key::optional(
@@ -186,6 +193,13 @@ pub(crate) static QUEUE: Keys = Keys::one_of(
             "{ min = \"25 packets\", max = \"50 packets\" }",
         ),
         Key::optional("codel", Shape::Table(&CODEL), "", "controlled delay", "{ target = \"5ms\" }"),
+        Key::optional(
+            "fq_codel",
+            Shape::Table(&FQ_CODEL),
+            "",
+            "controlled delay for every flow by itself, and turns for all",
+            "{ quantum = \"300B\" }",
+        ),
     ]],
 );
 
@@ -261,6 +275,27 @@ pub(crate) static CODEL: Keys = Keys::new(
             "\"200ms\"",
         ),
         Key::optional("limit", Shape::Room, "`\"unlimited\"`", "what may wait at most", "\"1000 packets\""),
+    ]],
+);
+
+/// `queue = { fq_codel = { … } }`.
+pub(crate) static FQ_CODEL: Keys = Keys::new(
+    "fq_codel",
+    &[&[
+        Key::optional("target", Shape::Time, "`\"5ms\"`", "as of `codel`, for each flow", "\"10ms\""),
+        Key::optional("interval", Shape::Time, "`\"100ms\"`", "as of `codel`, for each flow", "\"200ms\""),
+        Key::optional("limit", Shape::Room, "`\"10240 packets\"`", "what may wait of all flows", "\"1000 packets\""),
+        Key::optional("queues", Shape::Whole(1, 65_535), "`1024`", "how many queues the flows are spread over", "64"),
+        Key::optional("quantum", Shape::Size, "`\"1514B\"`", "what a flow may send in its turn", "\"300B\""),
+    ]],
+);
+
+/// `policer = { … }`.
+pub(crate) static POLICER: Keys = Keys::new(
+    "policer",
+    &[&[
+        Key::needed("rate", Shape::Rate, "what may pass in the long run", "\"10Mbit/s\""),
+        Key::needed("burst", Shape::Size, "what may pass at once after a pause", "\"50kB\""),
     ]],
 );
 

@@ -95,6 +95,7 @@ fn shown_queue(queue: &QueueConfig) -> String {
         QueueConfig::DropTail(limit) => ("", limit),
         QueueConfig::Red(red) => ("red, limit ", &red.limit),
         QueueConfig::CoDel(codel) => ("codel, limit ", &codel.limit),
+        QueueConfig::FqCoDel(fair) => ("fq_codel, limit ", &fair.codel.limit),
     };
     let limit = match limit {
         QueueLimit::Bytes(bytes) => bytes.to_string(),
