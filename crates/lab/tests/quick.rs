@@ -86,6 +86,7 @@ fn tr() {
             ("tr/bbr", &[("takes longer", Partly), ("starves", Partly)]),
             ("tr/alpha", &[("tells", Holds)]),
             ("tr/grid", &[("oracle", Holds)]),
+            ("tr/classes", &[("seldom wrong", Holds)]),
         ],
     );
 }

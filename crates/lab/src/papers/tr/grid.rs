@@ -55,6 +55,7 @@
 //! - The traces of another simulator are not part of this project. Where they are not beside it, every
 //!   row of their table says so.
 
+pub(super) mod classes;
 mod factors;
 mod network;
 mod roc;
@@ -68,7 +69,7 @@ use self::factors::{Factors, Half, NAMES};
 use self::network::Case;
 use self::score::{Score, Summed};
 use self::watch::{Entry, NO_MEMORY, ORACLE};
-use crate::{Cell, Context, Estimate, Experiment, Failure, Report, Table, Verdict};
+use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/grid", include_str!("grid.rs"), run);
 
@@ -121,10 +122,7 @@ impl Runs {
 
     fn cells(&self, detector: usize, meant: impl Fn(&Factors) -> bool) -> [Cell; COLUMNS.len()] {
         let count = self.factors.iter().filter(|factors| meant(factors)).count();
-        let summed = self.summed(detector, meant);
-        let Summed { recall, precision, shared, separate, right, alarms, first, never } = summed;
-        let count = Cell::from(Estimate::from(count as f64));
-        [recall, precision, shared, separate, right, alarms, first, never, count]
+        self.summed(detector, meant).cells(count)
     }
 }
 

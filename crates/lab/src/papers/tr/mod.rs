@@ -38,4 +38,5 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     bbr::EXPERIMENT,
     alpha::EXPERIMENT,
     grid::EXPERIMENT,
+    grid::classes::EXPERIMENT,
 ];

@@ -159,7 +159,7 @@ fn stratified(half: Half, factor: &str, number: u64, levels: usize) -> usize {
 pub(super) struct Draw(u64);
 
 impl Draw {
-    fn new(half: Half, what: &str, number: u64) -> Self {
+    pub(super) fn new(half: Half, what: &str, number: u64) -> Self {
         // FNV-1a over all that names it.
         let names = half.name().bytes().chain([0xff]).chain(what.bytes()).chain([0xff]).chain(number.to_le_bytes());
         Self(names.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))

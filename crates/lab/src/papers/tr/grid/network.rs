@@ -12,7 +12,7 @@ use super::factors::{Discipline, Draw, Factors, Unresponsive};
 use crate::{Net, engine, ms};
 
 /// A link that is not the bottleneck.
-const WIDE: Bitrate = Bitrate::from_mbps(1000);
+pub(super) const WIDE: Bitrate = Bitrate::from_mbps(1000);
 
 /// What a transfer of light load carries.
 const SHORT: Bytes = Bytes::new(100_000);
@@ -21,7 +21,7 @@ const SHORT: Bytes = Bytes::new(100_000);
 pub(super) const BEGIN: Duration = Duration::from_secs(5);
 
 /// How often it is looked at what an engine has decided.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// A run that is ready, and what is true of it.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ impl Links {
     }
 }
 
-fn queue(discipline: Discipline, room: Duration) -> QueueConfig {
+pub(super) fn queue(discipline: Discipline, room: Duration) -> QueueConfig {
     let part = |part: f64| QueueLimit::Sojourn(room.mul_f64(part));
     match discipline {
         Discipline::DropTail => QueueConfig::sojourn(room),
@@ -160,10 +160,10 @@ fn add_changes(scenario: &mut Scenario, phases: &[(Duration, bool)], links: &Lin
 
 /// A way from a sender over a path's links and back, of a base round-trip time that is split at
 /// random between before the bottleneck, behind it, and the way back.
-fn route(
+pub(super) fn route(
     net: &mut Net,
     name: &str,
-    chain: [LinkIndex; 2],
+    chain: &[LinkIndex],
     rtt: Duration,
     jitter: Duration,
     draw: &mut Draw,
@@ -173,7 +173,8 @@ fn route(
     let access = net.link(&format!("{name} access"), LinkConfig::pure_delay(before).jitter(jitter));
     let exit = net.link(&format!("{name} exit"), LinkConfig::pure_delay(behind));
     let back = net.link(&format!("{name} back"), LinkConfig::pure_delay(rtt.saturating_sub(before + behind)));
-    PathRoute { forward: vec![access, chain[0], chain[1], exit], backward: vec![back] }
+    let forward = [&[access], chain, &[exit]].concat();
+    PathRoute { forward, backward: vec![back] }
 }
 
 /// The session that is watched: a path over each of the layout's, each on its own.
@@ -185,7 +186,7 @@ fn add_session(net: &mut Net, factors: &Factors, links: &Links, draw: &mut Draw)
         .map(|path| {
             let place = ((path + first) % paths) as f64 / (paths - 1) as f64;
             let rtt = Duration::from_secs_f64(shortest * (1.0 + f64::from(factors.rtt_ratio - 1) * place) / 1e3);
-            route(net, &format!("path {path}"), links.chain(path), rtt, ms(factors.jitter_ms), draw)
+            route(net, &format!("path {path}"), &links.chain(path), rtt, ms(factors.jitter_ms), draw)
         })
         .collect();
     let light = factors.load == 0;
@@ -208,7 +209,7 @@ fn add_cross_traffic(net: &mut Net, factors: &Factors, links: &Links, draw: &mut
         let (chain, part) = (links.chain(path), links.part(path, factors));
         for flow in 0..flows.max(1) {
             let rtt = Duration::from_secs_f64(draw.log_between(0.02, 0.2));
-            let route = route(net, &format!("cross {path} {flow}"), chain, rtt, Duration::ZERO, draw);
+            let route = route(net, &format!("cross {path} {flow}"), &chain, rtt, Duration::ZERO, draw);
             let cross = net.flow("cross", engine(factors.cross), &[route]);
             cross.start_jitter = BEGIN;
             if factors.load == 0 {
@@ -234,7 +235,7 @@ fn add_unresponsive(
         Unresponsive::Constant => (0.2, vec![(Duration::ZERO, None)]),
         Unresponsive::OnOff => (0.4, bursts(net.scenario.duration, draw)),
     };
-    let route = route(net, &format!("unresponsive {path}"), chain, ms(20), Duration::ZERO, draw);
+    let route = route(net, &format!("unresponsive {path}"), &chain, ms(20), Duration::ZERO, draw);
     for (start, stop) in bursts {
         let flow = net.flow("unresponsive", engine("reno"), core::slice::from_ref(&route));
         flow.traffic = Traffic::Unresponsive { rate: Bitrate::from_bps((part * right) as u64) };

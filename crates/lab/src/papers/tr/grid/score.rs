@@ -122,6 +122,13 @@ pub(super) struct Summed {
 }
 
 impl Summed {
+    /// What the tables show of so many runs, in the order of their columns.
+    pub(super) fn cells(self, runs: usize) -> [Cell; super::COLUMNS.len()] {
+        let Self { recall, precision, shared, separate, right, alarms, first, never } = self;
+        let runs = Cell::from(Estimate::from(runs as f64));
+        [recall, precision, shared, separate, right, alarms, first, never, runs]
+    }
+
     /// Over these runs.
     pub(super) fn over<'a>(scores: impl Iterator<Item = &'a Score>) -> Self {
         let scores: Vec<&Score> = scores.collect();

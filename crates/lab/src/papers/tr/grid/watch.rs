@@ -30,7 +30,11 @@ pub(super) struct Entry {
 pub(super) const NO_MEMORY: &str = "no memory";
 
 impl Entry {
-    fn new(name: &'static str, setting: &str, make: impl Fn() -> Box<dyn Detector> + Sync + 'static) -> Self {
+    pub(super) fn new(
+        name: &'static str,
+        setting: &str,
+        make: impl Fn() -> Box<dyn Detector> + Sync + 'static,
+    ) -> Self {
         Self { name, setting: setting.to_owned(), make: Box::new(make) }
     }
 
