@@ -2,7 +2,7 @@
 
 use crate::experiment::Experiment;
 use crate::paper::Paper;
-use crate::papers::{daimd, odd_couple, olia, tr};
+use crate::papers::{daimd, default, odd_couple, olia, tr};
 
 /// A paper's key, its experiments, and its `paper.toml`.
 const PAPERS: &[(&str, &[Experiment], &str)] = &[
@@ -10,6 +10,7 @@ const PAPERS: &[(&str, &[Experiment], &str)] = &[
     ("daimd", daimd::EXPERIMENTS, include_str!("papers/daimd/paper.toml")),
     ("tr", tr::EXPERIMENTS, include_str!("papers/tr/paper.toml")),
     ("odd_couple", odd_couple::EXPERIMENTS, include_str!("papers/odd_couple/paper.toml")),
+    ("default", default::EXPERIMENTS, include_str!("papers/default/paper.toml")),
 ];
 
 /// There is no experiment and no paper of that name.

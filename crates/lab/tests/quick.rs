@@ -105,6 +105,18 @@ fn odd_couple() {
     );
 }
 
+#[test]
+fn default() {
+    run_paper(
+        "default",
+        &[
+            ("default/scene", &[("nearer", Holds)]),
+            ("default/grid", &[("fast", Holds)]),
+            ("default/start", &[("cheap", Holds)]),
+        ],
+    );
+}
+
 /// Runs a paper's experiments in their quick form, keeps what comes out and looks at the page.
 fn run_paper(key: &str, robust: Robust<'_>) {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(key);

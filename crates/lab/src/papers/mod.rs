@@ -1,6 +1,7 @@
 //! One folder per paper, one file per table or figure.
 
 pub(crate) mod daimd;
+pub(crate) mod default;
 pub(crate) mod odd_couple;
 pub(crate) mod olia;
 pub(crate) mod tr;

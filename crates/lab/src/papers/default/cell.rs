@@ -1,0 +1,234 @@
+//! A cell of the grid: a network, who is already there, and who comes in our place.
+
+use core::time::Duration;
+
+use fairpath_core::Bitrate;
+use fairpath_engine::{Coupling, EngineConfig};
+use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, QueueConfig};
+use fairpath_scenario::{PathRoute, Traffic};
+use fairpath_sim::{Outcome, SimError};
+
+use crate::{Net, bdp_packets, ms};
+
+/// All flows start within so long, those that come late after [`LATE`].
+const START_JITTER: Duration = Duration::from_secs(1);
+const LATE: Duration = Duration::from_secs(10);
+
+/// Who sends in our place, over all paths or one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Contender {
+    pub(super) title: &'static str,
+    /// The algorithm, for its colour.
+    pub(super) congestion: &'static str,
+    /// Whether one flow of BBRv3 is what it is compared with, and not one of CUBIC.
+    pub(super) is_rate_based: bool,
+    pub(super) couples: bool,
+}
+
+const fn contender(title: &'static str, congestion: &'static str, is_rate_based: bool, couples: bool) -> Contender {
+    Contender { title, congestion, is_rate_based, couples }
+}
+
+/// What the controllers are compared with: a flow over one path.
+pub(super) const REFERENCES: [Contender; 2] =
+    [contender("one CUBIC", "cubic", false, false), contender("one BBRv3", "bbr3", true, false)];
+
+/// Those that are compared.
+pub(super) const CONTENDERS: [Contender; 7] = [
+    contender("LIA", "lia", false, true),
+    contender("OLIA", "olia", false, true),
+    contender("BALIA", "balia", false, true),
+    contender("coupled CUBIC", "coupled_cubic", false, true),
+    contender("uncoupled CUBIC", "cubic", false, false),
+    contender("coupled BBR", "coupled_bbr", true, true),
+    contender("uncoupled BBRv3", "bbr3", true, false),
+];
+
+impl Contender {
+    /// As people get it, with this coupling where it couples at all.
+    pub(super) fn engine(&self, coupling: Coupling) -> EngineConfig {
+        let coupling = if self.couples { coupling } else { Coupling::Never };
+        EngineConfig { congestion: self.congestion.into(), coupling, ..EngineConfig::live() }
+    }
+}
+
+/// How a bottleneck queues.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Queue {
+    /// Drop-tail, so long at the rate of the link.
+    Millis(u64),
+    /// Drop-tail, in parts of what the link carries in a round trip.
+    Bdp(f64),
+    /// CoDel [RFC8289].
+    CoDel,
+}
+
+impl Queue {
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Millis(millis) => format!("{millis} ms"),
+            Self::Bdp(part) => format!("{part} BDP"),
+            Self::CoDel => "CoDel".to_owned(),
+        }
+    }
+
+    fn config(self, rate: Bitrate, rtt: Duration) -> QueueConfig {
+        match self {
+            Self::Millis(millis) => QueueConfig::sojourn(ms(millis)),
+            // Two packets are the least that a queue holds.
+            Self::Bdp(part) => QueueConfig::packets(((bdp_packets(rate, rtt) as f64 * part).round() as usize).max(2)),
+            Self::CoDel => CoDelConfig::default().into(),
+        }
+    }
+}
+
+/// A cell of the grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cell {
+    /// Whether all paths share one bottleneck, or each has one of its own, all alike.
+    pub(super) is_shared: bool,
+    pub(super) paths: usize,
+    pub(super) mbps: u64,
+    /// Of the first path, and what the last one's is times that; those between lie between.
+    pub(super) rtt_ms: u64,
+    pub(super) rtt_last: u64,
+    pub(super) queue: Queue,
+    /// Packets lost at random on each bottleneck.
+    pub(super) loss: f64,
+    pub(super) competitor: &'static str,
+    /// So many of them on each bottleneck.
+    pub(super) competitors: usize,
+    /// Whether we come when the others are under way.
+    pub(super) is_late: bool,
+}
+
+impl Cell {
+    pub(super) fn name(&self) -> String {
+        let layout = if self.is_shared { "shared" } else { "separate" };
+        let rtt = if self.rtt_last == 1 { String::new() } else { format!("–{}", self.rtt_ms * self.rtt_last) };
+        let loss = if self.loss > 0.0 { format!(", {} % lost", self.loss * 100.0) } else { String::new() };
+        let late = if self.is_late { ", late" } else { "" };
+        let (paths, mbps, rtt_ms, queue) = (self.paths, self.mbps, self.rtt_ms, self.queue.name());
+        let beside = format!("{} {}", self.competitors, self.competitor);
+        format!("{layout}, {paths} paths, {mbps} Mbit/s, {rtt_ms}{rtt} ms, {queue}, beside {beside}{loss}{late}")
+    }
+
+    /// Long enough for CUBIC to go through several epochs, and to be run.
+    pub(super) fn times(&self, is_quick: bool) -> (Duration, Duration) {
+        let seconds = match self.mbps {
+            ..=20 => (30, 180),
+            21..=100 => (20, 90),
+            _ => (5, 20),
+        };
+        let (warm_up, end) = if is_quick { (seconds.0 / 3, seconds.1 / 4) } else { seconds };
+        (Duration::from_secs(warm_up), Duration::from_secs(end))
+    }
+
+    fn net(&self, seed: u64, warm_up: Duration, end: Duration) -> (Net, Vec<PathRoute>) {
+        let mut net = Net::new(&self.name(), seed, warm_up, end);
+        let rate = Bitrate::from_mbps(self.mbps);
+        let bottleneck = |net: &mut Net, at: usize| {
+            let queue = self.queue.config(rate, ms(self.rtt_ms));
+            let loss = if self.loss > 0.0 { LossConfig::Random { probability: self.loss } } else { LossConfig::None };
+            net.link(&format!("bottleneck {at}"), LinkConfig::new(rate).queue(queue).loss(loss))
+        };
+        let shared = self.is_shared.then(|| bottleneck(&mut net, 0));
+        let path = |at: usize| {
+            let last = (self.paths - 1).max(1) as u64;
+            let rtt_us = 1000 * self.rtt_ms * (last + at as u64 * (self.rtt_last - 1)) / last;
+            let half = Duration::from_micros(rtt_us / 2);
+            let access = net.link(&format!("access {at}"), LinkConfig::pure_delay(half));
+            let narrow = shared.unwrap_or_else(|| bottleneck(&mut net, at));
+            let back = net.link(&format!("back {at}"), LinkConfig::pure_delay(half));
+            PathRoute { forward: vec![access, narrow], backward: vec![back] }
+        };
+        let paths = (0..self.paths).map(path).collect();
+        (net, paths)
+    }
+
+    /// When we come, at the earliest.
+    pub(super) fn begin(&self) -> Duration {
+        if self.is_late { LATE } else { Duration::ZERO }
+    }
+
+    /// What comes of it, from one time to another, where a flow over these of the paths comes in our place.
+    pub(super) fn run(
+        &self,
+        engine: EngineConfig,
+        over: &[usize],
+        seed: u64,
+        (from, to): (Duration, Duration),
+        traffic: Traffic,
+    ) -> Result<Outcome, SimError> {
+        let (mut net, paths) = self.net(seed, from, to);
+        let ours: Vec<PathRoute> = over.iter().map(|at| paths[*at].clone()).collect();
+        let flow = net.flow("ours", engine, &ours);
+        (flow.start, flow.traffic) = (self.begin(), traffic);
+        let bottlenecks = if self.is_shared { 1 } else { self.paths };
+        for path in paths.iter().take(bottlenecks) {
+            for _ in 0..self.competitors {
+                net.flow("theirs", crate::engine(self.competitor), core::slice::from_ref(path));
+            }
+        }
+        for flow in &mut net.scenario.flows {
+            flow.start_jitter = START_JITTER;
+        }
+        fairpath_sim::run(&net.scenario, &mut ())
+    }
+
+    fn bulk(&self, engine: EngineConfig, over: &[usize], seed: u64, is_quick: bool) -> Result<Got, SimError> {
+        Ok(Got::of(&self.run(engine, over, seed, self.times(is_quick), Traffic::Bulk)?))
+    }
+
+    /// The goodput of a contender over all paths, in Mbit/s, and the mean wait in the first bottleneck, in ms.
+    pub(super) fn contend(
+        &self,
+        contender: &Contender,
+        coupling: Coupling,
+        seed: u64,
+        is_quick: bool,
+    ) -> Result<Got, SimError> {
+        let all: Vec<usize> = (0..self.paths).collect();
+        self.bulk(contender.engine(coupling), &all, seed, is_quick)
+    }
+
+    /// What the reference gets: alone in our place on a shared bottleneck, and the sum over separate ones.
+    pub(super) fn reference(&self, reference: &Contender, seed: u64, is_quick: bool) -> Result<Got, SimError> {
+        let one = |at| self.bulk(reference.engine(Coupling::Never), &[at], seed, is_quick);
+        if self.is_shared {
+            return one(0);
+        }
+        let each = (0..self.paths).map(one).collect::<Result<Vec<Got>, SimError>>()?;
+        let sum = |of: fn(&Got) -> f64| each.iter().map(of).sum::<f64>();
+        let best = each.iter().map(|got| got.mbps).fold(0.0, f64::max);
+        let paths = self.paths as f64;
+        Ok(Got {
+            mbps: sum(|got| got.mbps),
+            theirs: sum(|got| got.theirs) / paths,
+            wait_ms: sum(|got| got.wait_ms) / paths,
+            best,
+        })
+    }
+}
+
+/// What somebody gets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Got {
+    /// In our place.
+    pub(super) mbps: f64,
+    /// The mean of the competitors.
+    pub(super) theirs: f64,
+    /// The mean wait at the first bottleneck.
+    pub(super) wait_ms: f64,
+    /// Of references, the one that gets most.
+    pub(super) best: f64,
+}
+
+impl Got {
+    fn of(outcome: &Outcome) -> Self {
+        let mbps = outcome.flows[0].goodput.as_mbps_f64();
+        let theirs = outcome.mean_goodput("theirs").as_mbps_f64();
+        let wait = outcome.link("bottleneck 0").map_or(Duration::ZERO, |link| link.mean_wait);
+        Self { mbps, theirs, wait_ms: wait.as_secs_f64() * 1e3, best: mbps }
+    }
+}

@@ -1,0 +1,231 @@
+//! Cells spread over networks of today: what each controller gets in parts of what single flows would.
+//!
+//! # Claim
+//!
+//! As people get it, coupled CUBIC is fair where paths share a bottleneck and fast where they do not.
+//!
+//! # Topology
+//!
+//! ```text
+//!          ┌── path 1 ──┐                           ┌── path 1 ── L1, queue ──┐
+//!   ours ──┤    …       ├── L, queue ── ours   ours ┤    …                    ├── ours
+//!          └── path n ──┘                           └── path n ── Ln, queue ──┘
+//!   competitors ────────── L                        competitors ── each of them
+//! ```
+//!
+//! # Parameters
+//!
+//! | parameter | value | from |
+//! |---|---|---|
+//! | rates | 2, 20, 100, 500 Mbit/s | assumed |
+//! | round trips | 10, 40, 120, 300 ms, equal or 1 : 4 | assumed |
+//! | queues | 0.25, 1, 4 and 10 BDP, drop-tail, and CoDel | assumed |
+//! | competitors | 1, 3 or 10 of Reno, CUBIC, BBRv1, BBRv3 on each bottleneck | assumed |
+//! | random loss | 0, 0.1 and 1 % | assumed |
+//! | paths | 2 and 4, over one bottleneck or one each; together with the others or 10 s later | assumed |
+//! | reference | one flow of CUBIC in our place, of BBRv3 for what goes by rates; on separate links the sum of one on each, each by itself | assumed |
+//! | configuration | that of live connections: bottlenecks are found, HyStart++, dips while in doubt | assumed |
+//! | rates measured | from 30 to 180 s; at 100 Mbit/s from 20 to 90 s, at 500 Mbit/s from 5 to 20 s | assumed |
+//!
+//! # Deviations
+//!
+//! - A cell is run with three seeds. The whole grid has 46,080 cells. A point of a sequence that fills space evenly says which are taken, so that each
+//!   value of each parameter comes about equally often; the intervals of shares are those of independent cells.
+//! - RED, FQ-CoDel and flows of our own as competitors are left out.
+//! - The quick form has a dozen cells of 2 and 10 Mbit/s, each with one seed, from 10 to 45 s.
+
+use fairpath_engine::Coupling;
+
+use super::cell::{CONTENDERS, Cell, Contender, Got, Queue, REFERENCES};
+use crate::{
+    Axis, Cell as Number, Context, Estimate, Experiment, Failure, Figure, Report, Series, Table, Verdict, ranked,
+};
+
+pub(super) const EXPERIMENT: Experiment = Experiment::new("default/grid", include_str!("grid.rs"), run);
+
+/// Square roots of primes: the multiples of their fractions fill the unit cube evenly, whatever the number of points.
+const STEPS: [f64; 9] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0];
+/// The contender whose goals are judged.
+const JUDGED: &str = "coupled CUBIC";
+
+/// The cell at this place of the sequence.
+fn cell(at: usize, rates: &[u64]) -> Cell {
+    let chosen = |axis: usize, among: usize| ((at as f64 * STEPS[axis].sqrt()).fract() * among as f64) as usize;
+    let (rtt_ms, rtt_last) = [(10, 1), (40, 1), (120, 1), (300, 1), (40, 4)][chosen(1, 5)];
+    Cell {
+        is_shared: at.is_multiple_of(2),
+        paths: [2, 4][chosen(0, 2)],
+        mbps: rates[chosen(2, rates.len())],
+        rtt_ms,
+        rtt_last,
+        queue: [Queue::Bdp(0.25), Queue::Bdp(1.0), Queue::Bdp(4.0), Queue::Bdp(10.0), Queue::CoDel][chosen(3, 5)],
+        loss: [0.0, 0.001, 0.01][chosen(4, 3)],
+        competitor: ["reno", "cubic", "bbr", "bbr3"][chosen(5, 4)],
+        competitors: [1, 3, 10][chosen(6, 3)],
+        is_late: chosen(7, 2) == 1,
+    }
+}
+
+/// What a contender gets in a cell: beside the reference, the best single path, and its wait.
+#[derive(Clone, Debug)]
+struct Compared {
+    of_reference: Estimate,
+    of_best: Estimate,
+    wait: Estimate,
+}
+
+fn run(context: &Context) -> Result<Report, Failure> {
+    let rates: &[u64] = context.pick(&[2, 10], &[2, 20, 100, 500]);
+    // What more seeds would be to others are more cells here.
+    let places = context.seeds(context.pick(12, 48));
+    let cells: Vec<Cell> = places.iter().map(|at| cell(*at as usize, rates)).collect();
+    let (is_quick, times) = context.pick((true, 1), (false, 3));
+    let got = context.sweep(&[()], &places, |(), at| {
+        let cell = cell(at as usize, rates);
+        let run = |seed: u64| {
+            let reference = |one: &Contender| cell.reference(one, seed, is_quick);
+            let references = [reference(&REFERENCES[0])?, reference(&REFERENCES[1])?];
+            let contend = |one: &Contender| cell.contend(one, Coupling::Auto, seed, is_quick);
+            let ours = CONTENDERS.iter().map(contend).collect::<Result<Vec<Got>, _>>()?;
+            Ok((references, ours))
+        };
+        (0..times).map(|again| run(at * times + again)).collect::<Result<Vec<_>, _>>()
+    })?;
+    let got: Vec<Vec<([Got; 2], Vec<Got>)>> = got.into_iter().flatten().collect();
+    let compared = |contender: usize, runs: &[([Got; 2], Vec<Got>)]| {
+        let family = usize::from(CONTENDERS[contender].is_rate_based);
+        let over = |of: fn(&Got, &Got) -> f64| {
+            Estimate::of(runs.iter().map(|(references, ours)| of(&ours[contender], &references[family])))
+                .unwrap_or_else(Estimate::unknown)
+        };
+        Compared {
+            of_reference: over(|ours, reference| ours.mbps / reference.mbps),
+            of_best: over(|ours, reference| ours.mbps / reference.best),
+            // Of a queue that is hardly there the ratio says nothing.
+            wait: over(|ours, reference| (ours.wait_ms + 1.0) / (reference.wait_ms + 1.0)),
+        }
+    };
+    let all: Vec<Vec<Compared>> =
+        (0..CONTENDERS.len()).map(|contender| got.iter().map(|runs| compared(contender, runs)).collect()).collect();
+    let cells_table = cells_table(&cells, &all);
+    let goals = goals_table(&cells, &all);
+    let verdicts = verdicts(&goals);
+    let figures = vec![figure(&cells, &all)];
+    Ok(Report { tables: vec![goals, cells_table], figures, verdicts, notes: Vec::new() })
+}
+
+fn cells_table(cells: &[Cell], all: &[Vec<Compared>]) -> Table {
+    let columns = CONTENDERS.map(|one| (one.title, "of the reference"));
+    let mut table = Table::new("cells", "Goodput in parts of the reference, cell by cell", &["cell"], &columns);
+    for (at, cell) in cells.iter().enumerate() {
+        let numbers: [Number; CONTENDERS.len()] =
+            core::array::from_fn(|contender| all[contender][at].of_reference.clone().into());
+        table.row([&cell.name()], numbers);
+    }
+    table
+}
+
+/// The goals, as columns: what they are called, and which cells they are about.
+const GOALS: [&str; 6] = [
+    "shared, 0.8 to 1.25",
+    "shared, 0.67 to 1.5",
+    "shared, mean |ln|",
+    "separate, at least 0.95",
+    "separate, mean of the sum",
+    "at least 0.97 of the best path",
+];
+
+fn goals_table(cells: &[Cell], all: &[Vec<Compared>]) -> Table {
+    let columns: Vec<(&str, &str)> = GOALS.iter().map(|goal| (*goal, "")).chain([("wait / reference's", "")]).collect();
+    let title = "The goals: parts of the cells in which they are reached, and means";
+    let mut table = Table::new("goals", title, &["controller"], &columns);
+    for (contender, compared) in CONTENDERS.iter().zip(all) {
+        let of = |is_shared: bool| {
+            let pairs = cells.iter().zip(compared);
+            pairs.filter(move |(cell, _)| cell.is_shared == is_shared).map(|(_, compared)| compared)
+        };
+        let ratio = |one: &Compared| one.of_reference.mean;
+        let mean = |values: Vec<f64>| Number::of(values);
+        let within = |low: f64, high: f64| share(of(true).map(|one| (low..=high).contains(&ratio(one))));
+        let distance = of(true).map(|one| ratio(one).max(1e-3).ln().abs()).collect();
+        let numbers: [Number; GOALS.len() + 1] = [
+            within(0.8, 1.25).into(),
+            within(2.0 / 3.0, 1.5).into(),
+            mean(distance),
+            share(of(false).map(|one| ratio(one) >= 0.95)).into(),
+            mean(of(false).map(ratio).collect()),
+            share(compared.iter().map(|one| one.of_best.mean >= 0.97)).into(),
+            mean(compared.iter().map(|one| one.wait.mean).collect()),
+        ];
+        table.row([contender.title], numbers);
+    }
+    table
+}
+
+/// The part of the cells in which something is so. The interval is that of independent cells, with two of each kind
+/// added [AgrestiCoull1998], so that none of a few is not taken for none of all.
+fn share(cells: impl Iterator<Item = bool>) -> Estimate {
+    let (so, count) = cells.fold((0, 0), |(so, count), is| (so + usize::from(is), count + 1));
+    if count == 0 {
+        return Estimate::unknown();
+    }
+    let (part, more) = (so as f64 / count as f64, (count + 4) as f64);
+    let middle = (so + 2) as f64 / more;
+    Estimate::with_interval(part, Some(1.96 * (middle * (1.0 - middle) / more).sqrt()), count)
+}
+
+fn verdicts(goals: &Table) -> Vec<Verdict> {
+    let of = |goal: &str| goals.estimate(&[JUDGED], goal);
+    let all = "As people get it, coupled CUBIC is fair on shared bottlenecks and fast on separate ones.";
+    let all = Verdict::ours("goals", all)
+        .at_least("shared cells within 0.8 and 1.25 of one flow", of(GOALS[0]), 0.9)
+        .at_least("shared cells within 0.67 and 1.5", of(GOALS[1]), 0.98)
+        .at_least("separate cells with 0.95 of the sum of references", of(GOALS[3]), 0.9)
+        .at_least("cells with 0.97 of the best single path", of(GOALS[5]), 0.98)
+        .at_most("mean wait beside the reference's", of("wait / reference's"), 1.0);
+    let fast = "On separate bottlenecks it gets nine tenths of the sum of single flows, on the mean of the cells.";
+    let fast = Verdict::ours("fast", fast).at_least("goodput / sum of references", of(GOALS[4]), 0.9);
+    let reason = "Where random loss and not a queue limits all flows, nothing in the delays or losses of paths says that \
+                  they share a link: they stay uncoupled, and each gets as much as one flow.";
+    vec![all.because(reason), fast]
+}
+
+fn figure(cells: &[Cell], all: &[Vec<Compared>]) -> Figure {
+    let panel = |is_shared: bool| {
+        let series = |(contender, compared): (&Contender, &Vec<Compared>)| {
+            let of = cells.iter().zip(compared).filter(|(cell, _)| cell.is_shared == is_shared);
+            // What takes ten times one flow's would hide all others.
+            let series = Series::new(
+                contender.title,
+                contender.congestion,
+                ranked(of.map(|(_, one)| one.of_reference.mean.min(4.0))),
+            );
+            if contender.couples { series } else { series.dashed() }
+        };
+        CONTENDERS.iter().zip(all).map(series).collect::<Vec<_>>()
+    };
+    let axes = || (Axis::new("cells, by rank", ""), Axis::new("goodput / reference", ""));
+    let ((x, y), (x2, y2)) = (axes(), axes());
+    Figure::new("cells", "What each controller gets in parts of its reference")
+        .lines("One bottleneck: one flow", x, y, panel(true))
+        .lines("Separate ones: the sum of flows", x2, y2, panel(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_of_every_parameter_comes_about_equally_often() {
+        let cells: Vec<Cell> = (1..=72).map(|at| cell(at, &[2, 20, 100, 500])).collect();
+        let count = |is: &dyn Fn(&Cell) -> bool| cells.iter().filter(|cell| is(cell)).count();
+        assert_eq!(count(&|cell| cell.is_shared), 36);
+        for mbps in [2, 20, 100, 500] {
+            assert!((15..=21).contains(&count(&|cell| cell.mbps == mbps)), "{mbps}");
+        }
+        for competitor in ["reno", "cubic", "bbr", "bbr3"] {
+            assert!((15..=21).contains(&count(&|cell| cell.competitor == competitor)), "{competitor}");
+            assert!((6..=12).contains(&count(&|cell| cell.competitor == competitor && cell.is_shared)), "{competitor}");
+        }
+    }
+}

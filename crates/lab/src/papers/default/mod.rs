@@ -1,0 +1,11 @@
+//! What people get who choose nothing: how fair and how fast it is in networks as they are.
+
+mod cell;
+mod grid;
+mod scene;
+mod start;
+
+use crate::Experiment;
+
+/// In the order of the questions.
+pub(crate) const EXPERIMENTS: &[Experiment] = &[scene::EXPERIMENT, grid::EXPERIMENT, start::EXPERIMENT];

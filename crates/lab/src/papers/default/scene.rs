@@ -1,0 +1,120 @@
+//! Two paths over one link beside one other flow, in parts of what one flow gets there.
+//!
+//! # Claim
+//!
+//! Coupled CUBIC gets on one bottleneck what one flow of CUBIC would in its place, whoever is beside it.
+//!
+//! # Topology
+//!
+//! ```text
+//!        ┌── path 1 ──┐
+//!   ours ┤            ├── 20 Mbit/s, queue ── ours
+//!        └── path 2 ──┘
+//!   one competitor ────── 20 Mbit/s, queue ── competitor
+//! ```
+//!
+//! # Parameters
+//!
+//! | parameter | value | from |
+//! |---|---|---|
+//! | link | 20 Mbit/s, 20 ms one way | assumed |
+//! | queue | 20, 50, 100 and 200 ms, drop-tail | assumed |
+//! | competitor | one flow of Reno, CUBIC, BBRv3 or BBRv1 | assumed |
+//! | reference | one flow of CUBIC in our place, of BBRv3 for what goes by rates; seed by seed | assumed |
+//! | rates | from 30 to 180 s | assumed |
+//! | configuration | that of live connections: HyStart++, dips while in doubt | assumed |
+//!
+//! # Deviations
+//!
+//! - The quick form has a short and a long queue, Reno and CUBIC, and 10 to 45 s.
+//! - Competitors have no HyStart++.
+
+use fairpath_engine::Coupling;
+
+use super::cell::{CONTENDERS, Cell, Contender, Queue, REFERENCES};
+use crate::{Cell as Number, Context, Estimate, Experiment, Failure, Report, Table, Verdict};
+
+pub(super) const EXPERIMENT: Experiment = Experiment::new("default/scene", include_str!("scene.rs"), run);
+
+const QUEUES_MS: [u64; 4] = [20, 50, 100, 200];
+const COMPETITORS: [&str; 4] = ["reno", "cubic", "bbr3", "bbr"];
+
+fn cell(competitor: &'static str, queue_ms: u64) -> Cell {
+    Cell {
+        is_shared: true,
+        paths: 2,
+        mbps: 20,
+        rtt_ms: 40,
+        rtt_last: 1,
+        queue: Queue::Millis(queue_ms),
+        loss: 0.0,
+        competitor,
+        competitors: 1,
+        is_late: false,
+    }
+}
+
+fn run(context: &Context) -> Result<Report, Failure> {
+    let queues = context.pick(vec![20, 200], QUEUES_MS.to_vec());
+    let competitors = context.pick(vec!["reno", "cubic"], COMPETITORS.to_vec());
+    let of = |competitor: &&'static str| queues.iter().map(|queue| cell(competitor, *queue)).collect::<Vec<_>>();
+    let cells: Vec<Cell> = competitors.iter().flat_map(of).collect();
+    let seeds = context.seeds(context.pick(2, 3));
+    let is_quick = context.pick(true, false);
+    let references = context.sweep(&cells, &seeds, |cell, seed| {
+        let of = |reference: &Contender| cell.reference(reference, seed, is_quick);
+        Ok([of(&REFERENCES[0])?, of(&REFERENCES[1])?])
+    })?;
+    let mut tables = Vec::new();
+    for (name, coupling) in [("given", Coupling::Always), ("found", Coupling::Auto)] {
+        let got = context.sweep(&cells, &seeds, |cell, seed| {
+            CONTENDERS.iter().map(|one| cell.contend(one, coupling, seed, is_quick)).collect::<Result<Vec<_>, _>>()
+        })?;
+        let title = format!("Two paths in parts of one flow, where that they share a bottleneck is {name}");
+        let mut columns = vec![("one CUBIC / competitor", "")];
+        columns.extend(CONTENDERS.map(|one| (one.title, "of one flow's")));
+        let mut table = Table::new(name, &title, &["competitor", "queue"], &columns);
+        for ((cell, runs), references) in cells.iter().zip(&got).zip(&references) {
+            let ratio = |at: usize| {
+                let family = usize::from(CONTENDERS[at].is_rate_based);
+                Number::of(runs.iter().zip(references).map(|(run, references)| run[at].mbps / references[family].mbps))
+            };
+            let numbers: [Number; CONTENDERS.len() + 1] = core::array::from_fn(|column| match column {
+                0 => Number::of(references.iter().map(|[cubic, _]| cubic.mbps / cubic.theirs)),
+                _ => ratio(column - 1),
+            });
+            table.row([cell.competitor, &cell.queue.name()], numbers);
+        }
+        tables.push(table);
+    }
+    let verdicts = verdicts(&cells, &tables);
+    Ok(Report { tables, verdicts, ..Report::default() })
+}
+
+fn verdicts(cells: &[Cell], tables: &[Table]) -> Vec<Verdict> {
+    let of =
+        |table: &Table, cell: &Cell, contender: &str| table.estimate(&[cell.competitor, &cell.queue.name()], contender);
+    let mut given = Verdict::ours("one flow", "Coupled CUBIC gets 0.8 to 1.25 of what one flow would.");
+    let mut found = Verdict::ours("one flow, found", "So it does where the bottleneck has to be found.");
+    for cell in cells {
+        let what = format!("{}, {}", cell.competitor, cell.queue.name());
+        given = given.between(&what, of(&tables[0], cell, "coupled CUBIC"), 0.8, 1.25);
+        found = found.between(&what, of(&tables[1], cell, "coupled CUBIC"), 0.8, 1.25);
+    }
+    // How far from one on the mean, whichever way: |ln|, so that half and double are alike.
+    let distance = |table: &Table, contender: &str| {
+        Estimate::mean_of(cells.iter().map(|cell| {
+            let ratio = of(table, cell, contender);
+            let (mean, half) = (ratio.mean, ratio.half_width);
+            Estimate::with_interval(mean.ln().abs(), half.map(|half| half / mean), ratio.samples)
+        }))
+    };
+    let mut nearer = Verdict::ours("nearer", "Coupled CUBIC is nearer to one flow than the coupled rules of Reno are.");
+    for (table, name) in tables.iter().zip(["given", "found"]) {
+        for rule in ["LIA", "OLIA", "BALIA"] {
+            let more = distance(table, rule) - distance(table, "coupled CUBIC");
+            nearer = nearer.at_least(&format!("{name}: mean |ln ratio|, {rule} − coupled CUBIC"), more, 0.0);
+        }
+    }
+    vec![given, found, nearer]
+}

@@ -1,0 +1,136 @@
+//! What the first seconds cost on separate links, and take on a shared one.
+//!
+//! # Claim
+//!
+//! Transfers over two separate links take no longer than uncoupled ones by a tenth, and in the first ten seconds two
+//! paths take of a shared link what one flow would.
+//!
+//! # Topology
+//!
+//! ```text
+//!          ┌── 20 Mbit/s ──┐                ┌── path 1 ──┐
+//!   ours ──┤               ├── ours   ours ─┤            ├── 20 Mbit/s ── ours
+//!          └── 20 Mbit/s ──┘                └── path 2 ──┘
+//!                                      one competitor ────── 20 Mbit/s
+//! ```
+//!
+//! # Parameters
+//!
+//! | parameter | value | from |
+//! |---|---|---|
+//! | links | 20 Mbit/s, round trip of 40 ms, drop-tail queues of 50, 200 and 1,000 ms | assumed |
+//! | transfers | 1, 5 and 20 MB over separate links that nobody else uses | assumed |
+//! | competitor | one flow of CUBIC, which starts within the same second, or 10 s before | assumed |
+//! | shares | over the first 10 s of ours | assumed |
+//! | reference | uncoupled CUBIC for the time; one flow of CUBIC in our place for the share, both with HyStart++ | assumed |
+//!
+//! # Deviations
+//!
+//! - All paths open at once. Those of a real connection open a round trip later than the first.
+//! - The quick form has one queue and two seeds.
+
+use core::time::Duration;
+
+use fairpath_core::Bytes;
+use fairpath_engine::Coupling;
+use fairpath_scenario::Traffic;
+use fairpath_sim::SimError;
+
+use super::cell::{CONTENDERS, Cell, Contender, Queue, REFERENCES};
+use crate::{Cell as Number, Context, Experiment, Failure, Report, Table, Verdict};
+
+pub(super) const EXPERIMENT: Experiment = Experiment::new("default/start", include_str!("start.rs"), run);
+
+const SIZES_MB: [u64; 3] = [1, 5, 20];
+/// How long the share is measured.
+const FIRST: Duration = Duration::from_secs(10);
+/// Long enough for every transfer; one that is not through counts as this long.
+const LATEST: Duration = Duration::from_secs(60);
+/// What the judged contender is called, and what its times are compared with.
+const JUDGED: &str = "coupled CUBIC";
+const UNCOUPLED: &str = "uncoupled CUBIC";
+
+fn cell(is_shared: bool, queue_ms: u64, is_late: bool) -> Cell {
+    Cell {
+        is_shared,
+        paths: 2,
+        mbps: 20,
+        rtt_ms: 40,
+        rtt_last: 1,
+        queue: Queue::Millis(queue_ms),
+        loss: 0.0,
+        competitor: "cubic",
+        competitors: if is_shared { 1 } else { 0 },
+        is_late,
+    }
+}
+
+/// What the flow in our place delivers in its first seconds, in Mbit/s.
+fn first(cell: &Cell, who: &Contender, over: &[usize], seed: u64) -> Result<f64, SimError> {
+    let begin = cell.begin();
+    let outcome = cell.run(who.engine(Coupling::Auto), over, seed, (begin, begin + FIRST), Traffic::Bulk)?;
+    Ok(outcome.flows[0].goodput.as_mbps_f64())
+}
+
+/// How long a transfer takes, in seconds.
+fn transfer(cell: &Cell, who: &Contender, megabytes: u64, seed: u64) -> Result<f64, SimError> {
+    let traffic = Traffic::Finite { size: Bytes::new(1_000_000 * megabytes) };
+    let outcome = cell.run(who.engine(Coupling::Auto), &[0, 1], seed, (Duration::ZERO, LATEST), traffic)?;
+    Ok(outcome.flows[0].completions.first().copied().unwrap_or(LATEST).as_secs_f64())
+}
+
+fn run(context: &Context) -> Result<Report, Failure> {
+    let queues = context.pick(vec![50], vec![50, 200, 1000]);
+    let seeds = context.seeds(context.pick(2, 6));
+    let separate: Vec<Cell> = queues.iter().map(|queue| cell(false, *queue, false)).collect();
+    let times = context.sweep(&separate, &seeds, |cell, seed| {
+        let of = |who: &Contender| {
+            let each = SIZES_MB.map(|megabytes| transfer(cell, who, megabytes, seed));
+            each.into_iter().collect::<Result<Vec<f64>, SimError>>()
+        };
+        CONTENDERS.iter().map(of).collect::<Result<Vec<_>, _>>()
+    })?;
+    let columns = CONTENDERS.map(|one| (one.title, "s"));
+    let mut cost = Table::new("time", "How long transfers over two separate links take", &["queue", "size"], &columns);
+    for (cell, runs) in separate.iter().zip(&times) {
+        for (at, megabytes) in SIZES_MB.iter().enumerate() {
+            let numbers: [Number; CONTENDERS.len()] =
+                core::array::from_fn(|who| Number::of(runs.iter().map(|run| run[who][at])));
+            cost.row([&cell.queue.name(), &format!("{megabytes} MB")], numbers);
+        }
+    }
+    let both = |queue: &u64| [false, true].map(|is_late| cell(true, *queue, is_late));
+    let shared: Vec<Cell> = queues.iter().flat_map(both).collect();
+    let shares = context.sweep(&shared, &seeds, |cell, seed| {
+        let references = [first(cell, &REFERENCES[0], &[0], seed)?, first(cell, &REFERENCES[1], &[0], seed)?];
+        let of = |who: &Contender| Ok(first(cell, who, &[0, 1], seed)? / references[usize::from(who.is_rate_based)]);
+        CONTENDERS.iter().map(of).collect::<Result<Vec<f64>, SimError>>()
+    })?;
+    let columns = CONTENDERS.map(|one| (one.title, "of one flow's"));
+    let title = "What two paths get of a shared link in their first 10 s";
+    let mut share = Table::new("share", title, &["queue", "competitor"], &columns);
+    for (cell, runs) in shared.iter().zip(&shares) {
+        let numbers: [Number; CONTENDERS.len()] =
+            core::array::from_fn(|who| Number::of(runs.iter().map(|run| run[who])));
+        share.row([&cell.queue.name(), begins(cell)], numbers);
+    }
+    let mut cheap = Verdict::ours("cheap", "Transfers over separate links take at most 1.10 of the uncoupled time.");
+    for cell in &separate {
+        for megabytes in SIZES_MB {
+            let (queue, size) = (cell.queue.name(), format!("{megabytes} MB"));
+            let of = |who: &str| cost.estimate(&[&queue, &size], who);
+            cheap = cheap.at_most(&format!("{queue}, {size}: time / uncoupled"), of(JUDGED) / of(UNCOUPLED), 1.10);
+        }
+    }
+    let mut fair = Verdict::ours("fair", "The share of the first 10 s is 0.67 to 1.5 of one flow's.");
+    for cell in &shared {
+        let (queue, begins) = (cell.queue.name(), begins(cell));
+        let ours = share.estimate(&[&queue, begins], JUDGED);
+        fair = fair.between(&format!("{queue}, {begins}: share / one flow's"), ours, 2.0 / 3.0, 1.5);
+    }
+    Ok(Report { tables: vec![cost, share], verdicts: vec![cheap, fair], ..Report::default() })
+}
+
+fn begins(cell: &Cell) -> &'static str {
+    if cell.is_late { "10 s before" } else { "at once" }
+}
