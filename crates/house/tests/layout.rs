@@ -21,7 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("net", &["core"]),
     ("scenario", &["core", "engine", "net"]),
     ("sim", &["core", "engine", "net", "scenario"]),
-    ("lab", &["core", "sbd", "theory", "engine", "net", "scenario", "sim", "trace"]),
+    ("lab", &["core", "sbd", "theory", "rate", "engine", "net", "scenario", "sim", "trace"]),
     ("emu", &["core", "net"]),
     ("trace", &["core"]),
     ("quic-core", &["engine", "stream"]),

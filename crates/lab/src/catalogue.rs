@@ -2,7 +2,7 @@
 
 use crate::experiment::Experiment;
 use crate::paper::Paper;
-use crate::papers::{daimd, default, odd_couple, olia, tr};
+use crate::papers::{daimd, default, odd_couple, olia, tfrc_multipath, tr};
 
 /// A paper's key, its experiments, and its `paper.toml`.
 const PAPERS: &[(&str, &[Experiment], &str)] = &[
@@ -11,6 +11,7 @@ const PAPERS: &[(&str, &[Experiment], &str)] = &[
     ("tr", tr::EXPERIMENTS, include_str!("papers/tr/paper.toml")),
     ("odd_couple", odd_couple::EXPERIMENTS, include_str!("papers/odd_couple/paper.toml")),
     ("default", default::EXPERIMENTS, include_str!("papers/default/paper.toml")),
+    ("tfrc_multipath", tfrc_multipath::EXPERIMENTS, include_str!("papers/tfrc_multipath/paper.toml")),
 ];
 
 /// There is no experiment and no paper of that name.

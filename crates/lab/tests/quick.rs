@@ -117,6 +117,25 @@ fn default() {
     );
 }
 
+#[test]
+fn tfrc_multipath() {
+    run_paper(
+        "tfrc_multipath",
+        &[(
+            "tfrc_multipath/fig1",
+            &[
+                ("MPTCP's rates", Holds),
+                ("its formula", Misses),
+                ("total", Holds),
+                ("almost all on path 1", Holds),
+                ("goodput, fitted", Holds),
+                ("a gain of 30 %", Partly),
+                ("better than a single path", Misses),
+            ],
+        )],
+    );
+}
+
 /// Runs a paper's experiments in their quick form, keeps what comes out and looks at the page.
 fn run_paper(key: &str, robust: Robust<'_>) {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(key);

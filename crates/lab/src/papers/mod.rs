@@ -4,4 +4,5 @@ pub(crate) mod daimd;
 pub(crate) mod default;
 pub(crate) mod odd_couple;
 pub(crate) mod olia;
+pub(crate) mod tfrc_multipath;
 pub(crate) mod tr;
