@@ -6,9 +6,9 @@ use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_sbd::{Always, Detector, Held, Never};
-use fairpath_sched::Terms;
 
 use crate::engine::Engine;
+use crate::named_terms::NamedTerms;
 
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,15 +60,6 @@ impl fmt::Display for Coupling {
             Self::Auto => "auto",
         })
     }
-}
-
-/// What a person has said of the paths that begin at an interface or an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedTerms {
-    /// What the host calls it: see [`Engine::name_path`].
-    pub of: String,
-    /// What was said.
-    pub terms: Terms,
 }
 
 /// How to build an engine.

@@ -23,8 +23,8 @@ pub use aggregate::{AckedBytes, LostBytes};
 pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
-use crate::config::NamedTerms;
 use crate::dips::Dips;
+use crate::named_terms::NamedTerms;
 use crate::path::Path;
 use crate::sent_packets::SentPacket;
 use crate::watchdog::{Seen, Watchdog};

@@ -28,13 +28,14 @@ mod config;
 mod dips;
 mod engine;
 pub mod health;
+mod named_terms;
 mod pacer;
 mod path;
 mod sent_packets;
 mod steady;
 mod watchdog;
 
-pub use config::{Coupling, EngineConfig, NamedTerms, UnknownName};
+pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{AckedBytes, Engine, LostBytes, PathSnapshot, Verdict};
 pub use fairpath_cc::{
     Aimd, AimdConfig, Alone, BaseRtt, BbrConfig, Controller, Coupled, CoupledConstants, Cruise, Cubic, Daimd, Epsilon,
@@ -45,4 +46,5 @@ pub use fairpath_core::{
 };
 pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, Class, ConnectionView, PathSet, Terms, Work};
+pub use named_terms::NamedTerms;
 pub use watchdog::Parked;
