@@ -11,6 +11,7 @@ use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket};
 
 use crate::engine_args::EngineArgs;
 use crate::error::UsageError;
+use crate::path_args::PathArgs;
 
 /// Which interfaces to use.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,6 +34,8 @@ pub(crate) struct ListenArgs {
     #[command(flatten)]
     via: Via,
     #[command(flatten)]
+    paths: PathArgs,
+    #[command(flatten)]
     engine: EngineArgs,
 }
 
@@ -43,8 +46,14 @@ pub(crate) struct Host {
 }
 
 impl ListenArgs {
+    /// What is said of single paths.
+    pub(crate) fn paths(&self) -> &PathArgs {
+        &self.paths
+    }
+
     /// Binds the sockets and makes a ticket with a new key and a new secret.
     pub(crate) async fn open(&self) -> anyhow::Result<Host> {
+        let engine = self.engine.config_with(&self.paths)?;
         if let Some(address) = self.listen.filter(|address| !address.ip().is_unspecified() && !self.via.via.is_empty())
         {
             return Err(UsageError(format!(
@@ -59,7 +68,7 @@ impl ListenArgs {
                 knock: Some(secret.knock_key()),
                 listen: self.listen,
                 via: self.via.via.clone(),
-                engine: self.engine.config(),
+                engine: engine.clone(),
                 ..ListenConfig::new()?
             };
             Listener::bind(config)
@@ -113,24 +122,31 @@ pub(crate) struct ConnectArgs {
     #[command(flatten)]
     via: Via,
     #[command(flatten)]
+    paths: PathArgs,
+    #[command(flatten)]
     engine: EngineArgs,
 }
 
 impl ConnectArgs {
-    /// What it takes to connect to whoever printed the ticket.
-    pub(crate) fn config(&self, ticket: &Ticket) -> ConnectConfig {
-        ConnectConfig {
-            via: self.via.via.clone(),
-            engine: self.engine.config(),
-            knock: Some(ticket.secret.knock_key()),
-            ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
-        }
+    /// What is said of single paths.
+    pub(crate) fn paths(&self) -> &PathArgs {
+        &self.paths
     }
 
-    /// Connects to whoever printed the ticket.
-    pub(crate) async fn connect(&self, ticket: &Ticket) -> Result<Connection, Error> {
-        once_up(async || fairpath_quic::connect(self.config(ticket)).await).await
+    /// What it takes to connect to whoever printed the ticket.
+    pub(crate) fn config(&self, ticket: &Ticket) -> anyhow::Result<ConnectConfig> {
+        Ok(ConnectConfig {
+            via: self.via.via.clone(),
+            engine: self.engine.config_with(&self.paths)?,
+            knock: Some(ticket.secret.knock_key()),
+            ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
+        })
     }
+}
+
+/// Connects to whoever printed the ticket.
+pub(crate) async fn connect(config: &ConnectConfig) -> Result<Connection, Error> {
+    once_up(async || fairpath_quic::connect(config.clone()).await).await
 }
 
 /// How long an interface that was just switched on may take to be usable: the kernel says so late.

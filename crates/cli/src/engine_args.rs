@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fairpath_quic::{Coupling, EngineConfig};
 
+use crate::path_args::PathArgs;
+
 /// What each end runs on what it sends.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EngineArgs {
@@ -44,6 +46,12 @@ impl EngineArgs {
             scheduler: self.scheduler.clone(),
             ..EngineConfig::live()
         }
+    }
+
+    /// The configuration with what is said of single paths.
+    pub(crate) fn config_with(&self, paths: &PathArgs) -> anyhow::Result<EngineConfig> {
+        paths.check(&self.scheduler)?;
+        Ok(EngineConfig { terms: paths.terms(), ..self.config() })
     }
 }
 

@@ -5,6 +5,9 @@ mod ends;
 mod engine_args;
 mod error;
 mod knocks;
+mod path_args;
+mod path_facts;
+mod quota;
 mod recording;
 #[cfg(test)]
 mod reference;

@@ -1,5 +1,6 @@
 //! A connection over several paths, as the application has it.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -320,6 +321,14 @@ impl Connection {
     pub async fn paths_now(&self) -> Vec<PathReport> {
         self.with(|connection, now| connection.measure(now));
         self.paths()
+    }
+
+    /// Closes the path on a pair of addresses, which stays closed at this end; an end that opens paths may open it
+    /// again. False where there is none, or no other.
+    pub fn close_path(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        let is_closed = self.with(|connection, now| connection.close_path(local, remote, now)).unwrap_or(false);
+        self.0.shared.nudge();
+        is_closed
     }
 
     /// What was tried to reach the peer, and what came of it, in the order of the interfaces. Empty at the

@@ -14,9 +14,10 @@ use fairpath_quic::bulk::{Sink, Source};
 use fairpath_transfer::{AdmissionError, Door, Purpose, Secret};
 use tokio::task::JoinSet;
 
-use crate::ends::{ConnectArgs, Host, ListenArgs, say_goodbye};
+use crate::ends::{ConnectArgs, Host, ListenArgs, connect, say_goodbye};
 use crate::error::{UsageError, describe};
 use crate::knocks::Doorbell;
+use crate::path_facts::Books;
 use crate::signals::Interruption;
 use crate::text::print_line;
 use crate::ticket_args::TicketArgs;
@@ -89,6 +90,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn serve(args: ServerArgs) -> anyhow::Result<()> {
+    args.listen.paths().check_uncounted("perf server")?;
     let Host { listener, ticket } = args.listen.open().await?;
     print_line(&ticket.to_string())?;
     let interruption = Interruption::listen()?;
@@ -158,9 +160,13 @@ async fn measure(args: ClientArgs) -> anyhow::Result<()> {
     if !more.is_empty() {
         return Err(UsageError("one word is expected, the ticket, and several are given".into()).into());
     }
+    if args.reverse {
+        args.connect.paths().check_receiving()?;
+    }
+    let config = args.connect.config(&ticket)?;
     let interruption = Interruption::listen()?;
     let connection = tokio::select! {
-        connection = args.connect.connect(&ticket) => connection?,
+        connection = connect(&config) => connection?,
         () = interruption.asked() => bail!("interrupted before the server had answered"),
     };
     let measured = measure_over(&connection, &ticket.secret, &args, &interruption).await;
@@ -177,6 +183,7 @@ async fn measure_over(
     let mut notices = connection.notices();
     let direction = if args.reverse { Direction::Download } else { Direction::Upload };
     let control = protocol::ask(connection, secret, direction).await?;
+    let mut books = Books::open(args.connect.paths().all())?;
     let mut report = Report::new(direction, args.json);
     let begun = Instant::now();
     let (sink, source) = match direction {
@@ -184,6 +191,7 @@ async fn measure_over(
         Direction::Download => (Some(Sink::start(connection)), None),
     };
     let end = begun + Duration::from_secs(args.seconds.into());
+    let mut tick = tokio::time::interval(TICK);
     let mut second = tokio::time::interval_at((begun + Duration::from_secs(1)).into(), Duration::from_secs(1));
     loop {
         tokio::select! {
@@ -194,6 +202,7 @@ async fn measure_over(
                     break;
                 }
             }
+            _ = tick.tick() => books.enforce(&connection.paths(), connection, |line| eprintln!("{line}"))?,
             Ok(notice) = notices.recv() => report.notice(&notice),
             closed = connection.closed() => bail!("the server is gone: {closed}"),
             () = interruption.asked() => break,
@@ -204,5 +213,7 @@ async fn measure_over(
     drop(source);
     let told = control.stop().await?;
     let total = received.map_or(told, |bytes| Total { bytes, elapsed });
-    report.finish(total, &connection.paths_now().await, &connection.tried())
+    let paths = connection.paths_now().await;
+    books.meters.count(&paths)?;
+    report.finish(total, (&paths, &books), &connection.tried())
 }

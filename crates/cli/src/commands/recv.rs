@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::ends::{Host, ListenArgs};
 use crate::knocks::Doorbell;
+use crate::path_facts::Books;
 use crate::signals::Interruption;
 use crate::text::{clock, print_line};
 use crate::transfer::{History, Role, Shown, Summary, TICK, View, consent};
@@ -63,6 +64,8 @@ pub(crate) struct Args {
 /// Receives, and shows how it goes.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     check_directory(&args.dir)?;
+    args.listen.paths().check_receiving()?;
+    let books = Books::open(args.listen.paths().all())?;
     let Host { listener, ticket } = args.listen.open().await?;
     print_line(&ticket.to_string())?;
     let receiver = Arc::new(Receiver::new(ReceiveConfig {
@@ -90,6 +93,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         notices,
         history: None,
         lingers_until: None,
+        books,
     };
     let result = desk.run().await;
     let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
@@ -135,6 +139,7 @@ struct Desk<'a> {
     history: Option<(SenderId, History)>,
     /// Until when a sender that may not know that all is in place is waited for.
     lingers_until: Option<Instant>,
+    books: Books,
 }
 
 /// What became of a connection, and whose it was.
@@ -168,6 +173,7 @@ impl Desk<'_> {
                 _ = tick.tick() => {
                     let paths = self.main_connection().map(|connection| connection.paths()).unwrap_or_default();
                     self.view.tick(&paths);
+                    self.enforce()?;
                     if let Some(line) = self.doorbell.news(self.listener.knocks(), Instant::now()) {
                         self.view.line(&line);
                     }
@@ -175,6 +181,16 @@ impl Desk<'_> {
                 () = interruption.asked() => return self.interrupted().await,
             }
         }
+    }
+
+    /// Keeps to the quotas of metered interfaces.
+    fn enforce(&mut self) -> anyhow::Result<()> {
+        let Some(connection) = self.main_connection().cloned() else { return Ok(()) };
+        let paths = match &self.history {
+            Some((_, history)) => history.with(connection.paths()),
+            None => connection.paths(),
+        };
+        self.books.enforce(&paths, &connection, |line| self.view.line(line))
     }
 
     fn hear(&mut self, connection: Connection) {
@@ -259,7 +275,8 @@ impl Desk<'_> {
             _ => connection.paths(),
         };
         let progress = self.receiver.progress().snapshot();
-        let summary = Summary::new(Role::Receive, &progress, received.elapsed, &paths, happened);
+        self.books.meters.count(&paths)?;
+        let summary = Summary::new(Role::Receive, &progress, received.elapsed, (&paths, &self.books), happened);
         summary
             .after(received.reconnections)
             .without(&received.skipped)

@@ -9,8 +9,9 @@ use fairpath_transfer::{DeliveryEvent, Refusal, Selection, SendError, Sender};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 
-use crate::ends::{ConnectArgs, say_goodbye};
+use crate::ends::{ConnectArgs, connect, say_goodbye};
 use crate::error::{Incomplete, UsageError};
+use crate::path_facts::Books;
 use crate::recording::{TraceFile, records};
 use crate::signals::Interruption;
 use crate::text::{clock, duration};
@@ -21,6 +22,7 @@ const EXAMPLE: &str = "\
 Example:
   fairpath send photos/ notes.txt TICKET
   fairpath send photos/ TICKET --via wlan0 --via wwan0 --trace photos.ndjson
+  fairpath send photos/ TICKET --path wwan0:cost=1,cap=5Mbit/s,quota=20GB
 
 TICKET is what `fairpath recv` printed on the other machine. A transfer whose connection is lost goes on
 over a new one by itself; the same command again resumes one that was interrupted. A file that changes or
@@ -64,27 +66,30 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let selection = tokio::task::spawn_blocking(move || Selection::collect(&files)).await??;
     let mut skipped = selection.skipped().to_vec();
+    let redial = args.connect.config(&ticket)?;
+    let books = Books::open(args.connect.paths().all())?;
     let trace = args.trace.as_deref().map(|path| TraceFile::create(path, "send")).transpose()?;
 
     let interruption = Interruption::listen()?;
     let connection = tokio::select! {
-        connection = args.connect.connect(&ticket) => connection?,
+        connection = connect(&redial) => connection?,
         () = interruption.asked() => bail!("interrupted before the receiver had answered"),
     };
-    let redial = args.connect.config(&ticket);
     let sender = Sender::new(selection, ticket.secret)?;
     let view = View::new(Role::Send, sender.progress(), args.shown.quiet).giving_up_after(args.give_up_after);
     skipped.iter().for_each(|one| view.line(&one.to_string()));
 
     let (tell, events) = mpsc::unbounded_channel();
-    let mut watch = Watch { connection: connection.clone(), view, history: History::default(), trace, events };
+    let history = History::default();
+    let mut watch = Watch { connection: connection.clone(), view, history, trace, events, books };
     let sent = tokio::select! {
         sent = sender.deliver(connection, &redial, args.give_up_after, &tell) => sent.map_err(explained),
         error = watch.run(&interruption, args.give_up_after) => Err(error),
     };
-    let Watch { connection, mut view, history, trace, .. } = watch;
+    let Watch { connection, mut view, history, trace, mut books, .. } = watch;
     let happened = view.end();
-    let paths = connection.paths_now().await;
+    let paths = history.with(connection.paths_now().await);
+    books.meters.count(&paths)?;
     say_goodbye(&connection).await;
     if let Some(trace) = trace {
         trace.finish()?;
@@ -94,8 +99,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let can_follow = !sent.skipped.is_empty();
     skipped.extend(sent.skipped);
     skipped.retain(|one| !one.reason.is_expected());
-    let paths = history.with(paths);
-    let summary = Summary::new(Role::Send, &progress, sent.elapsed, &paths, happened).after(sent.reconnections);
+    let summary = Summary::new(Role::Send, &progress, sent.elapsed, (&paths, &books), happened);
+    let summary = summary.after(sent.reconnections);
     let not_taken = sender.not_taken();
     let hidden = not_taken.count;
     let summary = summary.with_not_taken(not_taken).with_tried(&connection.tried(), &paths).without(&skipped);
@@ -132,6 +137,7 @@ struct Watch {
     history: History,
     trace: Option<TraceFile>,
     events: mpsc::UnboundedReceiver<DeliveryEvent>,
+    books: Books,
 }
 
 impl Watch {
@@ -144,8 +150,14 @@ impl Watch {
         loop {
             tokio::select! {
                 _ = tick.tick() => {
-                    self.view.tick(&self.connection.paths());
+                    let paths = self.connection.paths();
+                    self.view.tick(&paths);
                     self.view.sharing(&self.connection);
+                    let all = self.history.with(paths);
+                    if let Err(error) = self.books.enforce(&all, &self.connection, |line| self.view.line(line)) {
+                        self.connection.close(1, "the sender may not use its interfaces any longer");
+                        return error;
+                    }
                 }
                 _ = sample.tick(), if self.trace.is_some() => {
                     if let Some(trace) = &mut self.trace

@@ -43,7 +43,7 @@ impl Role {
         }
     }
 
-    fn bytes(self, path: &PathReport) -> Bytes {
+    pub(crate) fn bytes(self, path: &PathReport) -> Bytes {
         match self {
             Self::Send => path.acked,
             Self::Receive => path.received,

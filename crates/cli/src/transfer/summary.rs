@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use super::offer::{contents, omissions};
 use super::{Role, Shown};
 use crate::knocks::InVain;
+use crate::path_facts::{Books, Facts};
 use crate::sharing::{Sharing, Together};
 use crate::text::{print_line, safe};
 use crate::ways::{Way, in_vain};
@@ -77,10 +78,11 @@ struct PathSummary {
     remote: String,
     bound_by: Option<String>,
     bytes: u64,
-    share: f64,
     lost_bytes: u64,
     opened: u32,
     state: String,
+    #[serde(flatten)]
+    facts: Facts,
 }
 
 fn in_words<S: Serializer>(notices: &[PathNotice], serializer: S) -> Result<S::Ok, S::Error> {
@@ -92,7 +94,7 @@ impl Summary {
         role: Role,
         progress: &ProgressSnapshot,
         elapsed: Duration,
-        paths: &[PathReport],
+        (paths, books): (&[PathReport], &Books),
         (notices, sharing): (Vec<PathNotice>, Sharing),
     ) -> Self {
         let moved = progress.bytes_total.saturating_sub(progress.bytes_resumed);
@@ -105,7 +107,7 @@ impl Summary {
             rate_bps: moved.per(elapsed).unwrap_or_default().as_bps(),
             skipped: Vec::new(),
             reconnections: 0,
-            paths: path_summaries(role, paths),
+            paths: path_summaries(role, paths, elapsed, books),
             notices,
             sharing,
             tried: Vec::new(),
@@ -207,7 +209,15 @@ impl Summary {
             if path.opened > 1 {
                 text += &format!(", opened {} times", path.opened);
             }
+            let rate = Some(Bitrate::from_bps(path.facts.rate_bps)).filter(|rate| *rate > Bitrate::ZERO);
+            let rate = rate.map(|rate| rate.to_string());
+            for more in rate.into_iter().chain(path.facts.round_trip()).chain(path.facts.costs()) {
+                text += &format!(", {more}");
+            }
             text.push('\n');
+            if let Some(why) = &path.facts.idle {
+                text += &format!("    {why}\n");
+            }
         }
         for sentence in self.in_vain.iter().cloned().chain(self.sharing.sentences()) {
             text += &format!("  {sentence}\n");
@@ -232,34 +242,37 @@ impl Summary {
     }
 }
 
-fn path_summaries(role: Role, paths: &[PathReport]) -> Vec<PathSummary> {
-    let all: Bytes = paths.iter().map(|path| role.bytes(path)).sum();
-    let of_path = |(path, name): (&PathReport, String)| PathSummary {
+fn path_summaries(role: Role, paths: &[PathReport], elapsed: Duration, books: &Books) -> Vec<PathSummary> {
+    let of_path = |((path, name), facts): ((&PathReport, String), Facts)| PathSummary {
         name,
         interface: path.interface.clone(),
         local: path.local.map(|ip| ip.to_string()),
         remote: path.remote.to_string(),
         bound_by: path.binding.map(|binding| binding.to_string()),
         bytes: role.bytes(path).get(),
-        share: role.bytes(path).as_f64() / all.as_f64().max(1.0),
         lost_bytes: path.lost.get(),
         opened: path.opened,
         state: path.state.to_string(),
+        facts,
     };
-    paths.iter().zip(role.names(paths)).map(of_path).collect()
+    let facts = Facts::all(role, paths, elapsed, books);
+    paths.iter().zip(role.names(paths)).zip(facts).map(of_path).collect()
 }
 
 /// What each path carried, and whether it paid to have several, as far as that is known: paths that
 /// share a bottleneck share its rate, and carry no more together than one of them would alone.
 fn verdict(paths: &[PathSummary], sharing: &Sharing) -> String {
-    let Some(busiest) = paths.iter().max_by(|a, b| a.share.total_cmp(&b.share)) else { return String::new() };
+    let Some(busiest) = paths.iter().max_by(|a, b| a.facts.share.total_cmp(&b.facts.share)) else {
+        return String::new();
+    };
     if paths.len() == 1 {
         return format!("1 path: {} carried everything", busiest.name);
     }
-    let shares: Vec<_> = paths.iter().map(|path| format!("{} {:.0} %", path.name, path.share * 100.0)).collect();
-    let times = 1.0 / busiest.share.max(f64::MIN_POSITIVE);
+    let shares: Vec<_> = paths.iter().map(|path| format!("{} {:.0} %", path.name, path.facts.share * 100.0)).collect();
+    let times = 1.0 / busiest.facts.share.max(f64::MIN_POSITIVE);
     // What carried next to nothing decides nothing.
-    let used: Vec<&str> = paths.iter().filter(|path| path.share >= WORTH_IT - 1.0).map(|path| &*path.name).collect();
+    let used: Vec<&str> =
+        paths.iter().filter(|path| path.facts.share >= WORTH_IT - 1.0).map(|path| &*path.name).collect();
     let worth = match sharing.together(&used) {
         _ if times < WORTH_IT => format!("; nearly everything went over {}", busiest.name),
         Together::Shared(names) => {
@@ -280,7 +293,8 @@ mod tests {
     use super::*;
 
     fn summary(paths: &[PathReport], notices: Vec<PathNotice>) -> Summary {
-        let paths = path_summaries(Role::Send, paths);
+        let books = Books::of(&[]);
+        let paths = path_summaries(Role::Send, paths, Duration::from_secs(1), &books);
         Summary {
             role: Role::Send,
             files: 1,
@@ -333,7 +347,7 @@ mod tests {
     fn the_shares_of_the_paths_are_told_in_plain_words() {
         let peer = "192.0.2.1:9";
         let two = summary(&[path("eth0", peer, 1_220), path("wwan0", peer, 780)], vec![]).text();
-        let expected = "\n  2 paths: eth0 61 %, wwan0 39 %\n  eth0 to 192.0.2.1:9: 1220 B\n";
+        let expected = "\n  2 paths: eth0 61 %, wwan0 39 %\n  eth0 to 192.0.2.1:9: 1220 B, 9.8 kbit/s\n";
         assert!(two.contains(expected), "{two}");
         let idle = summary(&[path("eth0", peer, 1_980), path("wwan0", peer, 20)], vec![]).text();
         assert!(idle.contains("2 paths: eth0 99 %, wwan0 1 %; nearly everything went over eth0\n"), "{idle}");

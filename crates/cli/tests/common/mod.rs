@@ -68,7 +68,11 @@ pub(crate) struct Listening {
 
 impl Listening {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut child = fairpath(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::of(fairpath(args))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();

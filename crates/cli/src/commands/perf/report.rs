@@ -8,6 +8,7 @@ use fairpath_quic::{Connection, PathNotice, PathReport, Tried};
 use serde_json::{Value, json};
 
 use super::protocol::{Direction, Total};
+use crate::path_facts::{Books, Facts};
 use crate::sharing::Sharing;
 use crate::text::table;
 use crate::transfer::Role;
@@ -96,25 +97,34 @@ impl Report {
     }
 
     /// Shows the result on standard output.
-    pub(super) fn finish(&self, total: Total, paths: &[PathReport], tried: &[Tried]) -> anyhow::Result<()> {
+    pub(super) fn finish(
+        &self,
+        total: Total,
+        (paths, books): (&[PathReport], &Books),
+        tried: &[Tried],
+    ) -> anyhow::Result<()> {
         let goodput = total.bytes.per(total.elapsed).unwrap_or(Bitrate::ZERO);
-        let mean = |path: &PathReport| self.carried(path).per(total.elapsed).unwrap_or(Bitrate::ZERO);
+        let role = if self.direction == Direction::Upload { Role::Send } else { Role::Receive };
+        let facts = Facts::all(role, paths, total.elapsed, books);
         let mut out = std::io::stdout().lock();
         if self.json {
             let per_path: Vec<Value> = paths
                 .iter()
-                .map(|path| {
-                    json!({
+                .zip(&facts)
+                .map(|(path, facts)| {
+                    let mut told = json!({
                         "interface": path.interface,
                         "local": path.local,
                         "remote": path.remote,
                         "bound_by": path.binding.map(|binding| binding.to_string()),
                         "state": path.state.to_string(),
                         "bytes": self.carried(path).get(),
-                        "rate_bps": mean(path).as_bps(),
                         "lost_bytes": path.lost.get(),
-                        "srtt_ns": path.smoothed_rtt().map(|rtt| rtt.as_nanos() as u64),
-                    })
+                    });
+                    if let (Value::Object(told), Ok(Value::Object(facts))) = (&mut told, serde_json::to_value(facts)) {
+                        told.extend(facts);
+                    }
+                    told
                 })
                 .collect();
             let result = json!({
@@ -131,21 +141,29 @@ impl Report {
             writeln!(out, "{}", serde_json::to_string_pretty(&result)?)?;
             return Ok(());
         }
-        let rows: Vec<Vec<String>> = paths
-            .iter()
-            .zip(names(paths))
-            .map(|(path, name)| {
-                vec![
-                    name,
-                    path.remote.to_string(),
-                    format!("{:.1}", mean(path).as_mbps_f64()),
-                    path.smoothed_rtt().map_or("-".into(), |rtt| format!("{:.1}", rtt.as_secs_f64() * 1e3)),
-                    path.lost.to_string(),
-                    path.state.to_string(),
-                ]
-            })
-            .collect();
-        write!(out, "{}", table(&["path", "peer", "Mbit/s", "rtt ms", "lost", "state"], &rows))?;
+        let ms = |nanos: Option<u64>| nanos.map_or("-".into(), |nanos| format!("{:.1}", nanos as f64 / 1e6));
+        let names = names(paths);
+        let row = |((path, name), facts): ((&PathReport, &String), &Facts)| {
+            vec![
+                name.clone(),
+                path.remote.to_string(),
+                format!("{:.1}", Bitrate::from_bps(facts.rate_bps).as_mbps_f64()),
+                format!("{:.0}", facts.share * 100.0),
+                ms(facts.round_trip_ns),
+                ms(facts.queueing_delay_ns),
+                path.lost.to_string(),
+                facts.cost.to_string(),
+                facts.health.to_owned(),
+            ]
+        };
+        let rows: Vec<Vec<String>> = paths.iter().zip(&names).zip(&facts).map(row).collect();
+        let headings = ["path", "peer", "Mbit/s", "share %", "rtt ms", "queue ms", "lost", "cost", "health"];
+        write!(out, "{}", table(&headings, &rows))?;
+        for (name, facts) in names.iter().zip(&facts) {
+            for said in facts.idle.iter().cloned().chain(facts.costs()) {
+                writeln!(out, "{name}: {said}")?;
+            }
+        }
         writeln!(
             out,
             "Goodput {goodput}: {} of application data in {:.1} s.\n\

@@ -23,6 +23,8 @@ use crate::transfer::{Role, TICK};
 
 pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     check(args.to.len(), "--to")?;
+    args.listen.paths().check_receiving()?;
+    args.listen.paths().check_uncounted("stream recv")?;
     let mut ports = Vec::new();
     for place in &args.to {
         ports.push(Port::towards(*place).await?);

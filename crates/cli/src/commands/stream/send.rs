@@ -14,7 +14,7 @@ use super::port::Port;
 use super::protocol::{self, NotBegun};
 use super::view::View;
 use super::{FlowArgs, SendArgs};
-use crate::ends::say_goodbye;
+use crate::ends::{connect, say_goodbye};
 use crate::error::UsageError;
 use crate::signals::Interruption;
 use crate::text::clock;
@@ -84,8 +84,10 @@ async fn converse(
     control: &mut Option<Control>,
     interruption: &Interruption,
 ) -> anyhow::Result<Turn> {
+    args.connect.paths().check_uncounted("stream send")?;
+    let config = args.connect.config(ticket)?;
     let connection = tokio::select! {
-        connection = args.connect.connect(ticket) => connection,
+        connection = connect(&config) => connection,
         () = interruption.asked() => bail!("interrupted before the receiver had answered"),
     };
     let connection = match connection {
