@@ -21,6 +21,9 @@ const SOCKET_MAX: usize = 4 << 20;
 /// Sockets that may have any port get one from here on.
 const FIRST_PORT: u16 = 10_000;
 
+/// So many datagrams no machine sends in a step: who does would send for ever, and no time would pass.
+const FLOOD: usize = 100_000;
+
 /// A datagram that has left a machine.
 #[derive(Debug)]
 pub(super) struct Left {
@@ -66,6 +69,11 @@ impl Machine {
     /// Takes what has left since this was asked last.
     pub(super) fn take_left(&self) -> Vec<Left> {
         std::mem::take(&mut self.state().left)
+    }
+
+    /// Whether more was about to leave at once than ever may.
+    pub(super) fn floods(left: &[Left]) -> bool {
+        left.len() >= FLOOD
     }
 
     /// A datagram comes. Where nobody has such a socket it is lost.
@@ -155,7 +163,9 @@ impl SimulatedSocket for Socket {
 
     fn send(&self, to: SocketAddr, datagram: &[u8]) {
         let left = Left { at: Instant::now(), from: self.local, to, contents: datagram.to_vec() };
-        self.machine.state().left.push(left);
+        let mut state = self.machine.state();
+        state.left.push(left);
+        assert!(state.left.len() < FLOOD, "it sends for ever, and no time passes");
     }
 
     fn poll_recv(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<(usize, SocketAddr)>> {

@@ -79,7 +79,9 @@ impl<T: Send + 'static> Process<T> {
     /// What has left, and when in the world's time.
     pub(super) fn take_left(&self) -> impl Iterator<Item = (Duration, Left)> {
         let (start, offset) = (self.start, self.offset);
-        self.machine.take_left().into_iter().map(move |left| (offset.world(left.at - start), left))
+        let left = self.machine.take_left();
+        assert!(!Machine::floods(&left), "a process sends for ever, and no time passes");
+        left.into_iter().map(move |left| (offset.world(left.at - start), left))
     }
 
     /// What it has come to, once.
