@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("quic", &["core", "engine", "trace", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
     ("cli", &["core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic", "transfer"]),
-    ("fuzz", &["core", "net", "quic-core", "scenario", "trace", "transfer"]),
+    ("fuzz", &["core", "net", "quic-core", "scenario", "stream", "trace", "transfer"]),
     ("house", &[]),
 ];
 

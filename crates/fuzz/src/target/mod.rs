@@ -14,6 +14,7 @@ mod qlog;
 mod rates;
 mod rtt;
 mod scenario;
+mod stream;
 mod table;
 mod ticket;
 
@@ -50,7 +51,7 @@ impl Seed {
 }
 
 /// All targets.
-pub static TARGETS: [&Target; 15] = [
+pub static TARGETS: [&Target; 16] = [
     &ticket::TARGET,
     &control::TARGET,
     &manifest::TARGET,
@@ -58,6 +59,7 @@ pub static TARGETS: [&Target; 15] = [
     &parcel::TARGET,
     &datagrams::TARGET,
     &delays::TARGET,
+    &stream::TARGET,
     &scenario::TARGET,
     &rates::TARGET,
     &pcap::TARGET,
