@@ -26,6 +26,11 @@ pub const TRAIN_MAX: usize = 65_507;
 /// the stack makes no more of datagrams at once than fill their packets up to 32 bytes.
 const FILLING_MIN: usize = 64;
 
+/// How often the stack is asked for what it says of a handshake that was closed, each time that something came or was
+/// due. It says so in each space, with a datagram for each; where it may make one only it begins with the first again,
+/// for ever. The peer can read the first.
+const CLOSES_MAX: u8 = 2;
+
 /// The datagrams that wait, and who may send out of turn.
 #[derive(Debug, Default)]
 pub(super) struct Output {
@@ -48,6 +53,8 @@ pub(super) struct Output {
     pub(super) is_held_back: bool,
     /// Whether every path is to be asked whether it has something to say.
     pub(super) is_sweep_due: bool,
+    /// How often the stack was asked for the end of a handshake since something happened.
+    closes: u8,
     /// The packets that were made.
     left: Vec<Left>,
     /// What is on its way into the stack's queue.
@@ -58,6 +65,7 @@ impl Output {
     /// Notes that something happened: the stack may have to say something of its own, or may keep data off a path.
     pub(super) fn look_again(&mut self) {
         self.smooth = None;
+        self.closes = 0;
     }
 
     /// Whether packets may be made in trains.
@@ -126,6 +134,9 @@ impl Connection {
         if self.silence.has_ended() {
             return None;
         }
+        if !self.is_connected && self.quic.is_closed() {
+            return self.emit_close(now, packets_max, buffer);
+        }
         if self.farewell.is_some() {
             let gate = if self.output.queue.is_empty() { Gate::Shut } else { Gate::Any };
             return self.emit_saying(now, buffer).or_else(|| {
@@ -141,6 +152,16 @@ impl Connection {
         let own = self.emit_turn(now, buffer).or_else(|| self.emit_saying(now, buffer));
         let own = own.or_else(|| self.emit_flows(now, buffer));
         own.or_else(|| self.emit_data(now, packets_max, buffer))
+    }
+
+    /// The end of a handshake.
+    fn emit_close(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if self.output.closes == CLOSES_MAX {
+            return None;
+        }
+        self.output.closes += 1;
+        self.engine.open_gate(Gate::Only(EnginePath::new(0)));
+        self.emit(now, packets_max, buffer)
     }
 
     /// A sign of life.
