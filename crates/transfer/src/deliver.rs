@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::admission::Refusal;
 use crate::error::SendError;
 use crate::progress::Phase;
 use crate::send::{Sender, Sent};
@@ -196,8 +197,12 @@ impl Delivery<'_> {
     }
 }
 
-/// Whether another connection may bring what this one did not. What the receiver decided stands.
+/// Whether another connection may bring what this one did not. What the receiver decided stands, but for what it did
+/// not hear in time: a host that stood still, or a link that did.
 fn is_worth_another(error: &SendError, connection: &Connection) -> bool {
+    if matches!(error, SendError::Refused { refusal: Refusal::Late, .. }) {
+        return true;
+    }
     let by_network = match connection.close_reason() {
         Some(ConnectionError::TimedOut | ConnectionError::Reset | ConnectionError::TransportError(_)) => true,
         // This end has closed it, since it could not be used any more.
