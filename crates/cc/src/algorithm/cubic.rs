@@ -4,7 +4,7 @@
 //!
 //! # Source
 //!
-//! [RFC9438] CUBIC for Fast and Long-Distance Networks.
+//! \[RFC9438\] CUBIC for Fast and Long-Distance Networks.
 //!
 //! # Symbols
 //!
