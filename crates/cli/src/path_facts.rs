@@ -118,8 +118,9 @@ impl Facts {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let quota = books.meters.of(path);
         let is_used_up = quota.is_some_and(|(used, quota)| used >= quota);
+        let rate = role.bytes(path).per(elapsed).unwrap_or_default();
         Self {
-            rate_bps: role.bytes(path).per(elapsed).unwrap_or_default().as_bps(),
+            rate_bps: rate.as_bps(),
             share,
             round_trip_ns: rtt.map(|rtt| nanos(rtt.smoothed)),
             queueing_delay_ns: rtt.map(|rtt| nanos(rtt.smoothed.saturating_sub(rtt.min))),
@@ -135,7 +136,7 @@ impl Facts {
             cap_bps: said.and_then(Said::cap).map(Bitrate::as_bps),
             quota_used_bytes: quota.map(|(used, _)| used.get()),
             quota_bytes: quota.map(|(_, quota)| quota.get()),
-            idle: idle(role, paths, names, at, share, books),
+            idle: idle(role, paths, names, at, (share, rate), books),
         }
     }
 
@@ -156,7 +157,15 @@ impl Facts {
 }
 
 /// Why the path carries little or nothing; `None` where it does its part. What a sender chooses, only the sender knows.
-fn idle(role: Role, paths: &[PathReport], names: &[String], at: usize, share: f64, books: &Books) -> Option<String> {
+/// `share` and `rate` are those of the whole run.
+fn idle(
+    role: Role,
+    paths: &[PathReport],
+    names: &[String],
+    at: usize,
+    (share, rate): (f64, Bitrate),
+    books: &Books,
+) -> Option<String> {
     let path = &paths[at];
     if let Some((used, quota)) = books.meters.of(path).filter(|(used, quota)| used >= quota) {
         return Some(format!("used up: {used} of its quota of {quota} in this month"));
@@ -178,7 +187,8 @@ fn idle(role: Role, paths: &[PathReport], names: &[String], at: usize, share: f6
     let said = |path: &PathReport| books.said.iter().find(|said| said.is_of(path));
     let cost = |path: &PathReport| said(path).map_or(0, Said::cost);
     if let Some(cap) = said(path).and_then(Said::cap)
-        && path.send_rate.as_bps() as f64 >= AT_CAP * cap.as_bps() as f64
+        // Bursts make the rate of a moment far less than the cap, too.
+        && rate.max(path.send_rate) >= cap.scaled(AT_CAP)
     {
         return Some(format!("idle: its cap is {cap}"));
     }
@@ -235,6 +245,9 @@ mod tests {
         let dear = why(&paths, &["wwan0:cost=2", "eth0:cost=1"]);
         assert_eq!(dear, "idle: it costs 2, and eth0, which costs 1, has room for what is sent");
         assert_eq!(why(&paths, &["wwan0:cap=8Mbit/s"]), "idle: its cap is 8.0 Mbit/s");
+        // 1,000 bytes in two seconds are 4 kbit/s, whatever the last moment was like.
+        let at_rest = paths.clone().map(|path| PathReport { send_rate: Bitrate::ZERO, ..path });
+        assert_eq!(why(&at_rest, &["wwan0:cap=4kbit/s"]), "idle: its cap is 4.0 kbit/s");
         for (state, word) in [
             (PathState::Closed, "closed: "),
             (PathState::Opening, "idle: it is still being opened"),

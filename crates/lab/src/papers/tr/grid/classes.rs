@@ -25,10 +25,10 @@
 //! | usual | 10 to 40 Mbit/s, drop-tail of 40 to 160 ms, three greedy flows (Reno, CUBIC or BBR), base round trips of 20 to 50 ms and up to twice that | assumed |
 //! | two congested links | the other link of each path has half the rate (and carries two more flows), or it is the common link, with twice the rate; the bottleneck is the link with the smaller share for a flow, which has eight or four | assumed |
 //! | policer | a token bucket of 20 to 100 ms in the place of a queue | assumed |
-//! | FQ-CoDel | every path is a flow of its own | [RFC8290] |
+//! | FQ-CoDel | every path is a flow of its own | assumed, after [RFC8290] |
 //! | RED beside CUBIC | base round trips of 140 and 380 ms | assumed |
 //! | the session | couples as over real networks | assumed |
-//! | smoothed | a detector that watches a session without coupling, and is given the smoothed round-trip times only, with a weight of 1/8 | [RFC9002] |
+//! | smoothed | a detector that watches a session without coupling, and is given the smoothed round-trip times only, with a weight of 1/8 | assumed, after [RFC9002] |
 //! | seeds | all draws begin with the half, the class and the kind; nothing was tuned on the reporting half | assumed |
 //!
 //! # Deviations
