@@ -11,6 +11,7 @@ mod quota;
 mod recording;
 #[cfg(test)]
 mod reference;
+mod role;
 mod sharing;
 mod signals;
 mod text;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::path_args::Said;
 use crate::quota::Meters;
-use crate::transfer::Role;
+use crate::role::Role;
 
 /// A path with less than this share of what all carried is idle, as a person sees it.
 const IDLE_SHARE: f64 = 0.05;
@@ -215,7 +215,7 @@ fn idle(
 mod tests {
     use super::*;
     use crate::path_args::tests::said;
-    use crate::transfer::tests::path;
+    use crate::role::tests::path;
 
     fn books(texts: &[&str]) -> Books {
         Books::of(&texts.iter().map(|text| said(text)).collect::<Vec<_>>())

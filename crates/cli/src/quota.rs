@@ -247,7 +247,7 @@ fn on_the_way(path: &PathReport) -> Bytes {
 mod tests {
     use super::*;
     use crate::path_args::tests::said;
-    use crate::transfer::tests::path;
+    use crate::role::tests::path;
 
     /// 2026-11-23 15:00 and 2026-12-01 00:00 UTC, in seconds since 1970.
     const NOVEMBER: i64 = 1_795_446_000;

@@ -62,7 +62,7 @@ mod tests {
     use fairpath_quic::WhyNot;
 
     use super::*;
-    use crate::transfer::tests::path;
+    use crate::role::tests::path;
 
     fn tried(interface: &str, remote: &str, outcome: Outcome) -> Tried {
         let local = "10.0.0.1".parse().unwrap();

@@ -8,7 +8,7 @@ use fairpath_lab::{Context, Effort, Experiment, Outcome, Report, Seeds, Store, s
 /// What becomes in its quick form, whatever the seeds, of some claims of each experiment.
 type Robust<'a> = &'a [(&'a str, &'a [(&'a str, Outcome)])];
 
-use Outcome::{Holds, Misses, Partly};
+use Outcome::{Holds, Misses, Partly, Undecided};
 
 #[test]
 fn daimd() {
@@ -111,7 +111,8 @@ fn default() {
         "default",
         &[
             ("default/scene", &[("nearer", Holds)]),
-            ("default/grid", &[("fast", Holds)]),
+            // One run of each of 24 cells tells no more; a goal that is met or missed for sure would be news.
+            ("default/grid", &[("fast", Undecided)]),
             ("default/start", &[("cheap", Holds)]),
         ],
     );

@@ -14,9 +14,10 @@ use tokio::task::JoinSet;
 use crate::ends::{Host, ListenArgs};
 use crate::knocks::Doorbell;
 use crate::path_facts::Books;
+use crate::role::Role;
 use crate::signals::Interruption;
 use crate::text::{clock, print_line};
-use crate::transfer::{History, Role, Shown, Summary, TICK, View, consent};
+use crate::transfer::{History, Shown, Summary, TICK, View, consent};
 
 const EXAMPLE: &str = "\
 Example:

@@ -13,10 +13,11 @@ use crate::ends::{ConnectArgs, connect, say_goodbye};
 use crate::error::{Incomplete, UsageError};
 use crate::path_facts::Books;
 use crate::recording::{TraceFile, records};
+use crate::role::Role;
 use crate::signals::Interruption;
 use crate::text::{clock, duration};
 use crate::ticket_args::TicketArgs;
-use crate::transfer::{History, Role, Shown, Summary, TICK, View};
+use crate::transfer::{History, Shown, Summary, TICK, View};
 
 const EXAMPLE: &str = "\
 Example:

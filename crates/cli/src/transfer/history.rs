@@ -46,8 +46,8 @@ fn is_same_pair(one: &PathReport, other: &PathReport) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::path;
     use super::*;
+    use crate::role::tests::path;
 
     #[test]
     fn what_a_pair_carried_over_several_connections_is_one_sum() {

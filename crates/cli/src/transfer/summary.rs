@@ -7,10 +7,11 @@ use fairpath_quic::{PathNotice, PathReport, Tried};
 use fairpath_transfer::{LeftOut, Offer, ProgressSnapshot, Skipped};
 use serde::{Serialize, Serializer};
 
+use super::Shown;
 use super::offer::{contents, omissions};
-use super::{Role, Shown};
 use crate::knocks::InVain;
 use crate::path_facts::{Books, Facts};
+use crate::role::Role;
 use crate::sharing::{Sharing, Together};
 use crate::text::{print_line, safe};
 use crate::ways::{Way, in_vain};
@@ -289,8 +290,8 @@ fn verdict(paths: &[PathSummary], sharing: &Sharing) -> String {
 mod tests {
     use fairpath_transfer::Reason;
 
-    use super::super::tests::path;
     use super::*;
+    use crate::role::tests::path;
 
     fn summary(paths: &[PathReport], notices: Vec<PathNotice>) -> Summary {
         let books = Books::of(&[]);

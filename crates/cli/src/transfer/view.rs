@@ -9,7 +9,7 @@ use fairpath_quic::{Binding, Connection, PathNotice, PathReport, PathState};
 use fairpath_transfer::{Phase, Progress, ProgressSnapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Role;
+use crate::role::Role;
 use crate::sharing::Sharing;
 use crate::text::{clock, safe};
 
@@ -295,8 +295,8 @@ fn eta(now: &ProgressSnapshot, elapsed: Duration, before: Bytes) -> Option<Durat
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::path;
     use super::*;
+    use crate::role::tests::path;
 
     #[test]
     fn the_open_paths_are_named_with_their_binding() {

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::protocol::{Direction, Total};
 use crate::path_facts::{Books, Facts};
+use crate::role::Role;
 use crate::sharing::Sharing;
 use crate::text::table;
-use crate::transfer::Role;
 use crate::ways::{Way, in_vain};
 
 /// The names of the paths: this end has opened them, whichever way the data go.

@@ -17,9 +17,10 @@ use super::view::View;
 use crate::ends::{Host, say_goodbye};
 use crate::error::describe;
 use crate::knocks::Doorbell;
+use crate::role::Role;
 use crate::signals::Interruption;
 use crate::text::print_line;
-use crate::transfer::{Role, TICK};
+use crate::transfer::TICK;
 
 pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     check(args.to.len(), "--to")?;

@@ -16,9 +16,9 @@ use super::view::View;
 use super::{FlowArgs, SendArgs};
 use crate::ends::{connect, say_goodbye};
 use crate::error::UsageError;
+use crate::role::Role;
 use crate::signals::Interruption;
 use crate::text::clock;
-use crate::transfer::Role;
 
 /// How long after one attempt to connect again the next is made.
 const PAUSE: Duration = Duration::from_secs(1);

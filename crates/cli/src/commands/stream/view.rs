@@ -8,8 +8,8 @@ use fairpath_quic::{Connection, PathNotice};
 use serde_json::{Value, json};
 
 use super::FlowArgs;
+use crate::role::Role;
 use crate::text::print_line;
-use crate::transfer::Role;
 
 /// Shows a line each second.
 #[derive(Debug)]
