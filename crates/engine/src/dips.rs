@@ -45,26 +45,20 @@ struct Dip {
 }
 
 impl Dips {
-    /// Begins a dip where one is due, of the next of these `paths` in turn, if there are two; with their smoothed
-    /// round-trip times, or with none where a path is not to dip, whose turn passes. One is over, and its queue as it was, before the next begins: otherwise
-    /// one path would fill what the other leaves, and nothing be seen of either.
-    pub(crate) fn update(&mut self, now: Timestamp, paths: impl Fn() -> Vec<(PathId, Option<Duration>)>) {
+    /// Begins a dip where one is due, of the next of these `paths` in turn, if there are two; with
+    /// their smoothed round-trip times.
+    pub(crate) fn update(&mut self, now: Timestamp, paths: impl Fn() -> Vec<(PathId, Duration)>) {
         let next = *self.next.get_or_insert(now + EVERY);
         if now < next {
             return;
         }
-        let mut next = now + if self.count < SOON { EVERY } else { LATER_EVERY };
+        self.next = Some(now + if self.count < SOON { EVERY } else { LATER_EVERY });
         let paths = paths();
         if paths.len() >= 2 {
             let (path, round_trip) = paths[self.count % paths.len()];
             self.count += 1;
-            if let Some(round_trip) = round_trip {
-                let lasts = LASTS + round_trip;
-                self.current = Some(Dip { path, until: now + lasts });
-                next = next.max(now + lasts * 2);
-            }
+            self.current = Some(Dip { path, until: now + LASTS + round_trip });
         }
-        self.next = Some(next);
     }
 
     /// What a path may have in flight of its `window`.
@@ -92,7 +86,7 @@ mod tests {
         let (mut begun, mut was) = (Vec::new(), None);
         for at in (0..20_000).step_by(10) {
             let now = Timestamp::from_millis(at);
-            dips.update(now, || vec![(path(0), Some(Duration::from_millis(50))), (path(1), Some(Duration::ZERO))]);
+            dips.update(now, || vec![(path(0), Duration::from_millis(50)), (path(1), Duration::ZERO)]);
             let dipping =
                 [0, 1].map(|id| dips.cap(path(id), Bytes::new(100_000), Bytes::new(1200), now).get() == 75_000);
             assert_ne!(dipping, [true, true]);
@@ -107,31 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn a_dip_is_over_before_the_next_begins_however_long_round_trips_are() {
-        let mut dips = Dips::default();
-        let mut until = [0; 2];
-        for at in (0..60_000).step_by(10) {
-            let now = Timestamp::from_millis(at);
-            dips.update(now, || [0, 1].map(|id| (path(id), Some(Duration::from_secs(2)))).into());
-            for id in 0..2 {
-                if dips.cap(path(id), Bytes::new(100_000), Bytes::new(1200), now).get() == 75_000 {
-                    let other = until[1 - id as usize];
-                    assert!(other == 0 || at > other + 2_000, "{at} ms, and the other one ended at {other} ms");
-                    until[id as usize] = at;
-                }
-            }
-        }
-        assert!(until.iter().all(|until| *until > 40_000), "{until:?}");
-    }
-
-    #[test]
     fn one_path_never_dips_and_a_small_window_stays() {
         let mut dips = Dips::default();
         let now = Timestamp::from_secs(5);
         dips.update(Timestamp::ZERO, Vec::new);
-        dips.update(now, || vec![(path(0), Some(Duration::ZERO))]);
+        dips.update(now, || vec![(path(0), Duration::ZERO)]);
         assert_eq!(dips.cap(path(0), Bytes::new(100_000), Bytes::new(1200), now), Bytes::new(100_000));
-        dips.update(now + EVERY, || vec![(path(0), Some(Duration::ZERO)), (path(1), None)]);
+        dips.update(now + EVERY, || vec![(path(0), Duration::ZERO), (path(1), Duration::ZERO)]);
         let cap = |window| dips.cap(path(0), Bytes::new(window), Bytes::new(1200), now + EVERY).get();
         assert_eq!((cap(5_000), cap(3_000)), (4_800, 3_000));
     }

@@ -4,7 +4,6 @@
 
 mod aggregate;
 mod choice;
-mod dipping;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -24,13 +23,14 @@ pub use aggregate::{AckedBytes, LostBytes};
 pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
-use self::dipping::less_dip;
-
 use crate::dips::Dips;
 use crate::named_terms::NamedTerms;
 use crate::path::Path;
 use crate::sent_packets::SentPacket;
 use crate::watchdog::{Seen, Watchdog};
+
+/// Below this confidence a pair of paths surely has separate bottlenecks.
+const SURELY_SEPARATE: f64 = 0.05;
 
 /// For so long after a one-way delay the next one is waited for.
 const ONE_WAY_FRESH: Duration = Duration::from_secs(2);
@@ -272,9 +272,7 @@ impl Engine {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
         let starved = state.newest_acked.is_none() && {
-            // Room that the end of a dip has made since then is news to the host.
-            let seen_at = state.seen_at();
-            let window = less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, seen_at);
+            let window = less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now);
             state.judge_use(now, window)
         };
         if starved {
@@ -435,7 +433,14 @@ impl Engine {
             self.controller.on_groups(&groups);
             self.groups = groups;
         }
-        self.update_dips(now);
+        if let Some(dips) = &mut self.dips {
+            let (detector, paths) = (&self.detector, &self.paths);
+            dips.update(now, || {
+                let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
+                let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable);
+                usable.map(|(id, path)| (id, path.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed))).collect()
+            });
+        }
         if let Some(watchdog) = &mut self.watchdog
             && watchdog.is_due(now)
         {
@@ -481,4 +486,9 @@ impl Engine {
     pub fn groups(&self) -> &Groups {
         &self.groups
     }
+}
+
+/// What a path may have in flight of its `window`.
+fn less_dip(dips: &Option<Dips>, path: PathId, window: Bytes, max_datagram: Bytes, now: Timestamp) -> Bytes {
+    dips.as_ref().map_or(window, |dips| dips.cap(path, window, max_datagram, now))
 }

@@ -155,7 +155,7 @@ impl Path {
     /// round trips.
     pub(crate) fn judge_use(&mut self, now: Timestamp, window: Bytes) -> bool {
         if self.in_flight() + self.max_datagram > window {
-            let unchanged_since = self.seen_at();
+            let unchanged_since = self.sent_at.max(self.heard_at);
             if self.used_at.is_none_or(|used_at| used_at < unchanged_since) && !self.within_a_round(self.used_at, now) {
                 self.slack_at = now;
             }
@@ -191,12 +191,6 @@ impl Path {
         self.network_limited(now) || self.steadiness.is_steady(now)
     }
 
-    /// When something was last sent or heard on the path: since then its host was not asked for more.
-    pub(crate) fn seen_at(&self) -> Timestamp {
-        self.sent_at.max(self.heard_at)
-    }
-
-    /// Whether it was sent on as much as it was allowed, all the time in which what is heard of now left.
     fn network_limited(&self, now: Timestamp) -> bool {
         self.within_a_round(self.used_at, now) && now.nanos_since(self.slack_at) > 2 * self.rtt.smoothed_nanos()
     }

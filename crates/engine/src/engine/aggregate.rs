@@ -55,7 +55,7 @@ impl Engine {
     pub fn on_bytes_acked(&mut self, path: PathId, acked: &AckedBytes, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let before = state.in_flight();
-        let window = less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, state.seen_at());
+        let window = less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now);
         state.judge_use(now, window);
         state.account(acked.in_flight, now);
         state.heard_at = now;
