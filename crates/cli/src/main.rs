@@ -5,6 +5,7 @@ mod ends;
 mod engine_args;
 mod error;
 mod knocks;
+mod metrics;
 mod path_args;
 mod path_facts;
 mod quota;

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::UdpSocket;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -176,7 +176,7 @@ fn an_encoder_is_told_its_budget_and_may_change_the_deadline() {
     let scratch = Scratch::new();
     let (socket, port, player) = (scratch.0.join("budget"), free_port(), program(0));
     let to = udp(player.local_addr().unwrap().port());
-    let receiver = Listening::start(&["stream", "recv", "--listen", "127.0.0.1:0", "--to", &to]);
+    let receiver = Listening::start(&["stream", "recv", "--listen", "127.0.0.1:0", "--to", &to, "--json"]);
     let sender = Sending::start(&receiver.ticket, &["--from", &udp(port), "--budget", text(&socket)]);
     meet(&program(0), port, &player);
     let stream = UnixStream::connect(&socket).unwrap();
@@ -192,6 +192,93 @@ fn an_encoder_is_told_its_budget_and_may_change_the_deadline() {
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.contains(" s  lo:127.0.1.1"), "a line a second, and one in the end: {errors}");
     assert!(!socket.exists(), "the socket is gone with the program");
+    let (_, output, _) = receiver.end();
+    let last: Value = serde_json::from_str(output.lines().last().unwrap()).unwrap();
+    assert_eq!(last["deadline_ms"], 700, "what goes back has the new deadline too: {last}");
+}
+
+/// The numbers of an end by name and labels, as Prometheus has them.
+fn metrics(port: u16) -> BTreeMap<String, f64> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/openmetrics-text"), "{head}");
+    assert!(body.ends_with("# EOF\n"), "{body}");
+    let numbers = body.lines().filter(|line| !line.starts_with('#'));
+    numbers
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .map(|(name, value)| (name.into(), value.parse().unwrap()))
+        .collect()
+}
+
+/// The numbers, once they are as they should be.
+fn metrics_when(port: u16, what: &str, is_so: impl Fn(&BTreeMap<String, f64>) -> bool) -> BTreeMap<String, f64> {
+    let begun = Instant::now();
+    loop {
+        let numbers = metrics(port);
+        if is_so(&numbers) {
+            return numbers;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what}: {numbers:#?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn prometheus_sees_both_ends_and_counts_that_go_on_with_the_next_sender() {
+    const RECEIVED: &str = "fairpath_stream_received_pieces_total{end=\"here\",outcome=\"in_time\"}";
+    const CONNECTED: &str = "fairpath_stream_connected";
+    let (port, player) = (free_port(), program(0));
+    let [ours, theirs] = [0; 2].map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+    let (shown_here, shown_there) = (format!("127.0.0.1:{ours}"), format!("127.0.0.1:{theirs}"));
+    let to = udp(player.local_addr().unwrap().port());
+    let listen = ["stream", "recv", "--listen", "127.0.0.1:0", "--to", &to, "--keep", "--quiet"];
+    let receiver = Listening::start(&[&listen[..], &["--metrics", &shown_there]].concat());
+    assert_eq!(metrics(theirs)[CONNECTED], 0.0, "nobody is there yet");
+    let options = ["--from", &udp(port), "--deadline", "5s", "--quiet", "--metrics", &shown_here];
+    let sender = Sending::start(&receiver.ticket, &options);
+    let encoder = program(0);
+    meet(&encoder, port, &player);
+    for number in 0..50 {
+        encoder.send_to(&packet(number), ("127.0.0.1", port)).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let all_came = |numbers: &BTreeMap<String, f64>| numbers.get(RECEIVED).is_some_and(|count| *count >= 51.0);
+    let there = metrics_when(theirs, "51 packets", all_came);
+    let of_sender = RECEIVED.replace("here", "there");
+    let here = metrics_when(ours, "the report", |numbers| numbers.get(&of_sender).is_some_and(|count| *count >= 51.0));
+    assert_eq!((here[CONNECTED], there[CONNECTED], here["fairpath_stream_deadline_seconds"]), (1.0, 1.0, 5.0));
+    assert!(here["fairpath_stream_budget_bits_per_second"] > 100_000.0, "{here:#?}");
+    assert!(here["fairpath_stream_packets_total{direction=\"sent\"}"] >= 51.0, "{here:#?}");
+    for address in ["127.0.1.1", "127.0.2.1"] {
+        for of_path in ["path_sent_bytes_total", "path_allowed_bits_per_second", "path_delay_seconds"] {
+            let name = format!("fairpath_stream_{of_path}{{path=\"lo:{address}\"}}");
+            assert!(here.get(&name).is_some_and(|number| *number > 0.0), "{name}: {here:#?}");
+        }
+        let loss = format!("fairpath_stream_path_loss_ratio{{path=\"lo:{address}\"}}");
+        assert!((0.0..=1.0).contains(&here[&loss]), "{here:#?}");
+    }
+
+    let (words, taken) =
+        (["stream", "send", &receiver.ticket, "--from", &udp(free_port())], ["--metrics", &shown_there]);
+    let refused = run(&[&words[..], &taken].concat());
+    assert!(error_of(&refused).contains("another program uses this port; give another to --metrics"), "{refused:?}");
+    let refused = run(&[&words[..], &["--metrics", "0.0.0.0:9464"]].concat());
+    assert!(error_of(&refused).contains("such as 127.0.0.1:9464"), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(2));
+
+    interrupt(&sender.0);
+    assert_eq!(sender.end().0, Some(0));
+    let alone = metrics_when(theirs, "nobody is there", |numbers| numbers[CONNECTED] == 0.0);
+    assert!(alone[RECEIVED] >= 51.0 && !alone.keys().any(|name| name.contains("path_rate")), "{alone:#?}");
+    let next = Sending::start(&receiver.ticket, &options[..5]);
+    meet(&encoder, port, &player);
+    let more = metrics_when(theirs, "one more", |numbers| numbers[RECEIVED] > alone[RECEIVED]);
+    assert!(more[RECEIVED] < 2.0 * alone[RECEIVED], "what was counted before is not counted again: {more:#?}");
+    drop(next);
 }
 
 #[test]

@@ -2,18 +2,21 @@
 
 mod carry;
 mod control;
+mod metrics;
 mod port;
 mod protocol;
 mod recv;
 mod send;
 mod view;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use fairpath_quic::flows::{Copies, DEADLINE_MAX, DEADLINE_MIN, Playout};
 
 use crate::ends::{ConnectArgs, ListenArgs};
+use crate::metrics::local_address;
 use crate::text::duration;
 use crate::ticket_args::TicketArgs;
 use port::{Place, place};
@@ -79,6 +82,9 @@ struct FlowArgs {
     /// Say nothing while it runs
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
+    /// Show rates, delays, repair, budget and counts to Prometheus at this loopback address, as /metrics
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = local_address)]
+    metrics: Option<SocketAddr>,
 }
 
 /// Send what comes to UDP ports here to whoever printed the ticket

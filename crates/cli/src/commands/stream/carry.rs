@@ -39,6 +39,7 @@ pub(super) async fn carry(
     control: &mut Option<Control>,
     interruption: &Interruption,
 ) -> anyhow::Result<Ended> {
+    view.connected();
     let mut tasks = JoinSet::new();
     for at in 0..ports.len() {
         tasks.spawn(take_in(connection.clone(), ports.clone(), at));
@@ -77,6 +78,7 @@ pub(super) async fn carry(
         }
     };
     view.second(connection)?;
+    view.gone();
     Ok(ended)
 }
 

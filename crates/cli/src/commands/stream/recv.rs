@@ -30,12 +30,13 @@ pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     for place in &args.to {
         ports.push(Port::towards(*place).await?);
     }
+    let view = View::open(Role::Receive, args.flow).await?;
     let host = args.listen.open().await?;
     print_line(&host.ticket.to_string())?;
     let mut desk = Desk {
         host,
         ports: ports.into(),
-        view: View::new(Role::Receive, args.flow),
+        view,
         interruption: Interruption::listen()?,
         doorbell: Doorbell::default(),
         args,

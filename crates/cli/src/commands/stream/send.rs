@@ -38,7 +38,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
     let mut control = Some(control.unwrap_or_else(Control::none));
     let interruption = Interruption::listen()?;
     let id = SenderId::generate().context("the system gives no randomness")?;
-    let mut view = View::new(Role::Send, args.flow);
+    let mut view = View::open(Role::Send, args.flow).await?;
     let mut lost_at: Option<Instant> = None;
     loop {
         let lost = match converse(&args, &ticket, id, &ports, &mut view, &mut control, &interruption).await? {

@@ -8,6 +8,7 @@ use fairpath_quic::{Connection, PathNotice};
 use serde_json::{Value, json};
 
 use super::FlowArgs;
+use super::metrics::{Metrics, Row};
 use crate::role::Role;
 use crate::text::print_line;
 
@@ -21,13 +22,30 @@ pub(super) struct View {
     last: Instant,
     /// What had been sent on each path when the last line was shown.
     sent: Vec<(fairpath_quic::PathId, Bytes)>,
+    metrics: Option<Metrics>,
 }
 
 impl View {
-    pub(super) fn new(role: Role, args: FlowArgs) -> Self {
+    /// For one end; Prometheus can ask from now on, where it is to.
+    pub(super) async fn open(role: Role, args: FlowArgs) -> anyhow::Result<Self> {
+        let metrics = match args.metrics {
+            Some(address) => Some(Metrics::at(address).await?),
+            None => None,
+        };
         let now = Instant::now();
         let FlowArgs { json, quiet, .. } = args;
-        Self { role, json, quiet, begun: now, last: now, sent: Vec::new() }
+        Ok(Self { role, json, quiet, begun: now, last: now, sent: Vec::new(), metrics })
+    }
+
+    /// A connection is there: its paths have sent nothing yet.
+    pub(super) fn connected(&mut self) {
+        (self.sent, self.last) = (Vec::new(), Instant::now());
+        self.metrics.iter_mut().for_each(Metrics::connected);
+    }
+
+    /// It is there no more.
+    pub(super) fn gone(&mut self) {
+        self.metrics.iter_mut().for_each(Metrics::gone);
     }
 
     /// A line for people.
@@ -54,6 +72,13 @@ impl View {
         };
         let paths: Vec<Path> = status.paths.iter().map(|path| Path::of(path, rate(path), &names)).collect();
         self.sent = status.paths.iter().map(|path| (path.path, path.sent)).collect();
+        if let Some(metrics) = &mut self.metrics {
+            let row = |path| {
+                let Path { name, status, rate }: &Path = path;
+                Row { name, status, rate: *rate }
+            };
+            metrics.show(&status, &received, &paths.iter().map(row).collect::<Vec<Row<'_>>>());
+        }
         match (self.json, self.quiet) {
             (true, _) => print_line(&self.object(&status, received, &paths).to_string()),
             (false, true) => Ok(()),
