@@ -161,6 +161,11 @@ impl Engine {
         }
     }
 
+    /// Whether the path is for emergencies only, as was said of it.
+    pub fn is_backup(&self, path: PathId) -> bool {
+        self.paths.get(path).is_some_and(|state| state.backup)
+    }
+
     /// What a person has said of the path.
     pub fn set_terms(&mut self, path: PathId, terms: Terms) {
         if let Some(state) = self.paths.get_mut(path) {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use fairpath_core::Bitrate;
 use fairpath_faults::{Impair, Wire, World};
-use fairpath_quic_core::EngineConfig;
 use fairpath_quic_core::flows::{Config, Counts, FlowId, Status};
+use fairpath_quic_core::{EngineConfig, NamedTerms, Terms};
 
 const DEADLINE: Duration = Duration::from_millis(300);
 
@@ -30,7 +30,11 @@ struct Outcome {
 /// A picture of 5 Mbit/s for 40 s. After 15 s the first of the wires has for 10 s a tenth of its rate and loses 30 %,
 /// where it `goes_bad`.
 fn picture(wires: &[Wire], goes_bad: Option<usize>, seed: u64) -> Outcome {
-    let mut world = World::new(wires, &EngineConfig::live(), seed).opened();
+    picture_with(&EngineConfig::live(), wires, goes_bad, seed)
+}
+
+fn picture_with(engine: &EngineConfig, wires: &[Wire], goes_bad: Option<usize>, seed: u64) -> Outcome {
+    let mut world = World::new(wires, engine, seed).opened();
     let config = Config { deadline: DEADLINE, ..Config::default() };
     let now = world.now;
     for end in [&mut world.client, &mut world.server] {
@@ -99,4 +103,57 @@ fn two_paths_carry_what_neither_does_alone() {
     let one = picture(&wires[..1], None, 2);
     println!("both {both:#?}\none {one:#?}");
     assert!(both.on_time >= 0.98 && one.on_time < 0.8, "{both:#?} {one:#?}");
+}
+
+/// "Use LTE only when needed": the second path costs something.
+#[test]
+fn a_path_that_costs_something_is_used_while_the_other_is_bad_and_measured_at_other_times() {
+    let wires = [Wire::new(8, 30), Wire::new(8, 20)];
+    let said = NamedTerms { of: "10.0.1.2".into(), terms: Terms { cost: 1, ..Terms::default() } };
+    let engine = EngineConfig { terms: vec![said], ..EngineConfig::live() };
+    let share = |outcome: &Outcome| {
+        let sent = |at: usize| outcome.sender.paths[at].sent.as_f64();
+        sent(1) / (sent(0) + sent(1))
+    };
+    let well = picture_with(&engine, &wires, None, 3);
+    let bad = picture_with(&engine, &wires, Some(0), 3);
+    println!("well {well:#?}\nbad {bad:#?}");
+    assert!(well.on_time >= 0.999 && share(&well) < 0.03, "{} on time, {} dear", well.on_time, share(&well));
+    // A quarter of the time, and until the losses of two seconds are forgotten.
+    assert!(bad.on_time >= 0.99 && (0.2..0.45).contains(&share(&bad)), "{}, {} dear", bad.on_time, share(&bad));
+}
+
+/// A flow has two directions, as SRT's and a call's: each has its own sender, and both share the links.
+#[test]
+fn a_flow_goes_both_ways_at_once() {
+    let mut world = World::new(&[Wire::new(8, 20), Wire::new(8, 30)], &EngineConfig::live(), 4).opened();
+    let (now, config) = (world.now, Config { deadline: DEADLINE, ..Config::default() });
+    for end in [&mut world.client, &mut world.server] {
+        end.connection().expect("it is there").begin_flows(config, now);
+    }
+    let (mut queued, mut on_time) = (Vec::<Instant>::new(), [0_u32; 2]);
+    let begun = world.now;
+    while world.now - begun < Duration::from_secs(11) {
+        let now = world.now;
+        let is_sent = now - begun < Duration::from_secs(10);
+        for (at, end) in [&mut world.client, &mut world.server].into_iter().enumerate() {
+            let connection = end.connection().expect("it is there");
+            if is_sent {
+                let mut packet = vec![at as u8; LENGTH];
+                packet[..8].copy_from_slice(&(queued.len() as u64).to_be_bytes());
+                connection.send_packet(FlowId(0), &packet, false, now).expect("there is room");
+            }
+            while let Some(delivered) = connection.take_packet(now) {
+                let (number, rest) = delivered.packet.split_at(8);
+                assert!(rest.iter().all(|byte| usize::from(*byte) == 1 - at), "it is the other end's");
+                let number = u64::from_be_bytes(number.try_into().expect("8 bytes"));
+                on_time[at] += u32::from(now - queued[number as usize] <= DEADLINE + LOOK);
+            }
+        }
+        queued.extend(is_sent.then_some(now));
+        world.run_for(LOOK);
+    }
+    assert_eq!(world.violation(), None);
+    let shares = on_time.map(|count| f64::from(count) / queued.len() as f64);
+    assert!(shares.iter().all(|share| *share >= 0.999), "{shares:?}");
 }

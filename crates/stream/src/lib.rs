@@ -32,6 +32,7 @@ mod receiver;
 mod retained;
 mod sender;
 mod spread;
+mod terms;
 mod track;
 mod wire;
 
@@ -42,4 +43,5 @@ pub use key_frames::KeyFrames;
 pub use receiver::{Delivered, Receiver};
 pub use sender::{Cargo, Outgoing, PathStatus, SendError, Sender, Status};
 pub use spread::PathFacts;
+pub use terms::PathTerms;
 pub use wire::{Malformed, Report, is_stream};

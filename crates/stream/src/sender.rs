@@ -14,6 +14,7 @@ use crate::config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FlowId, PACKET_M
 use crate::counts::Counts;
 use crate::retained::{PieceId, Retained};
 use crate::spread::{PathFacts, Spread, Waiting};
+use crate::terms::PathTerms;
 use crate::wire::{Body, Datagram, OVERHEAD, Repair, Report, Way, expand, label};
 use status::Tally;
 pub use status::{PathStatus, Status};
@@ -147,6 +148,11 @@ impl Sender {
         self.config.deadline = deadline.clamp(DEADLINE_MIN, DEADLINE_MAX);
     }
 
+    /// What is said of a path, from the next time on that rates are set.
+    pub fn set_terms(&mut self, path: PathId, terms: PathTerms) {
+        self.spread.terms.insert(path, terms);
+    }
+
     /// Queues a packet of the application, in datagrams of at most `room` bytes.
     ///
     /// # Errors
@@ -235,7 +241,8 @@ impl Sender {
     /// A piece that has not arrived, and whose deadline is after `arrives`.
     fn waiting(&self, piece: PieceId, arrives: Timestamp, now: Timestamp) -> Option<Waiting> {
         let kept = self.retained.get(piece).filter(|kept| kept.due > arrives)?;
-        Some(Waiting { waited: now.since(kept.queued_at), deadline: kept.due.since(kept.queued_at) })
+        let waited = now.since(kept.queued_at);
+        Some(Waiting { waited, held: waited, deadline: kept.due.since(kept.queued_at) })
     }
 
     fn next_again(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
@@ -261,6 +268,11 @@ impl Sender {
             };
             let path = match to {
                 To::Only(path) => Some(path).filter(|path| may_send(*path)),
+                // All that is left costs more than a copy is worth.
+                To::Other(path) if !self.spread.has_beside(path) => {
+                    self.copies.pop_front();
+                    continue;
+                }
                 To::Other(path) => self.spread.choose(waiting.urgent(), Some(path), may_send, now),
             };
             if path.is_none() && matches!(to, To::Other(_)) {
@@ -305,9 +317,9 @@ impl Sender {
         while self.repair.front().is_some_and(|(_, stale, ..)| *stale <= now) {
             self.repair.pop_front();
         }
-        let (_, _, flow, _) = self.repair.front().filter(|(at, ..)| *at <= now)?;
-        let flow = *flow;
-        let waiting = Waiting { waited: self.config.deadline / 2, deadline: self.config.deadline };
+        let (at, _, flow, _) = self.repair.front().filter(|(at, ..)| *at <= now)?;
+        let (flow, held, deadline) = (*flow, now.since(*at), self.config.deadline);
+        let waiting = Waiting { waited: deadline / 2, held, deadline };
         let path = self.spread.choose(waiting, None, may_send, now)?;
         let (_, _, _, repair) = self.repair.pop_front()?;
         let datagram = Datagram::Repair { way: self.way(flow, path, false, now), repair }.write();

@@ -1,7 +1,8 @@
 //! Over which path the next packet goes.
 //!
 //! Each path may send what the optimum gives it. Paths that bring about as much in time share in proportion to these
-//! rates; one that brings less carries what the better ones have no room for, and copies otherwise.
+//! rates; one that brings less carries what the better ones have no room for, and copies otherwise. So does one that
+//! costs more, or is for emergencies, as long as those that cost less bring about as much in time.
 //!
 //! # Source
 //!
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use fairpath_core::{Bitrate, Bytes, GroupId, Groups, PathId, Timestamp};
 use fairpath_rate::{Bound, Delays, PROBING, PacketRate, Region, floors, greedy, simple};
 
+use crate::terms::PathTerms;
 use crate::track::Track;
 
 /// How much above what congestion control allows a path is paced, so that its window, and not this, is the limit
@@ -37,6 +39,16 @@ const BURST: Duration = Duration::from_millis(5);
 
 /// A path that carries nothing carries a copy that often, while anything is sent.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
+
+/// The same of a path that costs more than others: what measures it costs, and says in a few seconds what it is worth.
+const DEAR_PROBE_EVERY: Duration = Duration::from_secs(1);
+
+/// A path whose share in time is less than this part of the best one's does not serve, whatever it costs: about as much
+/// repair again would be needed as it lacks, and a burst is more than that.
+const SERVES: f64 = 0.9;
+
+/// The friendly rates of a group go to the paths that cost least: those of others count by so much less.
+const DEAR_VALUE: f64 = 1e-3;
 
 /// What a path may always carry in a round trip, in packets: the initial window [RFC9002 §7.2].
 const INITIAL: f64 = 10.0;
@@ -72,6 +84,9 @@ pub(crate) struct Lane {
     pub(crate) value: f64,
     pub(crate) delays: Option<Delays>,
     pub(crate) is_silent: bool,
+    terms: PathTerms,
+    /// Whether it brings too little in time, however little it costs.
+    fails: bool,
     /// How far from the best it is, in steps of [`ALIKE`].
     tier: u32,
     /// What may leave now, in bytes; below zero where the last packet was larger than what was left.
@@ -91,10 +106,12 @@ impl Lane {
         Self {
             facts,
             track: Track::default(),
-            rate: allowed(&facts),
+            rate: allowed(&facts, &PathTerms::default()),
             value: 1.0,
             delays: None,
             is_silent: false,
+            terms: PathTerms::default(),
+            fails: false,
             tier: 0,
             credit: 0.0,
             filled_at: now,
@@ -126,16 +143,19 @@ impl Lane {
     }
 }
 
-/// What congestion control lets leave in a second, in bytes.
-fn allowed(facts: &PathFacts) -> f64 {
+/// What congestion control lets leave in a second, and what was said of the path, in bytes.
+fn allowed(facts: &PathFacts, terms: &PathTerms) -> f64 {
     let rtt = facts.rtt.unwrap_or(FIRST_RTT).max(Duration::from_millis(1));
-    ABOVE_WINDOW * facts.window.as_f64() / rtt.as_secs_f64()
+    let cap = terms.cap.map_or(f64::INFINITY, |cap| cap.as_bps() as f64 / 8.0);
+    (ABOVE_WINDOW * facts.window.as_f64() / rtt.as_secs_f64()).min(cap)
 }
 
 /// All paths.
 #[derive(Debug, Default)]
 pub(crate) struct Spread {
     pub(crate) lanes: BTreeMap<PathId, Lane>,
+    /// What was said of paths, those that are not there yet included.
+    pub(crate) terms: BTreeMap<PathId, PathTerms>,
     solved_at: Option<Timestamp>,
     /// The time of fair queueing.
     turn: f64,
@@ -150,20 +170,23 @@ impl Spread {
         deadline: Duration,
         now: Timestamp,
     ) -> Vec<PathId> {
-        self.lanes.retain(|path, _| facts.iter().any(|one| one.path == *path));
+        let is_there = |path: &PathId| facts.iter().any(|one| one.path == *path);
+        self.lanes.retain(|path, _| is_there(path));
+        self.terms.retain(|path, _| is_there(path));
         let passed = self.solved_at.map_or(Duration::ZERO, |at| now.since(at));
         self.solved_at = Some(now);
         for one in facts {
             let lane = self.lanes.entry(one.path).or_insert_with(|| Lane::new(*one, now));
             lane.fill(now);
             lane.facts = *one;
+            lane.terms = self.terms.get(&one.path).copied().unwrap_or_default();
             lane.delays = lane.track.delays(now);
             let late = lane.delays.map_or(0.0, |delays| Bound::Cantelli.late(0, &delays, deadline));
             lane.value = (1.0 - lane.track.loss()) * (1.0 - late);
         }
         let fell_silent = self.judge_silence(now);
-        self.set_rates(groups, passed);
         self.set_tiers();
+        self.set_rates(groups, passed);
         fell_silent
     }
 
@@ -184,6 +207,7 @@ impl Spread {
 
     /// The friendly rates that bring the most in time, group by group: paths of different groups share no bottleneck.
     fn set_rates(&mut self, groups: &Groups, passed: Duration) {
+        let price = self.price();
         let mut members: BTreeMap<GroupId, Vec<&mut Lane>> = BTreeMap::new();
         for (path, lane) in &mut self.lanes {
             match lane.facts.usable {
@@ -195,12 +219,17 @@ impl Spread {
             let packet = |lane: &Lane| lane.facts.max_datagram.as_f64().max(1.0);
             let tcp = |lane: &Lane| {
                 let equation = simple(lane.rtt(), lane.track.loss_events()).per_second() * packet(lane);
-                PacketRate::new(equation.min(allowed(&lane.facts)))
+                PacketRate::new(equation.min(allowed(&lane.facts, &lane.terms)))
             };
             let tcp: Vec<PacketRate> = members.iter().map(|lane| tcp(lane)).collect();
             // Windows and round trips are finite, so rates are.
             let Ok(region) = Region::new(&tcp) else { continue };
-            let values: Vec<f64> = members.iter().map(|lane| if lane.is_silent { 0.0 } else { lane.value }).collect();
+            let value = |lane: &Lane| match lane.is_silent {
+                true => 0.0,
+                false if price.is_some_and(|price| lane.terms.price() > price) => DEAR_VALUE * lane.value,
+                false => lane.value,
+            };
+            let values: Vec<f64> = members.iter().map(|lane| value(lane)).collect();
             let rates = greedy(&region, &values, &floors(&region, PROBING));
             for (lane, rate) in members.iter_mut().zip(rates) {
                 // No more than twice as much in a round trip.
@@ -213,7 +242,12 @@ impl Spread {
 
     fn set_tiers(&mut self) {
         let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.value).fold(0.0, f64::max);
+        // Where all cost the same, what one brings in time is all that counts.
+        let mut prices = self.lanes.values().map(|lane| lane.terms.price());
+        let first = prices.next();
+        let is_choice = prices.any(|price| Some(price) != first);
         for lane in self.lanes.values_mut() {
+            lane.fails = is_choice && lane.value < SERVES * best;
             lane.tier = ((best - lane.value).max(0.0) / ALIKE) as u32;
         }
     }
@@ -227,18 +261,35 @@ impl Spread {
         now: Timestamp,
     ) -> Option<PathId> {
         self.lanes.values_mut().for_each(|lane| lane.fill(now));
-        let open = || self.lanes.iter().filter(|(path, lane)| lane.is_open() && Some(**path) != except);
-        let best = open().map(|(_, lane)| lane.tier).min()?;
+        let open = || self.lanes.iter().filter(|(path, lane)| lane.is_open() && self.is_beside(except, **path, lane));
+        let (best, price) = open().map(|(_, lane)| (lane.rank(), lane.terms.price())).min()?;
         let takes_any = packet.waited >= packet.deadline / WAITS;
         let left = packet.deadline.saturating_sub(packet.waited);
-        let fits = |lane: &Lane| lane.tier == best || (takes_any && lane.takes() <= left);
+        // What it costs is paid only for what no other path had room for, and not for what leaves somewhat early.
+        let may_cost = packet.held >= packet.deadline / WAITS;
+        let is_paid = |lane: &Lane| may_cost || lane.terms.price() <= price;
+        let fits = |lane: &Lane| lane.rank() == best || (takes_any && lane.takes() <= left && is_paid(lane));
         let free = open().filter(|(path, lane)| fits(lane) && lane.credit > 0.0 && may_send(**path));
-        let order = |lane: &Lane| (lane.tier, lane.turn);
-        let chosen = free.min_by(|(_, a), (_, b)| {
-            let ((tier_a, turn_a), (tier_b, turn_b)) = (order(a), order(b));
-            tier_a.cmp(&tier_b).then(turn_a.total_cmp(&turn_b))
-        });
+        let chosen = free.min_by(|(_, a), (_, b)| a.rank().cmp(&b.rank()).then(a.turn.total_cmp(&b.turn)));
         chosen.map(|(path, _)| *path)
+    }
+
+    /// Whether a copy of what left on `other` may go on the path: it is not worth what a dearer one costs.
+    fn is_beside(&self, other: Option<PathId>, path: PathId, lane: &Lane) -> bool {
+        let Some(other) = other else { return true };
+        let price = self.lanes.get(&other).map(|other| other.terms.price());
+        path != other && price.is_none_or(|price| lane.terms.price() <= price)
+    }
+
+    /// Whether there is a path for copies of what left on this one.
+    pub(crate) fn has_beside(&self, other: PathId) -> bool {
+        self.lanes.iter().any(|(path, lane)| lane.is_open() && self.is_beside(Some(other), *path, lane))
+    }
+
+    /// What the paths cost that carry the stream; `None` where none does.
+    fn price(&self) -> Option<(bool, u32)> {
+        let open = self.lanes.values().filter(|lane| lane.is_open());
+        open.map(|lane| (lane.rank(), lane.terms.price())).min().map(|(_, price)| price)
     }
 
     /// A path that is to carry a copy of so many bytes that go on `chosen`, if any.
@@ -250,10 +301,16 @@ impl Spread {
         now: Timestamp,
     ) -> Option<PathId> {
         let bytes = bytes as f64;
-        for (_, lane) in self.lanes.iter_mut().filter(|(path, lane)| **path != chosen && lane.facts.usable) {
+        let cost = self.price().map_or(0, |(_, cost)| cost);
+        let is_dear = |lane: &Lane| lane.terms.cost > cost;
+        let measured = |lane: &Lane| lane.facts.usable && !is_dear(lane);
+        for (_, lane) in self.lanes.iter_mut().filter(|(path, lane)| **path != chosen && measured(lane)) {
             lane.owes = (lane.owes + PROBING * bytes).min(2.0 * bytes);
         }
-        let is_due = |lane: &Lane| lane.owes >= bytes || now.since(lane.carried_at) >= PROBE_EVERY;
+        let is_due = |lane: &Lane| match is_dear(lane) {
+            true => now.since(lane.carried_at) >= DEAR_PROBE_EVERY,
+            false => lane.owes >= bytes || now.since(lane.carried_at) >= PROBE_EVERY,
+        };
         let mut others = self.lanes.iter().filter(|(path, lane)| **path != chosen && lane.facts.usable && is_due(lane));
         others.find(|(path, _)| may_send(**path)).map(|(path, _)| *path)
     }
@@ -294,9 +351,11 @@ impl Spread {
         }
     }
 
-    /// What of all that the paths may send comes in time.
+    /// What of all that the paths may send comes in time. Those that cost more than others are left out: an encoder that
+    /// did as it is told would always use them.
     pub(crate) fn whole(&self) -> Bitrate {
-        let open = self.lanes.values().filter(|lane| lane.is_open());
+        let price = self.price();
+        let open = self.lanes.values().filter(|lane| lane.is_open() && Some(lane.terms.price()) <= price);
         let bytes: f64 = open.map(|lane| lane.rate * lane.value).sum();
         Bitrate::from_bps((8.0 * bytes) as u64)
     }
@@ -318,11 +377,18 @@ impl Lane {
     pub(crate) fn is_open(&self) -> bool {
         self.facts.usable && !self.is_silent
     }
+
+    /// Of two paths with room, the one with the lower rank is taken.
+    fn rank(&self) -> (bool, (bool, u32), u32) {
+        (self.fails, self.terms.price(), self.tier)
+    }
 }
 
 /// A packet that waits for a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub(crate) waited: Duration,
+    /// For how long it could have left.
+    pub(crate) held: Duration,
     pub(crate) deadline: Duration,
 }

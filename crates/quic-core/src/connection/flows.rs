@@ -9,9 +9,9 @@ use std::num::NonZeroUsize;
 use web_time::{Duration, Instant};
 
 use bytes::Bytes;
-use fairpath_engine::{Engine, Timestamp};
+use fairpath_engine::{Engine, PathId, Terms, Timestamp};
 use fairpath_stream::{
-    Cargo, Config, Counts, Delivered, FlowId, Outgoing, PathFacts, Receiver, SendError, Sender, Status,
+    Cargo, Config, Counts, Delivered, FlowId, Outgoing, PathFacts, PathTerms, Receiver, SendError, Sender, Status,
 };
 use noq_proto::Transmit;
 
@@ -131,7 +131,11 @@ impl Connection {
         }
         let Some(flows) = &mut self.flows else { return };
         let report = self.engine.with(now, |engine, at| {
-            flows.sender.handle_timeout(&facts(engine, at), engine.groups(), at);
+            let facts = facts(engine, at);
+            for PathFacts { path, .. } in &facts {
+                flows.sender.set_terms(*path, terms(engine, *path));
+            }
+            flows.sender.handle_timeout(&facts, engine.groups(), at);
             flows.receiver.report(at)
         });
         let at = self.engine.at(now);
@@ -176,6 +180,12 @@ impl Connection {
         self.engine.open_gate(Gate::Only(path));
         self.emit(now, NonZeroUsize::MIN, buffer)
     }
+}
+
+/// What was said of a path: by a person, and by whoever looks after paths.
+fn terms(engine: &Engine, path: PathId) -> PathTerms {
+    let Terms { cost, cap, .. } = engine.terms(path).unwrap_or_default();
+    PathTerms { backup: engine.is_backup(path), cost, cap }
 }
 
 /// What the engine knows of its paths.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use fairpath_core::{Bytes as Size, Groups, PathId, Timestamp};
-use fairpath_stream::{Cargo, Config, Delivered, FlowId, Outgoing, PathFacts, Receiver, Sender};
+use fairpath_stream::{Cargo, Config, Delivered, FlowId, Outgoing, PathFacts, PathTerms, Receiver, Sender};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -18,11 +18,19 @@ pub(crate) struct Link {
     pub(crate) jitter: Duration,
     pub(crate) loss: f64,
     pub(crate) up: bool,
+    /// What is said of it.
+    pub(crate) terms: PathTerms,
 }
 
 impl Link {
     pub(crate) fn new(delay_ms: u64, loss: f64) -> Self {
-        Self { delay: Duration::from_millis(delay_ms), jitter: Duration::ZERO, loss, up: true }
+        Self {
+            delay: Duration::from_millis(delay_ms),
+            jitter: Duration::ZERO,
+            loss,
+            up: true,
+            terms: PathTerms::default(),
+        }
     }
 }
 
@@ -142,6 +150,9 @@ impl World {
         if self.sender.next_timeout(self.now).is_some_and(|at| at <= self.now) {
             let (facts, groups) =
                 (self.facts(), Groups::singletons((0..self.links.len()).map(|at| PathId::new(at as u32))));
+            for (fact, link) in facts.iter().zip(&self.links) {
+                self.sender.set_terms(fact.path, link.terms);
+            }
             self.sender.handle_timeout(&facts, &groups, self.now);
         }
         while let Some(entry) = self.events.first_entry()
