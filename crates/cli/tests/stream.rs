@@ -11,6 +11,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use common::{Listening, Scratch, error_of, fairpath, run, text};
+use fairpath_core::{Bitrate, PathId};
+use fairpath_emu::{Emulator, LinkConfig};
+use fairpath_transfer::Ticket;
 use serde_json::Value;
 
 /// How long something may take that takes a moment.
@@ -279,6 +282,61 @@ fn prometheus_sees_both_ends_and_counts_that_go_on_with_the_next_sender() {
     let more = metrics_when(theirs, "one more", |numbers| numbers[RECEIVED] > alone[RECEIVED]);
     assert!(more[RECEIVED] < 2.0 * alone[RECEIVED], "what was counted before is not counted again: {more:#?}");
     drop(next);
+}
+
+#[test]
+fn a_connection_that_is_lost_in_mid_stream_is_made_again_and_the_flow_goes_on() {
+    const CONNECTED: &str = "fairpath_stream_connected";
+    let (port, player) = (free_port(), program(0));
+    let metrics_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let to = udp(player.local_addr().unwrap().port());
+    let receiver = Listening::start(&["stream", "recv", "--listen", "127.0.0.1:0", "--to", &to]);
+    let mut ticket: Ticket = receiver.ticket.parse().unwrap();
+    let mut builder = Emulator::builder(1);
+    for at in 0..2 {
+        let link = LinkConfig::new(Bitrate::from_mbps(10)).delay(Duration::from_millis(10));
+        let way = ["there", "back"].map(|way| builder.link(&format!("{way} {at}"), &link).unwrap());
+        builder.path(&way[..1], &way[1..], ticket.addresses[0]).unwrap();
+    }
+    let links = builder.start().unwrap();
+    ticket.addresses = links.relays().to_vec();
+    let shown = format!("127.0.0.1:{metrics_port}");
+    let options = ["--from", &udp(port), "--deadline", "2s", "--metrics", &shown];
+    let sender = Sending::start(&ticket.to_string(), &options);
+    let encoder = program(0);
+    meet(&encoder, port, &player);
+    let set_up = |up| (0..2).for_each(|path| links.set_path_up(PathId::new(path), up));
+    // The encoder goes on, as one does that hears nothing of it.
+    set_up(false);
+    metrics_when(metrics_port, "the connection is lost", |numbers| {
+        encoder.send_to(b"in vain", ("127.0.0.1", port)).unwrap();
+        numbers[CONNECTED] == 0.0
+    });
+    for _ in 0..100 {
+        encoder.send_to(b"in vain", ("127.0.0.1", port)).unwrap();
+    }
+    while player.recv_from(&mut [0; 100]).is_ok() {}
+    set_up(true);
+    let begun = Instant::now();
+    let mut buffer = [0; 100];
+    let first = loop {
+        assert!(begun.elapsed() < PATIENCE, "nothing comes any more");
+        encoder.send_to(b"hello", ("127.0.0.1", port)).unwrap();
+        if let Ok((length, _)) = player.recv_from(&mut buffer) {
+            break &buffer[..length];
+        }
+    };
+    assert_eq!(first, b"hello", "what the encoder said when nobody could send it is late by now");
+    assert_eq!(metrics_when(metrics_port, "it is there", |numbers| numbers[CONNECTED] == 1.0)[CONNECTED], 1.0);
+    // The player answers over the new connection, too.
+    player.set_read_timeout(Some(PATIENCE)).unwrap();
+    encoder.send_to(b"hello", ("127.0.0.1", port)).unwrap();
+    let (_, from) = player.recv_from(&mut [0; 100]).unwrap();
+    player.send_to(b"an answer", from).unwrap();
+    assert_eq!(reading(&encoder, 1).join().unwrap(), [b"an answer".to_vec()]);
+    interrupt(&sender.0);
+    let (code, _, errors) = sender.end();
+    assert!(code == Some(0) && errors.contains("connection lost") && errors.contains("trying again"), "{errors}");
 }
 
 #[test]

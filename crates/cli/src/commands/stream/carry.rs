@@ -40,6 +40,7 @@ pub(super) async fn carry(
     interruption: &Interruption,
 ) -> anyhow::Result<Ended> {
     view.connected();
+    ports.iter().for_each(Port::forget_waiting);
     let mut tasks = JoinSet::new();
     for at in 0..ports.len() {
         tasks.spawn(take_in(connection.clone(), ports.clone(), at));

@@ -28,6 +28,9 @@ pub(super) fn place(text: &str) -> Result<Place, &'static str> {
     }
 }
 
+/// No more packets than this wait at a port: the system holds some hundred kB for a program that does not read.
+const WAITING_MAX: usize = 65_536;
+
 /// A port of one flow.
 #[derive(Debug)]
 pub(super) struct Port {
@@ -77,14 +80,34 @@ impl Port {
         loop {
             match self.socket.recv_from(buffer).await {
                 Ok((length, from)) => {
-                    if !self.is_fixed {
-                        *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(from);
-                    }
+                    self.remember(from);
                     return &buffer[..length];
                 }
                 // The answer that nobody listens there comes at once, for each packet that was sent.
                 Err(_) => tokio::time::sleep(std::time::Duration::from_millis(1)).await,
             }
+        }
+    }
+
+    /// Leaves out what came while nobody could carry it: to a stream with a deadline it is late, and whoever is sent it
+    /// shows pictures of the past. Who sent it is answered all the same.
+    pub(super) fn forget_waiting(&self) {
+        // Of a packet that is longer than the buffer the rest is dropped.
+        let mut buffer = [0; 1];
+        for _ in 0..WAITING_MAX {
+            match self.socket.try_recv_from(&mut buffer) {
+                Ok((_, from)) => self.remember(from),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Nobody listened at a program's port for a moment.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Who sends is answered.
+    fn remember(&self, from: SocketAddr) {
+        if !self.is_fixed {
+            *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(from);
         }
     }
 
