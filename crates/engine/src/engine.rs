@@ -226,18 +226,47 @@ impl Engine {
         self.note_sent(path, bytes, now);
     }
 
+    /// These packets left on the path one after another at `now`, by number and size: as [`Engine::on_sent`] with
+    /// each, but what the controller allows is asked once, since only the end of an idleness, with the first of them,
+    /// changes it.
+    pub fn on_train_sent(&mut self, path: PathId, packets: impl IntoIterator<Item = (u64, Bytes)>, now: Timestamp) {
+        let mut packets = packets.into_iter();
+        let Some((number, bytes)) = packets.next() else { return };
+        self.on_sent(path, number, bytes, now);
+        let allowed = self.allowed(path, now);
+        for (number, bytes) in packets {
+            let Some(state) = self.paths.get_mut(path) else { return };
+            let sent_state = state.rate.on_sent(now, state.in_flight());
+            state.packets.insert(number, SentPacket::new(bytes, sent_state));
+            self.note_within(path, bytes, allowed, now);
+        }
+    }
+
     /// Something left and is counted as in flight already.
     fn note_sent(&mut self, path: PathId, bytes: Bytes, now: Timestamp) {
+        self.note_within(path, bytes, self.allowed(path, now), now);
+    }
+
+    /// What the path may have in flight, and how fast it may send.
+    fn allowed(&self, path: PathId, now: Timestamp) -> Allowed {
         let window = self.controller.window(path);
-        let pacing = self.paths.get(path).and_then(|state| self.pacing_rate(path, state));
+        let state = self.paths.get(path);
+        Allowed {
+            window,
+            less_dip: state.map_or(window, |state| less_dip(&self.dips, path, window, state.max_datagram, now)),
+            pacing: state.and_then(|state| self.pacing_rate(path, state)),
+        }
+    }
+
+    fn note_within(&mut self, path: PathId, bytes: Bytes, allowed: Allowed, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
-        if let Some(rate) = pacing {
+        if let Some(rate) = allowed.pacing {
             state.pacer.on_sent(now, bytes, rate);
         }
-        let allowed = less_dip(&self.dips, path, window, state.max_datagram, now);
         let next = in_flight + state.max_datagram;
-        state.on_filled(next > window, next > allowed || !state.pacer.may_send(now), now);
+        let is_all_used = next > allowed.less_dip || !state.pacer.may_send(now);
+        state.on_filled(next > allowed.window, is_all_used, now);
         state.steadiness.on_sent(bytes, now);
         state.sent_at = now;
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
@@ -491,6 +520,15 @@ impl Engine {
     pub fn groups(&self) -> &Groups {
         &self.groups
     }
+}
+
+/// What a path is allowed at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Allowed {
+    window: Bytes,
+    /// The window, less what a dip takes of it.
+    less_dip: Bytes,
+    pacing: Option<Bitrate>,
 }
 
 /// What a path may have in flight of its `window`.

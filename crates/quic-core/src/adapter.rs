@@ -113,30 +113,61 @@ struct Shared {
     epoch: Option<Instant>,
     /// The newest time seen: noq asks for the window without saying when.
     now: Timestamp,
+    /// The last time that was asked for: it is the same for all packets of a train.
+    last: Option<(Instant, Timestamp)>,
     next_path: u32,
     /// The packets that left since the host asked.
     left: Vec<Left>,
+    /// How many of them the engine was told of.
+    told: usize,
+    /// When the others left.
+    left_at: Timestamp,
     fates: Vec<Fate>,
 }
 
 impl Shared {
-    fn at(&mut self, now: Instant) -> Timestamp {
-        let epoch = *self.epoch.get_or_insert(now);
-        let now = Timestamp::ZERO + now.saturating_duration_since(epoch);
-        self.now = self.now.max(now);
-        now
+    fn at(&mut self, time: Instant) -> Timestamp {
+        if let Some((known, at)) = self.last
+            && known == time
+        {
+            return at;
+        }
+        let epoch = *self.epoch.get_or_insert(time);
+        let at = Timestamp::ZERO + time.saturating_duration_since(epoch);
+        self.now = self.now.max(at);
+        self.last = Some((time, at));
+        at
+    }
+
+    /// A packet left. The engine is told of it with those that follow at once: that is cheaper, and until something
+    /// else happens on the path nobody asks for what it would change.
+    fn on_left(&mut self, left: Left, at: Timestamp) {
+        if self.left_at != at {
+            self.tell_left();
+            self.left_at = at;
+        }
+        self.left.push(left);
+    }
+
+    /// Tells the engine what left, train by train.
+    fn tell_left(&mut self) {
+        for train in self.left[self.told..].chunk_by(|one, next| one.path == next.path) {
+            let packets = train.iter().map(|left| (left.number, Bytes::new(left.bytes.into())));
+            self.engine.on_train_sent(train[0].path, packets, self.left_at);
+        }
+        self.told = self.left.len();
     }
 
     /// What noq may have in flight on a path that is not the one that the gate is open for.
-    fn window(&self, path: PathId, gate: Gate) -> u64 {
-        let Self { engine, now, .. } = self;
-        if gate != Gate::Any && engine.is_usable(path) {
+    fn window(&mut self, path: PathId, gate: Gate) -> u64 {
+        if gate != Gate::Any && self.engine.is_usable(path) {
             return 0;
         }
+        self.tell_left();
         // The policy has not said yet that noq may send data here; noq may know better, when the path has just
         // been validated. Challenges that were lost count as in flight for noq and would in the end fill any
         // window, and no answer could come: so what is overdue is added.
-        let verdict = engine.verdict(path, *now);
+        let verdict = self.engine.verdict(path, self.now);
         verdict.window.saturating_add(verdict.overdue).get()
     }
 }
@@ -148,8 +179,11 @@ impl ConnectionEngine {
             engine: engine.with_bursts(BURST_DATAGRAMS),
             epoch: None,
             now: Timestamp::ZERO,
+            last: None,
             next_path: 0,
             left: Vec::new(),
+            told: 0,
+            left_at: Timestamp::ZERO,
             fates: Vec::new(),
         };
         Self(Arc::new(Guarded { gate: Gate::default().as_number().into(), shared: Mutex::new(shared) }))
@@ -164,6 +198,7 @@ impl ConnectionEngine {
     /// would ask the engine.
     pub(crate) fn with<T>(&self, now: Instant, act: impl FnOnce(&mut Engine, Timestamp) -> T) -> T {
         let mut shared = self.lock();
+        shared.tell_left();
         let now = shared.at(now);
         act(&mut shared.engine, now)
     }
@@ -206,7 +241,10 @@ impl ConnectionEngine {
     /// The packets that left since this was last asked, in order.
     pub(crate) fn take_left(&self, into: &mut Vec<Left>) {
         into.clear();
-        std::mem::swap(into, &mut self.lock().left);
+        let mut shared = self.lock();
+        shared.tell_left();
+        shared.told = 0;
+        std::mem::swap(into, &mut shared.left);
     }
 
     /// What became of packets since this was last asked, in order.
@@ -225,6 +263,7 @@ struct Factory(ConnectionEngine);
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let mut shared = self.0.lock();
+        shared.tell_left();
         let at = shared.at(now);
         let path = PathId::new(shared.next_path);
         shared.next_path += 1;
@@ -249,6 +288,7 @@ struct Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut shared = self.engine.lock();
+        shared.tell_left();
         let now = shared.now;
         shared.engine.on_path_closed(self.path, now);
         shared.fates.push(Fate::Discarded(self.path));
@@ -289,7 +329,9 @@ impl PathHandle {
     }
 
     fn tell<T>(&self, event: impl FnOnce(&mut Shared, PathId) -> T) -> T {
-        event(&mut self.registration.engine.lock(), self.registration.path)
+        let mut shared = self.registration.engine.lock();
+        shared.tell_left();
+        event(&mut shared, self.registration.path)
     }
 }
 
@@ -311,16 +353,18 @@ impl Controller for PathHandle {
         let anew = self.newest.is_some_and(|newest| pn <= newest);
         self.newest = Some(pn);
         let anew = anew || std::mem::take(&mut self.is_unused_clone);
-        let is_usable = self.tell(|shared, path| {
-            let now = shared.at(now);
+        let path = self.registration.path;
+        let is_usable = {
+            let mut shared = self.registration.engine.lock();
+            let at = shared.at(now);
             if anew {
+                shared.tell_left();
                 shared.engine.on_all_discarded(path);
                 shared.fates.push(Fate::Discarded(path));
             }
-            shared.engine.on_sent(path, pn, Bytes::new(bytes.into()), now);
-            shared.left.push(Left { path, number: pn, bytes });
+            shared.on_left(Left { path, number: pn, bytes }, at);
             shared.engine.is_usable(path)
-        });
+        };
         let is_answer = std::mem::replace(&mut self.is_to_answer, !is_usable) && !anew;
         if anew || !is_usable || is_answer {
             self.newest_question = (is_answer || !is_usable).then_some(pn);
@@ -406,7 +450,7 @@ impl Controller for PathHandle {
     fn window(&self) -> u64 {
         match self.registration.engine.gate() {
             Gate::Only(path) if path == self.registration.path => OPEN,
-            gate => self.tell(|shared, path| shared.window(path, gate)),
+            gate => self.registration.engine.lock().window(self.registration.path, gate),
         }
     }
 

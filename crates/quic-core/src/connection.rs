@@ -517,9 +517,9 @@ impl Connection {
     /// What became of packets becomes of what they carried.
     fn learn_fates(&mut self, now: Instant) {
         self.engine.take_fates(&mut self.fates);
+        flows::learn(&mut self.flows, &self.fates, || self.engine.at(now));
         for fate in self.fates.drain(..) {
             self.channels.iter_mut().for_each(|channel| channel.on_fate(fate));
-            flows::learn(&mut self.flows, fate, self.engine.at(now));
             if let Fate::Discarded(path) = fate {
                 self.output.forget(path);
             }

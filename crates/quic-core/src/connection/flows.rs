@@ -42,12 +42,15 @@ impl Flows {
 }
 
 /// What became of a packet.
-pub(super) fn learn(flows: &mut Option<Box<Flows>>, fate: Fate, now: Timestamp) {
-    let Some(flows) = flows else { return };
-    match fate {
-        Fate::Acked(path, number) => flows.sender.on_acked(path, number, now),
-        Fate::Lost(path, number) => flows.sender.on_lost(path, number, now),
-        Fate::Discarded(path) => flows.sender.on_discarded(path, now),
+pub(super) fn learn(flows: &mut Option<Box<Flows>>, fates: &[Fate], now: impl FnOnce() -> Timestamp) {
+    let Some(flows) = flows.as_mut().filter(|_| !fates.is_empty()) else { return };
+    let now = now();
+    for fate in fates {
+        match *fate {
+            Fate::Acked(path, number) => flows.sender.on_acked(path, number, now),
+            Fate::Lost(path, number) => flows.sender.on_lost(path, number, now),
+            Fate::Discarded(path) => flows.sender.on_discarded(path, now),
+        }
     }
 }
 
