@@ -65,7 +65,7 @@ impl OneWay {
         Self {
             observes,
             begun: now,
-            departures: Departures::default(),
+            departures: Departures::new(now),
             arrivals: Arrivals::default(),
             sent: 0,
             asked: (now, 0),

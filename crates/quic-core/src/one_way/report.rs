@@ -12,6 +12,9 @@ const REPORT: u8 = 2;
 const HEADER: usize = 13;
 const ENTRY: usize = 12;
 
+/// How many arrivals are in a report at most: a hundred show a queue of 50 ms as well as a thousand would.
+pub(super) const ENTRIES_MAX: usize = 128;
+
 /// One datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Message {
@@ -29,15 +32,19 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// As much of what came as has `room` bytes, evenly spread; `None` where there is nothing to
-    /// report. Later arrivals come later in `came`.
-    pub(super) fn new(number: u32, came: Vec<(Mark, u64)>, room: usize) -> Option<Self> {
-        let entries_max = room.saturating_sub(HEADER) / ENTRY;
-        if came.is_empty() || entries_max == 0 {
-            return None;
+    /// As much of what came as has `room` bytes, by the ranks of the marks; `None` where there is nothing to report.
+    /// Later arrivals come later in `came`.
+    pub(super) fn new(number: u32, mut came: Vec<(Mark, u64)>, room: usize) -> Option<Self> {
+        let entries_max = (room.saturating_sub(HEADER) / ENTRY).min(ENTRIES_MAX);
+        let mut rank = 0;
+        while came.len() > entries_max {
+            came.retain(|(mark, _)| mark.rank() >= rank);
+            if rank == u64::BITS {
+                came.truncate(entries_max);
+            }
+            rank += 1;
         }
-        let stride = came.len().div_ceil(entries_max);
-        Some(Self { number, came: came.into_iter().step_by(stride).collect() })
+        (!came.is_empty()).then_some(Self { number, came })
     }
 }
 
@@ -107,10 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn a_report_fits_and_is_spread_over_its_time() {
+    fn a_report_fits_and_has_the_marks_of_the_highest_ranks() {
         let thinned = Report::new(1, report(1000).came, 1200).unwrap();
-        // 98 entries fit; each 11th of 1000 is 91.
-        assert_eq!(thinned.came.len(), 91);
+        // 98 entries fit; the 63 of 1000 numbers from 0 on that are multiples of 16.
+        assert_eq!(thinned.came.len(), 63);
+        assert!(thinned.came.iter().all(|(mark, _)| mark.rank() >= 44));
+        // As no tags of datagrams are.
+        let alike = Report::new(1, vec![(Mark(0), 7); 1000], 1200).unwrap();
+        assert_eq!(alike.came.len(), 98);
         assert!(Message::Report(thinned).write().len() <= 1200);
         assert_eq!(Report::new(1, Vec::new(), 1200), None);
     }
