@@ -9,8 +9,6 @@ const EXCEPT: &[(&str, &[(&str, &str)])] = &[
     ("lab", &[("draw", "store"), ("figure", "draw"), ("figure", "store"), ("store", "page")]),
     // A recorder is shown the run that it is a part of.
     ("sim", &[("recorder", "simulation")]),
-    // A driver makes the connections that hold it.
-    ("quic", &[("driver", "accept"), ("driver", "connection")]),
 ];
 
 #[test]

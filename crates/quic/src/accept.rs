@@ -12,7 +12,6 @@ use noq_proto::{ConnectionHandle, Incoming};
 use tokio::sync::mpsc;
 
 use crate::clock;
-use crate::connection::Connection;
 use crate::machine::Machine;
 
 /// The code with which a guest is sent away when its place is needed.
@@ -59,9 +58,9 @@ struct Place {
     is_resident: bool,
 }
 
-/// The guest list, and what is counted at the door.
+/// The guest list, and what is counted at the door. What it lets in is the driver's to say.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Door<Connection> {
     pub(crate) manners: Arc<Manners>,
     guests: Guests,
     places: BTreeMap<ConnectionHandle, Place>,
@@ -78,7 +77,7 @@ pub(crate) struct Decision {
     pub(crate) leaves: Option<ConnectionHandle>,
 }
 
-impl Door {
+impl<Connection> Door<Connection> {
     /// A door with room for so many connections, and where those come out that were let in.
     pub(crate) fn new(manners: Manners, connections_max: usize) -> (Self, mpsc::Receiver<Connection>) {
         // There is a slot for every connection there may be.

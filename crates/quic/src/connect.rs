@@ -18,7 +18,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use crate::connection::Connection;
-use crate::driver::{self, Shared};
+use crate::driver::{self, Handle, Shared};
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::manager::{self, Plan};
@@ -246,7 +246,7 @@ impl Caller {
             engine: &self.engine,
             datagrams: self.datagrams.clone(),
         })?;
-        Ok(Connection::new(&self.shared, &link))
+        Ok(Connection::new(Handle { shared: self.shared.clone(), link }))
     }
 
     /// The end of the handshake; begins anew where the peer has too much to do, for [`BUSY`] at most.

@@ -16,7 +16,7 @@ use noq_proto::crypto::ExportKeyingMaterialError;
 use tokio::sync::{Notify, broadcast};
 
 use crate::clock;
-use crate::driver::{Awaited, Link, Shared};
+use crate::driver::{Awaited, Handle, Link, Shared};
 
 /// Why a record was not taken.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -38,24 +38,6 @@ pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Connection(Arc<Handle>);
 
-struct Handle {
-    shared: Arc<Shared>,
-    link: Arc<Link>,
-}
-
-impl std::fmt::Debug for Handle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Handle").finish_non_exhaustive()
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.shared.with(&self.link, |connection, now| connection.close(0, Bytes::new(), now));
-        self.shared.nudge();
-    }
-}
-
 /// Tries until something comes of it: at once, and whenever `came` says so. Nothing is lost where it is given up.
 async fn until<T>(shared: &Shared, came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
     // Who always finds something is to let others run all the same.
@@ -72,8 +54,8 @@ async fn until<T>(shared: &Shared, came: &Notify, mut attempt: impl FnMut() -> O
 }
 
 impl Connection {
-    pub(crate) fn new(shared: &Arc<Shared>, link: &Arc<Link>) -> Self {
-        Self(Arc::new(Handle { shared: shared.clone(), link: link.clone() }))
+    pub(crate) fn new(handle: Handle) -> Self {
+        Self(Arc::new(handle))
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {

@@ -26,13 +26,12 @@ use tokio::time::Sleep;
 
 use crate::accept::{CROWDED, Decision, Door, way};
 use crate::clock;
-use crate::connection::Connection;
 use inbox::{Arrived, Inbox};
 use outbox::Outbox;
 
 pub(crate) use link::{Awaited, Link};
 use shared::State;
-pub(crate) use shared::{Owner, Shared};
+pub(crate) use shared::{Handle, Owner, Shared};
 
 /// Drives an endpoint until nobody can make connections on it any more and all are over. Must be called within a
 /// tokio runtime.
@@ -68,7 +67,7 @@ struct Turn {
     /// Who waits for what happened.
     events: Vec<(Arc<Link>, Event)>,
     /// Connections that were accepted. Not under the lock: dropping one takes it.
-    accepted: Vec<(mpsc::Sender<Connection>, Connection)>,
+    accepted: Vec<(mpsc::Sender<Handle>, Handle)>,
 }
 
 impl Driver {
@@ -82,9 +81,9 @@ impl Driver {
             for (link, event) in turn.events {
                 link.tell(event);
             }
-            for (sender, connection) in turn.accepted {
+            for (sender, handle) in turn.accepted {
                 // Where nobody accepts any more, the connection is closed.
-                let _ = sender.try_send(connection);
+                let _ = sender.try_send(handle);
             }
             self.outbox.leave(&self.shared.sockets);
             if turn.is_over {
@@ -260,7 +259,9 @@ impl Turn {
             while let Some(event) = connection.poll_event() {
                 match (&event, &mut *door) {
                     (Event::Connected, Some(door)) => match door.accepted().filter(|_| door.connected(handle)) {
-                        Some(sender) => self.accepted.push((sender, Connection::new(shared, link))),
+                        Some(sender) => {
+                            self.accepted.push((sender, Handle { shared: shared.clone(), link: link.clone() }));
+                        }
                         None => {
                             connection.close(0, Bytes::new(), clock::now());
                             self.is_unfinished = true;

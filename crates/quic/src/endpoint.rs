@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::accept::{Door, Knocks, Manners};
 use crate::connection::{Connection, FAREWELL, drained};
-use crate::driver::{self, Owner, Shared};
+use crate::driver::{self, Handle, Owner, Shared};
 use crate::error::Error;
 use crate::interfaces::Interface;
 use crate::machine::Machine;
@@ -61,7 +61,7 @@ impl ListenConfig {
 pub struct Listener {
     shared: Arc<Shared>,
     fingerprint: Fingerprint,
-    accepted: tokio::sync::Mutex<mpsc::Receiver<Connection>>,
+    accepted: tokio::sync::Mutex<mpsc::Receiver<Handle>>,
     _owner: Owner,
 }
 
@@ -106,7 +106,7 @@ impl Listener {
 
     /// The next connection whose handshake succeeded; `None` after [`Listener::close`].
     pub async fn accept(&self) -> Option<Connection> {
-        self.accepted.lock().await.recv().await
+        self.accepted.lock().await.recv().await.map(Connection::new)
     }
 
     /// Refuses all further connections, ends the open ones with `code` and `reason`, and waits until

@@ -33,15 +33,34 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(super) endpoint: Endpoint,
     pub(super) links: BTreeMap<ConnectionHandle, Arc<Link>>,
-    pub(crate) door: Option<Door>,
+    pub(crate) door: Option<Door<Handle>>,
     /// Who may still make connections.
     owners: usize,
     /// Nobody drives it any more.
     is_dead: bool,
 }
 
+/// What keeps a connection open: as long as there is one, somebody has the connection; when it is dropped the connection is closed with code 0.
+pub(crate) struct Handle {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) link: Arc<Link>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.with(&self.link, |connection, now| connection.close(0, Bytes::new(), now));
+        self.shared.nudge();
+    }
+}
+
 impl Shared {
-    pub(crate) fn new(mut endpoint: Endpoint, sockets: Sockets, door: Option<Door>) -> Arc<Self> {
+    pub(crate) fn new(mut endpoint: Endpoint, sockets: Sockets, door: Option<Door<Handle>>) -> Arc<Self> {
         endpoint.set_interfaces(sockets.interfaces());
         let state = State { endpoint, links: BTreeMap::new(), door, owners: 0, is_dead: false };
         let (is_held, released, nudge) = (AtomicBool::new(false), Notify::new(), Notify::new());

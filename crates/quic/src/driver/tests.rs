@@ -4,7 +4,7 @@ use std::time::Duration;
 use fairpath_quic_core::ChannelId;
 
 use super::*;
-use crate::{ConnectConfig, ListenConfig, Listener, connect};
+use crate::{ConnectConfig, Connection, ListenConfig, Listener, connect};
 
 /// How long a busy machine may take over what takes some round trips.
 const PATIENCE: Duration = Duration::from_secs(20);
