@@ -262,6 +262,23 @@ impl<R: Rule> Controller for Aimd<R> {
         }
     }
 
+    fn clamp(&mut self, path: PathId, window: Bytes) {
+        if let Some(entry) = self.paths.get_mut(path)
+            && window.as_f64() < entry.window.cwnd()
+        {
+            // A reduction that is undone must not bring back what the delay has taken since.
+            entry.undo = None;
+            entry.window.adjust(window.as_f64());
+        }
+    }
+
+    fn penalise(&mut self, path: PathId) {
+        if let Some(entry) = self.paths.get_mut(path) {
+            entry.undo = None;
+            entry.window.penalise(self.config.min_ssthresh_datagrams);
+        }
+    }
+
     fn on_groups(&mut self, groups: &Groups) {
         for (path, entry) in self.paths.iter_mut() {
             entry.group = Some(groups.of(path));
@@ -468,6 +485,32 @@ mod tests {
         assert!(growth(&mut olia, 0, 100) < 0.0);
         assert_eq!(phase(&olia), Phase::CongestionAvoidance);
         assert!(growth(&mut olia, 0, 100) < 0.0);
+    }
+
+    #[test]
+    fn a_clamp_takes_the_threshold_along_and_never_makes_a_window_larger() {
+        let mut reno = opened();
+        reno.clamp(path(0), DATAGRAM * 20);
+        assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 10, Phase::SlowStart));
+        reno.clamp(path(0), DATAGRAM * 6);
+        assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 6, Phase::CongestionAvoidance));
+        reno.clamp(path(0), Bytes::ZERO);
+        assert_eq!(reno.window(path(0)), DATAGRAM * 2, "the minimum");
+    }
+
+    #[test]
+    fn a_penalty_halves_the_window_and_the_threshold_only_after_slow_start() {
+        let mut reno = opened();
+        reno.penalise(path(0));
+        let state = reno.state(path(0)).unwrap();
+        assert_eq!((state.window, state.ssthresh, state.phase), (DATAGRAM * 5, None, Phase::SlowStart));
+        reno.clamp(path(0), DATAGRAM * 4);
+        // Ten datagrams of four: 4 + 10/4 = 6.5, above the threshold of 4.
+        reno.on_ack(path(0), &ack(100, DATAGRAM * 10, 100));
+        reno.penalise(path(0));
+        let state = reno.state(path(0)).unwrap();
+        assert_eq!((state.window, state.ssthresh), (Bytes::new(3_900), Some(Bytes::new(2_400))));
+        assert_eq!(state.phase, Phase::CongestionAvoidance);
     }
 
     #[test]

@@ -61,6 +61,12 @@ pub trait Controller: Debug + Send {
     fn on_spurious_congestion(&mut self, _path: PathId, _now: Timestamp) {}
     /// The detector has a new partition. Windows are kept; only the coupling changes.
     fn on_groups(&mut self, _groups: &Groups) {}
+    /// The delay that the path's own window makes calls for one of `window` at most; the slow-start threshold
+    /// follows it. What keeps a model of the path has no window of its own to cut, and leaves it as it is.
+    fn clamp(&mut self, _path: PathId, _window: Bytes) {}
+    /// The path has held up all the others: its window is halved, and its slow-start threshold unless slow start is
+    /// going on. What keeps a model of the path leaves it as it is.
+    fn penalise(&mut self, _path: PathId) {}
     /// How much may be in flight on the path. Zero for a path that is not open.
     fn window(&self, path: PathId) -> Bytes;
     /// How fast the path may send; `None`: as the host likes.

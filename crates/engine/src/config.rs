@@ -9,6 +9,7 @@ use fairpath_sbd::{Always, Detector, Held, Never};
 
 use crate::engine::Engine;
 use crate::named_terms::NamedTerms;
+use crate::remedies::Remedies;
 
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +88,8 @@ pub struct EngineConfig {
     /// Whether a path is parked whose use lowers the total below what the best path alone would give. Published
     /// schedulers do without.
     pub watchdog: bool,
+    /// What is done against full queues and stale round-trip times.
+    pub remedies: Remedies,
     /// What a person has said of paths.
     pub terms: Vec<NamedTerms>,
 }
@@ -103,6 +106,7 @@ impl Default for EngineConfig {
             hold: Duration::ZERO,
             dips: false,
             watchdog: false,
+            remedies: Remedies::default(),
             terms: Vec::new(),
         }
     }
@@ -154,7 +158,7 @@ impl EngineConfig {
         let dips = self.dips && self.coupling == Coupling::Auto && !self.is_rate_based();
         let engine = if dips { engine.with_dips() } else { engine };
         let engine = if self.watchdog { engine.with_watchdog() } else { engine };
-        Ok(engine.with_terms(self.terms.clone()))
+        Ok(engine.with_remedies(self.remedies).with_terms(self.terms.clone()))
     }
 
     fn detector(&self) -> Result<Box<dyn Detector>, UnknownName> {

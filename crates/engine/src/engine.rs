@@ -1,9 +1,10 @@
 //! The engine of one connection: its events, and what may be asked of it. What a path may do stands in
-//! `verdict`, which path is next in `choice`, what a recorder may see in `snapshot`, and the intake of hosts that
+//! `verdict`, which path is next in `choice`, what remedies do in `remedy`, what a recorder may see in `snapshot`, and the intake of hosts that
 //! tell of bytes and not of packets in `aggregate`.
 
 mod aggregate;
 mod choice;
+mod remedy;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub use verdict::Verdict;
 use crate::dips::Dips;
 use crate::named_terms::NamedTerms;
 use crate::path::Path;
+use crate::remedies::AtWork;
 use crate::sent_packets::SentPacket;
 use crate::watchdog::{Seen, Watchdog};
 
@@ -54,6 +56,8 @@ pub struct Engine {
     dips: Option<Dips>,
     /// Whether a path does harm, where that is watched.
     watchdog: Option<Watchdog>,
+    /// Remedies, where some are on.
+    remedies: Option<AtWork>,
     /// What a person has said of paths, by the names of where they begin.
     said: Vec<NamedTerms>,
     /// Whether a path may not send as much as the network takes.
@@ -82,6 +86,7 @@ impl Engine {
             burst_datagrams: 0,
             dips: None,
             watchdog: None,
+            remedies: None,
             said: Vec::new(),
             has_caps: false,
             one_way_at: None,
@@ -137,6 +142,9 @@ impl Engine {
             self.detector.on_path_closed(path, now);
             if let Some(watchdog) = &mut self.watchdog {
                 watchdog.on_path_closed(path);
+            }
+            if let Some(remedies) = &mut self.remedies {
+                remedies.on_path_closed(path);
             }
             self.poll(now);
         }
@@ -354,6 +362,7 @@ impl Engine {
         }
         state.acked.clear();
         self.controller.on_ack_end(path, now);
+        self.clamp(path, now);
         if self.scheduler.hears_acks()
             && let Some(state) = self.paths.get(path)
         {
@@ -368,6 +377,9 @@ impl Engine {
     fn on_round_trip(&mut self, path: PathId, rtt: Duration, ack_delay: Duration, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         state.rtt.on_sample(now, rtt, ack_delay);
+        if let Some(remedies) = &mut self.remedies {
+            remedies.on_sample(path, now);
+        }
         if self.observes
             && self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH)
             && state.tells_of_the_network(now)

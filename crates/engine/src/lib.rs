@@ -31,6 +31,7 @@ pub mod health;
 mod named_terms;
 mod pacer;
 mod path;
+mod remedies;
 mod sent_packets;
 mod steady;
 mod watchdog;
@@ -47,4 +48,5 @@ pub use fairpath_core::{
 pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, Class, ConnectionView, PathSet, Terms, Work};
 pub use named_terms::NamedTerms;
+pub use remedies::Remedies;
 pub use watchdog::Parked;

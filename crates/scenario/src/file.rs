@@ -8,6 +8,7 @@ mod network;
 mod parameters;
 mod queue;
 mod reader;
+mod remedies;
 mod source;
 mod sweep;
 mod trace;

@@ -121,6 +121,7 @@ const EVERYTHING: &[&str] = &[
         hold = "10s"
         dips = true
         watchdog = true
+        remedies = { bloat_clamp = "off" }
         scheduler = "min_rtt"
         traffic = "bulk"
         start = "0s"
@@ -182,6 +183,7 @@ const EVERYTHING: &[&str] = &[
         hold = "10s"
         dips = true
         watchdog = true
+        remedies = { bloat_clamp = 1.5, probe = true, penalty = true }
         scheduler = "round_robin"
         start = "2s"
         start_jitter = "0s"

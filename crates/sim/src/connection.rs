@@ -3,6 +3,8 @@
 //! Both ends are one object, because nothing but packets passes between them and one look-up finds
 //! either. The engine is the one that real connections carry.
 
+mod remedies;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -61,6 +63,7 @@ pub(crate) struct Connection {
     transport: Transport,
     paths: Vec<SendPath>,
     pacing: Lazy,
+    probing: Lazy,
     /// The newest piece that was sent a second time because it held up the others.
     reinjected: Option<u64>,
     /// How many pieces there were when the tail was last looked at, and from which on copies of it were sent.
@@ -115,6 +118,7 @@ impl Connection {
             transport,
             paths: routes.iter().map(path).collect(),
             pacing: Lazy::default(),
+            probing: Lazy::default(),
             reinjected: None,
             tail_end: 0,
             tail_from: 0,
@@ -191,9 +195,9 @@ impl Connection {
                     if !self.stream.is_dry() {
                         self.engine.on_window_blocked(now);
                     }
-                    if !self.reinject(path, now, out) {
+                    if !self.send_again_after_penalty(path, now, out) && !self.reinject(path, now, out) {
                         self.engine.on_app_limited(path, now);
-                        return;
+                        return self.arm_probing(now, out.timers);
                     }
                 }
             }
@@ -202,6 +206,7 @@ impl Connection {
             let timer = Timer::Pacing { connection: self.slot, generation: self.generation };
             self.pacing.arm(at, timer, out.timers);
         }
+        self.arm_probing(now, out.timers);
     }
 
     /// The oldest piece that one of the paths, which has room, has still to carry after others.
@@ -255,11 +260,19 @@ impl Connection {
         if self.reinjected.is_some_and(|at| at >= oldest) {
             return None;
         }
-        let others = self.paths.iter().enumerate().filter(|(index, _)| *index != path.get() as usize);
-        let mut found = others.filter_map(|(_, other)| other.recovery.outstanding().next());
-        let chunk = found.find(|packet| packet.chunk.number == oldest)?.chunk;
+        let (_, chunk) = self.holder(path, oldest)?;
         self.reinjected = Some(oldest);
         Some(chunk)
+    }
+
+    /// Which path but this one holds the oldest piece that has not arrived.
+    fn holder(&self, path: PathId, oldest: u64) -> Option<(PathId, Chunk)> {
+        let others = self.paths.iter().enumerate().filter(|(index, _)| *index != path.get() as usize);
+        let first = |(index, other): (usize, &SendPath)| {
+            let mut pieces = other.recovery.outstanding().map(|packet| packet.chunk);
+            Some((PathId::new(index as u32), pieces.find(|chunk| !chunk.is_probe())?))
+        };
+        others.filter_map(first).find(|(_, chunk)| chunk.number == oldest)
     }
 
     /// There is no more: what was sent last on a slower path, for it would arrive last. Each piece once.

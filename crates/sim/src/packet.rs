@@ -138,6 +138,18 @@ pub(crate) struct Chunk {
     pub(crate) last: bool,
 }
 
+impl Chunk {
+    /// No data, only the number of a piece that has arrived: what carries it is acknowledged like any other.
+    pub(crate) fn probe(number: u64) -> Self {
+        Self { number, bytes: 0, last: false }
+    }
+
+    /// Whether it is no data: pieces of data have some.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.bytes == 0
+    }
+}
+
 /// An acknowledgement of one path. It names the 64 newest packets, so that nothing is forgotten
 /// until 64 packets' acknowledgements in a row are lost.
 #[derive(Clone, Copy, Debug)]

@@ -108,6 +108,9 @@ impl Receiver {
 
     /// A piece of data came. How many bytes of it are new: none, where it had come before.
     pub(crate) fn on_chunk(&mut self, chunk: Chunk) -> u32 {
+        if chunk.is_probe() {
+            return 0;
+        }
         if chunk.last {
             self.end = Some(chunk.number);
         }

@@ -188,6 +188,11 @@ impl SendStream {
         self.ends && self.supply == Supply::Bytes(0) && self.acked_from == self.next && self.next > 0
     }
 
+    /// Whether there is more, and it is the receiver that takes none of it.
+    pub(crate) fn is_receive_limited(&self) -> bool {
+        !self.is_dry() && self.again.is_empty() && self.next >= self.limit
+    }
+
     /// Whether the application, not the network or the receiver, has nothing more.
     pub(crate) fn is_dry(&self) -> bool {
         self.again.is_empty() && self.supply == Supply::Bytes(0)

@@ -356,6 +356,9 @@ impl Simulation {
             Timer::Pacing { connection, generation } => {
                 self.with(connection, generation, recorder, |connection, out| connection.on_pacing_timer(at, out));
             }
+            Timer::Probe { connection, generation } => {
+                self.with(connection, generation, recorder, |connection, out| connection.on_probe_timer(at, out));
+            }
             Timer::Ack { connection, generation, path } => {
                 self.with(connection, generation, recorder, |connection, out| connection.on_ack_timer(path, at, out));
             }

@@ -17,6 +17,8 @@ pub(crate) enum Timer {
     Recovery { connection: u32, generation: u32, path: u32 },
     /// A path may be sent on again.
     Pacing { connection: u32, generation: u32 },
+    /// A path may be due to be probed.
+    Probe { connection: u32, generation: u32 },
     /// An acknowledgement has waited long enough.
     Ack { connection: u32, generation: u32, path: u32 },
     /// A link changes.

@@ -166,6 +166,15 @@ impl PathWindow {
         self.delay_cuts += u64::from(self.cwnd < before);
     }
 
+    /// Halves the window, and the threshold unless slow start is going on. No recovery begins: nothing was lost.
+    pub(super) fn penalise(&mut self, min_ssthresh_datagrams: u32) {
+        if !self.in_slow_start() {
+            let least = f64::from(min_ssthresh_datagrams) * self.max_datagram;
+            self.ssthresh = self.ssthresh.map(|ssthresh| (ssthresh / 2.0).max(least));
+        }
+        self.cwnd = (self.cwnd / 2.0).max(self.min_window());
+    }
+
     /// Starts a recovery episode with a window of `cwnd` bytes.
     pub(super) fn reduce(&mut self, cwnd: f64, min_ssthresh_datagrams: u32, now: Timestamp) {
         let ssthresh = cwnd.max(f64::from(min_ssthresh_datagrams) * self.max_datagram);

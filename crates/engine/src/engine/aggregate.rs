@@ -76,6 +76,7 @@ impl Engine {
             taken += bytes;
         }
         self.controller.on_ack_end(path, now);
+        self.clamp(path, now);
         self.poll(now);
     }
 

@@ -7,6 +7,7 @@ use fairpath_engine::{Coupling, EngineConfig};
 
 use super::parameters::Parameters;
 use super::reader::{At, Fault, Table, Value};
+use super::remedies::RemedyValues;
 use super::traffic::read_traffic;
 use super::transport::TransportValues;
 use crate::error::Problem;
@@ -22,6 +23,7 @@ pub(crate) struct FlowValues {
     hold: Option<Duration>,
     dips: Option<bool>,
     watchdog: Option<bool>,
+    remedies: RemedyValues,
     scheduler: Option<String>,
     pub(crate) traffic: Option<Traffic>,
     pub(crate) start: Option<At<Duration>>,
@@ -50,6 +52,7 @@ impl FlowValues {
             hold: table.optional("hold", Value::time)?.map(|hold| hold.value),
             dips: table.optional("dips", Value::flag)?.map(|dips| dips.value),
             watchdog: table.optional("watchdog", Value::flag)?.map(|watchdog| watchdog.value),
+            remedies: table.optional("remedies", RemedyValues::read)?.map(|read| read.value).unwrap_or_default(),
             scheduler: name("scheduler", "scheduler")?,
             traffic: table.optional("traffic", read_traffic)?.map(|traffic| traffic.value),
             start: table.optional("start", Value::time)?,
@@ -68,6 +71,7 @@ impl FlowValues {
             hold: self.hold.or(outer.hold),
             dips: self.dips.or(outer.dips),
             watchdog: self.watchdog.or(outer.watchdog),
+            remedies: self.remedies.or(outer.remedies),
             scheduler: self.scheduler.clone().or_else(|| outer.scheduler.clone()),
             traffic: self.traffic.or(outer.traffic),
             start: self.start.or(outer.start),
@@ -94,6 +98,7 @@ impl FlowValues {
         engine.hold = self.hold.unwrap_or(engine.hold);
         engine.dips = self.dips.unwrap_or(engine.dips);
         engine.watchdog = self.watchdog.unwrap_or(engine.watchdog);
+        engine.remedies = self.remedies.build();
         self.parameters.apply(&mut engine);
         engine
     }

@@ -50,6 +50,13 @@ const VALUES: &[Key] = &[
         "true",
     ),
     Key::optional(
+        "remedies",
+        Shape::Table(&REMEDIES),
+        "all off",
+        "what is done against full queues and stale round-trip times",
+        "{ bloat_clamp = 1.5, probe = true }",
+    ),
+    Key::optional(
         "scheduler",
         Shape::Words(EngineConfig::SCHEDULERS),
         "the first of them",
@@ -269,6 +276,34 @@ pub(crate) static MEDIA: Keys = Keys::new(
             "`5`",
             "how many times larger a key frame is than another",
             "4.0",
+        ),
+    ]],
+);
+
+/// `remedies = { … }`.
+pub(crate) static REMEDIES: Keys = Keys::new(
+    "remedies",
+    &[&[
+        Key::optional(
+            "bloat_clamp",
+            Shape::Either(&[Shape::Above(1, 1_000), Shape::Words(&["off"])]),
+            "`\"off\"`",
+            "a window is cut to what makes the smoothed round-trip time so many times the least one; published are 1.5 and 3; BBR has no such window",
+            "1.5",
+        ),
+        Key::optional(
+            "probe",
+            Shape::Flag,
+            "`false`",
+            "a path without a sample of its round-trip time within the least one is asked for one, while the flow is at work",
+            "true",
+        ),
+        Key::optional(
+            "penalty",
+            Shape::Flag,
+            "`false`",
+            "where the receive buffer is full, the window of the slower path that holds the oldest data is halved, and a path that is much faster sends that data again",
+            "true",
         ),
     ]],
 );
