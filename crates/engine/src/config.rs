@@ -85,6 +85,10 @@ pub struct EngineConfig {
     /// Whether, with [`Coupling::Auto`], one path after the other sends a little less for a moment
     /// while the detector is in doubt. Published detectors do without.
     pub dips: bool,
+    /// Whether, with [`Coupling::Auto`], paths that see as long a queue where slow start ends are coupled from then on,
+    /// until they prove separate or the detector has had its time. Published detectors do without, and so does what is
+    /// based on rates: its models, joined at the fullest moment, take more than they would apart.
+    pub joint_start: bool,
     /// Whether a path is parked whose use lowers the total below what the best path alone would give. Published
     /// schedulers do without.
     pub watchdog: bool,
@@ -105,6 +109,7 @@ impl Default for EngineConfig {
             detection: fairpath_sbd::Parameters::default(),
             hold: Duration::ZERO,
             dips: false,
+            joint_start: false,
             watchdog: false,
             remedies: Remedies::default(),
             terms: Vec::new(),
@@ -122,11 +127,12 @@ impl EngineConfig {
 
     /// The defaults for connections over real networks, of which nobody says which paths share a
     /// bottleneck: it is found out. Slow start also ends where the round-trip time grows, which spares a deep queue
-    /// and hundreds of losses. What arrives first counts, not which round trip was short when it was last looked at,
+    /// and hundreds of losses. Paths that meet the same queue at its end are one flow until they prove separate. What arrives first counts, not which round trip was short when it was last looked at,
     /// and a path that harms is parked. The plain default is that of published evaluations.
     pub fn live() -> Self {
         let scheduler = "arrival".into();
-        let mut config = Self { coupling: Coupling::Auto, dips: true, scheduler, watchdog: true, ..Self::default() };
+        let found = Self { coupling: Coupling::Auto, dips: true, joint_start: true, ..Self::default() };
+        let mut config = Self { scheduler, watchdog: true, ..found };
         config.parameters.aimd.slow_start = fairpath_cc::SlowStart::HyStartPlusPlus;
         config
     }
@@ -147,7 +153,7 @@ impl EngineConfig {
     }
 
     /// An engine around a congestion controller of one's own, in place of the one that is named; or the name
-    /// that is not known. Whether dips help is judged by the named one.
+    /// that is not known. Whether dips and a joint start help is judged by the named one.
     pub fn build_around(&self, controller: Box<dyn Controller>) -> Result<Engine, UnknownName> {
         let scheduler = fairpath_sched::by_name(&self.scheduler).ok_or_else(|| UnknownName {
             kind: "scheduler",
@@ -157,6 +163,8 @@ impl EngineConfig {
         let engine = Engine::new(controller, self.detector()?, scheduler);
         let dips = self.dips && self.coupling == Coupling::Auto && !self.is_rate_based();
         let engine = if dips { engine.with_dips() } else { engine };
+        let joint_start = self.joint_start && self.coupling == Coupling::Auto && !self.is_rate_based();
+        let engine = if joint_start { engine.with_joint_start() } else { engine };
         let engine = if self.watchdog { engine.with_watchdog() } else { engine };
         Ok(engine.with_remedies(self.remedies).with_terms(self.terms.clone()))
     }

@@ -1,11 +1,12 @@
 //! The engine of one connection: its events, and what may be asked of it. What a path may do stands in
-//! `verdict`, which path is next in `choice`, what remedies do in `remedy`, what a recorder may see in `snapshot`, and the intake of hosts that
-//! tell of bytes and not of packets in `aggregate`.
+//! `verdict`, which path is next in `choice`, what remedies do in `remedy`, what a recorder may see in `snapshot`, how
+//! paths start in `start`, and the intake of hosts that tell of bytes and not of packets in `aggregate`.
 
 mod aggregate;
 mod choice;
 mod remedy;
 mod snapshot;
+mod start;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -25,6 +26,7 @@ pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
 use crate::dips::Dips;
+use crate::joint_start::JointStart;
 use crate::named_terms::NamedTerms;
 use crate::path::Path;
 use crate::remedies::AtWork;
@@ -54,6 +56,8 @@ pub struct Engine {
     burst_datagrams: u64,
     /// Where the detector may be helped by them.
     dips: Option<Dips>,
+    /// The paths of which nothing is known yet, where they start as one flow.
+    joint_start: Option<JointStart>,
     /// Whether a path does harm, where that is watched.
     watchdog: Option<Watchdog>,
     /// Remedies, where some are on.
@@ -85,6 +89,7 @@ impl Engine {
             paces: true,
             burst_datagrams: 0,
             dips: None,
+            joint_start: None,
             watchdog: None,
             remedies: None,
             said: Vec::new(),
@@ -97,6 +102,12 @@ impl Engine {
     /// separate. Not for congestion control that is based on rates: it would measure the dips.
     pub fn with_dips(self) -> Self {
         Self { dips: Some(Dips::default()), ..self }
+    }
+
+    /// The same, with paths coupled that see as long a queue where slow start ends, until they prove separate or the
+    /// detector has had its time. Holds for paths that are opened from now on.
+    pub fn with_joint_start(self) -> Self {
+        Self { joint_start: Some(JointStart::default()), ..self }
     }
 
     /// The same, with a watchdog that parks paths whose use lowers the total below what the best path alone would
@@ -128,6 +139,9 @@ impl Engine {
         self.paths.insert(path, Path::new(max_datagram, self.burst_datagrams, now));
         self.controller.on_path_opened(path, max_datagram, now);
         self.detector.on_path_opened(path, now);
+        if let Some(start) = &mut self.joint_start {
+            start.on_path_opened(path);
+        }
         if let Some(watchdog) = &mut self.watchdog {
             watchdog.on_path_opened(path);
         }
@@ -140,6 +154,9 @@ impl Engine {
             self.controller.on_path_closed(path);
             self.scheduler.on_path_closed(path);
             self.detector.on_path_closed(path, now);
+            if let Some(start) = &mut self.joint_start {
+                start.on_path_closed(path);
+            }
             if let Some(watchdog) = &mut self.watchdog {
                 watchdog.on_path_closed(path);
             }
@@ -432,6 +449,8 @@ impl Engine {
         persistent: bool,
         now: Timestamp,
     ) {
+        // Whom it concerns is settled before anything is made of it.
+        self.end_start(path, now);
         let Some(state) = self.paths.get_mut(path) else { return };
         let (in_flight, lost) = state.losing.take().unwrap_or((state.in_flight(), Bytes::ZERO));
         self.controller.on_congestion(path, &Congestion { now, sent_at, signal, lost, in_flight, persistent });
@@ -475,10 +494,9 @@ impl Engine {
 
     /// Lets the detector decide. Hosts call it when time passes without packets.
     pub fn poll(&mut self, now: Timestamp) {
-        if let Some(groups) = self.detector.poll(now) {
-            self.controller.on_groups(&groups);
-            self.groups = groups;
-        }
+        let found = self.detector.poll(now);
+        self.settle_start(now);
+        self.regroup(found);
         if let Some(dips) = &mut self.dips {
             let (detector, paths) = (&self.detector, &self.paths);
             dips.update(now, || {

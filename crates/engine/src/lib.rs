@@ -28,6 +28,7 @@ mod config;
 mod dips;
 mod engine;
 pub mod health;
+mod joint_start;
 mod named_terms;
 mod pacer;
 mod path;

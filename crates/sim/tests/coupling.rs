@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
-use fairpath_engine::Coupling;
+use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig, Rate, RateTable, RateTableEnd};
 use fairpath_scenario::{Distribution, PathRoute, Traffic};
 use fairpath_sim::{FlowIndex, Recorder, View, run};
@@ -347,4 +347,25 @@ fn table_of_coupled_bbr3() {
         net.flow("ours", congestion, &paths);
         println!("{congestion}: {}", run(&net.scenario, &mut ()).unwrap().flows[0].goodput);
     }
+}
+
+/// A flow of coupled CUBIC over paths of one link with a deep queue, or over one of them, as over real networks, beside
+/// one of CUBIC: what it has of the first ten seconds, in Mbit/s, over three seeds.
+fn first_seconds(paths: usize, joint_start: bool) -> Vec<Bitrate> {
+    let of = |seed| {
+        let mut net = Net::new(10, seed);
+        let link = net.path(20, ms(20), QueueConfig::sojourn(ms(200)));
+        let ours = vec![link.clone(); paths];
+        let live = EngineConfig { congestion: "coupled_cubic".into(), joint_start, ..EngineConfig::live() };
+        let flow = net.flow("ours", "coupled_cubic", &ours);
+        (flow.engine, flow.start_jitter) = (live, ms(1000));
+        net.flow("theirs", "cubic", &[link]).start_jitter = ms(1000);
+        run(&net.scenario, &mut ()).unwrap().flows[0].goodput
+    };
+    (1..=3).map(of).collect()
+}
+
+#[test]
+fn one_path_starts_as_it_does_without_a_joint_start() {
+    assert_eq!(first_seconds(1, true), first_seconds(1, false));
 }
