@@ -114,6 +114,8 @@ fn default() {
             // One run of each of 24 cells tells no more; a goal that is met or missed for sure would be news.
             ("default/grid", &[("fast", Undecided)]),
             ("default/start", &[("cheap", Holds)]),
+            ("default/found", &[("LIA, apart", Holds), ("coupled CUBIC, apart", Holds)]),
+            ("default/loss", &[("more", Holds)]),
         ],
     );
 }

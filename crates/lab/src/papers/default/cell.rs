@@ -6,7 +6,7 @@ use fairpath_core::Bitrate;
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};
-use fairpath_sim::{Outcome, SimError};
+use fairpath_sim::{Outcome, Recorder, SimError};
 
 use crate::{Net, bdp_packets, ms};
 
@@ -34,13 +34,14 @@ pub(super) const REFERENCES: [Contender; 2] =
     [contender("one CUBIC", "cubic", false, false), contender("one BBRv3", "bbr3", true, false)];
 
 /// Those that are compared.
-pub(super) const CONTENDERS: [Contender; 7] = [
+pub(super) const CONTENDERS: [Contender; 8] = [
     contender("LIA", "lia", false, true),
     contender("OLIA", "olia", false, true),
     contender("BALIA", "balia", false, true),
     contender("coupled CUBIC", "coupled_cubic", false, true),
     contender("uncoupled CUBIC", "cubic", false, false),
     contender("coupled BBR", "coupled_bbr", true, true),
+    contender("coupled BBRv3", "coupled_bbr3", true, true),
     contender("uncoupled BBRv3", "bbr3", true, false),
 ];
 
@@ -160,7 +161,21 @@ impl Cell {
         (from, to): (Duration, Duration),
         traffic: Traffic,
     ) -> Result<Outcome, SimError> {
+        self.watch(engine, over, seed, (from, to), traffic, &mut ())
+    }
+
+    /// The same, watched.
+    pub(super) fn watch(
+        &self,
+        engine: EngineConfig,
+        over: &[usize],
+        seed: u64,
+        (from, to): (Duration, Duration),
+        traffic: Traffic,
+        recorder: &mut impl Recorder,
+    ) -> Result<Outcome, SimError> {
         let (mut net, paths) = self.net(seed, from, to);
+        net.scenario.sample_every = ms(100);
         let ours: Vec<PathRoute> = over.iter().map(|at| paths[*at].clone()).collect();
         let flow = net.flow("ours", engine, &ours);
         (flow.start, flow.traffic) = (self.begin(), traffic);
@@ -173,7 +188,7 @@ impl Cell {
         for flow in &mut net.scenario.flows {
             flow.start_jitter = START_JITTER;
         }
-        fairpath_sim::run(&net.scenario, &mut ())
+        fairpath_sim::run(&net.scenario, recorder)
     }
 
     fn bulk(&self, engine: EngineConfig, over: &[usize], seed: u64, is_quick: bool) -> Result<Got, SimError> {

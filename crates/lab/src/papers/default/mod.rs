@@ -1,11 +1,14 @@
 //! What people get who choose nothing: how fair and how fast it is in networks as they are.
 
 mod cell;
+mod found;
 mod grid;
+mod loss;
 mod scene;
 mod start;
 
 use crate::Experiment;
 
 /// In the order of the questions.
-pub(crate) const EXPERIMENTS: &[Experiment] = &[scene::EXPERIMENT, grid::EXPERIMENT, start::EXPERIMENT];
+pub(crate) const EXPERIMENTS: &[Experiment] =
+    &[scene::EXPERIMENT, grid::EXPERIMENT, start::EXPERIMENT, found::EXPERIMENT, loss::EXPERIMENT];
