@@ -105,6 +105,20 @@ fn two_paths_carry_what_neither_does_alone() {
     assert!(both.on_time >= 0.98 && one.on_time < 0.8, "{both:#?} {one:#?}");
 }
 
+/// A path that loses nearly all of what is large seems to carry small datagrams only, and QUIC's size of datagrams is that
+/// of the path which carries the least. Packets of MPEG-TS do not fit then: each leaves in two pieces, on the good path
+/// too, and twice as many packets are lost there.
+#[test]
+fn packets_are_whole_again_soon_after_a_path_has_lost_much() {
+    let wires = [Wire::new(8, 20), Wire::new(8, 30)];
+    for seed in 5..10 {
+        let both = picture(&wires, Some(0), seed);
+        let cut = both.sender.pieces as f64 / both.sender.packets as f64 - 1.0;
+        println!("seed {seed}: {cut:.3} of packets cut, {} on time", both.on_time);
+        assert!(cut < 0.3 && both.on_time >= 0.99, "seed {seed}: {cut} of packets cut, {} on time", both.on_time);
+    }
+}
+
 /// "Use LTE only when needed": the second path costs something.
 #[test]
 fn a_path_that_costs_something_is_used_while_the_other_is_bad_and_measured_at_other_times() {
