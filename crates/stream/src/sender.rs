@@ -13,6 +13,7 @@ use crate::budget::Budget;
 use crate::config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FlowId, PACKET_MAX};
 use crate::counts::Counts;
 use crate::retained::{PieceId, Retained};
+use crate::sharing::Sharing;
 use crate::spread::{PathFacts, Spread, Waiting};
 use crate::terms::PathTerms;
 use crate::wire::{Body, Datagram, OVERHEAD, Repair, Report, Way, expand, label};
@@ -125,11 +126,16 @@ pub struct Sender {
 impl Sender {
     /// A sender of as many flows as were agreed on.
     pub fn new(config: Config) -> Self {
+        Self::sharing(config, Sharing::default())
+    }
+
+    /// The same, whose paths share it by other rates.
+    pub fn sharing(config: Config, sharing: Sharing) -> Self {
         let config = config.bounded();
         Self {
             config,
             flows: (0..config.flows).map(|_| FlowOut::default()).collect(),
-            spread: Spread::default(),
+            spread: Spread::new(sharing),
             retained: Retained::default(),
             new: VecDeque::new(),
             again: VecDeque::new(),

@@ -19,8 +19,9 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use fairpath_core::{Bitrate, Bytes, GroupId, Groups, PathId, Timestamp};
-use fairpath_rate::{Bound, Delays, PROBING, PacketRate, Region, floors, greedy, simple};
+use fairpath_rate::{Bound, Delays, PROBING, PacketRate, Region, simple};
 
+use crate::sharing::Sharing;
 use crate::terms::PathTerms;
 use crate::track::Track;
 
@@ -156,12 +157,17 @@ pub(crate) struct Spread {
     pub(crate) lanes: BTreeMap<PathId, Lane>,
     /// What was said of paths, those that are not there yet included.
     pub(crate) terms: BTreeMap<PathId, PathTerms>,
+    sharing: Sharing,
     solved_at: Option<Timestamp>,
     /// The time of fair queueing.
     turn: f64,
 }
 
 impl Spread {
+    pub(crate) fn new(sharing: Sharing) -> Self {
+        Self { sharing, ..Self::default() }
+    }
+
     /// What the host knows of its paths now: rates are set anew. Paths that are not named are gone.
     pub(crate) fn solve(
         &mut self,
@@ -230,7 +236,8 @@ impl Spread {
                 false => lane.value,
             };
             let values: Vec<f64> = members.iter().map(|lane| value(lane)).collect();
-            let rates = greedy(&region, &values, &floors(&region, PROBING));
+            let rtts: Vec<Duration> = members.iter().map(|lane| lane.rtt().max(Duration::from_millis(1))).collect();
+            let rates = self.sharing.rates(&region, &values, &rtts);
             for (lane, rate) in members.iter_mut().zip(rates) {
                 // No more than twice as much in a round trip.
                 let rtt = lane.rtt().max(Duration::from_millis(1)).as_secs_f64();
@@ -246,9 +253,10 @@ impl Spread {
         let mut prices = self.lanes.values().map(|lane| lane.terms.price());
         let first = prices.next();
         let is_choice = prices.any(|price| Some(price) != first);
+        let prefers = self.sharing.prefers_better_paths();
         for lane in self.lanes.values_mut() {
             lane.fails = is_choice && lane.value < SERVES * best;
-            lane.tier = ((best - lane.value).max(0.0) / ALIKE) as u32;
+            lane.tier = if prefers { ((best - lane.value).max(0.0) / ALIKE) as u32 } else { 0 };
         }
     }
 

@@ -1,0 +1,79 @@
+//! By what rates the paths share a stream: the best, and what it is compared with.
+
+use core::time::Duration;
+
+use fairpath_rate::{PROBING, PacketRate, Region, capped, floors, greedy};
+
+/// By what rates the paths share a stream. All but the first are there for comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// The friendly rates that bring the most in time. Paths that bring less carry what the better ones have no room for.
+    #[default]
+    Best,
+    /// The rates of coupled TCP, on all paths alike, whatever comes in time there.
+    Coupled,
+    /// The same rate on each path, on none more than a TCP would send there, and together what one would on the best.
+    Equal,
+}
+
+impl Sharing {
+    /// The rate of each path, of which a TCP would send `region`, so much of each comes in time, and round trips take
+    /// so long.
+    pub(crate) fn rates(self, region: &Region, values: &[f64], rtts: &[Duration]) -> Vec<PacketRate> {
+        match self {
+            Self::Best => greedy(region, values, &floors(region, PROBING)),
+            Self::Coupled => coupled(region.tcp(), rtts),
+            Self::Equal => {
+                let part = region.whole().per_second() / region.paths().max(1) as f64;
+                region.tcp().iter().map(|tcp| PacketRate::new(tcp.per_second().min(part))).collect()
+            }
+        }
+    }
+
+    /// Whether a path that brings less in time carries less than its rate.
+    pub(crate) fn prefers_better_paths(self) -> bool {
+        self == Self::Best
+    }
+}
+
+/// Coupled TCP's rates take losses. Where a path has lost nothing its rate is bounded by its window, and the losses are
+/// those at which a TCP would send as much: T = √2 / (RTT √p), so p = 2 / (T RTT)² [Pluntke2011 §2].
+fn coupled(tcp: &[PacketRate], rtts: &[Duration]) -> Vec<PacketRate> {
+    let loss = |(tcp, rtt): (&PacketRate, &Duration)| {
+        let in_flight = (tcp.per_second() * rtt.as_secs_f64()).max(f64::MIN_POSITIVE.sqrt());
+        (2.0 / (in_flight * in_flight), *rtt)
+    };
+    let paths: Vec<(f64, Duration)> = tcp.iter().zip(rtts).map(loss).collect();
+    capped(&paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(sharing: Sharing) -> [f64; 3] {
+        // The example of [Pluntke2011 §2]: 223.6, 100 and 47.1 packets/s.
+        let rtts = [20, 100, 300].map(Duration::from_millis);
+        let losses = [0.10, 0.02, 0.01];
+        let tcp: Vec<PacketRate> =
+            rtts.iter().zip(losses).map(|(rtt, loss)| fairpath_rate::simple(*rtt, loss)).collect();
+        let region = Region::new(&tcp).expect("finite");
+        let rates = sharing.rates(&region, &[0.9, 0.78, 0.0], &rtts);
+        [0, 1, 2].map(|path| rates[path].per_second())
+    }
+
+    fn close(ours: [f64; 3], expected: [f64; 3]) {
+        for (ours, expected) in ours.into_iter().zip(expected) {
+            assert!((ours - expected).abs() < 0.05, "{ours} for {expected}");
+        }
+    }
+
+    #[test]
+    fn the_paths_of_the_example_share_as_each_rule_says() {
+        close(shares(Sharing::Coupled), [88.2, 88.2, 47.1]);
+        // 223.6 / 3 = 74.5, and a TCP sends 47.1 on the third.
+        close(shares(Sharing::Equal), [74.5, 74.5, 47.1]);
+        // 6.75 % of 223.6 are 15.1 for probing on the second and the third.
+        close(shares(Sharing::Best), [193.4, 15.1, 15.1]);
+    }
+}
