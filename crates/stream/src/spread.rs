@@ -35,6 +35,9 @@ const ALIKE: f64 = 0.02;
 /// A packet waits for a path that brings more for this part of its deadline, and then takes another.
 const WAITS: u32 = 8;
 
+/// After this part of its deadline it takes any path of which half comes in time: it would be dropped else.
+const WAITS_AT_MOST: u32 = 4;
+
 /// How much may leave at once on a path, beside two packets: what its rate is in this time.
 const BURST: Duration = Duration::from_millis(5);
 
@@ -276,7 +279,9 @@ impl Spread {
         // What it costs is paid only for what no other path had room for, and not for what leaves somewhat early.
         let may_cost = packet.held >= packet.deadline / WAITS;
         let is_paid = |lane: &Lane| may_cost || lane.terms.price() <= price;
-        let fits = |lane: &Lane| lane.rank() == best || (takes_any && lane.takes() <= left && is_paid(lane));
+        let takes_last = packet.waited >= packet.deadline / WAITS_AT_MOST;
+        let is_in_time = |lane: &Lane| lane.takes() <= left || (takes_last && lane.mostly_takes() <= left);
+        let fits = |lane: &Lane| lane.rank() == best || (takes_any && is_in_time(lane) && is_paid(lane));
         let free = open().filter(|(path, lane)| fits(lane) && lane.credit > 0.0 && may_send(**path));
         let chosen = free.min_by(|(_, a), (_, b)| a.rank().cmp(&b.rank()).then(a.turn.total_cmp(&b.turn)));
         chosen.map(|(path, _)| *path)
@@ -364,7 +369,7 @@ impl Spread {
     pub(crate) fn whole(&self) -> Bitrate {
         let price = self.price();
         let open = self.lanes.values().filter(|lane| lane.is_open() && Some(lane.terms.price()) <= price);
-        let bytes: f64 = open.map(|lane| lane.rate * lane.value).sum();
+        let bytes: f64 = open.map(|lane| lane.lasting() * lane.value).sum();
         Bitrate::from_bps((8.0 * bytes) as u64)
     }
 
@@ -381,6 +386,16 @@ impl Spread {
 }
 
 impl Lane {
+    /// How long about half of the packets take at most that leave now.
+    fn mostly_takes(&self) -> Duration {
+        self.delays.map_or(self.rtt() / 2, |delays| delays.mean)
+    }
+
+    /// What leaves on it in the long run, in bytes in a second: it is paced above what its window lets out.
+    fn lasting(&self) -> f64 {
+        self.rate.min(allowed(&self.facts, &self.terms) / ABOVE_WINDOW)
+    }
+
     /// Whether new data may go on it.
     pub(crate) fn is_open(&self) -> bool {
         self.facts.usable && !self.is_silent
@@ -399,4 +414,55 @@ pub(crate) struct Waiting {
     /// For how long it could have left.
     pub(crate) held: Duration,
     pub(crate) deadline: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::PathReport;
+
+    const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// Two paths; the queue of the first was full for two seconds and has been empty for one.
+    fn after_a_full_queue() -> (Spread, Timestamp) {
+        let facts = PATHS.map(|path| PathFacts {
+            path,
+            usable: true,
+            rtt: Some(ms(40)),
+            least_rtt: Some(ms(40)),
+            window: Bytes::new(200_000),
+            max_datagram: Bytes::new(1_200),
+        });
+        let groups = Groups::singletons(PATHS);
+        let (mut spread, mut now) = (Spread::default(), Timestamp::ZERO);
+        spread.solve(&facts, &groups, ms(300), now);
+        for report in 0..120 {
+            now = now + ms(25);
+            for (path, lane) in &mut spread.lanes {
+                let mean = if *path == PATHS[0] && report < 80 { 220_000 } else { 20_000 };
+                let report = PathReport { path: 0, newest: 1, mean, deviation: 5_000 };
+                lane.track.on_report(&report, now, now);
+            }
+        }
+        spread.solve(&facts, &groups, ms(300), now);
+        (spread, now)
+    }
+
+    #[test]
+    fn what_the_best_path_has_no_room_for_leaves_on_a_worse_one_before_it_is_dropped() {
+        let (mut spread, now) = after_a_full_queue();
+        let mut choose = |waited: u64, is_full: bool| {
+            let packet = Waiting { waited: ms(waited), held: ms(waited), deadline: ms(300) };
+            spread.choose(packet, None, |path| path == PATHS[0] || !is_full, now)
+        };
+        assert_eq!(choose(100, false), Some(PATHS[1]), "the best has room");
+        assert_eq!(choose(20, true), None, "it is waited for");
+        // Most took up to 345 ms there, 153 + 2 · 96; half of them take less than 153.
+        assert_eq!(choose(100, true), Some(PATHS[0]), "it would be dropped otherwise");
+        assert_eq!(choose(200, true), None, "it would be late");
+    }
 }

@@ -185,6 +185,16 @@ fn what_the_paths_cannot_carry_is_dropped_where_it_is_sent_and_counted() {
     assert!(counts.late * 50 < counts.received, "what would be late is not sent: {counts:?}");
 }
 
+/// A window of 200 kB in 40 ms is 40 Mbit/s, and in 200 ms 8. What a path is paced at is a quarter above that, so that
+/// its window is the limit: an encoder that was given it would be dropped from all the time.
+#[test]
+fn a_budget_is_no_more_than_what_windows_let_out() {
+    let mut world = World::new(config(), vec![Link::new(20, 0.0), Link::new(100, 0.0)], 12);
+    picture(&mut world, 5);
+    let budget = world.sender.status().budget.as_mbps_f64();
+    assert!((30.0..0.9 * 48.0).contains(&budget), "{budget} Mbit/s");
+}
+
 #[test]
 fn paths_are_named_as_the_host_names_them() {
     let mut world = World::new(config(), vec![Link::new(20, 0.0), Link::new(30, 0.0)], 11);
