@@ -5,6 +5,7 @@ use core::time::Duration;
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{EngineConfig, Terms};
 use fairpath_net::{Filter, LinkConfig, Rate};
+use fairpath_stream::{Config, Sharing};
 
 /// The position of a link in [`Scenario::links`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -172,11 +173,33 @@ pub enum Traffic {
         /// How many times larger a key frame is than another.
         key_frame_ratio: f64,
     },
+    /// Packets of a live stream, each with a deadline, spread over the paths and repaired by `fairpath-stream`. Windows
+    /// bound what leaves; what is late is not played.
+    Live(Live),
     /// A steady rate whatever becomes of it: no congestion control, no acknowledgements.
     Unresponsive {
         /// On the wire.
         rate: Bitrate,
     },
+}
+
+/// A live stream: an application's packets at a steady rate, and a player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// The application's rate, without headers; `None`: always what the stream's budget allows it.
+    pub rate: Option<Bitrate>,
+    /// The size of the application's packets: 1,316 B, seven of MPEG-TS. At least 16 B, which say what each is.
+    pub packet: Bytes,
+    /// What both ends do. There is one flow, and no packet is marked.
+    pub stream: Config,
+    /// By what rates the paths share it.
+    pub sharing: Sharing,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self { rate: None, packet: Bytes::new(1_316), stream: Config::default(), sharing: Sharing::default() }
+    }
 }
 
 /// Something that happens to a link in mid-run.

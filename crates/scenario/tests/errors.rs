@@ -415,7 +415,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "congestion = \"olia\"",
         "traffic = \"bulky\"",
-        "x.toml:26:11: flow.traffic: \"bulky\" is not \"bulk\", or a table with one of the keys size, short_flows, on_off, constant, media, unresponsive",
+        "x.toml:26:11: flow.traffic: \"bulky\" is not \"bulk\", or a table with one of the keys size, short_flows, on_off, constant, media, live, unresponsive",
     ),
     (
         "congestion = \"olia\"",
@@ -425,7 +425,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "congestion = \"olia\"",
         "traffic = { size = \"1MB\", constant = \"1Mbit/s\" }",
-        "x.toml:26:11: flow.traffic: exactly one of size, short_flows, on_off, constant, media, unresponsive is needed here, not size and constant",
+        "x.toml:26:11: flow.traffic: exactly one of size, short_flows, on_off, constant, media, live, unresponsive is needed here, not size and constant",
     ),
     (
         "congestion = \"olia\"",
@@ -436,6 +436,16 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "congestion = \"olia\"",
         "traffic = { media = { rate = \"1Mbit/s\", key_frame_ratio = -1.0 } }",
         "x.toml:26:59: flow.traffic.media.key_frame_ratio: -1.0 is out of range; it must be above 0 and up to 1000",
+    ),
+    (
+        "congestion = \"olia\"",
+        "traffic = { live = { packet = \"8B\" } }",
+        "x.toml:26:31: flow.traffic.live.packet: \"8B\" is out of range; it must be from 16 B to 65,507 B",
+    ),
+    (
+        "congestion = \"olia\"",
+        "traffic = { live = { deadline = \"1min\" } }",
+        "x.toml:26:33: flow.traffic.live.deadline: \"1min\" is out of range; it must be from 10 ms to 10 s",
     ),
     (
         "congestion = \"olia\"",

@@ -248,6 +248,11 @@ const EVERYTHING: &[&str] = &[
         from = "a"
         to = "b"
         traffic = { media = { rate = "1Mbit/s", frames_per_second = 1, key_frame_every = 1, key_frame_ratio = 1 } }
+        [[flow]]
+        name = "m"
+        from = "a"
+        to = "b"
+        traffic = { live = { rate = "1Mbit/s", packet = "1kB", deadline = "1s", repair = false, copies = true, sharing = "equal" } }
         [[change]]
         at = "1s"
         link = ["three", "one"]

@@ -3,6 +3,7 @@
 //! Both ends are one object, because nothing but packets passes between them and one look-up finds
 //! either. The engine is the one that real connections carry.
 
+mod live;
 mod remedies;
 
 use core::time::Duration;
@@ -11,7 +12,7 @@ use std::collections::VecDeque;
 use fairpath_core::{Bytes, PathId, Timestamp};
 use fairpath_engine::{Choice, CongestionSignal, Engine, PathSet, Work};
 use fairpath_net::{Network, PathRoutes};
-use fairpath_scenario::Transport;
+use fairpath_scenario::{Traffic, Transport};
 
 use crate::count::FlowCount;
 use crate::packet::{AckFrame, Body, Chunk, PACKETS_MAX, Packet};
@@ -20,6 +21,7 @@ use crate::recorder::{FlowIndex, Recorder};
 use crate::recovery::{LossBatch, Recovery, SentPacket};
 use crate::send_stream::SendStream;
 use crate::timers::{Lazy, Timer, Timers};
+use live::Live;
 
 /// So many pieces of data that wait for one another take the room of one packet that is remembered: 8 bytes and 96.
 /// Over many paths most pieces wait, and would be counted for far more than they are.
@@ -71,6 +73,8 @@ pub(crate) struct Connection {
     tail_from: u64,
     /// Frames on their way: where each ends among the bytes, and when it was taken.
     frames: VecDeque<(u64, Timestamp)>,
+    /// Both ends of a live stream, which then is all that the connection carries.
+    live: Option<Box<Live>>,
     lost: Vec<(u64, SentPacket)>,
 }
 
@@ -87,7 +91,7 @@ impl Connection {
     pub(crate) fn new(
         name: Name,
         mut engine: Engine,
-        transport: Transport,
+        (transport, traffic): (Transport, Traffic),
         routes: &[PathRoutes],
         now: Timestamp,
     ) -> Self {
@@ -123,6 +127,7 @@ impl Connection {
             tail_end: 0,
             tail_from: 0,
             frames: VecDeque::new(),
+            live: Live::of(traffic, routes.len(), now).map(Box::new),
             lost: Vec::new(),
         }
     }
@@ -136,7 +141,8 @@ impl Connection {
     pub(crate) fn remembered(&self) -> u64 {
         let sent: usize = self.paths.iter().map(|path| path.recovery.entries() + path.owed.len()).sum();
         let pieces = self.receiver.entries() + self.stream.entries();
-        (sent + pieces / PIECES_PER_PACKET + self.frames.len()) as u64
+        let live = self.live.as_ref().map_or(0, |live| live.entries());
+        (sent + pieces / PIECES_PER_PACKET + self.frames.len() + live) as u64
     }
 
     /// Whether nothing more will happen: all was delivered, and the sender knows.
@@ -154,6 +160,10 @@ impl Connection {
     /// Sends as much as there is and the windows let out.
     #[inline]
     pub(crate) fn send<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
+        if self.live.is_some() {
+            self.drive_live(now, out);
+            return;
+        }
         let before = *out.sent;
         let mut alone = self.engine.room_alone(now);
         // A run that sends so much in one moment holds more than it may, and is ended when that is counted next.
@@ -168,7 +178,7 @@ impl Connection {
             }
             if let (Some((path, room)), Some(chunk)) = (alone, chunk) {
                 self.stream.on_sent(chunk);
-                let size = self.transmit(path, chunk, now, out);
+                let (_, size) = self.transmit(path, chunk, now, out);
                 // The room is one of full packets.
                 let is_full = size == self.transport.packet;
                 alone = if is_full { Some((path, room - 1)) } else { self.engine.room_alone(now) };
@@ -223,9 +233,15 @@ impl Connection {
         None
     }
 
-    /// A piece of data goes out on a path.
+    /// A piece of data goes out on a path: the number of its packet, and its size.
     #[inline]
-    fn transmit<R: Recorder>(&mut self, path: PathId, chunk: Chunk, now: Timestamp, out: &mut Outside<'_, R>) -> Bytes {
+    fn transmit<R: Recorder>(
+        &mut self,
+        path: PathId,
+        chunk: Chunk,
+        now: Timestamp,
+        out: &mut Outside<'_, R>,
+    ) -> (u64, Bytes) {
         let index = path.get() as usize;
         let state = &mut self.paths[index];
         let number = state.recovery.on_sent(chunk, now);
@@ -239,7 +255,7 @@ impl Connection {
         if !state.timer.is_armed() {
             self.arm_recovery(index, now, out.timers);
         }
-        size
+        (number, size)
     }
 
     /// Where `path` has room and nothing new can be sent: sends a piece once more that is on its way on another
@@ -315,6 +331,28 @@ impl Connection {
     ) {
         let index = packet.path as usize;
         let ack = self.receiver.on_packet(index, number, packet.is_marked(), now);
+        if self.live.is_some() {
+            self.on_live_data(index, number, now, out);
+        } else {
+            self.on_chunk(index, chunk, now, out);
+        }
+        match ack {
+            AckNow::Yes => self.acknowledge(index, now, out),
+            AckNow::Alone => {
+                let frame = self.receiver.ack_alone(index, number);
+                self.send_ack(index, frame, now, out);
+            }
+            AckNow::No => {}
+            AckNow::By(at) => {
+                let (connection, generation, path) = (self.slot, self.generation, packet.path.into());
+                self.receiver.ack_timers[index].arm(at, Timer::Ack { connection, generation, path }, out.timers);
+            }
+        }
+    }
+
+    /// A piece of data came on a path.
+    #[inline]
+    fn on_chunk<R: Recorder>(&mut self, index: usize, chunk: Chunk, now: Timestamp, out: &mut Outside<'_, R>) {
         let before = (self.receiver.delivered_bytes(), self.receiver.duplicates());
         let fresh = self.receiver.on_chunk(chunk);
         out.count.paths[index].delivered += Bytes::new(u64::from(fresh));
@@ -330,18 +368,6 @@ impl Connection {
             let took = now.since(self.started);
             out.count.completions.push(took);
             out.recorder.on_completion(now, FlowIndex(self.flow), took);
-        }
-        match ack {
-            AckNow::Yes => self.acknowledge(index, now, out),
-            AckNow::Alone => {
-                let frame = self.receiver.ack_alone(index, number);
-                self.send_ack(index, frame, now, out);
-            }
-            AckNow::No => {}
-            AckNow::By(at) => {
-                let (connection, generation, path) = (self.slot, self.generation, packet.path.into());
-                self.receiver.ack_timers[index].arm(at, Timer::Ack { connection, generation, path }, out.timers);
-            }
         }
     }
 
@@ -387,12 +413,15 @@ impl Connection {
     ) {
         let id = PathId::new(path);
         let index = path as usize;
-        let Self { engine, stream, paths, .. } = self;
+        let Self { engine, stream, paths, live, .. } = self;
         let state = &mut paths[index];
         let uncertain = state.recovery.is_uncertain();
         let mut newest = None;
         let news = state.recovery.on_ack(frame, |number, packet| {
-            stream.on_ack(packet.chunk);
+            match live {
+                Some(live) => live.on_acked(id, number, now),
+                None => stream.on_ack(packet.chunk),
+            }
             if !packet.was_lost() {
                 engine.on_ack(id, number, now);
                 newest = Some((number, packet.at));
@@ -440,7 +469,10 @@ impl Connection {
         out.count.paths[index].lost += lost.len() as u64;
         for (number, packet) in lost.drain(..) {
             self.engine.on_lost(path, number, now);
-            self.stream.send_again(packet.chunk);
+            match &mut self.live {
+                Some(live) => live.on_lost(path, number, now),
+                None => self.stream.send_again(packet.chunk),
+            }
             out.recorder.on_lost(now, FlowIndex(self.flow), path);
         }
         self.lost = lost;
@@ -490,6 +522,10 @@ impl Connection {
     fn probe<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
         out.count.paths[index].timeouts += 1;
         let row = self.paths[index].recovery.on_probe_timeout();
+        if self.live.is_some() {
+            self.probe_live(index, now, out);
+            return;
+        }
         let Some(oldest) = self.paths[index].recovery.outstanding().next().map(|packet| packet.chunk) else { return };
         if row == 2 && self.paths.len() > 1 {
             for packet in self.paths[index].recovery.outstanding() {
@@ -509,6 +545,6 @@ impl Connection {
         if held > buffer {
             return Err(format!("the receiver holds {held} pieces out of order and has room for {buffer}"));
         }
-        Ok(())
+        self.live.as_ref().map_or(Ok(()), |live| live.check())
     }
 }

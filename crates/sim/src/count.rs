@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_stream::Counts;
 
 /// What one path of a flow has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,6 +44,84 @@ impl PathCount {
     }
 }
 
+/// What a live stream has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LiveCount {
+    /// Packets that the application had.
+    pub queued: u64,
+    /// Packets that were played by their deadline, by the one clock of a simulation.
+    pub in_time: u64,
+    /// The data in them.
+    pub in_time_bytes: Bytes,
+    /// Packets that were played at all: the two ends' clocks are told apart by a guess.
+    pub played: u64,
+    /// Pieces that were sent for the first time.
+    pub pieces: u64,
+    /// Packets of repair that were sent.
+    pub repair: u64,
+    /// Copies that were sent, of marked packets and to measure paths.
+    pub copies: u64,
+    /// Pieces that were sent again.
+    pub again: u64,
+    /// Pieces that were never sent because no path took them in time, and packets for which there was no room.
+    pub dropped: u64,
+    /// What the budget allowed an encoder to send.
+    pub allowed: Bytes,
+    /// Over how long.
+    pub allowed_for: Duration,
+    /// What the receiver counted.
+    pub counts: Counts,
+}
+
+impl LiveCount {
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            queued: self.queued - earlier.queued,
+            in_time: self.in_time - earlier.in_time,
+            in_time_bytes: self.in_time_bytes - earlier.in_time_bytes,
+            played: self.played - earlier.played,
+            pieces: self.pieces - earlier.pieces,
+            repair: self.repair - earlier.repair,
+            copies: self.copies - earlier.copies,
+            again: self.again - earlier.again,
+            dropped: self.dropped - earlier.dropped,
+            allowed: self.allowed - earlier.allowed,
+            allowed_for: self.allowed_for - earlier.allowed_for,
+            counts: counts_since(&self.counts, &earlier.counts),
+        }
+    }
+
+    /// The share of the application's packets that were played in time; `None` where it had none. What is on its way
+    /// when counting begins and ends is counted too: with a steady rate it is as much.
+    pub fn on_time(&self) -> Option<f64> {
+        (self.queued > 0).then(|| self.in_time as f64 / self.queued as f64)
+    }
+
+    /// What the budget allowed an encoder to send, on average.
+    pub fn budget(&self) -> Bitrate {
+        self.allowed.per(self.allowed_for).unwrap_or(Bitrate::ZERO)
+    }
+
+    /// Repair, copies and what was sent again, in parts of all that was sent.
+    pub fn beside(&self) -> f64 {
+        let beside = self.repair + self.copies + self.again;
+        beside as f64 / (self.pieces + beside).max(1) as f64
+    }
+}
+
+/// Pieces that come late are counted anew, so that a number may have fallen.
+fn counts_since(now: &Counts, earlier: &Counts) -> Counts {
+    Counts {
+        delivered: now.delivered - earlier.delivered,
+        received: now.received - earlier.received,
+        recovered: now.recovered.saturating_sub(earlier.recovered),
+        late: now.late - earlier.late,
+        duplicate: now.duplicate - earlier.duplicate,
+        lost: now.lost.saturating_sub(earlier.lost),
+        repair: now.repair - earlier.repair,
+    }
+}
+
 /// What a flow has done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FlowCount {
@@ -53,10 +132,12 @@ pub(crate) struct FlowCount {
     pub(crate) completions: Vec<Duration>,
     /// How many transfers were begun.
     pub(crate) begun: u64,
-    /// How long each frame took, from the camera to its last byte in order.
+    /// How long each frame took, from the camera to its last byte in order, or each packet of a live stream.
     pub(crate) frame_delays: Vec<Duration>,
     /// Pieces that arrived more than once.
     pub(crate) duplicates: u64,
+    /// Of a live stream.
+    pub(crate) live: LiveCount,
 }
 
 impl FlowCount {

@@ -38,7 +38,8 @@ mod simulation;
 mod source;
 mod timers;
 
-pub use count::PathCount;
+pub use count::{LiveCount, PathCount};
+pub use fairpath_stream::{Counts, PathStatus, Status};
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PathOutcome, jain_index};
 pub use recorder::{FlowIndex, Recorder, View};
 pub use simulation::{SimError, Simulation, Violation};

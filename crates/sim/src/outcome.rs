@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_net::LinkStats;
-use fairpath_scenario::{Flow, ScenarioLink};
+use fairpath_scenario::{Flow, ScenarioLink, Traffic};
 
-use crate::count::{FlowCount, PathCount};
+use crate::count::{FlowCount, LiveCount, PathCount};
 
 /// What a flow has done since the end of the warm-up.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,10 +25,13 @@ pub struct FlowOutcome {
     pub completions: Vec<Duration>,
     /// How many transfers were begun.
     pub begun: u64,
-    /// How long each frame took, from the camera to its last byte in order.
+    /// How long each frame took, from the camera to its last byte in order; or each packet of a live stream that was
+    /// played.
     pub frame_delays: Vec<Duration>,
     /// Pieces that arrived more than once, be it that they were sent again or that a link duplicated them.
     pub duplicates: u64,
+    /// What a live stream has done; `None` of other traffic.
+    pub live: Option<LiveCount>,
 }
 
 /// What a path of a flow has done since the end of the warm-up.
@@ -36,7 +39,7 @@ pub struct FlowOutcome {
 pub struct PathOutcome {
     /// What was counted.
     pub count: PathCount,
-    /// New data that arrived on this path, without headers, over time.
+    /// New data that arrived on this path, without headers, over time; of a live stream all that arrived.
     pub goodput: Bitrate,
 }
 
@@ -131,6 +134,7 @@ fn flow_outcome(flow: &Flow, before: &FlowCount, after: &FlowCount, measured: Du
         begun: after.begun - before.begun,
         frame_delays: after.frame_delays[before.frame_delays.len()..].to_vec(),
         duplicates: after.duplicates - before.duplicates,
+        live: matches!(flow.traffic, Traffic::Live(_)).then(|| after.live.since(&before.live)),
     }
 }
 

@@ -29,6 +29,7 @@ const DATA: u8 = 0;
 const LAST_DATA: u8 = 1;
 const ACK: u8 = 2;
 const DATAGRAM: u8 = 3;
+const REPORT: u8 = 4;
 
 const ECN_CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
@@ -44,6 +45,7 @@ impl Packet {
             }
             Body::Ack(ack) => (ACK, [ack.delay_ns, ack.marked], [ack.largest, ack.seen, ack.limit]),
             Body::Datagram => (DATAGRAM, [0; 2], [0; 3]),
+            Body::Report { number } => (REPORT, [0; 2], [number, 0, 0]),
         };
         Self { connection, generation, path, kind, flags: 0, small, large: large.map(halves) }
     }
@@ -80,6 +82,7 @@ impl Packet {
                 marked: other_small,
             }),
             DATAGRAM => Body::Datagram,
+            REPORT => Body::Report { number },
             kind => Body::Data { number, chunk: Chunk { number: second, bytes: small, last: kind == LAST_DATA } },
         }
     }
@@ -125,6 +128,11 @@ pub(crate) enum Body {
     Ack(AckFrame),
     /// Data that nobody asks about.
     Datagram,
+    /// What the player of a live stream says: the number of the report.
+    Report {
+        /// Its number.
+        number: u64,
+    },
 }
 
 /// A piece of data. Pieces are numbered through the connection, whichever path they take.

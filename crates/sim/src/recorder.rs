@@ -6,6 +6,7 @@ use fairpath_core::{PathId, Timestamp};
 use fairpath_engine::{Groups, PathSnapshot};
 use fairpath_net::LinkStats;
 use fairpath_scenario::{Scenario, ScenarioLink};
+use fairpath_stream::{Counts, Status};
 
 /// The position of a flow in [`Scenario::flows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +27,8 @@ pub trait Recorder {
     fn on_lost(&mut self, _now: Timestamp, _flow: FlowIndex, _path: PathId) {}
     /// A transfer ended after this long.
     fn on_completion(&mut self, _now: Timestamp, _flow: FlowIndex, _took: Duration) {}
+    /// A packet of a live stream was played, so long after its application had it.
+    fn on_played(&mut self, _now: Timestamp, _flow: FlowIndex, _took: Duration) {}
 }
 
 /// Nobody watches.
@@ -53,6 +56,10 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
         self.0.on_completion(now, flow, took);
         self.1.on_completion(now, flow, took);
     }
+    fn on_played(&mut self, now: Timestamp, flow: FlowIndex, took: Duration) {
+        self.0.on_played(now, flow, took);
+        self.1.on_played(now, flow, took);
+    }
 }
 
 impl<R: Recorder> Recorder for &mut R {
@@ -70,6 +77,9 @@ impl<R: Recorder> Recorder for &mut R {
     }
     fn on_completion(&mut self, now: Timestamp, flow: FlowIndex, took: Duration) {
         (**self).on_completion(now, flow, took);
+    }
+    fn on_played(&mut self, now: Timestamp, flow: FlowIndex, took: Duration) {
+        (**self).on_played(now, flow, took);
     }
 }
 
@@ -99,6 +109,12 @@ impl<'a> View<'a> {
     pub fn groups(&self, flow: FlowIndex) -> Option<&'a Groups> {
         let mut connections = self.simulation.connections();
         connections.find(|connection| connection.flow == flow.0).map(|connection| connection.engine.groups())
+    }
+
+    /// How a live stream goes at its sending end, and what its receiver has counted; `None` of a flow that is none, or
+    /// has not begun.
+    pub fn live(&self, flow: FlowIndex) -> Option<(Status, Counts)> {
+        self.simulation.connections().find(|connection| connection.flow == flow.0)?.live_status()
     }
 
     /// Every link.

@@ -278,6 +278,11 @@ impl Recovery {
         self.probes
     }
 
+    /// The time between probes grows no further: somebody waits for the path to come back.
+    pub(crate) fn keep_probing(&mut self) {
+        self.probes = self.probes.min(1);
+    }
+
     fn forget(&mut self) {
         while self.sent.front().is_some_and(|packet| packet.fate != Fate::Outstanding) {
             self.sent.pop_front();

@@ -4,6 +4,7 @@
 //! network, timers by when they were set.
 
 mod limits;
+mod live;
 
 use core::time::Duration;
 
@@ -337,6 +338,7 @@ impl Simulation {
                     self.free.push(packet.connection);
                 }
             }
+            Body::Report { number } => connection.on_report(number, now, out),
             Body::Datagram => {
                 flow.count.delivered += delivery.size;
                 flow.count.paths[packet.path as usize].delivered += delivery.size;
@@ -361,6 +363,9 @@ impl Simulation {
             }
             Timer::Ack { connection, generation, path } => {
                 self.with(connection, generation, recorder, |connection, out| connection.on_ack_timer(path, at, out));
+            }
+            Timer::Live { connection, generation } => {
+                self.with(connection, generation, recorder, |connection, out| connection.on_live_timer(at, out));
             }
             Timer::Change => {
                 let change = &self.scenario.changes[self.next_change];
@@ -412,6 +417,10 @@ impl Simulation {
             return;
         }
         let (deed, next) = flow.source.act(now);
+        if deed == Deed::Live {
+            self.on_live_source(index, now, recorder);
+            return;
+        }
         // A flow that has nothing more to do comes back once, to stop.
         let next = next.unwrap_or(flow.stop).min(flow.stop);
         if next < Timestamp::MAX {
@@ -439,7 +448,7 @@ impl Simulation {
                     connection.stream.end();
                 }
                 Deed::Frame(bytes) => connection.supply_frame(bytes, now),
-                Deed::Datagram => {}
+                Deed::Datagram | Deed::Live => {}
             }
             connection.send(now, out);
         });
@@ -459,7 +468,7 @@ impl Simulation {
         let paces = flow.transport.pacing.unwrap_or_else(|| flow.engine.is_rate_based());
         let engine = if paces { engine } else { engine.unpaced() };
         let state = &mut self.flows[index as usize];
-        let mut connection = Connection::new(name, engine, flow.transport, &state.routes, now);
+        let mut connection = Connection::new(name, engine, (flow.transport, flow.traffic), &state.routes, now);
         for (path, terms) in flow.terms.iter().enumerate() {
             connection.engine.set_terms(PathId::new(path as u32), *terms);
         }

@@ -25,6 +25,8 @@ pub(crate) enum Deed {
     Begin(u64),
     /// Sends one packet that nobody asks about.
     Datagram,
+    /// Has a packet with a deadline; its stream says when the next one comes.
+    Live,
 }
 
 /// An application.
@@ -87,6 +89,7 @@ impl Source {
                 self.steady_ns += 1e9 / f64::from(frames_per_second);
                 (Deed::Frame((bytes as u64).max(1)), Some(Timestamp::from_nanos(self.steady_ns as u64)))
             }
+            Traffic::Live(_) => (Deed::Live, None),
             Traffic::Unresponsive { rate } => {
                 (Deed::Datagram, Some(self.steadily(self.transport.packet, rate.as_bps() as f64)))
             }

@@ -21,6 +21,8 @@ pub(crate) enum Timer {
     Probe { connection: u32, generation: u32 },
     /// An acknowledgement has waited long enough.
     Ack { connection: u32, generation: u32, path: u32 },
+    /// A live stream has something to do.
+    Live { connection: u32, generation: u32 },
     /// A link changes.
     Change,
     /// Summaries begin.

@@ -7,7 +7,7 @@ use core::time::Duration;
 use common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
-use fairpath_scenario::{Change, ChangeKind, Distribution, PathRoute, Scenario, Traffic};
+use fairpath_scenario::{Change, ChangeKind, Distribution, Live, PathRoute, Scenario, Sharing, StreamConfig, Traffic};
 use fairpath_sim::{Outcome, Recorder, Simulation, View, run};
 use proptest::prelude::*;
 
@@ -247,6 +247,14 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
             key_frame_every: every,
             key_frame_ratio: 3.0
         }),
+        (prop::option::of(10_u64..20_000), 16_u64..3_000, 10_u64..1_000, any::<bool>(), 0_usize..3).prop_map(
+            |(kbps, packet, deadline, repair, sharing)| Traffic::Live(Live {
+                rate: kbps.map(Bitrate::from_kbps),
+                packet: Bytes::new(packet),
+                stream: StreamConfig { deadline: ms(deadline), repair, ..StreamConfig::default() },
+                sharing: [Sharing::Best, Sharing::Coupled, Sharing::Equal][sharing],
+            })
+        ),
     ]
 }
 

@@ -1,16 +1,22 @@
 //! What applications send, as a scenario file describes it.
 
+use core::time::Duration;
+
 use fairpath_core::Bytes;
+use fairpath_stream::{Copies, DEADLINE_MAX, DEADLINE_MIN, PACKET_MAX, Sharing};
 
 use super::reader::{Fault, Value};
 use crate::keys;
-use crate::model::{Distribution, Traffic};
+use crate::model::{Distribution, Live, Traffic};
 
 /// How many frames a second has, after how many a key frame comes, and how many times larger it is,
 /// where nothing is said. Assumed: a camera that sends a key frame every two seconds.
 const FRAMES_PER_SECOND: u32 = 30;
 const KEY_FRAME_EVERY: u32 = 60;
 const KEY_FRAME_RATIO: f64 = 5.0;
+
+/// The smallest packet of a live stream: its number and its time are in it.
+const LIVE_PACKET_MIN: Bytes = Bytes::new(16);
 
 pub(crate) fn read_traffic(value: &Value) -> Result<Traffic, Fault> {
     if !value.is_table() {
@@ -25,6 +31,7 @@ pub(crate) fn read_traffic(value: &Value) -> Result<Traffic, Fault> {
         "unresponsive" => Ok(Traffic::Unresponsive { rate: value.positive_rate()? }),
         "short_flows" => read_short_flows(&value),
         "on_off" => read_on_off(&value),
+        "live" => read_live(&value),
         _ => read_media(&value),
     }
 }
@@ -62,4 +69,41 @@ fn read_media(value: &Value) -> Result<Traffic, Fault> {
     };
     table.close("here")?;
     Ok(media)
+}
+
+fn read_live(value: &Value) -> Result<Traffic, Fault> {
+    let table = value.table(&keys::LIVE)?;
+    let mut live =
+        Live { rate: table.optional("rate", Value::positive_rate)?.map(|rate| rate.value), ..Live::default() };
+    if let Some(packet) = table.optional("packet", live_packet)? {
+        live.packet = packet.value;
+    }
+    if let Some(deadline) = table.optional("deadline", live_deadline)? {
+        live.stream.deadline = deadline.value;
+    }
+    if let Some(repair) = table.optional("repair", Value::flag)? {
+        live.stream.repair = repair.value;
+    }
+    let copies = table.optional("copies", Value::flag)?.is_some_and(|copies| copies.value);
+    live.stream.copies = if copies { Copies::All } else { Copies::None };
+    live.sharing = match table.optional("sharing", |value| value.word("sharing"))?.map(|word| word.value) {
+        Some("coupled") => Sharing::Coupled,
+        Some("equal") => Sharing::Equal,
+        _ => Sharing::Best,
+    };
+    table.close("here")?;
+    Ok(Traffic::Live(live))
+}
+
+fn live_packet(value: &Value) -> Result<Bytes, Fault> {
+    let most = Bytes::new(PACKET_MAX as u64);
+    let packet = value.size()?;
+    let is_one = (LIVE_PACKET_MIN..=most).contains(&packet);
+    if is_one { Ok(packet) } else { Err(value.out_of_range("from 16 B to 65,507 B")) }
+}
+
+fn live_deadline(value: &Value) -> Result<Duration, Fault> {
+    let deadline = value.time()?;
+    let is_one = (DEADLINE_MIN..=DEADLINE_MAX).contains(&deadline);
+    if is_one { Ok(deadline) } else { Err(value.out_of_range("from 10 ms to 10 s")) }
 }

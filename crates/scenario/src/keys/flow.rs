@@ -223,6 +223,13 @@ pub(crate) static TRAFFIC: Keys = Keys::one_of(
             "{ rate = \"4Mbit/s\" }",
         ),
         Key::optional(
+            "live",
+            Shape::Table(&LIVE),
+            "",
+            "packets with a deadline, spread over the paths, repaired and played in time as live streams are",
+            "{ rate = \"4Mbit/s\" }",
+        ),
+        Key::optional(
             "unresponsive",
             Shape::Rate,
             "",
@@ -276,6 +283,43 @@ pub(crate) static MEDIA: Keys = Keys::new(
             "`5`",
             "how many times larger a key frame is than another",
             "4.0",
+        ),
+    ]],
+);
+
+/// `traffic = { live = { … } }`.
+pub(crate) static LIVE: Keys = Keys::new(
+    "live",
+    &[&[
+        Key::optional(
+            "rate",
+            Shape::Rate,
+            "what the stream's budget allows its encoder",
+            "the application's rate, without headers",
+            "\"4Mbit/s\"",
+        ),
+        Key::optional(
+            "packet",
+            Shape::Size,
+            "`\"1316B\"`, seven packets of MPEG-TS",
+            "the size of the application's packets, from 16 B to 65,507 B",
+            "\"1316B\"",
+        ),
+        Key::optional(
+            "deadline",
+            Shape::Time,
+            "`\"300ms\"`",
+            "how long a packet may take from the application to the player, from 10 ms to 10 s",
+            "\"300ms\"",
+        ),
+        Key::optional("repair", Shape::Flag, "`true`", "whether blocks of packets have Reed-Solomon repair", "false"),
+        Key::optional("copies", Shape::Flag, "`false`", "whether each packet leaves on two paths", "true"),
+        Key::optional(
+            "sharing",
+            Shape::Words(&["best", "coupled", "equal"]),
+            "`\"best\"`",
+            "by what rates the paths share it: those that bring the most in time, those of coupled TCP, or the same on each",
+            "\"equal\"",
         ),
     ]],
 );

@@ -1,0 +1,309 @@
+//! Both ends of a live stream on a connection: `fairpath-stream`'s, unchanged.
+//!
+//! The network carries no bytes, so what is in a datagram waits here until its packet arrives. Everything else is as in
+//! a connection of the real stack: the stream says what leaves next and on which path, the engine's windows and pacing
+//! let it, and acknowledgements say what became of it. What the player reports leaves on every path, and is not
+//! acknowledged.
+
+use core::cell::Cell;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use bytes::Bytes as Datagram;
+use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_engine::{ConnectionView, Engine, PathSnapshot, Work};
+use fairpath_scenario::Traffic;
+use fairpath_stream::{Counts, DEADLINE_MAX, FlowId, Outgoing, PathFacts, Receiver, Sender, Status};
+
+use super::{Connection, Outside};
+use crate::count::LiveCount;
+use crate::packet::{Body, Chunk, PACKETS_MAX, Packet};
+use crate::recorder::{FlowIndex, Recorder};
+use crate::timers::{Lazy, Timer};
+
+/// What is older is late by any deadline, and is not kept for its arrival.
+const KEPT_FOR: Duration = Duration::from_secs(2 * DEADLINE_MAX.as_secs());
+
+/// Where the budget is nothing, it is looked at again after so long.
+const NO_BUDGET: Duration = Duration::from_millis(10);
+
+/// Between two looks at what is due some time passes.
+const TICK: Duration = Duration::from_micros(1);
+
+/// Datagrams that may still arrive, by the numbers of their packets.
+#[derive(Debug, Default)]
+struct OnTheWay {
+    first: u64,
+    held: VecDeque<(Timestamp, Option<Datagram>)>,
+}
+
+impl OnTheWay {
+    /// The next packet leaves, with or without a datagram; its number.
+    fn push(&mut self, datagram: Option<Datagram>, now: Timestamp) -> u64 {
+        self.held.push_back((now, datagram));
+        let number = self.first + self.held.len() as u64 - 1;
+        while self.held.front().is_some_and(|(at, one)| one.is_none() || now.since(*at) > KEPT_FOR) {
+            self.held.pop_front();
+            self.first += 1;
+        }
+        number
+    }
+
+    /// The packet arrived. Of a second one, that a link has made, nothing is taken.
+    fn take(&mut self, number: u64) -> Option<Datagram> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.held.get_mut(at)?.1.take()
+    }
+}
+
+/// A live stream.
+#[derive(Debug)]
+pub(super) struct Live {
+    sender: Sender,
+    receiver: Receiver,
+    rate: Option<Bitrate>,
+    packet: usize,
+    deadline: Duration,
+    /// The data on its way, path by path, and the reports on all of them.
+    data: Vec<OnTheWay>,
+    reports: OnTheWay,
+    timer: Lazy,
+    /// How many packets the application has had, and when the next one is due, in fractions of a nanosecond.
+    queued: u64,
+    next_ns: f64,
+    budget: (Bitrate, Timestamp),
+    /// The number after that of the last packet that was played, and whether each was a later one than the one before.
+    played: u64,
+    in_order: bool,
+}
+
+impl Live {
+    /// The stream of a flow with this traffic; `None` where it is none.
+    pub(super) fn of(traffic: Traffic, paths: usize, now: Timestamp) -> Option<Self> {
+        let Traffic::Live(live) = traffic else { return None };
+        Some(Self {
+            sender: Sender::sharing(live.stream, live.sharing),
+            receiver: Receiver::new(live.stream),
+            rate: live.rate,
+            packet: (live.packet.get() as usize).max(2 * size_of::<u64>()),
+            deadline: live.stream.deadline,
+            data: (0..paths).map(|_| OnTheWay::default()).collect(),
+            reports: OnTheWay::default(),
+            timer: Lazy::default(),
+            queued: 0,
+            next_ns: now.as_nanos() as f64,
+            budget: (Bitrate::ZERO, now),
+            played: 0,
+            in_order: true,
+        })
+    }
+
+    /// For how many packets there is an entry.
+    pub(super) fn entries(&self) -> usize {
+        self.data.iter().map(|data| data.held.len()).sum()
+    }
+
+    pub(super) fn on_acked(&mut self, path: PathId, number: u64, now: Timestamp) {
+        self.sender.on_acked(path, number, now);
+    }
+
+    pub(super) fn on_lost(&mut self, path: PathId, number: u64, now: Timestamp) {
+        self.sender.on_lost(path, number, now);
+    }
+
+    /// What must hold at any time.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.in_order && self.played <= self.queued {
+            return Ok(());
+        }
+        Err(format!("of {} packets one was played out of order, twice, or though it was not sent", self.queued))
+    }
+
+    /// The application has its next packet: its number and the time, and nothing else. When the one after it comes.
+    fn queue(&mut self, room: usize, count: &mut LiveCount, now: Timestamp) -> Timestamp {
+        let rate = self.rate.unwrap_or(self.budget.0).as_bps() as f64;
+        if rate <= 0.0 {
+            self.next_ns = (now + NO_BUDGET).as_nanos() as f64;
+            return now + NO_BUDGET;
+        }
+        let mut packet = vec![0; self.packet];
+        packet[..8].copy_from_slice(&self.queued.to_be_bytes());
+        packet[8..16].copy_from_slice(&now.as_nanos().to_be_bytes());
+        self.queued += 1;
+        count.queued += 1;
+        // What is refused is counted by the sender, as all that it drops.
+        let _ = self.sender.queue(FlowId(0), &packet, false, room, now);
+        self.next_ns += self.packet as f64 * 8e9 / rate;
+        Timestamp::from_nanos(self.next_ns as u64).max(now + TICK)
+    }
+
+    /// Writes down what both ends have done, and what the budget allowed since this was last asked.
+    fn note(&mut self, count: &mut LiveCount, now: Timestamp) {
+        let status = self.sender.status();
+        let (budget, since) = core::mem::replace(&mut self.budget, (status.budget, now));
+        let passed = now.since(since);
+        count.allowed += budget * passed;
+        count.allowed_for += passed;
+        (count.pieces, count.repair, count.copies) = (status.pieces, status.repair, status.copies);
+        (count.again, count.dropped) = (status.again, status.dropped);
+        count.counts = self.receiver.counts();
+    }
+
+    /// Plays what is due.
+    fn play<R: Recorder>(&mut self, flow: u32, now: Timestamp, out: &mut Outside<'_, R>) {
+        while let Some(delivered) = self.receiver.take(now) {
+            let word = |at: usize| delivered.packet.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes);
+            let (Some(number), Some(queued_at)) = (word(0), word(8)) else {
+                self.in_order = false;
+                return;
+            };
+            self.in_order &= number >= self.played;
+            self.played = number + 1;
+            let took = now.since(Timestamp::from_nanos(queued_at));
+            let bytes = Bytes::new(delivered.packet.len() as u64);
+            out.count.delivered += bytes;
+            out.count.frame_delays.push(took);
+            out.count.live.played += 1;
+            if took <= self.deadline {
+                out.count.live.in_time += 1;
+                out.count.live.in_time_bytes += bytes;
+            }
+            out.recorder.on_played(now, FlowIndex(flow), took);
+        }
+    }
+}
+
+impl Connection {
+    /// How its live stream goes, if it is one.
+    pub(crate) fn live_status(&self) -> Option<(Status, Counts)> {
+        self.live.as_ref().map(|live| (live.sender.status(), live.receiver.counts()))
+    }
+
+    /// The application of a live stream has a packet. When it has the next one.
+    pub(crate) fn on_live_packet<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) -> Timestamp {
+        // Before the first packet the stream has to know its paths.
+        self.drive_live(now, out);
+        let room = self.transport.packet.saturating_sub(self.transport.header).get() as usize;
+        let Some(live) = &mut self.live else { return Timestamp::MAX };
+        live.note(&mut out.count.live, now);
+        let next = live.queue(room, &mut out.count.live, now);
+        self.drive_live(now, out);
+        next
+    }
+
+    pub(crate) fn on_live_timer<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
+        let timer = Timer::Live { connection: self.slot, generation: self.generation };
+        if self.live.as_mut().is_some_and(|live| live.timer.is_due(now, now, timer, out.timers)) {
+            self.drive_live(now, out);
+        }
+    }
+
+    /// A packet of a live stream came: a piece, repair, or nothing, which only probes.
+    pub(super) fn on_live_data<R: Recorder>(
+        &mut self,
+        index: usize,
+        number: u64,
+        now: Timestamp,
+        out: &mut Outside<'_, R>,
+    ) {
+        let Some(live) = &mut self.live else { return };
+        let Some(datagram) = live.data[index].take(number) else { return };
+        out.count.paths[index].delivered += Bytes::new(datagram.len() as u64);
+        let read = live.receiver.on_datagram(&datagram, now);
+        debug_assert_eq!(read, Ok(None), "the sender's own format");
+        self.drive_live(now, out);
+    }
+
+    /// A report of the player came.
+    pub(crate) fn on_report<R: Recorder>(&mut self, number: u64, now: Timestamp, out: &mut Outside<'_, R>) {
+        let Some(live) = &mut self.live else { return };
+        let Some(datagram) = live.reports.take(number) else { return };
+        if let Ok(Some(report)) = live.receiver.on_datagram(&datagram, now) {
+            live.sender.on_report(&report, now);
+        }
+        self.drive_live(now, out);
+    }
+
+    /// An empty packet asks the path whether it is alive: which pieces are sent again, the stream says. It is asked on
+    /// and on, as hosts of the real stack do, which ask a silent path every 150 ms.
+    pub(super) fn probe_live<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
+        let (number, _) = self.transmit(PathId::new(index as u32), chunk(0), now, out);
+        self.paths[index].recovery.keep_probing();
+        if let Some(live) = &mut self.live {
+            let kept = live.data[index].push(None, now);
+            debug_assert_eq!(kept, number, "both count the packets of the path");
+        }
+    }
+
+    /// Does all that is due: plays, reports, sets rates, sends.
+    pub(super) fn drive_live<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
+        let Some(mut live) = self.live.take() else { return };
+        live.play(self.flow, now, out);
+        if live.sender.next_timeout(now).is_some_and(|at| at <= now) {
+            live.sender.handle_timeout(&facts(&self.engine, now), self.engine.groups(), now);
+        }
+        if let Some(report) = live.receiver.report(now) {
+            for (index, path) in self.paths.iter().enumerate() {
+                let number = live.reports.push(Some(report.clone()), now);
+                let packet = Packet::new(self.slot, self.generation, index as u16, Body::Report { number });
+                *out.sent += 1;
+                let size = self.transport.header + Bytes::new(report.len() as u64);
+                let _ = out.network.send(now, path.routes.backward, packet, size);
+            }
+        }
+        self.send_live(&mut live, now, out);
+        let due = live.sender.next_timeout(now).into_iter().chain(live.receiver.next_timeout()).min();
+        if let Some(at) = due {
+            let timer = Timer::Live { connection: self.slot, generation: self.generation };
+            live.timer.arm(at.max(now + TICK), timer, out.timers);
+        }
+        if let Some(at) = self.engine.paced_until(now) {
+            let timer = Timer::Pacing { connection: self.slot, generation: self.generation };
+            self.pacing.arm(at, timer, out.timers);
+        }
+        self.live = Some(live);
+    }
+
+    fn send_live<R: Recorder>(&mut self, live: &mut Live, now: Timestamp, out: &mut Outside<'_, R>) {
+        let before = *out.sent;
+        let is_refused = Cell::new(false);
+        while *out.sent - before <= PACKETS_MAX {
+            is_refused.set(false);
+            let engine = &self.engine;
+            let may_send = |path| {
+                let may_send = engine.verdict(path, now).may_send;
+                is_refused.set(is_refused.get() || !may_send);
+                may_send
+            };
+            let Some(Outgoing { path, datagram, cargo }) = live.sender.next(may_send, now) else { break };
+            let (number, _) = self.transmit(path, chunk(datagram.len()), now, out);
+            live.sender.on_sent(cargo, path, number, now);
+            let kept = live.data[path.get() as usize].push(Some(datagram), now);
+            debug_assert_eq!(kept, number, "both count the packets of the path");
+        }
+        if is_refused.get() && live.sender.has_work(now) {
+            self.engine.on_held_back(now);
+        } else if let Some(path) = self.engine.pick(&ConnectionView::default(), &Work::default(), now).path() {
+            // It has room, and nothing is left for it.
+            self.engine.on_app_limited(path, now);
+        }
+    }
+}
+
+/// A packet with so many bytes, of which no order is asked.
+fn chunk(bytes: usize) -> Chunk {
+    Chunk { number: 0, bytes: bytes as u32, last: false }
+}
+
+/// What the engine knows of its paths.
+fn facts(engine: &Engine, now: Timestamp) -> Vec<PathFacts> {
+    let fact = |path: PathSnapshot| PathFacts {
+        path: path.path,
+        usable: path.usable && !path.suspected,
+        rtt: path.rtt.map(|rtt| rtt.smoothed),
+        least_rtt: path.rtt.map(|rtt| rtt.windowed_min),
+        window: path.window,
+        max_datagram: engine.max_datagram(path.path).unwrap_or_default(),
+    };
+    engine.snapshots(now).map(fact).collect()
+}

@@ -1,0 +1,29 @@
+//! The application of a live stream.
+
+use fairpath_core::Timestamp;
+
+use super::Simulation;
+use crate::recorder::Recorder;
+use crate::timers::Timer;
+
+impl Simulation {
+    /// The application of a flow has a packet, and says when it has the next one.
+    pub(super) fn on_live_source<R: Recorder>(&mut self, index: u32, now: Timestamp, recorder: &mut R) {
+        let state = &mut self.flows[index as usize];
+        let stop = state.stop;
+        let slot = match state.connection {
+            Some(slot) => slot,
+            None => {
+                state.count.begun += 1;
+                self.connect(index, now)
+            }
+        };
+        let mut next = stop;
+        self.with(slot, self.generations[slot as usize], recorder, |connection, out| {
+            next = connection.on_live_packet(now, out).min(stop);
+        });
+        if next < Timestamp::MAX {
+            self.timers.set(next, Timer::Source { flow: index });
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Live streams as traffic.
+
+mod common;
+
+use core::time::Duration;
+
+use common::{Net, ms};
+use fairpath_core::{Bitrate, PathId, Timestamp};
+use fairpath_engine::EngineConfig;
+use fairpath_net::{GilbertElliott, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig};
+use fairpath_scenario::{Change, ChangeKind, Live, PathRoute, Scenario, Traffic};
+use fairpath_sim::{FlowIndex, FlowOutcome, Recorder, Simulation, View};
+
+const DEADLINE: Duration = Duration::from_millis(300);
+
+fn live(rate: Option<Bitrate>) -> Traffic {
+    Traffic::Live(Live { rate, ..Live::default() })
+}
+
+fn path(net: &mut Net, config: LinkConfig, back: Duration) -> PathRoute {
+    let (there, back) = (net.link(config), net.link(LinkConfig::pure_delay(back)));
+    PathRoute { forward: vec![there], backward: vec![back] }
+}
+
+fn link(mbps: u64, delay_ms: u64) -> LinkConfig {
+    LinkConfig::new(Bitrate::from_mbps(mbps)).delay(ms(delay_ms)).queue(QueueConfig::sojourn(ms(200)))
+}
+
+/// A stream over such links, whose ways back take as long.
+fn stream(links: &[LinkConfig], rate: Option<Bitrate>, seconds: u64) -> Net {
+    let mut net = Net::new(seconds, 1);
+    let paths: Vec<PathRoute> = links.iter().map(|link| path(&mut net, link.clone(), link.delay)).collect();
+    let flow = net.flow("picture", "lia", &paths);
+    (flow.traffic, flow.engine) = (live(rate), EngineConfig::live());
+    net
+}
+
+fn run(scenario: &Scenario) -> FlowOutcome {
+    let mut simulation = Simulation::new(scenario).unwrap();
+    simulation.run(&mut ()).unwrap();
+    simulation.check().unwrap();
+    simulation.outcome().flows.remove(0)
+}
+
+#[test]
+fn over_links_that_lose_nothing_each_packet_is_played_once_and_soon() {
+    let mut net = stream(&[link(10, 20), link(10, 30)], Some(Bitrate::from_mbps(4)), 20);
+    // Not in the moment in which counting begins.
+    net.scenario.flows[0].start = ms(1);
+    net.scenario.flows[0].stop = Some(ms(19_001));
+    let flow = run(&net.scenario);
+    let live = flow.live.unwrap();
+    // 4 Mbit/s in packets of 1,316 B for 19 s.
+    assert!(live.queued.abs_diff(7_218) < 3, "{live:?}");
+    assert_eq!((live.queued, live.queued), (live.played, live.in_time), "{live:?}");
+    assert!(flow.frame_delays.iter().all(|took| *took <= ms(60)), "{:?}", flow.frame_delays.iter().max());
+    assert!(flow.paths.iter().all(|path| path.count.sent > 2_000), "both carry: {flow:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_stream() {
+    let lossy = |mbps, delay| link(mbps, delay).loss(LossConfig::Random { probability: 0.02 }).jitter(ms(20));
+    let net = stream(&[lossy(8, 20), lossy(4, 50)], None, 20);
+    assert_eq!(run(&net.scenario), run(&net.scenario));
+}
+
+#[test]
+fn bursts_of_losses_on_paths_that_reorder_are_made_up_for() {
+    let bursts = GilbertElliott { good_to_bad: 0.005, bad_to_good: 0.25, loss_in_good: 0.0, loss_in_bad: 1.0 };
+    let jitter = Jitter::new(JitterDistribution::Exponential, ms(15)).overtaking();
+    let lossy = |delay| link(20, delay).loss(LossConfig::GilbertElliott(bursts)).jitter(jitter);
+    let flow = run(&stream(&[lossy(10), lossy(20)], Some(Bitrate::from_kbps(700)), 60).scenario);
+    let live = flow.live.unwrap();
+    // 2 % are lost; most come again in time, and repair brings back others.
+    assert!(live.on_time().unwrap() > 0.995, "{live:?}");
+    assert!(live.repair > 0 && live.again > 0 && live.counts.recovered > 0, "{live:?}");
+}
+
+#[test]
+fn an_encoder_that_follows_the_budget_is_played_and_takes_what_there_is() {
+    let flow = run(&stream(&[link(6, 20), link(3, 30)], None, 60).warm_up(20).scenario);
+    let live = flow.live.unwrap();
+    // Windows fill queues of 200 ms, and each time a window is halved the budget falls a moment late.
+    assert!(live.on_time().unwrap() > 0.95, "{live:?}");
+    let (goodput, budget) = (flow.goodput.as_mbps_f64(), live.budget().as_mbps_f64());
+    assert!((goodput / budget - 1.0).abs() < 0.05, "{goodput} of {budget} Mbit/s");
+    assert!(goodput > 5.0, "{goodput} of 9 Mbit/s");
+}
+
+#[test]
+fn a_link_that_is_cut_is_left_in_a_fraction_of_a_second() {
+    /// The greatest time between two packets that were played.
+    #[derive(Default)]
+    struct Gaps {
+        last: Option<Timestamp>,
+        longest: Duration,
+        was_silent: bool,
+    }
+    impl Recorder for Gaps {
+        fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
+            let Some((status, _)) = view.live(FlowIndex(0)) else { return };
+            self.was_silent |= status.paths.iter().any(|path| path.path == PathId::new(0) && path.is_silent);
+        }
+        fn on_played(&mut self, now: Timestamp, _flow: FlowIndex, _took: Duration) {
+            let last = self.last.replace(now).unwrap_or(now);
+            self.longest = self.longest.max(now.since(last));
+        }
+    }
+    let mut net = stream(&[link(10, 20), link(10, 30)], Some(Bitrate::from_mbps(2)), 20);
+    let cut = net.scenario.flows[0].paths[0].clone();
+    let change =
+        |link: &fairpath_scenario::LinkIndex| Change { at: ms(8_000), link: *link, kind: ChangeKind::Up(false) };
+    net.scenario.changes = cut.forward.iter().chain(&cut.backward).map(change).collect();
+    net.scenario.flows[0].stop = Some(ms(19_000));
+    let (mut simulation, mut gaps) = (Simulation::new(&net.scenario).unwrap(), Gaps::default());
+    simulation.run(&mut gaps).unwrap();
+    let live = simulation.outcome().flows[0].live.unwrap();
+    assert!(gaps.was_silent, "the sender has noticed");
+    assert!(gaps.longest <= DEADLINE, "{:?}", gaps.longest);
+    assert!(live.on_time().unwrap() > 0.999, "{live:?}");
+}
