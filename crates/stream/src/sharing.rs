@@ -10,9 +10,9 @@ pub enum Sharing {
     /// The friendly rates that bring the most in time. Paths that bring less carry what the better ones have no room for.
     #[default]
     Best,
-    /// The rates of coupled TCP, on all paths alike, whatever comes in time there.
+    /// The rates of coupled TCP, whatever comes in time on each path. All of them are one group.
     Coupled,
-    /// The same rate on each path, on none more than a TCP would send there, and together what one would on the best.
+    /// The same on each path as far as windows let it: together what TCPs would send.
     Equal,
 }
 
@@ -24,10 +24,15 @@ impl Sharing {
             Self::Best => greedy(region, values, &floors(region, PROBING)),
             Self::Coupled => coupled(region.tcp(), rtts),
             Self::Equal => {
-                let part = region.whole().per_second() / region.paths().max(1) as f64;
-                region.tcp().iter().map(|tcp| PacketRate::new(tcp.per_second().min(part))).collect()
+                let all: f64 = region.tcp().iter().map(|tcp| tcp.per_second()).sum();
+                vec![PacketRate::new(all / region.paths().max(1) as f64); region.paths()]
             }
         }
+    }
+
+    /// Whether paths that share no bottleneck are looked at apart.
+    pub(crate) fn tells_groups_apart(self) -> bool {
+        self == Self::Best
     }
 
     /// Whether a path that brings less in time carries less than its rate.
@@ -71,8 +76,8 @@ mod tests {
     #[test]
     fn the_paths_of_the_example_share_as_each_rule_says() {
         close(shares(Sharing::Coupled), [88.2, 88.2, 47.1]);
-        // 223.6 / 3 = 74.5, and a TCP sends 47.1 on the third.
-        close(shares(Sharing::Equal), [74.5, 74.5, 47.1]);
+        // (223.6 + 100 + 47.1) / 3
+        close(shares(Sharing::Equal), [123.6; 3]);
         // 6.75 % of 223.6 are 15.1 for probing on the second and the third.
         close(shares(Sharing::Best), [193.4, 15.1, 15.1]);
     }

@@ -217,10 +217,11 @@ impl Spread {
     /// The friendly rates that bring the most in time, group by group: paths of different groups share no bottleneck.
     fn set_rates(&mut self, groups: &Groups, passed: Duration) {
         let price = self.price();
-        let mut members: BTreeMap<GroupId, Vec<&mut Lane>> = BTreeMap::new();
+        let apart = self.sharing.tells_groups_apart();
+        let mut members: BTreeMap<Option<GroupId>, Vec<&mut Lane>> = BTreeMap::new();
         for (path, lane) in &mut self.lanes {
             match lane.facts.usable {
-                true => members.entry(groups.of(*path)).or_default().push(lane),
+                true => members.entry(apart.then(|| groups.of(*path))).or_default().push(lane),
                 false => lane.rate = 0.0,
             }
         }
@@ -393,7 +394,7 @@ impl Lane {
 
     /// What leaves on it in the long run, in bytes in a second: it is paced above what its window lets out.
     fn lasting(&self) -> f64 {
-        self.rate.min(allowed(&self.facts, &self.terms) / ABOVE_WINDOW)
+        self.rate.min(allowed(&self.facts, &PathTerms::default()) / ABOVE_WINDOW)
     }
 
     /// Whether new data may go on it.
