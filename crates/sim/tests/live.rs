@@ -119,3 +119,15 @@ fn a_link_that_is_cut_is_left_in_a_fraction_of_a_second() {
     assert!(gaps.longest <= DEADLINE, "{:?}", gaps.longest);
     assert!(live.on_time().unwrap() > 0.999, "{live:?}");
 }
+
+#[test]
+fn a_stream_that_follows_its_budget_has_a_share_beside_a_tcp() {
+    let mut net = stream(&[link(8, 20)], None, 120).warm_up(30);
+    let paths = net.scenario.flows[0].paths.clone();
+    net.flow("tcp", "reno", &paths);
+    let outcome = fairpath_sim::run(&net.scenario, &mut ()).unwrap();
+    let [stream, tcp] = [0, 1].map(|flow| outcome.flows[flow].goodput.as_mbps_f64());
+    // A budget falls at once and rises by a twentieth in a second, where a TCP is back in a few: it has 0.23 of what the
+    // TCP has. Where only full windows grew it had 0.09, and less and less.
+    assert!(stream > 0.15 * tcp && stream < 1.1 * tcp, "{stream} and {tcp} Mbit/s");
+}

@@ -466,6 +466,11 @@ impl Sender {
         lists.contains(&false) || self.repair.front().is_some_and(|(at, ..)| *at <= now)
     }
 
+    /// Whether something waits, or is on its way.
+    pub fn is_busy(&self) -> bool {
+        self.retained.bytes() > 0
+    }
+
     /// How it goes.
     pub fn status(&self) -> Status {
         let path =

@@ -170,7 +170,9 @@ impl Connection {
                 at,
             );
             flows.is_held_back = outgoing.is_none() && is_refused.get() && flows.sender.has_work(at);
-            if flows.is_held_back {
+            // Windows of which half is used may grow, too [RFC7661 §4.3]: an encoder sends what its budget allows, which
+            // is less than they let out. Else a stream beside a TCP has less and less.
+            if flows.is_held_back || outgoing.is_none() && flows.sender.is_busy() {
                 engine.on_held_back(at);
             }
             outgoing

@@ -281,9 +281,14 @@ impl Connection {
             let kept = live.data[path.get() as usize].push(Some(datagram), now);
             debug_assert_eq!(kept, number, "both count the packets of the path");
         }
-        if is_refused.get() && live.sender.has_work(now) {
+        let is_held_back = is_refused.get() && live.sender.has_work(now);
+        // Windows of which half is used may grow, too [RFC7661 §4.3]: an encoder sends what its budget allows, which is
+        // less than they let out.
+        if is_held_back || live.sender.is_busy() {
             self.engine.on_held_back(now);
-        } else if let Some(path) = self.engine.pick(&ConnectionView::default(), &Work::default(), now).path() {
+        }
+        if !is_held_back && let Some(path) = self.engine.pick(&ConnectionView::default(), &Work::default(), now).path()
+        {
             // It has room, and nothing is left for it.
             self.engine.on_app_limited(path, now);
         }
