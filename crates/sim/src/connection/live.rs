@@ -38,15 +38,16 @@ struct OnTheWay {
 }
 
 impl OnTheWay {
-    /// The next packet leaves, with or without a datagram; its number.
-    fn push(&mut self, datagram: Option<Datagram>, now: Timestamp) -> u64 {
-        self.held.push_back((now, datagram));
-        let number = self.first + self.held.len() as u64 - 1;
+    /// The packet of this number leaves with a datagram. Those before it that are not known only probed.
+    fn put(&mut self, number: u64, datagram: Datagram, now: Timestamp) {
+        while self.first + (self.held.len() as u64) < number {
+            self.held.push_back((now, None));
+        }
+        self.held.push_back((now, Some(datagram)));
         while self.held.front().is_some_and(|(at, one)| one.is_none() || now.since(*at) > KEPT_FOR) {
             self.held.pop_front();
             self.first += 1;
         }
-        number
     }
 
     /// The packet arrived. Of a second one, that a link has made, nothing is taken.
@@ -67,6 +68,7 @@ pub(super) struct Live {
     /// The data on its way, path by path, and the reports on all of them.
     data: Vec<OnTheWay>,
     reports: OnTheWay,
+    reports_sent: u64,
     timer: Lazy,
     /// How many packets the application has had, and when the next one is due, in fractions of a nanosecond.
     queued: u64,
@@ -89,6 +91,7 @@ impl Live {
             deadline: live.stream.deadline,
             data: (0..paths).map(|_| OnTheWay::default()).collect(),
             reports: OnTheWay::default(),
+            reports_sent: 0,
             timer: Lazy::default(),
             queued: 0,
             next_ns: now.as_nanos() as f64,
@@ -227,12 +230,8 @@ impl Connection {
     /// An empty packet asks the path whether it is alive: which pieces are sent again, the stream says. It is asked on
     /// and on, as hosts of the real stack do, which ask a silent path every 150 ms.
     pub(super) fn probe_live<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
-        let (number, _) = self.transmit(PathId::new(index as u32), chunk(0), now, out);
+        self.transmit(PathId::new(index as u32), chunk(0), now, out);
         self.paths[index].recovery.keep_probing();
-        if let Some(live) = &mut self.live {
-            let kept = live.data[index].push(None, now);
-            debug_assert_eq!(kept, number, "both count the packets of the path");
-        }
     }
 
     /// Does all that is due: plays, reports, sets rates, sends.
@@ -244,7 +243,9 @@ impl Connection {
         }
         if let Some(report) = live.receiver.report(now) {
             for (index, path) in self.paths.iter().enumerate() {
-                let number = live.reports.push(Some(report.clone()), now);
+                let number = live.reports_sent;
+                live.reports_sent += 1;
+                live.reports.put(number, report.clone(), now);
                 let packet = Packet::new(self.slot, self.generation, index as u16, Body::Report { number });
                 *out.sent += 1;
                 let size = self.transport.header + Bytes::new(report.len() as u64);
@@ -278,8 +279,7 @@ impl Connection {
             let Some(Outgoing { path, datagram, cargo }) = live.sender.next(may_send, now) else { break };
             let (number, _) = self.transmit(path, chunk(datagram.len()), now, out);
             live.sender.on_sent(cargo, path, number, now);
-            let kept = live.data[path.get() as usize].push(Some(datagram), now);
-            debug_assert_eq!(kept, number, "both count the packets of the path");
+            live.data[path.get() as usize].put(number, datagram, now);
         }
         let is_held_back = is_refused.get() && live.sender.has_work(now);
         // Windows of which half is used may grow, too [RFC7661 §4.3]: an encoder sends what its budget allows, which is
