@@ -396,3 +396,6 @@ impl Controller for CoupledBbr3 {
         Some(ControlState { window: self.window(path), ..state })
     }
 }
+
+#[cfg(test)]
+mod tests;
