@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, PathId};
-use fairpath_net::{Impairments, Reorder};
+use fairpath_net::{Impairments, Jitter, Reorder};
 use fairpath_quic_core::{EngineConfig, IDLE_TIMEOUT, PathSnapshot};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -443,7 +443,7 @@ impl fmt::Display for Scenario {
         if *handshake_loss > 0.0 {
             writeln!(f, "  {handshake_loss} of the handshake is lost")?;
         }
-        for (at, Wire { rate, delay, queue, loss }) in self.wires.iter().enumerate() {
+        for (at, Wire { rate, delay, queue, loss, .. }) in self.wires.iter().enumerate() {
             let queue = (*queue / *rate).as_millis();
             writeln!(f, "  wire {at}: {:.0} Mbit/s, {delay:?}, queue of {queue} ms, loss {loss}", rate.as_mbps_f64())?;
         }
@@ -457,7 +457,8 @@ fn wire(luck: &mut ChaCha8Rng) -> Wire {
     let rate = Bitrate::from_mbps(luck.random_range(2..=20));
     let delay = Duration::from_millis(luck.random_range(2..=100));
     let queue = rate * Duration::from_millis(luck.random_range(40..=300));
-    Wire { rate, delay, queue, loss: if luck.random_bool(0.3) { 0.01 } else { 0.0 } }
+    let loss = if luck.random_bool(0.3) { 0.01 } else { 0.0 };
+    Wire { rate, delay, queue, loss, jitter: Jitter::default() }
 }
 
 /// Clocks are off by up to an hour, and by the 100 millionths of a poor quartz.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{
-    Datagram, Filter, Impairments, LinkConfig, LinkId, Network, Packet, PathRoutes, QueueConfig, RouteId,
+    Datagram, Filter, Impairments, Jitter, LinkConfig, LinkId, Network, Packet, PathRoutes, QueueConfig, RouteId,
 };
 
 use crate::side::Side;
@@ -34,13 +34,16 @@ pub struct Wire {
     pub queue: Bytes,
     /// The share of packets that are lost at random, in each direction, until the wire is mended.
     pub loss: f64,
+    /// How its delays spread, in each direction.
+    pub jitter: Jitter,
 }
 
 impl Wire {
     /// A queue of 100 ms.
     pub fn new(mbps: u64, delay_ms: u64) -> Self {
         let rate = Bitrate::from_mbps(mbps);
-        Self { rate, delay: Duration::from_millis(delay_ms), queue: rate * Duration::from_millis(100), loss: 0.0 }
+        let (delay, queue) = (Duration::from_millis(delay_ms), rate * Duration::from_millis(100));
+        Self { rate, delay, queue, loss: 0.0, jitter: Jitter::default() }
     }
 }
 
@@ -79,7 +82,7 @@ pub(crate) struct Way {
 impl Way {
     fn new(network: &mut Network<Parcel>, at: u8, wire: &Wire) -> Self {
         let queue = QueueConfig::bytes(wire.queue);
-        let config = LinkConfig::new(wire.rate).delay(wire.delay).queue(queue);
+        let config = LinkConfig::new(wire.rate).delay(wire.delay).queue(queue).jitter(wire.jitter);
         let there = network.add_link(&format!("there {at}"), &config).expect("a link");
         let back = network.add_link(&format!("back {at}"), &config).expect("a link");
         let routes = network.add_path(&[there], &[back]).expect("routes");

@@ -33,9 +33,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("house", &[]),
 ];
 
-/// Hosts may also put their tests into an emulated network.
-const TESTS_MAY_USE: &[(&str, &[&str])] =
-    &[("engine", &["net"]), ("quic-core", &["core", "net"]), ("quic", &["net", "emu"]), ("transfer", &["net", "emu"])];
+/// Hosts may also put their tests into an emulated network, and hold what they do against the simulator.
+const TESTS_MAY_USE: &[(&str, &[&str])] = &[
+    ("engine", &["net"]),
+    ("quic-core", &["core", "net"]),
+    ("quic", &["net", "emu", "scenario", "sim"]),
+    ("transfer", &["net", "emu"]),
+    ("faults", &["scenario", "sim"]),
+];
 
 /// Crates of algorithms and virtual networks: no clock, no sockets, no threads, no randomness of
 /// their own.

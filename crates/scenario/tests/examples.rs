@@ -31,10 +31,15 @@ fn scenario(name: &str) -> Scenario {
 }
 
 fn names() -> Vec<String> {
-    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = entries.filter(|name| name.ends_with(".toml")).collect();
+    let mut names: Vec<String> = ["", "profiles/"].into_iter().flat_map(names_in).collect();
     names.sort();
     names
+}
+
+fn names_in(part: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(folder().join(part)).unwrap();
+    let names = entries.map(|entry| format!("{part}{}", entry.unwrap().file_name().into_string().unwrap()));
+    names.filter(|name| name.ends_with(".toml")).collect()
 }
 
 #[test]
@@ -89,6 +94,27 @@ fn the_same_seed_gives_the_same_scenario_and_another_does_not() {
         assert_eq!(file.expand(Some(9)).unwrap().seed, 9);
     }
     assert_eq!(scenario("short_flows.toml").seed, 7);
+}
+
+/// What is drawn differs with the seed, so nothing else may: the pairs are those of the report.
+#[test]
+fn the_sixteen_pairs_of_links_have_two_paths_and_a_transfer_of_twenty_mebibytes() {
+    let names = names_in("profiles/");
+    assert_eq!(names.len(), 16);
+    for name in names {
+        let scenario = scenario(&name);
+        let [flow] = &scenario.flows[..] else { panic!("{name}") };
+        assert_eq!((flow.paths.len(), flow.traffic), (2, Traffic::Finite { size: Bytes::new(20 << 20) }), "{name}");
+        assert_eq!((flow.engine.scheduler.as_str(), flow.engine.watchdog), ("arrival", true), "{name}");
+        for path in &flow.paths {
+            let config = |way: &[fairpath_scenario::LinkIndex]| scenario.links[way[0].0 as usize].config.clone();
+            let (there, back) = (config(&path.forward), config(&path.backward));
+            assert_eq!(format!("{there:?}"), format!("{back:?}"), "{name}: netem's delay stands on both directions");
+            assert_eq!(there.queue, QueueConfig::packets(1_000), "{name}");
+            let is_as_netem = |jitter: Jitter| jitter.distribution == JitterDistribution::Normal && jitter.overtake;
+            assert!(there.jitter == Jitter::default() || is_as_netem(there.jitter), "{name}: {:?}", there.jitter);
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
+use fairpath_net::Jitter;
 use fairpath_quic_core::IDLE_TIMEOUT;
 use fairpath_transfer::SILENCE;
 use rand::{Rng as _, SeedableRng as _};
@@ -170,7 +171,8 @@ fn wire(luck: &mut ChaCha8Rng) -> Wire {
     let rate = Bitrate::from_kbps(luck.random_range(1_000..=8_000));
     let delay = Duration::from_millis(luck.random_range(2..=100));
     let queue = rate * Duration::from_millis(luck.random_range(40..=300));
-    Wire { rate, delay, queue, loss: if luck.random_bool(0.3) { 0.01 } else { 0.0 } }
+    let loss = if luck.random_bool(0.3) { 0.01 } else { 0.0 };
+    Wire { rate, delay, queue, loss, jitter: Jitter::default() }
 }
 
 /// A fault that matters to transfers more than to connections.
@@ -207,7 +209,7 @@ impl fmt::Display for Transfer {
         let tree = self.tree();
         let (entries, bytes) = (tree.len(), tree::bytes(&tree));
         writeln!(f, "seed {}: {entries} files and directories, {bytes} B", self.seed)?;
-        for (at, Wire { rate, delay, queue, loss }) in self.wires.iter().enumerate() {
+        for (at, Wire { rate, delay, queue, loss, .. }) in self.wires.iter().enumerate() {
             let queue = (*queue / *rate).as_millis();
             writeln!(f, "  wire {at}: {:.1} Mbit/s, {delay:?}, queue of {queue} ms, loss {loss}", rate.as_mbps_f64())?;
         }
