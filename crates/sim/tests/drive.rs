@@ -1,0 +1,117 @@
+//! The drive test: pairs of cellular links as they were recorded, each with a deep queue.
+//!
+//! The paper's has 51 Mbit/s where the two links have 30 each [Luebben2019, slide 1]; its recordings are not published.
+//! Those used here are of others, and are not part of the repository: without them the tests say so and pass.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Net, ms};
+use fairpath_engine::{Coupling, EngineConfig, Remedies};
+use fairpath_net::{LinkConfig, MahimahiTrace, QueueConfig};
+use fairpath_scenario::PathRoute;
+use fairpath_sim::run;
+use rayon::prelude::*;
+
+const OPERATORS: [&str; 3] = ["ATT-LTE-driving-2016", "Verizon-LTE-short", "TMobile-LTE-short"];
+
+const PAIRS: [[usize; 2]; 3] = [[0, 1], [0, 2], [1, 2]];
+
+/// In seconds.
+const DURATION: u64 = 60;
+
+const NONE: Remedies = Remedies { bloat_clamp: None, probe: false, penalty: false };
+
+/// A recording; `None` where there is none.
+fn recorded(operator: usize, direction: &str) -> Option<MahimahiTrace> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let path: PathBuf = folder.join(format!("{}.{direction}", OPERATORS[operator]));
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        println!("skipped: there is no recording {}", path.display());
+        return None;
+    };
+    Some(MahimahiTrace::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+}
+
+/// Who sends: the congestion control, or `auto` for our default, the scheduler and the remedies.
+#[derive(Clone, Copy, Debug)]
+struct Sender(&'static str, &'static str, Remedies);
+
+/// The goodput in Mbit/s, and the mean wait in the queues, in ms, weighted by what passes.
+fn drive(traces: &[MahimahiTrace], Sender(congestion, scheduler, remedies): Sender) -> (f64, f64) {
+    let mut net = Net::new(DURATION, 1);
+    net.scenario.sample_every = ms(0);
+    let routes: Vec<PathRoute> = traces
+        .iter()
+        .map(|trace| {
+            let there = LinkConfig::new(trace.clone()).delay(ms(25)).queue(QueueConfig::packets(3_000));
+            PathRoute { forward: vec![net.link(there)], backward: vec![net.link(LinkConfig::pure_delay(ms(25)))] }
+        })
+        .collect();
+    let flow = net.flow("transfer", "lia", &routes);
+    let plain = match congestion {
+        "auto" => EngineConfig::live(),
+        name => EngineConfig { congestion: name.into(), coupling: Coupling::Never, ..EngineConfig::default() },
+    };
+    flow.engine = EngineConfig { scheduler: scheduler.into(), remedies, ..plain };
+    // 4 MB of memory, of which 0.63 are payload by Linux's accounting.
+    flow.transport.send_buffer = Some(fairpath_core::Bytes::from_kilobytes(2_520));
+    let outcome = run(&net.scenario, &mut ()).expect("it runs");
+    let waits = outcome.links.iter().step_by(2).map(|link| {
+        let passed = (link.offered - link.dropped) as f64;
+        (link.mean_wait.as_secs_f64() * 1e3 * passed, passed)
+    });
+    let (waited, passed) = waits.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (outcome.flows[0].goodput.as_mbps_f64(), waited / passed)
+}
+
+fn traces(pair: [usize; 2], direction: &str) -> Option<[MahimahiTrace; 2]> {
+    let [a, b] = pair.map(|operator| recorded(operator, direction));
+    Some([a?, b?])
+}
+
+/// The sum of single-path runs is what two paths could carry; ours has more of it than the odd couple has.
+#[test]
+fn over_recorded_links_arrival_carries_more_than_the_odd_couple() {
+    for pair in PAIRS {
+        let Some(traces) = traces(pair, "down") else { return };
+        let [odd, ours] =
+            [Sender("reno", "min_rtt", NONE), Sender("reno", "arrival", NONE)].map(|who| drive(&traces, who).0);
+        assert!(ours > 0.99 * odd, "{pair:?}: {ours:.1} with arrival and {odd:.1} with min_rtt, Mbit/s");
+    }
+}
+
+#[test]
+#[ignore = "a table for people"]
+fn totals_over_recorded_links() {
+    let cures = [
+        ("none", NONE),
+        ("clamp 3/2", Remedies { bloat_clamp: Some(1.5), ..NONE }),
+        ("probe", Remedies { probe: true, ..NONE }),
+    ];
+    for (pair, direction) in PAIRS.into_iter().flat_map(|pair| ["down", "up"].map(|direction| (pair, direction))) {
+        let Some(traces) = traces(pair, direction) else { return };
+        for congestion in ["reno", "cubic", "bbr", "auto"] {
+            let alone = |path: usize| drive(&traces[path..=path], Sender(congestion, "min_rtt", NONE)).0;
+            let sum = alone(0) + alone(1);
+            let senders = ["min_rtt", "arrival"]
+                .into_iter()
+                .flat_map(|scheduler| cures.map(|(name, cure)| (scheduler, name, Sender(congestion, scheduler, cure))));
+            let rows: Vec<_> = senders
+                .collect::<Vec<_>>()
+                .into_par_iter()
+                .map(|(scheduler, name, who)| {
+                    let (mbps, wait) = drive(&traces, who);
+                    format!("{scheduler} {name} {:.2} ({wait:.0} ms)", mbps / sum)
+                })
+                .collect();
+            println!(
+                "{} and {} {direction}, {congestion}: {sum:.1} Mbit/s alone; {}",
+                OPERATORS[pair[0]],
+                OPERATORS[pair[1]],
+                rows.join(", ")
+            );
+        }
+    }
+}
