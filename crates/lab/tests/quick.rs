@@ -100,7 +100,17 @@ fn odd_couple() {
                 "odd_couple/buffers",
                 &[("one path is full", Holds), ("two are not", Holds), ("as the model", Misses), ("arrival", Holds)],
             ),
-            ("odd_couple/profiles", &[("never slower", Holds), ("better than by hand", Holds)]),
+            (
+                "odd_couple/mechanism",
+                &[("1: both ramp up", Holds), ("one fills its queue", Holds), ("3: starvation", Holds)],
+            ),
+            ("odd_couple/receive", &[("in turns", Holds)]),
+            ("odd_couple/remedies", &[("small buffers", Holds)]),
+            ("odd_couple/fairness", &[("unfair", Holds)]),
+            (
+                "odd_couple/profiles",
+                &[("never slower", Holds), ("better than by hand", Holds), ("the sum, without loss", Partly)],
+            ),
         ],
     );
 }

@@ -29,16 +29,9 @@
 //! - What the buffers hold is given as payload: the accounting of memory is Linux's own.
 //! - Both paths start at once. Nothing but the data of this connection is on them.
 
-use core::time::Duration;
-
-use fairpath_core::{Bitrate, Bytes};
-use fairpath_engine::EngineConfig;
-use fairpath_net::{LinkConfig, QueueConfig};
-use fairpath_scenario::PathRoute;
-use fairpath_sim::SimError;
-
+use super::couple::{Couple, ONE_PATH};
 use crate::table::Source;
-use crate::{Cell, Context, Experiment, Failure, Net, Report, Table, Verdict, ms};
+use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("odd_couple/buffers", include_str!("buffers.rs"), run);
 
@@ -54,9 +47,6 @@ const BUFFERS: [(u64, f64); 8] = [
     (8_000, 58.0),
 ];
 
-/// What one path carries of payload with 52 of 1,500 bytes for headers, in Mbit/s.
-const ONE_PATH: f64 = 30.0 * 1_448.0 / 1_500.0;
-
 /// Who sends: the congestion control, the scheduler, over how many paths, and how far their delays spread, in ms.
 const SENDERS: [(&str, &str, &str, usize, u64); 6] = [
     ("one path", "reno", "min_rtt", 1, 0),
@@ -67,49 +57,17 @@ const SENDERS: [(&str, &str, &str, usize, u64); 6] = [
     ("BBRv1, min_rtt", "bbr", "min_rtt", 2, 0),
 ];
 
-#[derive(Clone, Copy, Debug)]
-struct Case {
-    send_buffer: Bytes,
-    congestion: &'static str,
-    scheduler: &'static str,
-    /// Round-trip times without queues.
-    base: &'static [u64],
-    jitter: u64,
-}
-
-impl Case {
-    /// The goodput, in Mbit/s.
-    fn run(&self, seed: u64) -> Result<f64, SimError> {
-        let mut net = Net::new("two deep queues", seed, Duration::from_secs(20), Duration::from_secs(100));
-        let path = |(at, rtt): (usize, &u64)| {
-            let there = LinkConfig::new(Bitrate::from_mbps(30)).delay(ms(*rtt) / 2).queue(QueueConfig::packets(3_000));
-            let there = net.link(&format!("path {at}"), there.jitter(ms(self.jitter)));
-            let back = net.link(&format!("path {at} back"), LinkConfig::pure_delay(ms(*rtt) / 2));
-            PathRoute { forward: vec![there], backward: vec![back] }
-        };
-        let paths: Vec<_> = self.base.iter().enumerate().map(path).collect();
-        let mut engine = crate::engine(self.congestion);
-        engine.coupling = fairpath_engine::Coupling::Never;
-        let engine = EngineConfig { scheduler: self.scheduler.into(), ..engine };
-        let flow = net.flow("transfer", engine, &paths);
-        flow.transport.send_buffer = Some(self.send_buffer);
-        flow.start_jitter = ms(100);
-        let outcome = fairpath_sim::run(&net.scenario, &mut ())?;
-        Ok(outcome.flows[0].goodput.as_mbps_f64())
-    }
-}
-
 fn run(context: &Context) -> Result<Report, Failure> {
     let buffers: Vec<(u64, f64)> = context.pick(vec![BUFFERS[0], BUFFERS[3]], BUFFERS.to_vec());
     let case = |kilobytes: u64| {
         SENDERS.map(|(_, congestion, scheduler, paths, jitter)| {
             let base: &[u64] = if paths == 1 { &[100] } else { &[100, 100] };
-            Case { send_buffer: Bytes::new(kilobytes * 1_000), congestion, scheduler, base, jitter }
+            Couple { congestion, scheduler, base, jitter, ..Couple::plain(kilobytes) }
         })
     };
-    let cases: Vec<Case> = buffers.iter().flat_map(|(kilobytes, _)| case(*kilobytes)).collect();
+    let cases: Vec<Couple> = buffers.iter().flat_map(|(kilobytes, _)| case(*kilobytes)).collect();
     let seeds = context.seeds(context.pick(1, 5));
-    let seen = context.sweep(&cases, &seeds, Case::run)?;
+    let seen = context.sweep(&cases, &seeds, Couple::goodput)?;
     let mut table = Table::new(
         "throughput",
         "Two paths of 30 Mbit/s with deep queues, by the payload that the send buffer holds",
@@ -121,14 +79,8 @@ fn run(context: &Context) -> Result<Report, Failure> {
         cells[1] = cells[1].clone().elsewhere(Source::Model, *model);
         table.row([&format!("{kilobytes} kB")], cells);
     }
-    let unequal = ["min_rtt", "arrival"].map(|scheduler| Case {
-        send_buffer: Bytes::new(700_000),
-        congestion: "reno",
-        scheduler,
-        base: &[100, 200],
-        jitter: 0,
-    });
-    let unequal_seen = context.sweep(&unequal, &seeds, Case::run)?;
+    let unequal = ["min_rtt", "arrival"].map(|scheduler| Couple { scheduler, base: &[100, 200], ..Couple::plain(700) });
+    let unequal_seen = context.sweep(&unequal, &seeds, Couple::goodput)?;
     let mut starved = Table::new(
         "unequal",
         "Round trips of 100 and 200 ms, a send buffer of 700 kB",

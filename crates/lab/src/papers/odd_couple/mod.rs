@@ -1,9 +1,22 @@
 //! The odd couple: loss-based congestion control and min-RTT scheduling [Luebben2019].
 
 mod buffers;
+mod couple;
+mod fairness;
+mod mechanism;
 mod profiles;
+mod receive;
+mod remedies;
+mod trace;
 
 use crate::Experiment;
 
 /// In the order of the slides, and then our own question.
-pub(crate) const EXPERIMENTS: &[Experiment] = &[buffers::EXPERIMENT, profiles::EXPERIMENT];
+pub(crate) const EXPERIMENTS: &[Experiment] = &[
+    buffers::EXPERIMENT,
+    mechanism::EXPERIMENT,
+    receive::EXPERIMENT,
+    remedies::EXPERIMENT,
+    fairness::EXPERIMENT,
+    profiles::EXPERIMENT,
+];

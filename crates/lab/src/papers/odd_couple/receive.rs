@@ -1,0 +1,100 @@
+//! A small receive window: who holds its oldest data is penalised (slide 8).
+//!
+//! # Claim
+//!
+//! If the receive window limits the transmission, the window of the path that is not selected is halved, which is safe,
+//! and the paths are used in turns.
+//!
+//! # Topology
+//!
+//! ```text
+//!            ┌── 30 Mbit/s, 3,000 packets ──┐
+//!   sender ──┤                              ├── receiver with a small window
+//!            └── 30 Mbit/s, 3,000 packets ──┘
+//! ```
+//!
+//! # Parameters
+//!
+//! | parameter | value | from |
+//! |---|---|---|
+//! | rates, queues | 30 Mbit/s and 3,000 packets each | paper |
+//! | round-trip time | 100 ms | paper |
+//! | congestion control, scheduling | NewReno, uncoupled; min-RTT | paper |
+//! | send buffer | 8 MB of payload | assumed, as in an independent model |
+//! | receive window | half of the receive buffer by Linux's accounting | assumed, as there |
+//! | jitter | 1 ms, without which two equal paths lock for good | assumed |
+//! | duration | 120 s, measured from 20 s on | assumed |
+//!
+//! # Deviations
+//!
+//! - The curves are pictures only; beside ours stands an independent model of the same network.
+//! - What holds back the window is sent again as Linux does it, where its path is four times as slow or holds little.
+
+use fairpath_engine::Remedies;
+
+use super::couple::{Couple, NONE};
+use super::trace::Trace;
+use crate::table::Source;
+use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
+
+pub(super) const EXPERIMENT: Experiment = Experiment::new("odd_couple/receive", include_str!("receive.rs"), run);
+
+/// The receive window in kB, and what the independent model has without the penalty and with it, in Mbit/s.
+const WINDOWS: [(u64, [f64; 2]); 7] = [
+    (700, [36.0, 46.0]),
+    (1_000, [42.0, 54.0]),
+    (1_500, [50.0, 55.0]),
+    (2_000, [52.0, 56.0]),
+    (3_000, [54.0, 57.0]),
+    (4_000, [55.0, 57.0]),
+    (6_000, [56.0, 58.0]),
+];
+
+const COLUMNS: [(&str, &str); 4] =
+    [("plain", "Mbit/s"), ("penalised", "Mbit/s"), ("plain, turns", ""), ("penalised, turns", "")];
+
+fn run(context: &Context) -> Result<Report, Failure> {
+    let windows = context.pick(vec![WINDOWS[0]], WINDOWS.to_vec());
+    let couple = |receive_kb: u64, penalty: bool| Couple {
+        receive_kb: Some(receive_kb),
+        remedies: Remedies { penalty, ..NONE },
+        jitter: 1,
+        ..Couple::plain(8_000)
+    };
+    let cases: Vec<Couple> =
+        windows.iter().flat_map(|(kb, _)| [false, true].map(|penalty| couple(*kb, penalty))).collect();
+    let seen = context.sweep(&cases, &context.seeds(context.pick(1, 5)), |couple, seed| {
+        let (trace, mbps) = Trace::with_goodput(couple, seed)?;
+        Ok((mbps, trace.seen(couple).turns))
+    })?;
+    let mut table = Table::new(
+        "throughput",
+        "Two paths of 30 Mbit/s with deep queues and min-RTT, by the receive window",
+        &["receive window"],
+        &COLUMNS,
+    );
+    for ((kb, model), runs) in windows.iter().zip(seen.chunks(2)) {
+        let rate = |at: usize| Cell::of(runs[at].iter().map(|run| run.0)).elsewhere(Source::Model, model[at]);
+        let turns = |at: usize| Cell::of(runs[at].iter().map(|run| run.1));
+        table.row([&name(*kb)], [rate(0), rate(1), turns(0), turns(1)]);
+    }
+    let mut helps = Verdict::new("in turns", "With the penalty the paths are used in turns, and carry more.");
+    let mut model = Verdict::ours("as the model", "Both are as in an independent model, within 10 %.");
+    for (kb, expected) in &windows {
+        let of = |column: &str| table.estimate(&[&name(*kb)], column);
+        helps = helps.at_least(&format!("{kb} kB: turns in two minutes"), of("penalised, turns"), 2.0).at_least(
+            &format!("{kb} kB: penalised − plain, in Mbit/s"),
+            of("penalised") - of("plain"),
+            0.0,
+        );
+        for (column, expected) in ["plain", "penalised"].into_iter().zip(expected) {
+            let ratio = of(column) / *expected;
+            model = model.between(&format!("{kb} kB: {column}, in parts of the model's"), ratio, 0.9, 1.1);
+        }
+    }
+    Ok(Report { tables: vec![table], figures: Vec::new(), verdicts: vec![helps, model], notes: Vec::new() })
+}
+
+fn name(kb: u64) -> String {
+    format!("{kb} kB")
+}

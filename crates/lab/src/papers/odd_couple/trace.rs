@@ -1,0 +1,112 @@
+//! What the two paths of the couple did, moment by moment.
+
+use fairpath_core::Timestamp;
+use fairpath_sim::{Recorder, SimError, Simulation, View};
+
+use super::couple::Couple;
+use crate::ms;
+
+/// A path that holds so much of what is in flight has the buffer for itself.
+const HOLDS: f64 = 0.8;
+
+/// A moment, path by path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moment {
+    /// In seconds.
+    pub(super) at: f64,
+    /// Payload in flight, in kB.
+    pub(super) in_flight: [f64; 2],
+    /// The smoothed round-trip time, in ms.
+    pub(super) smoothed: [f64; 2],
+    /// What has arrived since the beginning, in MB on the wire.
+    pub(super) arrived: [f64; 2],
+}
+
+/// All of them, a hundredth of a second apart.
+#[derive(Debug, Default)]
+pub(super) struct Trace(pub(super) Vec<Moment>);
+
+impl Recorder for Trace {
+    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
+        let mut moment = Moment { at: now.as_secs_f64(), ..Moment::default() };
+        for (_, path) in view.paths() {
+            let at = path.path.get() as usize;
+            moment.in_flight[at] = path.in_flight.as_f64() * 1_448.0 / 1_500.0 / 1e3;
+            moment.smoothed[at] = path.rtt.map_or(0.0, |rtt| rtt.smoothed.as_secs_f64() * 1e3);
+            moment.arrived[at] = path.delivered.as_f64() / 1e6;
+        }
+        self.0.push(moment);
+    }
+}
+
+impl Trace {
+    /// A run of a couple.
+    pub(super) fn of(couple: &Couple, seed: u64) -> Result<Self, SimError> {
+        Ok(Self::with_goodput(couple, seed)?.0)
+    }
+
+    /// The same with the goodput, in Mbit/s.
+    pub(super) fn with_goodput(couple: &Couple, seed: u64) -> Result<(Self, f64), SimError> {
+        let mut scenario = couple.scenario(seed);
+        scenario.sample_every = ms(10);
+        let (mut trace, mut simulation) = (Self::default(), Simulation::new(&scenario)?);
+        simulation.run(&mut trace)?;
+        Ok((trace, simulation.outcome().flows[0].goodput.as_mbps_f64()))
+    }
+
+    /// From so many seconds on.
+    fn since(&self, seconds: f64) -> &[Moment] {
+        &self.0[self.0.partition_point(|moment| moment.at < seconds)..]
+    }
+
+    /// What of it is seen of the mechanism.
+    pub(super) fn seen(&self, couple: &Couple) -> Seen {
+        let full = |moment: &&Moment| moment.in_flight.iter().sum::<f64>() >= 0.95 * couple.send_kb as f64;
+        let at_first = self.0.iter().find(full).map_or([0.0, 1.0], |moment| moment.in_flight);
+        let end = self.since(self.0.last().map_or(0.0, |last| last.at - 60.0));
+        let (first, last) = (end.first().copied().unwrap_or_default(), end.last().copied().unwrap_or_default());
+        let carried = [0, 1].map(|path| last.arrived[path] - first.arrived[path]);
+        let idle = usize::from(carried[1] < carried[0]);
+        let times = |path: usize| end.iter().map(move |moment| moment.smoothed[path]);
+        let (least, most) = (times(idle).fold(f64::INFINITY, f64::min), times(idle).fold(0.0, f64::max));
+        Seen {
+            ramped: at_first[0].min(at_first[1]) / (at_first[0] + at_first[1]),
+            turns: self.turns(),
+            share: carried[idle] / (carried[0] + carried[1]),
+            busy_mbps: carried[1 - idle] * 8.0 / (last.at - first.at) * 1_448.0 / 1_500.0,
+            stale_ms: last.smoothed[idle],
+            stale_change_ms: most - least,
+            busy_ms: times(1 - idle).sum::<f64>() / end.len() as f64,
+        }
+    }
+
+    /// How often the path that has the buffer for itself was another than before.
+    fn turns(&self) -> f64 {
+        let holder = |moment: &Moment| {
+            let all = moment.in_flight[0] + moment.in_flight[1];
+            (0..2).find(|path| moment.in_flight[*path] > HOLDS * all)
+        };
+        let mut holders: Vec<usize> = self.0.iter().filter_map(holder).collect();
+        holders.dedup();
+        holders.len().saturating_sub(1) as f64
+    }
+}
+
+/// What is seen of the mechanism; what is said of an idle path and a busy one holds for the last minute.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// What the path with less had in flight, in parts of both, when the buffer was full for the first time.
+    pub(super) ramped: f64,
+    /// How often the paths took turns.
+    pub(super) turns: f64,
+    /// What the path that carried less carried, in parts of both.
+    pub(super) share: f64,
+    /// What the other one carried, in Mbit/s of payload.
+    pub(super) busy_mbps: f64,
+    /// The smoothed round-trip time that the path that carried less had at the end.
+    pub(super) stale_ms: f64,
+    /// By how much that changed.
+    pub(super) stale_change_ms: f64,
+    /// The mean of that of the other one.
+    pub(super) busy_ms: f64,
+}
