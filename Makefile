@@ -6,7 +6,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 WASM_TARGET := wasm32-unknown-unknown
 WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 
-.PHONY: help demo test bench bench-sim faults fuzz setup fmt lint fetch unit wasm clean
+.PHONY: help demo test bench bench-sim faults live fuzz setup fmt lint fetch unit wasm clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,6 +41,9 @@ faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links
 	cargo run --release -p fairpath-faults -- --seeds $(or $(SEEDS),0..10000)
 	cargo run --release -p fairpath-faults -- --files --seeds $(or $(SEEDS),0..10000)
 	cargo test -p fairpath --test namespaces table_of_outages -- --ignored --nocapture
+
+live: setup ## a picture that ffmpeg sends over two links, of which one goes bad, with and without us (ten minutes; needs ffmpeg)
+	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath --test live -- --ignored --nocapture
 
 fuzz: setup ## everything that is parsed of others, one minute for each (FUZZ_SECONDS); needs a C++ compiler
 	@sh scripts/fuzz.sh
