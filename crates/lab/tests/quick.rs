@@ -134,18 +134,24 @@ fn default() {
 fn tfrc_multipath() {
     run_paper(
         "tfrc_multipath",
-        &[(
-            "tfrc_multipath/fig1",
-            &[
-                ("MPTCP's rates", Holds),
-                ("its formula", Misses),
-                ("total", Holds),
-                ("almost all on path 1", Holds),
-                ("goodput, fitted", Holds),
-                ("a gain of 30 %", Partly),
-                ("better than a single path", Misses),
-            ],
-        )],
+        &[
+            (
+                "tfrc_multipath/fig1",
+                &[
+                    ("MPTCP's rates", Holds),
+                    ("its formula", Misses),
+                    ("total", Holds),
+                    ("almost all on path 1", Holds),
+                    ("goodput, fitted", Holds),
+                    ("a gain of 30 %", Partly),
+                    ("better than a single path", Misses),
+                ],
+            ),
+            ("tfrc_multipath/simulated", &[("better than a single path", Misses)]),
+            ("tfrc_multipath/friendly", &[("friendly on any set", Holds), ("friendly on each path", Holds)]),
+            ("tfrc_multipath/deadlines", &[("on time", Holds)]),
+            ("tfrc_multipath/modems", &[("no harm", Holds)]),
+        ],
     );
 }
 

@@ -1,8 +1,15 @@
 //! TCP-friendly rate control for non-TCP multipath flows [Pluntke2011].
 
+mod deadlines;
 mod fig1;
+mod friendly;
+mod live;
+mod modems;
+mod simulated;
+mod system;
 
 use crate::Experiment;
 
 /// In the order of the paper.
-pub(crate) const EXPERIMENTS: &[Experiment] = &[fig1::EXPERIMENT];
+pub(crate) const EXPERIMENTS: &[Experiment] =
+    &[fig1::EXPERIMENT, simulated::EXPERIMENT, friendly::EXPERIMENT, deadlines::EXPERIMENT, modems::EXPERIMENT];
