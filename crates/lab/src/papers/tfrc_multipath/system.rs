@@ -252,10 +252,12 @@ mod tests {
     fn every_packet_is_data_or_repair_and_no_more_is_played_than_was_sent() {
         let seconds = run().seconds(1);
         assert_eq!(seconds.len(), 40);
-        let (sent, repair, played) = seconds.iter().fold((0.0, 0.0, 0.0), |(sent, repair, played), one| {
-            (sent + one.sent.iter().sum::<f64>(), repair + one.repair, played + one.played)
+        // At first round-trip times are known from a few samples, and what is in the last blocks is not known.
+        let (data, played) = seconds[5..38].iter().fold((0.0, 0.0), |(data, played), one| {
+            (data + one.sent.iter().sum::<f64>() - one.repair, played + one.played)
         });
-        assert!(played <= sent - repair && played > 0.95 * (sent - repair - 200.0), "{played} of {}", sent - repair);
+        // A block counts where it ends, so that one may be of a second that is left out.
+        assert!(played <= data + BLOCK as f64 && played > 0.95 * data, "{played} of {data}");
     }
 
     #[test]
