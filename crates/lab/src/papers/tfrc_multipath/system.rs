@@ -232,9 +232,10 @@ impl System {
 fn known(loss: f64) -> LossIntervals {
     let mut losses = LossIntervals::new();
     let every = (1.0 / loss).round() as u64;
-    for second in 1..=9 {
+    // All of it before the stream begins: a loss that is older than the newest event is none of its own.
+    for at in 1..=9 {
         (1..every).for_each(|_| losses.on_received());
-        losses.on_lost(Timestamp::from_secs(second), Duration::ZERO);
+        losses.on_lost(Timestamp::from_nanos(at), Duration::ZERO);
     }
     losses
 }
@@ -252,7 +253,7 @@ mod tests {
     fn every_packet_is_data_or_repair_and_no_more_is_played_than_was_sent() {
         let seconds = run().seconds(1);
         assert_eq!(seconds.len(), 40);
-        // At first round-trip times are known from a few samples, and what is in the last blocks is not known.
+        // At first round-trip times are known from a few samples; what is in the last blocks is not known.
         let (data, played) = seconds[5..38].iter().fold((0.0, 0.0), |(data, played), one| {
             (data + one.sent.iter().sum::<f64>() - one.repair, played + one.played)
         });
