@@ -18,9 +18,10 @@ use crate::channel::{Cargo, Channel, ChannelId};
 /// What an application may queue of datagrams, in number: they are for what is worth little when it is old.
 const DATAGRAMS_MAX: usize = 256;
 
-/// The largest contents of a UDP datagram over IPv4, in bytes, and so of several that a system takes at once to
-/// cut them apart itself.
-pub const TRAIN_MAX: usize = 65_507;
+/// How much a system takes at once to cut it into datagrams itself, in bytes. With the headers of Ethernet (14), of IPv6
+/// (40) and of UDP (8) it is less than the 65,536 from which on Linux does not leave the cutting to the device, and a
+/// receiver on this machine gets each datagram by itself (`gso_max_size`).
+pub const TRAIN_MAX: usize = 65_536 - 1 - 14 - 40 - 8;
 
 /// The least of a record that is worth a fragment of its own to fill a packet, in bytes: it has a header of 11, and
 /// the stack makes no more of datagrams at once than fill their packets up to 32 bytes.
