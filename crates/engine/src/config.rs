@@ -127,8 +127,9 @@ impl EngineConfig {
 
     /// The defaults for connections over real networks, of which nobody says which paths share a
     /// bottleneck: it is found out. Slow start also ends where the round-trip time grows, which spares a deep queue
-    /// and hundreds of losses. Paths that meet the same queue at its end are one flow until they prove separate. What arrives first counts, not which round trip was short when it was last looked at,
-    /// and a path that harms is parked. The plain default is that of published evaluations.
+    /// and hundreds of losses. Paths that meet the same queue at its end are one flow until they prove separate. What
+    /// arrives first counts, not which round trip was short when it was last looked at, and a path that harms is
+    /// parked. The plain default is that of published evaluations.
     pub fn live() -> Self {
         let scheduler = "arrival".into();
         let found = Self { coupling: Coupling::Auto, dips: true, joint_start: true, ..Self::default() };
