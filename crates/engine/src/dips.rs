@@ -44,21 +44,32 @@ struct Dip {
     until: Timestamp,
 }
 
+/// A dip as it shows in what is measured, a round trip later.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shown {
+    pub(crate) path: PathId,
+    pub(crate) from: Timestamp,
+    pub(crate) until: Timestamp,
+}
+
 impl Dips {
     /// Begins a dip where one is due, of the next of these `paths` in turn, if there are two; with
-    /// their smoothed round-trip times.
-    pub(crate) fn update(&mut self, now: Timestamp, paths: impl Fn() -> Vec<(PathId, Duration)>) {
+    /// their smoothed round-trip times. `None` where none begins.
+    pub(crate) fn update(&mut self, now: Timestamp, paths: impl Fn() -> Vec<(PathId, Duration)>) -> Option<Shown> {
         let next = *self.next.get_or_insert(now + EVERY);
         if now < next {
-            return;
+            return None;
         }
         self.next = Some(now + if self.count < SOON { EVERY } else { LATER_EVERY });
         let paths = paths();
         if paths.len() >= 2 {
             let (path, round_trip) = paths[self.count % paths.len()];
             self.count += 1;
-            self.current = Some(Dip { path, until: now + LASTS + round_trip });
+            let until = now + LASTS + round_trip;
+            self.current = Some(Dip { path, until });
+            return Some(Shown { path, from: now + round_trip, until: until + round_trip });
         }
+        None
     }
 
     /// What a path may have in flight of its `window`.

@@ -499,11 +499,14 @@ impl Engine {
         self.regroup(found);
         if let Some(dips) = &mut self.dips {
             let (detector, paths) = (&self.detector, &self.paths);
-            dips.update(now, || {
+            let begun = dips.update(now, || {
                 let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
                 let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable);
                 usable.map(|(id, path)| (id, path.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed))).collect()
             });
+            if let Some(dip) = begun {
+                self.detector.on_dip(dip.path, dip.from, dip.until);
+            }
         }
         if let Some(watchdog) = &mut self.watchdog
             && watchdog.is_due(now)

@@ -17,6 +17,8 @@ pub trait Detector: Debug + Send {
     fn on_sample(&mut self, _path: PathId, _sample: &DelaySample) {}
     /// Packets of a path were lost.
     fn on_loss(&mut self, _path: PathId, _lost: &Lost) {}
+    /// A path is made to send less for a moment, to see whose delay falls: what is measured between these times shows it.
+    fn on_dip(&mut self, _path: PathId, _from: Timestamp, _until: Timestamp) {}
     /// The partition, where it changed since the last call; `None`: nothing new.
     fn poll(&mut self, now: Timestamp) -> Option<Groups>;
 

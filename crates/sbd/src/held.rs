@@ -48,6 +48,10 @@ impl Detector for Held {
         self.inner.on_loss(path, lost);
     }
 
+    fn on_dip(&mut self, path: PathId, from: Timestamp, until: Timestamp) {
+        self.inner.on_dip(path, from, until);
+    }
+
     fn observes(&self) -> bool {
         self.inner.observes()
     }

@@ -20,7 +20,7 @@ struct Together {
 
 impl Recorder for Together {
     fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
-        let groups = view.groups(FlowIndex(0)).unwrap();
+        let Some(groups) = view.groups(FlowIndex(0)) else { return };
         self.samples += 1;
         self.together += u32::from(groups.together(PathId::new(0), PathId::new(1)));
     }
@@ -368,4 +368,23 @@ fn first_seconds(paths: usize, joint_start: bool) -> Vec<Bitrate> {
 #[test]
 fn one_path_starts_as_it_does_without_a_joint_start() {
     assert_eq!(first_seconds(1, true), first_seconds(1, false));
+}
+
+/// Links like those of the demo, whose queues come round several times from one dip to the next: in three quarters and in
+/// a quarter of such runs they were taken for one where what a dip shows counted as much as all else.
+#[test]
+fn two_links_alike_are_not_one_for_as_long_as_they_are_in_step() {
+    for (queue_ms, congestion) in [(12, "lia"), (20, "coupled_cubic")] {
+        for seed in 1..=6 {
+            let mut net = Net::new(40, seed);
+            net.scenario.sample_every = ms(100);
+            let paths = [(); 2].map(|()| net.path(20, ms(queue_ms) / 2, QueueConfig::sojourn(ms(queue_ms))));
+            let flow = net.flow("multipath", congestion, &paths);
+            flow.start_jitter = ms(1000);
+            flow.engine = EngineConfig { congestion: congestion.into(), ..EngineConfig::live() };
+            let mut together = Together::default();
+            run(&net.scenario, &mut together).unwrap();
+            assert_eq!(together.together, 0, "{congestion}, {queue_ms} ms, seed {seed}: of {}", together.samples);
+        }
+    }
 }

@@ -70,6 +70,14 @@ pub(super) fn any_of(log_odds: &[f64]) -> f64 {
     largest + libm::log(sum / log_odds.len() as f64)
 }
 
+/// The log-odds against either of two hypotheses, from those against each.
+//
+//     1 / o = 1 / o_1 + 1 / o_2
+pub(super) fn against_both(one: f64, other: f64) -> f64 {
+    let (less, more) = if one < other { (one, other) } else { (other, one) };
+    less - libm::log1p(libm::exp(less - more))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +129,13 @@ mod tests {
         assert!(near(confidence(after_change(log_odds(0.9), 0.1)), 0.82));
         assert_eq!(after_change(0.0, 0.3), 0.0);
         assert!(after_change(700.0, 1e-3).is_finite() && after_change(-700.0, 1e-3).is_finite());
+    }
+
+    #[test]
+    fn what_holds_against_both_is_at_most_what_holds_against_one() {
+        // Odds of 3 and 6: 1/3 + 1/6 = 1/2.
+        assert!(near(against_both(libm::log(3.0), libm::log(6.0)), libm::log(2.0)));
+        assert!(near(against_both(-1000.0, 5.0), -1000.0) && near(against_both(5.0, 1000.0), 5.0));
     }
 
     #[test]
