@@ -15,6 +15,7 @@
 
 mod config;
 mod group_view;
+mod losses;
 mod path_window;
 mod totals;
 mod undo;
@@ -26,11 +27,13 @@ use fairpath_core::{Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, P
 
 pub use self::config::AimdConfig;
 pub use self::group_view::GroupView;
+pub use self::losses::Losses;
 pub use self::path_window::PathWindow;
 pub use self::totals::{Member, Totals};
 pub use self::until_coupled::{Both, UntilCoupled};
 
 use self::group_view::PathEntry;
+use self::losses::LossTest;
 use self::undo::Undo;
 use crate::controller::{ControlState, Controller};
 
@@ -174,7 +177,8 @@ impl<R: Rule> Controller for Aimd<R> {
             let group = self.groups.as_ref().map(|groups| groups.of(path));
             let window = PathWindow::new(&self.config, max_datagram);
             let memory = R::Memory::default();
-            self.paths.insert(path, PathEntry { group, partners: Vec::new(), window, memory, undo: None });
+            let losses = (self.config.losses == Losses::ByQueue).then(Box::<LossTest>::default);
+            self.paths.insert(path, PathEntry { group, partners: Vec::new(), window, memory, losses, undo: None });
             self.find_coupled();
         }
     }
@@ -198,6 +202,9 @@ impl<R: Rule> Controller for Aimd<R> {
         self.follow(path);
         let Some(entry) = self.paths.get_mut(path) else { return };
         let is_first_sample = entry.window.inverse_rtt().is_none() && ack.rtt.is_some();
+        if let Some(losses) = &mut entry.losses {
+            losses.on_ack(ack);
+        }
         entry.window.on_ack(ack);
         self.rule.on_ack(&mut entry.memory, &entry.window, ack);
         let may_grow = entry.window.may_grow(ack);
@@ -233,7 +240,11 @@ impl<R: Rule> Controller for Aimd<R> {
     }
 
     fn on_congestion(&mut self, path: PathId, event: &Congestion) {
-        let Some(entry) = self.paths.get(path) else { return };
+        let Some(entry) = self.paths.get_mut(path) else { return };
+        let datagram = entry.window.max_datagram();
+        if entry.losses.as_mut().is_some_and(|losses| !losses.is_congestion(event, datagram)) {
+            return;
+        }
         let undo = Undo::of(event, &entry.window, &entry.memory);
         self.follow(path);
         let Some(group) = GroupView::new(&self.paths, path) else { return };

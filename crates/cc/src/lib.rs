@@ -25,7 +25,7 @@ pub mod equation {
 }
 
 pub use aimd::{
-    Adjustment, Aimd, AimdConfig, Both, Followed, GroupView, Member, PathWindow, Rule, Totals, UntilCoupled,
+    Adjustment, Aimd, AimdConfig, Both, Followed, GroupView, Losses, Member, PathWindow, Rule, Totals, UntilCoupled,
 };
 pub use algorithm::{
     Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, CoupledBbr3, CoupledConstants, CoupledCubic, Cruise, Cubic, Daimd,

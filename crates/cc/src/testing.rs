@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, PathId, Rtt, Timestamp};
 
-use crate::{Aimd, AimdConfig, Controller, Rule, SlowStart};
+use crate::{Aimd, AimdConfig, Controller, Losses, Rule, SlowStart};
 
 /// A datagram of a million bytes: a change of the window by 0.000001 packets is visible in whole bytes.
 pub(crate) const PACKET: Bytes = Bytes::new(1_000_000);
@@ -16,6 +16,7 @@ pub(crate) const IN_PACKETS: AimdConfig = AimdConfig {
     min_window_datagrams: 1,
     min_ssthresh_datagrams: 1,
     slow_start: SlowStart::Standard,
+    losses: Losses::Congestion,
     pacing_gain_slow_start: 2.0,
     pacing_gain: 1.25,
 };

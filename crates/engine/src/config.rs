@@ -127,7 +127,7 @@ impl EngineConfig {
 
     /// The defaults for connections over real networks, of which nobody says which paths share a
     /// bottleneck: it is found out. Slow start also ends where the round-trip time grows, which spares a deep queue
-    /// and hundreds of losses. Paths that meet the same queue at its end are one flow until they prove separate. What
+    /// and hundreds of losses. Packets lost while none waits in a queue are no congestion. Paths that meet the same queue at its end are one flow until they prove separate. What
     /// arrives first counts, not which round trip was short when it was last looked at, and a path that harms is
     /// parked. The plain default is that of published evaluations.
     pub fn live() -> Self {
@@ -135,6 +135,7 @@ impl EngineConfig {
         let found = Self { coupling: Coupling::Auto, dips: true, joint_start: true, ..Self::default() };
         let mut config = Self { scheduler, watchdog: true, ..found };
         config.parameters.aimd.slow_start = fairpath_cc::SlowStart::HyStartPlusPlus;
+        config.parameters.aimd.losses = fairpath_cc::Losses::ByQueue;
         config
     }
 

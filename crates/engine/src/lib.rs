@@ -41,7 +41,7 @@ pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{AckedBytes, Engine, LostBytes, PathSnapshot, Verdict};
 pub use fairpath_cc::{
     Aimd, AimdConfig, Alone, BaseRtt, BbrConfig, Controller, Coupled, CoupledConstants, Cruise, Cubic, Daimd, Epsilon,
-    Ewtcp, GroupView, LongestQueue, Olia, Parameters, PathMetric, Phase, Rule, SlowStart, WVegas,
+    Ewtcp, GroupView, LongestQueue, Losses, Olia, Parameters, PathMetric, Phase, Rule, SlowStart, WVegas,
 };
 pub use fairpath_core::{
     Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,

@@ -128,7 +128,7 @@ const EVERYTHING: &[&str] = &[
         start_jitter = "1s"
         stop = "50s"
         transport = { packet = "9000B", header = "0B", ack = "40B", ack_every = 2, ack_delay_max = "0ms" }
-        parameters = { initial_window = 10, hystart = true }
+        parameters = { initial_window = 10, hystart = true, losses = "by_queue" }
         [[link]]
         name = "one"
         from = "a"

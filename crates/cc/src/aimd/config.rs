@@ -2,6 +2,7 @@
 
 use fairpath_core::Bytes;
 
+use super::Losses;
 use crate::slow_start::SlowStart;
 
 /// The parameters that all AIMD rules share. The defaults are those of QUIC, but for HyStart++,
@@ -22,6 +23,8 @@ pub struct AimdConfig {
     pub min_ssthresh_datagrams: u32,
     /// How slow start finds its end.
     pub slow_start: SlowStart,
+    /// Which losses are congestion.
+    pub losses: Losses,
     /// How much faster than window per round trip a path paces in slow start: 2, because the window
     /// doubles within the round trip.
     pub pacing_gain_slow_start: f64,
@@ -37,6 +40,7 @@ impl Default for AimdConfig {
             min_window_datagrams: 2,
             min_ssthresh_datagrams: 2,
             slow_start: SlowStart::Standard,
+            losses: Losses::Congestion,
             pacing_gain_slow_start: 2.0,
             pacing_gain: 1.25,
         }

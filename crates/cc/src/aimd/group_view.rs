@@ -4,6 +4,7 @@ use core::fmt;
 
 use fairpath_core::{GroupId, PathId, PathMap};
 
+use super::losses::LossTest;
 use super::undo::Undo;
 use super::{Member, PathWindow, Totals};
 
@@ -16,6 +17,8 @@ pub(super) struct PathEntry<M> {
     pub(super) partners: Vec<PathId>,
     pub(super) window: PathWindow,
     pub(super) memory: M,
+    /// Where not every loss is congestion; apart, as what follows.
+    pub(super) losses: Option<Box<LossTest>>,
     /// What the last reduction can be undone with; apart, so that the windows of all paths stay close
     /// together.
     pub(super) undo: Option<Box<Undo<M>>>,

@@ -3,7 +3,9 @@
 use core::time::Duration;
 
 use fairpath_core::Bytes;
-use fairpath_engine::{Alone, BaseRtt, CoupledConstants, Cruise, EngineConfig, LongestQueue, PathMetric, SlowStart};
+use fairpath_engine::{
+    Alone, BaseRtt, CoupledConstants, Cruise, EngineConfig, LongestQueue, Losses, PathMetric, SlowStart,
+};
 
 use super::reader::{Fault, Table, Value};
 use crate::error::Problem;
@@ -46,6 +48,9 @@ impl Parameters {
         read.whole(&table, "min_ssthresh", |engine, packets| engine.parameters.aimd.min_ssthresh_datagrams = packets)?;
         read.flag(&table, "hystart", |engine, hystart| {
             engine.parameters.aimd.slow_start = if hystart { SlowStart::HyStartPlusPlus } else { SlowStart::Standard };
+        })?;
+        read.word(&table, "losses", |engine, word| {
+            engine.parameters.aimd.losses = if word == "by_queue" { Losses::ByQueue } else { Losses::Congestion };
         })?;
         read.word(&table, "alone", |engine, word| {
             engine.parameters.alone = match word {

@@ -31,6 +31,13 @@ pub(crate) static PARAMETERS: Keys = Keys::new(
             "true",
         ),
         Key::optional(
+            "losses",
+            Shape::Words(&["congestion", "by_queue"]),
+            "`\"congestion\"`",
+            "what lost packets are taken for by window rules: `by_queue`, for congestion only if those around them waited in a queue, or too many are lost",
+            "\"by_queue\"",
+        ),
+        Key::optional(
             "alone",
             Shape::Words(&["own", "reno", "cubic"]),
             "`\"own\"`",

@@ -1,0 +1,238 @@
+//! Which losses are congestion: those around which packets waited.
+//!
+//! # Source
+//!
+//! Ours, of an old idea: a queue that overflows is full, so packets that are lost while others find none were lost for
+//! another reason. [Cen2003] compares the tests of this kind; ours is like their Spike, which calls losses
+//! congestion while the one-way delay is above a part of what it has been at most, but asks the round-trip time of
+//! the packets around the loss.
+//!
+//! # Symbols
+//!
+//! | symbol | here | unit |
+//! |---|---|---|
+//! | level | `Levels::newest`: the least round-trip time of the packets acknowledged within a quarter of a round trip, or [`SPAN`] | s |
+//! | min | [`Rtt::windowed_min`](fairpath_core::Rtt::windowed_min) | s |
+//! | max | the highest level of the last [`MEMORY`] | s |
+//!
+//! # What it cannot tell
+//!
+//! - A queue of less than [`FLOOR`], as a policer's, which has none: its losses are taken for random ones up to
+//!   [`TOO_MANY`] of the packets.
+//! - Random losses while a queue is there, for whatever reason: they count.
+
+use core::time::Duration;
+
+use fairpath_core::{Ack, Congestion, CongestionSignal, Timestamp, WindowedMax};
+
+use crate::rounds::Rounds;
+
+/// What a lost packet is taken for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Losses {
+    /// For congestion [RFC5681 §3.1; RFC9002 §7.3.2].
+    #[default]
+    Congestion,
+    /// For congestion if the packets around it waited in a queue, or too many are lost. Links that lose packets at
+    /// random are then filled, and whoever shares a queue with us finds us as before.
+    ByQueue,
+}
+
+/// The part of the highest level's height above the least round-trip time from which on there is a queue. A queue
+/// that overflows is full, so half would do for its losses; but one that is shared drains while the losses are found.
+const QUEUED: f64 = 0.25;
+/// From here on there is a queue, however high it has been: it is what managed queues begin to drop at, those of CoDel
+/// with 5 ms the lowest of the common ones [RFC8289 §4], while a slow start may have filled them to 100 ms.
+const TARGET: Duration = Duration::from_millis(5);
+/// A lower queue than this is none: what hosts add to round-trip times without any, where the least of a quarter of a
+/// round trip counts.
+const FLOOR: Duration = Duration::from_micros(250);
+/// Nor is one of less than this part of the round trip, so that the floor does not hide the queues of short paths.
+const FLOOR_PART: u32 = 8;
+/// A level is of no longer time: a managed queue is short, and between two drops it may be gone for a moment. CoDel looks
+/// at 100 ms [RFC8289 §4].
+const SPAN: Duration = Duration::from_millis(25);
+/// How long the highest level is remembered: longer than the least round-trip time. A link that loses packets at random
+/// is kept below a part of the height, so that one which is soon forgotten shrinks to nothing. Where another queue
+/// becomes the narrow one, losses count for so long by the height of the old one.
+const MEMORY: Duration = Duration::from_secs(30);
+/// Part of the packets that may be lost without congestion. A slow start that overflows a queue
+/// loses about half; of losses of 2 % at random, two round trips seldom have so many.
+const TOO_MANY: f64 = 0.05;
+/// So many losses say nothing of how many it is.
+const FEW: f64 = 3.0;
+
+/// What a path knows of its queue and its losses.
+#[derive(Clone, Debug)]
+pub(super) struct LossTest {
+    levels: Levels,
+    highest: WindowedMax<Duration>,
+    least: Duration,
+    rounds: Rounds,
+    /// Bytes of this round and, by half for each round, of those before.
+    acked: f64,
+    lost: f64,
+}
+
+/// The least round-trip times of short spans of time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Levels {
+    /// The last whole one, and when it ended.
+    newest: Option<(Timestamp, Duration)>,
+    began: Option<Timestamp>,
+    current: Option<Duration>,
+}
+
+impl Levels {
+    /// Takes a sample; gives a level when one is whole.
+    fn on_sample(&mut self, now: Timestamp, sample: Duration, smoothed: Duration) -> Option<Duration> {
+        let level = self.current.map_or(sample, |least| least.min(sample));
+        let began = *self.began.get_or_insert(now);
+        if now.since(began) < (smoothed / 4).min(SPAN) {
+            self.current = Some(level);
+            return None;
+        }
+        *self = Self { newest: Some((now, level)), began: Some(now), current: None };
+        Some(level)
+    }
+}
+
+impl Default for LossTest {
+    fn default() -> Self {
+        let highest = WindowedMax::new(MEMORY);
+        let (levels, rounds) = (Levels::default(), Rounds::default());
+        Self { levels, highest, least: Duration::ZERO, rounds, acked: 0.0, lost: 0.0 }
+    }
+}
+
+impl LossTest {
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        self.acked += ack.bytes.as_f64();
+        if let Some(rtt) = ack.rtt {
+            self.least = rtt.windowed_min;
+            if let Some(level) = self.levels.on_sample(ack.now, rtt.latest, rtt.smoothed) {
+                self.highest.update(ack.now, level);
+            }
+        }
+        if self.rounds.end_with(ack) {
+            (self.acked, self.lost) = (self.acked / 2.0, self.lost / 2.0);
+        }
+    }
+
+    /// Takes losses or marks; says whether they are congestion. `datagram` is the size of a packet in bytes.
+    pub(super) fn is_congestion(&mut self, event: &Congestion, datagram: f64) -> bool {
+        self.lost += event.lost.as_f64();
+        event.signal != CongestionSignal::Loss
+            || event.persistent
+            || self.has_queue(event.now)
+            || self.lost - FEW * datagram > TOO_MANY * (self.lost + self.acked)
+    }
+
+    //     level - min >= max( min( QUEUED * ( max - min ), TARGET ), min( FLOOR, min / FLOOR_PART ) )
+    fn has_queue(&self, now: Timestamp) -> bool {
+        let (Some((at, level)), Some(highest)) = (self.levels.newest, self.highest.get()) else { return true };
+        // A level from before a pause says nothing of the loss.
+        if now.since(at) > highest * 2 {
+            return true;
+        }
+        let height = highest.saturating_sub(self.least);
+        let floor = FLOOR.min(self.least / FLOOR_PART);
+        level.saturating_sub(self.least) >= height.mul_f64(QUEUED).min(TARGET).max(floor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairpath_core::{Bytes, Rtt};
+
+    use super::*;
+    use crate::testing::*;
+    use crate::{Aimd, AimdConfig, Controller, Cubic};
+
+    /// CUBIC, over a path of 100 ms.
+    struct Flow {
+        cubic: Aimd<Cubic>,
+        now_ms: u64,
+    }
+
+    impl Flow {
+        fn new(losses: Losses) -> Self {
+            let mut cubic = Aimd::new(Cubic::default(), AimdConfig { losses, ..IN_PACKETS });
+            cubic.on_path_opened(path(0), PACKET, Timestamp::ZERO);
+            Self { cubic, now_ms: 1_000 }
+        }
+
+        /// A packet comes back every 10 ms, and each of them waited so long.
+        fn waits(mut self, packets: u64, wait_ms: u64) -> Self {
+            for _ in 0..packets {
+                self.now_ms += 10;
+                let rtt_ms = 100 + wait_ms;
+                let rtt = Rtt { windowed_min: ms(100), ..rtt(ms(rtt_ms)) };
+                self.cubic.on_ack(path(0), &Ack { rtt: Some(rtt), ..ack(self.now_ms, PACKET, rtt_ms) });
+            }
+            self
+        }
+
+        /// What such an event leaves of the window.
+        fn left_by(mut self, change: impl Fn(&mut Congestion)) -> f64 {
+            let before = self.cubic.window(path(0)).as_f64();
+            let mut event = loss(self.now_ms);
+            change(&mut event);
+            self.cubic.on_congestion(path(0), &event);
+            self.cubic.window(path(0)).as_f64() / before
+        }
+    }
+
+    /// A path whose queue took 80 ms a while ago and is empty now.
+    fn emptied(losses: Losses) -> Flow {
+        Flow::new(losses).waits(40, 0).waits(40, 80).waits(40, 0)
+    }
+
+    #[test]
+    fn a_loss_while_no_packet_waits_is_congestion_only_where_every_loss_is() {
+        assert_eq!(emptied(Losses::ByQueue).left_by(|_| {}), 1.0);
+        assert_near(emptied(Losses::Congestion).left_by(|_| {}), 0.7);
+    }
+
+    #[test]
+    fn a_loss_is_congestion_where_packets_wait_a_quarter_as_long_as_they_did_at_most() {
+        for (wait_ms, left) in [(2, 1.0), (3, 0.7), (12, 0.7)] {
+            let flow = Flow::new(Losses::ByQueue).waits(40, 0).waits(40, 12).waits(40, wait_ms);
+            assert_near(flow.left_by(|_| {}), left);
+        }
+    }
+
+    #[test]
+    fn a_loss_is_congestion_where_packets_wait_as_long_as_managed_queues_let_them() {
+        for (wait_ms, left) in [(4, 1.0), (5, 0.7), (80, 0.7)] {
+            assert_near(emptied(Losses::ByQueue).waits(40, wait_ms).left_by(|_| {}), left);
+        }
+    }
+
+    #[test]
+    fn one_packet_that_took_longer_is_no_queue() {
+        assert_eq!(emptied(Losses::ByQueue).waits(1, 80).left_by(|_| {}), 1.0);
+    }
+
+    #[test]
+    fn a_loss_after_a_pause_is_congestion() {
+        let mut paused = emptied(Losses::ByQueue);
+        paused.now_ms += 1_000;
+        assert_near(paused.left_by(|_| {}), 0.7);
+    }
+
+    #[test]
+    fn marks_and_outages_are_congestion_whatever_waits() {
+        let mark = |event: &mut Congestion| (event.signal, event.lost) = (CongestionSignal::Ecn, Bytes::ZERO);
+        assert_near(emptied(Losses::ByQueue).left_by(mark), 0.7);
+        assert!(emptied(Losses::ByQueue).left_by(|event| event.persistent = true) < 0.1);
+    }
+
+    #[test]
+    fn more_than_a_twentieth_lost_is_congestion_whatever_waits() {
+        // 10 packets in a round trip: what is counted tends to 20.
+        let lost = |packets: u64| emptied(Losses::ByQueue).left_by(|event| event.lost = PACKET * packets);
+        assert_eq!(lost(4), 1.0);
+        assert_near(lost(5), 0.7);
+    }
+}

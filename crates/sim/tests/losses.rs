@@ -1,0 +1,81 @@
+//! Losses by the queue: links that lose packets at random are filled, and whoever shares a link is yielded to as CUBIC
+//! yields, whatever its queue.
+
+mod common;
+
+use common::{Net, ms};
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_engine::{EngineConfig, Losses};
+use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, Policer, QueueConfig, QueueLimit, RedConfig};
+use fairpath_scenario::PathRoute;
+use fairpath_sim::run;
+use rayon::prelude::*;
+
+const MBPS: u64 = 20;
+
+/// The goodput in Mbit/s of a CUBIC that takes losses so, and of the mean of so many others beside it.
+fn got(losses: Losses, link: &LinkConfig, others: &[&str], seed: u64) -> [f64; 2] {
+    let mut net = Net::new(60, seed).warm_up(10);
+    let there = net.link(link.clone());
+    let back = net.link(LinkConfig::pure_delay(ms(20)));
+    let route = [PathRoute { forward: vec![there], backward: vec![back] }];
+    let mut engine = EngineConfig { congestion: "cubic".into(), ..EngineConfig::live() };
+    engine.parameters.aimd.losses = losses;
+    net.flow("ours", "cubic", &route).engine = engine;
+    for other in others {
+        net.flow("theirs", other, &route);
+    }
+    for flow in &mut net.scenario.flows {
+        flow.start_jitter = ms(1000);
+    }
+    let outcome = run(&net.scenario, &mut ()).expect("it runs");
+    [outcome.flows[0].goodput.as_mbps_f64(), outcome.mean_goodput("theirs").as_mbps_f64()]
+}
+
+fn link(queue: impl Into<QueueConfig>) -> LinkConfig {
+    LinkConfig::new(Bitrate::from_mbps(MBPS)).delay(ms(20)).queue(queue.into())
+}
+
+#[test]
+fn random_losses_leave_most_of_a_link() {
+    for probability in [0.001, 0.005, 0.02] {
+        let lossy = link(QueueConfig::sojourn(ms(50))).loss(LossConfig::Random { probability });
+        let [ours, _] = got(Losses::ByQueue, &lossy, &[], 1);
+        let [cubic, _] = got(Losses::Congestion, &lossy, &[], 1);
+        assert!(ours > 0.75 * MBPS as f64, "{probability}: {ours:.1} Mbit/s, CUBIC {cubic:.1}");
+    }
+}
+
+/// What a competitor keeps beside us, in parts of what it keeps beside CUBIC, the mean of seeds.
+fn left(link: &LinkConfig, others: &[&str]) -> f64 {
+    let seeds: Vec<u64> = (1..=8).collect();
+    let kept = |losses| seeds.par_iter().map(|seed| got(losses, link, others, *seed)[1]).sum::<f64>();
+    kept(Losses::ByQueue) / kept(Losses::Congestion)
+}
+
+#[test]
+fn a_queue_that_overflows_is_yielded_to_as_cubic_yields() {
+    let red = RedConfig::gentle(QueueLimit::Sojourn(ms(20)), QueueLimit::Sojourn(ms(60)), 0.1);
+    let links = [
+        ("12 ms", link(QueueConfig::sojourn(ms(12)))),
+        ("2 ms", link(QueueConfig::sojourn(ms(2)))),
+        ("100 ms", link(QueueConfig::sojourn(ms(100)))),
+        ("CoDel", link(CoDelConfig::default())),
+        ("RED", link(red)),
+    ];
+    for (name, link) in links {
+        for others in [&["cubic"][..], &["reno"], &["cubic"; 4]] {
+            let left = left(&link, others);
+            assert!(left > 0.8, "{name}, beside {others:?}: {left:.2}");
+        }
+    }
+}
+
+/// A policer has no queue: its losses look random until there are many.
+#[test]
+fn a_policer_leaves_the_others_more_than_half() {
+    let policer = Policer { rate: Bitrate::from_mbps(MBPS), burst: Bytes::new(50_000) };
+    let policed = LinkConfig::new(Bitrate::from_mbps(100)).delay(ms(20)).policer(policer);
+    let left = left(&policed, &["cubic"; 4]);
+    assert!(left > 0.5, "{left:.2}");
+}
