@@ -121,7 +121,7 @@ fn default() {
         "default",
         &[
             ("default/scene", &[("nearer", Holds)]),
-            // One run of each of 24 cells tells no more; a goal that is met or missed for sure would be news.
+            // One run of each of 24 cells tells no more.
             ("default/grid", &[("fast", Undecided)]),
             ("default/start", &[("cheap", Holds)]),
             ("default/found", &[("LIA, apart", Holds), ("coupled CUBIC, apart", Holds)]),

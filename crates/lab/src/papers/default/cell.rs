@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::Bitrate;
-use fairpath_engine::{Coupling, EngineConfig};
+use fairpath_engine::{Coupling, EngineConfig, Losses};
 use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};
 use fairpath_sim::{Outcome, Recorder, SimError};
@@ -50,6 +50,13 @@ impl Contender {
     pub(super) fn engine(&self, coupling: Coupling) -> EngineConfig {
         let coupling = if self.couples { coupling } else { Coupling::Never };
         EngineConfig { congestion: self.congestion.into(), coupling, ..EngineConfig::live() }
+    }
+
+    /// As one of the [`REFERENCES`]: flows of today, which take every loss for congestion.
+    pub(super) fn as_reference(&self) -> EngineConfig {
+        let mut engine = self.engine(Coupling::Never);
+        engine.parameters.aimd.losses = Losses::Congestion;
+        engine
     }
 }
 
@@ -209,7 +216,7 @@ impl Cell {
 
     /// What the reference gets: alone in our place on a shared bottleneck, and the sum over separate ones.
     pub(super) fn reference(&self, reference: &Contender, seed: u64, is_quick: bool) -> Result<Got, SimError> {
-        let one = |at| self.bulk(reference.engine(Coupling::Never), &[at], seed, is_quick);
+        let one = |at| self.bulk(reference.as_reference(), &[at], seed, is_quick);
         if self.is_shared {
             return one(0);
         }
