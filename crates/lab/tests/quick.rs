@@ -125,6 +125,7 @@ fn default() {
             ("default/grid", &[("fast", Undecided)]),
             ("default/start", &[("cheap", Holds)]),
             ("default/found", &[("LIA, apart", Holds), ("coupled CUBIC, apart", Holds)]),
+            ("default/alike", &[("coupled CUBIC, apart", Holds)]),
             ("default/loss", &[("more", Holds)]),
         ],
     );

@@ -1,5 +1,6 @@
 //! What people get who choose nothing: how fair and how fast it is in networks as they are.
 
+mod alike;
 mod cell;
 mod found;
 mod grid;
@@ -11,4 +12,4 @@ use crate::Experiment;
 
 /// In the order of the questions.
 pub(crate) const EXPERIMENTS: &[Experiment] =
-    &[scene::EXPERIMENT, grid::EXPERIMENT, start::EXPERIMENT, found::EXPERIMENT, loss::EXPERIMENT];
+    &[scene::EXPERIMENT, grid::EXPERIMENT, start::EXPERIMENT, found::EXPERIMENT, alike::EXPERIMENT, loss::EXPERIMENT];
