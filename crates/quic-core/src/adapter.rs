@@ -18,6 +18,7 @@
 //! The lock is there because noq wants controllers that could be moved between threads. Nobody ever waits
 //! for it: the connection that owns the controllers owns the engine too.
 
+mod losses;
 #[cfg(test)]
 mod tests;
 
@@ -26,9 +27,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use web_time::{Duration, Instant};
 
-use fairpath_engine::{Bytes, CongestionSignal, Engine, PathId, Timestamp};
+use fairpath_engine::{Bytes, CongestionSignal, Engine, PathId, PathMap, Timestamp};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+
+use losses::Losses;
 
 /// A window that noq's pacer never holds back.
 const UNPACED: u64 = 1 << 32;
@@ -123,6 +126,11 @@ struct Shared {
     /// When the others left.
     left_at: Timestamp,
     fates: Vec<Fate>,
+    /// Whether losses are found here, before noq finds them.
+    finds_losses: bool,
+    losses: PathMap<Losses>,
+    /// What was just found lost, and whether that counts.
+    lost: Vec<(u64, bool)>,
 }
 
 impl Shared {
@@ -185,6 +193,9 @@ impl ConnectionEngine {
             told: 0,
             left_at: Timestamp::ZERO,
             fates: Vec::new(),
+            finds_losses: false,
+            losses: PathMap::new(),
+            lost: Vec::new(),
         };
         Self(Arc::new(Guarded { gate: Gate::default().as_number().into(), shared: Mutex::new(shared) }))
     }
@@ -229,6 +240,25 @@ impl ConnectionEngine {
         self.lock().next_path
     }
 
+    /// The handshake is over. Where noq was told to be patient, losses are found here from now on.
+    pub(crate) fn find_losses(&self, is_patient: bool) {
+        self.lock().finds_losses = is_patient;
+    }
+
+    /// When [`ConnectionEngine::give_up_late`] is to be called.
+    pub(crate) fn loss_due(&self) -> Option<Instant> {
+        let shared = self.lock();
+        Some(shared.epoch? + shared.loss_due()?.since(Timestamp::ZERO))
+    }
+
+    /// Takes for lost what is late by now.
+    pub(crate) fn give_up_late(&self, now: Instant) {
+        let mut shared = self.lock();
+        shared.tell_left();
+        let now = shared.at(now);
+        shared.find_all_lost(now);
+    }
+
     /// Says which path may carry the next packet.
     pub(crate) fn open_gate(&self, gate: Gate) {
         self.0.gate.store(gate.as_number(), Ordering::Relaxed);
@@ -268,6 +298,7 @@ impl ControllerFactory for Factory {
         let path = PathId::new(shared.next_path);
         shared.next_path += 1;
         shared.engine.on_path_opened(path, Bytes::new(current_mtu.into()), at);
+        shared.losses.insert(path, Losses::default());
         // noq checks itself that a path is validated before it carries data; until the host says more, only
         // the path of the handshake is one that is picked.
         shared.engine.set_usable(path, path == PathId::new(0));
@@ -291,6 +322,7 @@ impl Drop for Registration {
         shared.tell_left();
         let now = shared.now;
         shared.engine.on_path_closed(self.path, now);
+        shared.losses.remove(self.path);
         shared.fates.push(Fate::Discarded(self.path));
     }
 }
@@ -302,6 +334,8 @@ pub(crate) struct PathHandle {
     mtu: u64,
     /// The packets of the acknowledgement that is being read, with the times of their sending.
     acked: Vec<(u64, Instant)>,
+    /// The same, in the engine's time, of those that are the path's own.
+    acked_at: Vec<(u64, Timestamp)>,
     /// The number of the newest packet; `None` before the first.
     newest: Option<u64>,
     /// Whether this is a clone that has not sent: noq takes one where the peer's address has changed.
@@ -313,12 +347,24 @@ pub(crate) struct PathHandle {
     is_to_answer: bool,
     /// Whether a packet was counted as lost since the last congestion event.
     is_losing: bool,
+    /// Whether one was that had been taken for lost before.
+    is_losing_known: bool,
 }
 
 impl PathHandle {
     fn new(registration: Arc<Registration>, mtu: u64, is_unused_clone: bool) -> Self {
-        let (acked, newest, newest_question, is_to_answer, is_losing) = (Vec::new(), None, None, false, false);
-        Self { registration, mtu, acked, newest, is_unused_clone, newest_question, is_to_answer, is_losing }
+        Self {
+            registration,
+            mtu,
+            acked: Vec::new(),
+            acked_at: Vec::new(),
+            newest: None,
+            is_unused_clone,
+            newest_question: None,
+            is_to_answer: false,
+            is_losing: false,
+            is_losing_known: false,
+        }
     }
 
     /// The engine's path that a controller taken from noq stands for; `None` for a controller of
@@ -354,20 +400,22 @@ impl Controller for PathHandle {
         self.newest = Some(pn);
         let anew = anew || std::mem::take(&mut self.is_unused_clone);
         let path = self.registration.path;
-        let is_usable = {
+        {
             let mut shared = self.registration.engine.lock();
             let at = shared.at(now);
             if anew {
                 shared.tell_left();
                 shared.engine.on_all_discarded(path);
+                shared.unwatch(path);
                 shared.fates.push(Fate::Discarded(path));
             }
             shared.on_left(Left { path, number: pn, bytes }, at);
-            shared.engine.is_usable(path)
-        };
-        let is_answer = std::mem::replace(&mut self.is_to_answer, !is_usable) && !anew;
-        if anew || !is_usable || is_answer {
-            self.newest_question = (is_answer || !is_usable).then_some(pn);
+            let is_usable = shared.engine.is_usable(path);
+            let is_answer = std::mem::replace(&mut self.is_to_answer, !is_usable) && !anew;
+            if anew || !is_usable || is_answer {
+                self.newest_question = (is_answer || !is_usable).then_some(pn);
+            }
+            shared.watch(path, pn, self.newest_question, at);
         }
     }
 
@@ -378,6 +426,7 @@ impl Controller for PathHandle {
 
     fn on_end_acks(&mut self, now: Instant, _in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
         let (mut acked, newest_question) = (std::mem::take(&mut self.acked), self.newest_question);
+        let mut acked_at = std::mem::take(&mut self.acked_at);
         self.tell(|shared, path| {
             let now = shared.at(now);
             for (number, sent) in acked.drain(..) {
@@ -391,21 +440,28 @@ impl Controller for PathHandle {
                         false => shared.engine.on_ack(path, number, now),
                     }
                     shared.fates.push(Fate::Acked(path, number));
+                    acked_at.push((number, sent));
                 }
             }
+            shared.note_acked(path, &acked_at, now);
             // noq does not say how long the peer waited. Under load it answers every second packet.
             shared.engine.on_ack_end(path, Duration::ZERO, now);
+            shared.find_lost(path, now);
         });
-        self.acked = acked;
+        acked_at.clear();
+        (self.acked, self.acked_at) = (acked, acked_at);
     }
 
     fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
         let is_question = self.newest_question.is_some_and(|newest| pn <= newest);
-        let is_counted = self.tell(|shared, path| {
+        let (is_counted, is_known) = self.tell(|shared, path| {
             let now = shared.at(now);
             let sent = shared.engine.sent(path, pn);
             if sent.is_some_and(|(_, bytes)| bytes != Bytes::new(lost_bytes.into())) {
-                return false;
+                return (false, false);
+            }
+            if shared.note_given_up(path, pn, sent.map(|(at, _)| at)) {
+                return (false, true);
             }
             shared.fates.push(Fate::Lost(path, pn));
             let is_counted = sent.is_some() && !is_question && shared.engine.is_usable(path);
@@ -413,9 +469,10 @@ impl Controller for PathHandle {
                 true => shared.engine.on_lost(path, pn, now),
                 false => shared.engine.on_discarded(path, pn),
             }
-            is_counted
+            (is_counted, false)
         });
         self.is_losing |= is_counted;
+        self.is_losing_known |= is_known;
     }
 
     fn on_congestion_event(
@@ -428,7 +485,9 @@ impl Controller for PathHandle {
         _largest_lost_pn: u64,
     ) {
         let before = now.saturating_duration_since(sent);
-        let is_losing = std::mem::take(&mut self.is_losing);
+        // Of what was taken for lost before only this is news, that there was nothing else for so long.
+        let is_known = std::mem::take(&mut self.is_losing_known) && is_persistent_congestion;
+        let is_losing = std::mem::take(&mut self.is_losing) || is_known;
         self.tell(|shared, path| {
             let now = shared.at(now);
             if (is_ecn || is_losing) && shared.engine.is_usable(path) {

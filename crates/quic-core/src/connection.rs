@@ -20,7 +20,7 @@ use web_time::{Duration, Instant};
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};
 use noq_proto::crypto::ExportKeyingMaterialError;
-use noq_proto::{ApplicationClose, ConnectionError, Event as ProtoEvent, FrameStats, PathId, StreamEvent};
+use noq_proto::{ApplicationClose, ConnectionError, Event as ProtoEvent, PathId, StreamEvent};
 
 use crate::adapter::{ConnectionEngine, Fate};
 use crate::bulk::{Record, RecordTooLarge};
@@ -38,8 +38,8 @@ use crate::transport::{Trust, trust};
 use flows::Flows;
 pub use held::Held;
 use live::Live;
-use output::Output;
 pub use output::TRAIN_MAX;
+use output::{Output, are_acknowledgements};
 use silence::Silence;
 
 /// How often the paths are looked at.
@@ -372,7 +372,8 @@ impl Connection {
         let look = self.policy.is_some().then_some(self.look_at);
         let delays = self.is_connected.then(|| self.one_way.next_timeout(now)).flatten();
         let paced = if self.output.is_held_back || self.are_flows_held_back() { self.paced_until(now) } else { None };
-        quic.into_iter().chain(look).chain(delays).chain(paced).chain(self.next_of_flows(now)).min()
+        let due = quic.into_iter().chain(look).chain(delays).chain(paced).chain(self.engine.loss_due());
+        due.chain(self.next_of_flows(now)).min()
     }
 
     fn paced_until(&self, now: Instant) -> Option<Instant> {
@@ -386,6 +387,7 @@ impl Connection {
             self.quic.handle_timeout(now);
             self.output.look_again();
         }
+        self.engine.give_up_late(now);
         self.absorb(now);
         if self.closed.is_some() {
             return self.bid_farewell(now);
@@ -456,6 +458,7 @@ impl Connection {
             match event {
                 ProtoEvent::Connected => {
                     self.is_connected = true;
+                    self.engine.find_losses(self.application.is_fairpath());
                     self.events.push_back(Event::Connected);
                     if self.is_server {
                         let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } =
@@ -585,12 +588,6 @@ impl Connection {
             self.output.say_on(path, receipt.clone());
         }
     }
-}
-
-/// Whether what came between two looks was acknowledgements.
-fn are_acknowledgements(before: FrameStats, mut after: FrameStats) -> bool {
-    (after.acks, after.path_acks) = (before.acks, before.path_acks);
-    after == before
 }
 
 /// The first byte of a datagram of the application.

@@ -32,7 +32,6 @@ mod packet;
 mod receiver;
 mod recorder;
 mod recovery;
-mod reordering;
 mod send_stream;
 mod simulation;
 mod source;

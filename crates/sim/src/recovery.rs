@@ -5,15 +5,15 @@
 //! - Persistent congestion is looked for within the losses that one acknowledgement shows
 //!   [RFC9002 §7.6.2 has it over all losses]: an outage ends with one acknowledgement that shows
 //!   all of it.
-//! - Where a path turns out to reorder, thresholds grow (`reordering.rs`).
+//! - Where a path turns out to reorder, thresholds grow (`reordering.rs` of the engine).
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{Rtt, Timestamp};
+use fairpath_engine::{INITIAL_RTT, Reordering};
 
 use crate::packet::{AckFrame, Chunk};
-use crate::reordering::{INITIAL_RTT, Reordering};
 
 /// [RFC9002 §7.6.1, kPersistentCongestionThreshold]
 const PERSISTENT: u32 = 3;

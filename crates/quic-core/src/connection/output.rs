@@ -477,3 +477,9 @@ fn datagrams_alone(before: FrameStats, mut after: FrameStats) -> Option<u64> {
     after.datagram = before.datagram;
     (after == before).then_some(datagrams)
 }
+
+/// Whether what came between two looks was acknowledgements.
+pub(super) fn are_acknowledgements(before: FrameStats, mut after: FrameStats) -> bool {
+    (after.acks, after.path_acks) = (before.acks, before.path_acks);
+    after == before
+}

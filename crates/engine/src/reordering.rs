@@ -6,6 +6,8 @@
 //! Then later arrivals say nothing any more, and time alone tells, with a window as wide as packets have been late.
 //! Thresholds that grow so are what [RFC9002 §6.1.1] proposes.
 //!
+//! Hosts that find losses themselves share it: the simulator's, and the QUIC host's (`adapter/losses.rs` there).
+//!
 //! # Deviations
 //!
 //! - RACK learns from a receiver's duplicates that it was wrong, and widens its window by a quarter of a round trip
@@ -22,13 +24,13 @@ const PACKET_THRESHOLD: u64 = 3;
 /// [RFC9002 §6.1.2, kGranularity]
 const GRANULARITY: Duration = Duration::from_millis(1);
 /// Before the first sample [RFC9002 §6.2.2, kInitialRtt].
-pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(333);
+pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// After so many rounds in which what was taken for lost was lost the window closes [RFC8985 §6.2, reo_wnd_persist].
 const PERSIST_ROUNDS: u32 = 16;
 
 /// What is known of a path's reordering.
 #[derive(Debug, Default)]
-pub(crate) struct Reordering {
+pub struct Reordering {
     /// By how much packets that others overtook were later than a round trip; zero: none were.
     window: Duration,
     /// For how many rounds with losses the window stays.
@@ -39,7 +41,7 @@ pub(crate) struct Reordering {
 
 impl Reordering {
     /// A packet that was taken for lost and had been sent at `sent_at` is acknowledged now, after later ones were.
-    pub(crate) fn on_late(&mut self, sent_at: Timestamp, rtt: Option<Rtt>, now: Timestamp) {
+    pub fn on_late(&mut self, sent_at: Timestamp, rtt: Option<Rtt>, now: Timestamp) {
         let Some(rtt) = rtt else { return };
         let late_by = now.since(sent_at + rtt.smoothed);
         // No wider than a round trip [RFC8985 §6.2 step 4]: what is really lost has to be found some time.
@@ -48,7 +50,7 @@ impl Reordering {
     }
 
     /// Packets are taken for lost, while `newest_acked` is the newest that has arrived and `next` the next to be sent.
-    pub(crate) fn on_lost(&mut self, newest_acked: u64, next: u64) {
+    pub fn on_lost(&mut self, newest_acked: u64, next: u64) {
         if newest_acked < self.round_end {
             return;
         }
@@ -60,13 +62,13 @@ impl Reordering {
     }
 
     /// How many later packets must have arrived before one is taken for lost.
-    pub(crate) fn packet_threshold(&self) -> u64 {
+    pub fn packet_threshold(&self) -> u64 {
         if self.window.is_zero() { PACKET_THRESHOLD } else { u64::MAX }
     }
 
     /// How long after it was sent a packet that others have overtaken is taken for lost: 9/8 of the longer of the
     /// smoothed and the latest round-trip time [RFC9002 §6.1.2], and the window.
-    pub(crate) fn patience(&self, rtt: Option<Rtt>) -> Duration {
+    pub fn patience(&self, rtt: Option<Rtt>) -> Duration {
         let round = rtt.map_or(INITIAL_RTT, |rtt| (rtt.smoothed.max(rtt.latest) * 9 / 8).max(GRANULARITY));
         round + self.window
     }
