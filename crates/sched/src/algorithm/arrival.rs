@@ -27,7 +27,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bytes, Timestamp};
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, active};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, active, candidates};
 
 /// What a path carries in so long may go on it at once: no arrival is expected more exactly than that, and a host
 /// sends packets of one path faster together.
@@ -76,17 +76,22 @@ fn left(connection: &ConnectionView) -> f64 {
 
 impl Scheduler for Arrival {
     fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
-        let all = || active(paths).map(expected);
         let cost = |one: &Expected<'_>| one.path.terms.cost;
-        let by_arrival = |a: &Expected<'_>, b: &Expected<'_>| a.after.total_cmp(&b.after);
-        let by_cost = |a: &Expected<'_>, b: &Expected<'_>| cost(a).cmp(&cost(b)).then(by_arrival(a, b));
-        let Some(best) = all().filter(|one| one.path.has_room()).min_by(by_cost) else { return Choice::Wait };
-        // Nothing is heard of a path with nothing in flight: nobody would ask again.
-        let sooner =
-            |one: &Expected<'_>| one.after < best.after && one.path.in_flight > Bytes::ZERO && cost(one) <= cost(&best);
-        let Some(first) = all().filter(sooner).min_by(by_arrival) else { return Choice::Send(best.path.id) };
-        let rate: f64 = all().filter(sooner).map(|one| one.rate).sum();
-        match best.after > first.after + left(connection) / rate {
+        let by_cost = |a: &Expected<'_>, b: &Expected<'_>| cost(a).cmp(&cost(b)).then(a.after.total_cmp(&b.after));
+        let Some(best) = candidates(paths).map(expected).min_by(by_cost) else { return Choice::Wait };
+        // Of those with room none is sooner that costs no more: it would be the best. Nothing is heard of a path with
+        // nothing in flight: nobody would ask again.
+        let may_be_sooner = |path: &&PathView| {
+            !path.has_room() && path.in_flight > Bytes::ZERO && path.terms.cost <= best.path.terms.cost
+        };
+        let (mut first, mut rate) = (best, 0.0);
+        for one in active(paths).filter(may_be_sooner).map(expected).filter(|one| one.after < best.after) {
+            rate += one.rate;
+            if one.after < first.after {
+                first = one;
+            }
+        }
+        match rate > 0.0 && best.after > first.after + left(connection) / rate {
             true => Choice::WaitFor(first.path.id),
             false => Choice::Send(best.path.id),
         }
