@@ -1,6 +1,6 @@
 //! What was sent and may have to be sent again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use fairpath_core::{PathId, PathMap, Timestamp};
@@ -37,11 +37,19 @@ pub(crate) struct Gone {
     pub(crate) again: Option<PieceId>,
 }
 
+/// Packets of one path.
+#[derive(Debug, Default)]
+struct OnPath {
+    packets: BTreeMap<u64, Left>,
+    /// Those that have not been found overdue, the oldest first; some may be gone.
+    awaited: VecDeque<(u64, Timestamp)>,
+}
+
 /// Pieces by their numbers, and the packets that they are in.
 #[derive(Debug, Default)]
 pub(crate) struct Retained {
     pieces: BTreeMap<PieceId, Kept>,
-    paths: PathMap<BTreeMap<u64, Left>>,
+    paths: PathMap<OnPath>,
     bytes: usize,
 }
 
@@ -64,16 +72,45 @@ impl Retained {
             kept.on_its_way += 1;
         }
         if !self.paths.contains(path) {
-            self.paths.insert(path, BTreeMap::new());
+            self.paths.insert(path, OnPath::default());
         }
-        if let Some(packets) = self.paths.get_mut(path) {
-            packets.insert(number, Left { piece, at: now, is_given_up: false });
+        if let Some(on_path) = self.paths.get_mut(path) {
+            on_path.packets.insert(number, Left { piece, at: now, is_given_up: false });
+            if piece.is_some() {
+                on_path.awaited.push_back((number, now));
+            }
+        }
+    }
+
+    /// When the oldest packet left on the path whose piece is waited for, and that has not been taken as overdue.
+    pub(crate) fn oldest(&self, path: PathId) -> Option<Timestamp> {
+        self.paths.get(path)?.awaited.front().map(|(_, at)| *at)
+    }
+
+    /// The pieces that left on the path by `until`, are still waited for, and have no copy on its way elsewhere. Each is
+    /// named only once.
+    pub(crate) fn take_overdue(&mut self, path: PathId, until: Timestamp) -> Vec<PieceId> {
+        let Some(OnPath { packets, awaited }) = self.paths.get_mut(path) else { return Vec::new() };
+        let overdue = awaited.iter().take_while(|(_, at)| *at <= until).count();
+        let piece = |(number, _)| packets.get(&number).filter(|left| !left.is_given_up)?.piece;
+        let pieces: Vec<PieceId> = awaited.drain(..overdue).filter_map(piece).collect();
+        self.tidy(path);
+        // What has a copy on its way elsewhere is not waited for on this path alone.
+        pieces.into_iter().filter(|piece| self.pieces.get(piece).is_some_and(|kept| kept.on_its_way == 1)).collect()
+    }
+
+    /// Nothing is waited for any more of what is gone.
+    fn tidy(&mut self, path: PathId) {
+        let Some(OnPath { packets, awaited }) = self.paths.get_mut(path) else { return };
+        while awaited.front().is_some_and(|(number, _)| packets.get(number).is_none_or(|left| left.is_given_up)) {
+            awaited.pop_front();
         }
     }
 
     /// The packet arrived; `None` where it was none of ours.
     pub(crate) fn on_acked(&mut self, path: PathId, number: u64) -> Option<Gone> {
-        let Left { piece, at, .. } = self.paths.get_mut(path)?.remove(&number)?;
+        let Left { piece, at, .. } = self.paths.get_mut(path)?.packets.remove(&number)?;
+        self.tidy(path);
         if let Some(kept) = piece.and_then(|piece| self.pieces.remove(&piece)) {
             self.bytes -= kept.body.len();
         }
@@ -82,14 +119,16 @@ impl Retained {
 
     /// The packet was lost.
     pub(crate) fn on_lost(&mut self, path: PathId, number: u64) -> Option<Gone> {
-        let left = self.paths.get_mut(path)?.remove(&number)?;
+        let left = self.paths.get_mut(path)?.packets.remove(&number)?;
+        self.tidy(path);
         Some(Gone { sent_at: left.at, again: self.given_up(left) })
     }
 
     /// The path fell silent: what is on its way there goes elsewhere too. An answer that comes late still counts, and so
     /// does a loss; that orders nothing again.
     pub(crate) fn on_silent(&mut self, path: PathId) -> Vec<PieceId> {
-        let Some(packets) = self.paths.get_mut(path) else { return Vec::new() };
+        let Some(OnPath { packets, awaited }) = self.paths.get_mut(path) else { return Vec::new() };
+        awaited.clear();
         let take = |left: &mut Left| core::mem::replace(left, Left { is_given_up: true, ..*left });
         let taken: Vec<Left> = packets.values_mut().map(take).collect();
         taken.into_iter().filter_map(|left| self.given_up(left)).collect()
@@ -157,6 +196,22 @@ mod tests {
         assert_eq!(again(retained.on_acked(PATHS[0], 1)), None);
         assert!(retained.get(PIECE).is_none() && retained.bytes() == 0, "it has arrived");
         assert_eq!(again(retained.on_lost(PATHS[1], 5)), None);
+    }
+
+    #[test]
+    fn what_has_no_answer_is_overdue_and_an_answer_or_a_copy_ends_the_wait() {
+        let until = Timestamp::from_millis(100);
+        let mut overdue = retained();
+        assert_eq!(overdue.oldest(PATHS[0]), Some(Timestamp::ZERO));
+        assert_eq!(overdue.take_overdue(PATHS[0], until), [PIECE]);
+        assert_eq!((overdue.take_overdue(PATHS[0], until), overdue.oldest(PATHS[0])), (vec![], None));
+        assert_eq!(again(overdue.on_lost(PATHS[0], 1)), Some(PIECE), "its loss orders it, too");
+        let mut answered = retained();
+        answered.on_acked(PATHS[0], 1);
+        assert_eq!(answered.oldest(PATHS[0]), None);
+        let mut copied = retained();
+        copied.on_sent(Some(PIECE), PATHS[1], 1, Timestamp::ZERO);
+        assert_eq!(copied.take_overdue(PATHS[0], until), []);
     }
 
     #[test]

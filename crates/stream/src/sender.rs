@@ -14,7 +14,7 @@ use crate::config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FlowId, PACKET_M
 use crate::counts::Counts;
 use crate::retained::{PieceId, Retained};
 use crate::sharing::Sharing;
-use crate::spread::{PathFacts, Spread, Waiting};
+use crate::spread::{Lane, PathFacts, Spread, Waiting};
 use crate::terms::PathTerms;
 use crate::wire::{Body, Datagram, OVERHEAD, Repair, Report, Way, expand, label};
 use status::Tally;
@@ -83,6 +83,8 @@ enum To {
     Only(PathId),
     /// On another one than this.
     Other(PathId),
+    /// On another one than this, of which no answer came in time.
+    Instead(PathId),
 }
 
 /// Why a piece leaves.
@@ -111,7 +113,9 @@ pub struct Sender {
     flows: Vec<FlowOut>,
     spread: Spread,
     retained: Retained,
-    new: VecDeque<PieceId>,
+    new: VecDeque<(PieceId, usize)>,
+    /// The bytes of all that is new.
+    waits: usize,
     again: VecDeque<PieceId>,
     copies: VecDeque<(PieceId, To)>,
     /// Not before when each leaves, and after when it is worth nothing.
@@ -138,6 +142,7 @@ impl Sender {
             spread: Spread::new(sharing),
             retained: Retained::default(),
             new: VecDeque::new(),
+            waits: 0,
             again: VecDeque::new(),
             copies: VecDeque::new(),
             repair: VecDeque::new(),
@@ -211,8 +216,9 @@ impl Sender {
         let number = of_flow.next;
         of_flow.next += 1;
         let is_full = self.config.repair && of_flow.block.add(number, body.clone(), now);
+        self.new.push_back(((flow, number), body.len()));
+        self.waits += body.len();
         self.retained.keep((flow, number), body, now, now + self.config.deadline);
-        self.new.push_back((flow, number));
         if copied {
             // Which path the first goes on shows when it leaves.
             self.tally.marked.insert((flow, number));
@@ -248,7 +254,7 @@ impl Sender {
     fn waiting(&self, piece: PieceId, arrives: Timestamp, now: Timestamp) -> Option<Waiting> {
         let kept = self.retained.get(piece).filter(|kept| kept.due > arrives)?;
         let waited = now.since(kept.queued_at);
-        Some(Waiting { waited, held: waited, deadline: kept.due.since(kept.queued_at) })
+        Some(Waiting { waited, held: waited, deadline: kept.due.since(kept.queued_at), behind: self.waits })
     }
 
     fn next_again(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
@@ -268,26 +274,34 @@ impl Sender {
 
     fn next_copy(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, to)) = self.copies.front().copied() {
-            let Some(waiting) = self.waiting(piece, now, now).filter(|one| one.waited <= one.deadline / 2) else {
+            let is_worth = |one: &Waiting| matches!(to, To::Instead(_)) || one.waited <= one.deadline / 2;
+            let Some(waiting) = self.waiting(piece, now, now).filter(is_worth) else {
                 self.copies.pop_front();
                 continue;
             };
             let path = match to {
                 To::Only(path) => Some(path).filter(|path| may_send(*path)),
                 // All that is left costs more than a copy is worth.
-                To::Other(path) if !self.spread.has_beside(path) => {
+                To::Other(path) | To::Instead(path) if !self.spread.has_beside(path) => {
                     self.copies.pop_front();
                     continue;
                 }
-                To::Other(path) => self.spread.choose(waiting.urgent(), Some(path), may_send, now),
+                To::Other(path) | To::Instead(path) => self.spread.choose(waiting.urgent(), Some(path), may_send, now),
             };
-            if path.is_none() && matches!(to, To::Other(_)) {
+            if path.is_none() && !matches!(to, To::Only(_)) {
                 return None;
             }
             self.copies.pop_front();
             if let Some(path) = path {
-                self.tally.copies += 1;
-                let kind = if matches!(to, To::Only(_)) { Kind::Probe } else { Kind::Copy };
+                let kind = match to {
+                    To::Only(_) => Kind::Probe,
+                    To::Other(_) => Kind::Copy,
+                    To::Instead(_) => Kind::Again,
+                };
+                match kind {
+                    Kind::Again => self.tally.again += 1,
+                    _ => self.tally.copies += 1,
+                }
                 return self.source(piece, path, kind, now);
             }
         }
@@ -295,17 +309,19 @@ impl Sender {
     }
 
     fn next_new(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        while let Some(piece) = self.new.front().copied() {
+        while let Some((piece, bytes)) = self.new.front().copied() {
             // What no path brings in time any more only keeps back what follows.
             let arrives = now + self.spread.quickest().unwrap_or_default();
             let Some(waiting) = self.waiting(piece, arrives, now) else {
                 self.new.pop_front();
+                self.waits -= bytes;
                 self.tally.marked.remove(&piece);
                 self.tally.dropped += 1;
                 continue;
             };
             let path = self.spread.choose(waiting, None, may_send, now)?;
             self.new.pop_front();
+            self.waits -= bytes;
             let outgoing = self.source(piece, path, Kind::New, now)?;
             self.tally.pieces += 1;
             if self.tally.marked.remove(&piece) {
@@ -325,7 +341,7 @@ impl Sender {
         }
         let (at, _, flow, _) = self.repair.front().filter(|(at, ..)| *at <= now)?;
         let (flow, held, deadline) = (*flow, now.since(*at), self.config.deadline);
-        let waiting = Waiting { waited: deadline / 2, held, deadline };
+        let waiting = Waiting { waited: deadline / 2, held, deadline, behind: self.waits };
         let path = self.spread.choose(waiting, None, may_send, now)?;
         let (_, _, _, repair) = self.repair.pop_front()?;
         let datagram = Datagram::Repair { way: self.way(flow, path, false, now), repair }.write();
@@ -371,10 +387,11 @@ impl Sender {
 
     /// The packet was acknowledged.
     pub fn on_acked(&mut self, path: PathId, number: u64, now: Timestamp) {
-        if self.retained.on_acked(path, number).is_some()
+        if let Some(gone) = self.retained.on_acked(path, number)
             && let Some(lane) = self.spread.lanes.get_mut(&path)
         {
             lane.track.on_acked(now);
+            lane.is_overdue = now.since(gone.sent_at) > lane.patience();
         }
     }
 
@@ -427,6 +444,30 @@ impl Sender {
         }
     }
 
+    /// Of what a path has not answered in time a copy leaves elsewhere, where it can be in time: it may be lost, or
+    /// stand in a queue that was not there before, and neither is known before another round trip has passed.
+    fn leave_overdue(&mut self, now: Timestamp) {
+        let overdue = |(path, lane): (&PathId, &Lane)| {
+            let until = Timestamp::ZERO + now.since(Timestamp::ZERO).checked_sub(lane.patience())?;
+            self.retained.oldest(*path).filter(|at| *at <= until).map(|_| (*path, until))
+        };
+        let overdue: Vec<(PathId, Timestamp)> = self.spread.lanes.iter().filter_map(overdue).collect();
+        for (path, until) in overdue {
+            if let Some(lane) = self.spread.lanes.get_mut(&path) {
+                lane.is_overdue = true;
+            }
+            for piece in self.retained.take_overdue(path, until) {
+                self.copies.push_back((piece, To::Instead(path)));
+            }
+        }
+    }
+
+    /// When the next piece is overdue.
+    fn overdue_at(&self) -> Option<Timestamp> {
+        let at = |(path, lane): (&PathId, &Lane)| Some(self.retained.oldest(*path)? + lane.patience());
+        self.spread.lanes.iter().filter_map(at).min()
+    }
+
     // ---- time
 
     /// Does what is due. The host says what it knows of its paths, and which of them share a bottleneck.
@@ -437,6 +478,7 @@ impl Sender {
                 self.close(FlowId(at as u8), now);
             }
         }
+        self.leave_overdue(now);
         if now < self.solve_at {
             return;
         }
@@ -457,7 +499,7 @@ impl Sender {
         let repair = self.repair.front().map(|(at, ..)| *at);
         let credit = if self.has_work(now) { self.spread.next_credit() } else { None };
         let later = repair.into_iter().chain(credit).filter(|at| *at > now);
-        closes.chain([self.solve_at]).chain(later).min()
+        closes.chain([self.solve_at]).chain(later).chain(self.overdue_at()).min()
     }
 
     /// Whether something waits that could leave now.
@@ -473,8 +515,7 @@ impl Sender {
 
     /// How it goes.
     pub fn status(&self) -> Status {
-        let path =
-            |(path, lane): (&PathId, &crate::spread::Lane)| PathStatus::of(*path, lane, self.tally.sent_on(*path));
+        let path = |(path, lane): (&PathId, &Lane)| PathStatus::of(*path, lane, self.tally.sent_on(*path));
         Status {
             deadline: self.config.deadline,
             paths: self.spread.lanes.iter().map(path).collect(),

@@ -60,6 +60,12 @@ const INITIAL: f64 = 10.0;
 /// What rates are taken to be before a path has measured a round trip.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
+/// How long the peer may keep back an acknowledgement [RFC9000 §18.2].
+const ACKNOWLEDGED: Duration = Duration::from_millis(25);
+
+/// The least that answers are taken to vary by: what timers of hosts and the other packets of a picture do.
+const VARIES: Duration = Duration::from_millis(5);
+
 /// What the host knows of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathFacts {
@@ -88,6 +94,10 @@ pub(crate) struct Lane {
     pub(crate) value: f64,
     pub(crate) delays: Option<Delays>,
     pub(crate) is_silent: bool,
+    /// By how much its delays vary as a rule.
+    varies: Duration,
+    /// Whether answers take longer than all but a few do.
+    pub(crate) is_overdue: bool,
     terms: PathTerms,
     /// Whether it brings too little in time, however little it costs.
     fails: bool,
@@ -114,6 +124,8 @@ impl Lane {
             value: 1.0,
             delays: None,
             is_silent: false,
+            varies: Duration::ZERO,
+            is_overdue: false,
             terms: PathTerms::default(),
             fails: false,
             tier: 0,
@@ -138,6 +150,12 @@ impl Lane {
         let passed = now.since(self.filled_at).as_secs_f64();
         self.filled_at = now;
         self.credit = (self.credit + self.rate * passed).min(self.burst());
+    }
+
+    /// An answer that takes longer has been lost, or what it answers is late: all but one in a thousand come by then, and
+    /// so a probe timeout counts them, too [RFC9002 §6.2.1].
+    pub(crate) fn patience(&self) -> Duration {
+        self.rtt() + ACKNOWLEDGED + 4 * self.varies.max(VARIES)
     }
 
     /// How long a packet takes that leaves now, with what most take more.
@@ -189,7 +207,7 @@ impl Spread {
             lane.fill(now);
             lane.facts = *one;
             lane.terms = self.terms.get(&one.path).copied().unwrap_or_default();
-            lane.delays = lane.track.delays(now);
+            (lane.delays, lane.varies) = (lane.track.delays(now), lane.track.usual_deviation());
             let late = lane.delays.map_or(0.0, |delays| Bound::Cantelli.late(0, &delays, deadline));
             lane.value = (1.0 - lane.track.loss()) * (1.0 - late);
         }
@@ -282,10 +300,24 @@ impl Spread {
         let is_paid = |lane: &Lane| may_cost || lane.terms.price() <= price;
         let takes_last = packet.waited >= packet.deadline / WAITS_AT_MOST;
         let is_in_time = |lane: &Lane| lane.takes() <= left || (takes_last && lane.mostly_takes() <= left);
-        let fits = |lane: &Lane| lane.rank() == best || (takes_any && is_in_time(lane) && is_paid(lane));
+        let is_crowded = self.is_crowded(packet, left);
+        let fits = |lane: &Lane| {
+            let may_take = takes_any && (is_crowded || !lane.is_lossy()) && is_paid(lane);
+            lane.rank() == best || (may_take && is_in_time(lane))
+        };
         let free = open().filter(|(path, lane)| fits(lane) && lane.credit > 0.0 && may_send(**path));
         let chosen = free.min_by(|(_, a), (_, b)| a.rank().cmp(&b.rank()).then(a.turn.total_cmp(&b.turn)));
         chosen.map(|(path, _)| *path)
+    }
+
+    /// Whether the paths that lose little cannot carry the packet in time, or not what waits behind it: what leaves on
+    /// others mostly has to leave again.
+    fn is_crowded(&self, packet: Waiting, left: Duration) -> bool {
+        let sound = || self.lanes.values().filter(|lane| lane.is_open() && !lane.is_lossy());
+        let Some(takes) = sound().map(Lane::takes).min() else { return true };
+        let rate: f64 = sound().map(Lane::lasting).sum();
+        let drained = Duration::try_from_secs_f64(packet.behind as f64 / rate).unwrap_or(Duration::MAX);
+        drained.saturating_add(takes) > packet.deadline || takes + packet.deadline / WAITS > left
     }
 
     /// Whether a copy of what left on `other` may go on the path: it is not worth what a dearer one costs.
@@ -397,14 +429,19 @@ impl Lane {
         self.rate.min(allowed(&self.facts, &PathTerms::default()) / ABOVE_WINDOW)
     }
 
+    /// Whether it loses so much that what leaves on it needs as much again, or may: nothing is heard of what left.
+    fn is_lossy(&self) -> bool {
+        self.is_overdue || 1.0 - self.track.loss() < SERVES
+    }
+
     /// Whether new data may go on it.
     pub(crate) fn is_open(&self) -> bool {
         self.facts.usable && !self.is_silent
     }
 
     /// Of two paths with room, the one with the lower rank is taken.
-    fn rank(&self) -> (bool, (bool, u32), u32) {
-        (self.fails, self.terms.price(), self.tier)
+    fn rank(&self) -> (bool, (bool, u32), bool, u32) {
+        (self.fails, self.terms.price(), self.is_overdue, self.tier)
     }
 }
 
@@ -415,6 +452,8 @@ pub(crate) struct Waiting {
     /// For how long it could have left.
     pub(crate) held: Duration,
     pub(crate) deadline: Duration,
+    /// What waits together with it, in bytes.
+    pub(crate) behind: usize,
 }
 
 #[cfg(test)]
@@ -457,7 +496,7 @@ mod tests {
     fn what_the_best_path_has_no_room_for_leaves_on_a_worse_one_before_it_is_dropped() {
         let (mut spread, now) = after_a_full_queue();
         let mut choose = |waited: u64, is_full: bool| {
-            let packet = Waiting { waited: ms(waited), held: ms(waited), deadline: ms(300) };
+            let packet = Waiting { waited: ms(waited), held: ms(waited), deadline: ms(300), behind: 1_200 };
             spread.choose(packet, None, |path| path == PATHS[0] || !is_full, now)
         };
         assert_eq!(choose(100, false), Some(PATHS[1]), "the best has room");

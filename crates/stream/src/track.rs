@@ -34,6 +34,10 @@ const DEPARTURES_MAX: usize = 4_096;
 /// So many packets and more that were judged say what the share of losses is; fewer are taken together with none lost.
 const JUDGED_MIN: f64 = 20.0;
 
+/// So many lost of the newest [`JUDGED_MIN`] say that a path has turned bad: of one that loses a hundredth that is
+/// C(20, 3) · 0.01³, one time in a thousand.
+const LOST_MIN: f64 = 3.0;
+
 #[derive(Clone, Copy, Debug)]
 struct Slice {
     begun: Timestamp,
@@ -111,13 +115,16 @@ impl Track {
         self.intervals.rate()
     }
 
-    /// The share of packets that are lost.
+    /// The share of packets that are lost: of two seconds, or of the newest alone where that is more than bad luck.
     pub(crate) fn loss(&self) -> f64 {
-        let (acked, lost) = self
-            .slices
-            .iter()
-            .fold((0.0, 0.0), |(acked, lost), one| (acked + f64::from(one.acked), lost + f64::from(one.lost)));
-        lost / f64::max(acked + lost, JUDGED_MIN)
+        let add = |(judged, lost): (f64, f64), one: &Slice| {
+            (judged + f64::from(one.acked) + f64::from(one.lost), lost + f64::from(one.lost))
+        };
+        let (judged, lost) = self.slices.iter().fold((0.0, 0.0), add);
+        let until_enough = |sum: (f64, f64), one: &Slice| if sum.0 < JUDGED_MIN { add(sum, one) } else { sum };
+        let newest = self.slices.iter().rev().fold((0.0, 0.0), until_enough);
+        let all = lost / f64::max(judged, JUDGED_MIN);
+        if newest.1 >= LOST_MIN { all.max(newest.1 / f64::max(newest.0, JUDGED_MIN)) } else { all }
     }
 
     /// How long packets take one way; `None` before the first report.
@@ -128,6 +135,11 @@ impl Track {
         let worse =
             |newest: Delays| if newest.mean + newest.deviation > all.mean + all.deviation { newest } else { all };
         Some(pooled(newest).map_or(all, worse))
+    }
+
+    /// By how much delays vary as a rule: what a queue that has just filled adds is none of it.
+    pub(crate) fn usual_deviation(&self) -> Duration {
+        pooled(self.delays.iter()).map_or(Duration::ZERO, |delays| delays.deviation)
     }
 
     /// How long ago the first packet left of those that the peer has not reported, though it had the time to.
@@ -199,6 +211,23 @@ mod tests {
         (100..400).for_each(|at| track.on_acked(ms(10 * at)));
         assert_eq!(track.loss(), 0.0);
         assert!(track.loss_events() > 0.0, "a TCP remembers longer");
+    }
+
+    #[test]
+    fn a_path_that_turns_bad_is_seen_in_twenty_packets_and_one_loss_says_nothing() {
+        let mut track = Track::default();
+        (0..200).for_each(|at| track.on_acked(ms(10 * at)));
+        track.on_lost(ms(2_000), RTT, ms(2_000));
+        (1..20).for_each(|at| track.on_acked(ms(2_000 + 5 * at)));
+        assert!(track.loss() < 0.006, "{}", track.loss());
+        for at in 20..40 {
+            match at % 3 {
+                0 => track.on_lost(ms(2_000 + 5 * at), RTT, ms(2_000 + 5 * at)),
+                _ => track.on_acked(ms(2_000 + 5 * at)),
+            }
+        }
+        // Six or seven of them.
+        assert!(track.loss() > 0.25, "{}", track.loss());
     }
 
     #[test]
