@@ -52,6 +52,15 @@ impl JointStart {
         self.keep(|member| member != path);
     }
 
+    /// Paths of which nothing is heard go on by themselves: silent while others are not, they are hardly on their way.
+    /// As a part of one flow with them they would come back with a window that the losses of the others have taken down,
+    /// and with a part of the growth of one. Where all of them are silent, it is the way that they share.
+    pub(crate) fn on_silent(&mut self, is_silent: impl Fn(PathId) -> bool) {
+        if self.until.is_some() && self.members.iter().any(|member| !is_silent(*member)) {
+            self.keep(|member| !is_silent(member));
+        }
+    }
+
     /// The paths whose first slow start goes on, where the end of one of them is to be told.
     pub(crate) fn starting(&self) -> &[PathId] {
         if self.until.is_none() { &self.members } else { &[] }
@@ -184,6 +193,17 @@ mod tests {
         start.update(Timestamp::from_secs(2), |members| members.len() == 3);
         assert!(start.has_news());
         assert_eq!(start.joined(&all), all);
+    }
+
+    #[test]
+    fn a_path_that_falls_silent_is_free_and_the_others_stay_one_flow() {
+        let (mut start, _) = after_the_first_ends([50; 3]);
+        start.on_silent(|_| true);
+        assert!(!start.has_news(), "all of them are: it is the way that they share");
+        start.on_silent(|member| member == path(1));
+        assert!(start.has_news());
+        let all = Groups::singletons((0..3).map(path));
+        assert_eq!(start.joined(&all).members(), [vec![path(0), path(2)], vec![path(1)]]);
     }
 
     #[test]

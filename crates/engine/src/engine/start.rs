@@ -16,7 +16,7 @@ impl Engine {
 
     /// Looks whether a slow start has ended without a loss, and whether paths have proved separate.
     pub(super) fn settle_start(&mut self, now: Timestamp) {
-        let Self { joint_start: Some(start), controller, detector, .. } = self else { return };
+        let Self { joint_start: Some(start), controller, detector, paths, .. } = self else { return };
         let has_ended = |path: &&PathId| controller.state(**path).is_some_and(|state| !starts(&state));
         let ended = start.starting().iter().find(has_ended).copied();
         start.update(now, |members| {
@@ -24,6 +24,8 @@ impl Engine {
             let verdicts = detector.verdicts();
             verdicts.iter().any(|pair| pair.confidence < SURELY_SEPARATE && is_separate(pair.paths.0, pair.paths.1))
         });
+        let is_silent = |path| paths.get(path).is_some_and(|state| state.suspected(now));
+        start.on_silent(is_silent);
         if let Some(path) = ended {
             self.end_start(path, now);
         }
