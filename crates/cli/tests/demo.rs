@@ -13,19 +13,20 @@ use fairpath_trace::Reader;
 use serde_json::Value;
 
 #[test]
-fn ten_runs_a_picture_and_a_trace_come_out() {
+fn eleven_runs_a_picture_and_a_trace_come_out() {
     let scratch = Scratch::new();
     let out = scratch.0.join("not/yet/there");
     let output = run(&["demo", "--seconds", "3", "--json", "--out", text(&out)]);
     assert!(output.status.success(), "{output:?}");
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let runs = result["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 10);
+    assert_eq!(runs.len(), 11);
     for run in runs {
         assert!(run["goodput_bps"].as_u64().unwrap() > 0, "{run}");
         assert!(!run["verdict"].as_str().unwrap().is_empty(), "{run}");
         let shared = run["network"] == "shared";
         assert_eq!(shared, run["competitor_bps"].is_u64(), "{run}");
+        assert_eq!(shared, run["one_path_bps"].is_u64(), "{run}");
         assert!(run["measured_seconds"].as_f64().unwrap() >= if shared { 3.0 } else { 0.75 }, "{run}");
     }
 
@@ -34,6 +35,14 @@ fn ten_runs_a_picture_and_a_trace_come_out() {
         found.len() == 2 && found.iter().all(|sharing| sharing["pairs"].as_array().unwrap().len() == 1),
         "{found:?}"
     );
+
+    let beside = |mode: &str| runs.iter().find(|run| run["network"] == "shared" && run["mode"] == mode).unwrap();
+    let (one, ours) = (beside("cubic"), beside("auto"));
+    assert_eq!((&one["competitor"], &ours["competitor"]), (&"cubic".into(), &"cubic".into()));
+    assert_eq!(ours["one_path_bps"], one["goodput_bps"], "what one CUBIC path gets in our place");
+    assert_eq!(beside("lia")["competitor"], "reno");
+    let share = ours["goodput_bps"].as_f64().unwrap() / ours["competitor_bps"].as_f64().unwrap();
+    assert!((ours["share"].as_f64().unwrap() / share - 1.0).abs() < 1e-6, "{ours}");
 
     let svg = fs::read_to_string(result["picture"].as_str().unwrap()).unwrap();
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{} bytes", svg.len());
@@ -45,7 +54,7 @@ fn ten_runs_a_picture_and_a_trace_come_out() {
         let record = record.unwrap();
         traced.insert(record.run.expect("a record of the demo names its run"));
     }
-    assert_eq!(traced.len(), 10, "{traced:?}");
+    assert_eq!(traced.len(), 11, "{traced:?}");
 }
 
 #[test]
@@ -55,7 +64,7 @@ fn only_one_coupling_runs_where_only_that_is_asked_for() {
     assert!(output.status.success(), "{output:?}");
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let modes: Vec<&str> = result["runs"].as_array().unwrap().iter().map(|run| run["mode"].as_str().unwrap()).collect();
-    assert_eq!(modes, ["single", "auto", "single", "auto"]);
+    assert_eq!(modes, ["single", "auto", "single", "cubic", "auto"]);
 }
 
 #[test]

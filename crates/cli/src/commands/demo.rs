@@ -22,8 +22,9 @@ use verdict::Row;
 ///
 /// Two scenes: two separate bottlenecks, where a bond should be fast, and one bottleneck shared with
 /// a competing connection, where it should be fair. Each runs with a single path, with uncoupled
-/// paths, coupled by LIA and by OLIA, and as all of Fairpath does by default: coupled where the paths
-/// are found to share a bottleneck. A table, a picture and a trace come out.
+/// paths, coupled by LIA and by OLIA, all of them beside Reno; and as all of Fairpath does by default,
+/// coupled CUBIC where the paths are found to share a bottleneck, beside CUBIC. A table, a picture and
+/// a trace come out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  fairpath demo\n  fairpath demo --out /tmp/demo --json\n  \
     fairpath demo --coupling auto")]
@@ -61,7 +62,7 @@ fn span(network: Network, seconds: u64) -> Span {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     // Before a minute is spent: can the results be kept?
     let files = Files::create(&args.out)?;
-    let outcomes = run_all(&Mode::with(args.coupling), args.seconds).await?;
+    let outcomes = run_all(args.coupling, args.seconds).await?;
     let rows: Vec<Row> = SCENES.into_iter().flat_map(|network| verdict::rows(&of(&outcomes, network))).collect();
     let (picture, trace) = files.write(&outcomes, &rows)?;
     let mut out = std::io::stdout().lock();
@@ -87,11 +88,13 @@ fn of(outcomes: &[Outcome], network: Network) -> Vec<&Outcome> {
 
 /// One scene after the other: all at once would need more than the two cores of a small machine, and
 /// what a busy machine delays looks like a bottleneck that all paths share.
-async fn run_all(modes: &[Mode], seconds: u64) -> anyhow::Result<Vec<Outcome>> {
-    let bar = progress(modes.len(), SCENES.map(|network| span(network, seconds)).to_vec());
+async fn run_all(coupling: Option<Coupling>, seconds: u64) -> anyhow::Result<Vec<Outcome>> {
+    let scenes = SCENES.map(|network| (network, Mode::with(coupling, network)));
+    let runs = scenes.iter().map(|(_, modes)| modes.len()).sum();
+    let bar = progress(runs, SCENES.map(|network| span(network, seconds)).to_vec());
     let mut outcomes = Vec::new();
-    for network in SCENES {
-        outcomes.extend(run_scene(network, modes, span(network, seconds)).await?);
+    for (network, modes) in scenes {
+        outcomes.extend(run_scene(network, &modes, span(network, seconds)).await?);
     }
     bar.abort();
     if std::io::stderr().is_terminal() {
@@ -122,7 +125,7 @@ async fn run_scene(network: Network, modes: &[Mode], span: Span) -> anyhow::Resu
 fn progress(runs: usize, scenes: Vec<Span>) -> tokio::task::JoinHandle<()> {
     let total: Duration = scenes.iter().map(|scene| scene.start_up + scene.measured).sum();
     eprintln!(
-        "{} scenes of {runs} runs side by side over emulated links, about {} s.",
+        "{} scenes, {runs} runs, those of a scene side by side over emulated links, about {} s.",
         scenes.len(),
         total.as_secs() + 1
     );
@@ -168,7 +171,7 @@ fn report(rows: &[Row]) -> String {
     text += &table(&["mode", "goodput", "times single", "verdict"], &cells);
     text += &found(&separate);
     text += &format!(
-        "\nOne bottleneck of {}, shared with a competing connection of one path; goodput over {:.0} s\n\n",
+        "\nOne bottleneck of {}, shared with a competing connection of one path; goodput over {:.0} s in Mbit/s\n\n",
         scene::BOTTLENECK,
         over(&shared)
     );
@@ -177,15 +180,18 @@ fn report(rows: &[Row]) -> String {
         .map(|row| {
             vec![
                 row.mode.name().into(),
+                row.competitor.clone().unwrap_or_default(),
                 mbps(row.goodput_bps),
                 row.competitor_bps.map_or("-".into(), mbps),
                 number(row.share),
+                row.one_path_bps.map_or("-".into(), mbps),
                 number(row.jain),
                 row.verdict.clone(),
             ]
         })
         .collect();
-    text += &table(&["mode", "goodput", "competitor", "share", "Jain", "verdict"], &cells);
+    text += &table(&["mode", "beside", "goodput", "competitor", "share", "one path", "Jain", "verdict"], &cells);
+    text += "One path: what a single path of the competitor's congestion control gets in our place.\n";
     text += &found(&shared);
     let surprises = rows.iter().filter(|row| !row.as_expected).count();
     text += &match surprises {

@@ -20,7 +20,7 @@ pub(super) fn draw(rows: &[Row], shared: &[&Outcome]) -> anyhow::Result<String> 
         let (top, bottom) = root.split_vertically(SIZE.1 / 2);
         let halves = top.split_evenly((1, 2));
         bars(&halves[0], "Two separate bottlenecks: goodput", rows, Network::Separate)?;
-        bars(&halves[1], "One shared bottleneck: goodput (orange: the competitor)", rows, Network::Shared)?;
+        bars(&halves[1], "One shared bottleneck: goodput (orange: one path of Reno or CUBIC)", rows, Network::Shared)?;
         for (area, mode) in bottom.split_evenly((1, 2)).iter().zip([Mode::Uncoupled, Mode::Auto]) {
             if let Some(outcome) = shared.iter().find(|one| one.mode == mode) {
                 over_time(area, outcome)?;
@@ -62,7 +62,7 @@ fn bars(area: &Area<'_>, title: &str, rows: &[Row], network: Network) -> anyhow:
             chart.draw_series([Rectangle::new([(at + 0.5, 0.0), (at + 0.78, rival)], RIVAL.filled())])?;
             label(&mut chart, (at + 0.54, rival), format!("{rival:.1}"))?;
         }
-        label(&mut chart, (at + 0.25, -top * 0.01), name(at))?;
+        label(&mut chart, (at + 0.2, -top * 0.01), name(at))?;
     }
     Ok(())
 }
@@ -85,7 +85,11 @@ fn over_time(area: &Area<'_>, outcome: &Outcome) -> anyhow::Result<()> {
     let end = outcome.over_time.last().map_or(1.0, |(seconds, ..)| *seconds);
     let mut chart = ChartBuilder::on(area)
         .caption(
-            format!("Shared bottleneck over time: {} (orange: the competitor)", outcome.mode.name()),
+            format!(
+                "Shared bottleneck over time: {} (orange: {})",
+                outcome.mode.name(),
+                outcome.mode.rival().engine().congestion
+            ),
             ("sans-serif", 18),
         )
         .margin(12)

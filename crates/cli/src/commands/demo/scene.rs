@@ -39,7 +39,7 @@ pub(super) enum Network {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
-    /// One path.
+    /// One path, of Reno.
     Single,
     /// Two paths that know nothing of each other.
     Uncoupled,
@@ -47,18 +47,25 @@ pub(super) enum Mode {
     Lia,
     /// Two paths coupled by OLIA.
     Olia,
+    /// One path of CUBIC: what the default is to be beside another one.
+    Cubic,
     /// Two paths as the program runs them by default: coupled while they are found to share a
     /// bottleneck.
     Auto,
 }
 
 impl Mode {
-    const ALL: [Self; 5] = [Self::Single, Self::Uncoupled, Self::Lia, Self::Olia, Self::Auto];
+    const ALL: [Self; 6] = [Self::Single, Self::Uncoupled, Self::Lia, Self::Olia, Self::Cubic, Self::Auto];
 
-    /// All whose paths are coupled then, and the single path to compare with.
-    pub(super) fn with(coupling: Option<Coupling>) -> Vec<Self> {
+    /// All whose paths are coupled then, and the single paths to compare them with there.
+    pub(super) fn with(coupling: Option<Coupling>, network: Network) -> Vec<Self> {
         let wanted = |mode: &Self| coupling.is_none_or(|coupling| mode.engine().coupling == coupling);
-        Self::ALL.into_iter().filter(|mode| *mode == Self::Single || wanted(mode)).collect()
+        let runs = |mode: &Self| match mode {
+            Self::Single => true,
+            Self::Cubic => network == Network::Shared && wanted(&Self::Auto),
+            _ => wanted(mode),
+        };
+        Self::ALL.into_iter().filter(runs).collect()
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -67,6 +74,7 @@ impl Mode {
             Self::Uncoupled => "uncoupled",
             Self::Lia => "LIA",
             Self::Olia => "OLIA",
+            Self::Cubic => "one CUBIC",
             Self::Auto => "auto",
         }
     }
@@ -76,15 +84,25 @@ impl Mode {
         matches!(self, Self::Lia | Self::Olia | Self::Auto)
     }
 
-    fn paths(self) -> usize {
-        if self == Self::Single { 1 } else { 2 }
+    /// The single path that it competes with on a shared bottleneck, and whose place it takes there: of the
+    /// congestion control that it is made to be fair to.
+    pub(super) fn rival(self) -> Self {
+        match self {
+            Self::Cubic | Self::Auto => Self::Cubic,
+            Self::Single | Self::Uncoupled | Self::Lia | Self::Olia => Self::Single,
+        }
     }
 
-    fn engine(self) -> EngineConfig {
+    fn paths(self) -> usize {
+        if self.rival() == self { 1 } else { 2 }
+    }
+
+    pub(super) fn engine(self) -> EngineConfig {
         let (congestion, coupling) = match self {
             Self::Single | Self::Uncoupled => ("reno", Coupling::Never),
             Self::Lia => ("lia", Coupling::Always),
             Self::Olia => ("olia", Coupling::Always),
+            Self::Cubic => ("cubic", Coupling::Never),
             Self::Auto => return EngineConfig::live(),
         };
         EngineConfig { congestion: congestion.into(), coupling, ..EngineConfig::live() }
@@ -152,7 +170,7 @@ impl Flow {
 pub(super) async fn run(network: Network, mode: Mode, span: Span) -> anyhow::Result<Outcome> {
     let engine = mode.engine();
     let main_listener = listen(&engine)?;
-    let rival_engine = Mode::Single.engine();
+    let rival_engine = mode.rival().engine();
     let rival_listener = listen(&rival_engine)?;
     let emulator = emulate(network, mode.paths(), &main_listener, &rival_listener)?;
     let (main_relays, rival_relays) = emulator.relays().split_at(mode.paths());
