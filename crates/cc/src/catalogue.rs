@@ -34,7 +34,7 @@ impl Entry {
     }
 }
 
-/// The algorithms, the default first.
+/// The algorithms, the standard one [RFC6356 §3] first: who names none but says that paths are coupled gets that.
 ///
 /// There is no name for "uncoupled": it is `reno` or `cubic`, or any rule with each path a group of
 /// its own.

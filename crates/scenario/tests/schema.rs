@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use fairpath_engine::EngineConfig;
 use fairpath_scenario::{Scenario, Sweep, schema};
 use proptest::prelude::*;
 use regex::Regex;
@@ -76,6 +77,23 @@ fn scenarios() -> Vec<(String, String)> {
     all
 }
 
+/// The book says what people get who choose nothing in three places, of which none is made from the code.
+#[test]
+fn what_the_book_calls_the_default_is_what_people_get() {
+    let live = EngineConfig::live();
+    for page in ["concepts.md", "default.md"] {
+        let says = format!("`{}`, the default over real networks", live.congestion);
+        assert!(document(page).contains(&says), "docs/{page} does not say: {says}");
+    }
+    let says = format!("`{}`, the default over real networks", live.scheduler);
+    assert!(document("concepts.md").contains(&says), "docs/concepts.md does not say: {says}");
+    let is_it = |(_, text): &(String, String)| text.contains("\"as by default over real networks\"");
+    let (name, text) = scenarios().into_iter().find(is_it).expect("an example in scenario.md");
+    let mut engine = parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"))[0].flows[0].engine.clone();
+    engine.parameters.bbr.seed = live.parameters.bbr.seed;
+    assert_eq!(engine, live, "{name}: what people get, but for the draws");
+}
+
 fn read(path: &str) -> Result<String, String> {
     Ok(if path.ends_with(".csv") { "time_s,rate_mbps\n0,5\n" } else { "1\n2\n" }.to_owned())
 }
@@ -120,6 +138,7 @@ const EVERYTHING: &[&str] = &[
         detector = "trendline"
         hold = "10s"
         dips = true
+        joint_start = true
         watchdog = true
         remedies = { bloat_clamp = "off" }
         scheduler = "min_rtt"
@@ -182,6 +201,7 @@ const EVERYTHING: &[&str] = &[
         detector = "trendline"
         hold = "10s"
         dips = true
+        joint_start = true
         watchdog = true
         remedies = { bloat_clamp = 1.5, probe = true, penalty = true }
         scheduler = "round_robin"

@@ -356,7 +356,7 @@ fn first_seconds(paths: usize, joint_start: bool) -> Vec<Bitrate> {
         let mut net = Net::new(10, seed);
         let link = net.path(20, ms(20), QueueConfig::sojourn(ms(200)));
         let ours = vec![link.clone(); paths];
-        let live = EngineConfig { congestion: "coupled_cubic".into(), joint_start, ..EngineConfig::live() };
+        let live = EngineConfig { joint_start, ..EngineConfig::live() };
         let flow = net.flow("ours", "coupled_cubic", &ours);
         (flow.engine, flow.start_jitter) = (live, ms(1000));
         net.flow("theirs", "cubic", &[link]).start_jitter = ms(1000);

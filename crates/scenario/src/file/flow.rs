@@ -22,6 +22,7 @@ pub(crate) struct FlowValues {
     detector: Option<String>,
     hold: Option<Duration>,
     dips: Option<bool>,
+    joint_start: Option<bool>,
     watchdog: Option<bool>,
     remedies: RemedyValues,
     scheduler: Option<String>,
@@ -51,6 +52,7 @@ impl FlowValues {
             detector: name("detector", "detector")?,
             hold: table.optional("hold", Value::time)?.map(|hold| hold.value),
             dips: table.optional("dips", Value::flag)?.map(|dips| dips.value),
+            joint_start: table.optional("joint_start", Value::flag)?.map(|joint| joint.value),
             watchdog: table.optional("watchdog", Value::flag)?.map(|watchdog| watchdog.value),
             remedies: table.optional("remedies", RemedyValues::read)?.map(|read| read.value).unwrap_or_default(),
             scheduler: name("scheduler", "scheduler")?,
@@ -70,6 +72,7 @@ impl FlowValues {
             detector: self.detector.clone().or_else(|| outer.detector.clone()),
             hold: self.hold.or(outer.hold),
             dips: self.dips.or(outer.dips),
+            joint_start: self.joint_start.or(outer.joint_start),
             watchdog: self.watchdog.or(outer.watchdog),
             remedies: self.remedies.or(outer.remedies),
             scheduler: self.scheduler.clone().or_else(|| outer.scheduler.clone()),
@@ -97,6 +100,7 @@ impl FlowValues {
         engine.coupling = self.coupling.unwrap_or(engine.coupling);
         engine.hold = self.hold.unwrap_or(engine.hold);
         engine.dips = self.dips.unwrap_or(engine.dips);
+        engine.joint_start = self.joint_start.unwrap_or(engine.joint_start);
         engine.watchdog = self.watchdog.unwrap_or(engine.watchdog);
         engine.remedies = self.remedies.build();
         self.parameters.apply(&mut engine);

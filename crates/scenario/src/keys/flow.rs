@@ -43,6 +43,13 @@ const VALUES: &[Key] = &[
         "true",
     ),
     Key::optional(
+        "joint_start",
+        Shape::Flag,
+        "`false`",
+        "with `coupling = \"auto\"`, paths that see as long a queue where slow start ends are one group until they prove separate",
+        "true",
+    ),
+    Key::optional(
         "watchdog",
         Shape::Flag,
         "`false`",

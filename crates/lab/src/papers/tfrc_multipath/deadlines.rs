@@ -22,7 +22,7 @@
 //! | losses | 1 % each for itself, or 1 % in bursts of four | assumed |
 //! | the stream | 1.5 Mbit/s in packets of 1,316 B | assumed |
 //! | queues | 200 ms | assumed |
-//! | congestion control | LIA, coupled where a shared bottleneck is found | assumed: our default |
+//! | congestion control | coupled CUBIC, coupled where a shared bottleneck is found | assumed: our default |
 //! | duration | 30 s, of which the first 5 are left out | assumed |
 //!
 //! # Deviations

@@ -23,7 +23,7 @@
 //! | deadline | 300 ms | assumed |
 //! | operators | pairs of uplinks of AT&T, T-Mobile and Verizon, as recorded for Mahimahi, 40 ms there and back, queues of 300 kB | assumed |
 //! | the stream over them | 1 Mbit/s | assumed |
-//! | congestion control | LIA, coupled where a shared bottleneck is found | assumed: our default |
+//! | congestion control | coupled CUBIC, coupled where a shared bottleneck is found | assumed: our default |
 //! | duration | 60 s, of which the first 10 are left out | assumed |
 //!
 //! # Deviations
