@@ -370,7 +370,7 @@ fn one_path_starts_as_it_does_without_a_joint_start() {
     assert_eq!(first_seconds(1, true), first_seconds(1, false));
 }
 
-/// Links like those of the demo, whose queues come round several times from one dip to the next: in three quarters and in
+/// Links like those of the demo, whose queues come round several times from one dip to the next: in two thirds and in
 /// a quarter of such runs they were taken for one where what a dip shows counted as much as all else.
 #[test]
 fn two_links_alike_are_not_one_for_as_long_as_they_are_in_step() {

@@ -64,7 +64,7 @@
 //!   data separate ones are mistaken no more often.
 //! - Two separate queues that are alike in all respects, and fill in step, cannot be told from one
 //!   until they get out of step, or a path dips. `IN_STEP` was chosen on links drawn for
-//!   this, on which 0.05 and 0.14 give the same. Where no queue changes there is no evidence, and paths stay apart.
+//!   this, on which 0.05 and 0.12 give nearly the same. Where no queue changes there is no evidence, and paths stay apart.
 //! - The confidence of a pair is the probability of one queue; 0.5 where nothing is known.
 //! - A path takes 1 kB, a pair less than 0.7 kB. A sample looks at nothing but its own
 //!   path, except twenty times a second.
