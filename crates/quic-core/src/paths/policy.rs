@@ -136,7 +136,12 @@ impl Policy {
     /// What the stack tells of a path.
     pub(crate) fn on_event(&mut self, paths: &mut dyn Paths, event: &PathEvent, now: Instant) {
         match event {
-            PathEvent::Established { id, .. } => self.on_established(paths, *id, now),
+            PathEvent::Established { id, .. } => {
+                self.on_established(paths, *id, now);
+                // Before a packet leaves on it, the path has its name and with it its terms: at the rate of loopback a cap
+                // that came with the next look would be megabytes late.
+                self.measure(paths, now);
+            }
             PathEvent::Abandoned { id, .. } => {
                 self.tell_engine(paths, *id, now, |engine, path| engine.set_usable(path, false));
                 self.on_abandoned(*id, now);
