@@ -15,8 +15,9 @@ use crate::role::Role;
 /// A path with less than this share of what all carried is idle, as a person sees it.
 const IDLE_SHARE: f64 = 0.05;
 
-/// A path that sends at this share of its cap is held back by it.
-const AT_CAP: f64 = 0.9;
+/// A path that sends at this share of its cap is held back by it. Not at all of it: a cap lets ten datagrams go at once and
+/// then none for a while, in which what is sent arrives sooner elsewhere.
+const AT_CAP: f64 = 0.5;
 
 /// A window of which this share is in flight is what bounds a path.
 const FULL: f64 = 0.8;
