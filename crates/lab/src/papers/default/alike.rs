@@ -31,12 +31,13 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, PathId, Timestamp};
+use fairpath_core::Bitrate;
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Scenario};
-use fairpath_sim::{FlowIndex, Recorder, SimError, View};
+use fairpath_sim::SimError;
 
+use super::said::Said;
 use crate::{Cell, Context, Estimate, Experiment, Failure, Net, Report, Table, Verdict, engine, ms};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/alike", include_str!("alike.rs"), run);
@@ -133,48 +134,16 @@ impl Kind {
     }
 }
 
-/// What the engine says of both paths of the first flow.
-#[derive(Clone, Copy, Debug, Default)]
-struct Said {
-    begun: Option<Timestamp>,
-    first: Option<Duration>,
-    is_together: bool,
-    verdicts: u32,
-    samples: u32,
-    together: u32,
-    mbps: f64,
+/// What the engine says of such links, and the goodput in Mbit/s.
+fn said(kind: &Kind, congestion: &str, seed: u64, lasts: Duration) -> Result<(Said, f64), SimError> {
+    let mut said = Said::default();
+    let outcome = fairpath_sim::run(&kind.scenario(congestion, seed, lasts), &mut said)?;
+    Ok((said, outcome.flows[0].goodput.as_mbps_f64()))
 }
 
-impl Recorder for Said {
-    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
-        let Some(groups) = view.groups(FlowIndex(0)) else { return };
-        let begun = *self.begun.get_or_insert(now);
-        let together = groups.together(PathId::new(0), PathId::new(1));
-        self.samples += 1;
-        self.together += u32::from(together);
-        self.verdicts += u32::from(together && !self.is_together);
-        self.is_together = together;
-        if together {
-            self.first.get_or_insert(now.since(begun));
-        }
-    }
-}
-
-impl Said {
-    fn of(kind: &Kind, congestion: &str, seed: u64, lasts: Duration) -> Result<Self, SimError> {
-        let mut said = Self::default();
-        let outcome = fairpath_sim::run(&kind.scenario(congestion, seed, lasts), &mut said)?;
-        Ok(Self { mbps: outcome.flows[0].goodput.as_mbps_f64(), ..said })
-    }
-
-    fn part(&self) -> f64 {
-        f64::from(self.together) / f64::from(self.samples.max(1))
-    }
-
-    /// The hours that were looked at.
-    fn hours(&self) -> f64 {
-        f64::from(self.samples) / 36_000.0
-    }
+/// How often in an hour they were taken for one; a sample is a tenth of a second.
+fn in_an_hour(said: &Said) -> f64 {
+    f64::from(said.verdicts) / (f64::from(said.samples) / 36_000.0)
 }
 
 fn run(context: &Context) -> Result<Report, Failure> {
@@ -183,21 +152,21 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let seeds = context.seeds(context.pick(2, 100));
     let (mut tables, mut verdicts) = (Vec::new(), Vec::new());
     for (congestion, title) in &CONGESTION[..context.pick(1, CONGESTION.len())] {
-        let runs = context.sweep(kinds, &seeds, |kind, seed| Said::of(kind, congestion, seed, lasts))?;
+        let runs = context.sweep(kinds, &seeds, |kind, seed| said(kind, congestion, seed, lasts))?;
         let mut table = Table::new(congestion, &format!("What {title} takes for one link"), &["links"], &COLUMNS);
         for (kind, runs) in kinds.iter().zip(&runs) {
-            let firsts = || runs.iter().filter_map(|said| said.first);
+            let firsts = || runs.iter().filter_map(|(said, _)| said.first);
             let first = if firsts().next().is_some() {
                 Cell::of(firsts().map(|first| first.as_secs_f64()))
             } else {
                 Estimate::unknown().into()
             };
             let cells: [Cell; COLUMNS.len()] = [
-                Cell::of(runs.iter().map(Said::part)),
-                Cell::of(runs.iter().map(|said| f64::from(said.verdicts) / said.hours())),
+                Cell::of(runs.iter().map(|(said, _)| said.part())),
+                Cell::of(runs.iter().map(|(said, _)| in_an_hour(said))),
                 first,
-                Cell::of(runs.iter().map(|said| f64::from(u8::from(said.first.is_some())))),
-                Cell::of(runs.iter().map(|said| said.mbps)),
+                Cell::of(runs.iter().map(|(said, _)| f64::from(u8::from(said.first.is_some())))),
+                Cell::of(runs.iter().map(|(_, mbps)| *mbps)),
             ];
             table.row([kind.name], cells);
         }

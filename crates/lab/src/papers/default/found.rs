@@ -30,12 +30,12 @@
 
 use core::time::Duration;
 
-use fairpath_core::{PathId, Timestamp};
 use fairpath_engine::Coupling;
 use fairpath_scenario::Traffic;
-use fairpath_sim::{FlowIndex, Recorder, SimError, View};
+use fairpath_sim::SimError;
 
 use super::cell::{CONTENDERS, Cell, Contender, Queue};
+use super::said::Said;
 use crate::{Cell as Number, Context, Estimate, Experiment, Failure, Report, Table, Verdict, ms};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/found", include_str!("found.rs"), run);
@@ -52,34 +52,6 @@ const ROUNDS: u32 = 20;
 
 const COLUMNS: [(&str, &str); 4] =
     [("first, median", "s"), ("in time", "of the runs"), ("together, shared", ""), ("together, separate", "")];
-
-/// What the engine says of both paths of the first flow.
-#[derive(Default)]
-struct Said {
-    begun: Option<Timestamp>,
-    first: Option<Duration>,
-    samples: u32,
-    together: u32,
-}
-
-impl Recorder for Said {
-    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
-        let Some(groups) = view.groups(FlowIndex(0)) else { return };
-        let begun = *self.begun.get_or_insert(now);
-        let together = groups.together(PathId::new(0), PathId::new(1));
-        self.samples += 1;
-        self.together += u32::from(together);
-        if together {
-            self.first.get_or_insert(now.since(begun));
-        }
-    }
-}
-
-impl Said {
-    fn part(&self) -> f64 {
-        f64::from(self.together) / f64::from(self.samples.max(1))
-    }
-}
 
 fn cell(is_shared: bool, queue_ms: u64, competitor: &'static str) -> Cell {
     let is_nobody = competitor == NOBODY;

@@ -5,6 +5,7 @@ mod cell;
 mod found;
 mod grid;
 mod loss;
+mod said;
 mod scene;
 mod start;
 
