@@ -60,16 +60,21 @@ impl Dips {
         if now < next {
             return None;
         }
-        self.next = Some(now + if self.count < SOON { EVERY } else { LATER_EVERY });
+        let due = now + if self.count < SOON { EVERY } else { LATER_EVERY };
+        self.next = Some(due);
         let paths = paths();
-        if paths.len() >= 2 {
-            let (path, round_trip) = paths[self.count % paths.len()];
-            self.count += 1;
-            let until = now + LASTS + round_trip;
-            self.current = Some(Dip { path, until });
-            return Some(Shown { path, from: now + round_trip, until: until + round_trip });
+        if paths.len() < 2 {
+            return None;
         }
-        None
+        let (path, round_trip) = paths[self.count % paths.len()];
+        self.count += 1;
+        let until = now + LASTS + round_trip;
+        self.current = Some(Dip { path, until });
+        let shown = Shown { path, from: now + round_trip, until: until + round_trip };
+        // Where one path comes back while another gives way, a queue of both does not change. So each dip has to be
+        // over, where it shows, before the next: with a second of queue that takes longer than `EVERY`.
+        self.next = Some(due.max(shown.until + LASTS));
+        Some(shown)
     }
 
     /// What a path may have in flight of its `window`.
@@ -109,6 +114,21 @@ mod tests {
         }
         assert_eq!(begun[..3], [(1_000, 0), (2_000, 1), (3_000, 0)]);
         assert_eq!(begun[10..], [(11_000, 0), (15_000, 1), (19_000, 0)]);
+    }
+
+    #[test]
+    fn no_dip_begins_before_the_last_one_is_over_where_it_shows() {
+        for round_trip_ms in [10, 100, 500, 1_000, 2_000] {
+            let round_trip = Duration::from_millis(round_trip_ms);
+            let (mut dips, mut over, mut count) = (Dips::default(), Timestamp::ZERO, 0);
+            for now in (0..60_000).step_by(10).map(Timestamp::from_millis) {
+                if let Some(shown) = dips.update(now, || vec![(path(0), round_trip), (path(1), round_trip)]) {
+                    assert!(now >= over, "round trips of {round_trip_ms} ms: {now:?} is before {over:?}");
+                    (over, count) = (shown.until, count + 1);
+                }
+            }
+            assert!(count >= 10, "round trips of {round_trip_ms} ms: {count} in a minute");
+        }
     }
 
     #[test]
