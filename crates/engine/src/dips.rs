@@ -12,7 +12,8 @@ use core::time::Duration;
 use fairpath_core::{Bytes, PathId, Timestamp};
 
 /// From one dip to the next, of whichever path: at first, and after the first [`SOON`] dips. More is
-/// to be learnt in the beginning.
+/// to be learnt in the beginning. Where it takes longer until a dip is over and its effect seen, the next one waits:
+/// while one path comes back as another gives way, a queue of both does not change.
 const EVERY: Duration = Duration::from_secs(1);
 const LATER_EVERY: Duration = Duration::from_secs(4);
 const SOON: usize = 10;
@@ -61,8 +62,12 @@ impl Dips {
             return None;
         }
         let due = now + if self.count < SOON { EVERY } else { LATER_EVERY };
-        self.next = Some(due);
-        let paths = paths();
+        let begun = self.begin(now, &paths());
+        self.next = Some(begun.map_or(due, |shown| due.max(shown.until + LASTS)));
+        begun
+    }
+
+    fn begin(&mut self, now: Timestamp, paths: &[(PathId, Duration)]) -> Option<Shown> {
         if paths.len() < 2 {
             return None;
         }
@@ -70,11 +75,7 @@ impl Dips {
         self.count += 1;
         let until = now + LASTS + round_trip;
         self.current = Some(Dip { path, until });
-        let shown = Shown { path, from: now + round_trip, until: until + round_trip };
-        // Where one path comes back while another gives way, a queue of both does not change. So each dip has to be
-        // over, where it shows, before the next: with a second of queue that takes longer than `EVERY`.
-        self.next = Some(due.max(shown.until + LASTS));
-        Some(shown)
+        Some(Shown { path, from: now + round_trip, until: until + round_trip })
     }
 
     /// What a path may have in flight of its `window`.

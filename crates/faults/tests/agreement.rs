@@ -26,7 +26,7 @@ fn simulated(mut scenario: Scenario) -> f64 {
     (scenario.warm_up, scenario.duration) = (WARM_UP, WARM_UP + MEASURED);
     scenario.sample_every = Duration::ZERO;
     let flow = &mut scenario.flows[0];
-    (flow.traffic, flow.engine, flow.transport.pacing) = (Traffic::Bulk, EngineConfig::live(), Some(true));
+    flow.as_live(EngineConfig::live()).traffic = Traffic::Bulk;
     fairpath_sim::run(&scenario, &mut ()).expect("it runs").flows[0].goodput.as_mbps_f64()
 }
 
@@ -51,7 +51,7 @@ fn as_scenario(wires: &[Wire]) -> Scenario {
         PathRoute { forward: vec![there], backward: vec![back] }
     };
     let paths: Vec<_> = wires.iter().enumerate().map(path).collect();
-    net.flow("transfer", EngineConfig::live(), &paths).transport.reinjection = true;
+    net.live("transfer", EngineConfig::live(), &paths).transport.reinjection = true;
     net.scenario
 }
 

@@ -126,7 +126,7 @@ async fn the_emulator_agrees_with_the_simulator() {
     for name in PROFILES.into_iter().filter(|name| is_wanted(name)) {
         let mut scenario = scenario(name);
         let emulated = goodput("arrival", &links(&scenario), 1).await;
-        (scenario.flows[0].engine, scenario.flows[0].transport.pacing) = (EngineConfig::live(), Some(true));
+        scenario.flows[0].as_live(EngineConfig::live());
         scenario.sample_every = Duration::ZERO;
         let outcome = fairpath_sim::run(&scenario, &mut ()).expect("it runs");
         let took = outcome.flows[0].completions.first().unwrap_or(&scenario.duration).as_secs_f64();

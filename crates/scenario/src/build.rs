@@ -97,4 +97,8 @@ impl Net {
         });
         self.scenario.flows.last_mut().expect("one was added")
     }
+    /// The same of a connection as it is over real networks: [`Flow::as_live`].
+    pub fn live(&mut self, class: &str, engine: EngineConfig, paths: &[PathRoute]) -> &mut Flow {
+        self.flow(class, EngineConfig::default(), paths).as_live(engine)
+    }
 }

@@ -79,6 +79,16 @@ pub struct Flow {
     pub stop: Option<Duration>,
 }
 
+impl Flow {
+    /// Sends as a connection over real networks does: by such an engine, paced. A window that goes unpaced behind a
+    /// second of queue leaves in one burst per round trip, and half a second without a sample is more than a detector
+    /// bridges.
+    pub fn as_live(&mut self, engine: EngineConfig) -> &mut Self {
+        (self.engine, self.transport.pacing) = (engine, Some(true));
+        self
+    }
+}
+
 /// How a flow's packets are made, acknowledged and buffered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transport {

@@ -110,6 +110,7 @@ fn the_sixteen_pairs_of_links_have_two_paths_and_a_transfer_of_twenty_mebibytes(
         let mut engine = flow.engine.clone();
         engine.parameters.bbr.seed = EngineConfig::live().parameters.bbr.seed;
         assert_eq!(engine, EngineConfig::live(), "{name}: what people get who choose nothing, but for the draws");
+        assert_eq!(flow.transport.pacing, Some(true), "{name}: as connections over real networks");
         for path in &flow.paths {
             let config = |way: &[fairpath_scenario::LinkIndex]| scenario.links[way[0].0 as usize].config.clone();
             let (there, back) = (config(&path.forward), config(&path.backward));

@@ -358,7 +358,7 @@ fn first_seconds(paths: usize, joint_start: bool) -> Vec<Bitrate> {
         let ours = vec![link.clone(); paths];
         let live = EngineConfig { joint_start, ..EngineConfig::live() };
         let flow = net.flow("ours", "coupled_cubic", &ours);
-        (flow.engine, flow.start_jitter) = (live, ms(1000));
+        flow.as_live(live).start_jitter = ms(1000);
         net.flow("theirs", "cubic", &[link]).start_jitter = ms(1000);
         run(&net.scenario, &mut ()).unwrap().flows[0].goodput
     };
@@ -380,8 +380,8 @@ fn two_links_alike_are_not_one_for_as_long_as_they_are_in_step() {
             net.scenario.sample_every = ms(100);
             let paths = [(); 2].map(|()| net.path(20, ms(queue_ms) / 2, QueueConfig::sojourn(ms(queue_ms))));
             let flow = net.flow("multipath", congestion, &paths);
+            flow.as_live(EngineConfig { congestion: congestion.into(), ..EngineConfig::live() });
             flow.start_jitter = ms(1000);
-            flow.engine = EngineConfig { congestion: congestion.into(), ..EngineConfig::live() };
             let mut together = Together::default();
             run(&net.scenario, &mut together).unwrap();
             assert_eq!(together.together, 0, "{congestion}, {queue_ms} ms, seed {seed}: of {}", together.samples);

@@ -35,8 +35,11 @@ impl Cell {
         let mut net = Net::new(if self.size.is_some() { 300 } else { 120 }, seed);
         let routes: Vec<PathRoute> = over.iter().map(|at| route(&mut net, self.links[*at])).collect();
         let flow = net.flow("transfer", "lia", &routes);
-        flow.engine =
-            EngineConfig { scheduler: self.scheduler.into(), watchdog: self.watchdog, ..EngineConfig::live() };
+        flow.as_live(EngineConfig {
+            scheduler: self.scheduler.into(),
+            watchdog: self.watchdog,
+            ..EngineConfig::live()
+        });
         flow.traffic = self.size.map_or(Traffic::Bulk, |size| Traffic::Finite { size: Bytes::new(size) });
         flow.transport.receive_buffer = self.buffer.map(Bytes::new);
         flow.transport.reinjection = self.reinjection;

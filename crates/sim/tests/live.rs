@@ -31,7 +31,7 @@ fn stream(links: &[LinkConfig], rate: Option<Bitrate>, seconds: u64) -> Net {
     let mut net = Net::new(seconds, 1);
     let paths: Vec<PathRoute> = links.iter().map(|link| path(&mut net, link.clone(), link.delay)).collect();
     let flow = net.flow("picture", "lia", &paths);
-    (flow.traffic, flow.engine) = (live(rate), EngineConfig::live());
+    flow.as_live(EngineConfig::live()).traffic = live(rate);
     net
 }
 

@@ -120,7 +120,7 @@ impl Kind {
             PathRoute { forward: vec![access, narrow], backward: vec![back] }
         });
         let live = EngineConfig { congestion: congestion.into(), coupling: Coupling::Auto, ..EngineConfig::live() };
-        net.flow("ours", live, &paths).start = start;
+        net.live("ours", live, &paths).start = start;
         let crossed = match (self.has_rival, self.is_shared) {
             (false, _) => &paths[..0],
             (true, true) => &paths[..1],

@@ -184,11 +184,8 @@ impl Cell {
         let (mut net, paths) = self.net(seed, from, to);
         net.scenario.sample_every = ms(100);
         let ours: Vec<PathRoute> = over.iter().map(|at| paths[*at].clone()).collect();
-        let flow = net.flow("ours", engine, &ours);
+        let flow = net.live("ours", engine, &ours);
         (flow.start, flow.traffic) = (self.begin(), traffic);
-        // As over real networks. Unpaced, a window behind a second of queue leaves in one burst per round trip, and
-        // half a second without a sample is more than a detector bridges.
-        flow.transport.pacing = Some(true);
         let bottlenecks = if self.is_shared { 1 } else { self.paths };
         for path in paths.iter().take(bottlenecks) {
             for _ in 0..self.competitors {

@@ -132,7 +132,7 @@ impl Case {
         let mut scenario = self.profile.scenario(seed);
         let flow = &mut scenario.flows[0];
         flow.paths = self.over.iter().map(|at| flow.paths[*at].clone()).collect();
-        flow.engine = EngineConfig { scheduler: self.scheduler.into(), ..EngineConfig::live() };
+        flow.as_live(EngineConfig { scheduler: self.scheduler.into(), ..EngineConfig::live() });
         (scenario.duration, scenario.warm_up, scenario.sample_every) = (PATIENCE, Duration::ZERO, Duration::ZERO);
         scenario
     }

@@ -150,7 +150,7 @@ impl Case {
         };
         let paths: Vec<PathRoute> = (0..PATHS).map(|path| way(&mut net, &format!("path {path}"), path)).collect();
         let config = EngineConfig { coupling: self.coupling, ..EngineConfig::live() };
-        let stream = net.flow("stream", config, &paths);
+        let stream = net.live("stream", config, &paths);
         stream.traffic = Traffic::Live(live(Policy::Best, None, ms(300)));
         if !self.has_stream {
             // One that sends next to nothing.

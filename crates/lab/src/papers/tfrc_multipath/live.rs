@@ -110,7 +110,7 @@ impl Case {
             Policy::Alone(path) => &paths[path..=path],
             _ => &paths[..],
         };
-        net.flow("stream", EngineConfig::live(), used).traffic =
+        net.live("stream", EngineConfig::live(), used).traffic =
             Traffic::Live(live(self.policy, self.rate, self.deadline));
         let outcome = fairpath_sim::run(&net.scenario, &mut ())?;
         Ok(Seen::of(&outcome.flows[0], outcome.measured))

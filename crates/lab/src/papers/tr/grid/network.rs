@@ -51,8 +51,9 @@ impl Case {
     /// The same with a session whose engine decides by itself which of its paths are coupled, as that of a
     /// connection over real networks does: what it decides changes what it sends.
     pub(super) fn live(mut self) -> Self {
-        let engine = &mut self.scenario.flows[0].engine;
-        *engine = EngineConfig { scheduler: engine.scheduler.clone(), watchdog: false, ..EngineConfig::live() };
+        let session = &mut self.scenario.flows[0];
+        let scheduler = session.engine.scheduler.clone();
+        session.as_live(EngineConfig { scheduler, watchdog: false, ..EngineConfig::live() });
         self.scenario.sample_every = LOOK;
         self
     }
