@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_net::{Impairments, Reorder};
-use fairpath_quic_core::{EngineConfig, PathState};
+use fairpath_quic_core::{EngineConfig, NamedTerms, PathState, Terms};
 
 use fairpath_faults::{Cryptography, Host, Impair, Side, Wire, World};
 
@@ -48,6 +48,29 @@ fn a_rebinding_leaves_windows_in_force() {
             let paths = world.server.paths();
             assert!(paths.iter().any(|path| path.remote == address), "{rebound:?}: reported at {paths:?}");
         }
+    }
+}
+
+/// What a person allows a path holds when an address translator gives the client another port, from the first packet
+/// to the new one on.
+#[test]
+fn a_rebinding_leaves_caps_in_force() {
+    let cap = Bitrate::from_mbps(4);
+    let said = NamedTerms { of: "if0".into(), terms: Terms { cap: Some(cap), ..Terms::default() } };
+    let engine = EngineConfig { terms: vec![said], ..EngineConfig::live() };
+    for seed in 0..8 {
+        let mut world = World::new(&[Wire::new(1_000, 1)], &engine, seed).opened();
+        world.server.send(u64::MAX);
+        // At another moment of the rounds in which the paths are looked at.
+        world.run_for(SECOND + Duration::from_millis(7 * seed));
+        world.rebind(0);
+        let before = world.client.received();
+        world.run_for(Duration::from_millis(200));
+        let bytes = world.client.received() - before;
+        // Two bursts of ten packets, for there are two controllers; and a record counts when it is complete.
+        let most = (cap * Duration::from_millis(200)).get() + 20 * 1_500 + 65_536;
+        assert!(bytes <= most, "seed {seed}: {bytes} bytes in 200 ms, {most} allowed");
+        assert!(bytes > most / 4, "seed {seed}: {bytes} bytes in 200 ms");
     }
 }
 
