@@ -51,6 +51,19 @@ fn a_rebinding_leaves_windows_in_force() {
     }
 }
 
+/// An end that only receives lets the other one know at once that it may go on: a window each time that the paths are
+/// looked at would be 5 Gbit/s.
+#[test]
+fn a_receiver_tells_its_credit_at_once() {
+    let mut world = World::new(&[Wire::new(10_000, 1)], &EngineConfig::live(), 5).opened();
+    world.client.send(u64::MAX);
+    world.run_for(Duration::from_millis(150));
+    let before = world.server.received();
+    world.run_for(Duration::from_millis(150));
+    let mbps = (world.server.received() - before) as f64 * 8.0 / 150e3;
+    assert!(mbps > 7_000.0, "{mbps} Mbit/s");
+}
+
 /// What a person allows a path holds when an address translator gives the client another port, from the first packet
 /// to the new one on.
 #[test]

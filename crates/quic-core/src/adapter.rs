@@ -119,6 +119,9 @@ struct Shared {
     /// The last time that was asked for: it is the same for all packets of a train.
     last: Option<(Instant, Timestamp)>,
     next_path: u32,
+    /// How often something changed of which noq may have more to say: it built a controller, or found that larger
+    /// packets pass.
+    changes: u32,
     /// The packets that left since the host asked.
     left: Vec<Left>,
     /// How many of them the engine was told of.
@@ -189,6 +192,7 @@ impl ConnectionEngine {
             now: Timestamp::ZERO,
             last: None,
             next_path: 0,
+            changes: 0,
             left: Vec::new(),
             told: 0,
             left_at: Timestamp::ZERO,
@@ -238,6 +242,11 @@ impl ConnectionEngine {
     /// How many paths noq has had, those that took the place of another for a new address included.
     pub(crate) fn paths_built(&self) -> u32 {
         self.lock().next_path
+    }
+
+    /// A number that is another one where noq may have more to say than what came is answered by.
+    pub(crate) fn changes(&self) -> u32 {
+        self.lock().changes
     }
 
     /// The handshake is over. Where noq was told to be patient, losses are found here from now on.
@@ -297,6 +306,7 @@ impl ControllerFactory for Factory {
         let at = shared.at(now);
         let path = PathId::new(shared.next_path);
         shared.next_path += 1;
+        shared.changes += 1;
         shared.engine.on_path_opened(path, Bytes::new(current_mtu.into()), at);
         shared.losses.insert(path, Losses::default());
         // noq checks itself that a path is validated before it carries data; until the host says more, only
@@ -503,7 +513,10 @@ impl Controller for PathHandle {
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.mtu = new_mtu.into();
-        self.tell(|shared, path| shared.engine.on_max_datagram(path, Bytes::new(new_mtu.into())));
+        self.tell(|shared, path| {
+            shared.changes += 1;
+            shared.engine.on_max_datagram(path, Bytes::new(new_mtu.into()));
+        });
     }
 
     fn window(&self) -> u64 {

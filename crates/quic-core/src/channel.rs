@@ -156,6 +156,11 @@ impl Channel {
         self.receiver.is_credit_due()
     }
 
+    /// Whether nothing is to be sent on it, nor on its way.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.sender.is_idle() && !self.is_credit_due()
+    }
+
     /// Whether something waits to be sent.
     pub(crate) fn has_work(&self) -> bool {
         self.sender.has_next()

@@ -6,9 +6,11 @@
 
 mod flows;
 mod held;
+mod intake;
 mod live;
 mod output;
 mod owed;
+mod owing;
 mod queue;
 mod silence;
 
@@ -20,14 +22,13 @@ use web_time::{Duration, Instant};
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};
 use noq_proto::crypto::ExportKeyingMaterialError;
-use noq_proto::{ApplicationClose, ConnectionError, Event as ProtoEvent, PathId, StreamEvent};
+use noq_proto::{ApplicationClose, ConnectionError, PathId, StreamEvent};
 
 use crate::adapter::{ConnectionEngine, Fate};
 use crate::bulk::{Record, RecordTooLarge};
 use crate::channel::{Channel, ChannelId};
-use crate::farewell::{self, Farewell, Turn};
+use crate::farewell::{Farewell, Turn};
 use crate::interface::Interface;
-use crate::one_way::report::Message as DelayMessage;
 use crate::one_way::{Mark, OneWay};
 use crate::pairs::{Candidates, Pair, Tried, WhyNot};
 use crate::paths::policy::Policy;
@@ -38,8 +39,8 @@ use crate::transport::{Trust, trust};
 use flows::Flows;
 pub use held::Held;
 use live::Live;
+use output::Output;
 pub use output::TRAIN_MAX;
-use output::{Output, are_acknowledgements};
 use silence::Silence;
 
 /// How often the paths are looked at.
@@ -212,6 +213,7 @@ impl Connection {
 
     /// The stack's connection, for its streams.
     pub fn quic(&mut self) -> &mut noq_proto::Connection {
+        self.output.look_again();
         &mut self.quic
     }
 
@@ -229,6 +231,7 @@ impl Connection {
     pub fn trust(&mut self) {
         self.is_guest = false;
         trust(&mut self.quic);
+        self.output.look_again();
         for id in ChannelId::ALL {
             self.channels[id as usize].set_window(Trust::Full.window(id));
         }
@@ -431,14 +434,9 @@ impl Connection {
         self.one_way.on_arrival(mark, at);
     }
 
-    pub(crate) fn handle_event(&mut self, event: noq_proto::ConnectionEvent, now: Instant) {
-        let before = self.output.is_smooth().then(|| self.quic.stats().frame_rx);
-        self.quic.handle_event(event);
-        // Acknowledgements alone are answered by nothing.
-        if !before.is_some_and(|before| are_acknowledgements(before, self.quic.stats().frame_rx)) {
-            self.output.look_again();
-        }
-        self.absorb(now);
+    /// Whether the stack knows nothing of it any more.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.quic.is_drained()
     }
 
     // ---- inside
@@ -450,37 +448,6 @@ impl Connection {
         let done = act(policy, &mut Live { quic, interfaces, primary: *primary, receipts, output, channels, now });
         self.events.extend(policy.take_notices().into_iter().map(Event::Notice));
         Some(done)
-    }
-
-    /// Takes in what the stack has to say.
-    fn absorb(&mut self, now: Instant) {
-        while let Some(event) = self.quic.poll() {
-            match event {
-                ProtoEvent::Connected => {
-                    self.is_connected = true;
-                    self.engine.find_losses(self.application.is_fairpath());
-                    self.events.push_back(Event::Connected);
-                    if self.is_server {
-                        let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } =
-                            self;
-                        let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, now };
-                        self.policy = Some(Policy::acceptor(engine.clone(), &mut live, now).speaking(*application));
-                    }
-                }
-                ProtoEvent::ConnectionLost { reason } => {
-                    self.farewell = None;
-                    self.note_closed(reason, now);
-                }
-                ProtoEvent::Path(event) => {
-                    self.with_policy(now, |policy, live| policy.on_event(live, &event, now));
-                }
-                ProtoEvent::Stream(event) => self.events.push_back(Event::Stream(event)),
-                _ => {}
-            }
-        }
-        while let Some(datagram) = self.quic.datagrams().recv() {
-            self.on_datagram(datagram, now);
-        }
     }
 
     fn note_closed(&mut self, reason: ConnectionError, now: Instant) {
@@ -515,62 +482,6 @@ impl Connection {
         self.quic.close(now, code.into(), Bytes::new());
         let close = ApplicationClose { error_code: code.into(), reason };
         self.note_closed(ConnectionError::ApplicationClosed(close), now);
-    }
-
-    /// What became of packets becomes of what they carried.
-    fn learn_fates(&mut self, now: Instant) {
-        self.engine.take_fates(&mut self.fates);
-        flows::learn(&mut self.flows, &self.fates, || self.engine.at(now));
-        for fate in self.fates.drain(..) {
-            self.channels.iter_mut().for_each(|channel| channel.on_fate(fate));
-            if let Fate::Discarded(path) = fate {
-                self.output.forget(path);
-            }
-        }
-        for channel in ChannelId::ALL {
-            if self.full[channel as usize] && self.channels[channel as usize].sender.has_room() {
-                self.full[channel as usize] = false;
-                self.events.push_back(Event::Writable(channel));
-            }
-        }
-    }
-
-    /// A datagram is told by its first byte.
-    pub(crate) fn on_datagram(&mut self, datagram: Bytes, now: Instant) {
-        let Some(kind) = datagram.first().copied() else { return };
-        if let Some(channel) = ChannelId::of(kind) {
-            return self.on_channel(channel, &datagram, now);
-        }
-        match kind {
-            farewell::KIND => {
-                if let Some((code, reason)) = farewell::read(&datagram) {
-                    self.on_farewell(code, reason, now);
-                }
-            }
-            receipts::KIND => self.receipts.on_receipt(&datagram[1..], now),
-            kind if fairpath_stream::is_stream(kind) => self.on_flow(&datagram, now),
-            APPLICATION => self.events.push_back(Event::Datagram(datagram.slice(1..))),
-            _ => match DelayMessage::read(&datagram) {
-                Some(DelayMessage::Ask) => self.one_way.on_ask(now),
-                Some(DelayMessage::Report(report)) => {
-                    let Self { engine, one_way, .. } = self;
-                    engine.with(now, |engine, at| one_way.on_report(&report, engine, at, now));
-                }
-                None => tracing::debug!(length = datagram.len(), "a datagram of an unknown kind"),
-            },
-        }
-    }
-
-    fn on_channel(&mut self, id: ChannelId, datagram: &[u8], now: Instant) {
-        let channel = &mut self.channels[id as usize];
-        let before = channel.complete_records();
-        let result = channel.on_datagram(datagram);
-        if channel.complete_records() > before {
-            self.events.push_back(Event::Readable(id));
-        }
-        if let Err(error) = result {
-            self.close(VIOLATION, Bytes::from(error.to_string()), now);
-        }
     }
 
     /// Says on every path what came on each, while that is of use.

@@ -305,12 +305,12 @@ impl Endpoint {
     /// Passes on what the stack's halves have to say to each other.
     fn exchange(&mut self, handle: ConnectionHandle) {
         let Some(connection) = self.connections.get_mut(&handle) else { return };
-        while let Some(event) = connection.quic().poll_endpoint_events() {
+        while let Some(event) = connection.poll_endpoint_event() {
             if event.is_draining() {
                 connection.note_draining();
             }
             if let Some(event) = self.quic.handle_event(handle, event) {
-                connection.quic().handle_event(event);
+                connection.handle_endpoint_event(event);
             }
         }
     }
@@ -318,8 +318,7 @@ impl Endpoint {
     /// Hands out the connections of which the stack knows nothing any more, whose handles it gives to others
     /// from now on. So they are to be taken before a connection is begun or accepted.
     pub fn take_drained(&mut self) -> Vec<(ConnectionHandle, Connection)> {
-        let drained =
-            self.connections.iter_mut().filter_map(|(handle, one)| one.quic().is_drained().then_some(*handle));
+        let drained = self.connections.iter_mut().filter_map(|(handle, one)| one.is_drained().then_some(*handle));
         let drained: Vec<_> = drained.collect();
         drained.into_iter().filter_map(|handle| self.connections.remove_entry(&handle)).collect()
     }

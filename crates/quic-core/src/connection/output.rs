@@ -10,6 +10,7 @@ use noq_proto::{FrameStats, Transmit};
 
 use super::flows::Flows;
 use super::owed::Owed;
+use super::owing::Owing;
 use super::queue::{Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
 use crate::adapter::{Gate, Left};
@@ -47,7 +48,15 @@ pub(super) struct Output {
     queue: Queue,
     /// The path on which the last packet of data left as picked, with nothing else to be sent, and nothing has
     /// happened since: what is picked for it leaves on it.
-    smooth: Option<EnginePath>,
+    pub(super) smooth: Option<EnginePath>,
+    /// What the stack may have to say, as far as was found out.
+    pub(super) owing: Owing,
+    /// Whether something came since that was found out.
+    pub(super) has_heard: bool,
+    /// The frames that had come then.
+    pub(super) heard: FrameStats,
+    /// What the adapter's count of changes was then.
+    pub(super) changes: u32,
     /// Whether nothing of ours is said: the peer speaks another protocol, which has no DATAGRAM frames.
     pub(super) is_mute: bool,
     /// Whether there was more to send than the paths took.
@@ -66,12 +75,8 @@ impl Output {
     /// Notes that something happened: the stack may have to say something of its own, or may keep data off a path.
     pub(super) fn look_again(&mut self) {
         self.smooth = None;
+        self.owing = Owing::Anything;
         self.closes = 0;
-    }
-
-    /// Whether packets may be made in trains.
-    pub(super) fn is_smooth(&self) -> bool {
-        self.smooth.is_some()
     }
 
     /// Lets the path send one packet although it may not be picked, or its window may be full: it has to give a
@@ -132,6 +137,7 @@ impl Connection {
     /// and are to leave at once. The last may be smaller.
     pub fn poll_transmit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.learn_fates(now);
+        self.weigh_arrivals();
         if self.silence.has_ended() {
             return None;
         }
@@ -244,14 +250,16 @@ impl Connection {
     /// The next packets of data, on the path that the engine picks.
     fn emit_data(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let had_more = std::mem::take(&mut self.output.is_held_back);
+        if self.output.owing != Owing::Anything && self.is_listening() {
+            return self.emit_owing(now, buffer);
+        }
         let (choice, following) = self.pick(now);
         let Some(path) = choice.path() else {
             self.output.is_held_back = had_more || !self.output.queue.is_empty() || self.has_cargo();
             if self.output.is_held_back {
                 self.engine.with(now, |engine, at| engine.on_held_back(at));
             }
-            self.engine.open_gate(Gate::Shut);
-            return self.emit(now, NonZeroUsize::MIN, buffer);
+            return self.emit_owing(now, buffer);
         };
         self.output.owed.begin(choice);
         if let Choice::Copies(paths) = choice
@@ -271,6 +279,9 @@ impl Connection {
         let transmit = self.emit(now, packets, buffer);
         let is_smooth = transmit.is_some() && self.output.queue.is_empty();
         self.output.smooth = is_smooth.then_some(path);
+        if transmit.is_none() {
+            self.output.owing = Owing::Nothing;
+        }
         let transmit = transmit.or_else(|| self.emit_elsewhere(path, now, buffer));
         // What left may have been the last of a stream: then the next look finds nothing.
         self.output.is_held_back = transmit.is_some() || !self.output.queue.is_empty();
@@ -282,6 +293,20 @@ impl Connection {
                     engine.on_window_blocked(at);
                 }
             });
+        }
+        transmit
+    }
+
+    /// What the stack may have to say beside data.
+    fn emit_owing(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let owing = self.output.owing;
+        if owing == Owing::Nothing {
+            return None;
+        }
+        self.engine.open_gate(Gate::Shut);
+        let transmit = self.emit(now, NonZeroUsize::MIN, buffer);
+        if transmit.is_none() || owing == Owing::Acknowledgement {
+            self.output.owing = Owing::Nothing;
         }
         transmit
     }
@@ -303,6 +328,12 @@ impl Connection {
             policy.on_refused(picked, now);
         }
         transmit
+    }
+
+    /// Whether nothing of ours is to be sent, nor on its way.
+    fn is_listening(&mut self) -> bool {
+        let are_listening = self.channels.iter().all(Channel::is_listening) && self.output.datagrams.is_empty();
+        are_listening && self.output.queue.is_empty() && self.quic.streams().send_streams() == 0
     }
 
     fn has_cargo(&self) -> bool {
@@ -476,10 +507,4 @@ fn datagrams_alone(before: FrameStats, mut after: FrameStats) -> Option<u64> {
     let datagrams = after.datagram - before.datagram;
     after.datagram = before.datagram;
     (after == before).then_some(datagrams)
-}
-
-/// Whether what came between two looks was acknowledgements.
-pub(super) fn are_acknowledgements(before: FrameStats, mut after: FrameStats) -> bool {
-    (after.acks, after.path_acks) = (before.acks, before.path_acks);
-    after == before
 }

@@ -1,0 +1,146 @@
+//! What comes: datagrams of the peer, by way of the stack, and what became of those that left.
+
+use web_time::Instant;
+
+use bytes::Bytes;
+use noq_proto::Event as ProtoEvent;
+
+use super::flows;
+use super::live::Live;
+use super::owing::Owing;
+use super::{APPLICATION, Connection, Event, VIOLATION};
+use crate::adapter::Fate;
+use crate::channel::ChannelId;
+use crate::farewell;
+use crate::one_way::report::Message as DelayMessage;
+use crate::paths::policy::Policy;
+use crate::receipts;
+
+impl Connection {
+    pub(crate) fn handle_event(&mut self, event: noq_proto::ConnectionEvent, now: Instant) {
+        self.quic.handle_event(event);
+        match self.is_connected && self.closed.is_none() {
+            true => self.output.has_heard = true,
+            false => self.output.look_again(),
+        }
+        self.absorb(now);
+    }
+
+    /// What the stack has to say to the endpoint that has it.
+    pub(crate) fn poll_endpoint_event(&mut self) -> Option<noq_proto::EndpointEvent> {
+        self.quic.poll_endpoint_events()
+    }
+
+    /// What that answers.
+    pub(crate) fn handle_endpoint_event(&mut self, event: noq_proto::ConnectionEvent) {
+        self.output.look_again();
+        self.quic.handle_event(event);
+    }
+
+    /// Finds out what the stack may have to say to what came.
+    pub(super) fn weigh_arrivals(&mut self) {
+        if !std::mem::take(&mut self.output.has_heard) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.output.heard, self.quic.stats().frame_rx);
+        let changes = std::mem::replace(&mut self.output.changes, self.engine.changes());
+        match Owing::after(before, self.output.heard) {
+            // To whatever came from a new address, the stack asks whether that is the peer's; and to the answer to a
+            // search for larger packets, it goes on searching.
+            _ if changes != self.output.changes => self.output.look_again(),
+            Owing::Anything => self.output.look_again(),
+            Owing::Acknowledgement => {
+                self.output.smooth = None;
+                self.output.owing = self.output.owing.max(Owing::Acknowledgement);
+            }
+            Owing::Nothing => {}
+        }
+    }
+
+    /// Takes in what the stack has to say.
+    pub(super) fn absorb(&mut self, now: Instant) {
+        while let Some(event) = self.quic.poll() {
+            match event {
+                ProtoEvent::Connected => {
+                    self.is_connected = true;
+                    self.engine.find_losses(self.application.is_fairpath());
+                    self.events.push_back(Event::Connected);
+                    if self.is_server {
+                        let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } =
+                            self;
+                        let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, now };
+                        self.policy = Some(Policy::acceptor(engine.clone(), &mut live, now).speaking(*application));
+                    }
+                }
+                ProtoEvent::ConnectionLost { reason } => {
+                    self.farewell = None;
+                    self.note_closed(reason, now);
+                }
+                ProtoEvent::Path(event) => {
+                    self.with_policy(now, |policy, live| policy.on_event(live, &event, now));
+                }
+                ProtoEvent::Stream(event) => self.events.push_back(Event::Stream(event)),
+                _ => {}
+            }
+        }
+        while let Some(datagram) = self.quic.datagrams().recv() {
+            self.on_datagram(datagram, now);
+        }
+    }
+
+    /// What became of packets becomes of what they carried.
+    pub(super) fn learn_fates(&mut self, now: Instant) {
+        self.engine.take_fates(&mut self.fates);
+        flows::learn(&mut self.flows, &self.fates, || self.engine.at(now));
+        for fate in self.fates.drain(..) {
+            self.channels.iter_mut().for_each(|channel| channel.on_fate(fate));
+            if let Fate::Discarded(path) = fate {
+                self.output.forget(path);
+            }
+        }
+        for channel in ChannelId::ALL {
+            if self.full[channel as usize] && self.channels[channel as usize].sender.has_room() {
+                self.full[channel as usize] = false;
+                self.events.push_back(Event::Writable(channel));
+            }
+        }
+    }
+
+    /// A datagram is told by its first byte.
+    pub(crate) fn on_datagram(&mut self, datagram: Bytes, now: Instant) {
+        let Some(kind) = datagram.first().copied() else { return };
+        if let Some(channel) = ChannelId::of(kind) {
+            return self.on_channel(channel, &datagram, now);
+        }
+        match kind {
+            farewell::KIND => {
+                if let Some((code, reason)) = farewell::read(&datagram) {
+                    self.on_farewell(code, reason, now);
+                }
+            }
+            receipts::KIND => self.receipts.on_receipt(&datagram[1..], now),
+            kind if fairpath_stream::is_stream(kind) => self.on_flow(&datagram, now),
+            APPLICATION => self.events.push_back(Event::Datagram(datagram.slice(1..))),
+            _ => match DelayMessage::read(&datagram) {
+                Some(DelayMessage::Ask) => self.one_way.on_ask(now),
+                Some(DelayMessage::Report(report)) => {
+                    let Self { engine, one_way, .. } = self;
+                    engine.with(now, |engine, at| one_way.on_report(&report, engine, at, now));
+                }
+                None => tracing::debug!(length = datagram.len(), "a datagram of an unknown kind"),
+            },
+        }
+    }
+
+    fn on_channel(&mut self, id: ChannelId, datagram: &[u8], now: Instant) {
+        let channel = &mut self.channels[id as usize];
+        let before = channel.complete_records();
+        let result = channel.on_datagram(datagram);
+        if channel.complete_records() > before {
+            self.events.push_back(Event::Readable(id));
+        }
+        if let Err(error) = result {
+            self.close(VIOLATION, Bytes::from(error.to_string()), now);
+        }
+    }
+}

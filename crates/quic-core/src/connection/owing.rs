@@ -1,0 +1,49 @@
+//! What the stack may have to say of its own, beside data. It does not say so unless it is asked for a packet, and
+//! asking in vain takes as long as half of one: so it is asked only after something that it may have an answer to.
+
+use noq_proto::FrameStats;
+
+/// What that is at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Owing {
+    /// It was asked, and nothing has come since but acknowledgements.
+    Nothing,
+    /// DATAGRAMs have come since, which are answered by acknowledgements.
+    Acknowledgement,
+    /// It has to be asked.
+    #[default]
+    Anything,
+}
+
+impl Owing {
+    /// What comes of the frames that came between two looks. Acknowledgements are answered by nothing.
+    pub(super) fn after(before: FrameStats, mut now: FrameStats) -> Self {
+        let has_datagrams = now.datagram != before.datagram;
+        (now.acks, now.path_acks, now.datagram) = (before.acks, before.path_acks, before.datagram);
+        match (now == before, has_datagrams) {
+            (false, _) => Self::Anything,
+            (true, true) => Self::Acknowledgement,
+            (true, false) => Self::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acknowledgements_are_owed_for_datagrams_and_nothing_for_acknowledgements() {
+        let mut before = FrameStats::default();
+        (before.acks, before.path_acks, before.datagram, before.ping) = (3, 4, 5, 6);
+        let after = |change: fn(&mut FrameStats)| {
+            let mut now = before;
+            change(&mut now);
+            Owing::after(before, now)
+        };
+        assert_eq!(after(|now| now.path_acks += 2), Owing::Nothing);
+        assert_eq!(after(|now| (now.acks, now.datagram) = (4, 9)), Owing::Acknowledgement);
+        assert_eq!(after(|now| (now.datagram, now.ping) = (9, 7)), Owing::Anything);
+        assert_eq!(after(|now| now.path_challenge = 1), Owing::Anything);
+    }
+}
