@@ -2,12 +2,13 @@
 //! policy and the channels as they are, with real cryptography or, to save time, with none. Hours pass in
 //! minutes, and faults come when a scenario says so.
 //!
-//! [`Scenario`] is about connections, between two endpoints of `quic-core`; [`Transfer`] about files, between two
-//! processes of which all is the product's down to the sockets.
+//! [`Scenario`] is about connections, between two endpoints of `quic-core`; [`Crowd`] about connections that share
+//! links; [`Transfer`] about files, between two processes of which all is the product's down to the sockets.
 //!
 //! Everything that is random comes from a seed: the same seed gives the same packets, byte for byte.
 
 mod clock;
+mod crowd;
 mod end;
 mod files;
 mod lateness;
@@ -22,6 +23,7 @@ mod wires;
 mod world;
 
 pub use clock::{Clock, Skew};
+pub use crowd::Crowd;
 pub use end::{End, Leaving, Process};
 pub use files::Transfer;
 pub use lateness::Host;

@@ -1,0 +1,193 @@
+//! Several connections over links that they share: who takes what of a bottleneck, and what each engine says of it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use fairpath_core::Timestamp;
+use fairpath_net::{Datagram, LinkConfig, LinkId, Network, RouteId};
+use fairpath_quic_core::pairs::Pair;
+use fairpath_quic_core::{EngineConfig, Interface};
+
+use crate::clock::{Clock, Skew};
+use crate::end::{End, Leaving, Process};
+use crate::pinned::{self, Cryptography, Pinned};
+use crate::side::Side;
+use crate::wires::Parcel;
+
+/// Connections of which the clients send, each as much as it may, over links that they share.
+pub struct Crowd {
+    start: Instant,
+    now: Instant,
+    network: Network<Parcel>,
+    members: Vec<Member>,
+    seed: u64,
+}
+
+/// A connection and its ways.
+struct Member {
+    client: End,
+    server: End,
+    ways: Vec<Way>,
+}
+
+struct Way {
+    client: SocketAddr,
+    server: SocketAddr,
+    there: RouteId,
+    back: RouteId,
+}
+
+impl Member {
+    fn end(&mut self, side: Side) -> &mut End {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    /// The way of what leaves one of the ends, and from where to where it leads.
+    fn way_of(&self, side: Side, from: Option<IpAddr>, to: SocketAddr) -> Option<(RouteId, SocketAddr, SocketAddr)> {
+        self.ways.iter().find_map(|way| {
+            let (route, here, there) = match side {
+                Side::Client => (way.there, way.client, way.server),
+                Side::Server => (way.back, way.server, way.client),
+            };
+            (there == to && from.is_none_or(|from| from == here.ip())).then_some((route, here, there))
+        })
+    }
+}
+
+impl Crowd {
+    /// Nobody yet.
+    pub fn new(seed: u64) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
+        let start = Instant::now();
+        Self { start, now: start, network: Network::new(seed), members: Vec::new(), seed }
+    }
+
+    /// A link that connections may share on the way to their servers.
+    ///
+    /// # Panics
+    ///
+    /// Where the description cannot be meant, or the name is taken.
+    pub fn link(&mut self, name: &str, config: &LinkConfig) -> LinkId {
+        self.network.add_link(name, config).expect("a link")
+    }
+
+    /// A connection that begins now, over as many paths as there are links here: each crosses its link on the way to the
+    /// server, and takes so long there and back where no queue is. Its client sends without end. Which connection it is.
+    ///
+    /// # Panics
+    ///
+    /// Where a link is not one of this network.
+    pub fn join(&mut self, engine: &EngineConfig, paths: &[(LinkId, Duration)]) -> usize {
+        let member = self.members.len();
+        let ways: Vec<Way> =
+            paths.iter().enumerate().map(|(at, path)| self.way(member as u8, at as u8, *path)).collect();
+        let process = |origin: u64| {
+            let origin = Pinned::new(Cryptography::Null, origin);
+            Process { origin, clock: Clock::new(self.start, Skew::default()), now: self.now }
+        };
+        let identity = pinned::identity();
+        let seed = self.seed.wrapping_mul(1_000).wrapping_add(member as u64);
+        let interfaces = ways.iter().enumerate().map(|(at, way)| (name(at), way.server.ip())).collect();
+        let pairs = ways.iter().enumerate().map(|(at, way)| pair(at, way)).collect();
+        let server = End::server(identity.clone(), engine, interfaces, process(seed));
+        let mut client = End::client(identity.fingerprint(), engine, pairs, process(!seed));
+        client.greeting = u64::MAX;
+        self.members.push(Member { client, server, ways });
+        member
+    }
+
+    fn way(&mut self, member: u8, at: u8, (link, round_trip): (LinkId, Duration)) -> Way {
+        let network = &mut self.network;
+        let mut delay = |direction: &str| {
+            let config = LinkConfig::pure_delay(round_trip / 2);
+            network.add_link(&format!("{direction} {member} {at}"), &config).expect("a link")
+        };
+        let (access, back) = (delay("access"), delay("back"));
+        let routes = network.add_path(&[access, link], &[back]).expect("the links are there");
+        let address = |host: u8, port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, member, at, host)), port);
+        Way { client: address(1, 1000), server: address(2, 4433), there: routes.forward, back: routes.backward }
+    }
+
+    /// How much time has passed.
+    pub fn elapsed(&self) -> Duration {
+        self.now - self.start
+    }
+
+    /// What has come of the data of a connection, in bytes.
+    pub fn received(&self, member: usize) -> u64 {
+        self.members[member].server.received()
+    }
+
+    /// Whether the engine of the client takes all paths of a connection for those of one bottleneck; false while there
+    /// is but one.
+    pub fn is_together(&mut self, member: usize) -> bool {
+        let paths = self.members[member].client.snapshots(self.now);
+        paths.len() > 1 && paths.iter().all(|path| path.group == paths[0].group)
+    }
+
+    /// How many paths of a connection are open at the client.
+    pub fn paths(&mut self, member: usize) -> usize {
+        self.members[member].client.snapshots(self.now).iter().filter(|path| path.usable).count()
+    }
+
+    /// What went wrong that may never go wrong, if anything.
+    pub fn violation(&self) -> Option<&str> {
+        let ends = self.members.iter().flat_map(|member| [&member.client, &member.server]);
+        ends.filter_map(|end| end.violation.as_deref()).next()
+    }
+
+    /// Lets time pass.
+    pub fn run_for(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            self.step();
+            let arrival = self.network.next_event().map(|at| self.start + at.since(Timestamp::ZERO));
+            let ends = self.members.iter().flat_map(|member| [&member.client, &member.server]);
+            let next = ends.filter_map(|end| end.next_timeout(self.now)).chain(arrival).min();
+            match next.map(|at| at.max(self.now)).filter(|at| *at <= end) {
+                Some(next) => self.now = next,
+                None => break self.now = end,
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        let at = Timestamp::ZERO + self.elapsed();
+        while let Some(arrived) = self.network.poll(at) {
+            let Datagram { from, to, contents } = arrived.packet.datagram;
+            let IpAddr::V4(address) = to.ip() else { continue };
+            let [_, member, _, host] = address.octets();
+            let side = if host == 2 { Side::Server } else { Side::Client };
+            let answers = self.members[member as usize].end(side).receive(from, to.ip(), contents, self.now);
+            answers.into_iter().for_each(|answer| self.leave(member as usize, side, answer));
+        }
+        let mut leaving = Vec::new();
+        for (member, ends) in self.members.iter_mut().enumerate() {
+            for side in Side::ALL {
+                ends.end(side).drive(self.now, &mut |one| leaving.push((member, side, one)));
+            }
+        }
+        leaving.into_iter().for_each(|(member, side, one)| self.leave(member, side, one));
+    }
+
+    fn leave(&mut self, member: usize, side: Side, leaving: Leaving) {
+        let from = leaving.from.map(|ip| ip.to_canonical());
+        let Some((route, from, to)) = self.members[member].way_of(side, from, leaving.to) else { return };
+        let datagram = Datagram { from, to, contents: leaving.contents };
+        let (size, at) = (datagram.size(), Timestamp::ZERO + self.elapsed());
+        // What a queue refuses is lost.
+        let _ = self.network.send(at, route, Parcel { datagram, sent_to: to, left: Some(self.now) }, size);
+    }
+}
+
+fn name(at: usize) -> String {
+    format!("if{at}")
+}
+
+fn pair(at: usize, way: &Way) -> Pair {
+    let local = Interface { name: name(at), address: way.client.ip(), prefix_bits: 24, unusable: None };
+    Pair { local, remote: way.server }
+}

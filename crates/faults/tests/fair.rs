@@ -1,0 +1,173 @@
+//! A dozen cells of the default over the real stack in virtual time: two paths beside a flow of others, in parts of what
+//! one flow of CUBIC gets in their place; and what the engine itself says of the bottleneck.
+//!
+//! `cargo test --release -p fairpath-faults --test fair -- --ignored --nocapture` prints the whole of it.
+
+use std::time::Duration;
+
+use fairpath_core::Bitrate;
+use fairpath_faults::Crowd;
+use fairpath_net::{LinkConfig, QueueConfig};
+use fairpath_quic_core::{Coupling, EngineConfig};
+use rayon::prelude::*;
+
+/// Without queues, as in the lab's `default/scene`.
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+
+/// How often is looked at what an engine says.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A network, and who is there.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    /// Whether both paths go over the first link.
+    is_shared: bool,
+    mbps: [u64; 2],
+    queue_ms: u64,
+    /// A flow over each link.
+    rival: Option<&'static str>,
+}
+
+/// What came of a cell.
+#[derive(Clone, Copy, Debug, Default)]
+struct Got {
+    mbps: f64,
+    /// When both paths were first one group, after both were open, and for which part of the time they were.
+    first: Option<Duration>,
+    together: f64,
+}
+
+/// A flow that takes every loss for congestion, as those of today do.
+fn flow(congestion: &str) -> EngineConfig {
+    let mut engine = EngineConfig { congestion: congestion.into(), coupling: Coupling::Never, ..EngineConfig::live() };
+    // Every one, which is what it is where nothing is said.
+    engine.parameters.aimd.losses = Default::default();
+    engine
+}
+
+impl Cell {
+    fn name(&self) -> String {
+        let Self { is_shared, mbps: [first, second], queue_ms, rival } = *self;
+        let links = if is_shared { format!("one link of {first}") } else { format!("links of {first} and {second}") };
+        format!("{links} Mbit/s, queues of {queue_ms} ms, beside {}", rival.unwrap_or("nobody"))
+    }
+
+    /// What a connection over these of the paths gets.
+    fn run(&self, engine: &EngineConfig, over: &[usize], seed: u64, [warm_up, measured]: [Duration; 2]) -> Got {
+        let mut crowd = Crowd::new(seed);
+        let queue = QueueConfig::sojourn(Duration::from_millis(self.queue_ms));
+        let mut link = |at: usize| {
+            let rate = Bitrate::from_mbps(self.mbps[at]);
+            crowd.link(&format!("bottleneck {at}"), &LinkConfig::new(rate).queue(queue.clone()))
+        };
+        let first = link(0);
+        let links = if self.is_shared { vec![first] } else { vec![first, link(1)] };
+        // Who begins first, and by how much, differs from seed to seed.
+        let pause = Duration::from_millis(173 * (seed % 5));
+        let rivals = |crowd: &mut Crowd| {
+            let rival = self.rival.map(flow);
+            rival.iter().for_each(|rival| links.iter().for_each(|link| _ = crowd.join(rival, &[(*link, ROUND_TRIP)])));
+        };
+        if seed.is_multiple_of(2) {
+            rivals(&mut crowd);
+            crowd.run_for(pause);
+        }
+        let paths: Vec<_> = over.iter().map(|path| (links[path % links.len()], ROUND_TRIP)).collect();
+        let ours = crowd.join(engine, &paths);
+        if !seed.is_multiple_of(2) {
+            crowd.run_for(pause);
+            rivals(&mut crowd);
+        }
+        let (mut said, mut opened, mut samples) = (Got::default(), None, 0u32);
+        let mut before = 0;
+        while crowd.elapsed() < warm_up + measured {
+            crowd.run_for(LOOK);
+            if crowd.elapsed() <= warm_up {
+                before = crowd.received(ours);
+            }
+            if opened.is_none() && crowd.paths(ours) == over.len() {
+                opened = Some(crowd.elapsed());
+            }
+            if let Some(opened) = opened {
+                let is_together = crowd.is_together(ours);
+                samples += 1;
+                said.together += f64::from(u8::from(is_together));
+                said.first = said.first.or(is_together.then(|| crowd.elapsed() - opened));
+            }
+        }
+        assert_eq!(crowd.violation(), None, "{}, seed {seed}", self.name());
+        said.together /= f64::from(samples.max(1));
+        said.mbps = (crowd.received(ours) - before) as f64 * 8e-6 / measured.as_secs_f64();
+        said
+    }
+
+    /// What one flow of CUBIC gets in our place, or one on each of separate links, together.
+    fn reference(&self, seed: u64, times: [Duration; 2]) -> f64 {
+        let places: &[usize] = if self.is_shared { &[0] } else { &[0, 1] };
+        places.iter().map(|place| self.run(&flow("cubic"), &[*place], seed, times).mbps).sum()
+    }
+}
+
+const SHARED: Cell = Cell { is_shared: true, mbps: [20, 20], queue_ms: 100, rival: Some("cubic") };
+const SEPARATE: Cell = Cell { is_shared: false, ..SHARED };
+
+const CELLS: [Cell; 12] = [
+    Cell { queue_ms: 25, rival: Some("reno"), ..SHARED },
+    Cell { rival: Some("reno"), ..SHARED },
+    Cell { queue_ms: 400, rival: Some("reno"), ..SHARED },
+    Cell { queue_ms: 25, ..SHARED },
+    SHARED,
+    Cell { queue_ms: 400, ..SHARED },
+    Cell { queue_ms: 25, rival: Some("bbr3"), ..SHARED },
+    Cell { rival: Some("bbr3"), ..SHARED },
+    Cell { rival: None, ..SHARED },
+    SEPARATE,
+    Cell { rival: None, ..SEPARATE },
+    Cell { mbps: [20, 5], ..SEPARATE },
+];
+
+/// Of some seeds, each compared with the reference of the same seed: the mean ratio and how far the seeds lie apart,
+/// and what the engine said.
+fn ratios(cell: &Cell, seeds: &[u64], times: [Duration; 2]) -> (Vec<f64>, Vec<Got>) {
+    let runs = seeds.par_iter().map(|seed| {
+        let got = cell.run(&EngineConfig::live(), &[0, 1], *seed, times);
+        (got.mbps / cell.reference(*seed, times), got)
+    });
+    runs.collect::<Vec<_>>().into_iter().unzip()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[test]
+#[ignore = "four minutes of processor time"]
+fn a_dozen_cells_over_the_real_stack() {
+    let times = [Duration::from_secs(20), Duration::from_secs(60)];
+    let seeds: Vec<u64> = (1..=4).collect();
+    for cell in CELLS {
+        let (ratios, gots) = ratios(&cell, &seeds, times);
+        let together = mean(&gots.iter().map(|got| got.together).collect::<Vec<_>>());
+        let firsts: Vec<Option<f64>> = gots.iter().map(|got| got.first.map(|first| first.as_secs_f64())).collect();
+        println!("{}: {:.2} {ratios:.2?}, together {together:.3}, first {firsts:.1?}", cell.name(), mean(&ratios));
+    }
+}
+
+/// The goals of detection, where they are easily met: a link that is shared is found within 5 s, and two that are not
+/// are one for a twentieth of the time at most.
+#[test]
+fn the_engine_finds_one_link_and_keeps_two_apart() {
+    let times = [Duration::from_secs(5), Duration::from_secs(15)];
+    let cells = [SHARED, SEPARATE].map(|cell| Cell { mbps: [10, 10], ..cell });
+    let runs: Vec<(Cell, u64)> = cells.iter().flat_map(|cell| [1, 2].map(|seed| (*cell, seed))).collect();
+    runs.into_par_iter().for_each(|(cell, seed)| {
+        let got = cell.run(&EngineConfig::live(), &[0, 1], seed, times);
+        let name = cell.name();
+        if cell.is_shared {
+            let first = got.first.unwrap_or(Duration::MAX);
+            assert!(first <= Duration::from_secs(5), "{name}, seed {seed}: found after {first:?}");
+        } else {
+            assert!(got.together <= 0.05, "{name}, seed {seed}: one for {:.3} of the time", got.together);
+        }
+    });
+}
