@@ -198,10 +198,14 @@ impl<R: Rule> Controller for Aimd<R> {
         self.rule.reads_rates()
     }
 
+    fn hears_sent(&self) -> bool {
+        false
+    }
+
     fn on_ack(&mut self, path: PathId, ack: &Ack) {
         self.follow(path);
         let Some(entry) = self.paths.get_mut(path) else { return };
-        let is_first_sample = entry.window.inverse_rtt().is_none() && ack.rtt.is_some();
+        let is_first_sample = !entry.window.has_rtt() && ack.rtt.is_some();
         if let Some(losses) = &mut entry.losses {
             losses.on_ack(ack);
         }

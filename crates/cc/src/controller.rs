@@ -42,6 +42,10 @@ pub trait Controller: Debug + Send {
     fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes);
     /// A packet left.
     fn on_sent(&mut self, _path: PathId, _sent: &Sent) {}
+    /// Whether it makes anything of [`on_sent`](Self::on_sent). Where it does not, it need not be told.
+    fn hears_sent(&self) -> bool {
+        true
+    }
     /// Whether it reads the delivery rates of acknowledgements. Where it does not, they need not be worked out, and
     /// [`Ack::rate`] may be `None`.
     fn reads_rates(&self) -> bool {

@@ -8,7 +8,7 @@
 
 use core::time::Duration;
 
-use crate::units::{Bitrate, Bytes, Timestamp};
+use crate::units::{Bitrate, Bytes, Timestamp, duration};
 
 /// What a packet carries from its sending to its acknowledgement.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,11 @@ pub struct DeliveryRate {
 /// The newest measurement. The rate itself is worked out where it is asked for, as seldom it is.
 #[derive(Clone, Copy, Debug)]
 enum LastRate {
-    Over { delivered: Bytes, interval: Duration },
+    /// The time is in nanoseconds: a [`Duration`] takes longer to make, and this is every packet.
+    Over {
+        delivered: Bytes,
+        nanos: u64,
+    },
     Known(Bitrate),
 }
 
@@ -114,7 +118,8 @@ impl DeliveryRate {
     /// Notes that a packet of `bytes` arrived and gives the rate it shows. `None` where no time
     /// has passed to measure over.
     pub fn on_ack(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) -> Option<RateSample> {
-        let (delivered, interval) = self.on_ack_unread(now, bytes, packet);
+        let (delivered, nanos) = self.note_delivered(now, bytes, packet);
+        let interval = duration(nanos);
         Some(RateSample {
             rate: delivered.per(interval)?,
             delivered,
@@ -126,23 +131,29 @@ impl DeliveryRate {
         })
     }
 
-    /// The same for one who does not read the measurement: how much arrived, and how long that took.
+    /// The same for one who does not read the measurement.
     #[inline]
-    pub fn on_ack_unread(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) -> (Bytes, Duration) {
+    pub fn on_ack_unread(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) {
+        self.note_delivered(now, bytes, packet);
+    }
+
+    /// How much arrived, and how long that took, in nanoseconds.
+    #[inline]
+    fn note_delivered(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) -> (Bytes, u64) {
         self.delivered += bytes;
         self.delivered_at = now;
         self.first_sent_at = self.first_sent_at.max(packet.sent_at);
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
         }
-        let send_elapsed = packet.sent_at.since(packet.first_sent_at);
-        let ack_elapsed = now.since(packet.delivered_at);
-        let interval = send_elapsed.max(ack_elapsed);
+        let send_elapsed = packet.sent_at.nanos_since(packet.first_sent_at);
+        let ack_elapsed = now.nanos_since(packet.delivered_at);
+        let nanos = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - packet.delivered;
-        if interval > Duration::ZERO {
-            self.last = Some(LastRate::Over { delivered, interval });
+        if nanos > 0 {
+            self.last = Some(LastRate::Over { delivered, nanos });
         }
-        (delivered, interval)
+        (delivered, nanos)
     }
 
     /// Notes that `bytes` arrived, and the rate that a host has measured by itself, if it has.
@@ -169,7 +180,7 @@ impl DeliveryRate {
     /// The newest rate that was measured.
     pub fn last(&self) -> Option<Bitrate> {
         match self.last? {
-            LastRate::Over { delivered, interval } => delivered.per(interval),
+            LastRate::Over { delivered, nanos } => delivered.per(duration(nanos)),
             LastRate::Known(rate) => Some(rate),
         }
     }

@@ -58,11 +58,13 @@ impl RttEstimator {
     /// Takes the time between the sending of the largest newly acknowledged packet and its
     /// acknowledgement. `ack_delay` is what the peer says it waited; it is taken off only where
     /// that does not go below the minimum [RFC9002 §5.3].
+    #[inline]
     pub fn on_sample(&mut self, now: Timestamp, sample: Duration, ack_delay: Duration) {
         self.on_sample_nanos(now, nanos(sample), nanos(ack_delay));
     }
 
     /// The same for times in nanoseconds.
+    #[inline]
     pub fn on_sample_nanos(&mut self, now: Timestamp, sample_ns: u64, ack_delay_ns: u64) {
         let (sample_ns, ack_delay_ns) = (sample_ns.min(NANOS_MAX), ack_delay_ns.min(NANOS_MAX));
         let windowed_ns = self.windowed_min.update(now, sample_ns);

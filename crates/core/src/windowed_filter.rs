@@ -26,6 +26,7 @@ impl<T: Copy> Windowed<T> {
         Self { window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX), best: None }
     }
 
+    #[inline]
     fn update(&mut self, now: Timestamp, value: T, better_or_equal: impl Fn(T, T) -> bool) -> T {
         let new = Sample { at: now, value };
         let window = self.window_ns;

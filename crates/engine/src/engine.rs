@@ -25,6 +25,7 @@ pub use aggregate::{AckedBytes, LostBytes};
 pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
+use crate::control::Control;
 use crate::dips::Dips;
 use crate::joint_start::JointStart;
 use crate::named_terms::NamedTerms;
@@ -45,7 +46,7 @@ const ONE_WAY_FRESH: Duration = Duration::from_secs(2);
 /// time in between counts as zero.
 #[derive(Debug)]
 pub struct Engine {
-    controller: Box<dyn Controller>,
+    controller: Control,
     detector: Box<dyn Detector>,
     scheduler: Box<dyn Scheduler>,
     paths: PathMap<Path>,
@@ -80,7 +81,7 @@ impl Engine {
         Self {
             observes: detector.observes(),
             reads_rates: controller.reads_rates(),
-            controller,
+            controller: Control::new(controller),
             detector,
             scheduler,
             paths: PathMap::new(),
@@ -268,11 +269,13 @@ impl Engine {
     }
 
     /// Something left and is counted as in flight already.
+    #[inline]
     fn note_sent(&mut self, path: PathId, bytes: Bytes, now: Timestamp) {
         self.note_within(path, bytes, self.allowed(path, now), now);
     }
 
     /// What the path may have in flight, and how fast it may send.
+    #[inline]
     fn allowed(&self, path: PathId, now: Timestamp) -> Allowed {
         let window = self.controller.window(path);
         let state = self.paths.get(path);
@@ -283,6 +286,7 @@ impl Engine {
         }
     }
 
+    #[inline]
     fn note_within(&mut self, path: PathId, bytes: Bytes, allowed: Allowed, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
@@ -327,6 +331,7 @@ impl Engine {
 
     /// The packet `number` was acknowledged. After the last packet of an acknowledgement the host
     /// calls [`Engine::on_ack_end`], at the same time: only then do windows follow.
+    #[inline]
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
@@ -357,6 +362,7 @@ impl Engine {
     /// An acknowledgement has been read whole. `ack_delay` is what the peer says it waited; zero
     /// where the host does not know. Only the newest packet gives a sample [RFC9002 §5.1], and the
     /// controller is told of all of them with that sample known [RFC9002 §A.7].
+    #[inline]
     pub fn on_ack_end(&mut self, path: PathId, ack_delay: Duration, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let Some((number, sent_at)) = state.newest_acked.take() else { return };
@@ -493,10 +499,18 @@ impl Engine {
     }
 
     /// Lets the detector decide. Hosts call it when time passes without packets.
+    #[inline]
     pub fn poll(&mut self, now: Timestamp) {
         let found = self.detector.poll(now);
         self.settle_start(now);
         self.regroup(found);
+        if self.dips.is_some() || self.watchdog.is_some() {
+            self.intervene(now);
+        }
+    }
+
+    /// Lets those act who are there to interfere: dips, and the watchdog.
+    fn intervene(&mut self, now: Timestamp) {
         if let Some(dips) = &mut self.dips {
             let (detector, paths) = (&self.detector, &self.paths);
             let begun = dips.update(now, || {

@@ -25,6 +25,7 @@
 //! `examples/by_hand.rs` is a whole host in forty lines.
 
 mod config;
+mod control;
 mod dips;
 mod engine;
 pub mod health;

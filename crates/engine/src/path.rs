@@ -137,6 +137,7 @@ impl Path {
 
     /// Whether the path seems dead: packets wait for an answer for more than two probe timeouts,
     /// and nothing was heard in that time. An old, good round-trip time counts for nothing here.
+    #[inline]
     pub(crate) fn suspected(&self, now: Timestamp) -> bool {
         let Some(oldest) = self.oldest() else { return false };
         let waited_ns = now.nanos_since(oldest.max(self.heard_at));
@@ -145,6 +146,7 @@ impl Path {
     }
 
     /// How long an answer may take before it counts as missing.
+    #[inline(never)]
     pub(crate) fn patience(&self) -> Duration {
         self.rtt.get().map_or(FIRST_ANSWER, |rtt| 2 * (rtt.probe_timeout() + ACK_DELAY_MAX))
     }

@@ -53,7 +53,19 @@ pub(crate) struct SentPackets {
 
 impl SentPackets {
     /// Adds the packet `number`. A number not above all others is ignored.
+    #[inline]
     pub(crate) fn insert(&mut self, number: u64, packet: SentPacket) {
+        let length = self.packets.len();
+        if length == 0 || length >= PACKETS_MAX || number != self.first + length as u64 {
+            return self.insert_apart(number, packet);
+        }
+        // The usual case: it follows the one before.
+        self.packets.push_back(packet);
+        self.in_flight += packet.bytes();
+    }
+
+    #[inline(never)]
+    fn insert_apart(&mut self, number: u64, packet: SentPacket) {
         if self.packets.is_empty() {
             self.first = number;
         }

@@ -17,9 +17,9 @@ use fairpath_core::{Bitrate, Bytes, Timestamp};
 use crate::config::LinkConfig;
 use crate::filter::{Filter, Gate};
 use crate::impair::{Impairments, Wire};
-use crate::loss::Loss;
+use crate::loss::{Loss, LossConfig};
 use crate::packet::Packet;
-use crate::queue::{Arrival, Queue, Verdict, Waiting};
+use crate::queue::{Arrival, Queue, QueueConfig, Verdict, Waiting};
 use crate::rate::{Rate, Transmitter};
 use crate::stats::{Count, LinkStats};
 use crate::stream::{Owner, Streams};
@@ -87,6 +87,8 @@ pub struct Link<P> {
     queue: Queue<P>,
     /// Whether what is transmitted later may arrive earlier.
     reorders: bool,
+    /// Whether it is known that packets only take the delay: nothing is lost, and nothing waits.
+    is_mere_delay: bool,
     /// Whether the gate lets everything in.
     open: bool,
     gate: Box<Gate>,
@@ -107,6 +109,11 @@ impl<P: Packet> Link<P> {
             transmitter: Transmitter::new(&config.rate, Timestamp::ZERO),
             delay_ns: u64::try_from(config.delay.as_nanos()).unwrap_or(u64::MAX),
             reorders: wire.as_ref().is_some_and(|wire| wire.reorders()),
+            is_mere_delay: wire.is_none()
+                && gate.is_open()
+                && matches!(config.rate, Rate::Unlimited)
+                && matches!(config.loss, LossConfig::None)
+                && matches!(config.queue, QueueConfig::DropTail(_)),
             wire,
             owner: Box::new(owner),
             overhead: config.overhead,
@@ -125,8 +132,14 @@ impl<P: Packet> Link<P> {
     }
 
     /// Hands the link a packet of `size`.
-    #[inline]
+    // A call would copy the packet twice more.
+    #[inline(always)]
     pub fn offer(&mut self, now: Timestamp, mut packet: P, size: Bytes) -> Offered<P> {
+        if self.is_mere_delay {
+            self.offered.add(size);
+            self.depart(now, size, packet);
+            return Offered::Queued;
+        }
         self.transmit_until(now);
         self.offered.add(size);
         if !self.open
@@ -196,7 +209,9 @@ impl<P: Packet> Link<P> {
     /// gives `None`.
     #[inline]
     pub fn poll(&mut self, now: Timestamp) -> Option<Delivered<P>> {
-        self.transmit_until(now);
+        if self.next_start <= now {
+            self.begin_transmissions(now);
+        }
         if self.first_due > now {
             return None;
         }
@@ -218,6 +233,7 @@ impl<P: Packet> Link<P> {
     /// still arrives.
     pub fn set_up(&mut self, up: bool, now: Timestamp) {
         self.transmit_until(now);
+        self.is_mere_delay = false;
         self.gate.set_up(up);
         self.open = self.gate.is_open();
         if !up {
@@ -235,6 +251,7 @@ impl<P: Packet> Link<P> {
     /// already goes on.
     pub fn set_filters(&mut self, filters: &[Filter], now: Timestamp) {
         self.transmit_until(now);
+        self.is_mere_delay = false;
         self.gate.set_filters(filters);
         self.open = self.gate.is_open();
     }
@@ -243,6 +260,7 @@ impl<P: Packet> Link<P> {
     /// start with the run, not with the change.
     pub fn set_rate(&mut self, rate: &Rate, now: Timestamp) {
         self.transmit_until(now);
+        self.is_mere_delay = false;
         let under_way = self.transmitter.free_at();
         // What a rate that fell to zero for good has cut off does not hold up the rest.
         let free_at = if under_way == Timestamp::MAX { now } else { under_way.max(now) };
@@ -261,6 +279,7 @@ impl<P: Packet> Link<P> {
     /// the nearer of the two.
     pub fn set_impairments(&mut self, impairments: &Impairments, now: Timestamp) {
         self.transmit_until(now);
+        self.is_mere_delay = false;
         let wire = self.wire.get_or_insert_with(|| Box::new(Wire::plain()));
         wire.set_impairments(impairments, &self.owner);
         self.reorders = wire.reorders();
@@ -353,7 +372,13 @@ impl<P: Packet> Link<P> {
 
     /// Apart from the question whether there is anything to begin, which every call asks and most
     /// deny.
+    #[inline(never)]
     fn transmit_waiting(&mut self, now: Timestamp) {
+        self.begin_transmissions(now);
+    }
+
+    #[inline(always)]
+    fn begin_transmissions(&mut self, now: Timestamp) {
         while self.next_start <= now && self.next_start != Timestamp::MAX {
             let start = self.next_start;
             if let Some(next) = self.queue.pop(start, &mut self.counters) {
@@ -388,6 +413,12 @@ impl<P: Packet> Link<P> {
             self.pass_the_wire(end, size, packet);
             return;
         }
+        self.depart(end, size, packet);
+    }
+
+    /// A packet whose transmission ends at `end` takes the delay, behind those before it.
+    #[inline(always)]
+    fn depart(&mut self, end: Timestamp, size: Bytes, packet: P) {
         let due = Timestamp::from_nanos(end.as_nanos().saturating_add(self.delay_ns));
         self.last_due = due.max(self.last_due);
         self.first_due = self.first_due.min(self.last_due);

@@ -246,7 +246,8 @@ impl<P: Packet> Network<P> {
     #[inline]
     pub fn poll(&mut self, now: Timestamp) -> Option<Delivery<P>> {
         match self.arrived.pop_front() {
-            None => self.next_arrival(now),
+            // Here and not called: what is handed out need not be copied once more.
+            None if self.schedule.first_at() <= now => self.find_arrival(now),
             arrived => arrived,
         }
     }
@@ -380,21 +381,24 @@ impl<P: Packet> Network<P> {
     /// Moves every packet as far as it comes by `now`.
     #[inline]
     fn advance(&mut self, now: Timestamp) {
-        while let Some(arrived) = self.next_arrival(now) {
+        if self.schedule.first_at() <= now {
+            self.move_packets(now);
+        }
+    }
+
+    /// Apart from the question whether there is anything to move, which every call asks and most
+    /// deny.
+    #[inline(never)]
+    fn move_packets(&mut self, now: Timestamp) {
+        while let Some(arrived) = self.find_arrival(now) {
             self.arrived.push_back(arrived);
         }
     }
 
     /// Moves packets until one arrives at the end of its route, or all are as far as they come by
     /// `now`.
-    #[inline]
-    fn next_arrival(&mut self, now: Timestamp) -> Option<Delivery<P>> {
-        if self.schedule.first_at() <= now { self.move_packets(now) } else { None }
-    }
-
-    /// Apart from the question whether there is anything to move, which every call asks and half
-    /// deny.
-    fn move_packets(&mut self, now: Timestamp) -> Option<Delivery<P>> {
+    #[inline(always)]
+    fn find_arrival(&mut self, now: Timestamp) -> Option<Delivery<P>> {
         loop {
             let at = self.schedule.first_at();
             if at > now || at == Timestamp::MAX {

@@ -378,6 +378,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn send_ack<R: Recorder>(&mut self, index: usize, frame: AckFrame, now: Timestamp, out: &mut Outside<'_, R>) {
         let packet = Packet::new(self.slot, self.generation, index as u16, Body::Ack(frame));
         *out.sent += 1;

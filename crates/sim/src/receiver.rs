@@ -71,6 +71,7 @@ impl Receiver {
     }
 
     /// Packet `number` came on `path`.
+    #[inline]
     pub(crate) fn on_packet(&mut self, path: usize, number: u64, marked: bool, now: Timestamp) -> AckNow {
         let arrivals = &mut self.paths[path];
         let in_order = arrivals.largest.map_or(number == 0, |largest| number == largest + 1);
@@ -107,6 +108,7 @@ impl Receiver {
     }
 
     /// A piece of data came. How many bytes of it are new: none, where it had come before.
+    #[inline]
     pub(crate) fn on_chunk(&mut self, chunk: Chunk) -> u32 {
         if chunk.is_probe() {
             return 0;
@@ -124,7 +126,11 @@ impl Receiver {
             self.delivered_bytes += u64::from(chunk.bytes);
             return chunk.bytes;
         }
-        let at = at as usize;
+        self.hold(at as usize, chunk)
+    }
+
+    /// A piece that is new has come ahead of others, or behind them where some are held.
+    fn hold(&mut self, at: usize, chunk: Chunk) -> u32 {
         if at >= self.held.len() {
             self.held.resize(at + 1, None);
         }
@@ -144,6 +150,7 @@ impl Receiver {
     }
 
     /// The acknowledgement of `path` as it stands; `None` where nothing has come.
+    #[inline]
     pub(crate) fn ack(&mut self, path: usize, now: Timestamp) -> Option<AckFrame> {
         let limit = self.expected.saturating_add(self.buffer);
         let arrivals = &mut self.paths[path];

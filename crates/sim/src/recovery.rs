@@ -86,6 +86,7 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     /// A packet leaves; its number.
+    #[inline]
     pub(crate) fn on_sent(&mut self, chunk: Chunk, now: Timestamp) -> u64 {
         self.sent.push_back(SentPacket { at: now, chunk, fate: Fate::Outstanding });
         self.outstanding += 1;
@@ -115,14 +116,41 @@ impl Recovery {
 
     /// Hands each packet that this acknowledges for the first time to `acked`, oldest first, those that were
     /// declared lost included.
+    #[inline]
     pub(crate) fn on_ack(&mut self, frame: &AckFrame, mut acked: impl FnMut(u64, &SentPacket)) -> AckNews {
         // What was declared lost is older than something that was acknowledged before; mostly nothing here is.
         let any_lost = !self.lost.is_empty();
         let lost_below = self.newest_acked.filter(|_| any_lost).unwrap_or(0);
-        let mut fresh = self.note(frame);
+        let fresh = self.note(frame);
         if fresh != 0 {
             self.probes = 0;
         }
+        if fresh == 1
+            && frame.largest == self.first
+            && frame.largest >= lost_below
+            && self.sent.front().is_some_and(|oldest| oldest.fate == Fate::Outstanding)
+            && let Some(oldest) = self.sent.pop_front()
+        {
+            // The usual case: it is the oldest, and nothing else.
+            self.first += 1;
+            self.outstanding -= 1;
+            acked(frame.largest, &oldest);
+            self.forget();
+            return AckNews::default();
+        }
+        self.on_fresh(frame, fresh, lost_below, &mut acked)
+    }
+
+    /// The same for all that is new, bit i for packet `largest` − i.
+    #[inline(never)]
+    fn on_fresh(
+        &mut self,
+        frame: &AckFrame,
+        mut fresh: u64,
+        lost_below: u64,
+        acked: &mut dyn FnMut(u64, &SentPacket),
+    ) -> AckNews {
+        let any_lost = !self.lost.is_empty();
         let mut news = AckNews::default();
         while fresh != 0 {
             let age = 63 - u64::from(fresh.leading_zeros());
@@ -142,11 +170,6 @@ impl Recovery {
                 packet.fate = Fate::Acked;
                 self.outstanding -= 1;
                 acked(number, packet);
-                if at == 0 {
-                    // Mostly it is the oldest.
-                    self.sent.pop_front();
-                    self.first += 1;
-                }
             }
         }
         self.forget();
@@ -159,6 +182,7 @@ impl Recovery {
 
     /// Notes what this acknowledges, and gives what of it is new: bit i for packet `largest` − i. A packet that was
     /// overtaken by more than 64 is not noted, and may seem new again.
+    #[inline]
     fn note(&mut self, frame: &AckFrame) -> u64 {
         let Some(newest) = self.newest_acked else {
             (self.newest_acked, self.seen) = (Some(frame.largest), frame.seen);
@@ -283,6 +307,7 @@ impl Recovery {
         self.probes = self.probes.min(1);
     }
 
+    #[inline]
     fn forget(&mut self) {
         while self.sent.front().is_some_and(|packet| packet.fate != Fate::Outstanding) {
             self.sent.pop_front();

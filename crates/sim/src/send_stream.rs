@@ -81,12 +81,12 @@ impl SendStream {
     }
 
     /// The piece to send next; it stays the next until [`SendStream::on_sent`].
+    #[inline]
     pub(crate) fn next(&mut self) -> Option<Chunk> {
-        while let Some(chunk) = self.again.front().copied() {
-            if !self.is_acked(chunk.number) {
-                return Some(chunk);
-            }
-            self.again.pop_front();
+        if !self.again.is_empty()
+            && let Some(chunk) = self.next_again()
+        {
+            return Some(chunk);
         }
         if self.next >= self.limit || self.next - self.acked_from >= self.buffer {
             return None;
@@ -100,7 +100,19 @@ impl SendStream {
         Some(Chunk { number: self.next, bytes, last })
     }
 
+    /// The next of the pieces that must be sent again. What has arrived meanwhile need not be.
+    fn next_again(&mut self) -> Option<Chunk> {
+        while let Some(chunk) = self.again.front().copied() {
+            if !self.is_acked(chunk.number) {
+                return Some(chunk);
+            }
+            self.again.pop_front();
+        }
+        None
+    }
+
     /// The piece that [`SendStream::next`] gave has been sent.
+    #[inline]
     pub(crate) fn on_sent(&mut self, chunk: Chunk) {
         if chunk.number < self.next {
             self.again.pop_front();
@@ -120,6 +132,7 @@ impl SendStream {
     }
 
     /// The piece has arrived.
+    #[inline]
     pub(crate) fn on_ack(&mut self, chunk: Chunk) {
         let Some(at) = chunk.number.checked_sub(self.acked_from) else { return };
         if at == 0 && self.acked.is_empty() {

@@ -85,7 +85,7 @@ impl<'a, M> GroupView<'a, M> {
 
     /// Whether the path is coupled with another.
     pub fn is_coupled(&self) -> bool {
-        self.own().inverse_rtt().is_some() && self.members().nth(1).is_some()
+        self.own().has_rtt() && self.members().nth(1).is_some()
     }
 
     /// Shows the same paths to a rule that this one is made of, with the part of what is remembered that is that

@@ -105,6 +105,11 @@ impl PathWindow {
         self.rtt.as_ref().map(SmoothedRtt::inverse)
     }
 
+    /// Whether there was a round-trip sample. Asked without the division that its inverse takes.
+    pub(super) fn has_rtt(&self) -> bool {
+        self.rtt.is_some()
+    }
+
     /// Whether the window is below the threshold and doubles each round trip.
     pub fn in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)

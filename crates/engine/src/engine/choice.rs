@@ -11,10 +11,12 @@ use crate::path::Path;
 impl Engine {
     /// When the first path that only its pacer holds back may send; `None` where there is none. A
     /// host that was told to wait asks again then, if no acknowledgement comes before.
+    #[inline]
     pub fn paced_until(&self, now: Timestamp) -> Option<Timestamp> {
-        if !self.paces && !self.has_caps {
-            return None;
-        }
+        if self.paces || self.has_caps { self.first_paced(now) } else { None }
+    }
+
+    fn first_paced(&self, now: Timestamp) -> Option<Timestamp> {
         let held_back = |(id, state): (PathId, &Path)| {
             let is_held = state.usable && !state.pacer.may_send(now) && self.has_room(id, state, now);
             is_held.then(|| state.pacer.free_at())
@@ -58,6 +60,7 @@ impl Engine {
 
     /// Where there is one path and the engine does not pace: the path, and how many full datagrams may leave on it now.
     /// After these the answer is to wait, until something else happens: nobody needs to be asked for each of them.
+    #[inline]
     pub fn room_alone(&self, now: Timestamp) -> Option<(PathId, u64)> {
         let mut paths = self.paths.iter();
         let paces = self.paces || self.has_caps;

@@ -15,6 +15,7 @@ impl Engine {
     }
 
     /// The window of a path after an acknowledgement, which the clamp may find too large.
+    #[inline]
     pub(super) fn clamp(&mut self, path: PathId, now: Timestamp) {
         let Some(clamp) = self.remedies.as_mut().and_then(|remedies| remedies.clamp.as_mut()) else { return };
         let Some(rtt) = self.paths.get(path).and_then(|state| state.rtt.get()) else { return };
@@ -25,7 +26,9 @@ impl Engine {
 
     /// When the first path is to be probed; `None` where none is, or nothing is in flight on any path: what rests
     /// needs no times.
+    #[inline]
     pub fn probe_at(&self) -> Option<Timestamp> {
+        self.remedies.as_ref()?;
         self.next_probe().map(|(at, _)| at)
     }
 

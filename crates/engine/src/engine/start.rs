@@ -15,6 +15,7 @@ impl Engine {
     }
 
     /// Looks whether a slow start has ended without a loss, and whether paths have proved separate.
+    #[inline]
     pub(super) fn settle_start(&mut self, now: Timestamp) {
         let Self { joint_start: Some(start), controller, detector, paths, .. } = self else { return };
         let has_ended = |path: &&PathId| controller.state(**path).is_some_and(|state| !starts(&state));
@@ -32,7 +33,11 @@ impl Engine {
     }
 
     /// Tells the controller of another partition, if there is one.
+    #[inline]
     pub(super) fn regroup(&mut self, found: Option<Groups>) {
+        if found.is_none() && self.joint_start.is_none() {
+            return;
+        }
         let is_new = found.is_some() || self.joint_start.as_ref().is_some_and(JointStart::has_news);
         if let Some(found) = found {
             self.groups = found;

@@ -9,6 +9,7 @@ use crate::timers::{Timer, Timers};
 
 impl Connection {
     /// Makes sure that the next path that is to be probed is.
+    #[inline]
     pub(super) fn arm_probing(&mut self, now: Timestamp, timers: &mut Timers) {
         if let Some(at) = self.engine.probe_at() {
             let timer = Timer::Probe { connection: self.slot, generation: self.generation };
