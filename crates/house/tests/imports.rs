@@ -7,8 +7,6 @@ use fairpath_house::repository;
 const EXCEPT: &[(&str, &[(&str, &str)])] = &[
     // An experiment writes down figures that draw themselves, and a page that shows what was stored is stored.
     ("lab", &[("draw", "store"), ("figure", "draw"), ("figure", "store"), ("store", "page")]),
-    // A recorder is shown the run that it is a part of.
-    ("sim", &[("recorder", "simulation")]),
 ];
 
 #[test]

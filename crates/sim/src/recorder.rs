@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::{PathId, Timestamp};
-use fairpath_engine::{Groups, PathSnapshot};
+use fairpath_engine::{Engine, Groups, PathSnapshot};
 use fairpath_net::LinkStats;
 use fairpath_scenario::{Scenario, ScenarioLink};
 use fairpath_stream::{Counts, Status};
@@ -83,42 +83,47 @@ impl<R: Recorder> Recorder for &mut R {
     }
 }
 
+/// What a run has to show.
+pub(crate) trait Shown {
+    fn scenario(&self) -> &Scenario;
+    /// The engine of every connection that is open, with its flow.
+    fn engines(&self) -> Box<dyn Iterator<Item = (FlowIndex, &Engine)> + '_>;
+    fn live(&self, flow: FlowIndex) -> Option<(Status, Counts)>;
+    fn links(&self) -> Box<dyn Iterator<Item = (&ScenarioLink, LinkStats)> + '_>;
+}
+
 /// A run at one moment, as a recorder sees it.
 pub struct View<'a> {
-    pub(crate) simulation: &'a crate::Simulation,
+    pub(crate) run: &'a dyn Shown,
     pub(crate) now: Timestamp,
 }
 
 impl<'a> View<'a> {
     /// What is run.
     pub fn scenario(&self) -> &'a Scenario {
-        self.simulation.scenario()
+        self.run.scenario()
     }
 
     /// Every path of every connection that is open, with its flow. A flow of short transfers has
     /// none or several.
     pub fn paths(&self) -> impl Iterator<Item = (FlowIndex, PathSnapshot)> + use<'a> {
         let now = self.now;
-        self.simulation.connections().flat_map(move |connection| {
-            let flow = FlowIndex(connection.flow);
-            connection.engine.snapshots(now).map(move |snapshot| (flow, snapshot))
-        })
+        self.run.engines().flat_map(move |(flow, engine)| engine.snapshots(now).map(move |snapshot| (flow, snapshot)))
     }
 
     /// The partition of the paths of a flow's connections.
     pub fn groups(&self, flow: FlowIndex) -> Option<&'a Groups> {
-        let mut connections = self.simulation.connections();
-        connections.find(|connection| connection.flow == flow.0).map(|connection| connection.engine.groups())
+        self.run.engines().find(|(of, _)| *of == flow).map(|(_, engine)| engine.groups())
     }
 
     /// How a live stream goes at its sending end, and what its receiver has counted; `None` of a flow that is none, or
     /// has not begun.
     pub fn live(&self, flow: FlowIndex) -> Option<(Status, Counts)> {
-        self.simulation.connections().find(|connection| connection.flow == flow.0)?.live_status()
+        self.run.live(flow)
     }
 
     /// Every link.
     pub fn links(&self) -> impl Iterator<Item = (&'a ScenarioLink, LinkStats)> + use<'a> {
-        self.simulation.links()
+        self.run.links()
     }
 }

@@ -5,6 +5,7 @@
 
 mod limits;
 mod live;
+mod shown;
 
 use core::time::Duration;
 
@@ -385,7 +386,7 @@ impl Simulation {
             }
             Timer::Sample => {
                 self.timers.set(at + self.scenario.sample_every, Timer::Sample);
-                recorder.on_sample(at, &View { simulation: self, now: at });
+                recorder.on_sample(at, &View { run: self, now: at });
                 debug_assert_eq!(self.check(), Ok(()));
             }
         }
