@@ -2,6 +2,22 @@
 //! estimators that turn events into delays and rates.
 //!
 //! Nothing here reads a clock, does I/O or owns randomness: `now` is an argument.
+//!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_core::{Bitrate, Bytes, DeliveryRate, RttEstimator, Timestamp};
+//!
+//! // A packet of 1,250 bytes, acknowledged after 20 ms.
+//! let (sent, heard) = (Timestamp::from_millis(100), Timestamp::from_millis(120));
+//! let mut rate = DeliveryRate::new();
+//! let packet = rate.on_sent(sent, Bytes::ZERO);
+//! let sample = rate.on_ack(heard, Bytes::new(1_250), &packet).expect("time has passed");
+//! assert_eq!(sample.rate, Bitrate::from_kbps(500));
+//!
+//! let mut rtt = RttEstimator::new();
+//! rtt.on_sample(heard, heard.since(sent), Duration::ZERO);
+//! assert_eq!(rtt.get().map(|rtt| rtt.smoothed), Some(Duration::from_millis(20)));
+//! ```
 
 mod delivery_rate;
 mod event;
