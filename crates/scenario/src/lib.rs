@@ -7,6 +7,34 @@
 //! It comes from a [`ScenarioFile`], which a person writes in TOML (a [`Sweep`] where its parameters
 //! have several values), or from a program that takes a network from [`topology`] and finds its ways, or
 //! puts one together with [`build`]. This crate reads no files itself: the caller gives it their text.
+//!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_scenario::ScenarioFile;
+//!
+//! let text = r#"
+//!     duration = "30s"
+//!
+//!     [[link]]
+//!     name = "line"
+//!     from = "home"
+//!     to = "server"
+//!     rate = "10Mbit/s"
+//!     delay = "20ms"
+//!
+//!     [[flow]]
+//!     name = "tcp"
+//!     count = 3
+//!     from = "home"
+//!     to = "server"
+//!     congestion = "cubic"
+//! "#;
+//! let scenario = ScenarioFile::parse(text, "example.toml")?.expand(None)?;
+//! assert_eq!(scenario.duration, Duration::from_secs(30));
+//! // A link has two directions, and each flow both of them.
+//! assert_eq!((scenario.links.len(), scenario.flows.len()), (2, 3));
+//! # Ok::<(), fairpath_scenario::ScenarioError>(())
+//! ```
 
 pub mod build;
 mod error;
