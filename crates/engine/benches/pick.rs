@@ -29,16 +29,42 @@ fn engine(scheduler: &str, paths: u32) -> Engine {
     engine
 }
 
+/// What has happened on a path since the choice before, as far as the choice is concerned: itself it costs nothing.
+#[derive(Clone, Copy)]
+enum Since {
+    /// A packet left: its own view is old.
+    Sent,
+    /// An acknowledgement came: of all paths the windows are old, too.
+    Acked,
+}
+
+impl Since {
+    fn happens(self, engine: &mut Engine, path: PathId, now: Timestamp) {
+        engine.set_usable(path, true);
+        if matches!(self, Self::Acked) {
+            // There is none that could be taken back.
+            engine.on_spurious_congestion(path, now);
+        }
+    }
+}
+
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     let view = ConnectionView { unsent: Some(Bytes::new(50_000)), ..ConnectionView::default() };
     let (work, now) = (Work::default(), Timestamp::from_millis(110));
     for scheduler in EngineConfig::SCHEDULERS {
         for paths in [2, 8] {
-            let mut engine = engine(scheduler, paths);
-            criterion.bench_function(&format!("{scheduler}, {paths} paths"), |bencher| {
-                bencher.iter(|| engine.pick(black_box(&view), black_box(&work), now));
-            });
+            for (since, name) in [(Since::Sent, "after a packet"), (Since::Acked, "after an acknowledgement")] {
+                let mut engine = engine(scheduler, paths);
+                let mut path = 0;
+                criterion.bench_function(&format!("{scheduler}, {paths} paths, {name}"), |bencher| {
+                    bencher.iter(|| {
+                        path = (path + 1) % paths;
+                        since.happens(&mut engine, PathId::new(path), now);
+                        engine.pick(black_box(&view), black_box(&work), now)
+                    });
+                });
+            }
         }
     }
     criterion.final_summary();

@@ -1,4 +1,5 @@
-//! The congestion control of a connection, and the window that was asked for last: it stays until something is told.
+//! The congestion control of a connection, the window that was asked for last, which stays until something is told,
+//! and whether the scheduler's views of it are old.
 
 use core::cell::Cell;
 use core::ops::{Deref, DerefMut};
@@ -12,11 +13,12 @@ pub(crate) struct Control {
     controller: Box<dyn Controller>,
     known: Cell<Option<(PathId, Bytes)>>,
     hears_sent: bool,
+    is_marked: bool,
 }
 
 impl Control {
     pub(crate) fn new(controller: Box<dyn Controller>) -> Self {
-        Self { hears_sent: controller.hears_sent(), controller, known: Cell::new(None) }
+        Self { hears_sent: controller.hears_sent(), controller, known: Cell::new(None), is_marked: true }
     }
 
     /// How much may be in flight on the path. Asked several times for each packet: a comparison costs less than a
@@ -40,8 +42,16 @@ impl Control {
     #[inline]
     pub(crate) fn on_sent(&mut self, path: PathId, sent: &Sent) {
         if self.hears_sent {
-            (**self).on_sent(path, sent);
+            self.known.set(None);
+            // Only the end of an idleness changes what a view says.
+            self.is_marked |= sent.in_flight <= sent.bytes;
+            self.controller.on_sent(path, sent);
         }
+    }
+
+    /// Whether what a view says of it may have changed since this was last asked.
+    pub(crate) fn take_mark(&mut self) -> bool {
+        core::mem::take(&mut self.is_marked)
     }
 }
 
@@ -58,6 +68,7 @@ impl DerefMut for Control {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         self.known.set(None);
+        self.is_marked = true;
         &mut *self.controller
     }
 }

@@ -78,6 +78,11 @@ impl Dips {
         Some(Shown { path, from: now + round_trip, until: until + round_trip })
     }
 
+    /// Until when [`Dips::cap`] answers the same, unless a dip begins.
+    pub(crate) fn same_until(&self, now: Timestamp) -> Timestamp {
+        self.current.map(|dip| dip.until).filter(|until| *until > now).unwrap_or(Timestamp::MAX)
+    }
+
     /// What a path may have in flight of its `window`.
     pub(crate) fn cap(&self, path: PathId, window: Bytes, max_datagram: Bytes, now: Timestamp) -> Bytes {
         match self.current {

@@ -1,5 +1,5 @@
 //! The engine of one connection: its events, and what may be asked of it. What a path may do stands in
-//! `verdict`, which path is next in `choice`, what remedies do in `remedy`, what a recorder may see in `snapshot`, how
+//! `verdict`, which path is next in `choice`, what the scheduler sees of them in `views`, what remedies do in `remedy`, what a recorder may see in `snapshot`, how
 //! paths start in `start`, and the intake of hosts that tell of bytes and not of packets in `aggregate`.
 
 mod aggregate;
@@ -10,12 +10,13 @@ mod start;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod views;
 
 use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, PathMap, Rtt,
+    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, Rtt,
     Sent, Timestamp,
 };
 use fairpath_sbd::{Detector, PairVerdict};
@@ -30,6 +31,7 @@ use crate::dips::Dips;
 use crate::joint_start::JointStart;
 use crate::named_terms::NamedTerms;
 use crate::path::Path;
+use crate::paths::Paths;
 use crate::remedies::AtWork;
 use crate::sent_packets::SentPacket;
 use crate::watchdog::{Seen, Watchdog};
@@ -49,7 +51,7 @@ pub struct Engine {
     controller: Control,
     detector: Box<dyn Detector>,
     scheduler: Box<dyn Scheduler>,
-    paths: PathMap<Path>,
+    paths: Paths,
     groups: Groups,
     views: Vec<PathView>,
     paces: bool,
@@ -84,7 +86,7 @@ impl Engine {
             controller: Control::new(controller),
             detector,
             scheduler,
-            paths: PathMap::new(),
+            paths: Paths::default(),
             groups: Groups::default(),
             views: Vec::new(),
             paces: true,
@@ -519,6 +521,7 @@ impl Engine {
                 usable.map(|(id, path)| (id, path.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed))).collect()
             });
             if let Some(dip) = begun {
+                self.paths.mark_all();
                 self.detector.on_dip(dip.path, dip.from, dip.until);
             }
         }
@@ -534,12 +537,8 @@ impl Engine {
             };
             let seen: Vec<Seen> = self.paths.iter().map(seen).collect();
             watchdog.look(&seen, now);
+            self.paths.mark_all();
         }
-    }
-
-    /// Whether data is kept off the path as long as another can carry it, because it does harm.
-    fn is_parked(&self, path: PathId) -> bool {
-        self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_parked(path))
     }
 
     /// What speaks for the groups in force, pair by pair; empty where nothing is detected.

@@ -33,6 +33,7 @@ mod joint_start;
 mod named_terms;
 mod pacer;
 mod path;
+mod paths;
 mod remedies;
 mod reordering;
 mod sent_packets;

@@ -61,6 +61,8 @@ pub(crate) struct Path {
     pub(crate) largest_acked: Option<u64>,
     /// Losses reported since the last congestion event: what was in flight before them, and how much.
     pub(crate) losing: Option<(Bytes, Bytes)>,
+    /// Until when the scheduler's view of it holds, if nothing happens; zero where something has.
+    pub(crate) seen_until: Timestamp,
 }
 
 impl Path {
@@ -90,6 +92,7 @@ impl Path {
             newest_acked: None,
             largest_acked: None,
             losing: None,
+            seen_until: Timestamp::ZERO,
         }
     }
 
@@ -143,6 +146,19 @@ impl Path {
         let waited_ns = now.nanos_since(oldest.max(self.heard_at));
         // Shorter than any patience: the usual case, and this is asked for every packet.
         waited_ns > 2 * ACK_DELAY_MAX.as_nanos() as u64 && Duration::from_nanos(waited_ns) > self.patience()
+    }
+
+    /// Until when at least neither its pacer nor a suspicion changes what it may do, if nothing happens.
+    pub(crate) fn same_until(&self, now: Timestamp) -> Timestamp {
+        let free_at = Some(self.pacer.free_at()).filter(|at| *at > now);
+        let silent = self.oldest().map(|oldest| {
+            let since = oldest.max(self.heard_at);
+            // As in `suspected`: mostly this much is enough, and it is cheap.
+            let soon = since + 2 * ACK_DELAY_MAX;
+            if now < soon { soon } else { since + self.patience() }
+        });
+        let silent = silent.filter(|at| *at >= now);
+        free_at.into_iter().chain(silent).min().unwrap_or(Timestamp::MAX)
     }
 
     /// How long an answer may take before it counts as missing.

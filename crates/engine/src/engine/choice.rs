@@ -1,9 +1,7 @@
 //! Which path is next: the scheduler's choice among the windows, as the hosts ask for it.
 
 use fairpath_core::{PathId, Timestamp};
-use fairpath_sched::{Choice, ConnectionView, PathView, Train, Work};
-
-use fairpath_cc::Phase;
+use fairpath_sched::{Choice, ConnectionView, Train, Work};
 
 use super::Engine;
 use crate::path::Path;
@@ -82,35 +80,6 @@ impl Engine {
     fn pick_only(&self, now: Timestamp) -> Choice {
         let mut paths = self.paths.iter();
         paths.find(|(id, state)| self.may_send(*id, state, now)).map_or(Choice::Wait, |(id, _)| Choice::Send(id))
-    }
-
-    /// Draws up the views of all paths.
-    fn look(&mut self, now: Timestamp) {
-        let mut views = core::mem::take(&mut self.views);
-        views.clear();
-        views.extend(self.paths.iter().map(|(id, state)| self.view_of(id, state, now)));
-        self.views = views;
-    }
-
-    /// What the scheduler sees of a path.
-    pub(super) fn view_of(&self, id: PathId, state: &Path, now: Timestamp) -> PathView {
-        let control = self.controller.state(id);
-        PathView {
-            id,
-            window: self.window_of(id, state, now),
-            paced: !state.pacer.may_send(now),
-            in_flight: state.in_flight(),
-            max_datagram: state.max_datagram,
-            rtt: state.rtt.get(),
-            one_way: state.one_way,
-            delivery_rate: state.rate.last(),
-            ssthresh: control.and_then(|control| control.ssthresh),
-            in_slow_start: control.is_some_and(|control| control.phase == Phase::SlowStart),
-            heard_at: state.heard_at,
-            usable: state.usable && !state.suspected(now),
-            backup: state.backup || self.is_parked(id),
-            terms: state.terms,
-        }
     }
 }
 

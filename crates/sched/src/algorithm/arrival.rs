@@ -50,17 +50,23 @@ struct Expected<'a> {
 fn expected(path: &PathView) -> Expected<'_> {
     let unknown = Expected { path, after: 0.0, rate: 0.0 };
     let Some(rtt) = path.rtt else { return unknown };
-    let [smoothed, base] = [rtt.smoothed, rtt.windowed_min].map(|time| time.max(Duration::from_nanos(1)).as_secs_f64());
     let [window, in_flight, datagram] =
         [path.window, path.in_flight, path.max_datagram].map(|bytes| bytes.get() as f64);
     // A window may be far larger than what was ever in flight: it says what may be sent, not what is carried.
-    let rate = path.delivery_rate.map_or(window / smoothed, |rate| rate.as_bps() as f64 / 8.0);
+    let rate = path.delivery_rate.map_or_else(|| window / seconds(rtt.smoothed), |rate| rate.as_bps() as f64 * 0.125);
     if rate <= 0.0 {
         return unknown;
     }
+    // To divide takes longer than all the rest, and this is asked of every path for every packet.
+    let (base, per_byte) = (seconds(rtt.windowed_min), 1.0 / rate);
     let too_much = (in_flight + datagram - window).max(0.0);
-    let after = too_much / rate + (in_flight.min(window) / rate).max(base) - base / 2.0;
+    let after = too_much * per_byte + (in_flight.min(window) * per_byte).max(base) - base * 0.5;
     Expected { path, after, rate }
+}
+
+/// A time in seconds, of which there are some.
+fn seconds(time: Duration) -> f64 {
+    (time.as_secs() as f64 + f64::from(time.subsec_nanos()) * 1e-9).max(1e-9)
 }
 
 /// What may be sent before anything must arrive; infinite where no bound is known.

@@ -1,0 +1,56 @@
+//! The paths of an engine, and which of them may have changed since the scheduler's views of them were drawn.
+
+use core::ops::Deref;
+
+use fairpath_core::{PathId, PathMap, Timestamp};
+
+use crate::path::Path;
+
+/// The paths. Whoever may change one has its view drawn anew.
+#[derive(Debug, Default)]
+pub(crate) struct Paths(PathMap<Path>);
+
+impl Paths {
+    #[inline]
+    pub(crate) fn get_mut(&mut self, path: PathId) -> Option<&mut Path> {
+        let state = self.0.get_mut(path)?;
+        state.seen_until = Timestamp::ZERO;
+        Some(state)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (PathId, &mut Path)> {
+        self.0.iter_mut().map(|(id, state)| {
+            state.seen_until = Timestamp::ZERO;
+            (id, state)
+        })
+    }
+
+    /// Something that is told of in all views has changed.
+    pub(crate) fn mark_all(&mut self) {
+        self.iter_mut().for_each(drop);
+    }
+
+    /// The paths, for who only notes that their views are drawn.
+    pub(crate) fn drawn(&mut self) -> impl Iterator<Item = (PathId, &mut Path)> {
+        self.0.iter_mut()
+    }
+
+    pub(crate) fn insert(&mut self, path: PathId, state: Path) {
+        self.0.insert(path, state);
+        self.mark_all();
+    }
+
+    pub(crate) fn remove(&mut self, path: PathId) -> Option<Path> {
+        let removed = self.0.remove(path);
+        self.mark_all();
+        removed
+    }
+}
+
+impl Deref for Paths {
+    type Target = PathMap<Path>;
+
+    fn deref(&self) -> &PathMap<Path> {
+        &self.0
+    }
+}
