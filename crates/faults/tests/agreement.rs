@@ -1,15 +1,14 @@
 //! The simulator and the real stack in virtual time are two models of the same thing: they agree on throughput.
 
+mod models;
 mod pairs;
 
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
-use fairpath_faults::{Cryptography, Wire, World};
-use fairpath_net::{Jitter, JitterDistribution, LinkConfig, QueueConfig};
-use fairpath_quic_core::EngineConfig;
-use fairpath_scenario::build::Net;
-use fairpath_scenario::{PathRoute, Scenario, Traffic};
+use fairpath_faults::Wire;
+use fairpath_net::{Jitter, JitterDistribution};
+use fairpath_scenario::Scenario;
+use models::{Window, as_scenario, simulated, stacked, wire};
 use pairs::{pair, scenario};
 use rayon::prelude::*;
 
@@ -17,49 +16,8 @@ use rayon::prelude::*;
 /// itself than the 52 bytes of the simulator's, and paths that come one after the other.
 const AGREE: f64 = 0.10;
 
-/// From then on rates are measured, for so long: after slow start.
-const WARM_UP: Duration = Duration::from_secs(10);
-const MEASURED: Duration = Duration::from_secs(20);
-
-/// What the simulator has of a scenario, in Mbit/s.
-fn simulated(mut scenario: Scenario) -> f64 {
-    (scenario.warm_up, scenario.duration) = (WARM_UP, WARM_UP + MEASURED);
-    scenario.sample_every = Duration::ZERO;
-    let flow = &mut scenario.flows[0];
-    flow.as_live(EngineConfig::live()).traffic = Traffic::Bulk;
-    fairpath_sim::run(&scenario, &mut ()).expect("it runs").flows[0].goodput.as_mbps_f64()
-}
-
-/// What the stack has over the same wires.
-fn stacked(wires: &[Wire], seed: u64) -> f64 {
-    let mut world = World::protected_by(Cryptography::Null, wires, &EngineConfig::live(), seed).opened();
-    world.client.send(u64::MAX);
-    world.run_for(WARM_UP);
-    let before = world.server.received();
-    world.run_for(MEASURED);
-    (world.server.received() - before) as f64 * 8e-6 / MEASURED.as_secs_f64()
-}
-
-/// Wires of so many Mbit/s and so many ms one way with queues of 100 ms, as a scenario.
-fn as_scenario(wires: &[Wire]) -> Scenario {
-    let mut net = Net::new("wires", 1, WARM_UP, WARM_UP + MEASURED);
-    let path = |(at, wire): (usize, &Wire)| {
-        let config = LinkConfig::new(wire.rate).delay(wire.delay).jitter(wire.jitter);
-        let config = config.queue(QueueConfig::bytes(wire.queue));
-        let there = net.link(&format!("there {at}"), config.clone());
-        let back = net.link(&format!("back {at}"), config);
-        PathRoute { forward: vec![there], backward: vec![back] }
-    };
-    let paths: Vec<_> = wires.iter().enumerate().map(path).collect();
-    net.live("transfer", EngineConfig::live(), &paths).transport.reinjection = true;
-    net.scenario
-}
-
-fn wire(mbps: u64, delay_ms: u64, queue_ms: u64) -> Wire {
-    let wire = Wire::new(mbps, delay_ms);
-    let queue: Bytes = Bitrate::from_mbps(mbps) * Duration::from_millis(queue_ms);
-    Wire { queue, ..wire }
-}
+/// After slow start.
+const WINDOW: Window = Window { warm_up: Duration::from_secs(10), measured: Duration::from_secs(20) };
 
 #[test]
 fn the_simulator_and_the_stack_in_virtual_time_agree() {
@@ -80,7 +38,7 @@ fn the_simulator_and_the_stack_in_virtual_time_agree() {
     let apart: Vec<String> = cases
         .into_par_iter()
         .filter_map(|(name, scenario, wires)| {
-            let (simulated, stacked) = (simulated(scenario), stacked(&wires, 1));
+            let (simulated, stacked) = (simulated(scenario, WINDOW), stacked(&wires, 1, WINDOW));
             println!("{name}: {simulated:.1} in the simulator, {stacked:.1} over the stack");
             let is_near = (stacked / simulated - 1.0).abs() <= AGREE;
             (!is_near).then(|| format!("{name}: {simulated:.1} and {stacked:.1} Mbit/s"))
@@ -109,7 +67,7 @@ fn packets_that_are_late_cost_the_stack_no_more_than_the_simulator() {
         .into_par_iter()
         .filter_map(|(paths, mbps, jitter, least)| {
             let wires = vec![spread(mbps, jitter); paths];
-            let (simulated, stacked) = (simulated(as_scenario(&wires)), stacked(&wires, 1));
+            let (simulated, stacked) = (simulated(as_scenario(&wires), WINDOW), stacked(&wires, 1, WINDOW));
             let case = format!(
                 "{paths} of {mbps} Mbit/s, jitter {jitter} ms: {simulated:.1} in the simulator, {stacked:.1} over the stack"
             );

@@ -37,9 +37,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const TESTS_MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &["net"]),
     ("quic-core", &["core", "net"]),
-    ("quic", &["net", "emu", "scenario", "sim"]),
+    ("quic", &["net", "emu", "scenario"]),
     ("transfer", &["net", "emu"]),
-    ("faults", &["scenario", "sim"]),
+    ("faults", &["emu", "scenario", "sim"]),
 ];
 
 /// Crates of algorithms and virtual networks: no clock, no sockets, no threads, no randomness of

@@ -114,27 +114,3 @@ async fn no_bond_is_slower_than_its_better_link_in_real_time() {
     }
     assert!(slower.is_empty(), "slower than the better link: {slower:?}");
 }
-
-/// By how much the two may differ: the emulator's host has timers that are late, and other headers.
-const AGREE: f64 = 0.10;
-
-/// The simulator, on the same links and with the same default, foretells what real sockets bring.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "minutes of real time, in which nothing else may want the processors"]
-async fn the_emulator_agrees_with_the_simulator() {
-    let mut apart = Vec::new();
-    for name in PROFILES.into_iter().filter(|name| is_wanted(name)) {
-        let mut scenario = scenario(name);
-        let emulated = goodput("arrival", &links(&scenario), 1).await;
-        scenario.flows[0].as_live(EngineConfig::live());
-        scenario.sample_every = Duration::ZERO;
-        let outcome = fairpath_sim::run(&scenario, &mut ()).expect("it runs");
-        let took = outcome.flows[0].completions.first().unwrap_or(&scenario.duration).as_secs_f64();
-        let simulated = outcome.flows[0].delivered.as_f64() * 8e-6 / took;
-        println!("{name:12} {emulated:5.1} emulated, {simulated:5.1} simulated, {:.2}", emulated / simulated);
-        if (emulated / simulated - 1.0).abs() > AGREE {
-            apart.push(name);
-        }
-    }
-    assert!(apart.is_empty(), "more than {AGREE} apart: {apart:?}");
-}
