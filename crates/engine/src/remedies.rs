@@ -19,7 +19,7 @@ pub struct Remedies {
     /// one. 3/2 and 3 are published.
     pub bloat_clamp: Option<f64>,
     /// A path without a sample of its round-trip time within the least one is probed, while the connection is at work.
-    /// Done by hosts that ask for it with [`Engine::probe_due`](crate::Engine::probe_due): the simulator.
+    /// Done by hosts that ask for it with [`Engine::probe_due`](crate::Engine::probe_due): the simulator and QUIC.
     pub probe: bool,
     /// Where a full receive window keeps data back, the path that holds the oldest is penalised for it, and that data
     /// sent again. Done by the simulator: the window of our QUIC host is far larger than what paths hold.

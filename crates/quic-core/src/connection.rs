@@ -11,6 +11,7 @@ mod live;
 mod output;
 mod owed;
 mod owing;
+mod probes;
 mod queue;
 mod silence;
 
@@ -376,7 +377,7 @@ impl Connection {
         let delays = self.is_connected.then(|| self.one_way.next_timeout(now)).flatten();
         let paced = if self.output.is_held_back || self.are_flows_held_back() { self.paced_until(now) } else { None };
         let due = quic.into_iter().chain(look).chain(delays).chain(paced).chain(self.engine.loss_due());
-        due.chain(self.next_of_flows(now)).min()
+        due.chain(self.next_of_flows(now)).chain(self.probe_at(now)).min()
     }
 
     fn paced_until(&self, now: Instant) -> Option<Instant> {
@@ -407,6 +408,7 @@ impl Connection {
             let said = self.one_way.say(room, now);
             said.into_iter().for_each(|datagram| self.output.say(datagram));
         }
+        self.probe(now);
         self.drive_flows(now);
     }
 
