@@ -111,6 +111,7 @@ fn odd_couple() {
                 "odd_couple/profiles",
                 &[("never slower", Holds), ("better than by hand", Holds), ("the sum, without loss", Holds)],
             ),
+            ("odd_couple/heterogeneity", &[("the sum", Holds), ("never slower", Holds)]),
         ],
     );
 }

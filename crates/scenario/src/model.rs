@@ -114,6 +114,13 @@ pub struct Transport {
     pub pacing: Option<bool>,
 }
 
+impl Transport {
+    /// What a full packet carries of the application's: at least a byte.
+    pub fn payload(&self) -> Bytes {
+        self.packet.saturating_sub(self.header).max(Bytes::new(1))
+    }
+}
+
 impl Default for Transport {
     fn default() -> Self {
         Self {

@@ -99,7 +99,7 @@ impl Connection {
             engine.on_path_opened(path, transport.packet, now);
             engine.set_usable(path, true);
         }
-        let payload = transport.packet.saturating_sub(transport.header).max(Bytes::new(1));
+        let payload = transport.payload();
         let pieces = |buffer: Option<Bytes>| buffer.map_or(u64::MAX, |buffer| (buffer / payload).max(1));
         let receive_buffer = pieces(transport.receive_buffer);
         let path = |routes: &PathRoutes| SendPath {
@@ -354,6 +354,7 @@ impl Connection {
     #[inline]
     fn on_chunk<R: Recorder>(&mut self, index: usize, chunk: Chunk, now: Timestamp, out: &mut Outside<'_, R>) {
         let before = (self.receiver.delivered_bytes(), self.receiver.duplicates());
+        out.count.waited += self.receiver.waited(now);
         let fresh = self.receiver.on_chunk(chunk);
         out.count.paths[index].delivered += Bytes::new(u64::from(fresh));
         out.count.delivered += Bytes::new(self.receiver.delivered_bytes() - before.0);

@@ -136,6 +136,8 @@ pub(crate) struct FlowCount {
     pub(crate) frame_delays: Vec<Duration>,
     /// Pieces that arrived more than once.
     pub(crate) duplicates: u64,
+    /// How long pieces waited at the receiver for what comes before them, all of them together.
+    pub(crate) waited: Duration,
     /// Of a live stream.
     pub(crate) live: LiveCount,
 }

@@ -30,6 +30,8 @@ pub struct FlowOutcome {
     pub frame_delays: Vec<Duration>,
     /// Pieces that arrived more than once, be it that they were sent again or that a link duplicated them.
     pub duplicates: u64,
+    /// How long a piece waited at the receiver for what comes before it, on average.
+    pub out_of_order: Duration,
     /// What a live stream has done; `None` of other traffic.
     pub live: Option<LiveCount>,
 }
@@ -134,6 +136,7 @@ fn flow_outcome(flow: &Flow, before: &FlowCount, after: &FlowCount, measured: Du
         begun: after.begun - before.begun,
         frame_delays: after.frame_delays[before.frame_delays.len()..].to_vec(),
         duplicates: after.duplicates - before.duplicates,
+        out_of_order: on_average(after.waited - before.waited, delivered / flow.transport.payload()),
         live: matches!(flow.traffic, Traffic::Live(_)).then(|| after.live.since(&before.live)),
     }
 }
@@ -150,8 +153,13 @@ fn link_outcome(link: &ScenarioLink, before: &LinkStats, after: &LinkStats, meas
         utilisation: limit.map(|limit| rate.as_bps() as f64 / limit.as_bps() as f64),
         offered: after.offered.packets - before.offered.packets,
         dropped: after.dropped().packets - before.dropped().packets,
-        mean_wait: u32::try_from(sent).ok().filter(|sent| *sent > 0).map_or(Duration::ZERO, |sent| waited / sent),
+        mean_wait: on_average(waited, sent),
     }
+}
+
+/// What was waited in all, for each of so many.
+fn on_average(waited: Duration, count: u64) -> Duration {
+    u32::try_from(count).ok().filter(|count| *count > 0).map_or(Duration::ZERO, |count| waited / count)
 }
 
 /// Jain's index of fairness: 1 where all are equal, 1/n where one has everything.

@@ -43,6 +43,8 @@ pub(crate) struct Receiver {
     expected: u64,
     held: VecDeque<Option<u32>>,
     held_count: u64,
+    /// When it was last summed up how long they have waited.
+    waited_at: Timestamp,
     /// How many pieces from `expected` on are taken.
     buffer: u64,
     end: Option<u64>,
@@ -61,6 +63,7 @@ impl Receiver {
             expected: 0,
             held: VecDeque::new(),
             held_count: 0,
+            waited_at: Timestamp::ZERO,
             buffer,
             end: None,
             delivered_bytes: 0,
@@ -104,6 +107,15 @@ impl Receiver {
             AckNow::Yes
         } else {
             AckNow::By(arrivals.unacked_since + self.ack_delay_max)
+        }
+    }
+
+    /// How long pieces have waited for what comes before them since this was last asked, all of them together.
+    pub(crate) fn waited(&mut self, now: Timestamp) -> Duration {
+        let since = core::mem::replace(&mut self.waited_at, now);
+        match u32::try_from(self.held_count) {
+            Ok(held) if held > 0 => now.since(since) * held,
+            _ => Duration::ZERO,
         }
     }
 

@@ -124,3 +124,21 @@ fn a_tail_is_complete_earlier_where_it_is_sent_again_on_the_fast_path() {
     assert!(with < 0.9 * without, "{with:.2} and {without:.2} s, {copies} copies");
     assert!(none == 0 && (1..400).contains(&copies), "{copies} pieces arrived twice, and {none}");
 }
+
+/// An application that sends less than the paths carry, turn by turn over two of them: what goes on the faster one waits
+/// for the packet before it on the slower one.
+#[test]
+fn what_comes_out_of_order_waits_as_long_as_one_path_is_slower() {
+    let waits = |one_ways: [u64; 2]| {
+        let mut net = Net::new(20, 1).warm_up(5);
+        let routes = one_ways.map(|one_way| net.path(100, ms(one_way), QueueConfig::sojourn(ms(100))));
+        let flow = net.flow("constant", "uncoupled reno", &routes);
+        flow.engine.scheduler = "round_robin".into();
+        flow.traffic = Traffic::Constant { rate: Bitrate::from_mbps(8) };
+        run(&net.scenario, &mut ()).unwrap().flows[0].out_of_order.as_secs_f64() * 1e3
+    };
+    assert_eq!(waits([30, 30]), 0.0);
+    // A packet in 1.448 ms. Of two in a row the first is on the slow path: the next one waits for 50 ms less 1.448.
+    let waited = waits([10, 60]);
+    assert!((waited - (50.0 - 1.448) / 2.0).abs() < 0.2, "{waited} ms on average");
+}

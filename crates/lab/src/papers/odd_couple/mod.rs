@@ -3,6 +3,7 @@
 mod buffers;
 mod couple;
 mod fairness;
+mod heterogeneity;
 mod mechanism;
 mod profiles;
 mod receive;
@@ -11,7 +12,7 @@ mod trace;
 
 use crate::Experiment;
 
-/// In the order of the slides, and then our own question.
+/// In the order of the slides, and then our own questions.
 pub(crate) const EXPERIMENTS: &[Experiment] = &[
     buffers::EXPERIMENT,
     mechanism::EXPERIMENT,
@@ -19,4 +20,5 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     remedies::EXPERIMENT,
     fairness::EXPERIMENT,
     profiles::EXPERIMENT,
+    heterogeneity::EXPERIMENT,
 ];
