@@ -16,8 +16,8 @@ use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, Rtt,
-    Sent, Timestamp,
+    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, Rtt, Sent,
+    Timestamp,
 };
 use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{PathView, Scheduler, Terms};
@@ -430,6 +430,16 @@ impl Engine {
     /// Whether anything is made of delays: the detector has a use for them.
     pub fn observes(&self) -> bool {
         self.observes
+    }
+
+    /// Whether the scheduler makes anything of [`Engine::on_arrived`].
+    pub fn hears_order(&self) -> bool {
+        self.scheduler.hears_order()
+    }
+
+    /// Data that went on `path` has arrived: whether all before it had, so that it was awaited.
+    pub fn on_arrived(&mut self, path: PathId, was_awaited: bool) {
+        self.scheduler.on_arrived(path, was_awaited);
     }
 
     /// The packet `number` was lost. After the last one that was found lost at this moment the host

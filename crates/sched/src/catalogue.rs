@@ -1,10 +1,11 @@
 //! The schedulers by their names.
 
-use crate::algorithm::{Arrival, Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Weighted};
+use crate::algorithm::{Arrival, Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Stms, Weighted};
 use crate::scheduler::Scheduler;
 
 /// The names, the default first.
-pub const NAMES: &[&str] = &["min_rtt", "round_robin", "weighted", "priority", "redundant", "blest", "ecf", "arrival"];
+pub const NAMES: &[&str] =
+    &["min_rtt", "round_robin", "weighted", "priority", "redundant", "blest", "ecf", "stms", "arrival"];
 
 /// A new scheduler of that name; `None` for a name not in [`NAMES`].
 pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
@@ -16,6 +17,7 @@ pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
         "redundant" => Some(Box::new(Redundant)),
         "blest" => Some(Box::new(Blest::default())),
         "ecf" => Some(Box::new(Ecf::default())),
+        "stms" => Some(Box::new(Stms::default())),
         "arrival" => Some(Box::new(Arrival)),
         _ => None,
     }
@@ -111,6 +113,10 @@ mod tests {
                                 prop_assert_eq!(choice, Choice::Send(chosen), "{} said that it stays", name);
                             }
                         }
+                        Choice::Ahead(chosen, _) => {
+                            prop_assert!(may_send(&view(chosen)), "{name} picked {:?}", view(chosen));
+                            scheduler.on_sent(chosen, view(chosen).max_datagram);
+                        }
                         Choice::Copies(copies) => {
                             let first = copies.iter().next().expect("a path");
                             prop_assert!(may_send(&view(first)), "{name} picked {:?}", view(first));
@@ -126,6 +132,7 @@ mod tests {
                     for path in paths.iter().filter(|path| path.usable) {
                         scheduler.on_ack(path, path.max_datagram, now);
                         scheduler.on_lost(path.id, path.max_datagram, now);
+                        scheduler.on_arrived(path.id, path.backup);
                     }
                     scheduler.on_window_blocked(now);
                 }

@@ -11,7 +11,7 @@ mod scheduler;
 #[cfg(test)]
 mod testing;
 
-pub use algorithm::{Arrival, Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Weighted};
+pub use algorithm::{Arrival, Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Stms, Weighted};
 pub use catalogue::{NAMES, by_name};
 pub use path_set::PathSet;
 pub use scheduler::{Choice, Class, ConnectionView, PathView, Scheduler, Terms, Train, Work};

@@ -127,6 +127,10 @@ pub struct Work {
 pub enum Choice {
     /// Send it on this path.
     Send(PathId),
+    /// Send on this path what is so much further on than what is next in order: what is sent is chosen after the path.
+    /// What is passed over is next for whoever is asked next. Where the host has no data so far on, or no window for
+    /// it, nothing is sent; one whose data need not arrive in order sends what is next.
+    Ahead(PathId, Bytes),
     /// Each of these is to carry all data: one with room sends the oldest that others have sent, that it has not
     /// and that is not acknowledged; where there is none, the packet goes on the first of them, which has room.
     Copies(PathSet),
@@ -140,7 +144,7 @@ impl Choice {
     /// The path that carries the packet, the first where there are several.
     pub fn path(&self) -> Option<PathId> {
         match self {
-            Self::Send(path) => Some(*path),
+            Self::Send(path) | Self::Ahead(path, _) => Some(*path),
             Self::Copies(paths) => paths.iter().next(),
             Self::WaitFor(_) | Self::Wait => None,
         }
@@ -177,6 +181,13 @@ pub trait Scheduler: Debug + Send {
     }
     /// An acknowledgement of `bytes` was read on a path, of which this is the view after it.
     fn on_ack(&mut self, _path: &PathView, _bytes: Bytes, _now: Timestamp) {}
+    /// Whether [`on_arrived`](Self::on_arrived) is of use.
+    fn hears_order(&self) -> bool {
+        false
+    }
+    /// Data that went on `path` has arrived: whether it was awaited, all before it having arrived already, or has to
+    /// wait for some. Told by hosts that hand out data in order.
+    fn on_arrived(&mut self, _path: PathId, _was_awaited: bool) {}
     /// A packet of `bytes` was lost on `path`.
     fn on_lost(&mut self, _path: PathId, _bytes: Bytes, _now: Timestamp) {}
     /// A path is gone for good.

@@ -187,6 +187,7 @@ impl Connection {
             alone = None;
             let choice = self.engine.pick(&self.stream.view(), &Work::default(), now);
             let Some(path) = choice.path() else { break };
+            let chunk = if let Choice::Ahead(_, gap) = choice { self.stream.ahead(gap) } else { chunk };
             if let Choice::Copies(paths) = choice
                 && let Some((path, chunk)) = self.owed(&paths, now)
             {
@@ -207,6 +208,10 @@ impl Connection {
                     }
                     if !self.send_again_after_penalty(path, now, out) && !self.reinject(path, now, out) {
                         self.engine.on_app_limited(path, now);
+                        if matches!(choice, Choice::Ahead(..)) {
+                            // There is some for a path that its pacer holds back.
+                            break;
+                        }
                         return self.arm_probing(now, out.timers);
                     }
                 }
@@ -415,8 +420,8 @@ impl Connection {
     ) {
         let id = PathId::new(path);
         let index = path as usize;
-        let Self { engine, stream, paths, live, .. } = self;
-        let state = &mut paths[index];
+        let Self { engine, stream, paths, live, receiver, .. } = self;
+        let (state, hears_order) = (&mut paths[index], engine.hears_order());
         let uncertain = state.recovery.is_uncertain();
         let mut newest = None;
         let news = state.recovery.on_ack(frame, |number, packet| {
@@ -424,12 +429,15 @@ impl Connection {
                 Some(live) => live.on_acked(id, number, now),
                 None => stream.on_ack(packet.chunk),
             }
+            if hears_order && !packet.chunk.is_probe() {
+                engine.on_arrived(id, packet.chunk.number < frame.expected);
+            }
             if !packet.was_lost() {
                 engine.on_ack(id, number, now);
                 newest = Some((number, packet.at));
             }
         });
-        stream.on_limit(frame.limit);
+        stream.on_limit(frame.expected.saturating_add(receiver.buffer()));
         if let Some(sent_at) = news.overtaken {
             state.recovery.on_overtaken(sent_at, engine.rtt(id), now);
         }

@@ -43,7 +43,7 @@ impl Packet {
             Body::Data { number, chunk } => {
                 (if chunk.last { LAST_DATA } else { DATA }, [chunk.bytes, 0], [number, chunk.number, 0])
             }
-            Body::Ack(ack) => (ACK, [ack.delay_ns, ack.marked], [ack.largest, ack.seen, ack.limit]),
+            Body::Ack(ack) => (ACK, [ack.delay_ns, ack.marked], [ack.largest, ack.seen, ack.expected]),
             Body::Datagram => (DATAGRAM, [0; 2], [0; 3]),
             Body::Report { number } => (REPORT, [0; 2], [number, 0, 0]),
         };
@@ -78,7 +78,7 @@ impl Packet {
                 largest: number,
                 seen: second,
                 delay_ns: small,
-                limit: third,
+                expected: third,
                 marked: other_small,
             }),
             DATAGRAM => Body::Datagram,
@@ -169,8 +169,8 @@ pub(crate) struct AckFrame {
     /// How long the largest one waited for this, in nanoseconds: four seconds at most, so that a
     /// packet stays small.
     pub(crate) delay_ns: u32,
-    /// Pieces from this on must not be sent yet.
-    pub(crate) limit: u64,
+    /// Of the pieces of data this is the first that has not arrived.
+    pub(crate) expected: u64,
     /// How many packets of the path have come marked.
     pub(crate) marked: u32,
 }

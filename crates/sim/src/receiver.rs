@@ -164,22 +164,20 @@ impl Receiver {
     /// The acknowledgement of `path` as it stands; `None` where nothing has come.
     #[inline]
     pub(crate) fn ack(&mut self, path: usize, now: Timestamp) -> Option<AckFrame> {
-        let limit = self.expected.saturating_add(self.buffer);
         let arrivals = &mut self.paths[path];
         arrivals.unacked = 0;
         Some(AckFrame {
             largest: arrivals.largest?,
             seen: arrivals.seen,
             delay_ns: u32::try_from(now.since(arrivals.largest_at).as_nanos()).unwrap_or(u32::MAX),
-            limit,
+            expected: self.expected,
             marked: arrivals.marked,
         })
     }
 
     /// An acknowledgement of the packet `number` of `path` and of no other.
     pub(crate) fn ack_alone(&self, path: usize, number: u64) -> AckFrame {
-        let limit = self.expected.saturating_add(self.buffer);
-        AckFrame { largest: number, seen: 1, delay_ns: 0, limit, marked: self.paths[path].marked }
+        AckFrame { largest: number, seen: 1, delay_ns: 0, expected: self.expected, marked: self.paths[path].marked }
     }
 
     /// When the acknowledgement of `path` has waited long enough.
@@ -290,12 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_moves_with_what_was_delivered() {
+    fn an_acknowledgement_tells_of_what_is_missing_with_what_was_delivered() {
         let mut receiver = receiver(1);
         receiver.on_packet(0, 0, false, Timestamp::ZERO);
         receiver.on_chunk(chunk(1));
-        assert_eq!(receiver.ack(0, Timestamp::ZERO).unwrap().limit, 10);
+        assert_eq!(receiver.ack(0, Timestamp::ZERO).unwrap().expected, 0);
         receiver.on_chunk(chunk(0));
-        assert_eq!(receiver.ack(0, Timestamp::ZERO).unwrap().limit, 12);
+        assert_eq!(receiver.ack(0, Timestamp::ZERO).unwrap().expected, 2);
     }
 }

@@ -333,7 +333,7 @@ mod tests {
     }
 
     fn frame(largest: u64, seen: u64) -> AckFrame {
-        AckFrame { largest, seen, delay_ns: 0, limit: u64::MAX, marked: 0 }
+        AckFrame { largest, seen, delay_ns: 0, expected: 0, marked: 0 }
     }
 
     fn ms(millis: u64) -> Timestamp {

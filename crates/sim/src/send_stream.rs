@@ -26,6 +26,8 @@ pub(crate) struct SendStream {
     ends: bool,
     next: u64,
     again: VecDeque<Chunk>,
+    /// Pieces that were passed over, in order: they were cut and never sent.
+    passed: VecDeque<Chunk>,
     /// The first piece that is not acknowledged, and for each from there on, up to the last that is, whether it is.
     /// Mostly none is: pieces are acknowledged in order.
     acked_from: u64,
@@ -39,7 +41,7 @@ pub(crate) struct SendStream {
 impl SendStream {
     /// For how many pieces there is an entry.
     pub(crate) fn entries(&self) -> usize {
-        self.again.len() + (self.next - self.acked_from) as usize
+        self.again.len() + self.passed.len() + (self.next - self.acked_from) as usize
     }
 
     /// A stream of pieces of up to `payload` bytes, of which `buffer` may be unacknowledged, to a
@@ -51,6 +53,7 @@ impl SendStream {
             ends: false,
             next: 0,
             again: VecDeque::new(),
+            passed: VecDeque::new(),
             acked_from: 0,
             acked: VecDeque::new(),
             limit,
@@ -88,6 +91,11 @@ impl SendStream {
         {
             return Some(chunk);
         }
+        self.passed.front().copied().or_else(|| self.cut())
+    }
+
+    /// The next piece of what is not cut yet, as far as the receiver and the buffer take it.
+    fn cut(&self) -> Option<Chunk> {
         if self.next >= self.limit || self.next - self.acked_from >= self.buffer {
             return None;
         }
@@ -111,13 +119,33 @@ impl SendStream {
         None
     }
 
-    /// The piece that [`SendStream::next`] gave has been sent.
+    /// The piece that is so much further on than the first that was never sent; it is this one until
+    /// [`SendStream::on_sent`]. What is passed over is next. `None` where there is nothing so far on, or no room for it.
+    pub(crate) fn ahead(&mut self, gap: Bytes) -> Option<Chunk> {
+        let first = self.passed.front().map_or(self.next, |chunk| chunk.number);
+        let wanted = first + gap / Bytes::new(u64::from(self.payload.max(1)));
+        while self.next < wanted {
+            let chunk = self.cut()?;
+            self.note_cut(chunk);
+            self.passed.push_back(chunk);
+        }
+        let at = self.passed.partition_point(|chunk| chunk.number < wanted);
+        self.passed.get(at).copied().or_else(|| self.cut())
+    }
+
+    /// The piece that [`SendStream::next`] or [`SendStream::ahead`] gave has been sent.
     #[inline]
     pub(crate) fn on_sent(&mut self, chunk: Chunk) {
-        if chunk.number < self.next {
+        if chunk.number == self.next {
+            self.note_cut(chunk);
+        } else if self.again.front().is_some_and(|again| again.number == chunk.number) {
             self.again.pop_front();
-            return;
+        } else if let Ok(at) = self.passed.binary_search_by_key(&chunk.number, |chunk| chunk.number) {
+            self.passed.remove(at);
         }
+    }
+
+    fn note_cut(&mut self, chunk: Chunk) {
         self.next += 1;
         if let Supply::Bytes(supply) = &mut self.supply {
             *supply -= u64::from(chunk.bytes);
@@ -182,11 +210,11 @@ impl SendStream {
             lowest_unacked: self.acked_from.saturating_mul(self.payload.into()),
             send_buffer: bound(self.buffer),
             buffered: bytes(held),
-            is_blocked: self.next >= self.limit || held >= self.buffer,
+            is_blocked: self.passed.is_empty() && (self.next >= self.limit || held >= self.buffer),
         }
     }
 
-    /// How many pieces were sent at least once.
+    /// How many pieces were cut, and all but those that were passed over sent at least once.
     pub(crate) fn sent(&self) -> u64 {
         self.next
     }
@@ -203,12 +231,12 @@ impl SendStream {
 
     /// Whether there is more, and it is the receiver that takes none of it.
     pub(crate) fn is_receive_limited(&self) -> bool {
-        !self.is_dry() && self.again.is_empty() && self.next >= self.limit
+        !self.is_dry() && self.again.is_empty() && self.passed.is_empty() && self.next >= self.limit
     }
 
     /// Whether the application, not the network or the receiver, has nothing more.
     pub(crate) fn is_dry(&self) -> bool {
-        self.again.is_empty() && self.supply == Supply::Bytes(0)
+        self.again.is_empty() && self.passed.is_empty() && self.supply == Supply::Bytes(0)
     }
 }
 
@@ -251,6 +279,28 @@ mod tests {
         stream.on_ack(Chunk { number: 0, bytes: 1000, last: false });
         assert_eq!(take(&mut stream), Some((1, 1000, false)));
         assert_eq!(take(&mut stream), Some((3, 1000, false)));
+    }
+
+    #[test]
+    fn what_is_passed_over_is_next_and_everything_is_sent_once() {
+        let mut stream = SendStream::new(1000, u64::MAX, u64::MAX);
+        stream.supply(5500);
+        stream.end();
+        let ahead = |stream: &mut SendStream, pieces: u64| {
+            let chunk = stream.ahead(Bytes::new(1000 * pieces))?;
+            stream.on_sent(chunk);
+            Some((chunk.number, chunk.bytes, chunk.last))
+        };
+        assert_eq!(take(&mut stream), Some((0, 1000, false)));
+        assert_eq!(ahead(&mut stream, 2), Some((3, 1000, false)));
+        assert_eq!(ahead(&mut stream, 2), Some((4, 1000, false)), "3 has been sent");
+        assert_eq!(take(&mut stream), Some((1, 1000, false)));
+        stream.send_again(Chunk { number: 0, bytes: 1000, last: false });
+        assert_eq!(ahead(&mut stream, 3), Some((5, 500, true)), "3 after 2, the first that was not sent");
+        assert_eq!(ahead(&mut stream, 1), None, "there is none so far on");
+        assert_eq!(take(&mut stream), Some((0, 1000, false)), "what was lost goes first");
+        assert_eq!(take(&mut stream), Some((2, 1000, false)));
+        assert_eq!((take(&mut stream), stream.is_dry()), (None, true));
     }
 
     #[test]

@@ -142,3 +142,27 @@ fn what_comes_out_of_order_waits_as_long_as_one_path_is_slower() {
     let waited = waits([10, 60]);
     assert!((waited - (50.0 - 1.448) / 2.0).abs() < 0.2, "{waited} ms on average");
 }
+
+/// Data that is further on goes on the slower path, so that both arrive in step [STMS].
+#[test]
+fn data_arrives_in_order_where_the_slow_path_carries_what_is_further_on() {
+    let ran = |scheduler: &str, buffer: Option<u64>| {
+        let mut net = Net::new(40, 1).warm_up(10);
+        let routes =
+            [(20, 10), (20, 60)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(20))));
+        let flow = net.flow("transfer", "uncoupled reno", &routes);
+        flow.engine.scheduler = scheduler.into();
+        flow.transport.receive_buffer = buffer.map(Bytes::new);
+        let outcome = run(&net.scenario, &mut ()).unwrap();
+        let flow = &outcome.flows[0];
+        (flow.out_of_order.as_secs_f64() * 1e3, flow.goodput.as_mbps_f64())
+    };
+    let ((stms, rate), (min_rtt, other)) = (ran("stms", None), ran("min_rtt", None));
+    assert!(
+        stms < 0.5 * min_rtt && rate > 0.95 * other,
+        "{stms:.1} and {min_rtt:.1} ms, {rate:.1} and {other:.1} Mbit/s"
+    );
+    // What both paths hold without queues is 350 kB.
+    let ((_, stms), (_, min_rtt)) = (ran("stms", Some(300_000)), ran("min_rtt", Some(300_000)));
+    assert!(stms > 1.05 * min_rtt, "{stms:.1} and {min_rtt:.1} Mbit/s");
+}

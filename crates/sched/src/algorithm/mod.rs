@@ -7,6 +7,7 @@ mod min_rtt;
 mod priority;
 mod redundant;
 mod round_robin;
+mod stms;
 mod weighted;
 
 pub use arrival::Arrival;
@@ -16,4 +17,5 @@ pub use min_rtt::MinRtt;
 pub use priority::Priority;
 pub use redundant::Redundant;
 pub use round_robin::RoundRobin;
+pub use stms::Stms;
 pub use weighted::Weighted;
