@@ -13,7 +13,8 @@
 //!
 //! # Deviations
 //! History discounting [§5.5], which is optional, is left out. The first interval is what came before the first loss:
-//! the RFC puts one there that is made from the rate at that time [§6.3.1], which only a sender knows.
+//! the RFC puts one there that is made from the rate at that time [§6.3.1], which only a sender knows. The RFC's receiver
+//! waits for three later packets and takes nothing back [§5.1]; where paths reorder, that counts losses that are none.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -54,6 +55,17 @@ impl LossIntervals {
             self.open = 0;
         }
         self.open = self.open.saturating_add(1);
+    }
+
+    /// The packet that left at `sent_at` was not lost: others had overtaken it. Where it began the newest event there was
+    /// none; what else was lost in it began none either.
+    pub fn on_late(&mut self, sent_at: Timestamp) {
+        if self.event_at == Some(sent_at)
+            && let Some(interval) = self.closed.pop_front()
+        {
+            self.event_at = None;
+            self.open = self.open.saturating_add(interval);
+        }
     }
 
     /// The share of packets that begin a loss event; 0 before the first.
@@ -117,6 +129,24 @@ mod tests {
         assert_eq!(intervals.rate(), before);
         (0..2_000).for_each(|_| intervals.on_received());
         assert!(intervals.rate() < 0.6 * before);
+    }
+
+    #[test]
+    fn a_packet_that_was_overtaken_began_no_event() {
+        let mut intervals = LossIntervals::new();
+        for packet in 1..=2_000 {
+            match packet % 200 {
+                0 => intervals.on_lost(Timestamp::from_millis(packet), RTT),
+                _ => intervals.on_received(),
+            }
+        }
+        let before = intervals.clone();
+        intervals.on_received();
+        intervals.on_lost(Timestamp::from_millis(2_150), RTT);
+        intervals.on_late(Timestamp::from_millis(2_149));
+        assert!(intervals.rate() > before.rate(), "another packet");
+        intervals.on_late(Timestamp::from_millis(2_150));
+        assert_eq!(intervals.rate(), before.rate());
     }
 
     #[test]
