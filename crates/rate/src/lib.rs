@@ -40,7 +40,7 @@ pub use equation::{simple, tfrc};
 pub use fec::{Repair, repair_packets, residual};
 pub use lateness::Bound;
 pub use loss_intervals::LossIntervals;
-pub use optimum::{floors, greedy};
+pub use optimum::{floors, greedy, greedy_within};
 pub use packet_rate::{NotARate, PacketRate};
 pub use plan::{MARGIN, PROBING, PathModel, Plan};
 pub use region::Region;

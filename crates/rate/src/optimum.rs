@@ -18,6 +18,12 @@ pub fn floors(region: &Region, share: f64) -> Vec<PacketRate> {
 /// The friendly rates with the greatest sum of value · rate and no rate below its floor. Where `floors` are not
 /// friendly themselves nothing is added to them. A path whose packets have no value keeps its floor.
 pub fn greedy(region: &Region, values: &[f64], floors: &[PacketRate]) -> Vec<PacketRate> {
+    greedy_within(region, values, floors, &vec![PacketRate::new(f64::INFINITY); floors.len()])
+}
+
+/// The same with no rate above its cap either, where the floor is not. Within bounds for each path the region still is a
+/// polymatroid.
+pub fn greedy_within(region: &Region, values: &[f64], floors: &[PacketRate], caps: &[PacketRate]) -> Vec<PacketRate> {
     let order = region.order();
     let mut place = vec![0; order.len()];
     order.iter().enumerate().for_each(|(at, path)| place[*path] = at);
@@ -39,10 +45,13 @@ pub fn greedy(region: &Region, values: &[f64], floors: &[PacketRate]) -> Vec<Pac
                     if *left < least { (index, *left) } else { (at, least) }
                 },
             );
-        let room = room.max(0.0);
+        let below_cap = caps[path].per_second() - rates[path].per_second();
+        if below_cap > room {
+            used_up = tightest;
+        }
+        let room = room.min(below_cap).max(0.0);
         over.iter_mut().for_each(|left| *left -= room);
         rates[path] = PacketRate::new(rates[path].per_second() + room);
-        used_up = tightest;
     }
     rates
 }

@@ -1,14 +1,13 @@
 //! The optimum against a solver that is given every one of the 2ⁿ − 1 constraints.
 
-use fairpath_rate::{PacketRate, Region, fair_shares, floors, greedy};
+use fairpath_rate::{PacketRate, Region, fair_shares, floors, greedy, greedy_within};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOutcome};
 use proptest::prelude::*;
 
-/// The greatest value by linear programming over all sets of paths.
-fn by_all_sets(tcp: &[f64], values: &[f64], floors: &[f64]) -> f64 {
+/// The greatest value by linear programming over all sets of paths, with a least and a greatest rate for each path.
+fn by_all_sets(tcp: &[f64], values: &[f64], bounds: &[(f64, f64)]) -> f64 {
     let mut problem = Problem::new(OptimizationDirection::Maximize);
-    let variables: Vec<_> =
-        values.iter().zip(floors).map(|(value, floor)| problem.add_var(*value, (*floor, f64::INFINITY))).collect();
+    let variables: Vec<_> = values.iter().zip(bounds).map(|(value, bounds)| problem.add_var(*value, *bounds)).collect();
     for set in 1_u32..1 << tcp.len() {
         let members = (0..tcp.len()).filter(|path| set >> path & 1 == 1);
         let most = members.clone().map(|path| tcp[path]).fold(0.0, f64::max);
@@ -51,7 +50,26 @@ proptest! {
         prop_assert!(region.slack(&found) > -1e-9, "{found:?}");
         prop_assert!(found.iter().zip(&floors).all(|(rate, floor)| rate >= floor));
         let value: f64 = numbers(&found).iter().zip(&values).map(|(rate, value)| rate * value).sum();
-        let best = by_all_sets(&tcp, &values, &numbers(&floors));
+        let bounds: Vec<(f64, f64)> = numbers(&floors).into_iter().map(|floor| (floor, f64::INFINITY)).collect();
+        let best = by_all_sets(&tcp, &values, &bounds);
+        prop_assert!((value - best).abs() < 1e-6 * best.max(1.0), "{value} of {best}");
+    }
+
+    #[test]
+    fn the_greedy_rates_within_caps_are_as_good_as_any(
+        (tcp, values, probing) in instance(),
+        parts in proptest::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..1.2_f64], 8),
+    ) {
+        let region = Region::new(&rates(&tcp)).unwrap();
+        let floors = floors(&region, probing);
+        let caps: Vec<f64> =
+            numbers(&floors).iter().zip(&tcp).zip(&parts).map(|((floor, tcp), part)| floor.max(part * tcp)).collect();
+        let found = greedy_within(&region, &values, &floors, &rates(&caps));
+        prop_assert!(region.slack(&found) > -1e-9, "{found:?}");
+        prop_assert!(numbers(&found).iter().zip(&caps).all(|(rate, cap)| *rate <= cap + 1e-9));
+        let value: f64 = numbers(&found).iter().zip(&values).map(|(rate, value)| rate * value).sum();
+        let bounds: Vec<(f64, f64)> = numbers(&floors).into_iter().zip(caps).collect();
+        let best = by_all_sets(&tcp, &values, &bounds);
         prop_assert!((value - best).abs() < 1e-6 * best.max(1.0), "{value} of {best}");
     }
 
