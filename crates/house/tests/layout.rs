@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &["core", "cc", "sbd", "sched"]),
     ("theory", &["core", "cc"]),
     ("rate", &["core"]),
-    ("stream", &["core", "rate"]),
+    ("stream", &["core", "rate", "engine"]),
     ("net", &["core"]),
     ("scenario", &["core", "engine", "net", "stream"]),
     ("sim", &["core", "engine", "net", "scenario", "stream"]),

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use common::{Net, ms};
 use fairpath_core::{Bitrate, PathId, Timestamp};
-use fairpath_engine::EngineConfig;
+use fairpath_engine::{EngineConfig, Terms};
 use fairpath_net::{GilbertElliott, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{Change, ChangeKind, Live, PathRoute, Scenario, Traffic};
 use fairpath_sim::{FlowIndex, FlowOutcome, Recorder, Simulation, View};
@@ -118,6 +118,40 @@ fn a_link_that_is_cut_is_left_in_a_fraction_of_a_second() {
     assert!(gaps.was_silent, "the sender has noticed");
     assert!(gaps.longest <= DEADLINE, "{:?}", gaps.longest);
     assert!(live.on_time().unwrap() > 0.999, "{live:?}");
+}
+
+/// Path after path of the paper: a tenth, a fiftieth and a hundredth are lost, and delays are exponential
+/// [Pluntke2011 §2].
+fn loses(at: usize) -> LinkConfig {
+    let (loss, mean) = [(0.10, 20), (0.02, 100), (0.01, 300)][at];
+    let jitter = Jitter::new(JitterDistribution::Exponential, ms(mean)).overtaking();
+    LinkConfig::new(fairpath_net::Rate::Unlimited).jitter(jitter).loss(LossConfig::Random { probability: loss })
+}
+
+#[test]
+fn an_encoder_over_paths_that_lose_much_is_not_starved_by_repair_or_by_worse_paths() {
+    let goodput = |paths: &[usize]| {
+        let links: Vec<LinkConfig> = paths.iter().map(|at| loses(*at)).collect();
+        let flow = run(&stream(&links, None, 120).warm_up(20).scenario);
+        // Packets of 1,316 B.
+        (flow.goodput.as_bps() as f64 / 8.0 / 1_316.0, flow.live.unwrap())
+    };
+    let ((alone, live_alone), (together, live)) = (goodput(&[0]), goodput(&[0, 1, 2]));
+    // A TCP with timeouts has 88 on the first path [RFC5348 §3.1].
+    assert!(alone > 35.0 && together > alone, "{together} and {alone}: {live:?} {live_alone:?}");
+    assert!(live.on_time().unwrap() > 0.96 && live.beside() < 0.6, "{live:?}");
+}
+
+#[test]
+fn what_is_said_of_paths_holds_for_streams() {
+    let mut net = stream(&[link(10, 30), link(10, 20), link(10, 20)], Some(Bitrate::from_mbps(3)), 20);
+    let (dear, capped) = (Terms { cost: 1, ..Terms::default() }, Some(Bitrate::from_kbps(500)));
+    net.scenario.flows[0].terms = vec![Terms::default(), dear, Terms { cap: capped, ..Terms::default() }];
+    let flow = run(&net.scenario);
+    let bytes: Vec<f64> = flow.paths.iter().map(|path| path.count.delivered.as_f64()).collect();
+    assert!(bytes[1] < 0.02 * bytes[0], "the dear one has next to nothing: {bytes:?}");
+    assert!(bytes[2] * 8.0 / 20.0 < 1.1 * 500_000.0, "no more than its cap: {bytes:?}");
+    assert!(flow.live.unwrap().on_time().unwrap() > 0.99, "{flow:?}");
 }
 
 #[test]

@@ -24,9 +24,9 @@ const SPAN_PARTS: u32 = 4;
 /// What may be missing in the end, of what is sent.
 const RESIDUAL: f64 = 1e-3;
 
-/// The least share of packets that are taken to be missing: so each block has repair, and the first loss after a long
-/// time without any is made up for.
-const MISSING_MIN: f64 = 0.005;
+/// A block of so many pieces has repair though nothing is expected to be missing: it is a sixth of it at most, and the
+/// first loss after a long time without any costs no round trip.
+const PROTECTED_MIN: usize = 5;
 
 /// The pieces that get repair together.
 #[derive(Debug, Default)]
@@ -58,11 +58,16 @@ impl Gathering {
         (!self.bodies.is_empty()).then(|| self.opened_at + deadline / SPAN_PARTS)
     }
 
-    /// Ends the block: its repair, where so great a share of its packets is expected to be missing.
+    /// Ends the block: its repair, where so great a share of its packets is expected to be missing though they are sent
+    /// again.
     pub(crate) fn close(&mut self, missing: f64, deadline: Duration) -> Option<Closed> {
         let bodies = core::mem::take(&mut self.bodies);
         let pieces = u8::try_from(bodies.len()).ok().filter(|pieces| *pieces > 0)?;
-        let total = repair_packets(bodies.len(), missing.max(MISSING_MIN), RESIDUAL, REPAIR_MAX.min(2 * bodies.len()));
+        let least = usize::from(bodies.len() >= PROTECTED_MIN);
+        let total = repair_packets(bodies.len(), missing, RESIDUAL, REPAIR_MAX.min(2 * bodies.len())).max(least);
+        if total == 0 {
+            return None;
+        }
         let total = u8::try_from(total).unwrap_or(u8::MAX);
         let symbols = encode(&bodies, total.into())?;
         let repair = |(index, symbol): (usize, Vec<u8>)| Repair {

@@ -12,6 +12,9 @@ use fairpath_core::{Bitrate, Timestamp};
 /// The budget is the least that there was for so long.
 const LEAST_OF: Duration = Duration::from_secs(2);
 
+/// What there is is the mean of as long as packets may wait for it, but of no longer than this.
+const MEAN_OF: Duration = Duration::from_millis(500);
+
 /// What it rises by in a second at most, in parts of what there is: from nothing to all takes 20 s, in which an encoder
 /// makes a few pictures that begin anew.
 const RISES: f64 = 0.05;
@@ -27,15 +30,19 @@ const SPREAD_OF: Duration = Duration::from_secs(30);
 pub struct Budget {
     now: f64,
     set_at: Option<Timestamp>,
+    newest: VecDeque<(Timestamp, f64)>,
     offered: VecDeque<(Timestamp, f64)>,
     past: VecDeque<(Timestamp, f64)>,
 }
 
 impl Budget {
-    /// The paths may send `whole`, of which this share is repair and copies.
-    pub(crate) fn on_rates(&mut self, whole: Bitrate, beside: f64, now: Timestamp) {
+    /// The paths may send `whole`, of which this share is repair and copies; what is sent may wait for so long.
+    pub(crate) fn on_rates(&mut self, whole: Bitrate, beside: f64, wait: Duration, now: Timestamp) {
         let offer = USED * (1.0 - beside.clamp(0.0, 1.0)) * whole.as_bps() as f64;
-        self.offered.push_back((now, offer));
+        self.newest.push_back((now, offer));
+        keep(&mut self.newest, wait.min(MEAN_OF), now);
+        let mean = self.newest.iter().map(|(_, offer)| *offer).sum::<f64>() / self.newest.len() as f64;
+        self.offered.push_back((now, mean));
         keep(&mut self.offered, LEAST_OF, now);
         let least = self.offered.iter().map(|(_, offer)| *offer).fold(f64::INFINITY, f64::min);
         let passed = self.set_at.map_or(0.0, |at| now.since(at).as_secs_f64());
@@ -75,7 +82,7 @@ mod tests {
     /// The budget, in Mbit/s, at the end of so many seconds of rates that are offered, in Mbit/s.
     fn run(budget: &mut Budget, from: u64, seconds: u64, offer: impl Fn(u64) -> u64) -> f64 {
         for tenth in 10 * from..10 * (from + seconds) {
-            budget.on_rates(Bitrate::from_mbps(offer(tenth)), 0.0, Timestamp::from_millis(100 * tenth));
+            budget.on_rates(Bitrate::from_mbps(offer(tenth)), 0.0, Duration::ZERO, Timestamp::from_millis(100 * tenth));
         }
         budget.rate().as_mbps_f64()
     }

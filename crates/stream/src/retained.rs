@@ -35,12 +35,18 @@ pub(crate) struct Gone {
     pub(crate) sent_at: Timestamp,
     /// What it carried that has to be sent again.
     pub(crate) again: Option<PieceId>,
+    /// Whether it had been taken for lost.
+    pub(crate) was_lost: bool,
 }
+
+/// How many packets of a path are remembered that were taken for lost: where paths reorder, some of them come.
+const LOST_MAX: usize = 256;
 
 /// Packets of one path.
 #[derive(Debug, Default)]
 struct OnPath {
     packets: BTreeMap<u64, Left>,
+    lost: BTreeMap<u64, Left>,
     /// Those that have not been found overdue, the oldest first; some may be gone.
     awaited: VecDeque<(u64, Timestamp)>,
 }
@@ -87,21 +93,22 @@ impl Retained {
         self.paths.get(path)?.awaited.front().map(|(_, at)| *at)
     }
 
-    /// The pieces that left on the path by `until`, are still waited for, and have no copy on its way elsewhere. Each is
-    /// named only once.
-    pub(crate) fn take_overdue(&mut self, path: PathId, until: Timestamp) -> Vec<PieceId> {
-        let Some(OnPath { packets, awaited }) = self.paths.get_mut(path) else { return Vec::new() };
+    /// How many pieces left on the path by `until` and are still waited for, and those that have no copy on its way
+    /// elsewhere. Each is named only once.
+    pub(crate) fn take_overdue(&mut self, path: PathId, until: Timestamp) -> (usize, Vec<PieceId>) {
+        let Some(OnPath { packets, awaited, .. }) = self.paths.get_mut(path) else { return (0, Vec::new()) };
         let overdue = awaited.iter().take_while(|(_, at)| *at <= until).count();
         let piece = |(number, _)| packets.get(&number).filter(|left| !left.is_given_up)?.piece;
         let pieces: Vec<PieceId> = awaited.drain(..overdue).filter_map(piece).collect();
         self.tidy(path);
         // What has a copy on its way elsewhere is not waited for on this path alone.
-        pieces.into_iter().filter(|piece| self.pieces.get(piece).is_some_and(|kept| kept.on_its_way == 1)).collect()
+        let is_alone = |piece: &PieceId| self.pieces.get(piece).is_some_and(|kept| kept.on_its_way == 1);
+        (pieces.len(), pieces.into_iter().filter(is_alone).collect())
     }
 
     /// Nothing is waited for any more of what is gone.
     fn tidy(&mut self, path: PathId) {
-        let Some(OnPath { packets, awaited }) = self.paths.get_mut(path) else { return };
+        let Some(OnPath { packets, awaited, .. }) = self.paths.get_mut(path) else { return };
         while awaited.front().is_some_and(|(number, _)| packets.get(number).is_none_or(|left| left.is_given_up)) {
             awaited.pop_front();
         }
@@ -109,25 +116,33 @@ impl Retained {
 
     /// The packet arrived; `None` where it was none of ours.
     pub(crate) fn on_acked(&mut self, path: PathId, number: u64) -> Option<Gone> {
-        let Left { piece, at, .. } = self.paths.get_mut(path)?.packets.remove(&number)?;
+        let on_path = self.paths.get_mut(path)?;
+        let awaited = on_path.packets.remove(&number);
+        let was_lost = awaited.is_none();
+        let Left { piece, at, .. } = awaited.or_else(|| on_path.lost.remove(&number))?;
         self.tidy(path);
         if let Some(kept) = piece.and_then(|piece| self.pieces.remove(&piece)) {
             self.bytes -= kept.body.len();
         }
-        Some(Gone { sent_at: at, again: None })
+        Some(Gone { sent_at: at, again: None, was_lost })
     }
 
     /// The packet was lost.
     pub(crate) fn on_lost(&mut self, path: PathId, number: u64) -> Option<Gone> {
-        let left = self.paths.get_mut(path)?.packets.remove(&number)?;
+        let on_path = self.paths.get_mut(path)?;
+        let left = on_path.packets.remove(&number)?;
+        on_path.lost.insert(number, left);
+        if on_path.lost.len() > LOST_MAX {
+            on_path.lost.pop_first();
+        }
         self.tidy(path);
-        Some(Gone { sent_at: left.at, again: self.given_up(left) })
+        Some(Gone { sent_at: left.at, again: self.given_up(left), was_lost: false })
     }
 
     /// The path fell silent: what is on its way there goes elsewhere too. An answer that comes late still counts, and so
     /// does a loss; that orders nothing again.
     pub(crate) fn on_silent(&mut self, path: PathId) -> Vec<PieceId> {
-        let Some(OnPath { packets, awaited }) = self.paths.get_mut(path) else { return Vec::new() };
+        let Some(OnPath { packets, awaited, .. }) = self.paths.get_mut(path) else { return Vec::new() };
         awaited.clear();
         let take = |left: &mut Left| core::mem::replace(left, Left { is_given_up: true, ..*left });
         let taken: Vec<Left> = packets.values_mut().map(take).collect();
@@ -199,19 +214,28 @@ mod tests {
     }
 
     #[test]
+    fn what_was_taken_for_lost_and_arrives_is_not_sent_again() {
+        let mut retained = retained();
+        assert_eq!(again(retained.on_lost(PATHS[0], 1)), Some(PIECE));
+        let gone = retained.on_acked(PATHS[0], 1).expect("it was ours");
+        assert!(gone.was_lost && retained.get(PIECE).is_none(), "{gone:?}");
+        assert_eq!(retained.on_acked(PATHS[0], 1), None, "once");
+    }
+
+    #[test]
     fn what_has_no_answer_is_overdue_and_an_answer_or_a_copy_ends_the_wait() {
         let until = Timestamp::from_millis(100);
         let mut overdue = retained();
         assert_eq!(overdue.oldest(PATHS[0]), Some(Timestamp::ZERO));
-        assert_eq!(overdue.take_overdue(PATHS[0], until), [PIECE]);
-        assert_eq!((overdue.take_overdue(PATHS[0], until), overdue.oldest(PATHS[0])), (vec![], None));
+        assert_eq!(overdue.take_overdue(PATHS[0], until), (1, vec![PIECE]));
+        assert_eq!((overdue.take_overdue(PATHS[0], until), overdue.oldest(PATHS[0])), ((0, vec![]), None));
         assert_eq!(again(overdue.on_lost(PATHS[0], 1)), Some(PIECE), "its loss orders it, too");
         let mut answered = retained();
         answered.on_acked(PATHS[0], 1);
         assert_eq!(answered.oldest(PATHS[0]), None);
         let mut copied = retained();
         copied.on_sent(Some(PIECE), PATHS[1], 1, Timestamp::ZERO);
-        assert_eq!(copied.take_overdue(PATHS[0], until), []);
+        assert_eq!(copied.take_overdue(PATHS[0], until), (1, vec![]));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The sending end of a stream.
 
+mod fates;
+mod outgoing;
 mod status;
 
 use core::time::Duration;
@@ -12,11 +14,12 @@ use crate::block::Gathering;
 use crate::budget::Budget;
 use crate::config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FlowId, PACKET_MAX};
 use crate::counts::Counts;
+use crate::facts::PathFacts;
+use crate::lane::Lane;
 use crate::retained::{PieceId, Retained};
 use crate::sharing::Sharing;
-use crate::spread::{Lane, PathFacts, Spread, Waiting};
-use crate::terms::PathTerms;
-use crate::wire::{Body, Datagram, OVERHEAD, Repair, Report, Way, expand, label};
+use crate::spread::Spread;
+use crate::wire::{Body, OVERHEAD, Repair};
 use status::Tally;
 pub use status::{PathStatus, Status};
 
@@ -87,16 +90,6 @@ enum To {
     Instead(PathId),
 }
 
-/// Why a piece leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    New,
-    Again,
-    Copy,
-    /// To measure the path.
-    Probe,
-}
-
 #[derive(Debug, Default)]
 struct FlowOut {
     next: u64,
@@ -116,8 +109,9 @@ pub struct Sender {
     new: VecDeque<(PieceId, usize)>,
     /// The bytes of all that is new.
     waits: usize,
-    again: VecDeque<PieceId>,
-    copies: VecDeque<(PieceId, To)>,
+    /// What is to leave once more, and since when.
+    again: VecDeque<(PieceId, Timestamp)>,
+    copies: VecDeque<(PieceId, To, Timestamp)>,
     /// Not before when each leaves, and after when it is worth nothing.
     repair: VecDeque<(Timestamp, Timestamp, FlowId, Repair)>,
     solve_at: Timestamp,
@@ -157,11 +151,6 @@ impl Sender {
     /// How long what is queued from now on may take; the nearest that can be.
     pub fn set_deadline(&mut self, deadline: Duration) {
         self.config.deadline = deadline.clamp(DEADLINE_MIN, DEADLINE_MAX);
-    }
-
-    /// What is said of a path, from the next time on that rates are set.
-    pub fn set_terms(&mut self, path: PathId, terms: PathTerms) {
-        self.spread.terms.insert(path, terms);
     }
 
     /// Queues a packet of the application, in datagrams of at most `room` bytes.
@@ -230,7 +219,7 @@ impl Sender {
 
     /// Ends the block of a flow. Its repair is spread over a while: a burst of losses takes less of it.
     fn close(&mut self, flow: FlowId, now: Timestamp) {
-        let missing = self.spread.missing();
+        let missing = self.spread.missing(self.config.deadline);
         let block = &mut self.flows[usize::from(flow.0)].block;
         let Some(closed) = block.close(missing, self.config.deadline) else { return };
         let gap = closed.spread / u32::try_from(closed.repair.len()).unwrap_or(u32::MAX).max(1);
@@ -240,232 +229,6 @@ impl Sender {
         }
         // Where there are several flows, each has its own pace.
         self.repair.make_contiguous().sort_by_key(|(at, ..)| *at);
-    }
-
-    /// The next datagram, on a path that `may_send`.
-    pub fn next(&mut self, may_send: impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        self.next_again(&may_send, now)
-            .or_else(|| self.next_copy(&may_send, now))
-            .or_else(|| self.next_new(&may_send, now))
-            .or_else(|| self.next_repair(&may_send, now))
-    }
-
-    /// A piece that has not arrived, and whose deadline is after `arrives`.
-    fn waiting(&self, piece: PieceId, arrives: Timestamp, now: Timestamp) -> Option<Waiting> {
-        let kept = self.retained.get(piece).filter(|kept| kept.due > arrives)?;
-        let waited = now.since(kept.queued_at);
-        Some(Waiting { waited, held: waited, deadline: kept.due.since(kept.queued_at), behind: self.waits })
-    }
-
-    fn next_again(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        while let Some(piece) = self.again.front().copied() {
-            // It may have arrived, or is too late.
-            let Some(waiting) = self.waiting(piece, now, now) else {
-                self.again.pop_front();
-                continue;
-            };
-            let path = self.spread.choose(waiting, None, may_send, now)?;
-            self.again.pop_front();
-            self.tally.again += 1;
-            return self.source(piece, path, Kind::Again, now);
-        }
-        None
-    }
-
-    fn next_copy(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        while let Some((piece, to)) = self.copies.front().copied() {
-            let is_worth = |one: &Waiting| matches!(to, To::Instead(_)) || one.waited <= one.deadline / 2;
-            let Some(waiting) = self.waiting(piece, now, now).filter(is_worth) else {
-                self.copies.pop_front();
-                continue;
-            };
-            let path = match to {
-                To::Only(path) => Some(path).filter(|path| may_send(*path)),
-                // All that is left costs more than a copy is worth.
-                To::Other(path) | To::Instead(path) if !self.spread.has_beside(path) => {
-                    self.copies.pop_front();
-                    continue;
-                }
-                To::Other(path) | To::Instead(path) => self.spread.choose(waiting.urgent(), Some(path), may_send, now),
-            };
-            if path.is_none() && !matches!(to, To::Only(_)) {
-                return None;
-            }
-            self.copies.pop_front();
-            if let Some(path) = path {
-                let kind = match to {
-                    To::Only(_) => Kind::Probe,
-                    To::Other(_) => Kind::Copy,
-                    To::Instead(_) => Kind::Again,
-                };
-                match kind {
-                    Kind::Again => self.tally.again += 1,
-                    _ => self.tally.copies += 1,
-                }
-                return self.source(piece, path, kind, now);
-            }
-        }
-        None
-    }
-
-    fn next_new(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        while let Some((piece, bytes)) = self.new.front().copied() {
-            // What no path brings in time any more only keeps back what follows.
-            let arrives = now + self.spread.quickest().unwrap_or_default();
-            let Some(waiting) = self.waiting(piece, arrives, now) else {
-                self.new.pop_front();
-                self.waits -= bytes;
-                self.tally.marked.remove(&piece);
-                self.tally.dropped += 1;
-                continue;
-            };
-            let path = self.spread.choose(waiting, None, may_send, now)?;
-            self.new.pop_front();
-            self.waits -= bytes;
-            let outgoing = self.source(piece, path, Kind::New, now)?;
-            self.tally.pieces += 1;
-            if self.tally.marked.remove(&piece) {
-                self.copies.push_back((piece, To::Other(path)));
-            }
-            if let Some(probed) = self.spread.probed(path, outgoing.datagram.len(), may_send, now) {
-                self.copies.push_back((piece, To::Only(probed)));
-            }
-            return Some(outgoing);
-        }
-        None
-    }
-
-    fn next_repair(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        while self.repair.front().is_some_and(|(_, stale, ..)| *stale <= now) {
-            self.repair.pop_front();
-        }
-        let (at, _, flow, _) = self.repair.front().filter(|(at, ..)| *at <= now)?;
-        let (flow, held, deadline) = (*flow, now.since(*at), self.config.deadline);
-        let waiting = Waiting { waited: deadline / 2, held, deadline, behind: self.waits };
-        let path = self.spread.choose(waiting, None, may_send, now)?;
-        let (_, _, _, repair) = self.repair.pop_front()?;
-        let datagram = Datagram::Repair { way: self.way(flow, path, false, now), repair }.write();
-        self.tally.repair += 1;
-        self.tally.on_leaving(path, datagram.len(), false, true);
-        self.spread.on_leaving(path, datagram.len(), true, now);
-        Some(Outgoing { path, datagram, cargo: Cargo::Repair })
-    }
-
-    fn source(&mut self, piece: PieceId, path: PathId, kind: Kind, now: Timestamp) -> Option<Outgoing> {
-        let (flow, number) = piece;
-        let body = self.retained.get(piece)?.body.clone();
-        let datagram =
-            Datagram::Source { way: self.way(flow, path, kind == Kind::Again, now), number: number as u32, body }
-                .write();
-        self.tally.on_leaving(path, datagram.len(), kind == Kind::New, kind != Kind::Probe);
-        self.spread.on_leaving(path, datagram.len(), matches!(kind, Kind::New | Kind::Again), now);
-        Some(Outgoing { path, datagram, cargo: Cargo::Piece(flow, number) })
-    }
-
-    fn way(&self, flow: FlowId, path: PathId, is_again: bool, now: Timestamp) -> Way {
-        let least = self.spread.least_rtt().map_or(0, |rtt| rtt.as_micros() / 100);
-        let least = u16::try_from(least).unwrap_or(u16::MAX);
-        Way { flow, path: label(path), is_again, left: micros(now), least }
-    }
-
-    // ---- what became of it
-
-    /// The datagram left as packet `number` of a path.
-    pub fn on_sent(&mut self, cargo: Cargo, path: PathId, number: u64, now: Timestamp) {
-        self.retained.on_sent(cargo.piece(), path, number, now);
-        if let Some(lane) = self.spread.lanes.get_mut(&path) {
-            lane.track.on_sent(now);
-        }
-    }
-
-    /// It did not leave, or it is not known in which packet.
-    pub fn on_unsent(&mut self, cargo: Cargo) {
-        if let Some(piece) = cargo.piece() {
-            self.again.push_back(piece);
-        }
-    }
-
-    /// The packet was acknowledged.
-    pub fn on_acked(&mut self, path: PathId, number: u64, now: Timestamp) {
-        if let Some(gone) = self.retained.on_acked(path, number)
-            && let Some(lane) = self.spread.lanes.get_mut(&path)
-        {
-            lane.track.on_acked(now);
-            lane.is_overdue = now.since(gone.sent_at) > lane.patience();
-        }
-    }
-
-    /// The packet was lost.
-    pub fn on_lost(&mut self, path: PathId, number: u64, now: Timestamp) {
-        let Some(gone) = self.retained.on_lost(path, number) else { return };
-        if let Some(lane) = self.spread.lanes.get_mut(&path) {
-            lane.track.on_lost(gone.sent_at, lane.rtt(), now);
-        }
-        gone.again.into_iter().for_each(|piece| self.send_again(piece, now));
-    }
-
-    /// Nothing more will be heard of what is in flight on the path.
-    pub fn on_discarded(&mut self, path: PathId, now: Timestamp) {
-        self.retained.on_path_gone(path).into_iter().for_each(|piece| self.send_again(piece, now));
-    }
-
-    /// Queues what was lost once more, where it can still be in time.
-    fn send_again(&mut self, piece: PieceId, now: Timestamp) {
-        let quickest = self.spread.quickest().unwrap_or_default();
-        if self.retained.get(piece).is_some_and(|kept| kept.due > now + quickest) {
-            self.again.push_back(piece);
-        }
-    }
-
-    /// The peer says what came.
-    pub fn on_report(&mut self, report: &Report, now: Timestamp) {
-        let is_newer = |newest: u32| report.number.wrapping_sub(newest) as i32 > 0;
-        if !self.newest_report.is_none_or(is_newer) {
-            return;
-        }
-        (self.newest_report, self.peer) = (Some(report.number), Some(report.counts));
-        let here = now.as_nanos() / 1_000;
-        for one in &report.paths {
-            let newest = Timestamp::from_micros(expand(one.newest, here).min(here));
-            // Paths are numbered on and on, and there are a few at a time.
-            let named = self.spread.lanes.iter_mut().rev().find(|(path, _)| label(**path) == one.path);
-            if let Some((_, lane)) = named {
-                lane.track.on_report(one, newest, now);
-            }
-        }
-        let fell_silent = self.spread.judge_silence(now);
-        self.leave(&fell_silent, now);
-    }
-
-    /// These paths fell silent.
-    fn leave(&mut self, fell_silent: &[PathId], now: Timestamp) {
-        for path in fell_silent {
-            self.retained.on_silent(*path).into_iter().for_each(|piece| self.send_again(piece, now));
-        }
-    }
-
-    /// Of what a path has not answered in time a copy leaves elsewhere, where it can be in time: it may be lost, or
-    /// stand in a queue that was not there before, and neither is known before another round trip has passed.
-    fn leave_overdue(&mut self, now: Timestamp) {
-        let overdue = |(path, lane): (&PathId, &Lane)| {
-            let until = Timestamp::ZERO + now.since(Timestamp::ZERO).checked_sub(lane.patience())?;
-            self.retained.oldest(*path).filter(|at| *at <= until).map(|_| (*path, until))
-        };
-        let overdue: Vec<(PathId, Timestamp)> = self.spread.lanes.iter().filter_map(overdue).collect();
-        for (path, until) in overdue {
-            if let Some(lane) = self.spread.lanes.get_mut(&path) {
-                lane.is_overdue = true;
-            }
-            for piece in self.retained.take_overdue(path, until) {
-                self.copies.push_back((piece, To::Instead(path)));
-            }
-        }
-    }
-
-    /// When the next piece is overdue.
-    fn overdue_at(&self) -> Option<Timestamp> {
-        let at = |(path, lane): (&PathId, &Lane)| Some(self.retained.oldest(*path)? + lane.patience());
-        self.spread.lanes.iter().filter_map(at).min()
     }
 
     // ---- time
@@ -487,7 +250,7 @@ impl Sender {
         let fell_silent = self.spread.solve(facts, groups, deadline, now);
         self.leave(&fell_silent, now);
         self.retained.forget(now);
-        self.budget.on_rates(self.spread.whole(), self.tally.beside(), now);
+        self.budget.on_rates(self.spread.whole(), self.tally.beside(), deadline / 2, now);
         self.tally.fade();
         // What was carried counts less and less.
         self.spread.lanes.values_mut().for_each(|lane| lane.carried *= 0.8);
@@ -530,13 +293,6 @@ impl Sender {
             dropped: self.tally.dropped,
             peer: self.peer,
         }
-    }
-}
-
-impl Waiting {
-    /// The same, of what takes any path that is in time.
-    fn urgent(self) -> Self {
-        Self { waited: self.waited.max(self.deadline / 2), ..self }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_rate::{PROBING, PacketRate, Region, capped, floors, greedy};
+use fairpath_rate::{PROBING, PacketRate, Region, capped, floors, greedy_within};
 
 /// By what rates the paths share a stream. All but the first are there for comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,11 +17,17 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// The rate of each path, of which a TCP would send `region`, so much of each comes in time, and round trips take
-    /// so long.
-    pub(crate) fn rates(self, region: &Region, values: &[f64], rtts: &[Duration]) -> Vec<PacketRate> {
+    /// The rate of each path, of which a TCP would send `region`, so much of each comes in time, windows let out no more
+    /// than `allowed`, and round trips take so long.
+    pub(crate) fn rates(
+        self,
+        region: &Region,
+        values: &[f64],
+        allowed: &[PacketRate],
+        rtts: &[Duration],
+    ) -> Vec<PacketRate> {
         match self {
-            Self::Best => greedy(region, values, &floors(region, PROBING)),
+            Self::Best => greedy_within(region, values, &floors(region, PROBING), allowed),
             Self::Coupled => coupled(region.tcp(), rtts),
             Self::Equal => {
                 let all: f64 = region.tcp().iter().map(|tcp| tcp.per_second()).sum();
@@ -63,7 +69,7 @@ mod tests {
         let tcp: Vec<PacketRate> =
             rtts.iter().zip(losses).map(|(rtt, loss)| fairpath_rate::simple(*rtt, loss)).collect();
         let region = Region::new(&tcp).expect("finite");
-        let rates = sharing.rates(&region, &[0.9, 0.78, 0.0], &rtts);
+        let rates = sharing.rates(&region, &[0.9, 0.78, 0.0], &[PacketRate::new(f64::INFINITY); 3], &rtts);
         [0, 1, 2].map(|path| rates[path].per_second())
     }
 

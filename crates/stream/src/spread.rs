@@ -18,16 +18,12 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use fairpath_core::{Bitrate, Bytes, GroupId, Groups, PathId, Timestamp};
-use fairpath_rate::{Bound, Delays, PROBING, PacketRate, Region, simple};
+use fairpath_core::{Bitrate, GroupId, Groups, PathId, Timestamp};
+use fairpath_rate::{PROBING, PacketRate, Region, simple};
 
+use crate::facts::PathFacts;
+use crate::lane::{Lane, Rank, SERVES, allowed};
 use crate::sharing::Sharing;
-use crate::terms::PathTerms;
-use crate::track::Track;
-
-/// How much above what congestion control allows a path is paced, so that its window, and not this, is the limit
-/// [RFC9002 §7.7].
-const ABOVE_WINDOW: f64 = 1.25;
 
 /// Of two paths that differ by less in what comes in time, neither is better: so much is noise in a hundred packets.
 const ALIKE: f64 = 0.02;
@@ -38,18 +34,11 @@ const WAITS: u32 = 8;
 /// After this part of its deadline it takes any path of which half comes in time: it would be dropped else.
 const WAITS_AT_MOST: u32 = 4;
 
-/// How much may leave at once on a path, beside two packets: what its rate is in this time.
-const BURST: Duration = Duration::from_millis(5);
-
 /// A path that carries nothing carries a copy that often, while anything is sent.
-const PROBE_EVERY: Duration = Duration::from_millis(100);
+const PROBE_EVERY: Duration = Duration::from_millis(300);
 
 /// The same of a path that costs more than others: what measures it costs, and says in a few seconds what it is worth.
 const DEAR_PROBE_EVERY: Duration = Duration::from_secs(1);
-
-/// A path whose share in time is less than this part of the best one's does not serve, whatever it costs: about as much
-/// repair again would be needed as it lacks, and a burst is more than that.
-const SERVES: f64 = 0.9;
 
 /// The friendly rates of a group go to the paths that cost least: those of others count by so much less.
 const DEAR_VALUE: f64 = 1e-3;
@@ -57,127 +46,13 @@ const DEAR_VALUE: f64 = 1e-3;
 /// What a path may always carry in a round trip, in packets: the initial window [RFC9002 §7.2].
 const INITIAL: f64 = 10.0;
 
-/// What rates are taken to be before a path has measured a round trip.
-const FIRST_RTT: Duration = Duration::from_millis(100);
-
-/// How long the peer may keep back an acknowledgement [RFC9000 §18.2].
-const ACKNOWLEDGED: Duration = Duration::from_millis(25);
-
-/// The least that answers are taken to vary by: what timers of hosts and the other packets of a picture do.
-const VARIES: Duration = Duration::from_millis(5);
-
-/// What the host knows of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathFacts {
-    /// The path.
-    pub path: PathId,
-    /// Whether it may carry data.
-    pub usable: bool,
-    /// The smoothed round-trip time, once there is one.
-    pub rtt: Option<Duration>,
-    /// The shortest there was.
-    pub least_rtt: Option<Duration>,
-    /// What congestion control lets be in flight.
-    pub window: Bytes,
-    /// The size of its packets.
-    pub max_datagram: Bytes,
-}
-
-/// A path as a sender has it.
-#[derive(Debug)]
-pub(crate) struct Lane {
-    pub(crate) facts: PathFacts,
-    pub(crate) track: Track,
-    /// What it may send, in bytes in a second.
-    pub(crate) rate: f64,
-    /// The share of its packets that come in time.
-    pub(crate) value: f64,
-    pub(crate) delays: Option<Delays>,
-    pub(crate) is_silent: bool,
-    /// By how much its delays vary as a rule.
-    varies: Duration,
-    /// Whether answers take longer than all but a few do.
-    pub(crate) is_overdue: bool,
-    terms: PathTerms,
-    /// Whether it brings too little in time, however little it costs.
-    fails: bool,
-    /// How far from the best it is, in steps of [`ALIKE`].
-    tier: u32,
-    /// What may leave now, in bytes; below zero where the last packet was larger than what was left.
-    credit: f64,
-    filled_at: Timestamp,
-    /// The time of fair queueing at which its next packet leaves.
-    turn: f64,
-    /// What it is to carry of copies, in bytes.
-    owes: f64,
-    carried_at: Timestamp,
-    /// How much of new data it carried since the rates were set.
-    pub(crate) carried: f64,
-}
-
-impl Lane {
-    fn new(facts: PathFacts, now: Timestamp) -> Self {
-        Self {
-            facts,
-            track: Track::default(),
-            rate: allowed(&facts, &PathTerms::default()),
-            value: 1.0,
-            delays: None,
-            is_silent: false,
-            varies: Duration::ZERO,
-            is_overdue: false,
-            terms: PathTerms::default(),
-            fails: false,
-            tier: 0,
-            credit: 0.0,
-            filled_at: now,
-            turn: 0.0,
-            owes: 0.0,
-            carried_at: now,
-            carried: 0.0,
-        }
-    }
-
-    pub(crate) fn rtt(&self) -> Duration {
-        self.facts.rtt.unwrap_or(FIRST_RTT)
-    }
-
-    fn burst(&self) -> f64 {
-        2.0 * self.facts.max_datagram.as_f64() + self.rate * BURST.as_secs_f64()
-    }
-
-    fn fill(&mut self, now: Timestamp) {
-        let passed = now.since(self.filled_at).as_secs_f64();
-        self.filled_at = now;
-        self.credit = (self.credit + self.rate * passed).min(self.burst());
-    }
-
-    /// An answer that takes longer has been lost, or what it answers is late: all but one in a thousand come by then, and
-    /// so a probe timeout counts them, too [RFC9002 §6.2.1].
-    pub(crate) fn patience(&self) -> Duration {
-        self.rtt() + ACKNOWLEDGED + 4 * self.varies.max(VARIES)
-    }
-
-    /// How long a packet takes that leaves now, with what most take more.
-    pub(crate) fn takes(&self) -> Duration {
-        let of = |delays: Delays| delays.mean + 2 * delays.deviation;
-        self.delays.map_or(self.rtt() / 2, of)
-    }
-}
-
-/// What congestion control lets leave in a second, and what was said of the path, in bytes.
-fn allowed(facts: &PathFacts, terms: &PathTerms) -> f64 {
-    let rtt = facts.rtt.unwrap_or(FIRST_RTT).max(Duration::from_millis(1));
-    let cap = terms.cap.map_or(f64::INFINITY, |cap| cap.as_bps() as f64 / 8.0);
-    (ABOVE_WINDOW * facts.window.as_f64() / rtt.as_secs_f64()).min(cap)
-}
+/// The least share of what is sent again that is taken to be missing once more: losses come in bursts and outages.
+const LOST_AGAIN: f64 = 0.05;
 
 /// All paths.
 #[derive(Debug, Default)]
 pub(crate) struct Spread {
     pub(crate) lanes: BTreeMap<PathId, Lane>,
-    /// What was said of paths, those that are not there yet included.
-    pub(crate) terms: BTreeMap<PathId, PathTerms>,
     sharing: Sharing,
     solved_at: Option<Timestamp>,
     /// The time of fair queueing.
@@ -199,17 +74,14 @@ impl Spread {
     ) -> Vec<PathId> {
         let is_there = |path: &PathId| facts.iter().any(|one| one.path == *path);
         self.lanes.retain(|path, _| is_there(path));
-        self.terms.retain(|path, _| is_there(path));
         let passed = self.solved_at.map_or(Duration::ZERO, |at| now.since(at));
         self.solved_at = Some(now);
         for one in facts {
             let lane = self.lanes.entry(one.path).or_insert_with(|| Lane::new(*one, now));
             lane.fill(now);
             lane.facts = *one;
-            lane.terms = self.terms.get(&one.path).copied().unwrap_or_default();
             (lane.delays, lane.varies) = (lane.track.delays(now), lane.track.usual_deviation());
-            let late = lane.delays.map_or(0.0, |delays| Bound::Cantelli.late(0, &delays, deadline));
-            lane.value = (1.0 - lane.track.loss()) * (1.0 - late);
+            lane.value = 1.0 - lane.missing(deadline);
         }
         let fell_silent = self.judge_silence(now);
         self.set_tiers();
@@ -245,21 +117,26 @@ impl Spread {
         }
         for members in members.values_mut() {
             let packet = |lane: &Lane| lane.facts.max_datagram.as_f64().max(1.0);
-            let tcp = |lane: &Lane| {
+            let allowed: Vec<PacketRate> = members.iter().map(|lane| PacketRate::new(allowed(&lane.facts))).collect();
+            let together: f64 = allowed.iter().map(|rate| rate.per_second()).sum();
+            let tcp = |(lane, allowed): (&&mut Lane, &PacketRate)| {
                 let equation = simple(lane.rtt(), lane.track.loss_events()).per_second() * packet(lane);
-                PacketRate::new(equation.min(allowed(&lane.facts, &lane.terms)))
+                // The windows of a group are coupled: together they are what a TCP has on the best of its paths.
+                let window = if apart { together } else { allowed.per_second() };
+                PacketRate::new(equation.min(window))
             };
-            let tcp: Vec<PacketRate> = members.iter().map(|lane| tcp(lane)).collect();
+            let tcp: Vec<PacketRate> = members.iter().zip(&allowed).map(tcp).collect();
             // Windows and round trips are finite, so rates are.
             let Ok(region) = Region::new(&tcp) else { continue };
             let value = |lane: &Lane| match lane.is_silent {
                 true => 0.0,
-                false if price.is_some_and(|price| lane.terms.price() > price) => DEAR_VALUE * lane.value,
-                false => lane.value,
+                false if price.is_some_and(|price| lane.facts.terms.price() > price) => DEAR_VALUE * lane.value,
+                // Where values are about the same, rates that went to and fro with them would fill no window.
+                false => 1.0 - ALIKE * libm::floor((1.0 - lane.value) / ALIKE),
             };
             let values: Vec<f64> = members.iter().map(|lane| value(lane)).collect();
             let rtts: Vec<Duration> = members.iter().map(|lane| lane.rtt().max(Duration::from_millis(1))).collect();
-            let rates = self.sharing.rates(&region, &values, &rtts);
+            let rates = self.sharing.rates(&region, &values, &allowed, &rtts);
             for (lane, rate) in members.iter_mut().zip(rates) {
                 // No more than twice as much in a round trip.
                 let rtt = lane.rtt().max(Duration::from_millis(1)).as_secs_f64();
@@ -272,7 +149,7 @@ impl Spread {
     fn set_tiers(&mut self) {
         let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.value).fold(0.0, f64::max);
         // Where all cost the same, what one brings in time is all that counts.
-        let mut prices = self.lanes.values().map(|lane| lane.terms.price());
+        let mut prices = self.lanes.values().map(|lane| lane.facts.terms.price());
         let first = prices.next();
         let is_choice = prices.any(|price| Some(price) != first);
         let prefers = self.sharing.prefers_better_paths();
@@ -292,22 +169,33 @@ impl Spread {
     ) -> Option<PathId> {
         self.lanes.values_mut().for_each(|lane| lane.fill(now));
         let open = || self.lanes.iter().filter(|(path, lane)| lane.is_open() && self.is_beside(except, **path, lane));
-        let (best, price) = open().map(|(_, lane)| (lane.rank(), lane.terms.price())).min()?;
-        let takes_any = packet.waited >= packet.deadline / WAITS;
+        let (best, price) = open().map(|(_, lane)| (lane.rank(), lane.facts.terms.price())).min()?;
         let left = packet.deadline.saturating_sub(packet.waited);
-        // What it costs is paid only for what no other path had room for, and not for what leaves somewhat early.
-        let may_cost = packet.held >= packet.deadline / WAITS;
-        let is_paid = |lane: &Lane| may_cost || lane.terms.price() <= price;
+        // It is not moved, nor is what it costs paid, for what leaves somewhat early.
+        let takes_any = packet.held >= packet.deadline / WAITS;
+        let is_paid = |lane: &Lane| takes_any || lane.facts.terms.price() <= price;
+        let soonest = self.soonest(best, packet);
+        let is_soon = |lane: &Lane| lane.takes() <= soonest || left <= lane.takes() + packet.deadline / (2 * WAITS);
         let takes_last = packet.waited >= packet.deadline / WAITS_AT_MOST;
         let is_in_time = |lane: &Lane| lane.takes() <= left || (takes_last && lane.mostly_takes() <= left);
         let is_crowded = self.is_crowded(packet, left);
         let fits = |lane: &Lane| {
             let may_take = takes_any && (is_crowded || !lane.is_lossy()) && is_paid(lane);
-            lane.rank() == best || (may_take && is_in_time(lane))
+            lane.rank() == best || (may_take && is_soon(lane) && is_in_time(lane))
         };
         let free = open().filter(|(path, lane)| fits(lane) && lane.credit > 0.0 && may_send(**path));
         let chosen = free.min_by(|(_, a), (_, b)| a.rank().cmp(&b.rank()).then(a.turn.total_cmp(&b.turn)));
         chosen.map(|(path, _)| *path)
+    }
+
+    /// In what time a packet is there at the latest that waits for the best paths, as far as can be said: what waits with
+    /// it leaves as fast as they let it, or it has waited for longer already.
+    fn soonest(&self, best: Rank, packet: Waiting) -> Duration {
+        let lanes = || self.lanes.values().filter(|lane| lane.is_open() && lane.rank() == best);
+        let rate: f64 = lanes().map(Lane::lasting).sum();
+        let drained = Duration::try_from_secs_f64(packet.behind as f64 / rate).unwrap_or(Duration::MAX);
+        let takes = lanes().map(Lane::takes).min().unwrap_or_default();
+        drained.max(packet.held).saturating_add(takes)
     }
 
     /// Whether the paths that lose little cannot carry the packet in time, or not what waits behind it: what leaves on
@@ -323,8 +211,8 @@ impl Spread {
     /// Whether a copy of what left on `other` may go on the path: it is not worth what a dearer one costs.
     fn is_beside(&self, other: Option<PathId>, path: PathId, lane: &Lane) -> bool {
         let Some(other) = other else { return true };
-        let price = self.lanes.get(&other).map(|other| other.terms.price());
-        path != other && price.is_none_or(|price| lane.terms.price() <= price)
+        let price = self.lanes.get(&other).map(|other| other.facts.terms.price());
+        path != other && price.is_none_or(|price| lane.facts.terms.price() <= price)
     }
 
     /// Whether there is a path for copies of what left on this one.
@@ -335,7 +223,7 @@ impl Spread {
     /// What the paths cost that carry the stream; `None` where none does.
     fn price(&self) -> Option<(bool, u32)> {
         let open = self.lanes.values().filter(|lane| lane.is_open());
-        open.map(|lane| (lane.rank(), lane.terms.price())).min().map(|(_, price)| price)
+        open.map(|lane| (lane.rank(), lane.facts.terms.price())).min().map(|(_, price)| price)
     }
 
     /// A path that is to carry a copy of so many bytes that go on `chosen`, if any.
@@ -348,7 +236,7 @@ impl Spread {
     ) -> Option<PathId> {
         let bytes = bytes as f64;
         let cost = self.price().map_or(0, |(_, cost)| cost);
-        let is_dear = |lane: &Lane| lane.terms.cost > cost;
+        let is_dear = |lane: &Lane| lane.facts.terms.cost > cost;
         let measured = |lane: &Lane| lane.facts.usable && !is_dear(lane);
         for (_, lane) in self.lanes.iter_mut().filter(|(path, lane)| **path != chosen && measured(lane)) {
             lane.owes = (lane.owes + PROBING * bytes).min(2.0 * bytes);
@@ -386,22 +274,38 @@ impl Spread {
         open.map(at).min()
     }
 
-    /// What share of what was sent of late is expected to be missing.
-    pub(crate) fn missing(&self) -> f64 {
+    /// What share of what was sent of late is expected to be missing at its deadline though it is sent again.
+    pub(crate) fn missing(&self, deadline: Duration) -> f64 {
         let weight = |lane: &Lane| if lane.carried > 0.0 { lane.carried } else { 0.0 };
         let all: f64 = self.lanes.values().map(weight).sum();
-        let missing: f64 = self.lanes.values().map(|lane| weight(lane) * (1.0 - lane.value)).sum();
+        let missing = |lane: &Lane| self.unmended(lane, deadline);
         match all > 0.0 {
-            true => missing / all,
-            false => self.lanes.values().filter(|lane| lane.is_open()).map(|lane| 1.0 - lane.value).fold(1.0, f64::min),
+            true => self.lanes.values().map(|lane| weight(lane) * missing(lane)).sum::<f64>() / all,
+            false => self.lanes.values().filter(|lane| lane.is_open()).map(missing).fold(1.0, f64::min),
         }
+    }
+
+    /// What share of what leaves on a path is missing at its deadline: it is lost or late, and each time that this is
+    /// found it is sent again, on the path that is best for what is left of the deadline.
+    fn unmended(&self, lane: &Lane, deadline: Duration) -> f64 {
+        let again = |left: Duration| {
+            let open = self.lanes.values().filter(|lane| lane.is_open());
+            open.map(|lane| lane.missing(left)).fold(1.0, f64::min).max(LOST_AGAIN)
+        };
+        // A path that lost something a while ago does so again.
+        let (mut missing, mut left) = (lane.missing(deadline).max(lane.track.loss_events()), deadline);
+        while left > lane.patience() {
+            left -= lane.patience();
+            missing *= again(left);
+        }
+        missing
     }
 
     /// What of all that the paths may send comes in time. Those that cost more than others are left out: an encoder that
     /// did as it is told would always use them.
     pub(crate) fn whole(&self) -> Bitrate {
         let price = self.price();
-        let open = self.lanes.values().filter(|lane| lane.is_open() && Some(lane.terms.price()) <= price);
+        let open = self.lanes.values().filter(|lane| lane.is_open() && Some(lane.facts.terms.price()) <= price);
         let bytes: f64 = open.map(|lane| lane.lasting() * lane.value).sum();
         Bitrate::from_bps((8.0 * bytes) as u64)
     }
@@ -418,33 +322,6 @@ impl Spread {
     }
 }
 
-impl Lane {
-    /// How long about half of the packets take at most that leave now.
-    fn mostly_takes(&self) -> Duration {
-        self.delays.map_or(self.rtt() / 2, |delays| delays.mean)
-    }
-
-    /// What leaves on it in the long run, in bytes in a second: it is paced above what its window lets out.
-    fn lasting(&self) -> f64 {
-        self.rate.min(allowed(&self.facts, &PathTerms::default()) / ABOVE_WINDOW)
-    }
-
-    /// Whether it loses so much that what leaves on it needs as much again, or may: nothing is heard of what left.
-    fn is_lossy(&self) -> bool {
-        self.is_overdue || 1.0 - self.track.loss() < SERVES
-    }
-
-    /// Whether new data may go on it.
-    pub(crate) fn is_open(&self) -> bool {
-        self.facts.usable && !self.is_silent
-    }
-
-    /// Of two paths with room, the one with the lower rank is taken.
-    fn rank(&self) -> (bool, (bool, u32), bool, u32) {
-        (self.fails, self.terms.price(), self.is_overdue, self.tier)
-    }
-}
-
 /// A packet that waits for a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
@@ -458,7 +335,10 @@ pub(crate) struct Waiting {
 
 #[cfg(test)]
 mod tests {
+    use fairpath_core::Bytes;
+
     use super::*;
+    use crate::facts::PathTerms;
     use crate::wire::PathReport;
 
     const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
@@ -467,8 +347,8 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Two paths; the queue of the first was full for two seconds and has been empty for one.
-    fn after_a_full_queue() -> (Spread, Timestamp) {
+    /// Two paths, by what the peer reports of their delays in ms, 120 times in three seconds.
+    fn reported(mean: impl Fn(PathId, u32) -> u32) -> (Spread, Timestamp) {
         let facts = PATHS.map(|path| PathFacts {
             path,
             usable: true,
@@ -476,6 +356,7 @@ mod tests {
             least_rtt: Some(ms(40)),
             window: Bytes::new(200_000),
             max_datagram: Bytes::new(1_200),
+            terms: PathTerms::default(),
         });
         let groups = Groups::singletons(PATHS);
         let (mut spread, mut now) = (Spread::default(), Timestamp::ZERO);
@@ -483,13 +364,17 @@ mod tests {
         for report in 0..120 {
             now = now + ms(25);
             for (path, lane) in &mut spread.lanes {
-                let mean = if *path == PATHS[0] && report < 80 { 220_000 } else { 20_000 };
-                let report = PathReport { path: 0, newest: 1, mean, deviation: 5_000 };
-                lane.track.on_report(&report, now, now);
+                let mean = 1_000 * mean(*path, report);
+                lane.track.on_report(&PathReport { path: 0, newest: 1, mean, deviation: 5_000 }, now, now);
             }
         }
         spread.solve(&facts, &groups, ms(300), now);
         (spread, now)
+    }
+
+    /// The queue of the first was full for two seconds and has been empty for one.
+    fn after_a_full_queue() -> (Spread, Timestamp) {
+        reported(|path, report| if path == PATHS[0] && report < 80 { 220 } else { 20 })
     }
 
     #[test]
@@ -504,5 +389,20 @@ mod tests {
         // Most took up to 345 ms there, 153 + 2 · 96; half of them take less than 153.
         assert_eq!(choose(100, true), Some(PATHS[0]), "it would be dropped otherwise");
         assert_eq!(choose(200, true), None, "it would be late");
+    }
+
+    #[test]
+    fn a_packet_waits_for_a_quick_path_that_has_no_room_for_a_moment_and_takes_a_slow_one_that_is_as_soon() {
+        let (mut spread, now) = reported(|path, _| if path == PATHS[0] { 20 } else { 200 });
+        spread.lanes.get_mut(&PATHS[1]).expect("it is there").tier = 1;
+        let mut choose = |waited: u64, held: u64, behind: usize| {
+            let packet = Waiting { waited: ms(waited), held: ms(held), deadline: ms(300), behind };
+            spread.choose(packet, None, |path| path == PATHS[1], now)
+        };
+        assert_eq!(choose(50, 50, 1_200), None, "on the slow one it would come 180 ms later");
+        // 1 MB leave in 200 ms on the quick one.
+        assert_eq!(choose(50, 50, 1_000_000), Some(PATHS[1]));
+        assert_eq!(choose(75, 75, 1_200), Some(PATHS[1]), "a moment later it would be too late there");
+        assert_eq!(choose(75, 20, 1_200), None, "it was lost on the quick one just now");
     }
 }

@@ -28,6 +28,12 @@ const REPORTS: Duration = Duration::from_millis(2 * 25);
 /// what nobody is to wait.
 const SILENT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(900));
 
+/// Losses in a row that come by chance so seldom mean that a path is silent, or late.
+const BY_CHANCE: f64 = 1e-4;
+
+/// Where more is lost it is taken to be no more than this: four packets in a row say that a path is silent.
+const LOSS_MAX: f64 = 0.1;
+
 /// How many departures are kept that the peer has not reported.
 const DEPARTURES_MAX: usize = 4_096;
 
@@ -73,6 +79,16 @@ impl Track {
 
     pub(crate) fn on_acked(&mut self, now: Timestamp) {
         self.intervals.on_received();
+        self.slice(now).acked += 1;
+    }
+
+    /// A packet that left at `sent_at` and was taken for lost has arrived: other packets had overtaken it.
+    pub(crate) fn on_late(&mut self, sent_at: Timestamp, now: Timestamp) {
+        self.intervals.on_late(sent_at);
+        // It was counted not long ago: mostly in a slice that still counts.
+        if let Some(slice) = self.slices.iter_mut().rev().find(|slice| slice.lost > 0) {
+            slice.lost -= 1;
+        }
         self.slice(now).acked += 1;
     }
 
@@ -142,9 +158,14 @@ impl Track {
         pooled(self.delays.iter()).map_or(Duration::ZERO, |delays| delays.deviation)
     }
 
-    /// How long ago the first packet left of those that the peer has not reported, though it had the time to.
+    /// How many packets in a row are lost by chance so seldom that something else is the matter; at least one.
+    pub(crate) fn seldom_lost(&self) -> usize {
+        libm::ceil(libm::log(BY_CHANCE) / libm::log(self.loss().min(LOSS_MAX))).max(1.0) as usize
+    }
+
+    /// Whether the peer had the time to report packets that left, and has not: as many as are seldom lost in a row.
     pub(crate) fn is_silent(&self, rtt: Duration, now: Timestamp) -> bool {
-        let Some(first) = self.departures.front() else { return false };
+        let Some(first) = self.departures.get(self.seldom_lost() - 1) else { return false };
         let deviation = self.delays(now).map_or(Duration::ZERO, |delays| delays.deviation);
         let patience = (rtt + REPORTS + 4 * deviation).clamp(SILENT.0, SILENT.1);
         now.since(*first) > patience
@@ -199,6 +220,21 @@ mod tests {
     }
 
     #[test]
+    fn on_a_path_that_loses_many_one_packet_without_a_report_is_no_silence() {
+        let mut track = Track::default();
+        for at in (0..1_000).step_by(10) {
+            match at % 100 {
+                0 => track.on_lost(ms(at), RTT, ms(at)),
+                _ => track.on_acked(ms(at)),
+            }
+        }
+        track.on_report(&report(20), ms(990), ms(1_000));
+        [1_000, 1_100, 1_200, 1_300].into_iter().for_each(|at| track.on_sent(ms(at)));
+        assert!(!track.is_silent(RTT, ms(1_390)), "three are lost in one of a thousand cases");
+        assert!(track.is_silent(RTT, ms(1_410)), "and four in one of ten thousand");
+    }
+
+    #[test]
     fn losses_are_those_of_the_last_two_seconds() {
         let mut track = Track::default();
         for at in 0..100 {
@@ -211,6 +247,22 @@ mod tests {
         (100..400).for_each(|at| track.on_acked(ms(10 * at)));
         assert_eq!(track.loss(), 0.0);
         assert!(track.loss_events() > 0.0, "a TCP remembers longer");
+    }
+
+    #[test]
+    fn packets_that_others_overtook_are_no_losses() {
+        let mut track = Track::default();
+        for at in 0..400 {
+            let sent_at = ms(10 * at);
+            match at % 4 {
+                0 => {
+                    track.on_lost(sent_at, RTT, sent_at);
+                    track.on_late(sent_at, ms(10 * at + 5));
+                }
+                _ => track.on_acked(sent_at),
+            }
+        }
+        assert_eq!((track.loss(), track.loss_events()), (0.0, 0.0));
     }
 
     #[test]

@@ -66,6 +66,19 @@ fn losses_of_a_fiftieth_are_made_up_for() {
     }
 }
 
+/// A loss is known after 45 ms and mended twice before the deadline, so of what is lost next to nothing needs repair; at
+/// 20 packets in a second a block has one or two, and repair would be most of what is sent.
+#[test]
+fn what_is_mended_by_sending_again_needs_no_repair() {
+    let mut world = World::new(config(), vec![Link::new(10, 0.1)], 13);
+    world.stream(2_000, 1_000, ms(50));
+    world.run_for(ms(500));
+    world.check(DEADLINE, ms(5));
+    let (counts, status) = (world.receiver.counts(), world.sender.status());
+    let beside = 1.0 - status.pieces as f64 / (status.pieces + status.repair + status.again + status.copies) as f64;
+    assert!(world.share() > 0.99 && beside < 0.35, "{} in time, {beside} beside: {counts:?} {status:?}", world.share());
+}
+
 /// Too late to send anything again: a round trip takes as long as the deadline. What a TCP would send on such paths is
 /// little, and so is this: 0.4 Mbit/s.
 #[test]

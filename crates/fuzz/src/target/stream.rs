@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use fairpath_core::{Bytes, Groups, PathId, Timestamp};
-use fairpath_stream::{Config, FlowId, PACKET_MAX, PathFacts, Playout, Receiver, Sender};
+use fairpath_stream::{Config, FlowId, PACKET_MAX, PathFacts, PathTerms, Playout, Receiver, Sender};
 
 use super::{Seed, Target};
 use crate::memory;
@@ -44,6 +44,7 @@ fn path(number: u32) -> PathFacts {
         least_rtt: Some(Duration::from_millis(20)),
         window: Bytes::new(100_000),
         max_datagram: Bytes::new(1_200),
+        terms: PathTerms::default(),
     }
 }
 

@@ -9,9 +9,9 @@ use std::num::NonZeroUsize;
 use web_time::{Duration, Instant};
 
 use bytes::Bytes;
-use fairpath_engine::{Engine, PathId, Terms, Timestamp};
+use fairpath_engine::Timestamp;
 use fairpath_stream::{
-    Cargo, Config, Counts, Delivered, FlowId, Outgoing, PathFacts, PathTerms, Receiver, SendError, Sender, Status,
+    Cargo, Config, Counts, Delivered, FlowId, Outgoing, PathFacts, Receiver, SendError, Sender, Status,
 };
 use noq_proto::Transmit;
 
@@ -36,7 +36,7 @@ impl Flows {
     pub(super) fn on_left(&mut self, cargo: Cargo, left: Option<Left>) {
         match left {
             Some(left) => self.sender.on_sent(cargo, left.path, left.number, self.now),
-            None => self.sender.on_unsent(cargo),
+            None => self.sender.on_unsent(cargo, self.now),
         }
     }
 }
@@ -134,11 +134,7 @@ impl Connection {
         }
         let Some(flows) = &mut self.flows else { return };
         let report = self.engine.with(now, |engine, at| {
-            let facts = facts(engine, at);
-            for PathFacts { path, .. } in &facts {
-                flows.sender.set_terms(*path, terms(engine, *path));
-            }
-            flows.sender.handle_timeout(&facts, engine.groups(), at);
+            flows.sender.handle_timeout(&PathFacts::of(engine, at), engine.groups(), at);
             flows.receiver.report(at)
         });
         let at = self.engine.at(now);
@@ -185,23 +181,4 @@ impl Connection {
         self.engine.open_gate(Gate::Only(path));
         self.emit(now, NonZeroUsize::MIN, buffer)
     }
-}
-
-/// What was said of a path: by a person, and by whoever looks after paths.
-fn terms(engine: &Engine, path: PathId) -> PathTerms {
-    let Terms { cost, cap, .. } = engine.terms(path).unwrap_or_default();
-    PathTerms { backup: engine.is_backup(path), cost, cap }
-}
-
-/// What the engine knows of its paths.
-fn facts(engine: &Engine, now: Timestamp) -> Vec<PathFacts> {
-    let fact = |path: fairpath_engine::PathSnapshot| PathFacts {
-        path: path.path,
-        usable: path.usable && !path.suspected,
-        rtt: path.rtt.map(|rtt| rtt.smoothed),
-        least_rtt: path.rtt.map(|rtt| rtt.windowed_min),
-        window: path.window,
-        max_datagram: engine.max_datagram(path.path).unwrap_or_default(),
-    };
-    engine.snapshots(now).map(fact).collect()
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes as Datagram;
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
-use fairpath_engine::{ConnectionView, Engine, PathSnapshot, Work};
+use fairpath_engine::{ConnectionView, Work};
 use fairpath_scenario::Traffic;
 use fairpath_stream::{Counts, DEADLINE_MAX, FlowId, Outgoing, PathFacts, Receiver, Sender, Status};
 
@@ -24,8 +24,8 @@ use crate::timers::{Lazy, Timer};
 /// What is older is late by any deadline, and is not kept for its arrival.
 const KEPT_FOR: Duration = Duration::from_secs(2 * DEADLINE_MAX.as_secs());
 
-/// Where the budget is nothing, it is looked at again after so long.
-const NO_BUDGET: Duration = Duration::from_millis(10);
+/// An encoder looks at its budget this often.
+const LOOKS_EVERY: Duration = Duration::from_millis(100);
 
 /// Between two looks at what is due some time passes.
 const TICK: Duration = Duration::from_micros(1);
@@ -70,9 +70,10 @@ pub(super) struct Live {
     reports: OnTheWay,
     reports_sent: u64,
     timer: Lazy,
-    /// How many packets the application has had, and when the next one is due, in fractions of a nanosecond.
+    /// How many packets the application has had, how much of the next there is, in bits, and when that was looked at.
     queued: u64,
-    next_ns: f64,
+    ready: f64,
+    looked_at: Timestamp,
     budget: (Bitrate, Timestamp),
     /// The number after that of the last packet that was played, and whether each was a later one than the one before.
     played: u64,
@@ -94,7 +95,8 @@ impl Live {
             reports_sent: 0,
             timer: Lazy::default(),
             queued: 0,
-            next_ns: now.as_nanos() as f64,
+            ready: (live.packet.get() * 8) as f64,
+            looked_at: now,
             budget: (Bitrate::ZERO, now),
             played: 0,
             in_order: true,
@@ -125,10 +127,14 @@ impl Live {
     /// The application has its next packet: its number and the time, and nothing else. When the one after it comes.
     fn queue(&mut self, room: usize, count: &mut LiveCount, now: Timestamp) -> Timestamp {
         let rate = self.rate.unwrap_or(self.budget.0).as_bps() as f64;
-        if rate <= 0.0 {
-            self.next_ns = (now + NO_BUDGET).as_nanos() as f64;
-            return now + NO_BUDGET;
+        let bits = self.packet as f64 * 8.0;
+        let passed = now.since(core::mem::replace(&mut self.looked_at, now));
+        // The first one is there at once.
+        self.ready = (self.ready + rate * passed.as_secs_f64()).min(2.0 * bits);
+        if self.ready < bits {
+            return self.next_look(rate, now);
         }
+        self.ready -= bits;
         let mut packet = vec![0; self.packet];
         packet[..8].copy_from_slice(&self.queued.to_be_bytes());
         packet[8..16].copy_from_slice(&now.as_nanos().to_be_bytes());
@@ -136,8 +142,14 @@ impl Live {
         count.queued += 1;
         // What is refused is counted by the sender, as all that it drops.
         let _ = self.sender.queue(FlowId(0), &packet, false, room, now);
-        self.next_ns += self.packet as f64 * 8e9 / rate;
-        Timestamp::from_nanos(self.next_ns as u64).max(now + TICK)
+        self.next_look(rate, now)
+    }
+
+    /// When the next packet is there, or may be because the budget has grown.
+    fn next_look(&self, rate: f64, now: Timestamp) -> Timestamp {
+        let wait = (self.packet as f64 * 8.0 - self.ready) / rate;
+        let wait = Duration::try_from_secs_f64(wait).unwrap_or(LOOKS_EVERY).min(LOOKS_EVERY);
+        now + (wait + Duration::from_nanos(1)).max(TICK)
     }
 
     /// Writes down what both ends have done, and what the budget allowed since this was last asked.
@@ -239,7 +251,7 @@ impl Connection {
         let Some(mut live) = self.live.take() else { return };
         live.play(self.flow, now, out);
         if live.sender.next_timeout(now).is_some_and(|at| at <= now) {
-            live.sender.handle_timeout(&facts(&self.engine, now), self.engine.groups(), now);
+            live.sender.handle_timeout(&PathFacts::of(&self.engine, now), self.engine.groups(), now);
         }
         if let Some(report) = live.receiver.report(now) {
             for (index, path) in self.paths.iter().enumerate() {
@@ -298,17 +310,4 @@ impl Connection {
 /// A packet with so many bytes, of which no order is asked.
 fn chunk(bytes: usize) -> Chunk {
     Chunk { number: 0, bytes: bytes as u32, last: false }
-}
-
-/// What the engine knows of its paths.
-fn facts(engine: &Engine, now: Timestamp) -> Vec<PathFacts> {
-    let fact = |path: PathSnapshot| PathFacts {
-        path: path.path,
-        usable: path.usable && !path.suspected,
-        rtt: path.rtt.map(|rtt| rtt.smoothed),
-        least_rtt: path.rtt.map(|rtt| rtt.windowed_min),
-        window: path.window,
-        max_datagram: engine.max_datagram(path.path).unwrap_or_default(),
-    };
-    engine.snapshots(now).map(fact).collect()
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairpath_core::{Bitrate, Bytes, PathId};
 
 use crate::counts::Counts;
+use crate::lane::Lane;
 use crate::retained::PieceId;
-use crate::spread::Lane;
 
 /// What one path does for a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -104,6 +104,7 @@ impl World {
             least_rtt: Some(2 * link.delay),
             window: Size::new(200_000),
             max_datagram: Size::new(1_200),
+            terms: link.terms,
         };
         self.links.iter().enumerate().map(fact).collect()
     }
@@ -150,9 +151,6 @@ impl World {
         if self.sender.next_timeout(self.now).is_some_and(|at| at <= self.now) {
             let (facts, groups) =
                 (self.facts(), Groups::singletons((0..self.links.len()).map(|at| PathId::new(at as u32))));
-            for (fact, link) in facts.iter().zip(&self.links) {
-                self.sender.set_terms(fact.path, link.terms);
-            }
             self.sender.handle_timeout(&facts, &groups, self.now);
         }
         while let Some(entry) = self.events.first_entry()

@@ -1,0 +1,112 @@
+//! What became of what was sent.
+
+use fairpath_core::{PathId, Timestamp};
+
+use super::{Cargo, Sender, To};
+use crate::lane::Lane;
+use crate::retained::PieceId;
+use crate::wire::{Report, expand, label};
+
+impl Sender {
+    /// The datagram left as packet `number` of a path.
+    pub fn on_sent(&mut self, cargo: Cargo, path: PathId, number: u64, now: Timestamp) {
+        self.retained.on_sent(cargo.piece(), path, number, now);
+        if let Some(lane) = self.spread.lanes.get_mut(&path) {
+            lane.track.on_sent(now);
+        }
+    }
+
+    /// It did not leave, or it is not known in which packet.
+    pub fn on_unsent(&mut self, cargo: Cargo, now: Timestamp) {
+        if let Some(piece) = cargo.piece() {
+            self.again.push_back((piece, now));
+        }
+    }
+
+    /// The packet was acknowledged.
+    pub fn on_acked(&mut self, path: PathId, number: u64, now: Timestamp) {
+        if let Some(gone) = self.retained.on_acked(path, number)
+            && let Some(lane) = self.spread.lanes.get_mut(&path)
+        {
+            match gone.was_lost {
+                true => lane.track.on_late(gone.sent_at, now),
+                false => lane.track.on_acked(now),
+            }
+            lane.on_answer(now.since(gone.sent_at));
+        }
+    }
+
+    /// The packet was lost.
+    pub fn on_lost(&mut self, path: PathId, number: u64, now: Timestamp) {
+        let Some(gone) = self.retained.on_lost(path, number) else { return };
+        if let Some(lane) = self.spread.lanes.get_mut(&path) {
+            lane.track.on_lost(gone.sent_at, lane.rtt(), now);
+        }
+        gone.again.into_iter().for_each(|piece| self.send_again(piece, now));
+    }
+
+    /// Nothing more will be heard of what is in flight on the path.
+    pub fn on_discarded(&mut self, path: PathId, now: Timestamp) {
+        self.retained.on_path_gone(path).into_iter().for_each(|piece| self.send_again(piece, now));
+    }
+
+    /// Queues what was lost once more, where it can still be in time.
+    fn send_again(&mut self, piece: PieceId, now: Timestamp) {
+        let quickest = self.spread.quickest().unwrap_or_default();
+        if self.retained.get(piece).is_some_and(|kept| kept.due > now + quickest) {
+            self.again.push_back((piece, now));
+        }
+    }
+
+    /// The peer says what came.
+    pub fn on_report(&mut self, report: &Report, now: Timestamp) {
+        let is_newer = |newest: u32| report.number.wrapping_sub(newest) as i32 > 0;
+        if !self.newest_report.is_none_or(is_newer) {
+            return;
+        }
+        (self.newest_report, self.peer) = (Some(report.number), Some(report.counts));
+        let here = now.as_nanos() / 1_000;
+        for one in &report.paths {
+            let newest = Timestamp::from_micros(expand(one.newest, here).min(here));
+            // Paths are numbered on and on, and there are a few at a time.
+            let named = self.spread.lanes.iter_mut().rev().find(|(path, _)| label(**path) == one.path);
+            if let Some((_, lane)) = named {
+                lane.track.on_report(one, newest, now);
+            }
+        }
+        let fell_silent = self.spread.judge_silence(now);
+        self.leave(&fell_silent, now);
+    }
+
+    /// These paths fell silent.
+    pub(super) fn leave(&mut self, fell_silent: &[PathId], now: Timestamp) {
+        for path in fell_silent {
+            self.retained.on_silent(*path).into_iter().for_each(|piece| self.send_again(piece, now));
+        }
+    }
+
+    /// Of what a path has not answered in time a copy leaves elsewhere, where it can be in time: it may be lost, or
+    /// stand in a queue that was not there before, and neither is known before another round trip has passed.
+    pub(super) fn leave_overdue(&mut self, now: Timestamp) {
+        let overdue = |(path, lane): (&PathId, &Lane)| {
+            let until = Timestamp::ZERO + now.since(Timestamp::ZERO).checked_sub(lane.patience())?;
+            self.retained.oldest(*path).filter(|at| *at <= until).map(|_| (*path, until))
+        };
+        let overdue: Vec<(PathId, Timestamp)> = self.spread.lanes.iter().filter_map(overdue).collect();
+        for (path, until) in overdue {
+            let (overdue, pieces) = self.retained.take_overdue(path, until);
+            if let Some(lane) = self.spread.lanes.get_mut(&path) {
+                lane.on_no_answer(overdue);
+            }
+            for piece in pieces {
+                self.copies.push_back((piece, To::Instead(path), now));
+            }
+        }
+    }
+
+    /// When the next piece is overdue.
+    pub(super) fn overdue_at(&self) -> Option<Timestamp> {
+        let at = |(path, lane): (&PathId, &Lane)| Some(self.retained.oldest(*path)? + lane.patience());
+        self.spread.lanes.iter().filter_map(at).min()
+    }
+}

@@ -1,0 +1,154 @@
+//! What leaves next, and on which path.
+
+use fairpath_core::{PathId, Timestamp};
+
+use super::{Cargo, FlowId, Outgoing, Sender, To, micros};
+use crate::retained::PieceId;
+use crate::spread::Waiting;
+use crate::wire::{Datagram, Way, label};
+
+/// Why a piece leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    New,
+    Again,
+    Copy,
+    /// To measure the path.
+    Probe,
+}
+
+impl Sender {
+    /// The next datagram, on a path that `may_send`.
+    pub fn next(&mut self, may_send: impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
+        self.next_again(&may_send, now)
+            .or_else(|| self.next_copy(&may_send, now))
+            .or_else(|| self.next_new(&may_send, now))
+            .or_else(|| self.next_repair(&may_send, now))
+    }
+
+    /// A piece that has not arrived, and whose deadline is after `arrives`; it could leave `since` then, or as it was queued.
+    fn waiting(&self, piece: PieceId, arrives: Timestamp, since: Option<Timestamp>, now: Timestamp) -> Option<Waiting> {
+        let kept = self.retained.get(piece).filter(|kept| kept.due > arrives)?;
+        let waited = now.since(kept.queued_at);
+        let held = since.map_or(waited, |since| now.since(since));
+        Some(Waiting { waited, held, deadline: kept.due.since(kept.queued_at), behind: self.waits })
+    }
+
+    fn next_again(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
+        while let Some((piece, since)) = self.again.front().copied() {
+            // It may have arrived, or is too late.
+            let Some(waiting) = self.waiting(piece, now, Some(since), now) else {
+                self.again.pop_front();
+                continue;
+            };
+            let path = self.spread.choose(waiting, None, may_send, now)?;
+            self.again.pop_front();
+            self.tally.again += 1;
+            return self.source(piece, path, Kind::Again, now);
+        }
+        None
+    }
+
+    fn next_copy(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
+        while let Some((piece, to, since)) = self.copies.front().copied() {
+            let is_worth = |one: &Waiting| matches!(to, To::Instead(_)) || one.waited <= one.deadline / 2;
+            let Some(waiting) = self.waiting(piece, now, Some(since), now).filter(is_worth) else {
+                self.copies.pop_front();
+                continue;
+            };
+            let path = match to {
+                To::Only(path) => Some(path).filter(|path| may_send(*path)),
+                // All that is left costs more than a copy is worth.
+                To::Other(path) | To::Instead(path) if !self.spread.has_beside(path) => {
+                    self.copies.pop_front();
+                    continue;
+                }
+                To::Other(path) | To::Instead(path) => self.spread.choose(waiting.urgent(), Some(path), may_send, now),
+            };
+            if path.is_none() && !matches!(to, To::Only(_)) {
+                return None;
+            }
+            self.copies.pop_front();
+            if let Some(path) = path {
+                let kind = match to {
+                    To::Only(_) => Kind::Probe,
+                    To::Other(_) => Kind::Copy,
+                    To::Instead(_) => Kind::Again,
+                };
+                match kind {
+                    Kind::Again => self.tally.again += 1,
+                    _ => self.tally.copies += 1,
+                }
+                return self.source(piece, path, kind, now);
+            }
+        }
+        None
+    }
+
+    fn next_new(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
+        while let Some((piece, bytes)) = self.new.front().copied() {
+            // What no path brings in time any more only keeps back what follows.
+            let arrives = now + self.spread.quickest().unwrap_or_default();
+            let Some(waiting) = self.waiting(piece, arrives, None, now) else {
+                self.new.pop_front();
+                self.waits -= bytes;
+                self.tally.marked.remove(&piece);
+                self.tally.dropped += 1;
+                continue;
+            };
+            let path = self.spread.choose(waiting, None, may_send, now)?;
+            self.new.pop_front();
+            self.waits -= bytes;
+            let outgoing = self.source(piece, path, Kind::New, now)?;
+            self.tally.pieces += 1;
+            if self.tally.marked.remove(&piece) {
+                self.copies.push_back((piece, To::Other(path), now));
+            }
+            if let Some(probed) = self.spread.probed(path, outgoing.datagram.len(), may_send, now) {
+                self.copies.push_back((piece, To::Only(probed), now));
+            }
+            return Some(outgoing);
+        }
+        None
+    }
+
+    fn next_repair(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
+        while self.repair.front().is_some_and(|(_, stale, ..)| *stale <= now) {
+            self.repair.pop_front();
+        }
+        let (at, _, flow, _) = self.repair.front().filter(|(at, ..)| *at <= now)?;
+        let (flow, held, deadline) = (*flow, now.since(*at), self.config.deadline);
+        let waiting = Waiting { waited: deadline / 2, held, deadline, behind: self.waits };
+        let path = self.spread.choose(waiting, None, may_send, now)?;
+        let (_, _, _, repair) = self.repair.pop_front()?;
+        let datagram = Datagram::Repair { way: self.way(flow, path, false, now), repair }.write();
+        self.tally.repair += 1;
+        self.tally.on_leaving(path, datagram.len(), false, true);
+        self.spread.on_leaving(path, datagram.len(), true, now);
+        Some(Outgoing { path, datagram, cargo: Cargo::Repair })
+    }
+
+    fn source(&mut self, piece: PieceId, path: PathId, kind: Kind, now: Timestamp) -> Option<Outgoing> {
+        let (flow, number) = piece;
+        let body = self.retained.get(piece)?.body.clone();
+        let datagram =
+            Datagram::Source { way: self.way(flow, path, kind == Kind::Again, now), number: number as u32, body }
+                .write();
+        self.tally.on_leaving(path, datagram.len(), kind == Kind::New, kind != Kind::Probe);
+        self.spread.on_leaving(path, datagram.len(), matches!(kind, Kind::New | Kind::Again), now);
+        Some(Outgoing { path, datagram, cargo: Cargo::Piece(flow, number) })
+    }
+
+    fn way(&self, flow: FlowId, path: PathId, is_again: bool, now: Timestamp) -> Way {
+        let least = self.spread.least_rtt().map_or(0, |rtt| rtt.as_micros() / 100);
+        let least = u16::try_from(least).unwrap_or(u16::MAX);
+        Way { flow, path: label(path), is_again, left: micros(now), least }
+    }
+}
+
+impl Waiting {
+    /// The same, of what takes any path that is in time.
+    fn urgent(self) -> Self {
+        Self { waited: self.waited.max(self.deadline / 2), ..self }
+    }
+}
