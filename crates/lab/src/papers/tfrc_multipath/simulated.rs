@@ -275,15 +275,14 @@ fn verdicts(table: &Table, margins: &Table, stream: &Table) -> Vec<Verdict> {
         Verdict::ours("our stream gains as much", "Our stream has 30 % more goodput than with MPTCP's rates.")
             .at_least("gain", ours(Policy::Best) / ours(Policy::Coupled), 1.30)
             .because(
-                "A stream that sends little has blocks of one or two packets, of which two thirds must be repair where a tenth \
-                 is lost; the budget pays for that repair, and so it stays small. And of all ways the windows are the \
-                 limit: of a path that loses a tenth they let out four packets in a round trip.",
+                "Windows are the limit: of a path that loses a tenth they let out two to four packets in a round trip, and two \
+                 of them lost in a row are known to be after a probe timeout only.",
             ),
         Verdict::ours("our stream is no worse than path 1", "Our stream has no less goodput than on path 1 alone.")
             .at_least("in parts of path 1 alone", ours(Policy::Best) / ours(Policy::Alone(0)), 1.0)
             .because(
-                "What a stream sends at these losses is mostly repair of blocks of one or two packets, and copies that measure \
-                 the other paths: both are taken from its budget, and the less it sends the larger their part is.",
+                "Copies that measure the other paths are taken from what the windows let out, and what leaves on the second \
+                 path cannot be sent again in time, so that it needs repair.",
             ),
     ]
 }
