@@ -31,5 +31,6 @@ pub use pinned::{Cryptography, Pinned};
 pub use scenario::{Failure, Fault, Outcome, Scenario, Scheduled};
 pub use session::Account;
 pub use side::Side;
+pub use trace::Teller;
 pub use wires::{Impair, Wire};
 pub use world::World;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use fairpath_faults::{Cryptography, Failure, Outcome, Scenario, Transfer};
+use fairpath_faults::{Cryptography, Failure, Outcome, Scenario, Teller, Transfer};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
@@ -30,6 +30,9 @@ struct Arguments {
     /// Leave the cryptography out, which takes less time
     #[arg(long)]
     null: bool,
+    /// Tell what happens to each seed: the faults, each datagram that leaves or comes, and how the paths stand
+    #[arg(long)]
+    trace: bool,
     /// Transfer files, with all of the product above the sockets
     #[arg(long)]
     files: bool,
@@ -38,7 +41,7 @@ struct Arguments {
 /// What a seed stands for.
 trait Run: Sync + std::fmt::Display {
     fn of(seed: u64, cryptography: Cryptography) -> Self;
-    fn run(&self) -> Result<Outcome, Failure>;
+    fn run(&self, teller: Option<Teller>) -> Result<Outcome, Failure>;
     fn minimised(&self, fails: impl Fn(&Self) -> bool) -> Self;
 }
 
@@ -47,8 +50,8 @@ impl Run for Scenario {
         Self { cryptography, ..Self::of(seed) }
     }
 
-    fn run(&self) -> Result<Outcome, Failure> {
-        self.run()
+    fn run(&self, teller: Option<Teller>) -> Result<Outcome, Failure> {
+        self.run_told(teller)
     }
 
     fn minimised(&self, fails: impl Fn(&Self) -> bool) -> Self {
@@ -61,8 +64,8 @@ impl Run for Transfer {
         Self { cryptography, ..Self::of(seed) }
     }
 
-    fn run(&self) -> Result<Outcome, Failure> {
-        self.run()
+    fn run(&self, teller: Option<Teller>) -> Result<Outcome, Failure> {
+        self.run_told(teller)
     }
 
     fn minimised(&self, fails: impl Fn(&Self) -> bool) -> Self {
@@ -86,9 +89,10 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
 }
 
 /// A panic is a failure like any other.
-fn run(scenario: &impl Run, twice: bool) -> Result<Outcome, Failure> {
+fn run(scenario: &impl Run, twice: bool, told: bool) -> Result<Outcome, Failure> {
+    let teller = || told.then(|| Box::new(|line: &str| println!("{line}")) as Teller);
     let once = || {
-        catch_unwind(AssertUnwindSafe(|| scenario.run())).unwrap_or_else(|panic| {
+        catch_unwind(AssertUnwindSafe(|| scenario.run(teller()))).unwrap_or_else(|panic| {
             let words = panic.downcast_ref::<String>().map(String::as_str);
             let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words");
             Err(Failure(format!("panic: {words}")))
@@ -118,7 +122,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all<T: Run>(arguments: &Arguments) -> ExitCode {
-    let &Arguments { ref seeds, twice, whole, null, files } = arguments;
+    let &Arguments { ref seeds, twice, whole, null, trace, files } = arguments;
     let count = seeds.end - seeds.start;
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} seeds, {msg}{eta} to go").expect("a template");
     let bar = ProgressBar::new(count).with_style(style);
@@ -128,21 +132,21 @@ fn run_all<T: Run>(arguments: &Arguments) -> ExitCode {
     seeds.clone().into_par_iter().for_each(|seed| {
         let cryptography = if null { Cryptography::Null } else { Cryptography::Tls };
         let scenario = T::of(seed, cryptography);
-        match run(&scenario, twice) {
+        match run(&scenario, twice, trace) {
             Ok(outcome) => {
                 let mut passed = passed.lock().expect("nobody panics with it");
                 passed.0 += outcome.virtual_time;
                 passed.1 += u64::from(outcome.had_to_live);
             }
             Err(failure) => {
-                let fails = |other: &T| run(other, twice).is_err();
+                let fails = |other: &T| run(other, twice, false).is_err();
                 let scenario = if whole { scenario } else { scenario.minimised(fails) };
                 bar.suspend(|| {
                     eprintln!("seed {seed}: {failure}\n{scenario}");
                     let null = if null { " --null" } else { "" };
                     let files = if files { " --files" } else { "" };
                     eprintln!(
-                        "again: cargo run -q --release -p fairpath-faults -- --seeds {seed} --whole{null}{files}\n"
+                        "again: cargo run -q --release -p fairpath-faults -- --seeds {seed} --whole --trace{null}{files}\n"
                     );
                 });
                 let mut failed = failed.lock().expect("nobody panics with it");

@@ -14,6 +14,7 @@ use crate::clock::Skew;
 use crate::lateness::Host;
 use crate::pinned::Cryptography;
 use crate::side::Side;
+use crate::trace::Teller;
 use crate::wires::{Impair, Wire};
 use crate::world::World;
 
@@ -186,10 +187,16 @@ impl Scenario {
 
     /// Runs it.
     pub fn run(&self) -> Result<Outcome, Failure> {
+        self.run_told(None)
+    }
+
+    /// Runs it, and tells what happens.
+    pub fn run_told(&self, teller: Option<Teller>) -> Result<Outcome, Failure> {
         let mut wires = self.wires.clone();
         wires.iter_mut().for_each(|wire| wire.loss = wire.loss.max(self.handshake_loss));
         let mut world = World::with_clocks(self.clocks, self.cryptography, &wires, &EngineConfig::live(), self.seed);
         (world.client.host, world.server.host) = (self.host, self.host);
+        world.tell(teller);
         let connected = |world: &mut World| world.client.is_connected() && world.server.is_connected();
         if !world.run_until(CONNECTED, connected) {
             return match self.handshake_loss > 0.0 {
@@ -206,8 +213,13 @@ impl Scenario {
         }
         world.redials = true;
         let begun = world.now;
-        for scheduled in &self.faults {
+        let mut opened = vec![false; self.wires.len()];
+        for (at, scheduled) in self.faults.iter().enumerate() {
             world.run_for((begun + scheduled.at).saturating_duration_since(world.now));
+            if at == 0 {
+                opened = world.opened_ways();
+            }
+            world.say(format_args!("FAULT {:?}", scheduled.fault));
             self.act(&mut world, scheduled.fault);
             if self.messages {
                 world.client.send_message();
@@ -219,8 +231,11 @@ impl Scenario {
             world.set_up(way, true);
             world.mend(way);
         }
-        // Probes come at growing intervals, so a connection may die a little earlier than it has to.
-        let had_to_live = !self.restarts() && self.silence() <= IDLE_TIMEOUT - Duration::from_secs(3);
+        world.say("all wires are mended");
+        // Probes come at growing intervals, so a connection may die a little earlier than it has to. And a wire counts on
+        // which there was a path before anything broke: where the peer's connection ids for more paths were lost on the
+        // first, none can be opened on any other.
+        let had_to_live = !self.restarts() && self.silence(&opened) <= IDLE_TIMEOUT - Duration::from_secs(3);
         self.check_connection(&mut world, had_to_live)?;
         self.check_liveness(&mut world)?;
         self.check_closing(&mut world)?;
@@ -294,7 +309,7 @@ impl Scenario {
 
     /// The longest time in which nothing could arrive at one of the ends, or one of them stood still. To the clocks
     /// that jump it seems longer, and who sleeps may do so right after.
-    fn silence(&self) -> Duration {
+    fn silence(&self, opened: &[bool]) -> Duration {
         let mut up = vec![[true; 2]; self.wires.len()];
         let mut silent_since = [None; 2];
         let (mut longest, mut more) = (Duration::ZERO, Duration::ZERO);
@@ -312,7 +327,7 @@ impl Scenario {
                 Fault::Copy | Fault::Attack | Fault::Restart { .. } | Fault::Rewrite(_) | Fault::Spoil(_) => {}
             }
             for direction in 0..2 {
-                let silent = up.iter().all(|way| !way[direction]);
+                let silent = up.iter().zip(opened).all(|(way, opened)| !way[direction] || !opened);
                 let since = silent_since[direction].get_or_insert(at);
                 longest = longest.max(at - *since);
                 if !silent {
@@ -334,7 +349,7 @@ impl Scenario {
         };
         let bound = REDIALLED;
         if !world.run_until(bound, |world| is_one(world)) {
-            return Err(Failure(format!("no connection {bound:?} after the last fault: {}", state(world))));
+            return Err(Failure(format!("no connection {bound:?} after the last fault: {}", world.state())));
         }
         let unclear = world.endings.iter().find(|why| !CLEAR.contains(&why.as_str()));
         if let Some(why) = unclear {
@@ -365,7 +380,7 @@ impl Scenario {
                 client.came(),
                 server.sent()
             );
-            return Err(Failure(format!("{come}: {}", state(world))));
+            return Err(Failure(format!("{come}: {}", world.state())));
         }
         // And then every path carries data, both ways.
         world.client.send(u64::MAX);
@@ -379,12 +394,12 @@ impl Scenario {
             carry.min() == Some(self.wires.len())
         };
         if !world.run_until(REOPENED, all) {
-            return Err(Failure(format!("not all paths carry data again: {}", state(world))));
+            return Err(Failure(format!("not all paths carry data again: {}", world.state())));
         }
         // What a person is told of the paths is so, at both ends.
         let World { client, server, .. } = world;
         match client.told_wrongly().or_else(|| server.told_wrongly()) {
-            Some(wrong) => Err(Failure(format!("{wrong}: {}", state(world)))),
+            Some(wrong) => Err(Failure(format!("{wrong}: {}", world.state()))),
             None => Ok(()),
         }
     }
@@ -397,7 +412,7 @@ impl Scenario {
         let known = |world: &mut World| world.server.ended().is_some();
         match world.run_until(9 * rtt + Duration::from_secs(1), known) {
             true => Ok(()),
-            false => Err(Failure(format!("the server does not know the end: {}", state(world)))),
+            false => Err(Failure(format!("the server does not know the end: {}", world.state()))),
         }
     }
 }
@@ -411,21 +426,6 @@ fn carrying(after: &[PathSnapshot], before: &[PathSnapshot]) -> usize {
 
 fn check_safety(world: &World) -> Result<(), Failure> {
     world.violation().map_or(Ok(()), |what| Err(Failure(what)))
-}
-
-fn state(world: &mut World) -> String {
-    let mut lines = String::new();
-    for (name, end) in [("client", &mut world.client), ("server", &mut world.server)] {
-        lines += &format!("\n  {name}: {}", end.ended().unwrap_or("open"));
-        for path in end.paths() {
-            let usable = path.snapshot.map(|snapshot| (snapshot.path.get(), snapshot.usable, snapshot.in_flight));
-            lines += &format!(
-                "\n    {} to {}: {}, opened {} times, {usable:?}",
-                path.interface, path.remote, path.state, path.opened
-            );
-        }
-    }
-    lines
 }
 
 impl fmt::Display for Scenario {

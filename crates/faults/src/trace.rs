@@ -1,9 +1,13 @@
-//! What left, as a digest.
+//! What happened: as a digest of what left, and in words for who wants to read it.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 /// So much is hashed at once: BLAKE3 is several times as fast on long inputs as on single datagrams.
 const BATCH: usize = 64 << 10;
+
+/// Takes what happened, line by line.
+pub type Teller = Box<dyn FnMut(&str)>;
 
 /// A digest of everything that left: when, on which end, and what.
 #[derive(Default)]
@@ -11,9 +15,35 @@ pub(crate) struct Trace {
     hasher: blake3::Hasher,
     waiting: Vec<u8>,
     packets: u64,
+    teller: Option<Teller>,
+    /// What was said last of how everything stands.
+    state: String,
 }
 
 impl Trace {
+    /// From now on everything is told as well.
+    pub(crate) fn tell(&mut self, teller: Option<Teller>) {
+        self.teller = teller;
+    }
+
+    pub(crate) fn is_told(&self) -> bool {
+        self.teller.is_some()
+    }
+
+    pub(crate) fn say(&mut self, at: Duration, what: impl Display) {
+        if let Some(teller) = &mut self.teller {
+            teller(&format!("{:11.6} s  {what}", at.as_secs_f64()));
+        }
+    }
+
+    /// Says how everything stands, where that is not as before.
+    pub(crate) fn say_state(&mut self, at: Duration, state: String) {
+        if state != self.state {
+            self.say(at, &state);
+            self.state = state;
+        }
+    }
+
     pub(crate) fn note(&mut self, at: Duration, from_client: bool, contents: &[u8]) {
         self.packets += 1;
         self.waiting.extend(at.as_nanos().to_le_bytes());

@@ -1,12 +1,13 @@
 //! Two ends, the wires between them, and time.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use fairpath_core::{Bitrate, Timestamp};
 use fairpath_net::Datagram;
 use fairpath_quic_core::pairs::Pair;
-use fairpath_quic_core::{EngineConfig, Identity, Interface};
+use fairpath_quic_core::{EngineConfig, Identity, Interface, PathReport, PathState};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -15,8 +16,8 @@ use crate::end::{End, Leaving, Process};
 use crate::pinned::{self, Cryptography, Pinned};
 use crate::proof::{PROBE_MAX, Proofs};
 use crate::side::Side;
-use crate::trace::Trace;
-use crate::wires::{Impair, Parcel, Wire, Wires};
+use crate::trace::{Teller, Trace};
+use crate::wires::{Impair, Parcel, Way, Wire, Wires};
 
 /// So many packets an eavesdropper keeps.
 const SEEN_MAX: usize = 8;
@@ -228,16 +229,22 @@ impl World {
         for (side, one) in leaving {
             self.leave(side, one);
         }
+        self.say_state();
     }
 
     fn leave(&mut self, side: Side, leaving: Leaving) {
         let Leaving { from, to, contents } = leaving;
         self.trace.note(self.elapsed(), side == Side::Client, &contents);
+        if self.trace.is_told() {
+            let from = from.map(|ip| format!("{} ", ip.to_canonical())).unwrap_or_default();
+            self.say(format_args!("{side:?} sends {from}> {to}, {} bytes", contents.len()));
+        }
         let astray = self.machine(side).proofs.on_departure(to, contents.len());
         self.astray = self.astray.take().or_else(|| Some(format!("from the {side:?}: {}", astray?)));
         let from = from.map(|ip| ip.to_canonical());
         let Some(way) = self.wires.way_of(side, from, to) else { return };
-        if contents.len() > PROBE_MAX {
+        // A small packet is a sign of life or an acknowledgement, one of exactly that size a challenge.
+        if contents.len() > PROBE_MAX / 2 && contents.len() != PROBE_MAX {
             self.machine(side).data_at[way] = Some(self.now);
         }
         let addresses = self.wires.addresses(way, side);
@@ -272,9 +279,46 @@ impl World {
         if left.is_some() {
             self.machine(side.other()).proofs.on_reached(sent_to, now);
         }
+        if self.trace.is_told() {
+            self.say(format_args!("{side:?} hears {from}, {} bytes", contents.len()));
+        }
         for answer in self.end(side).receive(from, to.ip(), contents, now) {
             self.leave(side, answer);
         }
+    }
+
+    /// Tells everything from now on.
+    pub fn tell(&mut self, teller: Option<Teller>) {
+        self.trace.tell(teller);
+    }
+
+    /// Says `what` to whoever is told everything.
+    pub(crate) fn say(&mut self, what: impl Display) {
+        let at = self.elapsed();
+        self.trace.say(at, what);
+    }
+
+    fn say_state(&mut self) {
+        if self.trace.is_told() {
+            let (at, state) = (self.elapsed(), self.state());
+            self.trace.say_state(at, state);
+        }
+    }
+
+    /// How the ends and their paths stand.
+    pub(crate) fn state(&mut self) -> String {
+        let mut lines = String::new();
+        for (name, end) in [("client", &mut self.client), ("server", &mut self.server)] {
+            lines += &format!("\n  {name}: {}", end.ended().unwrap_or("open"));
+            for path in end.paths() {
+                let usable = path.snapshot.map(|snapshot| (snapshot.path.get(), snapshot.usable));
+                lines += &format!(
+                    "\n    {} to {}: {}, opened {} times, {usable:?}",
+                    path.interface, path.remote, path.state, path.opened
+                );
+            }
+        }
+        lines
     }
 
     /// A digest of everything that has left either end: when, on which end, and what.
@@ -291,6 +335,16 @@ impl World {
     pub fn violation(&self) -> Option<String> {
         let of = |name: &str, end: &End| end.violation.as_ref().map(|what| format!("at the {name}: {what}"));
         of("client", &self.client).or_else(|| of("server", &self.server)).or_else(|| self.astray.clone())
+    }
+
+    /// On which ways both ends have a path that works.
+    pub fn opened_ways(&mut self) -> Vec<bool> {
+        let mut has_path = |way: &Way| {
+            let is_open = |path: &PathReport| path.state == PathState::Open;
+            let client = self.client.paths().iter().any(|path| is_open(path) && path.remote == way.server);
+            client && self.server.paths().iter().any(|path| is_open(path) && path.local == Some(way.server.ip()))
+        };
+        self.wires.ways.iter().map(&mut has_path).collect()
     }
 
     /// When an end last sent data on a way; `None`: never.

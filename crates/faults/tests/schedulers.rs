@@ -129,8 +129,9 @@ fn a_path_that_carries_nothing_is_probed_while_another_works() {
     // A probe leaves a least round trip, of 60 ms, after the one before was heard of, and until it is heard of in turn that
     // one is the newest: three round trips, of which two with an acknowledgement that waited, and the steps of looking.
     let ((with, at_rest), (without, usual)) = (oldest(true), oldest(false));
-    // Probes of two paths that called for each other would be 60 in two seconds, and as many answers.
-    assert!(at_rest.abs_diff(usual) < 10, "what rests needs no times: {at_rest} packets, and {usual}");
+    // Probes of two paths that called for each other would be 60 in two seconds, and as many answers. Two runs that
+    // differ in nothing but the seed differ by up to 20 packets of 135.
+    assert!(at_rest.abs_diff(usual) < 40, "what rests needs no times: {at_rest} packets, and {usual}");
     assert!(with < Duration::from_millis(3 * 60 + 2 * 25 + 10), "{with:?}");
     // Signs of life are asked of every path that others work beside, too, but more seldom.
     assert!(2 * without > 3 * with, "{without:?} without probes, {with:?} with them");

@@ -16,6 +16,7 @@ use super::world::{Done, World};
 use crate::pinned::Cryptography;
 use crate::scenario::{FAULTY, Failure, Fault, Outcome, Scheduled, draw, draw_of_host};
 use crate::side::Side;
+use crate::trace::Teller;
 use crate::wires::Wire;
 
 /// So long all links may be cut at once: twice as long as a connection lives, and more.
@@ -92,19 +93,27 @@ impl Transfer {
 
     /// Runs it.
     pub fn run(&self) -> Result<Outcome, Failure> {
+        self.run_told(None)
+    }
+
+    /// Runs it, and tells what happens.
+    pub fn run_told(&self, teller: Option<Teller>) -> Result<Outcome, Failure> {
         let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed)
             .map_err(|error| Failure(format!("the files cannot be written: {error}")))?;
+        world.tell(teller);
         for scheduled in &self.faults {
             world.run_until(scheduled.at).map_err(Failure)?;
             if world.is_done() {
                 break;
             }
+            world.say(format_args!("FAULT {:?}", scheduled.fault));
             self.act(&mut world, scheduled.fault);
             world.look();
         }
         for way in 0..self.wires.len() {
             world.mend(way);
         }
+        world.say("all wires are mended");
         let mended = world.now;
         let slowest = self.wires.iter().map(|wire| wire.rate).min().expect("a wire");
         let bound = GOES_ON + REOPENED + Bytes::new(tree::bytes(&world.tree)) / slowest.scaled(0.5);

@@ -4,6 +4,7 @@
 //! nothing that leaves one arrives at the other sooner. A millisecond is also how exact tokio's timers are.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use super::process::Process;
 use super::tree::{self, Tree, Watch};
 use crate::pinned::{self, Cryptography};
 use crate::side::Side;
-use crate::trace::Trace;
+use crate::trace::{Teller, Trace};
 use crate::wires::{Impair, Parcel, Wire, Wires};
 
 /// How long a step is.
@@ -242,6 +243,9 @@ impl World {
     fn leave(&mut self, at: Duration, side: Side, left: Left) {
         let Left { mut from, to, contents, .. } = left;
         self.trace.note(at, side == Side::Client, &contents);
+        if self.trace.is_told() {
+            self.trace.say(at, format_args!("{side:?} sends {from} > {to}, {} bytes", contents.len()));
+        }
         let own = |way: &crate::wires::Way| match side {
             Side::Client => (way.client.ip(), way.server.ip()),
             Side::Server => (way.server.ip(), way.client.ip()),
@@ -272,6 +276,10 @@ impl World {
             Side::Client => self.sender.as_ref().map(|process| &process.machine),
             Side::Server => self.receiver.as_ref().map(|process| &process.machine),
         };
+        if self.trace.is_told() {
+            let at = self.now;
+            self.trace.say(at, format_args!("{side:?} hears {from}, {} bytes", contents.len()));
+        }
         if let Some(machine) = machine {
             machine.arrive(from, to, contents);
         }
@@ -345,6 +353,16 @@ impl World {
     /// What was received, process after process.
     fn all_received(&self) -> Vec<Received> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells everything from now on.
+    pub(super) fn tell(&mut self, teller: Option<Teller>) {
+        self.trace.tell(teller);
+    }
+
+    /// Says `what` to whoever is told everything.
+    pub(super) fn say(&mut self, what: impl Display) {
+        self.trace.say(self.now, what);
     }
 
     /// A digest of all that has left either machine.
