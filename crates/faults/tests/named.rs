@@ -78,12 +78,15 @@ fn a_rebinding_leaves_caps_in_force() {
         world.run_for(SECOND + Duration::from_millis(7 * seed));
         world.rebind(0);
         let before = world.client.received();
-        world.run_for(Duration::from_millis(200));
+        // The server hears of the new port when the client next says something, up to 100 ms later, and its data goes
+        // there from the next look on, 50 ms later; then a record, which counts when it is complete, takes 131 ms.
+        let time = Duration::from_millis(600);
+        world.run_for(time);
         let bytes = world.client.received() - before;
-        // Two bursts of ten packets, for there are two controllers; and a record counts when it is complete.
-        let most = (cap * Duration::from_millis(200)).get() + 20 * 1_500 + 65_536;
-        assert!(bytes <= most, "seed {seed}: {bytes} bytes in 200 ms, {most} allowed");
-        assert!(bytes > most / 4, "seed {seed}: {bytes} bytes in 200 ms");
+        // Two bursts of ten packets, for there are two controllers.
+        let most = (cap * time).get() + 20 * 1_500 + 65_536;
+        assert!(bytes <= most, "seed {seed}: {bytes} bytes in {time:?}, {most} allowed");
+        assert!(bytes > most / 4, "seed {seed}: {bytes} bytes in {time:?}");
     }
 }
 
@@ -491,4 +494,30 @@ fn addresses_that_change_for_ever_leave_nothing_behind() {
     let carried = world.client.received() - received;
     assert!(carried > 50 * 1_000_000, "{carried} bytes in 50 s");
     assert_eq!((&world.client.violation, &world.server.violation), (&None, &None));
+}
+
+/// What was on its way on a path does not wait until the stack has forgotten that path, three probe timeouts after its
+/// end: whichever end closes it, it is sent again on another.
+#[test]
+fn what_a_path_held_that_is_closed_is_sent_again_at_once() {
+    for closes_itself in [true, false] {
+        let mut world = World::new(&[Wire::new(20, 10), Wire::new(20, 300)], &EngineConfig::live(), 6).opened();
+        world.run_for(2 * SECOND);
+        let (now, paths) = (world.now, world.server.paths());
+        let (quick, slow) = (paths[0].clone(), paths[1].clone());
+        let server = world.server.connection().expect("a connection");
+        assert!(server.set_path_backup(quick.local.expect("known"), quick.remote, true, now));
+        world.set_back(1, false);
+        world.server.send_message();
+        world.run_for(Duration::from_millis(5));
+        let [client, server] = [slow.remote, slow.local.map(|ip| (ip, 4433).into()).expect("known")];
+        let (end, local, remote) = match closes_itself {
+            true => (&mut world.server, server.ip(), client),
+            false => (&mut world.client, client.ip(), server),
+        };
+        let now = world.now;
+        assert!(end.connection().expect("a connection").close_path(local, remote, now));
+        let arrived = world.run_until(Duration::from_millis(200), |world| world.client.messages() == 1);
+        assert!(arrived, "closed by the {}", if closes_itself { "sender" } else { "receiver" });
+    }
 }

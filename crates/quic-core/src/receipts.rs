@@ -14,7 +14,7 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use noq_proto::PathId;
 use noq_proto::coding::{Decodable as _, Encodable as _};
 
-use crate::transport::PATHS_MAX;
+use crate::transport::PATH_IDS;
 
 /// The first byte of a receipt.
 pub(crate) const KIND: u8 = 3;
@@ -41,7 +41,7 @@ pub(crate) struct Receipts(BTreeMap<PathId, (u32, Instant)>);
 impl Receipts {
     /// Takes a receipt without its first byte, as far as it is whole and of no more paths than there can be.
     pub(crate) fn on_receipt(&mut self, mut entries: &[u8], now: Instant) {
-        for _ in 0..PATHS_MAX {
+        for _ in 0..PATH_IDS {
             let Ok(path) = PathId::decode(&mut entries) else { break };
             let Ok(count) = entries.try_get_u32() else { break };
             let (known, grew_at) = self.0.entry(path).or_insert((0, now));
@@ -51,7 +51,7 @@ impl Receipts {
             }
         }
         // Path ids are never used twice: those that were closed long ago are of no interest.
-        while self.0.len() > 4 * PATHS_MAX as usize {
+        while self.0.len() > 2 * PATH_IDS as usize {
             self.0.pop_first();
         }
     }
@@ -88,10 +88,10 @@ mod tests {
         assert!(receipts.0.is_empty(), "an id and no whole count");
         let many: Vec<_> = (0..100_u32).map(|path| (PathId::from(path), 1)).collect();
         receipts.on_receipt(&write(&many)[1..], now);
-        assert_eq!(receipts.0.len(), PATHS_MAX as usize);
+        assert_eq!(receipts.0.len(), PATH_IDS as usize);
         for path in 0..1_000_u32 {
             receipts.on_receipt(&write(&[(PathId::from(path), 1)])[1..], now);
         }
-        assert!(receipts.0.len() <= 4 * PATHS_MAX as usize);
+        assert!(receipts.0.len() <= 2 * PATH_IDS as usize);
     }
 }

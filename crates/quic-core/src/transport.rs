@@ -12,6 +12,10 @@ use crate::tls::Application;
 /// How many paths a connection may have at once.
 pub const PATHS_MAX: u32 = 8;
 
+/// How many path ids the stack gives out at once. A path that was closed keeps its own until three probe timeouts have
+/// passed, and those of a peer that stood still are long: 18 s after a pause of 2 s.
+pub(crate) const PATH_IDS: u32 = 2 * PATHS_MAX;
+
 /// How long a connection survives without a word from the peer. A peer that is gone is to be known within
 /// ten seconds, and QUIC may begin to count a little late. Where the links were gone, not the peer, a new
 /// connection costs one round trip; a longer life would not help an old one, since what it asks for a
@@ -85,7 +89,7 @@ pub(crate) fn transport(
     };
     let mut config = TransportConfig::default();
     config
-        .max_concurrent_multipath_paths(PATHS_MAX)
+        .max_concurrent_multipath_paths(PATH_IDS)
         .max_concurrent_uni_streams(VarInt::from_u32(streams))
         .max_concurrent_bidi_streams(VarInt::from_u32(streams))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))

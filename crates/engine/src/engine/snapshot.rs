@@ -48,6 +48,11 @@ pub struct PathSnapshot {
 }
 
 impl Engine {
+    /// When the newest packet had left that was acknowledged, of those of the open paths.
+    pub fn proven_at(&self) -> Option<Timestamp> {
+        self.paths.paths().filter_map(|path| self.paths.get(path)?.proven_at).max()
+    }
+
     /// Every path as a recorder may see it.
     pub fn snapshots(&self, now: Timestamp) -> impl Iterator<Item = PathSnapshot> + '_ {
         self.paths.paths().filter_map(move |path| self.snapshot(path, now))

@@ -58,7 +58,13 @@ impl Paths for Live<'_> {
     }
 
     fn close(&mut self, id: PathId) -> bool {
-        self.quic.close_path(self.now, id, 0u32.into()).is_ok()
+        let path = self.engine_path(id);
+        let is_closed = self.quic.close_path(self.now, id, 0u32.into()).is_ok();
+        // The stack says of no packet of it that it is lost until it forgets the path, three probe timeouts later.
+        if let Some(path) = path.filter(|_| is_closed) {
+            self.resend(path);
+        }
+        is_closed
     }
 
     fn open(&mut self, network_path: FourTuple, backup: bool) -> Result<PathId, PathError> {

@@ -144,6 +144,9 @@ impl Policy {
             }
             PathEvent::Abandoned { id, .. } => {
                 self.tell_engine(paths, *id, now, |engine, path| engine.set_usable(path, false));
+                if let Some(path) = paths.engine_path(*id) {
+                    paths.resend(path);
+                }
                 self.on_abandoned(*id, now);
             }
             // A peer of Fairpath says so of a path that it takes for sick, which this end judges for itself.
