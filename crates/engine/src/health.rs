@@ -15,14 +15,17 @@
 //! say something on every path. A path that is worse than another becomes a backup, which takes acknowledgements
 //! and data off it at once, and what it holds is sent again elsewhere. It is closed only while another works both
 //! ways: what works in one direction may be needed, where each of two paths does, and could not be validated again.
+//! An end that only receives makes those backups, too, on which its acknowledgements would wait ([`relieve`]).
 
 mod condition;
 mod life;
 mod path_health;
+mod relief;
 mod traffic;
 mod treatment;
 
 pub use condition::{Condition, Expected};
 pub use path_health::{PathHealth, Signs};
+pub use relief::relieve;
 pub use traffic::Traffic;
 pub use treatment::{ANSWER_MIN, Action, Complaint, best_rank, treatment};

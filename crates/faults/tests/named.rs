@@ -450,10 +450,11 @@ fn server_uses_all_within(wires: usize, time: Duration, world: &mut World) -> bo
     world.run_until(time, |world| (0..wires).all(|way| acked(world, way) > before[way] + 30_000))
 }
 
-/// The stack acknowledges the packets of all paths on the first of them, whatever the ways back of the others
-/// carry: an acknowledgement for two packets is 2 Mbit/s for 100 Mbit/s of data.
+/// The stack acknowledges the packets of all paths on the first of them that is no backup, whatever the ways back of
+/// the others carry: an acknowledgement for two packets is 2 Mbit/s for 100 Mbit/s of data. Who receives makes a path a
+/// backup on which they would wait, and one way back that carries them is enough.
 #[test]
-fn a_slow_way_back_on_the_first_path_costs_what_does_not_fit_of_acknowledgements() {
+fn acknowledgements_leave_a_slow_way_back() {
     let mbps = |back: Option<(usize, u64)>| {
         let wires = [10, 30].map(|delay| Wire { queue: Bytes::new(250_000), ..Wire::new(50, delay) });
         let mut world = World::connected(&wires, 27);
@@ -461,7 +462,8 @@ fn a_slow_way_back_on_the_first_path_costs_what_does_not_fit_of_acknowledgements
             world.set_rate_back(way, Bitrate::from_kbps(kbps));
         }
         world.client.send(u64::MAX);
-        world.run_for(3 * SECOND);
+        // Until what the first seconds left in queues is gone: 250 kB are 7 s at 300 kbit/s.
+        world.run_for(10 * SECOND);
         let before = world.server.received();
         world.run_for(10 * SECOND);
         let rtts: Vec<_> = world.client.snapshots(world.now).iter().filter_map(|path| path.rtt).collect();
@@ -471,9 +473,9 @@ fn a_slow_way_back_on_the_first_path_costs_what_does_not_fit_of_acknowledgements
         mbps
     };
     let whole = mbps(None);
-    for (back, share) in [((0, 5_000), 0.95), ((0, 2_000), 0.85), ((0, 1_000), 0.4), ((1, 1_000), 0.95)] {
+    for back in [(0, 5_000), (0, 2_000), (0, 1_000), (0, 300), (1, 1_000)] {
         let with = mbps(Some(back));
-        assert!(with > share * whole, "{back:?}: {with} of {whole} Mbit/s");
+        assert!(with > 0.95 * whole, "{back:?}: {with} of {whole} Mbit/s");
     }
 }
 

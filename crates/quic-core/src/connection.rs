@@ -286,8 +286,9 @@ impl Connection {
 
     /// From now on this end opens paths, on the pairs among `candidates`. The connection was made on `first`.
     pub fn open_paths(&mut self, candidates: Candidates, first: &Pair, now: Instant) {
+        let has_flows = self.flows.is_some();
         let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } = self;
-        let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, now };
+        let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, has_flows, now };
         self.policy = Some(Policy::opener(engine.clone(), candidates, first, &mut live, now).speaking(*application));
     }
 
@@ -444,10 +445,12 @@ impl Connection {
     // ---- inside
 
     fn with_policy<T>(&mut self, now: Instant, act: impl FnOnce(&mut Policy, &mut Live<'_>) -> T) -> Option<T> {
+        let has_flows = self.flows.is_some();
         let Self { quic, policy, interfaces, primary, receipts, output, channels, .. } = self;
         let policy = policy.as_mut()?;
         output.look_again();
-        let done = act(policy, &mut Live { quic, interfaces, primary: *primary, receipts, output, channels, now });
+        let done =
+            act(policy, &mut Live { quic, interfaces, primary: *primary, receipts, output, channels, has_flows, now });
         self.events.extend(policy.take_notices().into_iter().map(Event::Notice));
         Some(done)
     }

@@ -201,22 +201,20 @@ impl Sender {
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
         let (read, progress) = (selection.clone(), self.progress.clone());
         let thread = self.workers.begin(async move { reader::run(&read, &progress, inbox, &outbox).await });
-        let mut ledger = Ledger::new(manifest);
+        let mut kept = Kept { ledger: Ledger::new(manifest), selection: &selection, left_out: &self.left_out };
+        let ledger = &mut kept.ledger;
         let conversation = async {
             self.send_manifest(control).await?;
-            self.compare(control, &mut ledger, &jobs, &mut pieces).await?;
-            for job in self.hear_plan(control, &mut ledger).await? {
+            self.compare(control, ledger, &jobs, &mut pieces).await?;
+            for job in self.hear_plan(control, ledger).await? {
                 // It fails when the thread has ended; the closed pieces then tell.
                 let _ = jobs.send(job);
             }
             self.progress.enter(Phase::Transferring);
-            Flow { manifest, progress: &self.progress, ledger: &mut ledger, jobs, pieces }.run(control).await
+            Flow { manifest, progress: &self.progress, ledger, jobs, pieces }.run(control).await
         };
         let result = conversation.await;
-        let left_out = ledger.skipped(&selection);
-        if !left_out.is_empty() {
-            *self.left_out() = left_out;
-        }
+        drop(kept);
         finish(result, thread).await
     }
 
@@ -331,6 +329,23 @@ impl Sender {
             self.progress.leave_out(self.selection().manifest.entries()[entry as usize].size(), 0);
         }
         Ok(())
+    }
+}
+
+/// The books of one connection. What they say was left out is known afterwards, however the conversation ends: where
+/// another connection is quicker this one is dropped, and the other may bring nothing but the word that all is in place.
+struct Kept<'a> {
+    ledger: Ledger,
+    selection: &'a Selection,
+    left_out: &'a Mutex<Vec<Skipped>>,
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        let left_out = self.ledger.skipped(self.selection);
+        if !left_out.is_empty() {
+            *self.left_out.lock().unwrap_or_else(PoisonError::into_inner) = left_out;
+        }
     }
 }
 

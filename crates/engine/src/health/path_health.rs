@@ -50,6 +50,10 @@ pub struct PathHealth<P> {
     /// Since when the path has not been healthy.
     sick_since: Option<Timestamp>,
     is_backup: bool,
+    /// The smoothed round-trip time, and what is in flight.
+    seen: (Option<Duration>, Bytes),
+    /// Whether this end, which only receives, says nothing on the path, and since when that is so or not so.
+    relief: (bool, Timestamp),
 }
 
 impl<P: Copy + PartialEq> PathHealth<P> {
@@ -71,6 +75,8 @@ impl<P: Copy + PartialEq> PathHealth<P> {
             condition: Condition::Healthy,
             sick_since: None,
             is_backup: false,
+            seen: (None, Bytes::ZERO),
+            relief: (false, Timestamp::ZERO),
         }
     }
 
@@ -101,6 +107,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         (self.asked_at, self.asked) = (now, Bytes::ZERO);
         (self.condition, self.sick_since) = (Condition::Healthy, None);
         (self.is_backup, self.is_declined) = (false, false);
+        (self.seen, self.relief) = ((None, Bytes::ZERO), (false, Timestamp::ZERO));
     }
 
     /// The path is validated. True where it is not the first time.
@@ -173,6 +180,8 @@ impl<P: Copy + PartialEq> PathHealth<P> {
             }
         }
         self.proven = signs.snapshot.and_then(|path| path.proven);
+        let rtt = signs.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed);
+        self.seen = (rtt, signs.snapshot.map_or(Bytes::ZERO, |path| path.in_flight));
         let deaf_after = expected.deaf_after();
         let is_deaf = self.unheard_for(now) > deaf_after;
         // A receipt says so even where acknowledgements take a way that is cut.
@@ -273,9 +282,33 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.sick_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// Whether data is kept off the path by what was done last, and whether the application wants it.
+    /// Whether data is kept off the path by what was done last, and whether it is to be: the application wants it, or
+    /// the path is relieved of it.
     pub(super) fn kept_off(&self) -> (bool, bool) {
-        (self.is_backup, self.is_kept_back)
+        (self.is_backup, self.is_kept_back || self.is_relieved())
+    }
+
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.seen.0
+    }
+
+    pub(super) fn in_flight(&self) -> Bytes {
+        self.seen.1
+    }
+
+    pub(super) fn is_relieved(&self) -> bool {
+        self.relief.0
+    }
+
+    pub(super) fn set_relieved(&mut self, is_relieved: bool, now: Timestamp) {
+        if is_relieved != self.relief.0 {
+            self.relief = (is_relieved, now);
+        }
+    }
+
+    /// For how long the path has been relieved, or not.
+    pub(super) fn relief_lasts(&self, now: Timestamp) -> Duration {
+        now.since(self.relief.1)
     }
 
     /// Whether something that was sent on the path after `then` was acknowledged.

@@ -66,9 +66,11 @@ impl Connection {
                     self.engine.find_losses(self.application.is_fairpath());
                     self.events.push_back(Event::Connected);
                     if self.is_server {
+                        let has_flows = self.flows.is_some();
                         let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } =
                             self;
-                        let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, now };
+                        let mut live =
+                            Live { quic, interfaces, primary: *primary, receipts, output, channels, has_flows, now };
                         self.policy = Some(Policy::acceptor(engine.clone(), &mut live, now).speaking(*application));
                     }
                 }

@@ -19,6 +19,7 @@ pub(super) struct Live<'a> {
     pub(super) receipts: &'a Receipts,
     pub(super) output: &'a mut Output,
     pub(super) channels: &'a mut [Channel; 2],
+    pub(super) has_flows: bool,
     pub(super) now: Instant,
 }
 
@@ -46,6 +47,10 @@ impl Paths for Live<'_> {
         {
             self.output.give_turn(path);
         }
+    }
+
+    fn has_flows(&self) -> bool {
+        self.has_flows
     }
 
     fn resend(&mut self, path: EnginePath) {

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use web_time::{Duration, Instant};
 
 use fairpath_engine::health::{self, Action, Expected, PathHealth, Traffic};
-use fairpath_engine::{Engine, PathId as EnginePath, Timestamp};
+use fairpath_engine::{Bitrate, Engine, PathId as EnginePath, Timestamp};
 use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats, PathStatus};
 
 use super::notice::PathNotice;
@@ -34,6 +34,8 @@ pub(crate) trait Paths {
     fn arrived_at(&self, id: PathId) -> Option<Instant>;
     /// Asks the peer for a sign of life on the path.
     fn ping(&mut self, id: PathId);
+    /// Whether packets with deadlines are carried.
+    fn has_flows(&self) -> bool;
     /// Sends again, elsewhere, what is in flight on the path.
     fn resend(&mut self, path: EnginePath);
     /// Whether data and acknowledgements leave on the path only where no other is available.
@@ -341,6 +343,11 @@ impl Policy {
     fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
         let at = self.engine.at(now);
         let is_busy = self.traffic.is_busy(at);
+        if self.application.is_fairpath() {
+            // Streams are few packets, and what is said of them back is not to wait for another path's mean.
+            let listens = is_busy && !paths.has_flows() && self.listens();
+            health::relieve(self.slots.iter_mut().map(|slot| &mut slot.health), listens, at);
+        }
         let best = health::best_rank(self.slots.iter().map(|slot| &slot.health));
         for index in 0..self.slots.len() {
             if !self.slots[index].is_open() && !self.application.is_fairpath() {
@@ -352,6 +359,14 @@ impl Policy {
                 self.carry_out(paths, index, action, now);
             }
         }
+    }
+
+    /// Whether this end sends less than a tenth of what it gets.
+    fn listens(&self) -> bool {
+        let rates = || self.slots.iter().map(Slot::rates);
+        let sent: Bitrate = rates().map(|(sent, _)| sent).sum();
+        let got: Bitrate = rates().map(|(_, got)| got).sum();
+        sent.scaled(10.0) < got
     }
 
     fn carry_out(&mut self, paths: &mut dyn Paths, at: usize, action: Action, now: Instant) {

@@ -205,6 +205,11 @@ impl Slot {
         self.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.probe_timeout())
     }
 
+    /// What the open path sends, as far as it is acknowledged, and what it receives.
+    pub(super) fn rates(&self) -> (Bitrate, Bitrate) {
+        (self.sending.rate(), self.receiving.rate())
+    }
+
     /// What became of the pair. How its socket is tied to the interface, the host knows.
     pub(crate) fn report(&self) -> PathReport {
         let totals = self.before.plus(self.current);

@@ -192,6 +192,10 @@ pub(super) mod tests {
     }
 
     impl Paths for Stack {
+        fn has_flows(&self) -> bool {
+            false
+        }
+
         fn stats(&mut self, _: PathId) -> Option<PathStats> {
             None
         }

@@ -1,0 +1,134 @@
+//! Which paths are relieved of what an end says that only receives.
+//!
+//! A stack may say the acknowledgements of all paths on one of them, whatever that one's way out is like: an
+//! acknowledgement for two packets is 2 Mbit/s for 100 Mbit/s of data, and where they queue, all paths wait. Of what an
+//! end asks on its paths the answers take one way back, that of the peer's acknowledgements. So what their round trips
+//! differ by is what the ways out differ by, queues included, and a path on which it is much is made a backup.
+
+use core::time::Duration;
+
+use fairpath_core::{Bytes, Timestamp};
+
+use super::path_health::PathHealth;
+
+/// A way out is slow that takes so much longer than the quickest, beside a quarter: as long as an acknowledgement may be
+/// held back anyway [RFC9000 §18.2, max_ack_delay].
+const MUCH: Duration = Duration::from_millis(25);
+
+/// Between two changes of a path round trips are measured anew: so long takes a mean of eight samples, of which there
+/// is one in 150 ms.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Who has more on its way on a path sends data, and not signs of life and credit.
+const LISTENING_MAX: Bytes = Bytes::new(4 * 1_200);
+
+/// Says which of all paths are relieved. `listens`: this end sends little, and gets much.
+pub fn relieve<'a, P: Copy + PartialEq + 'a>(
+    paths: impl Iterator<Item = &'a mut PathHealth<P>>,
+    listens: bool,
+    now: Timestamp,
+) {
+    let mut paths: Vec<_> = paths.filter(|path| path.is_open()).collect();
+    let listens = listens && paths.iter().all(|path| path.in_flight() <= LISTENING_MAX);
+    let of_use = paths.iter().filter(|path| path.answers() && !path.is_relieved());
+    let Some(quickest) = of_use.filter_map(|path| path.round_trip()).min().filter(|_| listens) else {
+        return paths.iter_mut().for_each(|path| path.set_relieved(false, now));
+    };
+    for path in &mut paths {
+        let Some(own) = path.round_trip().filter(|_| path.relief_lasts(now) > SETTLED) else { continue };
+        match path.is_relieved() {
+            false if is_slow(own, quickest) && path.answers() => path.set_relieved(true, now),
+            true if is_slow(quickest, own) => path.set_relieved(false, now),
+            _ => {}
+        }
+    }
+}
+
+fn is_slow(one: Duration, other: Duration) -> bool {
+    one > other + other / 4 + MUCH
+}
+
+#[cfg(test)]
+mod tests {
+    use fairpath_core::PathId;
+
+    use super::super::condition::Expected;
+    use super::super::path_health::Signs;
+    use super::*;
+    use crate::config::EngineConfig;
+    use crate::engine::PathSnapshot;
+
+    /// Looks at paths of such round trips and bytes in flight every 50 ms for so long. Which are backups then, and how
+    /// often one became one or no longer was.
+    fn look(
+        paths: &mut [PathHealth<u8>],
+        from_ms: u64,
+        looks: u64,
+        listens: bool,
+        seen: impl Fn(u64) -> Vec<(u64, u64)>,
+    ) -> (Vec<bool>, usize) {
+        let mut engine = EngineConfig::default().build().expect("the default");
+        let id = PathId::new(0);
+        engine.on_path_opened(id, Bytes::new(1_200), Timestamp::ZERO);
+        engine.on_sent(id, 0, Bytes::new(1_200), Timestamp::ZERO);
+        engine.on_ack(id, 0, Timestamp::from_millis(100));
+        engine.on_ack_end(id, Duration::ZERO, Timestamp::from_millis(100));
+        let template = engine.snapshot(id, Timestamp::ZERO).expect("a path");
+        let mut changes = 0;
+        for at in 1..=looks {
+            let now = Timestamp::from_millis(from_ms + 50 * at);
+            for (path, (rtt_ms, in_flight)) in paths.iter_mut().zip(seen(50 * at)) {
+                let mut rtt = template.rtt.expect("a sample");
+                rtt.smoothed = Duration::from_millis(rtt_ms);
+                let (rtt, in_flight, suspected) = (Some(rtt), Bytes::new(in_flight), false);
+                let snapshot = Some(PathSnapshot { rtt, in_flight, suspected, ..template });
+                let datagrams = Some((from_ms + at, at));
+                path.measure(&Signs { datagrams, snapshot, arrived_at: Some(now) }, Expected::Signs, now);
+            }
+            let before: Vec<bool> = paths.iter().map(|path| path.is_relieved()).collect();
+            relieve(paths.iter_mut(), listens, now);
+            changes += paths.iter().zip(before).filter(|(path, before)| path.is_relieved() != *before).count();
+        }
+        (paths.iter().map(|path| path.kept_off().1).collect(), changes)
+    }
+
+    fn open(count: u8) -> Vec<PathHealth<u8>> {
+        let open = |path| {
+            let mut health = PathHealth::new(Timestamp::ZERO);
+            health.on_first(path, Timestamp::ZERO);
+            health
+        };
+        (0..count).map(open).collect()
+    }
+
+    #[test]
+    fn a_listener_says_nothing_where_it_would_wait_and_the_quickest_way_out_stays() {
+        let mut paths = open(3);
+        let (backups, changes) = look(&mut paths, 1_000, 100, true, |_| vec![(270, 80), (55, 1_500), (90, 40)]);
+        assert_eq!((backups, changes), (vec![true, false, false], 1), "90 ms are no more than 55 and a quarter and 25");
+        // Its queue is empty, and the other is what takes long now.
+        let (backups, _) = look(&mut paths, 6_000, 100, true, |_| vec![(20, 80), (300, 1_500), (310, 40)]);
+        assert_eq!(backups, vec![false, true, true]);
+    }
+
+    #[test]
+    fn who_sends_uses_every_path() {
+        let slow = |_| vec![(270, 80), (55, 1_500)];
+        for (listens, seen) in [(false, 1_500), (true, 20_000)] {
+            let mut paths = open(2);
+            assert_eq!(look(&mut paths, 3_000, 20, true, slow).0, vec![true, false]);
+            let (backups, _) = look(&mut paths, 4_000, 1, listens, |_| vec![(270, 80), (55, seen)]);
+            assert_eq!(backups, vec![false; 2], "listens: {listens}, {seen} bytes in flight");
+        }
+    }
+
+    #[test]
+    fn where_no_way_out_carries_acknowledgements_they_change_it_every_two_seconds_at_most() {
+        let mut paths = open(2);
+        // Where they go it takes 400 ms, and then 40.
+        let wavering =
+            |ms: u64| if (ms / 100).is_multiple_of(2) { vec![(400, 40), (40, 40)] } else { vec![(40, 40), (400, 40)] };
+        let (_, changes) = look(&mut paths, 1_000, 400, true, wavering);
+        assert!(changes <= 21, "{changes} in 20 s");
+    }
+}
