@@ -143,9 +143,9 @@ fn while_bad(congestion: &str, seeds: u64) -> (f64, f64) {
 #[test]
 fn what_a_link_held_that_turns_bad_comes_in_time_on_the_other() {
     let (_, in_the_turn) = while_bad(&EngineConfig::live().congestion, 12);
-    // Of 260; it was 19 where only losses and silence counted. A hundredth of them is the bound: one in a dozen runs
-    // loses ten or more, why is not known, and the others lose none or one (docs/stream.md).
-    assert!(in_the_turn < 2.6, "{in_the_turn} packets of 260");
+    // Of 260; it was 19 where only losses and silence counted, and 0.85 where what was cut for larger datagrams than could
+    // leave was dropped. One run in ten loses one or two: the mean of 48 is 0.17, and three times that is the bound.
+    assert!(in_the_turn < 0.5, "{in_the_turn} packets of 260");
 }
 
 /// Then all rests on the other link, where one packet in 500 is lost. In the trial with ffmpeg, sent twice, 84 % were

@@ -8,7 +8,7 @@ use fairpath_core::Timestamp;
 use crate::config::{PACKET_MAX, Playout};
 use crate::counts::Counts;
 use crate::decoder::Decoder;
-use crate::wire::{Body, Repair, expand};
+use crate::wire::{Body, Part, Repair, expand};
 
 /// How many pieces of a flow are held, those that were handed out and may still help a block included: what comes in
 /// 1 s at 80 Mbit/s.
@@ -16,6 +16,16 @@ const PIECES_MAX: u64 = 8_192;
 
 /// How many of those that were given up are remembered, to tell what comes late from what comes twice.
 const GIVEN_UP_MAX: usize = 4_096;
+
+/// Of how many pieces parts are kept: more than wait anywhere when datagrams become smaller.
+const IN_PARTS_MAX: usize = 1_024;
+
+/// The parts of a piece that came.
+#[derive(Debug, Default)]
+struct Parts {
+    total: u8,
+    came: BTreeMap<u8, Bytes>,
+}
 
 /// A piece that came or was brought back.
 #[derive(Debug)]
@@ -52,6 +62,7 @@ pub(crate) struct Flow {
     /// The highest number that has come.
     highest: u64,
     given_up: BTreeSet<u64>,
+    parts: BTreeMap<u64, Parts>,
     decoder: Decoder,
 }
 
@@ -87,6 +98,28 @@ impl Flow {
         }
         self.repair(number, due, counts, now);
         came
+    }
+
+    /// A part of a piece came: the whole body where no other is missing.
+    pub(crate) fn on_part(&mut self, number: u64, part: Part, data: Bytes) -> Option<Bytes> {
+        if self.is_far(number) {
+            return None;
+        }
+        let parts = self.parts.entry(number).or_default();
+        if parts.total != part.total {
+            *parts = Parts { total: part.total, came: BTreeMap::new() };
+        }
+        parts.came.insert(part.index, data);
+        if parts.came.len() < usize::from(part.total) {
+            if self.parts.len() > IN_PARTS_MAX {
+                self.parts.pop_first();
+            }
+            return None;
+        }
+        let parts = self.parts.remove(&number)?;
+        let mut body = BytesMut::new();
+        parts.came.values().for_each(|part| body.extend_from_slice(part));
+        Some(body.freeze())
     }
 
     /// Repair came for a block.

@@ -102,14 +102,14 @@ impl Receiver {
             Datagram::Source { way, number, body } => {
                 self.check(way)?;
                 self.on_way(way, now);
-                let Self { flows, clock, counts, .. } = self;
-                let flow = &mut flows[usize::from(way.flow.0)];
-                let number = flow.number(number);
-                let came = flow.on_piece((number, way.is_again), &body, |body| due(clock, body), counts, now);
-                match came {
-                    Came::InTime => clock.on_judged(true, now),
-                    Came::Late => clock.on_judged(false, now),
-                    Came::Not => {}
+                self.on_piece(way, number, &body, now);
+            }
+            Datagram::Part { way, number, part, data } => {
+                self.check(way)?;
+                self.on_way(way, now);
+                let flow = &mut self.flows[usize::from(way.flow.0)];
+                if let Some(body) = flow.on_part(flow.number(number), part, data) {
+                    self.on_piece(way, number, &body, now);
                 }
             }
             Datagram::Repair { way, repair } => {
@@ -120,6 +120,17 @@ impl Receiver {
             }
         }
         Ok(None)
+    }
+
+    fn on_piece(&mut self, way: Way, number: u32, body: &Bytes, now: Timestamp) {
+        let Self { flows, clock, counts, .. } = self;
+        let flow = &mut flows[usize::from(way.flow.0)];
+        let number = flow.number(number);
+        match flow.on_piece((number, way.is_again), body, |body| due(clock, body), counts, now) {
+            Came::InTime => clock.on_judged(true, now),
+            Came::Late => clock.on_judged(false, now),
+            Came::Not => {}
+        }
     }
 
     fn check(&self, way: Way) -> Result<(), Malformed> {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use fairpath_core::{PathId, PathMap, Timestamp};
 
 use crate::config::FlowId;
+use crate::wire::Part;
 
 /// Which piece: its flow and its number there.
 pub(crate) type PieceId = (FlowId, u64);
@@ -16,14 +17,27 @@ pub(crate) struct Kept {
     pub(crate) body: Bytes,
     pub(crate) queued_at: Timestamp,
     pub(crate) due: Timestamp,
-    /// On how many paths it is on its way.
+    /// How many packets are on their way with it, or with a part of it.
     on_its_way: u32,
+    /// Of how many parts which have arrived, where it left in parts.
+    parts: (u8, u64),
+}
+
+impl Kept {
+    /// A packet with this of it arrived; whether all has.
+    fn has_arrived(&mut self, part: Part) -> bool {
+        self.on_its_way = self.on_its_way.saturating_sub(1);
+        let (total, came) = if self.parts.0 == part.total { self.parts } else { (part.total, 0) };
+        self.parts = (total, came | 1 << part.index);
+        self.parts.1.count_ones() == u32::from(total)
+    }
 }
 
 /// A packet that left, of which it is not known what became.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     piece: Option<PieceId>,
+    part: Part,
     at: Timestamp,
     /// Whether what it carries was sent again, so that its loss orders nothing.
     is_given_up: bool,
@@ -62,7 +76,7 @@ pub(crate) struct Retained {
 impl Retained {
     pub(crate) fn keep(&mut self, piece: PieceId, body: Bytes, queued_at: Timestamp, due: Timestamp) {
         self.bytes += body.len();
-        self.pieces.insert(piece, Kept { body, queued_at, due, on_its_way: 0 });
+        self.pieces.insert(piece, Kept { body, queued_at, due, on_its_way: 0, parts: (1, 0) });
     }
 
     pub(crate) fn get(&self, piece: PieceId) -> Option<&Kept> {
@@ -73,7 +87,9 @@ impl Retained {
         self.bytes
     }
 
-    pub(crate) fn on_sent(&mut self, piece: Option<PieceId>, path: PathId, number: u64, now: Timestamp) {
+    /// A packet left, with a piece or a part of it, or with repair.
+    pub(crate) fn on_sent(&mut self, piece: Option<(PieceId, Part)>, path: PathId, number: u64, now: Timestamp) {
+        let (piece, part) = piece.map_or((None, Part { index: 0, total: 1 }), |(piece, part)| (Some(piece), part));
         if let Some(kept) = piece.and_then(|piece| self.pieces.get_mut(&piece)) {
             kept.on_its_way += 1;
         }
@@ -81,7 +97,7 @@ impl Retained {
             self.paths.insert(path, OnPath::default());
         }
         if let Some(on_path) = self.paths.get_mut(path) {
-            on_path.packets.insert(number, Left { piece, at: now, is_given_up: false });
+            on_path.packets.insert(number, Left { piece, part, at: now, is_given_up: false });
             if piece.is_some() {
                 on_path.awaited.push_back((number, now));
             }
@@ -119,12 +135,21 @@ impl Retained {
         let on_path = self.paths.get_mut(path)?;
         let awaited = on_path.packets.remove(&number);
         let was_lost = awaited.is_none();
-        let Left { piece, at, .. } = awaited.or_else(|| on_path.lost.remove(&number))?;
+        let Left { piece, part, at, .. } = awaited.or_else(|| on_path.lost.remove(&number))?;
         self.tidy(path);
-        if let Some(kept) = piece.and_then(|piece| self.pieces.remove(&piece)) {
+        let again = piece.and_then(|piece| self.on_arrived(piece, part));
+        Some(Gone { sent_at: at, again, was_lost })
+    }
+
+    /// A piece arrived, or a part of it; the piece where another part was lost and nothing of it is on its way.
+    fn on_arrived(&mut self, piece: PieceId, part: Part) -> Option<PieceId> {
+        let kept = self.pieces.get_mut(&piece)?;
+        if kept.has_arrived(part) {
             self.bytes -= kept.body.len();
+            self.pieces.remove(&piece);
+            return None;
         }
-        Some(Gone { sent_at: at, again: None, was_lost })
+        (kept.on_its_way == 0).then_some(piece)
     }
 
     /// The packet was lost.
@@ -180,12 +205,13 @@ mod tests {
     use super::*;
 
     const PIECE: PieceId = (FlowId(0), 7);
+    const WHOLE: Part = Part { index: 0, total: 1 };
     const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 
     fn retained() -> Retained {
         let mut retained = Retained::default();
         retained.keep(PIECE, Bytes::from_static(b"body"), Timestamp::ZERO, Timestamp::from_millis(300));
-        retained.on_sent(Some(PIECE), PATHS[0], 1, Timestamp::ZERO);
+        retained.on_sent(Some((PIECE, WHOLE)), PATHS[0], 1, Timestamp::ZERO);
         retained
     }
 
@@ -196,7 +222,7 @@ mod tests {
     #[test]
     fn a_piece_is_sent_again_when_its_last_copy_is_lost_and_once() {
         let mut retained = retained();
-        retained.on_sent(Some(PIECE), PATHS[1], 1, Timestamp::ZERO);
+        retained.on_sent(Some((PIECE, WHOLE)), PATHS[1], 1, Timestamp::ZERO);
         assert_eq!(again(retained.on_lost(PATHS[0], 1)), None, "a copy is on its way");
         assert_eq!(again(retained.on_lost(PATHS[1], 1)), Some(PIECE));
         assert_eq!(retained.on_lost(PATHS[1], 1), None);
@@ -207,7 +233,7 @@ mod tests {
         let mut retained = retained();
         assert_eq!(retained.on_silent(PATHS[0]), [PIECE]);
         assert_eq!(retained.on_silent(PATHS[0]), []);
-        retained.on_sent(Some(PIECE), PATHS[1], 5, Timestamp::ZERO);
+        retained.on_sent(Some((PIECE, WHOLE)), PATHS[1], 5, Timestamp::ZERO);
         assert_eq!(again(retained.on_acked(PATHS[0], 1)), None);
         assert!(retained.get(PIECE).is_none() && retained.bytes() == 0, "it has arrived");
         assert_eq!(again(retained.on_lost(PATHS[1], 5)), None);
@@ -234,8 +260,32 @@ mod tests {
         answered.on_acked(PATHS[0], 1);
         assert_eq!(answered.oldest(PATHS[0]), None);
         let mut copied = retained();
-        copied.on_sent(Some(PIECE), PATHS[1], 1, Timestamp::ZERO);
+        copied.on_sent(Some((PIECE, WHOLE)), PATHS[1], 1, Timestamp::ZERO);
         assert_eq!(copied.take_overdue(PATHS[0], until), (1, vec![]));
+    }
+
+    #[test]
+    fn a_piece_in_parts_has_arrived_when_all_have_and_is_sent_again_when_one_is_lost() {
+        let halves = || {
+            let mut retained = Retained::default();
+            retained.keep(PIECE, Bytes::from_static(b"body"), Timestamp::ZERO, Timestamp::from_millis(300));
+            for index in 0..2 {
+                let half = Some((PIECE, Part { index, total: 2 }));
+                retained.on_sent(half, PATHS[0], index.into(), Timestamp::ZERO);
+            }
+            retained
+        };
+        let mut both = halves();
+        assert_eq!(again(both.on_acked(PATHS[0], 0)), None);
+        assert!(both.get(PIECE).is_some());
+        assert_eq!(again(both.on_acked(PATHS[0], 1)), None);
+        assert_eq!((both.get(PIECE).is_none(), both.bytes()), (true, 0));
+        let mut second_lost = halves();
+        second_lost.on_acked(PATHS[0], 0);
+        assert_eq!(again(second_lost.on_lost(PATHS[0], 1)), Some(PIECE));
+        let mut first_lost = halves();
+        assert_eq!(again(first_lost.on_lost(PATHS[0], 0)), None, "the other half may be lost, too");
+        assert_eq!(again(first_lost.on_acked(PATHS[0], 1)), Some(PIECE));
     }
 
     #[test]

@@ -19,7 +19,8 @@ use crate::lane::Lane;
 use crate::retained::{PieceId, Retained};
 use crate::sharing::Sharing;
 use crate::spread::Spread;
-use crate::wire::{Body, OVERHEAD, Repair};
+use crate::wire::{Body, OVERHEAD, Part, Repair};
+use outgoing::Kind;
 use status::Tally;
 pub use status::{PathStatus, Status};
 
@@ -54,14 +55,24 @@ pub enum SendError {
 pub enum Cargo {
     /// A piece of a flow.
     Piece(FlowId, u64),
+    /// A part of a piece, and of how many: it was cut for larger datagrams than can leave now.
+    Part(FlowId, u64, [u8; 2]),
     /// Repair, of which nothing is sent again.
     Repair,
 }
 
 impl Cargo {
-    fn piece(self) -> Option<PieceId> {
+    fn of((flow, number): PieceId, part: Part) -> Self {
+        match part.total {
+            1 => Self::Piece(flow, number),
+            _ => Self::Part(flow, number, [part.index, part.total]),
+        }
+    }
+
+    fn piece(self) -> Option<(PieceId, Part)> {
         match self {
-            Self::Piece(flow, number) => Some((flow, number)),
+            Self::Piece(flow, number) => Some(((flow, number), Part { index: 0, total: 1 })),
+            Self::Part(flow, number, [index, total]) => Some(((flow, number), Part { index, total })),
             Self::Repair => None,
         }
     }
@@ -109,6 +120,10 @@ pub struct Sender {
     new: VecDeque<(PieceId, usize)>,
     /// The bytes of all that is new.
     waits: usize,
+    /// How large a datagram may be that leaves now.
+    room: usize,
+    /// The other parts of what leaves in parts, since when they could leave.
+    rest: VecDeque<(PieceId, Part, Kind, Timestamp)>,
     /// What is to leave once more, and since when.
     again: VecDeque<(PieceId, Timestamp)>,
     copies: VecDeque<(PieceId, To, Timestamp)>,
@@ -137,6 +152,8 @@ impl Sender {
             retained: Retained::default(),
             new: VecDeque::new(),
             waits: 0,
+            room: usize::MAX,
+            rest: VecDeque::new(),
             again: VecDeque::new(),
             copies: VecDeque::new(),
             repair: VecDeque::new(),
@@ -151,6 +168,12 @@ impl Sender {
     /// How long what is queued from now on may take; the nearest that can be.
     pub fn set_deadline(&mut self, deadline: Duration) {
         self.config.deadline = deadline.clamp(DEADLINE_MIN, DEADLINE_MAX);
+    }
+
+    /// How large datagrams may be from now on. What waits and is larger leaves in parts: where a path loses many, QUIC
+    /// takes large packets for the reason, and then all paths carry smaller ones.
+    pub fn set_room(&mut self, room: usize) {
+        self.room = room;
     }
 
     /// Queues a packet of the application, in datagrams of at most `room` bytes.
@@ -267,7 +290,7 @@ impl Sender {
 
     /// Whether something waits that could leave now.
     pub fn has_work(&self, now: Timestamp) -> bool {
-        let lists = [self.new.is_empty(), self.again.is_empty(), self.copies.is_empty()];
+        let lists = [self.new.is_empty(), self.again.is_empty(), self.copies.is_empty(), self.rest.is_empty()];
         lists.contains(&false) || self.repair.front().is_some_and(|(at, ..)| *at <= now)
     }
 

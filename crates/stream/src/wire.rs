@@ -4,10 +4,15 @@
 //! SOURCE = 5 | flow, 8 bits | again, 1 | path, 7 | number, low 32 | left, 32 | least, 16 | body
 //! REPAIR = 6 | flow, 8 bits | 0, 1 | path, 7 | first number of the block, low 32 | left, 32 | least, 16
 //!            | pieces of the block, 8 | which repair, 8 | how many in all, 8 | symbol
+//! PART   = 8 | flow, 8 bits | again, 1 | path, 7 | number, low 32 | left, 32 | least, 16
+//!            | which part, 8 | how many in all, 8 | that part of the body
 //! REPORT = 7 | number, 32 bits | counts, 7 × 64 | for each path: path, 8 | newest, 32 | mean, 32 | deviation, 32
 //! body   = sent, 32 bits | deadline in ms, 16 | flags, 8 | data
 //! symbol = Reed–Solomon over the pieces of the block, each as: length of the body, 16 bits | body | zeros
 //! ```
+//!
+//! A piece leaves in parts where it was cut for larger datagrams than can leave now: its number and its length stand in
+//! its block already. All parts but the last have one length.
 //!
 //! All numbers are big-endian. Times are in µs, modulo 2³², by the clock of whoever sends the pieces: when the
 //! application sent the packet (`sent`), when this datagram left (`left`), when the newest left that has come on a path
@@ -24,9 +29,16 @@ use crate::counts::Counts;
 pub(crate) const SOURCE: u8 = 5;
 pub(crate) const REPAIR: u8 = 6;
 pub(crate) const REPORT: u8 = 7;
+pub(crate) const PART: u8 = 8;
 
 /// What stands before the body of a piece.
 const SOURCE_HEAD: usize = 13;
+
+/// What stands before a part of the body of a piece.
+const PART_HEAD: usize = SOURCE_HEAD + 2;
+
+/// The most parts of a piece: of the largest, in the smallest datagrams that QUIC has.
+const PARTS_MAX: usize = 64;
 
 /// What stands before the symbol of a repair.
 const REPAIR_HEAD: usize = 16;
@@ -52,7 +64,7 @@ const LAST: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// It is of another kind, or empty.
-    #[error("a datagram of a stream begins with 5, 6 or 7, and not with {0:?}")]
+    #[error("a datagram of a stream begins with 5, 6, 7 or 8, and not with {0:?}")]
     Kind(Option<u8>),
     /// It ends too early, or in the middle of an entry.
     #[error("a datagram of kind {kind} cannot have {length} bytes")]
@@ -65,6 +77,14 @@ pub enum Malformed {
     /// It names a flow that there is not.
     #[error("there is no flow {0}")]
     Flow(u8),
+    /// Its piece has no such part.
+    #[error("part {index} of {total} cannot be")]
+    Part {
+        /// Which part it is.
+        index: u8,
+        /// How many there are.
+        total: u8,
+    },
     /// Its block has no piece, or its repair is none of those that there are.
     #[error("repair {index} of {total} for {pieces} pieces cannot be")]
     Block {
@@ -79,7 +99,7 @@ pub enum Malformed {
 
 /// Whether a datagram that begins so is of a stream.
 pub fn is_stream(kind: u8) -> bool {
-    (SOURCE..=REPORT).contains(&kind)
+    (SOURCE..=PART).contains(&kind)
 }
 
 /// What a datagram calls a path.
@@ -118,8 +138,43 @@ pub(crate) struct Body {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Datagram {
     Source { way: Way, number: u32, body: Bytes },
+    Part { way: Way, number: u32, part: Part, data: Bytes },
     Repair { way: Way, repair: Repair },
     Report(Report),
+}
+
+/// Which part of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) index: u8,
+    /// How many there are; one is the whole piece.
+    pub(crate) total: u8,
+}
+
+impl Part {
+    /// In how many parts a body leaves of which datagrams have this room; `None` where there is none for it.
+    pub(crate) fn total(body: usize, room: usize) -> Option<u8> {
+        if SOURCE_HEAD + body <= room {
+            return Some(1);
+        }
+        let total = body.div_ceil(room.checked_sub(PART_HEAD).filter(|room| *room > 0)?);
+        u8::try_from(total).ok().filter(|total| usize::from(*total) <= PARTS_MAX)
+    }
+
+    /// What it has of a body.
+    fn of(self, body: &Bytes) -> Bytes {
+        let length = body.len().div_ceil(self.total.into());
+        let begins = (usize::from(self.index) * length).min(body.len());
+        body.slice(begins..(begins + length).min(body.len()))
+    }
+
+    /// What carries it.
+    pub(crate) fn datagram(self, way: Way, number: u32, body: Bytes) -> Datagram {
+        match self.total {
+            1 => Datagram::Source { way, number, body },
+            _ => Datagram::Part { way, number, part: self, data: self.of(&body) },
+        }
+    }
 }
 
 /// Repair of a block.
@@ -130,6 +185,13 @@ pub(crate) struct Repair {
     pub(crate) index: u8,
     pub(crate) total: u8,
     pub(crate) symbol: Bytes,
+}
+
+impl Repair {
+    /// How long its datagram is.
+    pub(crate) fn length(&self) -> usize {
+        REPAIR_HEAD + self.symbol.len()
+    }
 }
 
 /// What came on a path since the last report.
@@ -209,6 +271,12 @@ impl Datagram {
                 head(&mut out, SOURCE, way, *number);
                 out.put_slice(body);
             }
+            Self::Part { way, number, part, data } => {
+                out.reserve(PART_HEAD + data.len());
+                head(&mut out, PART, way, *number);
+                out.put_slice(&[part.index, part.total]);
+                out.put_slice(data);
+            }
             Self::Repair { way, repair } => {
                 out.reserve(REPAIR_HEAD + repair.symbol.len());
                 head(&mut out, REPAIR, way, repair.first);
@@ -237,6 +305,15 @@ impl Datagram {
                 .filter(|(_, _, body)| body.len() >= BODY_HEAD)
                 .map(|(way, number, body)| Self::Source { way, number, body })
                 .ok_or(length),
+            PART => {
+                let (way, number, mut rest) = read_head(rest).ok_or(length)?;
+                let mut byte = || rest.try_get_u8().map_err(|_| length);
+                let (index, total) = (byte()?, byte()?);
+                if index >= total || !(2..=PARTS_MAX).contains(&usize::from(total)) {
+                    return Err(Malformed::Part { index, total });
+                }
+                Ok(Self::Part { way, number, part: Part { index, total }, data: rest })
+            }
             REPAIR => {
                 let (way, first, mut rest) = read_head(rest).ok_or(length)?;
                 let mut byte = || rest.try_get_u8().map_err(|_| length);
@@ -307,6 +384,7 @@ mod tests {
         let counts = Counts::from_words([1, 2, 3, 4, 5, 6, 7]);
         for datagram in [
             Datagram::Source { way: WAY, number: 8, body: body(b"data") },
+            Datagram::Part { way: WAY, number: 8, part: Part { index: 1, total: 2 }, data: Bytes::from_static(b"ta") },
             Datagram::Repair { way: WAY, repair },
             Datagram::Report(Report { number: 1, counts, paths: vec![path; 3] }),
         ] {
@@ -332,6 +410,23 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_is_too_large_leaves_in_parts_that_fit_and_are_the_whole() {
+        let body = Bytes::from_iter(0..=255);
+        assert_eq!(Part::total(body.len(), SOURCE_HEAD + 256), Some(1));
+        for room in 20..SOURCE_HEAD + 256 {
+            let total = Part::total(body.len(), room).unwrap();
+            let datagrams = (0..total).map(|index| Part { index, total }.datagram(WAY, 8, body.clone()).write());
+            let parts = datagrams.map(|datagram| {
+                assert!(datagram.len() <= room, "{} of {room}", datagram.len());
+                let Ok(Datagram::Part { data, .. }) = Datagram::read(&datagram) else { panic!("{datagram:?}") };
+                data
+            });
+            assert_eq!(parts.collect::<Vec<_>>().concat(), body);
+        }
+        assert_eq!(Part::total(body.len(), PART_HEAD), None);
+    }
+
+    #[test]
     fn a_number_is_the_nearest_with_its_low_bits() {
         let near = (3 << 32) + 5;
         for number in [near, near + 1_000, near - 6, near - 2_000_000_000, near + 2_000_000_000] {
@@ -342,7 +437,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_can_be_read_is_written_the_same(bytes in proptest::collection::vec(any::<u8>(), 0..90), kind in 4_u8..9) {
+        fn what_can_be_read_is_written_the_same(bytes in proptest::collection::vec(any::<u8>(), 0..90), kind in 4_u8..10) {
             let datagram = Bytes::from([&[kind][..], &bytes].concat());
             if let Ok(read) = Datagram::read(&datagram) {
                 prop_assert_eq!(read.write(), datagram);

@@ -51,6 +51,26 @@ fn steady_playout_keeps_the_gaps() {
     assert!(*most <= DEADLINE + ms(1) && *most - *least <= ms(1), "from {least:?} to {most:?}");
 }
 
+/// Where a path loses many, QUIC takes large packets for the reason, and then all paths carry smaller ones.
+#[test]
+fn what_waits_when_datagrams_become_smaller_leaves_in_parts() {
+    for loss in [0.0, 0.02] {
+        let mut world = World::new(config(), vec![Link::new(20, loss), Link::new(30, loss)], 5);
+        picture(&mut world, 2);
+        for room in [700, 1_200, 400, 1_200] {
+            for _ in 0..40 {
+                world.queue(FlowId(0), 1_150, false);
+            }
+            world.room = room;
+            world.run_for(ms(200));
+        }
+        world.run_for(ms(500));
+        world.check(DEADLINE, Duration::ZERO);
+        assert_eq!(world.share(), 1.0, "{:?}", world.receiver.counts());
+        assert!(!world.sender.is_busy(), "all was acknowledged");
+    }
+}
+
 #[test]
 fn losses_of_a_fiftieth_are_made_up_for() {
     for repair in [true, false] {

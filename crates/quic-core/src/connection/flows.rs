@@ -154,6 +154,8 @@ impl Connection {
             return None;
         }
         let flows = self.flows.as_mut()?;
+        // It is that of the path with the smallest packets, and falls at once where one loses many.
+        flows.sender.set_room(self.quic.datagrams().max_size().unwrap_or(0));
         let is_refused = Cell::new(false);
         let outgoing = self.engine.with(now, |engine, at| {
             flows.now = at;
@@ -174,8 +176,11 @@ impl Connection {
             outgoing
         });
         let Outgoing { path, datagram, cargo } = outgoing?;
-        // A path may carry less than when the packet was cut.
         if !self.put_piece(datagram, cargo) {
+            let at = self.engine.at(now);
+            if let Some(flows) = &mut self.flows {
+                flows.sender.on_unsent(cargo, at);
+            }
             return None;
         }
         self.engine.open_gate(Gate::Only(path));

@@ -18,16 +18,16 @@ impl Sender {
 
     /// It did not leave, or it is not known in which packet.
     pub fn on_unsent(&mut self, cargo: Cargo, now: Timestamp) {
-        if let Some(piece) = cargo.piece() {
+        if let Some((piece, _)) = cargo.piece() {
             self.again.push_back((piece, now));
         }
     }
 
     /// The packet was acknowledged.
     pub fn on_acked(&mut self, path: PathId, number: u64, now: Timestamp) {
-        if let Some(gone) = self.retained.on_acked(path, number)
-            && let Some(lane) = self.spread.lanes.get_mut(&path)
-        {
+        let Some(gone) = self.retained.on_acked(path, number) else { return };
+        gone.again.into_iter().for_each(|piece| self.send_again(piece, now));
+        if let Some(lane) = self.spread.lanes.get_mut(&path) {
             match gone.was_lost {
                 true => lane.track.on_late(gone.sent_at, now),
                 false => lane.track.on_acked(now),

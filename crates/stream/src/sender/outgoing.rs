@@ -5,11 +5,11 @@ use fairpath_core::{PathId, Timestamp};
 use super::{Cargo, FlowId, Outgoing, Sender, To, micros};
 use crate::retained::PieceId;
 use crate::spread::Waiting;
-use crate::wire::{Datagram, Way, label};
+use crate::wire::{Datagram, Part, Repair, Way, label};
 
 /// Why a piece leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     New,
     Again,
     Copy,
@@ -20,7 +20,8 @@ enum Kind {
 impl Sender {
     /// The next datagram, on a path that `may_send`.
     pub fn next(&mut self, may_send: impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        self.next_again(&may_send, now)
+        self.next_rest(&may_send, now)
+            .or_else(|| self.next_again(&may_send, now))
             .or_else(|| self.next_copy(&may_send, now))
             .or_else(|| self.next_new(&may_send, now))
             .or_else(|| self.next_repair(&may_send, now))
@@ -32,6 +33,20 @@ impl Sender {
         let waited = now.since(kept.queued_at);
         let held = since.map_or(waited, |since| now.since(since));
         Some(Waiting { waited, held, deadline: kept.due.since(kept.queued_at), behind: self.waits })
+    }
+
+    /// The other parts of what has begun to leave. No piece is worth anything without them.
+    fn next_rest(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
+        while let Some((piece, part, kind, since)) = self.rest.front().copied() {
+            let Some(waiting) = self.waiting(piece, now, Some(since), now) else {
+                self.rest.pop_front();
+                continue;
+            };
+            let path = self.spread.choose(waiting, None, may_send, now)?;
+            self.rest.pop_front();
+            return self.leave_as(piece, part, path, kind, now);
+        }
+        None
     }
 
     fn next_again(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
@@ -113,7 +128,9 @@ impl Sender {
     }
 
     fn next_repair(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        while self.repair.front().is_some_and(|(_, stale, ..)| *stale <= now) {
+        // What cannot leave whole is worth less than its parts would cost: what is lost is sent again.
+        let fits = |repair: &Repair| repair.length() <= self.room;
+        while self.repair.front().is_some_and(|(_, stale, _, repair)| *stale <= now || !fits(repair)) {
             self.repair.pop_front();
         }
         let (at, _, flow, _) = self.repair.front().filter(|(at, ..)| *at <= now)?;
@@ -128,15 +145,24 @@ impl Sender {
         Some(Outgoing { path, datagram, cargo: Cargo::Repair })
     }
 
+    /// A piece leaves, in parts where it is larger than what can.
     fn source(&mut self, piece: PieceId, path: PathId, kind: Kind, now: Timestamp) -> Option<Outgoing> {
+        let total = Part::total(self.retained.get(piece)?.body.len(), self.room)?;
+        // The first part measures a path as well as all do.
+        if kind != Kind::Probe {
+            self.rest.extend((1..total).map(|index| (piece, Part { index, total }, kind, now)));
+        }
+        self.leave_as(piece, Part { index: 0, total }, path, kind, now)
+    }
+
+    fn leave_as(&mut self, piece: PieceId, part: Part, path: PathId, kind: Kind, now: Timestamp) -> Option<Outgoing> {
         let (flow, number) = piece;
         let body = self.retained.get(piece)?.body.clone();
-        let datagram =
-            Datagram::Source { way: self.way(flow, path, kind == Kind::Again, now), number: number as u32, body }
-                .write();
+        let way = self.way(flow, path, kind == Kind::Again, now);
+        let datagram = part.datagram(way, number as u32, body).write();
         self.tally.on_leaving(path, datagram.len(), kind == Kind::New, kind != Kind::Probe);
         self.spread.on_leaving(path, datagram.len(), matches!(kind, Kind::New | Kind::Again), now);
-        Some(Outgoing { path, datagram, cargo: Cargo::Piece(flow, number) })
+        Some(Outgoing { path, datagram, cargo: Cargo::of(piece, part) })
     }
 
     fn way(&self, flow: FlowId, path: PathId, is_again: bool, now: Timestamp) -> Way {

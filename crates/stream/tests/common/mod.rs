@@ -55,6 +55,8 @@ pub(crate) struct World {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) links: Vec<Link>,
+    /// How large a datagram may be.
+    pub(crate) room: usize,
     pub(crate) played: Vec<Played>,
     /// What is left for each path, of packets that were made.
     pub(crate) sent_on: Vec<u64>,
@@ -76,6 +78,7 @@ impl World {
             receiver: Receiver::new(config),
             sent_on: vec![0; links.len()],
             links,
+            room: 1_200,
             played: Vec::new(),
             events: BTreeMap::new(),
             order: 0,
@@ -113,12 +116,14 @@ impl World {
     pub(crate) fn queue(&mut self, flow: FlowId, length: usize, is_marked: bool) {
         let mut packet = vec![0; length];
         self.luck.fill(&mut packet[..]);
-        self.sender.queue(flow, &packet, is_marked, 1_200, self.now).expect("room");
+        self.sender.queue(flow, &packet, is_marked, self.room, self.now).expect("room");
         self.queued.push((self.now, flow, packet.into()));
     }
 
     fn transmit(&mut self) {
+        self.sender.set_room(self.room);
         while let Some(Outgoing { path, datagram, cargo }) = self.sender.next(|_| true, self.now) {
+            assert!(datagram.len() <= self.room, "{} bytes cannot leave", datagram.len());
             self.numbers += 1;
             let (number, link) = (self.numbers, self.links[path.get() as usize]);
             self.sent_on[path.get() as usize] += 1;
