@@ -1,6 +1,7 @@
 //! The socket on which encoders are told what they may send.
 
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream as Probe;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,12 +50,17 @@ impl Control {
     pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         let listener = match UnixListener::bind(path) {
-            // A socket that nobody listens at is what a program left that was killed.
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                // Connections to a file that is no socket are refused, too, and so is one through a link to such a file.
+                let kind = std::fs::symlink_metadata(path).with_context(|| format!("cannot look at {shown}"))?;
+                if !kind.file_type().is_socket() {
+                    bail!("{shown} exists, and is no socket: give another --budget");
+                }
                 match Probe::connect(path) {
+                    // What a program left that was killed.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                     Ok(_) => bail!("another program tells budgets on {shown}: give another --budget"),
-                    Err(_) => bail!("{shown} exists, and is no socket: give another --budget"),
+                    Err(error) => bail!("cannot tell whether a program tells budgets on {shown}: {error}"),
                 }
                 std::fs::remove_file(path).with_context(|| format!("cannot replace {shown}"))?;
                 UnixListener::bind(path)
@@ -154,6 +160,28 @@ fn wish(line: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Linux refuses a connection to a file that is no socket as it does one to a socket that nobody listens at.
+    #[tokio::test]
+    async fn only_a_socket_that_nobody_listens_at_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("fairpath-control-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let [file, link, socket] = ["file", "link", "socket"].map(|name| folder.join(name));
+        std::fs::write(&file, "words").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for path in [&file, &link, &folder] {
+            let refused = Control::at(path).unwrap_err().to_string();
+            assert!(refused.contains("exists, and is no socket: give another --budget"), "{refused}");
+        }
+        assert_eq!(std::fs::read_to_string(&link).unwrap(), "words", "nothing of it is gone");
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        let control = Control::at(&socket).unwrap();
+        let refused = Control::at(&socket).unwrap_err().to_string();
+        assert!(refused.contains("another program tells budgets"), "{refused}");
+        drop(control);
+        assert!(!socket.exists());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_wish_is_a_deadline_that_can_be() {
