@@ -142,6 +142,23 @@ fn an_encoder_over_paths_that_lose_much_is_not_starved_by_repair_or_by_worse_pat
     assert!(live.on_time().unwrap() > 0.96 && live.beside() < 0.6, "{live:?}");
 }
 
+/// All but a twentieth of what it brings is in time, and in two seconds that may be all; but it comes 180 ms later.
+#[test]
+fn a_stream_leaves_on_no_slow_path_what_the_quick_ones_have_room_for() {
+    let lossy = |link: LinkConfig, probability: f64| link.jitter(ms(5)).loss(LossConfig::Random { probability });
+    let links = [lossy(link(10, 20), 0.001), lossy(link(8, 30), 0.001), lossy(link(1, 200), 0.05)];
+    for seed in 1..=4 {
+        let mut net = stream(&links, Some(Bitrate::from_mbps(3)), 60).warm_up(10);
+        net.scenario.seed = seed;
+        let mut flow = run(&net.scenario);
+        flow.frame_delays.sort_unstable();
+        let slowest = flow.frame_delays[flow.frame_delays.len() * 99 / 100];
+        // The slower of the two quick ones with its jitter, and once more where something was lost there.
+        assert!(slowest < ms(100), "seed {seed}: {slowest:?}");
+        assert!(flow.live.unwrap().on_time().unwrap() > 0.999, "seed {seed}: {:?}", flow.live);
+    }
+}
+
 #[test]
 fn what_is_said_of_paths_holds_for_streams() {
     let mut net = stream(&[link(10, 30), link(10, 20), link(10, 20)], Some(Bitrate::from_mbps(3)), 20);

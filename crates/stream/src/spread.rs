@@ -28,6 +28,10 @@ use crate::sharing::Sharing;
 /// Of two paths that differ by less in what comes in time, neither is better: so much is noise in a hundred packets.
 const ALIKE: f64 = 0.02;
 
+/// A path that takes longer than the quickest by this part of the deadline is worse than one that is alike else: what is
+/// lost on it is seldom in time when it was sent again, and all wait for what it carries.
+const SLOWER: u32 = 4;
+
 /// A packet waits for a path that brings more for this part of its deadline, and then takes another.
 const WAITS: u32 = 8;
 
@@ -84,7 +88,7 @@ impl Spread {
             lane.value = 1.0 - lane.missing(deadline);
         }
         let fell_silent = self.judge_silence(now);
-        self.set_tiers();
+        self.set_tiers(deadline);
         self.set_rates(groups, passed);
         fell_silent
     }
@@ -146,7 +150,8 @@ impl Spread {
         }
     }
 
-    fn set_tiers(&mut self) {
+    fn set_tiers(&mut self, deadline: Duration) {
+        let slow = self.quickest().map(|quickest| quickest + deadline / SLOWER);
         let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.value).fold(0.0, f64::max);
         // Where all cost the same, what one brings in time is all that counts.
         let mut prices = self.lanes.values().map(|lane| lane.facts.terms.price());
@@ -155,7 +160,9 @@ impl Spread {
         let prefers = self.sharing.prefers_better_paths();
         for lane in self.lanes.values_mut() {
             lane.fails = is_choice && lane.value < SERVES * best;
-            lane.tier = if prefers { ((best - lane.value).max(0.0) / ALIKE) as u32 } else { 0 };
+            let is_slow = slow.is_some_and(|slow| lane.takes() > slow);
+            let below = ((best - lane.value).max(0.0) / ALIKE) as u32 + u32::from(is_slow);
+            lane.tier = if prefers { below } else { 0 };
         }
     }
 
@@ -394,7 +401,7 @@ mod tests {
     #[test]
     fn a_packet_waits_for_a_quick_path_that_has_no_room_for_a_moment_and_takes_a_slow_one_that_is_as_soon() {
         let (mut spread, now) = reported(|path, _| if path == PATHS[0] { 20 } else { 200 });
-        spread.lanes.get_mut(&PATHS[1]).expect("it is there").tier = 1;
+        assert!(spread.lanes[&PATHS[1]].rank() > spread.lanes[&PATHS[0]].rank(), "both bring all, and one is slow");
         let mut choose = |waited: u64, held: u64, behind: usize| {
             let packet = Waiting { waited: ms(waited), held: ms(held), deadline: ms(300), behind };
             spread.choose(packet, None, |path| path == PATHS[1], now)
