@@ -151,7 +151,9 @@ impl Spread {
     }
 
     fn set_tiers(&mut self, deadline: Duration) {
-        let slow = self.quickest().map(|quickest| quickest + deadline / SLOWER);
+        // As a rule: what varies much is late now and then, and its value says so.
+        let quickest = self.lanes.values().filter(|lane| lane.is_open()).map(Lane::mostly_takes).min();
+        let slow = quickest.map(|quickest| quickest + deadline / SLOWER);
         let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.value).fold(0.0, f64::max);
         // Where all cost the same, what one brings in time is all that counts.
         let mut prices = self.lanes.values().map(|lane| lane.facts.terms.price());
@@ -160,7 +162,7 @@ impl Spread {
         let prefers = self.sharing.prefers_better_paths();
         for lane in self.lanes.values_mut() {
             lane.fails = is_choice && lane.value < SERVES * best;
-            let is_slow = slow.is_some_and(|slow| lane.takes() > slow);
+            let is_slow = slow.is_some_and(|slow| lane.mostly_takes() > slow);
             let below = ((best - lane.value).max(0.0) / ALIKE) as u32 + u32::from(is_slow);
             lane.tier = if prefers { below } else { 0 };
         }
