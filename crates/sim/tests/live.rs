@@ -57,6 +57,17 @@ fn over_links_that_lose_nothing_each_packet_is_played_once_and_soon() {
     assert!(flow.paths.iter().all(|path| path.count.sent > 2_000), "both carry: {flow:?}");
 }
 
+/// Before a round trip is known a path is taken to need 50 ms: what is to be there sooner must leave all the same.
+#[test]
+fn a_short_deadline_is_kept_from_the_beginning() {
+    let mut net = stream(&[link(10, 20)], Some(Bitrate::from_mbps(1)), 10);
+    let stream = fairpath_stream::Config { deadline: ms(50), ..fairpath_stream::Config::default() };
+    let short = Live { rate: Some(Bitrate::from_mbps(1)), stream, ..Live::default() };
+    net.scenario.flows[0].traffic = Traffic::Live(short);
+    let live = run(&net.scenario).live.unwrap();
+    assert!(live.on_time().unwrap() > 0.99, "{live:?}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_stream() {
     let lossy = |mbps, delay| link(mbps, delay).loss(LossConfig::Random { probability: 0.02 }).jitter(ms(20));

@@ -120,6 +120,11 @@ impl Lane {
         self.unanswered >= self.track.seldom_lost()
     }
 
+    /// Whether anything has said how long packets take.
+    pub(crate) fn is_known(&self) -> bool {
+        self.delays.is_some() || self.facts.rtt.is_some()
+    }
+
     /// How long a packet takes that leaves now, with what most take more.
     pub(crate) fn takes(&self) -> Duration {
         let of = |delays: Delays| delays.mean + 2 * delays.deviation;

@@ -319,10 +319,10 @@ impl Spread {
         Bitrate::from_bps((8.0 * bytes) as u64)
     }
 
-    /// How long most take on the quickest way that there is.
+    /// How long most take on the quickest way that there is; nothing where that is not known, so that it gets known.
     pub(crate) fn quickest(&self) -> Option<Duration> {
         let open = self.lanes.values().filter(|lane| lane.is_open());
-        open.map(Lane::takes).min()
+        open.map(|lane| if lane.is_known() { lane.takes() } else { Duration::ZERO }).min()
     }
 
     /// The shortest round trip that there was.
