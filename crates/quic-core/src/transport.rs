@@ -14,7 +14,7 @@ pub const PATHS_MAX: u32 = 8;
 
 /// How many path ids the stack gives out at once. A path that was closed keeps its own until three probe timeouts have
 /// passed, and those of a peer that stood still are long: 18 s after a pause of 2 s.
-pub(crate) const PATH_IDS: u32 = 2 * PATHS_MAX;
+pub(crate) const PATH_IDS: u32 = PATHS_MAX + PATHS_MAX / 2;
 
 /// How long a connection survives without a word from the peer. A peer that is gone is to be known within
 /// ten seconds, and QUIC may begin to count a little late. Where the links were gone, not the peer, a new
