@@ -212,7 +212,7 @@ fn read_unpacked(begin: &[u8], input: impl BufRead, limits: &Limits) -> Result<T
         Some(0x1e) => qlog::read_lines(input, limits)?,
         Some(b'{') if has(text, b"\"fairpath_trace\"") => ndjson::read(input, limits)?,
         Some(b'{') if has(text, b"\"fairpath_links\"") => return Err(RttError::Links),
-        Some(b'{') if has(text, b"NDJSON") => qlog::read_lines(input, limits)?,
+        Some(b'{') if says(text, b"\"qlog_format\"", b"\"NDJSON\"") => qlog::read_lines(input, limits)?,
         Some(b'{') if has(text, b"\"qlog_") => qlog::read_document(input, limits)?,
         Some(first) if !begin.contains(&0) && *first != b'{' => table::read(input, limits)?,
         Some(_) => return Err(RttError::Unknown { begin: shown(begin) }),
@@ -222,6 +222,16 @@ fn read_unpacked(begin: &[u8], input: impl BufRead, limits: &Limits) -> Result<T
 
 fn has(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|part| part == word)
+}
+
+/// Whether this is said with these words: what a title or a name has in it says nothing of the file.
+fn says(text: &[u8], key: &[u8], value: &[u8]) -> bool {
+    let said = |at: usize| {
+        let after = text[at..].strip_prefix(key).map(<[u8]>::trim_ascii_start);
+        let after = after.and_then(|after| after.strip_prefix(b":")).map(<[u8]>::trim_ascii_start);
+        after.is_some_and(|after| after.starts_with(value))
+    };
+    (0..text.len()).any(said)
 }
 
 /// The first bytes as a person can read them.

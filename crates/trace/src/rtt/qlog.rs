@@ -230,6 +230,16 @@ mod tests {
     }
 
     #[test]
+    fn a_document_that_speaks_of_lines_is_none_of_lines() {
+        let text = r#"{"qlog_version":"0.3","title":"from NDJSON","traces":[{"events":[
+            {"time":1,"name":"recovery:metrics_updated","data":{"latest_rtt":20}}]}]}"#;
+        assert_eq!(found(text), [(None, vec![(1.0, 20.0)])]);
+        let lines = "{\"qlog_version\":\"draft-02\", \"qlog_format\" : \"NDJSON\"}\n\
+            {\"time\":1,\"name\":\"recovery:metrics_updated\",\"data\":{\"latest_rtt\":20}}\n";
+        assert_eq!(found(lines), [(None, vec![(1.0, 20.0)])]);
+    }
+
+    #[test]
     fn a_document_gives_the_latest_round_trip_times() {
         let text = r#"{"qlog_version":"0.3","traces":[{"common_fields":{"reference_time":1000,"time_format":"relative"},
             "events":[{"time":1.5,"name":"transport:packet_sent","data":{"path_id":[1]}},
