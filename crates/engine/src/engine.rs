@@ -346,13 +346,10 @@ impl Engine {
         }
         let Some(packet) = state.packets.take(number) else { return };
         let (sent_at, bytes) = (packet.at(), packet.bytes());
-        let is_bygone = state.is_bygone(sent_at, now);
-        if !is_bygone {
-            state.heard_at = now;
-        }
+        state.heard_at = now;
         state.proven_at = state.proven_at.max(Some(sent_at));
         if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
-            (state.newest_acked, state.is_newest_bygone) = (Some((number, sent_at)), is_bygone);
+            state.newest_acked = Some((number, sent_at));
         }
         let window_limited = state.window_was_full(sent_at);
         let rate = if self.reads_rates {
@@ -373,9 +370,7 @@ impl Engine {
         let Some((number, sent_at)) = state.newest_acked.take() else { return };
         if state.largest_acked.is_none_or(|largest| number > largest) {
             state.largest_acked = Some(number);
-            if !state.is_newest_bygone {
-                self.on_round_trip(path, now.since(sent_at), ack_delay, now);
-            }
+            self.on_round_trip(path, now.since(sent_at), ack_delay, now);
         }
         let Some(state) = self.paths.get_mut(path) else { return };
         if state.packets.has_below(number) && state.largest_acked == Some(number) {

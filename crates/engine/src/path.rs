@@ -57,8 +57,6 @@ pub(crate) struct Path {
     pub(crate) acked: Vec<Ack>,
     /// The newest packet of the acknowledgement being read: number and time of sending.
     pub(crate) newest_acked: Option<(u64, Timestamp)>,
-    /// Whether that left before the path fell silent.
-    pub(crate) is_newest_bygone: bool,
     /// The largest packet number acknowledged so far.
     pub(crate) largest_acked: Option<u64>,
     /// Losses reported since the last congestion event: what was in flight before them, and how much.
@@ -92,7 +90,6 @@ impl Path {
             steadiness: Steadiness::default(),
             acked: Vec::new(),
             newest_acked: None,
-            is_newest_bygone: false,
             largest_acked: None,
             losing: None,
             seen_until: Timestamp::ZERO,
@@ -149,20 +146,6 @@ impl Path {
         let waited_ns = now.nanos_since(oldest.max(self.heard_at));
         // Shorter than any patience: the usual case, and this is asked for every packet.
         waited_ns > 2 * ACK_DELAY_MAX.as_nanos() as u64 && Duration::from_nanos(waited_ns) > self.patience()
-    }
-
-    /// Whether a packet that was sent at `sent_at`, and is acknowledged now, left before the path fell silent. Where
-    /// acknowledgements take another way meanwhile it says nothing of how the path is now, and how long it took is no
-    /// round trip: one of seconds would keep a path that is cut from being suspected for twice as long.
-    #[inline]
-    pub(crate) fn is_bygone(&self, sent_at: Timestamp, now: Timestamp) -> bool {
-        let oldest = self.oldest().map_or(sent_at, |oldest| oldest.min(sent_at));
-        let since = oldest.max(self.heard_at);
-        if now.nanos_since(since) <= 2 * ACK_DELAY_MAX.as_nanos() as u64 {
-            return false;
-        }
-        let patience = self.patience();
-        now.since(since) > patience && sent_at < since + patience
     }
 
     /// Until when at least neither its pacer nor a suspicion changes what it may do, if nothing happens.
