@@ -13,7 +13,7 @@ use crate::tls::Application;
 pub const PATHS_MAX: u32 = 8;
 
 /// How many path ids the stack gives out at once. A path that was closed keeps its own until three probe timeouts have
-/// passed, and those of a peer that stood still are long: 18 s after a pause of 2 s.
+/// passed, and those of a peer that stood still are long: 18 s after a pause of 2 s. Why no more: docs/testing.md.
 pub(crate) const PATH_IDS: u32 = PATHS_MAX + PATHS_MAX / 2;
 
 /// How long a connection survives without a word from the peer. A peer that is gone is to be known within
