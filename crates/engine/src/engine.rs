@@ -299,7 +299,7 @@ impl Engine {
         let is_all_used = next > allowed.less_dip || !state.pacer.may_send(now);
         state.on_filled(next > allowed.window, is_all_used, now);
         state.steadiness.on_sent(bytes, now);
-        state.sent_at = now;
+        state.on_left(now);
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
         if let Some(watchdog) = &mut self.watchdog {
@@ -346,10 +346,12 @@ impl Engine {
         }
         let Some(packet) = state.packets.take(number) else { return };
         let (sent_at, bytes) = (packet.at(), packet.bytes());
-        state.heard_at = now;
+        let is_bygone = self.paths.is_bygone(path, sent_at, now);
+        let Some(state) = self.paths.get_mut(path) else { return };
+        state.heard_at = if is_bygone { state.heard_at } else { now };
         state.proven_at = state.proven_at.max(Some(sent_at));
         if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
-            state.newest_acked = Some((number, sent_at));
+            (state.newest_acked, state.is_newest_bygone) = (Some((number, sent_at)), is_bygone);
         }
         let window_limited = state.window_was_full(sent_at);
         let rate = if self.reads_rates {
@@ -370,7 +372,9 @@ impl Engine {
         let Some((number, sent_at)) = state.newest_acked.take() else { return };
         if state.largest_acked.is_none_or(|largest| number > largest) {
             state.largest_acked = Some(number);
-            self.on_round_trip(path, now.since(sent_at), ack_delay, now);
+            if !state.is_newest_bygone {
+                self.on_round_trip(path, now.since(sent_at), ack_delay, now);
+            }
         }
         let Some(state) = self.paths.get_mut(path) else { return };
         if state.packets.has_below(number) && state.largest_acked == Some(number) {

@@ -40,7 +40,9 @@ pub(crate) struct Path {
     pub(crate) lost_parts: u64,
     /// When the newest packet left.
     pub(crate) sent_at: Timestamp,
-    /// When the newest acknowledgement came.
+    /// When the first packet left after the newest acknowledgement.
+    asked_at: Timestamp,
+    /// When the newest acknowledgement came that tells of how the path is.
     pub(crate) heard_at: Timestamp,
     /// When the newest packet that was acknowledged had been sent.
     pub(crate) proven_at: Option<Timestamp>,
@@ -57,6 +59,8 @@ pub(crate) struct Path {
     pub(crate) acked: Vec<Ack>,
     /// The newest packet of the acknowledgement being read: number and time of sending.
     pub(crate) newest_acked: Option<(u64, Timestamp)>,
+    /// Whether that left before the path fell silent.
+    pub(crate) is_newest_bygone: bool,
     /// The largest packet number acknowledged so far.
     pub(crate) largest_acked: Option<u64>,
     /// Losses reported since the last congestion event: what was in flight before them, and how much.
@@ -82,6 +86,7 @@ impl Path {
             accounted_since: now,
             lost_parts: 0,
             sent_at: now,
+            asked_at: now,
             heard_at: now,
             proven_at: None,
             full_at: None,
@@ -90,6 +95,7 @@ impl Path {
             steadiness: Steadiness::default(),
             acked: Vec::new(),
             newest_acked: None,
+            is_newest_bygone: false,
             largest_acked: None,
             losing: None,
             seen_until: Timestamp::ZERO,
@@ -107,6 +113,15 @@ impl Path {
             self.accounted_since = now;
         }
         self.accounted = in_flight;
+    }
+
+    /// A packet left.
+    #[inline]
+    pub(crate) fn on_left(&mut self, now: Timestamp) {
+        self.sent_at = now;
+        if self.asked_at <= self.heard_at {
+            self.asked_at = now;
+        }
     }
 
     /// Nothing of what is in flight will be heard of.
@@ -146,6 +161,19 @@ impl Path {
         let waited_ns = now.nanos_since(oldest.max(self.heard_at));
         // Shorter than any patience: the usual case, and this is asked for every packet.
         waited_ns > 2 * ACK_DELAY_MAX.as_nanos() as u64 && Duration::from_nanos(waited_ns) > self.patience()
+    }
+
+    /// Since when nothing was heard of the path, if it was silent for longer than an answer takes, and a packet
+    /// sent at `sent_at`, which is acknowledged now, left before that was known.
+    #[inline]
+    pub(crate) fn fell_silent(&self, sent_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let since = self.asked_at.max(self.heard_at);
+        // As in `suspected`: mostly this much is enough, and it is cheap.
+        if now.nanos_since(since) <= 2 * ACK_DELAY_MAX.as_nanos() as u64 {
+            return None;
+        }
+        let patience = self.patience();
+        (now.since(since) > patience && sent_at < since + patience).then_some(since)
     }
 
     /// Until when at least neither its pacer nor a suspicion changes what it may do, if nothing happens.

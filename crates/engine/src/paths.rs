@@ -25,6 +25,16 @@ impl Paths {
         })
     }
 
+    /// Whether what was sent on the path at `sent_at`, and is acknowledged now, left before the path fell silent, while
+    /// another went on. Then the acknowledgement came by way of that other, and says nothing of how this one is now:
+    /// how long it took is no round trip, and one of seconds would keep a path that is cut from being suspected for
+    /// twice as long. Where no other path works it is a round trip like any.
+    #[inline]
+    pub(crate) fn is_bygone(&self, path: PathId, sent_at: Timestamp, now: Timestamp) -> bool {
+        let Some(since) = self.get(path).and_then(|state| state.fell_silent(sent_at, now)) else { return false };
+        self.0.iter().any(|(id, other)| id != path && other.usable && other.proven_at > Some(since))
+    }
+
     /// Something that is told of in all views has changed.
     pub(crate) fn mark_all(&mut self) {
         self.iter_mut().for_each(drop);

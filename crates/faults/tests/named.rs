@@ -373,20 +373,8 @@ fn opposite_directions_of_two_wires_carry_data() {
 /// The same for messages, both ways.
 #[test]
 fn messages_pass_where_each_direction_has_a_wire_of_its_own() {
-    // Not with every seed: see the next.
-    messages_pass(96..97);
-}
-
-/// With a tenth of the seeds (95 is one) it takes 8 s: an acknowledgement that comes seconds late by the other wire is
-/// taken for the round trip of the one that is cut, which is not suspected for as long (docs/testing.md).
-#[test]
-#[ignore = "fails: a late acknowledgement keeps a wire that is cut from being suspected"]
-fn messages_pass_whatever_the_seed() {
-    messages_pass(90..130);
-}
-
-fn messages_pass(seeds: std::ops::Range<u64>) {
-    for (seed, there) in seeds.flat_map(|seed| [(seed, 0), (seed, 1)]) {
+    // In some of them an acknowledgement of what had left before the cut comes seconds later, by the other wire.
+    for (seed, there) in (90..130).flat_map(|seed| [(seed, 0), (seed, 1)]) {
         let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], seed);
         world.client.send(u64::MAX);
         world.server.send(u64::MAX);
@@ -397,8 +385,10 @@ fn messages_pass(seeds: std::ops::Range<u64>) {
             world.client.send_message();
             world.server.send_message();
             let come = |world: &mut World| world.client.messages() == round && world.server.messages() == round;
-            let come = world.run_until(2 * SECOND, come);
-            assert!(come, "seed {seed}, there by {there}: message {round} takes longer than 2 s");
+            assert!(
+                world.run_until(2 * SECOND, come),
+                "seed {seed}, there by {there}: message {round} takes longer than 2 s"
+            );
         }
         assert_eq!((&world.client.violation, &world.server.violation), (&None, &None));
     }

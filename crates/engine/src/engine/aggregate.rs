@@ -53,17 +53,18 @@ impl Engine {
 
     /// An acknowledgement came on the path.
     pub fn on_bytes_acked(&mut self, path: PathId, acked: &AckedBytes, now: Timestamp) {
+        let is_bygone = self.paths.is_bygone(path, acked.sent_at, now);
         let Some(state) = self.paths.get_mut(path) else { return };
         let before = state.in_flight();
         let window = less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now);
         state.judge_use(now, window);
         state.account(acked.in_flight, now);
-        state.heard_at = now;
+        state.heard_at = if is_bygone { state.heard_at } else { now };
         state.proven_at = state.proven_at.max(Some(acked.sent_at));
         state.rate.on_measured(acked.bytes, acked.rate);
         let window_limited = state.window_was_full(acked.sent_at);
         let datagram = state.max_datagram;
-        if let Some(rtt) = acked.rtt {
+        if let Some(rtt) = acked.rtt.filter(|_| !is_bygone) {
             self.on_round_trip(path, rtt, acked.ack_delay, now);
         }
         let rtt = self.rtt(path);

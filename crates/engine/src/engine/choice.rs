@@ -192,6 +192,31 @@ mod tests {
         assert_eq!(picked(&mut engine, ms(290)), Choice::Send(path(0)));
     }
 
+    /// Where each direction works on a path of its own, acknowledgements of the one come by way of the other.
+    #[test]
+    fn what_left_before_a_path_fell_silent_is_no_round_trip_and_no_sign_of_life() {
+        let mut engine = engine("min_rtt", Coupling::Always);
+        warm_up(&mut engine, 0, 20);
+        warm_up(&mut engine, 1, 60);
+        let acked = |engine: &mut Engine, at, number, now| {
+            engine.on_ack(path(at), number, now);
+            engine.on_ack_end(path(at), Duration::ZERO, now);
+        };
+        let (before, after) = (ms(100), ms(1_000));
+        (1..=2).for_each(|number| engine.on_sent(path(0), number, MTU, before));
+        engine.on_sent(path(1), 1, MTU, after);
+        let smoothed = engine.rtt(path(0));
+        acked(&mut engine, 1, 1, ms(1_060));
+        acked(&mut engine, 0, 1, ms(4_000));
+        assert_eq!(engine.rtt(path(0)), smoothed, "3.9 s is no round trip");
+        assert!(engine.snapshot(path(0), ms(4_000)).unwrap().suspected);
+        // What left since, to see whether it works, and is answered.
+        engine.on_sent(path(0), 3, fairpath_core::Bytes::new(52), ms(4_000));
+        acked(&mut engine, 0, 3, ms(4_500));
+        assert_eq!(engine.rtt(path(0)).unwrap().latest, Duration::from_millis(500));
+        assert!(!engine.snapshot(path(0), ms(4_500)).unwrap().suspected);
+    }
+
     #[test]
     fn a_backup_carries_data_only_where_no_other_path_can() {
         let mut engine = engine("min_rtt", Coupling::Always);
