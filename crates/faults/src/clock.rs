@@ -36,14 +36,22 @@ impl Clock {
 
     /// What it shows.
     pub fn at(&self, now: Instant) -> Instant {
-        let passed = now.saturating_duration_since(self.since).as_nanos() as i128;
+        let passed = now.saturating_duration_since(self.since);
+        if self.ppm == 0 {
+            return self.showed + passed;
+        }
+        let passed = passed.as_nanos() as i128;
         let shown = passed + (passed * i128::from(self.ppm)).div_euclid(MILLION);
         self.showed + nanos(shown)
     }
 
     /// When it will show `shown`, or show more for the first time.
     pub fn when(&self, shown: Instant) -> Instant {
-        let ahead = shown.saturating_duration_since(self.showed).as_nanos() as i128;
+        let ahead = shown.saturating_duration_since(self.showed);
+        if self.ppm == 0 {
+            return self.since + ahead;
+        }
+        let ahead = ahead.as_nanos() as i128;
         let rate = MILLION + i128::from(self.ppm);
         // What is shown after p ns is p + ⌊p · ppm / 10⁶⌋ = ⌊p · rate / 10⁶⌋, which is `ahead` or more from the
         // least p on with p · rate ≥ ahead · 10⁶.

@@ -286,10 +286,9 @@ impl Connection {
 
     /// From now on this end opens paths, on the pairs among `candidates`. The connection was made on `first`.
     pub fn open_paths(&mut self, candidates: Candidates, first: &Pair, now: Instant) {
-        let has_flows = self.flows.is_some();
-        let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } = self;
-        let mut live = Live { quic, interfaces, primary: *primary, receipts, output, channels, has_flows, now };
-        self.policy = Some(Policy::opener(engine.clone(), candidates, first, &mut live, now).speaking(*application));
+        let (engine, application) = (self.engine.clone(), self.application);
+        let (policy, mut live) = self.policy_and_live(now);
+        *policy = Some(Policy::opener(engine, candidates, first, &mut live, now).speaking(application));
     }
 
     /// Closes the path on a pair, which stays closed at this end; an end that opens paths may open it again.
@@ -444,14 +443,20 @@ impl Connection {
 
     // ---- inside
 
-    fn with_policy<T>(&mut self, now: Instant, act: impl FnOnce(&mut Policy, &mut Live<'_>) -> T) -> Option<T> {
+    /// The policy, and what it acts on.
+    fn policy_and_live(&mut self, now: Instant) -> (&mut Option<Policy>, Live<'_>) {
         let has_flows = self.flows.is_some();
         let Self { quic, policy, interfaces, primary, receipts, output, channels, .. } = self;
+        (policy, Live { quic, interfaces, primary: *primary, receipts, output, channels, has_flows, now })
+    }
+
+    fn with_policy<T>(&mut self, now: Instant, act: impl FnOnce(&mut Policy, &mut Live<'_>) -> T) -> Option<T> {
+        let (policy, mut live) = self.policy_and_live(now);
         let policy = policy.as_mut()?;
-        output.look_again();
-        let done =
-            act(policy, &mut Live { quic, interfaces, primary: *primary, receipts, output, channels, has_flows, now });
-        self.events.extend(policy.take_notices().into_iter().map(Event::Notice));
+        live.output.look_again();
+        let done = act(policy, &mut live);
+        let notices = policy.take_notices();
+        self.events.extend(notices.into_iter().map(Event::Notice));
         Some(done)
     }
 

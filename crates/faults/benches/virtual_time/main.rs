@@ -52,7 +52,8 @@ fn run(runner: Runner, cryptography: Cryptography, seed: u64) -> Option<Run> {
     match runner {
         Runner::Fairpath => {
             let wires = [Wire::new(50, 10), Wire::new(50, 10)];
-            let mut world = World::protected_by(cryptography, &wires, &EngineConfig::live(), seed).opened();
+            let mut world =
+                World::protected_by(cryptography, &wires, &EngineConfig::live(), seed).opened().without_trace();
             world.client.send(u64::MAX);
             measure(world, World::packets, World::run_for)
         }

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use noq_proto::Event as ProtoEvent;
 
 use super::flows;
-use super::live::Live;
 use super::owing::Owing;
 use super::{APPLICATION, Connection, Event, VIOLATION};
 use crate::adapter::Fate;
@@ -66,12 +65,9 @@ impl Connection {
                     self.engine.find_losses(self.application.is_fairpath());
                     self.events.push_back(Event::Connected);
                     if self.is_server {
-                        let has_flows = self.flows.is_some();
-                        let Self { quic, engine, application, interfaces, primary, receipts, output, channels, .. } =
-                            self;
-                        let mut live =
-                            Live { quic, interfaces, primary: *primary, receipts, output, channels, has_flows, now };
-                        self.policy = Some(Policy::acceptor(engine.clone(), &mut live, now).speaking(*application));
+                        let (engine, application) = (self.engine.clone(), self.application);
+                        let (policy, mut live) = self.policy_and_live(now);
+                        *policy = Some(Policy::acceptor(engine, &mut live, now).speaking(application));
                     }
                 }
                 ProtoEvent::ConnectionLost { reason } => {

@@ -1,7 +1,7 @@
 //! The socket on which encoders are told what they may send.
 
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::UnixStream as Probe;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,8 +26,30 @@ const LINE_MAX: u64 = 1_000;
 pub(super) struct Control {
     said: watch::Sender<String>,
     asked: mpsc::Receiver<Duration>,
-    path: Option<PathBuf>,
+    _socket: Option<Bound>,
     _task: JoinSet<()>,
+}
+
+/// A socket of ours, which goes with us; but not what somebody else has put in its place.
+#[derive(Debug)]
+struct Bound {
+    path: PathBuf,
+    file: Option<FileId>,
+}
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+fn file_at(path: &Path) -> Option<FileId> {
+    std::fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        if self.file.is_some() && self.file == file_at(&self.path) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// What a program may ask for.
@@ -43,7 +65,7 @@ impl Control {
         // Nothing ever comes: the channel of wishes stays open with its sender in no task.
         let (said, _) = watch::channel(String::new());
         let (_, asked) = mpsc::channel(1);
-        Self { said, asked, path: None, _task: JoinSet::new() }
+        Self { said, asked, _socket: None, _task: JoinSet::new() }
     }
 
     /// A Unix socket at `path`.
@@ -68,11 +90,12 @@ impl Control {
             bound => bound,
         };
         let listener = listener.with_context(|| format!("cannot make the socket {shown}"))?;
+        let socket = Some(Bound { path: path.to_owned(), file: file_at(path) });
         let (said, heard) = watch::channel(String::new());
         let (ask, asked) = mpsc::channel(16);
         let mut task = JoinSet::new();
         task.spawn(serve(listener, heard, ask));
-        Ok(Self { said, asked, path: Some(path.to_owned()), _task: task })
+        Ok(Self { said, asked, _socket: socket, _task: task })
     }
 
     /// Tells all who listen.
@@ -96,14 +119,6 @@ impl Control {
             return deadline;
         }
         std::future::pending().await
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 
@@ -180,6 +195,11 @@ mod tests {
         assert!(refused.contains("another program tells budgets"), "{refused}");
         drop(control);
         assert!(!socket.exists());
+        let control = Control::at(&socket).unwrap();
+        std::fs::remove_file(&socket).unwrap();
+        std::fs::write(&socket, "of somebody else").unwrap();
+        drop(control);
+        assert_eq!(std::fs::read_to_string(&socket).unwrap(), "of somebody else");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
