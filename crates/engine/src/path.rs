@@ -10,6 +10,10 @@ use crate::pacer::Pacer;
 use crate::sent_packets::SentPackets;
 use crate::steady::Steadiness;
 
+/// A path that was silent for less did not fall silent: delays that vary have such answers among them, and to leave
+/// these out makes a path seem quicker than it is. One sample so long makes no patience of 2 s out of one of 0.2.
+const SILENCE: Duration = Duration::from_millis(500);
+
 /// A peer may hold an acknowledgement back for this long [RFC9000 §18.2, max_ack_delay].
 const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
 
@@ -168,8 +172,7 @@ impl Path {
     #[inline]
     pub(crate) fn fell_silent(&self, sent_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let since = self.asked_at.max(self.heard_at);
-        // As in `suspected`: mostly this much is enough, and it is cheap.
-        if now.nanos_since(since) <= 2 * ACK_DELAY_MAX.as_nanos() as u64 {
+        if now.nanos_since(since) <= SILENCE.as_nanos() as u64 {
             return None;
         }
         let patience = self.patience();
