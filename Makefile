@@ -40,8 +40,8 @@ bench-sim: setup ## how fast the simulator is, beside htsim (HTSIM_DUMBBELL) and
 faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links down for 2 to 25 s too (half an hour)
 	cargo run --release -p fairpath-faults -- --seeds $(or $(SEEDS),0..10000)
 	cargo run --release -p fairpath-faults -- --files --seeds $(or $(SEEDS),0..10000)
-	@sh scripts/seed-shifts.sh
 	cargo test -p fairpath --test namespaces table_of_outages -- --ignored --nocapture
+	@sh scripts/seed-shifts.sh
 
 live: setup ## a picture that ffmpeg sends over two links, of which one goes bad, with and without us (ten minutes; needs ffmpeg)
 	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath --test live -- --ignored --nocapture

@@ -13,7 +13,7 @@ pub type Teller = Box<dyn FnMut(&str)>;
 #[derive(Default)]
 pub(crate) struct Trace {
     /// Whether packets are counted only, and the digest is that of nothing.
-    is_idle: bool,
+    counts_only: bool,
     hasher: blake3::Hasher,
     waiting: Vec<u8>,
     packets: u64,
@@ -30,7 +30,7 @@ impl Trace {
 
     /// Packets are counted only.
     pub(crate) fn only_count(&mut self) {
-        self.is_idle = true;
+        self.counts_only = true;
     }
 
     pub(crate) fn is_told(&self) -> bool {
@@ -53,7 +53,7 @@ impl Trace {
 
     pub(crate) fn note(&mut self, at: Duration, from_client: bool, contents: &[u8]) {
         self.packets += 1;
-        if self.is_idle {
+        if self.counts_only {
             return;
         }
         self.waiting.extend(at.as_nanos().to_le_bytes());
