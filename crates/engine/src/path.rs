@@ -135,7 +135,7 @@ impl Path {
     }
 
     /// Since when something is in flight.
-    fn oldest(&self) -> Option<Timestamp> {
+    pub(crate) fn oldest(&self) -> Option<Timestamp> {
         let oldest = self.packets.oldest();
         if self.accounted == Bytes::ZERO {
             return oldest;

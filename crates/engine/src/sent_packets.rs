@@ -43,7 +43,7 @@ impl SentPacket {
     }
 }
 
-/// A ring of packets. Numbers only rise; a host may leave some out.
+/// A ring of packets, the first of which is in flight. Numbers only rise; a host may leave some out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentPackets {
     first: u64,
@@ -86,6 +86,7 @@ impl SentPackets {
         while self.packets.len() > PACKETS_MAX {
             self.forget_oldest();
         }
+        self.forget_gone();
     }
 
     fn forget_oldest(&mut self) {
@@ -105,16 +106,22 @@ impl SentPackets {
         let packet = *entry;
         entry.size |= GONE;
         self.in_flight -= packet.bytes();
+        self.forget_gone();
+        Some(packet)
+    }
+
+    /// So that the first packet is the oldest that is in flight.
+    #[inline]
+    fn forget_gone(&mut self) {
         while self.packets.front().is_some_and(SentPacket::is_gone) {
             self.packets.pop_front();
             self.first += 1;
         }
-        Some(packet)
     }
 
     /// When the oldest packet was sent.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
-        self.packets.front().filter(|packet| !packet.is_gone()).map(SentPacket::at)
+        self.packets.front().map(SentPacket::at)
     }
 
     /// How much of it was sent before `before`. Packets leave in the order of their numbers.
@@ -126,11 +133,9 @@ impl SentPackets {
     /// Forgets the packets with numbers below `number` that were sent before `before`, from the oldest
     /// on, up to the first that is none of these.
     pub(crate) fn forget_stale(&mut self, number: u64, before: Timestamp) {
-        while self.first < number {
-            match self.packets.front() {
-                Some(packet) if packet.is_gone() || packet.at() < before => self.forget_oldest(),
-                _ => return,
-            }
+        while self.first < number && self.packets.front().is_some_and(|packet| packet.at() < before) {
+            self.forget_oldest();
+            self.forget_gone();
         }
     }
 
@@ -154,8 +159,12 @@ impl SentPackets {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
     use fairpath_core::DeliveryRate;
+    use proptest::prelude::*;
+
+    use super::*;
 
     fn packet(millis: u64) -> SentPacket {
         let at = Timestamp::from_millis(millis);
@@ -187,5 +196,59 @@ mod tests {
         assert_eq!(packets.in_flight(), Bytes::new(1000) * PACKETS_MAX as u64);
         packets.insert(u64::MAX, packet(1));
         assert_eq!(packets.in_flight(), Bytes::new(1000));
+    }
+
+    /// What a host does.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        /// A packet leaves, so many numbers after the last; the clock has moved on by some milliseconds.
+        Send(u64, u64),
+        /// The packet so many numbers before the last is accounted for.
+        Take(u64),
+        /// Those before the one so many numbers before the last are forgotten that left so many milliseconds ago.
+        Forget(u64, u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (prop_oneof![4 => Just(1), 1 => 2..5_u64], 0..3_u64).prop_map(|(ahead, wait)| Step::Send(ahead, wait)),
+            3 => (0..12_u64).prop_map(Step::Take),
+            1 => (0..12_u64, 0..20_u64).prop_map(|(back, age)| Step::Forget(back, age)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_ring_knows_what_a_map_of_all_packets_knows(steps in prop::collection::vec(step(), 1..120)) {
+            let (mut packets, mut model) = (SentPackets::default(), BTreeMap::new());
+            let (mut last, mut now) = (100, 1_000);
+            for step in steps {
+                match step {
+                    Step::Send(ahead, wait) => {
+                        (last, now) = (last + ahead, now + wait);
+                        packets.insert(last, packet(now));
+                        model.insert(last, now);
+                    }
+                    Step::Take(back) => {
+                        let taken = packets.take(last - back).map(|packet| packet.at());
+                        prop_assert_eq!(taken, model.remove(&(last - back)).map(Timestamp::from_millis));
+                    }
+                    Step::Forget(back, age) => {
+                        let (number, before) = (last - back, now - age);
+                        packets.forget_stale(number, Timestamp::from_millis(before));
+                        while let Some((&first, &at)) = model.first_key_value()
+                            && first < number
+                            && at < before
+                        {
+                            model.remove(&first);
+                        }
+                    }
+                }
+                prop_assert_eq!(packets.in_flight(), Bytes::new(1_000 * model.len() as u64));
+                prop_assert_eq!(packets.oldest(), model.values().next().copied().map(Timestamp::from_millis));
+                let all = packets.sent_before(Timestamp::from_millis(now + 1));
+                prop_assert_eq!(all, packets.in_flight());
+            }
+        }
     }
 }

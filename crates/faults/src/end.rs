@@ -16,7 +16,7 @@ use noq_proto::{ConnectionHandle, Transmit};
 use crate::clock::Clock;
 use crate::lateness::{Duty, Host, LATE, Lateness};
 use crate::pinned::Pinned;
-use crate::session::{Account, Session};
+use crate::session::{self, Account, Session};
 
 /// How many packets are made at once.
 const TRAIN: NonZeroUsize = NonZeroUsize::new(10).expect("not zero");
@@ -190,6 +190,13 @@ impl End {
             session.send_message(connection);
         }
         self.is_due = true;
+    }
+
+    /// Whether data waits that nothing but the choice of a path can hold back.
+    pub(crate) fn could_send(&mut self, now: Instant) -> bool {
+        let now = self.clock.at(now);
+        let Some((session, connection)) = self.current() else { return false };
+        session.ended.is_none() && session.is_connected() && session::could_send(connection, now)
     }
 
     /// What the engine knows of its paths.

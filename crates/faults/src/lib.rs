@@ -11,6 +11,7 @@ mod clock;
 mod crowd;
 mod end;
 mod files;
+mod idle;
 mod lateness;
 mod null;
 mod pinned;

@@ -69,6 +69,15 @@ pub struct Account {
     pub messages: u64,
 }
 
+/// Whether something waits that was never sent and is within the peer's credit, and a path has room for it now.
+pub(crate) fn could_send(connection: &Connection, now: Instant) -> bool {
+    let waits = |channel: &ChannelId| !connection.is_all_sent(*channel) && !connection.is_blocked(*channel);
+    let has_room = || {
+        connection.with_engine(now, |engine, at| engine.snapshots(at).any(|one| engine.verdict(one.path, at).may_send))
+    };
+    [ChannelId::Messages, ChannelId::Bulk].iter().any(waits) && has_room()
+}
+
 impl Session {
     pub(crate) fn new(handle: ConnectionHandle) -> Self {
         Self {

@@ -13,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::clock::{Clock, Skew};
 use crate::end::{End, Leaving, Process};
+use crate::idle::Idle;
 use crate::pinned::{self, Cryptography, Pinned};
 use crate::proof::{PROBE_MAX, Proofs};
 use crate::side::Side;
@@ -40,6 +41,8 @@ struct Machine {
     proofs: Proofs,
     /// For each wire, when the end last sent data on it, and not only signs of life.
     data_at: Vec<Option<Instant>>,
+    /// Whether it does nothing though it could.
+    idle: Idle,
 }
 
 /// Two ends and the wires between them.
@@ -122,6 +125,7 @@ impl World {
             unread: Vec::new(),
             proofs: Proofs::new(side),
             data_at: vec![None; wires.ways.len()],
+            idle: Idle::default(),
         };
         Self {
             start,
@@ -242,7 +246,25 @@ impl World {
         for (side, one) in leaving {
             self.leave(side, one);
         }
+        Side::ALL.into_iter().for_each(|side| self.watch_idle(side));
         self.say_state();
+    }
+
+    /// A host that stands still or sleeps is asked again when it is back.
+    fn watch_idle(&mut self, side: Side) {
+        let now = self.now;
+        let machine = &self.machines[side as usize];
+        if !machine.idle.is_due(now) {
+            return;
+        }
+        let is_awake = now >= machine.stalled_until.max(machine.asleep_until);
+        let sent_at = machine.data_at.iter().flatten().max().copied();
+        let could_send = is_awake && self.end(side).could_send(now);
+        if let Some(idle) = self.machine(side).idle.look(could_send, sent_at, now) {
+            let what = format!("stood still for {idle:?} with data and a path that has room{}", self.state());
+            self.say(format_args!("{side:?} {what}"));
+            self.end(side).violation.get_or_insert(what);
+        }
     }
 
     fn leave(&mut self, side: Side, leaving: Leaving) {

@@ -197,6 +197,11 @@ impl Connection {
         self.channels[channel as usize].sender.unsent() == 0
     }
 
+    /// Whether what waits on a channel waits for the peer's credit alone.
+    pub fn is_blocked(&self, channel: ChannelId) -> bool {
+        self.channels[channel as usize].sender.is_blocked()
+    }
+
     /// Whether the peer is to be told on a channel that it may send more.
     pub fn is_credit_due(&self, channel: ChannelId) -> bool {
         self.channels[channel as usize].is_credit_due()

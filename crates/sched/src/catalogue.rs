@@ -59,6 +59,7 @@ mod tests {
                 ssthresh: ssthresh.map(Bytes::new),
                 in_slow_start: ssthresh.is_none(),
                 heard_at: Timestamp::ZERO,
+                oldest_sent: None,
                 usable,
                 backup,
                 terms: Terms { weight, cost, cap: None },

@@ -53,6 +53,8 @@ pub struct PathView {
     pub in_slow_start: bool,
     /// When the newest acknowledgement came, or the path was opened.
     pub heard_at: Timestamp,
+    /// When the oldest packet left that is in flight; `None` where none is.
+    pub oldest_sent: Option<Timestamp>,
     /// Whether it is validated, not being closed, and not suspected to be dead.
     pub usable: bool,
     /// To be used only where no other path is usable.
@@ -83,6 +85,11 @@ impl PathView {
     /// Whether a full datagram may leave on this path now, backup or not.
     pub fn has_room(&self) -> bool {
         self.usable && !self.paced && self.in_flight.saturating_add(self.max_datagram) <= self.window
+    }
+
+    /// For how long it has owed an answer; zero where nothing is in flight.
+    pub fn silent_for(&self, now: Timestamp) -> Duration {
+        self.oldest_sent.map_or(Duration::ZERO, |sent| now.since(sent.max(self.heard_at)))
     }
 
     /// Its smoothed round-trip time; `None` before the first sample.

@@ -62,6 +62,7 @@ impl Surroundings<'_> {
             ssthresh: control.and_then(|control| control.ssthresh),
             in_slow_start: control.is_some_and(|control| control.phase == Phase::SlowStart),
             heard_at: state.heard_at,
+            oldest_sent: state.oldest(),
             usable: state.usable && !state.suspected(now),
             backup: state.backup || self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_parked(id)),
             terms: state.terms,

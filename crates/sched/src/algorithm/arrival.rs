@@ -16,6 +16,9 @@
 //! A path f with the least A is waited for, although s has room, where A(s) > A(f) + k / R with R the sum of r over all
 //! paths that deliver earlier than s: what is left has then arrived before the packet on s would.
 //!
+//! A path that has owed an answer for longer than 2 max(b, q) + 50 ms is not waited for: what was expected of it has not
+//! come. Its own suspicion comes later, where a host that stood still has measured round trips of seconds.
+//!
 //! A path is passed over where one with room costs less, and not waited for where it costs more: what it costs is
 //! said by a person, and only what the cheaper ones have no room for is worth it.
 //!
@@ -33,6 +36,10 @@ use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work,
 /// sends packets of one path faster together.
 const QUANTUM: Duration = Duration::from_millis(1);
 
+/// What an answer may take beside the way: two acknowledgements held back for as long as they may be
+/// [RFC9000 §18.2, max_ack_delay].
+const ANSWER_MAX: Duration = Duration::from_millis(50);
+
 /// Sends on the path on which the packet is expected first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival;
@@ -45,10 +52,20 @@ struct Expected<'a> {
     after: f64,
     /// In bytes in a second.
     rate: f64,
+    /// How long what is on the path takes, there and back, in seconds.
+    round: f64,
+}
+
+impl Expected<'_> {
+    /// Whether an answer should have come by now.
+    fn is_overdue(&self, now: Timestamp) -> bool {
+        let silent_for = self.path.silent_for(now);
+        silent_for > ANSWER_MAX && seconds(silent_for - ANSWER_MAX) > 2.0 * self.round
+    }
 }
 
 fn expected(path: &PathView) -> Expected<'_> {
-    let unknown = Expected { path, after: 0.0, rate: 0.0 };
+    let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
     let Some(rtt) = path.rtt else { return unknown };
     let [window, in_flight, datagram] =
         [path.window, path.in_flight, path.max_datagram].map(|bytes| bytes.get() as f64);
@@ -60,8 +77,8 @@ fn expected(path: &PathView) -> Expected<'_> {
     // To divide takes longer than all the rest, and this is asked of every path for every packet.
     let (base, per_byte) = (seconds(rtt.windowed_min), 1.0 / rate);
     let too_much = (in_flight + datagram - window).max(0.0);
-    let after = too_much * per_byte + (in_flight.min(window) * per_byte).max(base) - base * 0.5;
-    Expected { path, after, rate }
+    let round = (in_flight.min(window) * per_byte).max(base);
+    Expected { path, after: too_much * per_byte + round - base * 0.5, rate, round }
 }
 
 /// A time in seconds, of which there are some.
@@ -81,7 +98,7 @@ fn left(connection: &ConnectionView) -> f64 {
 }
 
 impl Scheduler for Arrival {
-    fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, now: Timestamp) -> Choice {
         let cost = |one: &Expected<'_>| one.path.terms.cost;
         let by_cost = |a: &Expected<'_>, b: &Expected<'_>| cost(a).cmp(&cost(b)).then(a.after.total_cmp(&b.after));
         let Some(best) = candidates(paths).map(expected).min_by(by_cost) else { return Choice::Wait };
@@ -91,7 +108,8 @@ impl Scheduler for Arrival {
             !path.has_room() && path.in_flight > Bytes::ZERO && path.terms.cost <= best.path.terms.cost
         };
         let (mut first, mut rate) = (best, 0.0);
-        for one in active(paths).filter(may_be_sooner).map(expected).filter(|one| one.after < best.after) {
+        let is_sooner = |one: &Expected<'_>| one.after < best.after && !one.is_overdue(now);
+        for one in active(paths).filter(may_be_sooner).map(expected).filter(is_sooner) {
             rate += one.rate;
             if one.after < first.after {
                 first = one;
@@ -145,6 +163,18 @@ mod tests {
         assert_eq!(choice(Some(22_700), None, &paths), Choice::WaitFor(path(0)));
         assert_eq!(choice(Some(22_900), None, &paths), Choice::Send(path(1)));
         assert_eq!(choice(None, None, &paths), Choice::Send(path(1)), "no end in sight");
+    }
+
+    #[test]
+    fn a_path_that_owes_an_answer_for_too_long_is_not_waited_for() {
+        let mut paths = [filled(0, 20, 10), filled(1, 100, 0)];
+        paths[0].heard_at = Timestamp::from_millis(1_000);
+        paths[0].oldest_sent = Some(Timestamp::from_millis(1_010));
+        let connection = ConnectionView { unsent: Some(Bytes::new(12_000)), ..ConnectionView::default() };
+        let at = |millis| Arrival.pick(&connection, &paths, &Work::default(), Timestamp::from_millis(millis));
+        // What is on it takes 20 ms: twice that, and 50 ms.
+        assert_eq!(at(1_100), Choice::WaitFor(path(0)));
+        assert_eq!(at(1_101), Choice::Send(path(1)));
     }
 
     #[test]
