@@ -60,7 +60,7 @@ impl Pinned {
         self.stream.draw()
     }
 
-    /// The algorithms of the product.
+    /// The algorithms of the product, in an order that is the same on every processor: so are the bytes.
     fn provider(&self) -> Arc<CryptoProvider> {
         let Self { stream, .. } = *self;
         let product = rustls::crypto::ring::default_provider();
