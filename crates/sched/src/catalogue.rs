@@ -46,6 +46,7 @@ mod tests {
             ssthresh in option::of(0u64..100_000),
             (weight, cost) in (0u32..5, 0u32..3),
             (usable, backup, paced) in (any::<bool>(), any::<bool>(), any::<bool>()),
+            (heard_at, oldest_sent) in (0u64..5_000, option::of(0u64..5_000)),
         ) -> PathView {
             PathView {
                 id: PathId::new(id),
@@ -58,8 +59,8 @@ mod tests {
                 delivery_rate: None,
                 ssthresh: ssthresh.map(Bytes::new),
                 in_slow_start: ssthresh.is_none(),
-                heard_at: Timestamp::ZERO,
-                oldest_sent: None,
+                heard_at: Timestamp::from_millis(heard_at),
+                oldest_sent: oldest_sent.map(Timestamp::from_millis),
                 usable,
                 backup,
                 terms: Terms { weight, cost, cap: None },
@@ -88,7 +89,7 @@ mod tests {
             rounds in proptest::collection::vec(
                 (any_path(0), any_path(3), any_path(4), any_path(9), any_connection()), 1..30)
         ) {
-            let (work, now) = (Work::default(), Timestamp::ZERO);
+            let (work, now) = (Work::default(), Timestamp::from_millis(5_000));
             for name in NAMES {
                 let mut scheduler = by_name(name).unwrap();
                 for (a, b, c, d, connection) in &rounds {
