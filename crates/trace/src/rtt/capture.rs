@@ -45,6 +45,7 @@ pub(super) fn is_pcapng(begin: &[u8]) -> bool {
 pub(super) fn read_pcap(input: impl Read, limits: &Limits) -> Result<Traces, RttError> {
     let mut reader = PcapReader::new(input).map_err(not_a_capture)?;
     let header = reader.header();
+    let link = kind(header.datalink);
     let tick_ns = if header.ts_resolution == TsResolution::NanoSecond { 1 } else { 1000 };
     let mut flows = Flows::default();
     // Raw packets: the others are refused where a packet was longer than what is kept of each.
@@ -53,7 +54,7 @@ pub(super) fn read_pcap(input: impl Read, limits: &Limits) -> Result<Traces, Rtt
             Ok(packet) => {
                 let fraction = Duration::from_nanos(u64::from(packet.ts_frac) * tick_ns);
                 let at = Timestamp::ZERO + Duration::from_secs(packet.ts_sec.into()) + fraction;
-                flows.add(header.datalink, at, &packet.data, packet.orig_len);
+                flows.add(link, at, &packet.data, packet.orig_len);
                 flows.check(limits)?;
             }
             Err(error) => {
@@ -96,6 +97,12 @@ pub(super) fn read_pcapng(input: impl Read, limits: &Limits) -> Result<Traces, R
         }
     }
     flows.finish(limits)
+}
+
+/// The kind of link that pcap's field names: above its 16 bits stands how long the check sequence of each frame is
+/// [Pcap §4]. That sequence comes after the packet, whose length IP says.
+fn kind(field: DataLink) -> DataLink {
+    DataLink::from(u32::from(field) & 0xffff)
 }
 
 fn not_a_capture(error: PcapError) -> RttError {
@@ -153,6 +160,8 @@ struct Flows {
     /// What went from the first end to the second, and back.
     connections: BTreeMap<(SocketAddr, SocketAddr), [Direction; 2]>,
     packets: u64,
+    /// The first kind of link that is not read, and how many packets are of such links.
+    unread: Option<(DataLink, u64)>,
     damaged: Option<PcapError>,
 }
 
@@ -160,8 +169,12 @@ impl Flows {
     /// Takes a packet of which `original` bytes were on the link and `data` are left.
     fn add(&mut self, link: DataLink, at: Timestamp, data: &[u8], original: u32) {
         self.packets += 1;
+        let Some(slicer) = slicer(link) else {
+            self.unread.get_or_insert((link, 0)).1 += 1;
+            return;
+        };
         let missing = original.saturating_sub(u32::try_from(data.len()).unwrap_or(u32::MAX));
-        let Some((source, target, packet)) = tcp(link, at, data, missing) else { return };
+        let Some((source, target, packet)) = tcp(slicer, at, data, missing) else { return };
         let forward = source <= target;
         let ends = if forward { (source, target) } else { (target, source) };
         let [there, back] = self.connections.entry(ends).or_default();
@@ -193,6 +206,13 @@ impl Flows {
             let (packets, why) = (self.packets, words(&error));
             traces.notes.push(format!("after packet {packets}: {why}; what follows is left out"));
         }
+        if let Some((link, packets)) = self.unread {
+            let of = format!("of a link of type {}; {READ} are read", u32::from(link));
+            if packets == self.packets {
+                return Err(RttError::Capture(format!("its packets are {of}")));
+            }
+            traces.notes.push(format!("packets {of}, left out: {packets}"));
+        }
         let mut short = 0;
         for ((first, second), directions) in self.connections {
             match longer(directions.map(Direction::samples)) {
@@ -221,8 +241,8 @@ fn longer(directions: [Vec<RttSample>; 2]) -> Option<(usize, Vec<RttSample>)> {
 }
 
 /// The ends of a TCP packet, and what matters of it; `None`: it is something else.
-fn tcp(link: DataLink, at: Timestamp, data: &[u8], missing: u32) -> Option<(SocketAddr, SocketAddr, Packet)> {
-    let sliced = sliced(link, data)?;
+fn tcp(slicer: Slicer, at: Timestamp, data: &[u8], missing: u32) -> Option<(SocketAddr, SocketAddr, Packet)> {
+    let sliced = slicer(data)?;
     let (source, target) = match sliced.net? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
@@ -256,21 +276,28 @@ fn tcp(link: DataLink, at: Timestamp, data: &[u8], missing: u32) -> Option<(Sock
     Some((SocketAddr::new(source, tcp.source_port()), SocketAddr::new(target, tcp.destination_port()), packet))
 }
 
-/// The layers of a packet, of the kinds of links on which people capture.
-fn sliced(link: DataLink, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
-    // Where the type of what is inside stands in a header of Linux, and how long that header is.
-    let cooked = |kind: usize, length: usize| {
-        let kind = [*data.get(kind)?, *data.get(kind + 1)?];
-        Some(LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes(kind)), data.get(length..)?))
-    };
-    match link {
-        DataLink::ETHERNET => LaxSlicedPacket::from_ethernet(data).ok(),
-        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => LaxSlicedPacket::from_ip(data).ok(),
-        DataLink::NULL | DataLink::LOOP => LaxSlicedPacket::from_ip(data.get(4..)?).ok(),
-        DataLink::LINUX_SLL => cooked(14, 16),
-        DataLink::LINUX_SLL2 => cooked(0, 20),
-        _ => None,
-    }
+/// The kinds of links on which people capture, in words.
+const READ: &str = "Ethernet (1), raw IP (101, 228, 229), loopback (0, 108) and Linux' \"any\" (113, 276)";
+
+/// How the layers of a packet are told apart.
+type Slicer = for<'a> fn(&'a [u8]) -> Option<LaxSlicedPacket<'a>>;
+
+/// That of packets of such a link; `None`: it is not read.
+fn slicer(link: DataLink) -> Option<Slicer> {
+    Some(match link {
+        DataLink::ETHERNET => |data| LaxSlicedPacket::from_ethernet(data).ok(),
+        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => |data| LaxSlicedPacket::from_ip(data).ok(),
+        DataLink::NULL | DataLink::LOOP => |data| LaxSlicedPacket::from_ip(data.get(4..)?).ok(),
+        DataLink::LINUX_SLL => |data| cooked::<14, 16>(data),
+        DataLink::LINUX_SLL2 => |data| cooked::<0, 20>(data),
+        _ => return None,
+    })
+}
+
+/// A header of Linux, in which the type of what is inside stands at `KIND`.
+fn cooked<const KIND: usize, const LENGTH: usize>(data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
+    let kind = [*data.get(KIND)?, *data.get(KIND + 1)?];
+    Some(LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes(kind)), data.get(LENGTH..)?))
 }
 
 #[cfg(test)]
@@ -402,6 +429,37 @@ mod tests {
         assert!(matches!(error, RttError::NoSamples(_)), "{error}");
     }
 
+    /// The field for the kind of link has more in it: how long the check sequence of each frame is.
+    #[test]
+    fn what_a_capture_says_of_check_sequences_is_not_taken_for_another_link() {
+        let header = PcapHeader { datalink: DataLink::Unknown(0x1400_0001), ..PcapHeader::default() };
+        let mut writer = PcapWriter::with_header(Vec::new(), header).unwrap();
+        let whole = pcap(&exchange(40, true), 65_535);
+        let mut packets = PcapReader::new(whole.as_slice()).unwrap();
+        while let Some(packet) = packets.next_raw_packet() {
+            writer.write_raw_packet(&packet.unwrap()).unwrap();
+        }
+        assert_eq!(samples(&writer.into_writer()), samples(&whole));
+    }
+
+    #[test]
+    fn packets_of_a_link_that_is_not_read_are_told_by_its_number() {
+        let radio = DataLink::IEEE802_11_RADIOTAP;
+        let mut flows = Flows::default();
+        flows.add(radio, Timestamp::ZERO, &frame(true, 0, 0, None, 10), 64);
+        let error = flows.finish(&Limits::default()).unwrap_err().to_string();
+        assert!(error.contains("type 127"), "{error}");
+        // Beside others they are left out, and that is said.
+        let mut flows = Flows::default();
+        for (at, data) in exchange(40, true) {
+            flows.add(DataLink::ETHERNET, Timestamp::from_micros(at), &data, data.len() as u32);
+            flows.add(radio, Timestamp::from_micros(at), &data, data.len() as u32);
+        }
+        let traces = flows.finish(&Limits::default()).unwrap();
+        assert_eq!(traces.series.len(), 1);
+        assert!(traces.notes[0].contains("type 127") && traces.notes[0].contains("120"), "{:?}", traces.notes);
+    }
+
     #[test]
     fn headers_of_all_links_are_skipped() {
         let ethernet = frame(true, 0, 0, None, 10);
@@ -418,7 +476,7 @@ mod tests {
             (DataLink::LINUX_SLL, with(&cooked)),
             (DataLink::LINUX_SLL2, with(&cooked2)),
         ] {
-            let found = tcp(link, Timestamp::ZERO, &data, 0);
+            let found = tcp(slicer(link).unwrap(), Timestamp::ZERO, &data, 0);
             assert!(found.is_some_and(|(_, target, packet)| target.port() == 5000 && packet.length == 10), "{link:?}");
         }
     }
