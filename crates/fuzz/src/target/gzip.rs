@@ -17,14 +17,11 @@ pub(crate) static TARGET: Target = Target {
     also: &[],
 };
 
-/// How gzip begins.
-const MAGIC: [u8; 2] = [0x1f, 0x8b];
-
 fn check(input: &[u8]) {
     let plain = rtt::read(input);
-    let _ = rtt::read(&[&MAGIC, input].concat());
+    let _ = rtt::read(&[&rtt::GZIP, input].concat());
     // What is packed twice is unpacked once.
-    if input.starts_with(&MAGIC) {
+    if input.starts_with(&rtt::GZIP) {
         return;
     }
     let (first, second) = input.split_at(input.len() / 2);
