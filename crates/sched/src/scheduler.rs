@@ -15,7 +15,7 @@ pub struct ConnectionView {
     /// How much data may be between the lowest unacknowledged byte and the next new one, by the receiver's word;
     /// `None`: no bound is known.
     pub window: Option<Bytes>,
-    /// How much there is.
+    /// How much there is; what was passed over for a later packet has still to be sent, and is not counted.
     pub window_used: Bytes,
     /// Where the lowest unacknowledged byte is among all data of the connection, in bytes from its beginning.
     pub lowest_unacked: u64,

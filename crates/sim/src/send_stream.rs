@@ -199,10 +199,11 @@ impl SendStream {
     pub(crate) fn view(&self) -> ConnectionView {
         let bytes = |pieces: u64| Bytes::new(pieces.saturating_mul(self.payload.into()));
         let bound = |pieces: u64| (pieces < u64::MAX).then(|| bytes(pieces));
-        let held = self.next - self.acked_from;
+        let passed = self.passed.len() as u64;
+        let held = self.next - self.acked_from - passed;
         ConnectionView {
             unsent: match self.supply {
-                Supply::Bytes(supply) => Some(Bytes::new(supply)),
+                Supply::Bytes(supply) => Some(Bytes::new(supply) + bytes(passed)),
                 Supply::Endless => None,
             },
             window: if self.limit == u64::MAX { None } else { bound(self.limit - self.acked_from) },
@@ -210,7 +211,7 @@ impl SendStream {
             lowest_unacked: self.acked_from.saturating_mul(self.payload.into()),
             send_buffer: bound(self.buffer),
             buffered: bytes(held),
-            is_blocked: self.passed.is_empty() && (self.next >= self.limit || held >= self.buffer),
+            is_blocked: passed == 0 && (self.next >= self.limit || held >= self.buffer),
         }
     }
 
@@ -298,6 +299,9 @@ mod tests {
         stream.send_again(Chunk { number: 0, bytes: 1000, last: false });
         assert_eq!(ahead(&mut stream, 3), Some((5, 500, true)), "3 after 2, the first that was not sent");
         assert_eq!(ahead(&mut stream, 1), None, "there is none so far on");
+        // 2 was never sent and holds nothing.
+        let view = stream.view();
+        assert_eq!((view.unsent, view.window_used), (Some(Bytes::new(1_000)), Bytes::new(5_000)));
         assert_eq!(take(&mut stream), Some((0, 1000, false)), "what was lost goes first");
         assert_eq!(take(&mut stream), Some((2, 1000, false)));
         assert_eq!((take(&mut stream), stream.is_dry()), (None, true));

@@ -39,7 +39,7 @@ impl Engine {
     }
 
     fn following(&self, choice: Choice, now: Timestamp) -> Option<usize> {
-        let Choice::Send(path) = choice else { return None };
+        let (Choice::Send(path) | Choice::Ahead(path, _)) = choice else { return None };
         let state = self.paths.get(path)?;
         let train = match self.views.iter().find(|view| view.id == path) {
             Some(view) if self.paths.len() > 1 => self.scheduler.train(view),

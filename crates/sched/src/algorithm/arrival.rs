@@ -2,7 +2,8 @@
 //!
 //! # Source
 //! Ours. That a slower path is left alone where the faster ones are done before it follows [ECF §3], and that a window
-//! of the connection bounds what they can do meanwhile [BLEST §II]; here both are one comparison.
+//! of the connection bounds what they can do meanwhile [BLEST §II]; here both are one comparison. That a slower path
+//! carries what is further on, so that it arrives when its turn comes [STMS].
 //!
 //! # Symbols
 //! | symbol | here | unit |
@@ -15,6 +16,11 @@
 //!
 //! A path f with the least A is waited for, although s has room, where A(s) > A(f) + k / R with R the sum of r over all
 //! paths that deliver earlier than s: what is left has then arrived before the packet on s would.
+//!
+//! Where s is used although others are sooner, the packet is one that is (A(s) − A(f)) (R + r(s)) further on, though no
+//! more than k: so much comes in order until it arrives, by all of them. What is next in order, sent on s, would keep
+//! all that from the application, and the receiver's window closed. STMS counts what f alone carries and finds out the
+//! rest by what comes too early; rates are known here.
 //!
 //! A path that has owed an answer for longer than 2 max(b, q) + 50 ms is not waited for: what was expected of it has not
 //! come. Its own suspicion comes later, where a host that stood still has measured round trips of seconds.
@@ -115,9 +121,17 @@ impl Scheduler for Arrival {
                 first = one;
             }
         }
-        match rate > 0.0 && best.after > first.after + left(connection) / rate {
-            true => Choice::WaitFor(first.path.id),
-            false => Choice::Send(best.path.id),
+        if rate == 0.0 {
+            return Choice::Send(best.path.id);
+        }
+        let (later, left) = (best.after - first.after, left(connection));
+        if later * rate > left {
+            return Choice::WaitFor(first.path.id);
+        }
+        let datagram = best.path.max_datagram.get() as f64;
+        match (later * (rate + best.rate)).min(left - datagram) {
+            gap if gap > datagram => Choice::Ahead(best.path.id, Bytes::from_f64(gap)),
+            _ => Choice::Send(best.path.id),
         }
     }
 
@@ -161,8 +175,26 @@ mod tests {
         let paths = [filled(0, 20, 10), filled(1, 100, 0)];
         // In the 38 ms between f carries 22,800 bytes.
         assert_eq!(choice(Some(22_700), None, &paths), Choice::WaitFor(path(0)));
-        assert_eq!(choice(Some(22_900), None, &paths), Choice::Send(path(1)));
-        assert_eq!(choice(None, None, &paths), Choice::Send(path(1)), "no end in sight");
+        assert_eq!(choice(Some(22_900), None, &paths).path(), Some(path(1)));
+        assert_eq!(choice(None, None, &paths).path(), Some(path(1)), "no end in sight");
+    }
+
+    #[test]
+    fn the_slow_path_carries_what_both_will_have_come_to() {
+        // As above; s carries 12,000 bytes in 100 ms, so 4,560 in these 38.
+        let paths = [filled(0, 20, 10), filled(1, 100, 0)];
+        let bytes = |choice: Choice| match choice {
+            Choice::Ahead(id, bytes) if id == path(1) => bytes.get(),
+            other => panic!("{other:?}"),
+        };
+        assert!(bytes(choice(None, None, &paths)).abs_diff(22_800 + 4_560) <= 1);
+        // Of what there is, the last.
+        assert_eq!(bytes(choice(Some(24_000), None, &paths)), 24_000 - 1_200);
+        assert_eq!(
+            choice(None, None, &[filled(0, 20, 0), filled(1, 100, 0)]),
+            Choice::Send(path(0)),
+            "the first of all"
+        );
     }
 
     #[test]
@@ -181,7 +213,7 @@ mod tests {
     fn a_window_that_would_be_held_up_is_left_to_the_fast_path() {
         let paths = [filled(0, 20, 10), filled(1, 100, 0)];
         assert_eq!(choice(None, Some(22_700), &paths), Choice::WaitFor(path(0)));
-        assert_eq!(choice(None, Some(22_900), &paths), Choice::Send(path(1)));
+        assert_eq!(choice(None, Some(22_900), &paths).path(), Some(path(1)));
         let connection = ConnectionView {
             send_buffer: Some(Bytes::new(30_000)),
             buffered: Bytes::new(8_000),
