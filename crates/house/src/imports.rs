@@ -43,27 +43,9 @@ impl Modules {
         Self(known.iter().map(read).collect())
     }
 
-    /// Every circle, as a line for people: one for each folder in which there is any. Of the pairs `except` the first
-    /// may name the second, both by their paths below the root of the crate; such a pair that is not there is told too.
-    pub fn circles(&self, except: &[(&str, &str)]) -> Vec<String> {
-        let mut edges = self.edges();
-        let mut found = Vec::new();
-        for (from, to) in except {
-            let (from, to) = (module_of(from), module_of(to));
-            let named = from.split_last().zip(to.last()).and_then(|((name, folder), to)| {
-                let of_folder = edges.get_mut(folder)?;
-                of_folder.get_mut(name)?.remove(to)
-            });
-            if named.is_none() {
-                found.push(format!(
-                    "{} names nothing of {} any more: no exception is needed",
-                    shown(&from),
-                    shown(&to)
-                ));
-            }
-        }
-        found.extend(edges.iter().filter_map(|(folder, edges)| circle(folder, edges)));
-        found
+    /// Every circle, as a line for people: one for each folder in which there is any.
+    pub fn circles(&self) -> Vec<String> {
+        self.edges().iter().filter_map(|(folder, edges)| circle(folder, edges)).collect()
     }
 
     fn edges(&self) -> Edges {
@@ -278,7 +260,7 @@ mod tests {
 
     fn circles(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-        Modules::new(&files).circles(&[])
+        Modules::new(&files).circles()
     }
 
     #[test]
@@ -326,14 +308,5 @@ mod tests {
         ]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("in crate::a:"), "{found:?}");
-    }
-
-    #[test]
-    fn an_exception_breaks_a_circle_and_is_told_when_nothing_needs_it() {
-        let files = [("lib.rs", "mod a;\nmod b;\n"), ("a.rs", "use crate::b::B;\n"), ("b.rs", "use crate::a::A;\n")];
-        let modules = Modules::new(&files.map(|(path, text)| (path.to_owned(), text.to_owned())));
-        assert_eq!(modules.circles(&[("b", "a")]), [""; 0]);
-        let found = modules.circles(&[("b", "a"), ("b", "c")]);
-        assert_eq!(found, ["crate::b names nothing of crate::c any more: no exception is needed"]);
     }
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::StoreError;
 use crate::table::Cell;
 
 /// An axis.
@@ -152,15 +151,6 @@ impl Figure {
     /// A figure without parts.
     pub fn new(name: &str, title: &str) -> Self {
         Self { name: name.to_owned(), title: title.to_owned(), panels: Vec::new() }
-    }
-
-    /// The figure as an SVG document.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be drawn.
-    pub fn svg(&self) -> Result<String, StoreError> {
-        crate::draw::svg(self)
     }
 
     /// The same with lines added.

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::draw;
 use crate::paper::{Paper, State};
-use crate::store::{StoreError, StoredReport};
+use crate::store_error::StoreError;
+use crate::stored_report::StoredReport;
 use crate::table::Table;
 use crate::text::{check, claimant, parts_of};
 use crate::verdict::{Claimant, Outcome, Verdict};
@@ -113,7 +113,7 @@ fn experiment(body: &mut String, stored: &StoredReport) -> Result<(), StoreError
         table(body, one);
     }
     for figure in &stored.report.figures {
-        let _ = writeln!(body, "<figure>{}</figure>", draw::svg(figure)?);
+        let _ = writeln!(body, "<figure>{}</figure>", figure.svg()?);
     }
     for note in &stored.report.notes {
         let _ = writeln!(body, "<p>{}</p>", prose(note));

@@ -3,48 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use crate::context::Context;
-use crate::draw;
 use crate::experiment::Experiment;
-use crate::head::Description;
 use crate::page;
 use crate::report::Report;
-
-/// A report with what it is about, as it is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StoredReport {
-    /// The experiment.
-    pub experiment: String,
-    /// How much trouble was taken: `quick` or `full`.
-    pub effort: String,
-    /// What the head of the experiment's file says.
-    pub description: Description,
-    /// What it has found.
-    pub report: Report,
-}
-
-/// A result could not be kept. The fault is the directory's.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// A file or a directory could not be written.
-    #[error("cannot write {}", path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A figure could not be drawn.
-    #[error("cannot draw {figure}: {why}")]
-    Draw {
-        /// Which.
-        figure: String,
-        /// Why.
-        why: String,
-    },
-}
+use crate::store_error::StoreError;
+use crate::stored_report::StoredReport;
 
 /// A directory of reports.
 #[derive(Clone, Debug)]
@@ -87,7 +51,7 @@ impl Store {
             write(&folder.join(format!("{}.csv", table.name)), &table.csv())?;
         }
         for figure in &report.figures {
-            write(&folder.join(format!("{}.svg", figure.name)), &draw::svg(figure)?)?;
+            write(&folder.join(format!("{}.svg", figure.name)), &figure.svg()?)?;
         }
         let stored = StoredReport {
             experiment: experiment.name().to_owned(),

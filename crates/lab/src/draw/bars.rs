@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::palette::colour;
-use super::{Area, Entry, Fault, GRID, INK, LABEL, Sign, diamond, head, tick, top};
+use super::sheet::{Area, Entry, Fault, GRID, INK, LABEL, Sign, diamond, head, tick, top};
 use crate::figure::Bars;
 use crate::table::Cell;
 

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::palette::colour;
-use super::{Area, Entry, Fault, GRID, INK, LABEL, Sign, head, tick, top};
+use super::sheet::{Area, Entry, Fault, GRID, INK, LABEL, Sign, head, tick, top};
 use crate::figure::{Lines, Series};
 
 pub(super) fn draw(area: &Area<'_>, lines: &Lines) -> Result<(), Fault> {

@@ -1,0 +1,24 @@
+//! Why a result could not be kept.
+
+use std::path::PathBuf;
+
+/// A result could not be kept. The fault is the directory's.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or a directory could not be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A figure could not be drawn.
+    #[error("cannot draw {figure}: {why}")]
+    Draw {
+        /// Which.
+        figure: String,
+        /// Why.
+        why: String,
+    },
+}

@@ -1,0 +1,19 @@
+//! A report as it is kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::head::Description;
+use crate::report::Report;
+
+/// A report with what it is about, as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredReport {
+    /// The experiment.
+    pub experiment: String,
+    /// How much trouble was taken: `quick` or `full`.
+    pub effort: String,
+    /// What the head of the experiment's file says.
+    pub description: Description,
+    /// What it has found.
+    pub report: Report,
+}
