@@ -1,6 +1,17 @@
 //! Every table and figure of the papers, run again in the simulator, with the paper's numbers
 //! beside ours and a verdict for each claim.
 //!
+//! ```
+//! use fairpath_lab::{Estimate, Outcome, Verdict};
+//!
+//! // The share of a link over three seeds. A claim holds when its 95 % interval does.
+//! let share = Estimate::of([1.02, 0.97, 1.05]).expect("samples");
+//! let fair = Verdict::ours("fair", "Two paths take what one flow would.").between("share", share.clone(), 0.8, 1.25);
+//! assert_eq!(fair.outcome, Outcome::Holds);
+//! let exact = Verdict::ours("exact", "They take it to a hundredth.").between("share", share, 0.99, 1.01);
+//! assert_ne!(exact.outcome, Outcome::Holds);
+//! ```
+//!
 //! # How to add an experiment
 //!
 //! 1. Add `src/papers/<key>/<name>.rs`. Its head is all that is ever said about it, and the list,

@@ -4,6 +4,28 @@
 //! One task per endpoint reads its sockets, hands what came to the core, and sends what the core has to
 //! send ([`Connection`] is a handle to what it drives). Applications exchange messages, in order, and bulk
 //! [`Record`]s, in any order.
+//!
+//! ```
+//! use fairpath_quic::{ChannelId, ConnectConfig, ListenConfig, Listener, connect};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let listen = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new()? };
+//! let listener = Listener::bind(listen)?;
+//! // Over two addresses of this host; over interfaces by their names, or over all there are where `via` is empty.
+//! let via = vec!["127.0.1.1".to_owned(), "127.0.2.1".to_owned()];
+//! let config = ConnectConfig { via, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
+//! let (client, server) = tokio::join!(connect(config), listener.accept());
+//! let (client, server) = (client?, server.expect("the listener is open"));
+//! client.send_message("a message".into()).await?;
+//! assert_eq!(&server.recv_message().await?[..], b"a message");
+//! client.flushed(ChannelId::Messages).await?;
+//! for path in client.paths() {
+//!     println!("{} to {}: {}", path.interface, path.remote, path.state);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod accept;
 pub mod bulk;

@@ -2,6 +2,56 @@
 //!
 //! `scheduler` is the contract, `algorithm` has one file for each scheduler, `catalogue` lists
 //! them by name.
+//!
+//! A scheduler of one's own. It is asked for every packet, or train of them, and sees views of the paths, never a
+//! transport; `Engine::new` takes it as it takes those of the catalogue.
+//!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
+//! use fairpath_sched::{Choice, ConnectionView, PathView, Scheduler, Terms, Work};
+//!
+//! /// Fills the path with the most room.
+//! #[derive(Debug)]
+//! struct MostRoom;
+//!
+//! impl Scheduler for MostRoom {
+//!     fn pick(&self, _: &ConnectionView, paths: &[PathView], _: &Work, _: Timestamp) -> Choice {
+//!         let room = |path: &&PathView| path.window.saturating_sub(path.in_flight);
+//!         let with_room = paths.iter().filter(|path| path.has_room());
+//!         with_room.max_by_key(room).map_or(Choice::Wait, |path| Choice::Send(path.id))
+//!     }
+//! }
+//!
+//! # fn path(id: u32, milliseconds: u64, window: u64) -> PathView {
+//! #     let time = Duration::from_millis(milliseconds);
+//! #     PathView {
+//! #         id: PathId::new(id),
+//! #         window: Bytes::new(window),
+//! #         paced: false,
+//! #         in_flight: Bytes::ZERO,
+//! #         max_datagram: Bytes::new(1_200),
+//! #         rtt: Some(Rtt { latest: time, smoothed: time, variance: Duration::ZERO, min: time, windowed_min: time }),
+//! #         one_way: None,
+//! #         delivery_rate: None,
+//! #         ssthresh: None,
+//! #         in_slow_start: true,
+//! #         heard_at: Timestamp::ZERO,
+//! #         oldest_sent: None,
+//! #         usable: true,
+//! #         backup: false,
+//! #         terms: Terms::default(),
+//! #     }
+//! # }
+//! // Two paths of 20 and 100 ms, whose windows hold 10 and 30 packets.
+//! let paths = [path(0, 20, 12_000), path(1, 100, 36_000)];
+//! let pick = |scheduler: &dyn Scheduler| {
+//!     scheduler.pick(&ConnectionView::default(), &paths, &Work::default(), Timestamp::ZERO)
+//! };
+//! assert_eq!(pick(&MostRoom), Choice::Send(PathId::new(1)));
+//! let min_rtt = fairpath_sched::by_name("min_rtt").expect("a name of the catalogue");
+//! assert_eq!(pick(&*min_rtt), Choice::Send(PathId::new(0)));
+//! ```
 
 mod algorithm;
 mod catalogue;

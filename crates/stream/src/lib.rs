@@ -5,6 +5,36 @@
 //! protects blocks of them with Reed–Solomon repair, and sends again elsewhere what was lost while there is time. The
 //! receiver puts them in order, makes up for what is missing, and hands out nothing that came after its deadline.
 //!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_core::{Bytes, Groups, PathId, Timestamp};
+//! use fairpath_stream::{Config, FlowId, PathFacts, PathTerms, Receiver, Sender};
+//!
+//! let config = Config { deadline: Duration::from_millis(300), ..Config::default() };
+//! let (mut sender, mut receiver) = (Sender::new(config), Receiver::new(config));
+//! let path = PathId::new(0);
+//! let facts = PathFacts {
+//!     path,
+//!     usable: true,
+//!     rtt: Some(Duration::from_millis(40)),
+//!     least_rtt: Some(Duration::from_millis(40)),
+//!     window: Bytes::new(120_000),
+//!     max_datagram: Bytes::new(1_200),
+//!     terms: PathTerms::default(),
+//! };
+//! let mut now = Timestamp::from_secs(1);
+//! // What each path is to carry; 20 ms later that is enough for a packet.
+//! sender.handle_timeout(&[facts], &Groups::singletons([path]), now);
+//! now = now + Duration::from_millis(20);
+//! sender.queue(FlowId(0), b"a packet of MPEG-TS", false, 1_200, now)?;
+//! let outgoing = sender.next(|_| true, now).expect("a datagram for the path");
+//! // It takes 20 ms.
+//! now = now + Duration::from_millis(20);
+//! receiver.on_datagram(&outgoing.datagram, now)?;
+//! assert_eq!(&receiver.take(now).expect("in time").packet[..], b"a packet of MPEG-TS");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! **A path is measured by what happens to its packets.** Losses are those that the host's acknowledgements tell; one-way
 //! delays are what the peer reports. A path of which the peer reports nothing new for less than a second carries copies
 //! only, so that its silence costs no packet.

@@ -8,6 +8,29 @@
 //! predictions here rest on.
 //!
 //! Simulations differ from it where windows are a few packets.
+//!
+//! ```
+//! use core::time::Duration;
+//! use fairpath_core::{Bitrate, Bytes};
+//! use fairpath_theory::{FluidRule, Link, Network, Price, Route, User};
+//!
+//! // One user of LIA over two links of 10 Mbit/s, and one of Reno on the second.
+//! let link = Link { capacity: Bitrate::from_mbps(10), price: Price::Saturated };
+//! let route = |link: usize| Route { links: vec![link], rtt: Duration::from_millis(100) };
+//! let network = Network {
+//!     links: vec![link, link],
+//!     users: vec![
+//!         User { count: 1, rule: FluidRule::Lia, routes: vec![route(0), route(1)] },
+//!         User { count: 1, rule: FluidRule::Reno, routes: vec![route(1)] },
+//!     ],
+//!     packet: Bytes::new(1_500),
+//!     window_least: 1.0,
+//! };
+//! let settled = network.equilibrium()?;
+//! let [lia, reno] = [0, 1].map(|user| settled.users[user].rate().as_mbps_f64());
+//! assert!(lia > 10.0 && reno > 5.0, "{lia:.1} and {reno:.1} Mbit/s");
+//! # Ok::<(), fairpath_theory::EquilibriumError>(())
+//! ```
 
 mod cubic;
 mod linear;

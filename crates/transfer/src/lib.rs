@@ -4,6 +4,39 @@
 //! The library never prints: [`Progress`] can be polled, and every error says what is wrong and what
 //! would be right.
 //!
+//! ```
+//! use fairpath_quic::{ConnectConfig, ListenConfig, Listener, connect};
+//! use fairpath_transfer::{Consent, Limits, ReceiveConfig, Receiver, Secret, Selection, Sender};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let (source, directory) = (folder.path().join("letter"), folder.path().join("received"));
+//! # std::fs::write(&source, "Dear reader")?;
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let secret = Secret::generate()?;
+//! let listener = Listener::bind(ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new()? })?;
+//! let receiver = Receiver::new(ReceiveConfig {
+//!     directory: directory.clone(),
+//!     force: false,
+//!     keep: false,
+//!     secret: secret.clone(),
+//!     limits: Limits::default(),
+//!     consent: Consent::always(),
+//! });
+//! let via = vec!["127.0.0.1".to_owned()];
+//! let config = ConnectConfig { via, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
+//! let (client, server) = tokio::join!(connect(config), listener.accept());
+//! let (client, server) = (client?, server.expect("the listener is open"));
+//! let sender = Sender::new(Selection::collect(&[source])?, secret)?;
+//! let receiving = async { receiver.serve(receiver.admit(&server).await?).await };
+//! let (sent, received) = tokio::join!(sender.send(&client), receiving);
+//! sent?;
+//! assert_eq!(received?.files, 1);
+//! assert_eq!(std::fs::read_to_string(directory.join("letter"))?, "Dear reader");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # The protocol
 //!
 //! What the ends say to each other are messages of the connection, which come in order, each in postcard's
