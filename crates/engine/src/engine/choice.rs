@@ -148,6 +148,18 @@ mod tests {
     }
 
     #[test]
+    fn a_train_may_follow_what_is_further_on_as_it_may_what_is_next() {
+        let mut engine = engine("min_rtt", Coupling::Always);
+        warm_up(&mut engine, 0, 20);
+        warm_up(&mut engine, 1, 60);
+        picked(&mut engine, ms(1000));
+        let following = |choice| engine.following(choice, ms(1000));
+        let next = following(Choice::Send(path(0)));
+        assert!(next > Some(0), "{next:?}");
+        assert_eq!(following(Choice::Ahead(path(0), MTU * 20)), next);
+    }
+
+    #[test]
     fn the_room_of_the_only_path_is_what_it_would_be_picked_for() {
         let config = EngineConfig { coupling: Coupling::Never, ..EngineConfig::default() };
         let mut engine = config.build().unwrap().unpaced();
