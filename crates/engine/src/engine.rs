@@ -1,9 +1,12 @@
 //! The engine of one connection: its events, and what may be asked of it. What a path may do stands in
-//! `verdict`, which path is next in `choice`, what the scheduler sees of them in `views`, what remedies do in `remedy`, what a recorder may see in `snapshot`, how
-//! paths start in `start`, and the intake of hosts that tell of bytes and not of packets in `aggregate`.
+//! `verdict`, which path is next in `choice`, what the scheduler sees of them in `views`, what remedies do in `remedy`,
+//! what a recorder may see in `snapshot`, how paths start in `start`, which delays the detector hears in `delays`, what is
+//! different for live streams in `live`, and the intake of hosts that tell of bytes and not of packets in `aggregate`.
 
 mod aggregate;
 mod choice;
+mod delays;
+mod live;
 mod remedy;
 mod snapshot;
 mod start;
@@ -16,8 +19,7 @@ use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DelaySample, Groups, Lost, LostPacket, PathId, Rtt, Sent,
-    Timestamp,
+    Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, Lost, LostPacket, PathId, Rtt, Sent, Timestamp,
 };
 use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{PathView, Scheduler, Terms};
@@ -38,9 +40,6 @@ use crate::watchdog::{Seen, Watchdog};
 
 /// Below this confidence a pair of paths surely has separate bottlenecks.
 const SURELY_SEPARATE: f64 = 0.05;
-
-/// For so long after a one-way delay the next one is waited for.
-const ONE_WAY_FRESH: Duration = Duration::from_secs(2);
 
 /// Detection, congestion control and scheduling of one connection.
 ///
@@ -73,6 +72,8 @@ pub struct Engine {
     one_way_at: Option<Timestamp>,
     /// Whether the detector makes anything of delays.
     observes: bool,
+    /// Whether what is sent is a live stream.
+    is_live: bool,
     /// Whether the controller makes anything of delivery rates.
     reads_rates: bool,
 }
@@ -82,6 +83,7 @@ impl Engine {
     pub fn new(controller: Box<dyn Controller>, detector: Box<dyn Detector>, scheduler: Box<dyn Scheduler>) -> Self {
         Self {
             observes: detector.observes(),
+            is_live: false,
             reads_rates: controller.reads_rates(),
             controller: Control::new(controller),
             detector,
@@ -399,41 +401,6 @@ impl Engine {
             self.scheduler.on_ack(&view, bytes, now);
         }
         self.poll(now);
-    }
-
-    /// A packet took so long there and back, of which the peer says that it waited `ack_delay`.
-    #[inline]
-    fn on_round_trip(&mut self, path: PathId, rtt: Duration, ack_delay: Duration, now: Timestamp) {
-        let Some(state) = self.paths.get_mut(path) else { return };
-        state.rtt.on_sample(now, rtt, ack_delay);
-        if let Some(remedies) = &mut self.remedies {
-            remedies.on_sample(path, now);
-        }
-        if self.observes
-            && self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH)
-            && state.tells_of_the_network(now)
-        {
-            self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
-        }
-    }
-
-    /// A datagram that came to the peer at `at` took `delay`, less a constant that is the same for all
-    /// paths and times. `at` is in our time but for a constant, not after `now`, and does not go
-    /// backwards. While hosts report these, they and not the round-trip times go to the detector.
-    pub fn on_one_way_delay(&mut self, path: PathId, delay: Duration, at: Timestamp, now: Timestamp) {
-        let Some(state) = self.paths.get_mut(path) else { return };
-        state.one_way = Some(delay);
-        self.one_way_at = Some(now);
-        let rtt = state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.latest);
-        if state.tells_of_the_network(now) {
-            self.detector.on_sample(path, &DelaySample { now: at, rtt, one_way: Some(delay) });
-        }
-        self.poll(now);
-    }
-
-    /// Whether anything is made of delays: the detector has a use for them.
-    pub fn observes(&self) -> bool {
-        self.observes
     }
 
     /// Whether the scheduler makes anything of [`Engine::on_arrived`].

@@ -99,6 +99,10 @@ impl Connection {
             engine.on_path_opened(path, transport.packet, now);
             engine.set_usable(path, true);
         }
+        let live = Live::of(traffic, routes.len(), now).map(Box::new);
+        if live.is_some() {
+            engine.set_live();
+        }
         let payload = transport.payload();
         let pieces = |buffer: Option<Bytes>| buffer.map_or(u64::MAX, |buffer| (buffer / payload).max(1));
         let receive_buffer = pieces(transport.receive_buffer);
@@ -127,7 +131,7 @@ impl Connection {
             tail_end: 0,
             tail_from: 0,
             frames: VecDeque::new(),
-            live: Live::of(traffic, routes.len(), now).map(Box::new),
+            live,
             lost: Vec::new(),
         }
     }

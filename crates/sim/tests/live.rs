@@ -193,3 +193,43 @@ fn a_stream_that_follows_its_budget_has_a_share_beside_a_tcp() {
     // TCP has. Where only full windows grew it had 0.09, and less and less.
     assert!(stream > 0.15 * tcp && stream < 1.1 * tcp, "{stream} and {tcp} Mbit/s");
 }
+
+/// What streams take on three ways in parts of what a TCP has on the best, over some seeds. Two TCP flows take each
+/// way, of which the n-th crosses the link of this number.
+fn taken_beside_tcp(links: [usize; 3]) -> Vec<f64> {
+    let taken = |seed| {
+        let mut net = Net::new(80, seed).warm_up(20);
+        let rate = |link: usize| 4 * links.iter().filter(|of| **of == link).count() as u64;
+        let narrow = |link| LinkConfig::new(Bitrate::from_mbps(rate(link))).queue(QueueConfig::sojourn(ms(100)));
+        let narrow: Vec<_> = (0..=links[2]).map(|link| net.link(narrow(link))).collect();
+        let mut way = |(at, rtt): (usize, u64)| {
+            let [there, back] = [0, 1].map(|_| net.link(LinkConfig::pure_delay(ms(rtt / 2))));
+            PathRoute { forward: vec![there, narrow[links[at]]], backward: vec![back] }
+        };
+        let paths: Vec<PathRoute> = [40, 60, 90].into_iter().enumerate().map(&mut way).collect();
+        net.flow("stream", "lia", &paths).as_live(EngineConfig::live()).traffic = live(None);
+        for path in paths.iter().flat_map(|path| [path, path]) {
+            net.flow("tcp", "reno", core::slice::from_ref(path)).start_jitter = ms(1_000);
+        }
+        let outcome = fairpath_sim::run(&net.scenario, &mut ()).unwrap();
+        let arrived = |flow: &FlowOutcome| flow.paths.iter().map(|path| path.count.delivered.as_f64()).sum::<f64>();
+        let (stream, tcp) = outcome.flows.split_first().unwrap();
+        let best = tcp.chunks(2).map(|two| two.iter().map(arrived).sum::<f64>() / 2.0).fold(0.0, f64::max);
+        arrived(stream) / best
+    };
+    (1..=4).map(taken).collect()
+}
+
+/// Its paths are never full, and what it sends on each goes to and fro with its rates; so the detector heard of no delay,
+/// and a stream of three paths had 1.9 of a TCP.
+#[test]
+fn a_stream_whose_paths_share_a_link_with_tcp_takes_no_more_than_one_tcp() {
+    let taken = taken_beside_tcp([0, 0, 0]);
+    assert!(taken.iter().all(|taken| (0.15..=1.1).contains(taken)), "{taken:?}");
+}
+
+#[test]
+fn a_stream_of_separate_links_has_more_than_any_of_them_gives_a_tcp() {
+    let taken = taken_beside_tcp([0, 1, 2]);
+    assert!(taken.iter().all(|taken| (1.5..=3.3).contains(taken)), "{taken:?}");
+}

@@ -123,10 +123,12 @@ impl Spread {
             let packet = |lane: &Lane| lane.facts.max_datagram.as_f64().max(1.0);
             let allowed: Vec<PacketRate> = members.iter().map(|lane| PacketRate::new(allowed(&lane.facts))).collect();
             let together: f64 = allowed.iter().map(|rate| rate.per_second()).sum();
+            // Who has lost nothing takes nothing from others, and may use all that windows let out.
+            let loses = members.iter().any(|lane| lane.track.loss_events() > 0.0);
             let tcp = |(lane, allowed): (&&mut Lane, &PacketRate)| {
                 let equation = simple(lane.rtt(), lane.track.loss_events()).per_second() * packet(lane);
-                // The windows of a group are coupled: together they are what a TCP has on the best of its paths.
-                let window = if apart { together } else { allowed.per_second() };
+                // A window is that of a TCP on the path alone.
+                let window = if apart && !loses { together } else { allowed.per_second() };
                 PacketRate::new(equation.min(window))
             };
             let tcp: Vec<PacketRate> = members.iter().zip(&allowed).map(tcp).collect();

@@ -42,7 +42,7 @@ impl Engine {
         if let Some(found) = found {
             self.groups = found;
         }
-        if is_new {
+        if is_new && !self.is_live {
             let joined = self.joint_start.as_mut().map(|start| start.joined(&self.groups));
             self.controller.on_groups(joined.as_ref().unwrap_or(&self.groups));
         }

@@ -57,6 +57,7 @@ pub(super) fn learn(flows: &mut Option<Box<Flows>>, fates: &[Fate], now: impl Fn
 impl Connection {
     /// From now on packets of flows may be sent and are taken in: as many flows as the peer has, too.
     pub fn begin_flows(&mut self, config: Config, now: Instant) {
+        self.engine.with(now, |engine, _| engine.set_live());
         let (sender, receiver, now) = (Sender::new(config), Receiver::new(config), self.engine.at(now));
         self.flows = Some(Box::new(Flows { sender, receiver, now, is_held_back: false, is_told: false }));
     }

@@ -20,14 +20,14 @@
 //! | queues | drop-tail of 100 ms, or RED: from 20 to 60 ms up to 10 %, gentle | assumed |
 //! | TCP | Reno, two on each way | assumed |
 //! | the stream | an encoder that follows its budget, 300 ms | assumed |
-//! | its congestion control | LIA on all paths; on each by itself, where the bottleneck is hidden; or by what is detected | assumed |
+//! | its paths | one group; each by itself, where the bottleneck is hidden; or as detected | assumed |
 //! | duration | 80 s, of which the first 20 are left out; over time in windows of 10 s | assumed |
 //!
 //! # Deviations
 //!
 //! - A TCP's rate on a path is what the two on the same way have on average beside the stream. The stream's is all that it
 //!   sends and that arrives: data, repair and copies.
-//! - Coupled as one group the stream must keep eq. (1) on all sets; where bottlenecks are separate that is more than
+//! - As one group the stream must keep eq. (1) on all sets; where bottlenecks are separate that is more than
 //!   fairness asks for. As what is detected it must keep it on each path, and on those that share.
 //! - The quick form has one shared link with drop-tail, for 30 s.
 
@@ -77,6 +77,15 @@ impl Links {
             Self::Shared => [0, 0, 0],
             Self::Separate => [0, 1, 2],
             Self::FirstTwo => [0, 0, 1],
+        }
+    }
+
+    /// The set of the paths that share a link.
+    const fn sharing(self) -> Option<usize> {
+        match self {
+            Self::Shared => Some(0b111),
+            Self::Separate => None,
+            Self::FirstTwo => Some(0b011),
         }
     }
 }
@@ -284,6 +293,10 @@ fn verdicts(taken: &Table, cases: &[Case]) -> Vec<Verdict> {
         "friendly on each path",
         "Whatever it takes its paths for, the stream takes no more on one path than a TCP.",
     );
+    let mut detected = Verdict::ours(
+        "friendly as detected",
+        "On the paths that share a link the stream that detects it takes no more than a TCP on the best of them.",
+    );
     let mut hidden = Verdict::ours(
         "a hidden bottleneck",
         "Where all share one link and the stream takes each path by itself, it takes more than a TCP.",
@@ -300,6 +313,11 @@ fn verdicts(taken: &Table, cases: &[Case]) -> Vec<Verdict> {
             }
             share = share.at_least(&name, of((1 << PATHS) - 1), 0.5);
             alone = alone.at_most(&name, Estimate::largest((0..PATHS).map(|path| of(1 << path))), MARGIN);
+            if case.coupling == Coupling::Auto
+                && let Some(sharing) = case.links.sharing()
+            {
+                detected = detected.at_most(&name, of(sharing), MARGIN);
+            }
             if case.coupling == Coupling::Never && case.links == Links::Shared {
                 hidden = hidden.at_least(&name, of((1 << PATHS) - 1), 1.0);
             }
@@ -307,7 +325,8 @@ fn verdicts(taken: &Table, cases: &[Case]) -> Vec<Verdict> {
     }
     let share = share.because(
         "A budget falls at once and rises by a twentieth in a second, so that an encoder can follow it; a TCP is back in a \
-         few seconds and takes what is left. And what a stream has not filled its windows with makes them grow no further.",
+         few seconds and takes what is left. With drop-tail a paced stream loses a greater part of its packets than TCPs \
+         that nothing paces, and a TCP's equation answers to that.",
     );
-    vec![friendly, alone, hidden, share]
+    vec![friendly, alone, detected, hidden, share]
 }
