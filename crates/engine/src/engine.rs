@@ -509,8 +509,10 @@ impl Engine {
         if let Some(watchdog) = &mut self.watchdog
             && watchdog.is_due(now)
         {
+            let groups = &self.groups;
             let seen = |(path, state): (PathId, &Path)| Seen {
                 path,
+                group: groups.of(path),
                 delivered: state.rate.delivered(),
                 usable: state.usable && !state.backup && !state.suspected(now),
                 smoothed: state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed),

@@ -6,6 +6,10 @@
 //! than did with it, it stays *parked*: a backup, which carries data only where no other path can be used. It is tried
 //! again later, and later each time that it harms again.
 //!
+//! The paths of a group are one flow beside others: what one of them carries more another carries less, and their sum
+//! swings as that flow would, so that it is often below what one path has shown. Each of them left alone would cost its
+//! share until the others have grown by as much. So among them there is harm only where a window holds them back.
+//!
 //! Only what the network and the windows did counts. Stretches in which the application had nothing to send, or in
 //! which a path came or went, are left out.
 
@@ -13,7 +17,7 @@ mod watched;
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, PathId, PathMap, Timestamp};
+use fairpath_core::{Bitrate, Bytes, GroupId, PathId, PathMap, Timestamp};
 
 use watched::Watched;
 
@@ -70,6 +74,8 @@ pub struct Parked {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) path: PathId,
+    /// The paths that it shares a bottleneck with.
+    pub(crate) group: GroupId,
     /// How much has arrived on it in all.
     pub(crate) delivered: Bytes,
     /// Whether it may carry data, as far as the watchdog has no say.
@@ -296,11 +302,11 @@ impl Watchdog {
             return;
         }
         let used = seen.iter().filter(|one| one.usable && !self.is_parked(one.path));
-        let used: Vec<(PathId, &Watched)> =
-            used.filter_map(|one| Some((one.path, self.watched.get(one.path)?))).collect();
+        let used: Vec<(&Seen, &Watched)> = used.filter_map(|one| Some((one, self.watched.get(one.path)?))).collect();
         let best = used.iter().max_by(|a, b| a.1.shown(blocked).total_cmp(&b.1.shown(blocked)));
-        let Some((best, shown)) = best.map(|(path, watched)| (*path, watched.shown(blocked))) else { return };
-        if used.len() < 2 || total >= NO_HARM * shown {
+        let Some((best, shown)) = best.map(|(one, watched)| (*one, watched.shown(blocked))) else { return };
+        let may_harm = |one: &Seen| one.path != best.path && (blocked || one.group != best.group);
+        if !used.iter().any(|(one, _)| may_harm(one)) || total >= NO_HARM * shown {
             self.suspicious = Sum::default();
             return;
         }
@@ -309,9 +315,9 @@ impl Watchdog {
             return;
         }
         // The one that brings least is the one that can be missed most easily.
-        let others = used.iter().filter(|(path, watched)| *path != best && watched.innocent_until <= now);
-        let Some((path, _)) = others.min_by(|a, b| a.1.carried.total_cmp(&b.1.carried)) else { return };
-        let (path, before) = (*path, core::mem::take(&mut self.suspicious));
+        let others = used.iter().filter(|(one, watched)| may_harm(one) && watched.innocent_until <= now);
+        let Some((one, _)) = others.min_by(|a, b| a.1.carried.total_cmp(&b.1.carried)) else { return };
+        let (path, before) = (one.path, core::mem::take(&mut self.suspicious));
         if let Some(watched) = self.watched.get_mut(path) {
             watched.is_left_alone = true;
             self.trial = Some(Trial { path, without: true, before, seen: Sum::default(), is_settling: true });

@@ -1,5 +1,7 @@
 //! What the watchdog does about paths that carry what they are said to.
 
+use fairpath_core::Groups;
+
 use super::*;
 
 const STEP: Duration = Duration::from_millis(20);
@@ -10,6 +12,7 @@ struct Bench<F> {
     rates: F,
     delivered: Vec<f64>,
     usable: Vec<bool>,
+    groups: Groups,
     now: Timestamp,
 }
 
@@ -21,7 +24,8 @@ impl<F: Fn(&[bool]) -> Vec<f64>> Bench<F> {
     fn new(paths: usize, rates: F) -> Self {
         let mut watchdog = Watchdog::default();
         (0..paths).for_each(|at| watchdog.on_path_opened(path(at)));
-        Self { watchdog, rates, delivered: vec![0.0; paths], usable: vec![true; paths], now: Timestamp::ZERO }
+        let groups = Groups::singletons((0..paths).map(path));
+        Self { watchdog, rates, delivered: vec![0.0; paths], usable: vec![true; paths], groups, now: Timestamp::ZERO }
     }
 
     fn parked(&self) -> Vec<bool> {
@@ -46,6 +50,7 @@ impl<F: Fn(&[bool]) -> Vec<f64>> Bench<F> {
             if self.watchdog.is_due(self.now) {
                 let seen = |at: usize| Seen {
                     path: path(at),
+                    group: self.groups.of(path(at)),
                     delivered: Bytes::from_f64(self.delivered[at]),
                     usable: self.usable[at],
                     smoothed: Duration::from_millis(50),
@@ -84,6 +89,29 @@ fn a_path_that_lowers_the_total_is_parked_and_that_is_said() {
     assert_eq!((parked.with, parked.without), (Bitrate::from_mbps(14), Bitrate::from_mbps(20)));
     assert!(parked.again_in <= BACKOFF && parked.since < secs(2), "{parked:?}");
     assert_eq!(bench.watchdog.parked(path(0), bench.now), None);
+}
+
+/// Beside others one of them has all of it now and then, and the sum swings: each trial costs the share of the path that
+/// is left alone.
+#[test]
+fn paths_of_one_group_are_one_flow_and_do_not_harm_each_other() {
+    let left_alone = |groups: Groups| {
+        let steps = std::cell::Cell::new(0);
+        let rates = |carries: &[bool]| {
+            steps.set(steps.get() + 1);
+            // Of six seconds the first two.
+            let has_all = steps.get() % 300 < 100;
+            match carries {
+                [true, true] if !has_all => vec![4.5, 4.5],
+                _ => vec![10.0, 0.0],
+            }
+        };
+        let mut bench = Bench { groups, ..Bench::new(2, rates) };
+        bench.run(secs(60), |_, _| {})[1]
+    };
+    let both = || [path(0), path(1)];
+    assert!(left_alone(Groups::singletons(both())) > 5.0);
+    assert_eq!(left_alone(Groups::one(both())), 0.0);
 }
 
 #[test]
@@ -127,6 +155,7 @@ fn a_path_whose_harm_never_showed_is_found_where_windows_hold_the_others_back() 
         if let Some(watched) = watchdog.watched.get_mut(path(0)) {
             let peak = Seen {
                 path: path(0),
+                group: Groups::default().of(path(0)),
                 delivered: Bytes::ZERO,
                 usable: true,
                 smoothed: Duration::ZERO,
