@@ -21,10 +21,10 @@ pub(super) fn draw(rows: &[Row], shared: &[&Outcome]) -> anyhow::Result<String> 
         let halves = top.split_evenly((1, 2));
         bars(&halves[0], "Two separate bottlenecks: goodput", rows, Network::Separate)?;
         bars(&halves[1], "One shared bottleneck: goodput (orange: one path of Reno or CUBIC)", rows, Network::Shared)?;
-        for (area, mode) in bottom.split_evenly((1, 2)).iter().zip([Mode::Uncoupled, Mode::Auto]) {
-            if let Some(outcome) = shared.iter().find(|one| one.mode == mode) {
-                over_time(area, outcome)?;
-            }
+        let told = [Mode::Uncoupled, Mode::Auto].map(|mode| shared.iter().find(|one| one.mode == mode));
+        let told: Vec<&&Outcome> = told.into_iter().flatten().collect();
+        for (area, outcome) in bottom.split_evenly((1, told.len().max(1))).iter().zip(told) {
+            over_time(area, outcome)?;
         }
         root.present()?;
     }
