@@ -177,7 +177,7 @@ fn the_engine_finds_one_link_and_keeps_two_apart() {
     });
 }
 
-/// A path of the group that is left alone for a trial takes its share along: with the watchdog's trials it was 0.88.
+/// A path of the group that the watchdog left alone for a trial would take its share along.
 #[test]
 fn two_paths_have_what_one_flow_has_where_the_demo_shows_them() {
     let seeds: Vec<u64> = (1..=8).collect();

@@ -220,8 +220,8 @@ fn taken_beside_tcp(links: [usize; 3]) -> Vec<f64> {
     (1..=4).map(taken).collect()
 }
 
-/// Its paths are never full, and what it sends on each goes to and fro with its rates; so the detector heard of no delay,
-/// and a stream of three paths had 1.9 of a TCP.
+/// Its paths are never full, and what it sends on each goes to and fro with its rates: the detector has to hear its delays
+/// all the same.
 #[test]
 fn a_stream_whose_paths_share_a_link_with_tcp_takes_no_more_than_one_tcp() {
     let taken = taken_beside_tcp([0, 0, 0]);

@@ -7,9 +7,9 @@
 //!
 //! The detector hears all delays of a stream. It has to hear them where others fill the queue: an encoder keeps below
 //! its windows, and the optimum moves what it sends from one path to another. Where nobody else does, pictures fill and
-//! empty the queues of all paths at once, and paths are taken for one that are none. This costs nothing: a stream
-//! that loses nothing is bound by the sum of its windows, whatever its groups are, and where it loses something, on paths
-//! that are no group, its rates move to some of them, and their queues go apart.
+//! empty the queues of all paths at once, and paths are taken for one that are none. This costs little: a stream that
+//! loses nothing is bound by the sum of its windows, whatever its groups are, and where it loses something, on paths that
+//! are no group, its rates move to some of them, and their queues go apart. Until they have, its budget is lower.
 
 use fairpath_core::Groups;
 

@@ -325,8 +325,8 @@ fn verdicts(taken: &Table, cases: &[Case]) -> Vec<Verdict> {
     }
     let share = share.because(
         "A budget falls at once and rises by a twentieth in a second, so that an encoder can follow it; a TCP is back in a \
-         few seconds and takes what is left. With drop-tail a paced stream loses a greater part of its packets than TCPs \
-         that nothing paces, and a TCP's equation answers to that.",
+         few seconds and takes what is left. With drop-tail a paced stream seems to lose a greater part of its packets \
+         than TCPs that nothing paces, and a TCP's equation answers to that.",
     );
     vec![friendly, alone, detected, hidden, share]
 }
