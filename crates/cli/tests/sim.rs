@@ -125,6 +125,42 @@ fn the_same_seed_leaves_the_same_bytes_and_another_does_not() {
     assert_ne!(one, bytes("three", "4"));
 }
 
+#[test]
+fn one_run_over_several_cores_leaves_the_same_bytes_for_any_number_of_them() {
+    let scratch = Scratch::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/fat_tree_k4.toml");
+    let example = fs::read_to_string(example).unwrap().replace("5s", "500ms").replace("1s", "100ms");
+    let file = scenario(&scratch.0, &example);
+    let bytes = |threads: &str| {
+        let out = scratch.0.join(threads);
+        let output = run(&["sim", &file, "--threads", threads, "--out", text(&out), "--json"]);
+        assert!(output.status.success(), "{output:?}");
+        let of = |name: &str| fs::read(out.join(name)).unwrap();
+        (["paths.ndjson", "links.ndjson", "summary.json", "picture.svg"].map(of), output.stdout)
+    };
+    let one = bytes("1");
+    assert_eq!(one, bytes("2"));
+    assert_eq!(one, bytes("5"));
+}
+
+#[test]
+fn what_several_cores_cannot_run_is_told() {
+    let scratch = Scratch::new();
+    let near = scenario(&scratch.0, &SCENARIO.replace("delay = \"30ms\"\n", ""));
+    let output = run(&["sim", &near, "--threads", "2"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let error = error_of(&output);
+    assert!(error.contains("link \"lte\"") && error.contains("`delay`"), "{error}");
+    let swept = scenario(&scratch.0, &swept().replace("\"lia\"\n", "\"${control}\"\n"));
+    let output = run(&["sim", &swept, "--threads", "2"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(error_of(&output).contains("--set"), "{output:?}");
+    for args in [&["--threads", "0"][..], &["--threads", "2", "--seeds", "3"]] {
+        let output = run(&[&["sim", &swept], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}
+
 /// The summary and the table of a run with these arguments, and what it printed.
 fn summary(folder: &Path, file: &str, args: &[&str]) -> (Value, String, String) {
     let out = folder.join("out");

@@ -99,6 +99,11 @@ impl Wire {
         self.overtake && self.delays.is_some()
     }
 
+    /// Whether a packet may take less than the delay of the link.
+    pub(crate) fn may_be_early(&self) -> bool {
+        self.delays.as_ref().is_some_and(Delays::may_be_early)
+    }
+
     /// Whether the next packet arrives twice.
     pub(crate) fn duplicates(&mut self) -> bool {
         self.duplicate.as_mut().is_some_and(Coin::falls)

@@ -72,6 +72,11 @@ impl Delays {
         (scale_ns > 0).then(|| Self { distribution: jitter.distribution, scale_ns, generator: generator() })
     }
 
+    /// Whether they may be shorter than the delay of the link.
+    pub(crate) fn may_be_early(&self) -> bool {
+        self.distribution == JitterDistribution::Normal
+    }
+
     /// What the next packet takes on a link of the delay `delay_ns`.
     pub(crate) fn next_ns(&mut self, delay_ns: u64) -> u64 {
         let Self { distribution, scale_ns, generator } = self;

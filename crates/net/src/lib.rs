@@ -11,6 +11,7 @@
 //! - A [`Policer`] lets no more than a rate into a link, and nothing waits for it.
 //! - A [`Filter`] is a fault that a host puts into a link in mid-run.
 //! - [`Network`] moves packets through chains of links; several routes may share one link.
+//! - [`Part`]s of one let several cores move its packets at once.
 //! - Every random element draws from a [stream](Streams) of its own, named after it: adding an
 //!   element changes no other element's randomness.
 //!
@@ -39,6 +40,7 @@ mod jitter;
 mod link;
 mod loss;
 mod packet;
+mod part;
 mod policer;
 mod queue;
 mod rate;
@@ -55,6 +57,7 @@ pub use jitter::{Jitter, JitterDistribution};
 pub use link::{Delivered, DropCause, Link, Offered};
 pub use loss::{GilbertElliott, LossConfig};
 pub use packet::{Datagram, Packet};
+pub use part::{Moving, Outbox, Part};
 pub use policer::Policer;
 pub use queue::{CoDelConfig, FqCoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
 pub use rate::{MahimahiError, MahimahiTrace, Rate, RateTable, RateTableEnd, RateTableError};

@@ -212,7 +212,13 @@ impl<P: Packet> Link<P> {
         if self.next_start <= now {
             self.begin_transmissions(now);
         }
-        if self.first_due > now {
+        self.take_due(now)
+    }
+
+    /// The next packet that is due by `by`, of those whose transmission has begun: none begins.
+    #[inline]
+    pub(crate) fn take_due(&mut self, by: Timestamp) -> Option<Delivered<P>> {
+        if self.first_due > by {
             return None;
         }
         let delivered = self.in_flight.pop_front()?;
@@ -323,6 +329,12 @@ impl<P: Packet> Link<P> {
         Duration::from_nanos(self.delay_ns)
     }
 
+    /// The least that any packet takes for the propagation.
+    pub(crate) fn delay_least(&self) -> Duration {
+        let takes_all = self.wire.as_ref().is_some_and(|wire| wire.may_be_early());
+        if takes_all { Duration::ZERO } else { self.delay() }
+    }
+
     /// The rate in the long run, as [`Rate::mean`] says.
     pub fn rate(&self) -> Option<Bitrate> {
         self.transmitter.mean()
@@ -364,7 +376,7 @@ impl<P: Packet> Link<P> {
 
     /// Begins every transmission that is due by `now`, each at its own time.
     #[inline]
-    fn transmit_until(&mut self, now: Timestamp) {
+    pub(crate) fn transmit_until(&mut self, now: Timestamp) {
         if self.next_start <= now {
             self.transmit_waiting(now);
         }

@@ -95,17 +95,17 @@ pub enum TopologyError {
 
 /// What a packet on a route does next.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(crate) enum Step {
     Cross(LinkId),
     Arrive(RouteId),
 }
 
 /// A packet on a link.
 #[derive(Clone, Debug)]
-struct Hop<P> {
+pub(crate) struct Hop<P> {
     /// What it does after this link: a position among the steps of all routes.
-    next: u32,
-    packet: P,
+    pub(crate) next: u32,
+    pub(crate) packet: P,
 }
 
 impl<P: Packet> Packet for Hop<P> {
@@ -142,11 +142,11 @@ impl<P: Packet> Packet for Hop<P> {
 #[derive(Debug)]
 pub struct Network<P> {
     streams: Streams,
-    links: Vec<Link<Hop<P>>>,
+    pub(crate) links: Vec<Link<Hop<P>>>,
     names: BTreeSet<String>,
     /// The steps of all routes, one route after the other, each with its end, and where each begins.
-    steps: Vec<Step>,
-    routes: Vec<u32>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) routes: Vec<u32>,
     schedule: Schedule,
     /// What has arrived and was not yet asked for.
     arrived: VecDeque<Delivery<P>>,

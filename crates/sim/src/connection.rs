@@ -11,10 +11,11 @@ use std::collections::VecDeque;
 
 use fairpath_core::{Bytes, PathId, Timestamp};
 use fairpath_engine::{Choice, CongestionSignal, Engine, PathSet, Work};
-use fairpath_net::{Network, PathRoutes};
+use fairpath_net::PathRoutes;
 use fairpath_scenario::{Traffic, Transport};
 
 use crate::count::FlowCount;
+use crate::egress::Egress;
 use crate::packet::{AckFrame, Body, Chunk, PACKETS_MAX, Packet};
 use crate::receiver::{AckNow, Receiver};
 use crate::recorder::{FlowIndex, Recorder};
@@ -28,8 +29,8 @@ use live::Live;
 const PIECES_PER_PACKET: usize = 12;
 
 /// Where a connection's packets and timers go, and what counts them.
-pub(crate) struct Outside<'a, R> {
-    pub(crate) network: &'a mut Network<Packet>,
+pub(crate) struct Outside<'a, R, N> {
+    pub(crate) network: &'a mut N,
     pub(crate) timers: &'a mut Timers,
     pub(crate) count: &'a mut FlowCount,
     /// How many packets all hosts have sent.
@@ -55,6 +56,8 @@ struct SendPath {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) flow: u32,
+    /// Which of the connections of its flow it is.
+    pub(crate) number: u64,
     pub(crate) engine: Engine,
     pub(crate) stream: SendStream,
     pub(crate) receiver: Receiver,
@@ -84,6 +87,8 @@ pub(crate) struct Name {
     pub(crate) flow: u32,
     pub(crate) slot: u32,
     pub(crate) generation: u32,
+    /// Which of the connections of its flow it is.
+    pub(crate) number: u64,
 }
 
 impl Connection {
@@ -116,6 +121,7 @@ impl Connection {
         };
         Self {
             flow: name.flow,
+            number: name.number,
             engine,
             stream: SendStream::new(payload.get() as u32, pieces(transport.send_buffer), receive_buffer),
             receiver: Receiver::new(routes.len(), receive_buffer, transport.ack_every, transport.ack_delay_max),
@@ -163,7 +169,7 @@ impl Connection {
 
     /// Sends as much as there is and the windows let out.
     #[inline]
-    pub(crate) fn send<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
+    pub(crate) fn send<R: Recorder, N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, R, N>) {
         if self.live.is_some() {
             self.drive_live(now, out);
             return;
@@ -244,12 +250,12 @@ impl Connection {
 
     /// A piece of data goes out on a path: the number of its packet, and its size.
     #[inline]
-    fn transmit<R: Recorder>(
+    fn transmit<R: Recorder, N: Egress>(
         &mut self,
         path: PathId,
         chunk: Chunk,
         now: Timestamp,
-        out: &mut Outside<'_, R>,
+        out: &mut Outside<'_, R, N>,
     ) -> (u64, Bytes) {
         let index = path.get() as usize;
         let state = &mut self.paths[index];
@@ -260,7 +266,7 @@ impl Connection {
         *out.sent += 1;
         let packet = Packet::new(self.slot, self.generation, index as u16, Body::Data { number, chunk });
         let packet = packet.ecn_capable(self.transport.ecn);
-        let _ = out.network.send(now, state.routes.forward, packet, size);
+        out.network.send(now, state.routes.forward, packet, size);
         if !state.timer.is_armed() {
             self.arm_recovery(index, now, out.timers);
         }
@@ -269,7 +275,7 @@ impl Connection {
 
     /// Where `path` has room and nothing new can be sent: sends a piece once more that is on its way on another
     /// path. Whether it did.
-    fn reinject<R: Recorder>(&mut self, path: PathId, now: Timestamp, out: &mut Outside<'_, R>) -> bool {
+    fn reinject<R: Recorder, N: Egress>(&mut self, path: PathId, now: Timestamp, out: &mut Outside<'_, R, N>) -> bool {
         if !self.transport.reinjection {
             return false;
         }
@@ -330,13 +336,13 @@ impl Connection {
 
     /// Data came.
     #[inline]
-    pub(crate) fn on_data<R: Recorder>(
+    pub(crate) fn on_data<R: Recorder, N: Egress>(
         &mut self,
         packet: &Packet,
         number: u64,
         chunk: Chunk,
         now: Timestamp,
-        out: &mut Outside<'_, R>,
+        out: &mut Outside<'_, R, N>,
     ) {
         let index = packet.path as usize;
         let ack = self.receiver.on_packet(index, number, packet.is_marked(), now);
@@ -361,7 +367,13 @@ impl Connection {
 
     /// A piece of data came on a path.
     #[inline]
-    fn on_chunk<R: Recorder>(&mut self, index: usize, chunk: Chunk, now: Timestamp, out: &mut Outside<'_, R>) {
+    fn on_chunk<R: Recorder, N: Egress>(
+        &mut self,
+        index: usize,
+        chunk: Chunk,
+        now: Timestamp,
+        out: &mut Outside<'_, R, N>,
+    ) {
         let before = (self.receiver.delivered_bytes(), self.receiver.duplicates());
         out.count.waited += self.receiver.waited(now);
         let fresh = self.receiver.on_chunk(chunk);
@@ -382,21 +394,32 @@ impl Connection {
     }
 
     #[inline]
-    fn acknowledge<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
+    fn acknowledge<R: Recorder, N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R, N>) {
         if let Some(frame) = self.receiver.ack(index, now) {
             self.send_ack(index, frame, now, out);
         }
     }
 
     #[inline]
-    fn send_ack<R: Recorder>(&mut self, index: usize, frame: AckFrame, now: Timestamp, out: &mut Outside<'_, R>) {
+    fn send_ack<R: Recorder, N: Egress>(
+        &mut self,
+        index: usize,
+        frame: AckFrame,
+        now: Timestamp,
+        out: &mut Outside<'_, R, N>,
+    ) {
         let packet = Packet::new(self.slot, self.generation, index as u16, Body::Ack(frame));
         *out.sent += 1;
-        let _ = out.network.send(now, self.paths[index].routes.backward, packet, self.transport.ack);
+        out.network.send(now, self.paths[index].routes.backward, packet, self.transport.ack);
     }
 
     /// An acknowledgement may have waited long enough.
-    pub(crate) fn on_ack_timer<R: Recorder>(&mut self, path: u32, now: Timestamp, out: &mut Outside<'_, R>) {
+    pub(crate) fn on_ack_timer<R: Recorder, N: Egress>(
+        &mut self,
+        path: u32,
+        now: Timestamp,
+        out: &mut Outside<'_, R, N>,
+    ) {
         let index = path as usize;
         let deadline = self.receiver.ack_deadline(index);
         let timer = Timer::Ack { connection: self.slot, generation: self.generation, path };
@@ -406,7 +429,7 @@ impl Connection {
     }
 
     /// The pacer may let something out.
-    pub(crate) fn on_pacing_timer<R: Recorder>(&mut self, now: Timestamp, out: &mut Outside<'_, R>) {
+    pub(crate) fn on_pacing_timer<R: Recorder, N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, R, N>) {
         let timer = Timer::Pacing { connection: self.slot, generation: self.generation };
         if self.pacing.is_due(now, now, timer, out.timers) {
             self.send(now, out);
@@ -415,12 +438,12 @@ impl Connection {
 
     /// An acknowledgement came.
     #[inline]
-    pub(crate) fn on_ack<R: Recorder>(
+    pub(crate) fn on_ack<R: Recorder, N: Egress>(
         &mut self,
         path: u32,
         frame: &AckFrame,
         now: Timestamp,
-        out: &mut Outside<'_, R>,
+        out: &mut Outside<'_, R, N>,
     ) {
         let id = PathId::new(path);
         let index = path as usize;
@@ -473,7 +496,7 @@ impl Connection {
     }
 
     /// Gives up what must be taken for lost by now.
-    fn give_up<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
+    fn give_up<R: Recorder, N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R, N>) {
         let path = PathId::new(index as u32);
         let rtt = self.engine.rtt(path);
         let mut lost = core::mem::take(&mut self.lost);
@@ -495,14 +518,14 @@ impl Connection {
         }
     }
 
-    fn on_congestion<R: Recorder>(
+    fn on_congestion<R: Recorder, N: Egress>(
         &mut self,
         index: usize,
         signal: CongestionSignal,
         sent_at: Timestamp,
         persistent: bool,
         now: Timestamp,
-        out: &mut Outside<'_, R>,
+        out: &mut Outside<'_, R, N>,
     ) {
         let path = PathId::new(index as u32);
         self.engine.on_congestion(path, signal, sent_at, persistent, now);
@@ -514,7 +537,12 @@ impl Connection {
     }
 
     /// Something may be late.
-    pub(crate) fn on_recovery_timer<R: Recorder>(&mut self, path: u32, now: Timestamp, out: &mut Outside<'_, R>) {
+    pub(crate) fn on_recovery_timer<R: Recorder, N: Egress>(
+        &mut self,
+        path: u32,
+        now: Timestamp,
+        out: &mut Outside<'_, R, N>,
+    ) {
         let index = path as usize;
         let deadline =
             self.paths[index].recovery.deadline(self.engine.rtt(PathId::new(path)), self.transport.ack_delay_max);
@@ -533,7 +561,7 @@ impl Connection {
 
     /// The probe timeout has passed: the oldest packet goes out again, whatever the window says
     /// [RFC9002 §6.2.4]. At the second in a row what the path holds is given to the others too.
-    fn probe<R: Recorder>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R>) {
+    fn probe<R: Recorder, N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R, N>) {
         out.count.paths[index].timeouts += 1;
         let row = self.paths[index].recovery.on_probe_timeout();
         if self.live.is_some() {

@@ -1,18 +1,20 @@
 //! What builds the engines of flows: the names in the scenario, or algorithms of one's own.
 
 use core::fmt;
+use std::sync::Arc;
 
 use fairpath_engine::{Engine, UnknownName};
 use fairpath_scenario::Flow;
 
-type Build = dyn Fn(&Flow) -> Result<Engine, UnknownName> + Send;
+type Build = dyn Fn(&Flow) -> Result<Engine, UnknownName> + Send + Sync;
 
 /// Builds an engine for each connection of a flow.
-pub(crate) struct Engines(Box<Build>);
+#[derive(Clone)]
+pub(crate) struct Engines(Arc<Build>);
 
 impl Engines {
-    pub(crate) fn new(build: impl Fn(&Flow) -> Result<Engine, UnknownName> + Send + 'static) -> Self {
-        Self(Box::new(build))
+    pub(crate) fn new(build: impl Fn(&Flow) -> Result<Engine, UnknownName> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(build))
     }
 
     pub(crate) fn build(&self, flow: &Flow) -> Result<Engine, UnknownName> {

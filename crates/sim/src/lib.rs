@@ -26,9 +26,16 @@
 
 mod connection;
 mod count;
+mod egress;
 mod engines;
+mod error;
+mod hosts;
+mod limits;
+mod moment;
 mod outcome;
 mod packet;
+mod parallel;
+mod ready;
 mod receiver;
 mod recorder;
 mod recovery;
@@ -38,10 +45,12 @@ mod source;
 mod timers;
 
 pub use count::{LiveCount, PathCount};
+pub use error::{SimError, Violation};
 pub use fairpath_stream::{Counts, PathStatus, Status};
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PathOutcome, jain_index};
+pub use parallel::Parallel;
 pub use recorder::{FlowIndex, Recorder, View};
-pub use simulation::{SimError, Simulation, Violation};
+pub use simulation::Simulation;
 
 use fairpath_scenario::Scenario;
 

@@ -17,6 +17,9 @@ pub struct FlowIndex(pub u32);
 /// The simulator is built for the recorder it is given, so what a recorder leaves out costs
 /// nothing.
 pub trait Recorder {
+    /// Whether it wants to be told more than samples. For one that does not, a run over several cores notes nothing
+    /// down.
+    const HEARS_ALL: bool = true;
     /// The time has come for a sample, every [`Scenario::sample_every`].
     fn on_sample(&mut self, _now: Timestamp, _view: &View<'_>) {}
     /// An acknowledgement gave a round-trip time.
@@ -32,10 +35,14 @@ pub trait Recorder {
 }
 
 /// Nobody watches.
-impl Recorder for () {}
+impl Recorder for () {
+    const HEARS_ALL: bool = false;
+}
 
 /// Two watch.
 impl<A: Recorder, B: Recorder> Recorder for (A, B) {
+    const HEARS_ALL: bool = A::HEARS_ALL || B::HEARS_ALL;
+
     fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
         self.0.on_sample(now, view);
         self.1.on_sample(now, view);
@@ -63,6 +70,8 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
 }
 
 impl<R: Recorder> Recorder for &mut R {
+    const HEARS_ALL: bool = R::HEARS_ALL;
+
     fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
         (**self).on_sample(now, view);
     }

@@ -5,6 +5,7 @@ mod many;
 mod means;
 mod measured;
 mod picture;
+mod run;
 mod summary;
 mod tables;
 
@@ -22,6 +23,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::error::UsageError;
 use crate::text::print_line;
 use files::Files;
+use run::Run;
 
 /// Run a described network in virtual time: same file, same seed, same bytes
 ///
@@ -36,6 +38,7 @@ use files::Files;
     fairpath sim my.toml --seed 7 --out results --json\n  \
     fairpath sim my.toml --coupling auto     another coupling than the file's\n  \
     fairpath sim my.toml --seeds 20     means and 95 % intervals over 20 seeds, on all cores\n  \
+    fairpath sim scenarios/fat_tree_k4.toml --threads 2     one run over two cores\n  \
     fairpath sim scenarios/rivals.toml --set rivals=3     one value for a parameter")]
 pub(crate) struct Args {
     /// The scenario
@@ -53,6 +56,10 @@ pub(crate) struct Args {
     /// How many runs go side by side, where there are several; all cores if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    /// Run one large network over so many cores, all links of which have a delay; any number gives the
+    /// same bytes. More than there are cores is slow
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), conflicts_with_all = ["seeds", "jobs"])]
+    threads: Option<u16>,
     /// When the paths of a flow are coupled, instead of what the file says; for all flows of several
     /// paths
     #[arg(long, value_name = "WHEN", value_parser = crate::engine_args::coupling())]
@@ -69,8 +76,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let file = Described::read(&args.file, &args.set)?;
     match args.seeds {
         None if file.sweep.points() == 1 => run_once(args, &file),
+        None if args.threads.is_some() => Err(several_points(&file).into()),
         _ => many::run_many(args, &file),
     }
+}
+
+/// One run may have several threads, and there would be several.
+fn several_points(file: &Described) -> UsageError {
+    let (name, points) = (&file.name, file.sweep.points());
+    UsageError(format!(
+        "{name} describes {points} scenarios, which run side by side (--jobs says how many); --threads is for one, so \
+         choose it with --set"
+    ))
 }
 
 /// A parameter and its value.
@@ -162,7 +179,7 @@ fn too_much(args: &Args, error: &SimError, with: &str) -> UsageError {
 
 fn run_once(args: &Args, file: &Described) -> anyhow::Result<()> {
     let scenario = scenario(args, &file.at(0)?, args.seed)?;
-    let mut simulation = prepare(&scenario)?;
+    let mut simulation = Run::new(&scenario, args.threads).map_err(|error| UsageError(error.to_string()))?;
     let mut files = Files::create(&args.out, &scenario)?;
     let bar = bar(PARTS, "{elapsed} {bar:40} {percent} %  {eta} to go");
     for part in 1..=PARTS {

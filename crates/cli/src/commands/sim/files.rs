@@ -94,6 +94,8 @@ impl Files {
 }
 
 impl Recorder for Files {
+    const HEARS_ALL: bool = false;
+
     fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
         if self.fault.is_none() {
             self.fault = self.write(now, view).err();

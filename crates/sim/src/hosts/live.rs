@@ -2,14 +2,21 @@
 
 use fairpath_core::Timestamp;
 
-use super::Simulation;
+use super::Hosts;
+use crate::egress::Egress;
 use crate::recorder::Recorder;
 use crate::timers::Timer;
 
-impl Simulation {
+impl Hosts {
     /// The application of a flow has a packet, and says when it has the next one.
-    pub(super) fn on_live_source<R: Recorder>(&mut self, index: u32, now: Timestamp, recorder: &mut R) {
-        let state = &mut self.flows[index as usize];
+    pub(super) fn on_live_source<R: Recorder, N: Egress>(
+        &mut self,
+        index: u32,
+        now: Timestamp,
+        network: &mut N,
+        recorder: &mut R,
+    ) {
+        let state = self.flow(index);
         let stop = state.stop;
         let slot = match state.connection {
             Some(slot) => slot,
@@ -19,7 +26,7 @@ impl Simulation {
             }
         };
         let mut next = stop;
-        self.with(slot, self.generations[slot as usize], recorder, |connection, out| {
+        self.with(slot, self.generations[slot as usize], network, recorder, |connection, out| {
             next = connection.on_live_packet(now, out).min(stop);
         });
         if next < Timestamp::MAX {

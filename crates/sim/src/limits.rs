@@ -2,10 +2,12 @@
 //! to only the run itself shows: a fast link with a long queue is harmless behind a slow one.
 
 use fairpath_core::{Bitrate, Timestamp};
-use fairpath_net::{QueueConfig, QueueLimit};
-use fairpath_scenario::Flow;
+use fairpath_net::{LinkStats, QueueConfig, QueueLimit};
+use fairpath_scenario::{Flow, ScenarioLink};
 
-use super::{FlowState, SimError, Simulation};
+use crate::error::SimError;
+use crate::hosts::FlowState;
+use crate::moment::Moment;
 use crate::packet::PACKETS_MAX;
 
 /// How much a run may hold at once.
@@ -39,48 +41,55 @@ pub(crate) struct Counted {
     work: u64,
     /// The time of the event before this one, and how many events there had been when it began.
     at: Timestamp,
-    since: u64,
+    pub(crate) since: u64,
 }
 
-impl Simulation {
-    /// Refuses to go on where the run holds more than it may.
-    #[inline]
-    pub(crate) fn check_limits(&mut self) -> Result<(), SimError> {
-        if self.now != self.counted.at {
-            (self.counted.at, self.counted.since) = (self.now, self.events);
-        }
-        if self.events + self.sent - self.counted.work < self.limits.every {
-            return Ok(());
-        }
-        self.counted.work = self.events + self.sent;
-        self.count()
+impl Counted {
+    /// How many events and packets there had been.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
     }
 
-    fn count(&self) -> Result<(), SimError> {
-        let (at, limits) = (self.now, self.limits);
-        if self.events - self.counted.since > limits.standstill {
-            return Err(SimError::Standstill { at, events: limits.standstill });
+    /// Whether it is time to count again: there have been so many events by now, and so much work in all.
+    #[inline]
+    pub(crate) fn is_due(&mut self, now: Timestamp, events: u64, work: u64, limits: &Limits) -> bool {
+        if now != self.at {
+            (self.at, self.since) = (now, events);
         }
-        let waiting = |(_, stats): &(_, fairpath_net::LinkStats)| stats.queued.packets + stats.in_flight.packets;
-        let on_links: u64 = self.links().map(|link| waiting(&link)).sum();
-        let remembered: u64 = self.connections().map(|connection| connection.remembered()).sum();
-        if on_links.max(remembered) > limits.packets
-            && let Some((link, _)) = self.links().max_by_key(waiting)
+        if work - self.work < limits.every {
+            return false;
+        }
+        self.work = work;
+        true
+    }
+}
+
+impl Limits {
+    /// Refuses to go on where a run holds more than it may, or has had `events` without any time between them.
+    pub(crate) fn check(&self, run: &Moment<'_>, events: u64) -> Result<(), SimError> {
+        let at = run.at;
+        if events > self.standstill {
+            return Err(SimError::Standstill { at, events: self.standstill });
+        }
+        let waiting = |(_, stats): &(&ScenarioLink, LinkStats)| stats.queued.packets + stats.in_flight.packets;
+        let on_links: u64 = run.links().map(|link| waiting(&link)).sum();
+        let remembered: u64 = run.connections().map(|connection| connection.remembered()).sum();
+        if on_links.max(remembered) > self.packets
+            && let Some((link, _)) = run.links().max_by_key(waiting)
         {
             let config = &link.config;
             let (name, rate, queue) = (link.name.clone(), shown_rate(config.rate.mean()), shown_queue(&config.queue));
-            return Err(SimError::TooManyPackets { at, most: limits.packets, name, rate, delay: config.delay, queue });
+            return Err(SimError::TooManyPackets { at, most: self.packets, name, rate, delay: config.delay, queue });
         }
-        let flows = || self.scenario.flows.iter().zip(&self.flows);
         let name = |flow: Option<&Flow>| flow.map_or(String::new(), |flow| flow.name.clone());
-        if self.open_connections() > limits.connections {
+        if run.open_connections() > self.connections {
             let open = |state: &FlowState| state.count.begun - state.count.completions.len() as u64;
-            let flow = name(flows().max_by_key(|(_, state)| open(state)).map(|(flow, _)| flow));
-            return Err(SimError::TooManyConnections { at, most: limits.connections, flow });
+            let flow = name(run.flows().max_by_key(|(_, state)| open(state)).map(|(flow, _)| flow));
+            return Err(SimError::TooManyConnections { at, most: self.connections, flow });
         }
         let noted = |state: &FlowState| state.count.completions.len() + state.count.frame_delays.len();
-        match flows().find(|(_, state)| noted(state) > limits.times) {
-            Some((flow, _)) => Err(SimError::TooManyTimes { at, most: limits.times, flow: name(Some(flow)) }),
+        match run.flows().find(|(_, state)| noted(state) > self.times) {
+            Some((flow, _)) => Err(SimError::TooManyTimes { at, most: self.times, flow: name(Some(flow)) }),
             None => Ok(()),
         }
     }
@@ -113,6 +122,7 @@ mod tests {
     use fairpath_scenario::ScenarioFile;
 
     use super::*;
+    use crate::simulation::Simulation;
 
     /// What ends a run of the scenario that may hold little.
     fn end(scenario: &str) -> Result<(), SimError> {
