@@ -32,6 +32,7 @@ use crate::control::Control;
 use crate::dips::Dips;
 use crate::joint_start::JointStart;
 use crate::named_terms::NamedTerms;
+use crate::pacer::BURST_DATAGRAMS;
 use crate::path::Path;
 use crate::paths::Paths;
 use crate::remedies::AtWork;
@@ -132,10 +133,13 @@ impl Engine {
         Self { paces: false, ..self }
     }
 
-    /// The same for a host in real time, whose timers may be late: so many datagrams may leave a path at once,
-    /// whatever its rate [RFC9002 §7.7]. Holds for paths that are opened from now on.
-    pub fn with_bursts(self, datagrams: u64) -> Self {
-        Self { burst_datagrams: datagrams, ..self }
+    /// The same for a host in real time, whose timers may be late, and for models of one: ten datagrams may leave a
+    /// path at once, whatever its rate [RFC9002 §7.7]. Holds for paths that are opened from now on.
+    ///
+    /// It is more than a matter of timers: an application that sends less than the pacer lets out uses all that is
+    /// allowed after each single packet where none may follow it at once.
+    pub fn with_bursts(self) -> Self {
+        Self { burst_datagrams: BURST_DATAGRAMS, ..self }
     }
 
     /// A path was opened; its datagrams carry up to `max_datagram`. It is not used before

@@ -9,6 +9,9 @@ use fairpath_core::{Bitrate, Bytes, Timestamp};
 /// one packet. Timers of hosts are about this exact.
 const BURST: Duration = Duration::from_millis(2);
 
+/// So many datagrams may leave at once in real time [RFC9002 §7.7].
+pub(crate) const BURST_DATAGRAMS: u64 = 10;
+
 /// A host that waits for the pacer and comes late sends what it would have sent in time: as much of it as the
 /// worst timers make up for, those of a machine with more to do than it can.
 const LATE_MAX: Duration = Duration::from_millis(20);

@@ -36,9 +36,6 @@ use losses::Losses;
 /// A window that noq's pacer never holds back.
 const UNPACED: u64 = 1 << 32;
 
-/// So many datagrams may leave at once [RFC9002 §7.7].
-const BURST_DATAGRAMS: u64 = 10;
-
 /// A window that always has room for what the engine let through.
 const OPEN: u64 = u64::MAX / 2;
 
@@ -187,7 +184,7 @@ impl ConnectionEngine {
     /// Takes the engine into use for one connection.
     pub(crate) fn new(engine: Engine) -> Self {
         let shared = Shared {
-            engine: engine.with_bursts(BURST_DATAGRAMS),
+            engine: engine.with_bursts(),
             epoch: None,
             now: Timestamp::ZERO,
             last: None,

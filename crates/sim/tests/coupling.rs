@@ -57,6 +57,34 @@ fn automatic_coupling_couples_paths_of_one_bottleneck_and_no_others() {
     assert!(separate < 0.1, "coupled for {separate:.2} of the time on two");
 }
 
+/// An application sends a fifth of a link over two paths, beside transfers of 100 kB that come to a third of it; the
+/// connection is paced as those over real networks are. Its packets leave one by one, which must not be taken for a path
+/// that carries all it may.
+#[test]
+fn paths_of_an_application_that_sends_little_are_found_where_they_share() {
+    let coupled = |seed: u64| {
+        let mut net = Net::new(120, seed);
+        net.scenario.sample_every = ms(100);
+        let bottleneck = net.path(12, ms(5), QueueConfig::sojourn(ms(100)));
+        let paths = [8, 14].map(|one_way| {
+            let there = net.link(LinkConfig::pure_delay(ms(one_way)));
+            let mut path = bottleneck.clone();
+            path.forward.insert(0, there);
+            path
+        });
+        let engine = EngineConfig { scheduler: "round_robin".into(), watchdog: false, ..EngineConfig::live() };
+        net.flow("session", "reno", &paths).as_live(engine).traffic =
+            Traffic::Constant { rate: Bitrate::from_bps(2_400_000) };
+        let transfers = Traffic::ShortFlows { size: Bytes::new(100_000), mean_interval: ms(200) };
+        net.flow("others", "reno", std::slice::from_ref(&bottleneck)).traffic = transfers;
+        let mut together = Together::default();
+        run(&net.scenario, &mut together).unwrap();
+        f64::from(together.together) / f64::from(together.samples)
+    };
+    let parts: Vec<f64> = (1..=4).map(coupled).collect();
+    assert!(parts.iter().all(|part| *part > 0.4), "coupled for {parts:.2?} of the time");
+}
+
 /// Nothing but the flow is on the two links, and they are alike: without disturbance their queues fill
 /// and drain in step for ever.
 #[test]

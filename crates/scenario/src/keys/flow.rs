@@ -400,7 +400,7 @@ pub(crate) static TRANSPORT: Keys = Keys::new(
             "pacing",
             Shape::Flag,
             "`true` where the congestion control is based on rates",
-            "whether packets are spaced",
+            "whether packets are spaced; with `true` ten may leave at once, as over real networks",
             "false",
         ),
     ]],
