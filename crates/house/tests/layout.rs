@@ -130,6 +130,22 @@ fn every_crate_keeps_the_lints_of_the_workspace() {
     }
 }
 
+/// A crate that is published has what lies in its folder, and no more.
+#[test]
+fn no_crate_takes_a_file_in_that_lies_outside_of_it() {
+    for folder in repository::crate_folders() {
+        for file in repository::rust_files(&folder.join("src")) {
+            let inside = file.strip_prefix(&folder).expect("it lies below").components().count() - 1;
+            let text = repository::read(&file);
+            for (number, line) in text.lines().enumerate().filter(|(_, line)| line.contains("include_")) {
+                let up = line.split('"').map(|part| part.matches("../").count()).max().unwrap_or(0);
+                let file = repository::relative(&file);
+                assert!(up <= inside, "{file}:{}: the file lies outside of the crate", number + 1);
+            }
+        }
+    }
+}
+
 #[test]
 fn crates_depend_downwards_only() {
     for folder in repository::crate_folders() {

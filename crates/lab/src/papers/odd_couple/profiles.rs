@@ -83,7 +83,7 @@ macro_rules! profile {
     ($name:literal, $best_single:literal, $hand_picked:literal) => {
         Profile {
             name: $name,
-            text: include_str!(concat!("../../../../../scenarios/profiles/", $name, ".toml")),
+            text: include_str!(concat!("../../../profiles/", $name, ".toml")),
             best_single: $best_single,
             hand_picked: $hand_picked,
         }
