@@ -224,7 +224,7 @@ impl Path {
             self.full_at = Some(now);
         }
         if all_used {
-            self.steadiness.interrupt();
+            self.steadiness.on_full();
             if !self.within_a_round(self.used_at, now) {
                 self.slack_at = now;
             }

@@ -15,10 +15,15 @@ const USUAL: core::ops::RangeInclusive<f64> = 0.5..=1.5;
 /// The usual span is a mean over about so many.
 const MEMORY: f64 = 8.0;
 
+/// What the application may send in a span in which it had all that the path bears, in parts of the usual: with more,
+/// what waits is its own picture or burst, and it empties its queues on all paths at once. Who sends no more than
+/// always and yet finds the window full, has a window that a loss made small, or a queue that others filled.
+const USUAL_WHERE_FULL: f64 = 1.1;
+
 /// So many usual spans in a row are a steady rate: longer than pauses and key pictures are apart, 2 s.
 const STEADY_SPANS: u32 = 30;
 
-/// So many more pass after the path was full: a second, in which its queue empties.
+/// So many more pass after the application filled the path: a second, in which its queue empties.
 const AFTER_FULL_SPANS: u32 = 10;
 
 /// Counts what is sent on a path.
@@ -30,6 +35,8 @@ pub(crate) struct Steadiness {
     usual: f64,
     /// How many spans in a row were usual.
     spans: u32,
+    /// Whether the path had all it bears, in this span and the one before.
+    full: [bool; 2],
 }
 
 impl Steadiness {
@@ -46,6 +53,11 @@ impl Steadiness {
         let paused = since >= 2 * SPAN;
         let usual = !paused && USUAL.contains(&(sent / self.usual));
         self.spans = if usual { self.spans.saturating_add(1) } else { 0 };
+        let [full, was_full] = self.full;
+        if (full || was_full) && sent > USUAL_WHERE_FULL * self.usual {
+            self.spans = self.spans.min(STEADY_SPANS - AFTER_FULL_SPANS);
+        }
+        self.full = [false, full];
         if self.usual == 0.0 {
             self.usual = sent;
         } else {
@@ -54,10 +66,10 @@ impl Steadiness {
         self.begun = if paused { now } else { self.begun + SPAN };
     }
 
-    /// The path was sent on as much as it bears: that may be at a steady rate, and yet fill its queue and let it
-    /// fall as the application does.
-    pub(crate) fn interrupt(&mut self) {
-        self.spans = self.spans.min(STEADY_SPANS - AFTER_FULL_SPANS);
+    /// The path was sent on as much as it bears: that may be at a rate that looks steady, and yet fill its queue and let
+    /// it fall as the application does.
+    pub(crate) fn on_full(&mut self) {
+        self.full[0] = true;
     }
 
     /// Whether it has been sent on at a steady rate, and still is.
@@ -104,16 +116,32 @@ mod tests {
         assert_eq!(steady(pictures), 0.0);
     }
 
-    #[test]
-    fn after_the_path_was_full_a_second_passes() {
+    /// Whether an application is steady half a second after a full path, and after one second and a half more, that sent
+    /// a packet of 1 kB every 5 ms, and on the full path so many.
+    fn around_full(every_ms: usize) -> [bool; 2] {
         let mut steadiness = Steadiness::default();
-        let mut steady_at = |from: u64, to: u64| {
-            (from..to).step_by(5).for_each(|at| steadiness.on_sent(Bytes::new(1000), Timestamp::from_millis(at)));
-            let before = steadiness.is_steady(Timestamp::from_millis(to));
-            steadiness.interrupt();
-            before
+        let mut send = |from: u64, to: u64, every: usize, full: bool| {
+            for now in (from..to).step_by(every).map(Timestamp::from_millis) {
+                steadiness.on_sent(Bytes::new(1000), now);
+                if full {
+                    steadiness.on_full();
+                }
+            }
+            steadiness.is_steady(Timestamp::from_millis(to))
         };
-        assert_eq!([steady_at(0, 5_000), steady_at(5_000, 5_900), steady_at(5_900, 7_000)], [true, false, true]);
+        assert!(send(0, 5_000, 5, false));
+        send(5_000, 5_300, every_ms, true);
+        [send(5_300, 5_800, 5, false), send(5_800, 7_300, 5, false)]
+    }
+
+    #[test]
+    fn after_the_application_filled_the_path_a_second_passes() {
+        assert_eq!(around_full(4), [false, true]);
+    }
+
+    #[test]
+    fn a_path_that_is_full_of_no_more_than_always_interrupts_nothing() {
+        assert_eq!(around_full(5), [true, true]);
     }
 
     #[test]
