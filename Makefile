@@ -6,7 +6,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 WASM_TARGET := wasm32-unknown-unknown
 WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 
-.PHONY: help demo test bench bench-sim faults live fuzz setup fmt lint fetch unit wasm clean
+.PHONY: help demo test bench bench-sim faults live fuzz package setup fmt lint fetch unit wasm clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -45,6 +45,9 @@ faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links
 
 live: setup ## a picture that ffmpeg sends over two links, of which one goes bad, with and without us (ten minutes; needs ffmpeg)
 	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath --test live -- --ignored --nocapture
+
+package: setup ## the crates that are to be published, packed and built from their packages (five minutes)
+	cargo package --workspace --exclude fairpath-faults --exclude fairpath-fuzz --exclude fairpath-house
 
 fuzz: setup ## everything that is parsed of others, one minute for each (FUZZ_SECONDS); needs a C++ compiler
 	@sh scripts/fuzz.sh
