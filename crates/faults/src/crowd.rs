@@ -81,6 +81,17 @@ impl Crowd {
     ///
     /// Where a link is not one of this network.
     pub fn join(&mut self, engine: &EngineConfig, paths: &[(LinkId, Duration)]) -> usize {
+        let member = self.join_silent(engine, paths);
+        self.members[member].client.greeting = u64::MAX;
+        member
+    }
+
+    /// The same, but its client sends what it is told to by [`Crowd::send`].
+    ///
+    /// # Panics
+    ///
+    /// Where a link is not one of this network.
+    pub fn join_silent(&mut self, engine: &EngineConfig, paths: &[(LinkId, Duration)]) -> usize {
         let member = self.members.len();
         let ways: Vec<Way> =
             paths.iter().enumerate().map(|(at, path)| self.way(member as u8, at as u8, *path)).collect();
@@ -93,8 +104,7 @@ impl Crowd {
         let interfaces = ways.iter().enumerate().map(|(at, way)| (name(at), way.server.ip())).collect();
         let pairs = ways.iter().enumerate().map(|(at, way)| pair(at, way)).collect();
         let server = End::server(identity.clone(), engine, interfaces, process(seed));
-        let mut client = End::client(identity.fingerprint(), engine, pairs, process(!seed));
-        client.greeting = u64::MAX;
+        let client = End::client(identity.fingerprint(), engine, pairs, process(!seed));
         self.members.push(Member { client, server, ways });
         member
     }
@@ -109,6 +119,11 @@ impl Crowd {
         let routes = network.add_path(&[access, link], &[back]).expect("the links are there");
         let address = |host: u8, port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, member, at, host)), port);
         Way { client: address(1, 1000), server: address(2, 4433), there: routes.forward, back: routes.backward }
+    }
+
+    /// The client of a connection has so many bytes more to send.
+    pub fn send(&mut self, member: usize, bytes: u64) {
+        self.members[member].client.send(bytes);
     }
 
     /// How much time has passed.
