@@ -46,8 +46,8 @@ faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links
 live: setup ## a picture that ffmpeg sends over two links, of which one goes bad, with and without us (ten minutes; needs ffmpeg)
 	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath --test live -- --ignored --nocapture
 
-package: setup ## the crates that are to be published, packed and built from their packages (five minutes)
-	cargo package --workspace --exclude fairpath-faults --exclude fairpath-fuzz --exclude fairpath-house
+package: setup ## the crates that are to be published, packed and built from their packages; BASE=COMMIT compares interfaces (five minutes)
+	@sh scripts/package.sh
 
 fuzz: setup ## everything that is parsed of others, one minute for each (FUZZ_SECONDS); needs a C++ compiler
 	@sh scripts/fuzz.sh

@@ -6,6 +6,7 @@ use fairpath_net::TopologyError;
 
 /// What may go wrong before an emulation runs.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EmulatorError {
     /// The description cannot be meant.
     #[error(transparent)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// A result could not be kept. The fault is the directory's.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// A file or a directory could not be written.
     #[error("cannot write {}", path.display())]

@@ -2,6 +2,7 @@
 
 /// A description of a link that cannot be meant. The fault is the description's.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LinkConfigError {
     /// A probability is not one.
     #[error("{field} is {value}, which is no probability: it must be from 0 to 1")]

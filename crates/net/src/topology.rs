@@ -62,6 +62,7 @@ pub struct Delivery<P> {
 
 /// A network that cannot be meant. The fault is the description's.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TopologyError {
     /// Two links have one name. They would draw the same random numbers.
     #[error("there are two links of the name {name:?}")]

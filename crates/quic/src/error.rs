@@ -11,6 +11,7 @@ use crate::interfaces::UnknownInterface;
 
 /// Why a connection could not be made, or ended.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A congestion control or scheduler of that name does not exist. The caller is at fault.
     #[error(transparent)]

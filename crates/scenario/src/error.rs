@@ -176,6 +176,7 @@ pub enum Problem {
 
 /// What is wrong with the parameters of a file, with their values, or with where they are used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SweepError {
     /// A parameter is used or fixed that the file does not have.
     #[error("there is no parameter {name:?}{}{}", hint(nearest), known_parameters(known))]

@@ -15,6 +15,7 @@ use ways::Ways;
 
 /// Why there is no such way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RouteError {
     /// No link begins or ends there.
     #[error("there is no node {name:?}{}", hint(nearest))]

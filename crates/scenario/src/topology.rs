@@ -50,6 +50,7 @@ impl Wire {
 
 /// A name that cannot be given to a link.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TopologyError {
     /// Another link has it.
     #[error("there is another link of the name {name:?}; give each a name of its own")]

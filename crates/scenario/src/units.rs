@@ -9,6 +9,7 @@ use fairpath_core::{Bitrate, Bytes, printable};
 
 /// Why a text is not the quantity that it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum UnitError {
     /// It does not begin with a number.
     #[error("{value:?} does not begin with a number; write {what} like {example}")]

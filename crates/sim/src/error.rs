@@ -8,6 +8,7 @@ use fairpath_net::TopologyError;
 
 /// A scenario that cannot be run. The fault is the scenario's.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SimError {
     /// A link cannot be meant.
     #[error(transparent)]

@@ -140,7 +140,7 @@ impl Parallel {
     ///
     /// Where that needs more memory than a run may take, or comes to no end.
     pub fn run_until<R: Recorder>(&mut self, end: Timestamp, recorder: &mut R) -> Result<(), SimError> {
-        self.parts.iter_mut().for_each(|part| part.notes.wanted(R::HEARS_ALL));
+        self.parts.iter_mut().for_each(|part| part.notes.wanted(recorder.hears_all()));
         while self.frontier <= end {
             let change = self.scenario.changes.get(self.next_change).map(|change| Timestamp::ZERO + change.at);
             let meeting = change.into_iter().chain(self.warm_up).chain([self.next_sample, end]).min();

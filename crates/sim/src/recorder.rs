@@ -19,7 +19,9 @@ pub struct FlowIndex(pub u32);
 pub trait Recorder {
     /// Whether it wants to be told more than samples. For one that does not, a run over several cores notes nothing
     /// down.
-    const HEARS_ALL: bool = true;
+    fn hears_all(&self) -> bool {
+        true
+    }
     /// The time has come for a sample, every [`Scenario::sample_every`].
     fn on_sample(&mut self, _now: Timestamp, _view: &View<'_>) {}
     /// An acknowledgement gave a round-trip time.
@@ -36,12 +38,16 @@ pub trait Recorder {
 
 /// Nobody watches.
 impl Recorder for () {
-    const HEARS_ALL: bool = false;
+    fn hears_all(&self) -> bool {
+        false
+    }
 }
 
 /// Two watch.
 impl<A: Recorder, B: Recorder> Recorder for (A, B) {
-    const HEARS_ALL: bool = A::HEARS_ALL || B::HEARS_ALL;
+    fn hears_all(&self) -> bool {
+        self.0.hears_all() || self.1.hears_all()
+    }
 
     fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
         self.0.on_sample(now, view);
@@ -70,7 +76,9 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
 }
 
 impl<R: Recorder> Recorder for &mut R {
-    const HEARS_ALL: bool = R::HEARS_ALL;
+    fn hears_all(&self) -> bool {
+        (**self).hears_all()
+    }
 
     fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
         (**self).on_sample(now, view);

@@ -35,6 +35,7 @@ const PIECE_MIN: usize = 64;
 
 /// Why a packet was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// It is larger than any packet of UDP.
     #[error("a packet of {0} bytes is larger than the {PACKET_MAX} of UDP")]

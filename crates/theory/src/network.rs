@@ -135,6 +135,7 @@ pub struct LinkState {
 
 /// Why there is no equilibrium of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum EquilibriumError {
     /// The user has no route.
     NoRoute {

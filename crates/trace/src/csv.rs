@@ -24,6 +24,7 @@ pub const COLUMNS: [&str; 12] = [
 
 /// A trace could not be made into a table.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExportError {
     /// The trace could not be read.
     #[error(transparent)]

@@ -14,6 +14,7 @@ const REASON_CHARS_MAX: usize = 200;
 
 /// A trace could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The file could not be read.
     #[error("cannot read the trace")]

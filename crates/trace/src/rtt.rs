@@ -113,6 +113,7 @@ const LABEL_CHARS_MAX: usize = 200;
 
 /// No round-trip times could be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RttError {
     /// The file could not be read, or what packs it is damaged.
     #[error("cannot be read")]

@@ -15,6 +15,7 @@ use crate::skip::Reason;
 
 /// Why a sender failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The system gives no randomness.
     #[error("the system gives no randomness: {0}")]
@@ -149,6 +150,7 @@ impl From<KnockError> for SendError {
 
 /// Why a receiver failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReceiveError {
     /// The peer was not admitted.
     #[error(transparent)]

@@ -91,6 +91,7 @@ impl Default for Limits {
 
 /// Why a manifest is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ManifestError {
     /// The name would leave the directory or is otherwise unfit.
     #[error("the name {path:?} is refused: {fault}")]

@@ -109,6 +109,7 @@ pub(crate) enum FromReceiver {
 
 /// Why the conversation broke.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProtocolError {
     /// The connection ended.
     #[error("the peer is gone: {0}")]

@@ -74,6 +74,7 @@ pub struct Ticket {
 
 /// What is wrong with a ticket.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TicketError {
     /// The word does not begin as tickets do.
     #[error("this is not a ticket: a ticket begins with \"fp1\", as `fairpath recv` prints it")]

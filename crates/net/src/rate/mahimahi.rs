@@ -30,6 +30,7 @@ pub struct MahimahiTrace {
 
 /// What is wrong with a trace. The fault is the file's, at the line named, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MahimahiError {
     /// A line is not a whole number of milliseconds.
     #[error("line {line}: {value:?} is not a whole number of milliseconds")]

@@ -36,6 +36,7 @@ pub struct RateTable {
 
 /// What is wrong with a table of rates. The fault is the file's, at the line named, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RateTableError {
     /// The first line does not name the columns.
     #[error(

@@ -94,7 +94,9 @@ impl Files {
 }
 
 impl Recorder for Files {
-    const HEARS_ALL: bool = false;
+    fn hears_all(&self) -> bool {
+        false
+    }
 
     fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
         if self.fault.is_none() {
