@@ -5,10 +5,17 @@
 //! state then. The rate is the delivered amount over the longer of the time it took to send it
 //! and the time it took to be acknowledged, so that neither a burst nor compressed
 //! acknowledgements inflate it.
+//!
+//! Where a window or a buffer of the connection keeps data back, what a path delivers is what it was given. Such a
+//! measurement yields to a larger one that is not much older, or a scheduler that goes by rates would give the path
+//! less for having had little.
 
 use core::time::Duration;
 
 use crate::units::{Bitrate, Bytes, Timestamp, duration};
+
+/// A measurement of what was kept back yields to a larger one for so many of its own intervals: about round trips.
+const KEPT_INTERVALS: u64 = 8;
 
 /// What a packet carries from its sending to its acknowledgement.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +25,8 @@ pub struct SentState {
     first_sent_at: Timestamp,
     sent_at: Timestamp,
     app_limited: bool,
+    /// Whether the connection kept data back from the path.
+    blocked: bool,
     /// What was in flight before it.
     in_flight: Bytes,
     lost: Bytes,
@@ -70,7 +79,10 @@ pub struct DeliveryRate {
     lost: Bytes,
     /// The application ran dry: samples are marked until this much has been delivered.
     app_limited_until: Option<Bytes>,
+    /// The connection kept data back: likewise.
+    blocked_until: Option<Bytes>,
     last: Option<LastRate>,
+    last_at: Timestamp,
 }
 
 /// The newest measurement. The rate itself is worked out where it is asked for, as seldom it is.
@@ -104,6 +116,7 @@ impl DeliveryRate {
             first_sent_at: self.first_sent_at,
             sent_at: now,
             app_limited: self.app_limited_until.is_some(),
+            blocked: self.blocked_until.is_some(),
             in_flight,
             lost: self.lost,
         }
@@ -113,6 +126,12 @@ impl DeliveryRate {
     /// what is in flight then.
     pub fn on_app_limited(&mut self, in_flight: Bytes) {
         self.app_limited_until = Some(self.delivered + in_flight.max(Bytes::new(1)));
+    }
+
+    /// Notes that a window or a buffer of the connection keeps data back though the path has room; `in_flight` is what
+    /// is in flight then.
+    pub fn on_blocked(&mut self, in_flight: Bytes) {
+        self.blocked_until = Some(self.delivered + in_flight.max(Bytes::new(1)));
     }
 
     /// Notes that a packet of `bytes` arrived and gives the rate it shows. `None` where no time
@@ -146,14 +165,24 @@ impl DeliveryRate {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
         }
+        if self.blocked_until.is_some_and(|until| self.delivered > until) {
+            self.blocked_until = None;
+        }
         let send_elapsed = packet.sent_at.nanos_since(packet.first_sent_at);
         let ack_elapsed = now.nanos_since(packet.delivered_at);
         let nanos = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - packet.delivered;
-        if nanos > 0 {
-            self.last = Some(LastRate::Over { delivered, nanos });
+        if nanos > 0 && !(packet.blocked && self.yields_to_last(now, delivered, nanos)) {
+            (self.last, self.last_at) = (Some(LastRate::Over { delivered, nanos }), now);
         }
         (delivered, nanos)
+    }
+
+    /// Whether the newest measurement is larger than this one, and not too old.
+    fn yields_to_last(&self, now: Timestamp, delivered: Bytes, nanos: u64) -> bool {
+        let Some(LastRate::Over { delivered: before, nanos: took }) = self.last else { return false };
+        let is_smaller = u128::from(delivered.get()) * u128::from(took) < u128::from(before.get()) * u128::from(nanos);
+        is_smaller && now.nanos_since(self.last_at) <= nanos.saturating_mul(KEPT_INTERVALS)
     }
 
     /// Notes that `bytes` arrived, and the rate that a host has measured by itself, if it has.
@@ -242,6 +271,27 @@ mod tests {
         assert!(rate.on_ack(ms(11), PACKET, &marked).unwrap().app_limited);
         let after = rate.on_sent(ms(12), Bytes::ZERO);
         assert!(!rate.on_ack(ms(22), PACKET, &after).unwrap().app_limited);
+    }
+
+    #[test]
+    fn what_was_kept_back_yields_to_a_larger_measurement_for_a_while() {
+        let packet_each = |gap_ms: u64, from: u64, rate: &mut DeliveryRate| {
+            for n in 0..10 {
+                let state = rate.on_sent(ms(from + n * gap_ms), Bytes::ZERO);
+                rate.on_ack(ms(from + n * gap_ms + gap_ms), PACKET, &state);
+            }
+            rate.last().unwrap().as_mbps_f64()
+        };
+        let mut rate = DeliveryRate::new();
+        assert_eq!(packet_each(1, 0, &mut rate), 10.0);
+        let mut blocked = rate.clone();
+        blocked.on_blocked(PACKET * 100);
+        assert_eq!(packet_each(2, 10, &mut rate), 5.0, "as it is");
+        assert_eq!(packet_each(2, 10, &mut blocked), 5.0, "after eight intervals");
+        let mut blocked = rate.clone();
+        blocked.on_blocked(PACKET * 100);
+        assert_eq!(packet_each(10, 100, &mut blocked), 1.0, "by then the larger one is too old");
+        assert_eq!(packet_each(1, 200, &mut blocked), 10.0, "a larger one counts at once");
     }
 
     #[test]

@@ -236,6 +236,9 @@ impl Engine {
         if let Some(watchdog) = &mut self.watchdog {
             watchdog.on_window_blocked(now);
         }
+        for (_, state) in self.paths.iter_mut() {
+            state.rate.on_blocked(state.in_flight());
+        }
     }
 
     /// The size of the path's datagrams changed.

@@ -45,7 +45,7 @@ mod tests {
             rtt in option::of(any_times()),
             ssthresh in option::of(0u64..100_000),
             (weight, cost) in (0u32..5, 0u32..3),
-            (usable, backup, paced) in (any::<bool>(), any::<bool>(), any::<bool>()),
+            (usable, backup, paced, window_limited) in any::<(bool, bool, bool, bool)>(),
             (heard_at, oldest_sent) in (0u64..5_000, option::of(0u64..5_000)),
         ) -> PathView {
             PathView {
@@ -59,6 +59,7 @@ mod tests {
                 delivery_rate: None,
                 ssthresh: ssthresh.map(Bytes::new),
                 in_slow_start: ssthresh.is_none(),
+                window_limited,
                 heard_at: Timestamp::from_millis(heard_at),
                 oldest_sent: oldest_sent.map(Timestamp::from_millis),
                 usable,

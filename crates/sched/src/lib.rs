@@ -36,6 +36,7 @@
 //! #         delivery_rate: None,
 //! #         ssthresh: None,
 //! #         in_slow_start: true,
+//! #         window_limited: false,
 //! #         heard_at: Timestamp::ZERO,
 //! #         oldest_sent: None,
 //! #         usable: true,

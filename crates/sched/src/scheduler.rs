@@ -51,6 +51,8 @@ pub struct PathView {
     pub ssthresh: Option<Bytes>,
     /// Whether its window doubles with each round trip.
     pub in_slow_start: bool,
+    /// Whether its window was full at some time since the packet left that was acknowledged last.
+    pub window_limited: bool,
     /// When the newest acknowledgement came, or the path was opened.
     pub heard_at: Timestamp,
     /// When the oldest packet left that is in flight; `None` where none is.

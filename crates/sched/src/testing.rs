@@ -28,6 +28,7 @@ pub(crate) fn view(id: u32, rtt_ms: u64) -> PathView {
         delivery_rate: None,
         ssthresh: None,
         in_slow_start: true,
+        window_limited: false,
         heard_at: Timestamp::ZERO,
         oldest_sent: None,
         usable: true,

@@ -61,6 +61,7 @@ impl Surroundings<'_> {
             delivery_rate: state.rate.last(),
             ssthresh: control.and_then(|control| control.ssthresh),
             in_slow_start: control.is_some_and(|control| control.phase == Phase::SlowStart),
+            window_limited: state.proven_at.is_some_and(|sent_at| state.window_was_full(sent_at)),
             heard_at: state.heard_at,
             oldest_sent: state.oldest(),
             usable: state.usable && !state.suspected(now),

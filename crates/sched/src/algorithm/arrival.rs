@@ -8,7 +8,7 @@
 //! # Symbols
 //! | symbol | here | unit |
 //! |---|---|---|
-//! | r | `rate`, the delivery rate; before the first sample window / smoothed round-trip time | bytes in a second |
+//! | r | `rate`, the delivery rate; before the first sample, and in slow start where it is larger, window / smoothed round-trip time | bytes in a second |
 //! | b | the least round-trip time | time |
 //! | q | in flight / r, how long the path takes for what is on it | time |
 //! | A | `arrival` = max(b, q) − b / 2; where there is no room, and so much later as it takes to be made | time |
@@ -21,6 +21,10 @@
 //! more than k: so much comes in order until it arrives, by all of them. What is next in order, sent on s, would keep
 //! all that from the application, and the receiver's window closed. STMS counts what f alone carries and finds out the
 //! rest by what comes too early; rates are known here.
+//!
+//! In slow start the delivery rate is that of half the window, a round trip ago: a path that doubles would seem half as
+//! fast as it is, and the tail of a short transfer go elsewhere. The window says more, as long as it is what limits the
+//! path, and while there is no queue: past that a window grows and the rate does not.
 //!
 //! A path that has owed an answer for longer than 2 max(b, q) + 50 ms is not waited for: what was expected of it has not
 //! come. Its own suspicion comes later, where a host that stood still has measured round trips of seconds.
@@ -45,6 +49,9 @@ const QUANTUM: Duration = Duration::from_millis(1);
 /// What an answer may take beside the way: two acknowledgements held back for as long as they may be
 /// [RFC9000 §18.2, max_ack_delay].
 const ANSWER_MAX: Duration = Duration::from_millis(50);
+
+/// A smoothed round trip longer than this many of the least is one with a queue.
+const QUEUED: f64 = 1.25;
 
 /// Sends on the path on which the packet is expected first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,7 +83,13 @@ fn expected(path: &PathView) -> Expected<'_> {
     let [window, in_flight, datagram] =
         [path.window, path.in_flight, path.max_datagram].map(|bytes| bytes.get() as f64);
     // A window may be far larger than what was ever in flight: it says what may be sent, not what is carried.
-    let rate = path.delivery_rate.map_or_else(|| window / seconds(rtt.smoothed), |rate| rate.as_bps() as f64 * 0.125);
+    let by_window = || window / seconds(rtt.smoothed);
+    let doubles = path.in_slow_start && path.window_limited && rtt.smoothed <= rtt.windowed_min.mul_f64(QUEUED);
+    let rate = match path.delivery_rate.map(|rate| rate.as_bps() as f64 * 0.125) {
+        Some(rate) if doubles => rate.max(by_window()),
+        Some(rate) => rate,
+        None => by_window(),
+    };
     if rate <= 0.0 {
         return unknown;
     }
@@ -227,6 +240,23 @@ mod tests {
         // 12,000 bytes in 1 and in 20 ms.
         assert_eq!(Arrival.train(&filled(0, 1, 0)), Train::UpTo(10));
         assert_eq!(Arrival.train(&filled(0, 20, 0)), Train::UpTo(1));
+    }
+
+    #[test]
+    fn a_path_in_slow_start_is_as_fast_as_its_window_where_that_is_what_limits_it() {
+        // f doubled its window to 12,000 bytes, and delivers 6,000 in each 20 ms. s: after 50 ms.
+        let mut paths = [filled(0, 20, 10), filled(1, 100, 0)];
+        paths[0].delivery_rate = Some(fairpath_core::Bitrate::from_bps(6_000 * 8 * 50));
+        // One of 6,000 in 20 ms needs 40 ms for what is on it and 4 for another: 10 of s's before that, 3,000 bytes.
+        let by_rate = |paths: &[PathView]| choice(Some(22_700), None, paths).path() == Some(path(1));
+        assert!(by_rate(&paths), "its window is not known to be its limit");
+        paths[0].window_limited = true;
+        assert!(!by_rate(&paths), "it is twice as fast");
+        paths[0].rtt.as_mut().unwrap().smoothed = Duration::from_millis(26);
+        assert!(by_rate(&paths), "there is a queue: the window says nothing of the rate");
+        paths[0].rtt.as_mut().unwrap().smoothed = Duration::from_millis(20);
+        paths[0].in_slow_start = false;
+        assert!(by_rate(&paths), "it has been measured at this window");
     }
 
     #[test]
