@@ -21,6 +21,8 @@ const LATE_MAX: Duration = Duration::from_millis(20);
 pub(crate) struct Pacer {
     /// When everything sent so far would have been sent at the rate.
     paid_until: Timestamp,
+    /// The same, had nothing been saved up: later than now where packets left in a burst.
+    burst_until: Timestamp,
     /// What may leave at once, whatever the rate.
     burst: Bytes,
     /// Whether the host waits for it, with something to send.
@@ -47,12 +49,19 @@ impl Pacer {
 
     /// Notes that a packet of `bytes` left.
     pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: Bytes, rate: Bitrate) {
-        self.paid_until = self.paid_until.max(now - self.saved_max(rate)) + bytes / rate;
+        let takes = bytes / rate;
+        self.paid_until = self.paid_until.max(now - self.saved_max(rate)) + takes;
+        self.burst_until = self.burst_until.max(now) + takes;
     }
 
     /// When the next packet may leave.
     pub(crate) fn free_at(&self) -> Timestamp {
         self.paid_until
+    }
+
+    /// Until when what has left would have taken, sent evenly.
+    pub(crate) fn burst_until(&self) -> Timestamp {
+        self.burst_until
     }
 
     /// How much may leave at `now` before the next packet has to wait, at this rate.
@@ -69,6 +78,18 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_burst_lasts_as_long_as_it_would_have_taken_evenly() {
+        // A millisecond for each.
+        let (rate, packet) = (Bitrate::from_mbps(10), Bytes::new(1250));
+        let mut pacer = Pacer::with_burst(packet * 10);
+        (0..10).for_each(|_| pacer.on_sent(Timestamp::from_millis(100), packet, rate));
+        assert!(pacer.may_send(Timestamp::from_millis(100)));
+        assert_eq!(pacer.burst_until(), Timestamp::from_millis(110));
+        (200..300).for_each(|at| pacer.on_sent(Timestamp::from_millis(at), packet, rate));
+        assert_eq!(pacer.burst_until(), Timestamp::from_millis(300), "no burst");
+    }
 
     #[test]
     fn over_a_second_the_rate_is_held_to_one_burst() {

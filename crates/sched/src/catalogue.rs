@@ -46,7 +46,7 @@ mod tests {
             ssthresh in option::of(0u64..100_000),
             (weight, cost) in (0u32..5, 0u32..3),
             (usable, backup, paced, window_limited) in any::<(bool, bool, bool, bool)>(),
-            (heard_at, oldest_sent) in (0u64..5_000, option::of(0u64..5_000)),
+            (burst_until, heard_at, oldest_sent) in (0u64..10_000, 0u64..5_000, option::of(0u64..5_000)),
         ) -> PathView {
             PathView {
                 id: PathId::new(id),
@@ -60,6 +60,7 @@ mod tests {
                 ssthresh: ssthresh.map(Bytes::new),
                 in_slow_start: ssthresh.is_none(),
                 window_limited,
+                burst_until: Timestamp::from_millis(burst_until),
                 heard_at: Timestamp::from_millis(heard_at),
                 oldest_sent: oldest_sent.map(Timestamp::from_millis),
                 usable,

@@ -37,6 +37,7 @@
 //! #         ssthresh: None,
 //! #         in_slow_start: true,
 //! #         window_limited: false,
+//! #         burst_until: Timestamp::ZERO,
 //! #         heard_at: Timestamp::ZERO,
 //! #         oldest_sent: None,
 //! #         usable: true,

@@ -53,6 +53,9 @@ pub struct PathView {
     pub in_slow_start: bool,
     /// Whether its window was full at some time since the packet left that was acknowledged last.
     pub window_limited: bool,
+    /// Until when what has left would have taken, sent evenly at the pacing rate; not later than now where nothing left in
+    /// a burst, or nothing is paced.
+    pub burst_until: Timestamp,
     /// When the newest acknowledgement came, or the path was opened.
     pub heard_at: Timestamp,
     /// When the oldest packet left that is in flight; `None` where none is.

@@ -29,6 +29,7 @@ pub(crate) fn view(id: u32, rtt_ms: u64) -> PathView {
         ssthresh: None,
         in_slow_start: true,
         window_limited: false,
+        burst_until: Timestamp::ZERO,
         heard_at: Timestamp::ZERO,
         oldest_sent: None,
         usable: true,

@@ -62,6 +62,7 @@ impl Surroundings<'_> {
             ssthresh: control.and_then(|control| control.ssthresh),
             in_slow_start: control.is_some_and(|control| control.phase == Phase::SlowStart),
             window_limited: state.proven_at.is_some_and(|sent_at| state.window_was_full(sent_at)),
+            burst_until: state.pacer.burst_until(),
             heard_at: state.heard_at,
             oldest_sent: state.oldest(),
             usable: state.usable && !state.suspected(now),

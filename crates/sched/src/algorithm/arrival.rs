@@ -11,8 +11,13 @@
 //! | r | `rate`, the delivery rate; before the first sample, and in slow start where it is larger, window / smoothed round-trip time | bytes in a second |
 //! | b | the least round-trip time | time |
 //! | q | in flight / r, how long the path takes for what is on it | time |
-//! | A | `arrival` = max(b, q) − b / 2; where there is no room, and so much later as it takes to be made | time |
+//! | u | `burst`, for how long what left in a burst would have kept the path busy, sent at its pacing rate | time |
+//! | A | `arrival` = max(b, q, min(b + u, smoothed round-trip time + its variance)) − b / 2; where there is no room, and so much later as it takes to be made | time |
 //! | k | `left`, what may be sent before anything must arrive: what is unsent, within windows and buffers | bytes |
+//!
+//! What is in flight says q where it is spread over a round trip. On a slow path a burst of ten packets, which makes no
+//! window full, is a queue for a tenth of a second and more, and its last packets come so much later; no later, though,
+//! than round trips have shown.
 //!
 //! A path f with the least A is waited for, although s has room, where A(s) > A(f) + k / R with R the sum of r over all
 //! paths that deliver earlier than s: what is left has then arrived before the packet on s would.
@@ -38,7 +43,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{Bytes, Rtt, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, active, candidates};
 
@@ -77,26 +82,32 @@ impl Expected<'_> {
     }
 }
 
-fn expected(path: &PathView) -> Expected<'_> {
-    let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
-    let Some(rtt) = path.rtt else { return unknown };
-    let [window, in_flight, datagram] =
-        [path.window, path.in_flight, path.max_datagram].map(|bytes| bytes.get() as f64);
+/// How fast the path is, in bytes in a second.
+fn rate(path: &PathView, rtt: &Rtt) -> f64 {
     // A window may be far larger than what was ever in flight: it says what may be sent, not what is carried.
-    let by_window = || window / seconds(rtt.smoothed);
+    let by_window = || path.window.as_f64() / seconds(rtt.smoothed);
     let doubles = path.in_slow_start && path.window_limited && rtt.smoothed <= rtt.windowed_min.mul_f64(QUEUED);
-    let rate = match path.delivery_rate.map(|rate| rate.as_bps() as f64 * 0.125) {
+    match path.delivery_rate.map(|rate| rate.as_bps() as f64 * 0.125) {
         Some(rate) if doubles => rate.max(by_window()),
         Some(rate) => rate,
         None => by_window(),
-    };
+    }
+}
+
+fn expected(path: &PathView, now: Timestamp) -> Expected<'_> {
+    let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
+    let Some(rtt) = &path.rtt else { return unknown };
+    let rate = rate(path, rtt);
     if rate <= 0.0 {
         return unknown;
     }
+    let [window, in_flight, datagram] = [path.window, path.in_flight, path.max_datagram].map(Bytes::as_f64);
     // To divide takes longer than all the rest, and this is asked of every path for every packet.
     let (base, per_byte) = (seconds(rtt.windowed_min), 1.0 / rate);
+    let burst = path.burst_until.nanos_since(now) as f64 * 1e-9;
+    let with_burst = (base + burst).min(seconds(rtt.smoothed + rtt.variance));
     let too_much = (in_flight + datagram - window).max(0.0);
-    let round = (in_flight.min(window) * per_byte).max(base);
+    let round = (in_flight.min(window) * per_byte).max(with_burst).max(base);
     Expected { path, after: too_much * per_byte + round - base * 0.5, rate, round }
 }
 
@@ -120,7 +131,7 @@ impl Scheduler for Arrival {
     fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, now: Timestamp) -> Choice {
         let cost = |one: &Expected<'_>| one.path.terms.cost;
         let by_cost = |a: &Expected<'_>, b: &Expected<'_>| cost(a).cmp(&cost(b)).then(a.after.total_cmp(&b.after));
-        let Some(best) = candidates(paths).map(expected).min_by(by_cost) else { return Choice::Wait };
+        let Some(best) = candidates(paths).map(|path| expected(path, now)).min_by(by_cost) else { return Choice::Wait };
         // Of those with room none is sooner that costs no more: it would be the best. Nothing is heard of a path with
         // nothing in flight: nobody would ask again.
         let may_be_sooner = |path: &&PathView| {
@@ -128,7 +139,7 @@ impl Scheduler for Arrival {
         };
         let (mut first, mut rate) = (best, 0.0);
         let is_sooner = |one: &Expected<'_>| one.after < best.after && !one.is_overdue(now);
-        for one in active(paths).filter(may_be_sooner).map(expected).filter(is_sooner) {
+        for one in active(paths).filter(may_be_sooner).map(|path| expected(path, now)).filter(is_sooner) {
             rate += one.rate;
             if one.after < first.after {
                 first = one;
@@ -149,7 +160,8 @@ impl Scheduler for Arrival {
     }
 
     fn train(&self, chosen: &PathView) -> Train {
-        let packets = expected(chosen).rate * QUANTUM.as_secs_f64() / chosen.max_datagram.get().max(1) as f64;
+        let rate = chosen.rtt.map_or(0.0, |rtt| rate(chosen, &rtt));
+        let packets = rate * QUANTUM.as_secs_f64() / chosen.max_datagram.get().max(1) as f64;
         Train::UpTo((packets as u64).max(1))
     }
 }
@@ -257,6 +269,20 @@ mod tests {
         paths[0].rtt.as_mut().unwrap().smoothed = Duration::from_millis(20);
         paths[0].in_slow_start = false;
         assert!(by_rate(&paths), "it has been measured at this window");
+    }
+
+    #[test]
+    fn what_left_in_a_burst_is_a_queue_as_far_as_round_trips_have_shown_one() {
+        // Both have room. 6,000 bytes left s at once, which takes 50 ms at its pacing rate.
+        let mut paths = [filled(0, 120, 0), filled(1, 100, 5)];
+        paths[1].burst_until = Timestamp::from_millis(50);
+        let at = |millis, paths: &[PathView]| {
+            Arrival.pick(&ConnectionView::default(), paths, &Work::default(), Timestamp::from_millis(millis)).path()
+        };
+        assert_eq!(at(0, &paths), Some(path(1)), "no round trip was ever longer");
+        paths[1].rtt.as_mut().unwrap().variance = Duration::from_millis(40);
+        // After 60 ms by the one; by the other 50 and what is left of the burst, up to 40.
+        assert_eq!([0, 39, 41].map(|millis| at(millis, &paths)), [Some(path(0)), Some(path(0)), Some(path(1))]);
     }
 
     #[test]
