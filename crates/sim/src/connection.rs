@@ -279,31 +279,38 @@ impl Connection {
         if !self.transport.reinjection {
             return false;
         }
-        let chunk = if self.stream.is_dry() { self.tail(path) } else { self.head(path) };
+        let chunk = if self.stream.is_dry() { self.tail(path) } else { self.head(path, now) };
         let Some(chunk) = chunk else { return false };
         self.transmit(path, chunk, now, out);
         true
     }
 
-    /// A buffer holds the sender back: the piece that holds up the others.
-    fn head(&mut self, path: PathId) -> Option<Chunk> {
+    /// A buffer holds the sender back: the piece that holds up the others, where it would arrive sooner on this path or is
+    /// overdue on the other.
+    fn head(&mut self, path: PathId, now: Timestamp) -> Option<Chunk> {
         let oldest = self.stream.oldest_unacked();
         if self.reinjected.is_some_and(|at| at >= oldest) {
             return None;
         }
-        let (_, chunk) = self.holder(path, oldest)?;
+        let (holder, packet) = self.holder(path, oldest)?;
+        let (own, there) = (self.engine.rtt(path)?, self.engine.rtt(holder)?);
+        // A copy of what is about to arrive only fills the queue of this path.
+        let is_late = now > packet.at + there.probe_timeout();
+        if !is_late && now + own.smoothed >= packet.at + there.smoothed {
+            return None;
+        }
         self.reinjected = Some(oldest);
-        Some(chunk)
+        Some(packet.chunk)
     }
 
-    /// Which path but this one holds the oldest piece that has not arrived.
-    fn holder(&self, path: PathId, oldest: u64) -> Option<(PathId, Chunk)> {
+    /// Which path but this one holds the oldest piece that has not arrived, and in which packet.
+    fn holder(&self, path: PathId, oldest: u64) -> Option<(PathId, SentPacket)> {
         let others = self.paths.iter().enumerate().filter(|(index, _)| *index != path.get() as usize);
         let first = |(index, other): (usize, &SendPath)| {
-            let mut pieces = other.recovery.outstanding().map(|packet| packet.chunk);
-            Some((PathId::new(index as u32), pieces.find(|chunk| !chunk.is_probe())?))
+            let mut packets = other.recovery.outstanding();
+            Some((PathId::new(index as u32), *packets.find(|packet| !packet.chunk.is_probe())?))
         };
-        others.filter_map(first).find(|(_, chunk)| chunk.number == oldest)
+        others.filter_map(first).find(|(_, packet)| packet.chunk.number == oldest)
     }
 
     /// There is no more: what was sent last on a slower path, for it would arrive last. Each piece once.

@@ -197,6 +197,22 @@ fn a_small_receive_buffer_costs_less_with_reinjection() {
 }
 
 #[test]
+fn what_is_about_to_arrive_is_not_sent_again() {
+    // The buffer is less than either queue: whoever has it all keeps new data off the other path, which has room.
+    let mut net = Net::new(60, 1).warm_up(20);
+    let paths = [20, 20].map(|mbps| net.path(mbps, ms(15), QueueConfig::sojourn(ms(360))));
+    let flow = net.flow("multipath", "cubic", &paths);
+    flow.engine.scheduler = "arrival".into();
+    (flow.transport.send_buffer, flow.transport.receive_buffer) =
+        (Some(Bytes::new(500_000)), Some(Bytes::new(500_000)));
+    flow.transport.reinjection = true;
+    let outcome = checked(&net.scenario);
+    let carried: f64 = [0, 2].map(|link| outcome.links[link].rate.as_mbps_f64()).iter().sum();
+    let goodput = outcome.flows[0].goodput.as_mbps_f64();
+    assert!(goodput > 37.0, "{goodput} Mbit/s of {carried}");
+}
+
+#[test]
 fn delayed_acknowledgements_halve_their_number_and_keep_the_rate() {
     let run = |ack_every| {
         let mut net = Net::new(60, 1).warm_up(10);

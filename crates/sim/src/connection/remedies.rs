@@ -47,12 +47,12 @@ impl Connection {
             return false;
         }
         let oldest = self.stream.oldest_unacked();
-        let Some((holder, chunk)) = self.holder(path, oldest) else { return false };
+        let Some((holder, packet)) = self.holder(path, oldest) else { return false };
         if !self.engine.penalise(path, holder, now) || self.reinjected.is_some_and(|at| at >= oldest) {
             return false;
         }
         self.reinjected = Some(oldest);
-        self.transmit(path, chunk, now, out);
+        self.transmit(path, packet.chunk, now, out);
         true
     }
 }
