@@ -392,7 +392,7 @@ pub(crate) static TRANSPORT: Keys = Keys::new(
             "reinjection",
             Shape::Flag,
             "`false`",
-            "data that holds up the others, and what slower paths carry at the end, is sent again on a path that has room",
+            "data that holds up the others, and what slower paths carry at the end, is sent again on a path where it arrives sooner",
             "true",
         ),
         Key::optional("ecn", Shape::Flag, "`false`", "packets may be marked instead of dropped", "true"),
