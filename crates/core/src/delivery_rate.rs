@@ -275,23 +275,23 @@ mod tests {
 
     #[test]
     fn what_was_kept_back_yields_to_a_larger_measurement_for_a_while() {
-        let packet_each = |gap_ms: u64, from: u64, rate: &mut DeliveryRate| {
-            for n in 0..10 {
-                let state = rate.on_sent(ms(from + n * gap_ms), Bytes::ZERO);
-                rate.on_ack(ms(from + n * gap_ms + gap_ms), PACKET, &state);
+        /// So many packets, each sent when the one before it has arrived, from a time on in milliseconds.
+        fn after(packets: u64, gap_ms: u64, from: u64, rate: &mut DeliveryRate) -> f64 {
+            for sent in (0..packets).map(|n| from + n * gap_ms) {
+                let state = rate.on_sent(ms(sent), Bytes::ZERO);
+                rate.on_ack(ms(sent + gap_ms), PACKET, &state);
             }
             rate.last().unwrap().as_mbps_f64()
-        };
+        }
         let mut rate = DeliveryRate::new();
-        assert_eq!(packet_each(1, 0, &mut rate), 10.0);
-        let mut blocked = rate.clone();
-        blocked.on_blocked(PACKET * 100);
-        assert_eq!(packet_each(2, 10, &mut rate), 5.0, "as it is");
-        assert_eq!(packet_each(2, 10, &mut blocked), 5.0, "after eight intervals");
-        let mut blocked = rate.clone();
-        blocked.on_blocked(PACKET * 100);
-        assert_eq!(packet_each(10, 100, &mut blocked), 1.0, "by then the larger one is too old");
-        assert_eq!(packet_each(1, 200, &mut blocked), 10.0, "a larger one counts at once");
+        assert_eq!(after(10, 1, 0, &mut rate), 10.0);
+        assert_eq!(after(1, 2, 10, &mut rate.clone()), 5.0, "nothing was kept back");
+        rate.on_blocked(PACKET * 100);
+        assert_eq!(after(8, 2, 10, &mut rate.clone()), 10.0, "for eight intervals of 2 ms");
+        assert_eq!(after(9, 2, 10, &mut rate.clone()), 5.0, "and no longer");
+        let mut slow = rate.clone();
+        assert_eq!(after(9, 2, 10, &mut slow), 5.0);
+        assert_eq!(after(1, 1, 28, &mut slow), 10.0, "a larger one counts at once");
     }
 
     #[test]

@@ -39,6 +39,26 @@ fn coupling_puts_the_paths_in_one_group_or_each_in_its_own() {
 }
 
 #[test]
+fn a_path_that_the_connection_keeps_data_from_is_shown_as_fast_as_it_was() {
+    let shown = |is_blocked: bool| {
+        let mut engine = engine("min_rtt", Coupling::Never);
+        // A packet in 10 ms, and then one in 40.
+        for (number, from, to) in [(0, 0, 10), (1, 20, 60)] {
+            if is_blocked && number == 1 {
+                engine.on_window_blocked(ms(from));
+            }
+            engine.on_sent(path(0), number, MTU, ms(from));
+            engine.on_ack(path(0), number, ms(to));
+            engine.on_ack_end(path(0), Duration::ZERO, ms(to));
+        }
+        engine.look(ms(60));
+        engine.views[0].delivery_rate
+    };
+    assert_eq!(shown(false), Some(Bitrate::from_kbps(240)));
+    assert_eq!(shown(true), Some(Bitrate::from_kbps(960)));
+}
+
+#[test]
 fn losses_are_counted_once_and_reduce_the_window_once() {
     let mut engine = engine("min_rtt", Coupling::Never);
     warm_up(&mut engine, 0, 20);

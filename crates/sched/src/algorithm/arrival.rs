@@ -31,8 +31,9 @@
 //! fast as it is, and the tail of a short transfer go elsewhere. The window says more, as long as it is what limits the
 //! path, and while there is no queue: past that a window grows and the rate does not.
 //!
-//! A path that has owed an answer for longer than 2 max(b, q) + 50 ms is not waited for: what was expected of it has not
-//! come. Its own suspicion comes later, where a host that stood still has measured round trips of seconds.
+//! A path that has owed an answer for longer than 2 A + b + 50 ms, A as where there is room, is not waited for: what was
+//! expected of it has not come. Its own suspicion comes later, where a host that stood still has measured round trips of
+//! seconds.
 //!
 //! A path is passed over where one with room costs less, and not waited for where it costs more: what it costs is
 //! said by a person, and only what the cheaper ones have no room for is worth it.
@@ -259,7 +260,7 @@ mod tests {
         // f doubled its window to 12,000 bytes, and delivers 6,000 in each 20 ms. s: after 50 ms.
         let mut paths = [filled(0, 20, 10), filled(1, 100, 0)];
         paths[0].delivery_rate = Some(fairpath_core::Bitrate::from_bps(6_000 * 8 * 50));
-        // One of 6,000 in 20 ms needs 40 ms for what is on it and 4 for another: 10 of s's before that, 3,000 bytes.
+        // At 6,000 bytes in 20 ms a packet arrives after 40 + 4 - 10 ms; in the 16 until 50 that is 4,800 bytes.
         let by_rate = |paths: &[PathView]| choice(Some(22_700), None, paths).path() == Some(path(1));
         assert!(by_rate(&paths), "its window is not known to be its limit");
         paths[0].window_limited = true;
