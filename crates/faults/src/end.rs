@@ -45,6 +45,8 @@ pub struct End {
     lateness: Lateness,
     /// What is sent of bulk on each connection that is made, as soon as it is.
     pub greeting: u64,
+    /// How much of bulk its application takes of each connection, in all: a disk may be slower than the network.
+    pub appetite: u64,
     /// The latest time that the endpoint was told.
     latest: Instant,
     next_look: Instant,
@@ -84,6 +86,7 @@ impl End {
             clock,
             lateness,
             greeting: 0,
+            appetite: u64::MAX,
             is_due: true,
             wake_at: None,
             violation: None,
@@ -361,7 +364,7 @@ impl End {
 
     /// Whether there was anything.
     fn read_events(&mut self, now: Instant) -> bool {
-        let (mut has_read, greeting) = (false, self.greeting);
+        let (mut has_read, greeting, appetite) = (false, self.greeting, self.appetite);
         let mut made = None;
         self.each(|session, connection| {
             while let Some(is_made) = session.read_event(connection) {
@@ -371,7 +374,7 @@ impl End {
                     made = session.handle;
                 }
             }
-            has_read |= session.read(connection);
+            has_read |= session.read(connection, appetite);
         });
         if let Some(made) = made {
             self.open_paths(made, now);

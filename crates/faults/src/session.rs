@@ -145,10 +145,12 @@ impl Session {
         Some(false)
     }
 
-    /// Takes what came. Whether there was anything.
-    pub(crate) fn read(&mut self, connection: &mut Connection) -> bool {
+    /// Takes what came, of bulk no more than `appetite` bytes in all. Whether there was anything.
+    pub(crate) fn read(&mut self, connection: &mut Connection, appetite: u64) -> bool {
         let before = (self.received, self.messages);
-        while let Some(record) = connection.take_record() {
+        while self.received < appetite
+            && let Some(record) = connection.take_record()
+        {
             self.on_record(record.offset, &record.data);
         }
         while let Some(message) = connection.take_message() {
