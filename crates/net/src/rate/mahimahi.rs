@@ -103,6 +103,18 @@ impl MahimahiTrace {
         Duration::from_millis(self.at_ms[self.at_ms.len() - 1])
     }
 
+    /// The same trace from `start` on, and then what came before: it begins after the first opportunity that is no
+    /// earlier than that. Whole periods are left out.
+    pub fn starting(&self, start: Duration) -> Self {
+        let period = self.period().as_millis() as u64;
+        let start = (start.as_millis() % u128::from(period)) as u64;
+        // The last opportunity of the period before is at 0.
+        let begins = if start == 0 { 0 } else { self.at_ms[self.at_ms.partition_point(|at| *at < start)] };
+        let (before, after) = self.at_ms.split_at(self.at_ms.partition_point(|at| *at <= begins));
+        let after = after.iter().map(|at| at - begins);
+        Self { at_ms: after.chain(before.iter().map(|at| at + period - begins)).collect() }
+    }
+
     /// The rate of all opportunities together, used or not.
     pub fn mean(&self) -> Bitrate {
         (OPPORTUNITY * self.at_ms.len() as u64).per(self.period()).unwrap_or(Bitrate::ZERO)
@@ -197,6 +209,18 @@ impl Opportunities {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trace_that_starts_later_has_the_same_opportunities_and_period() {
+        let trace = MahimahiTrace::new(vec![2, 5, 5, 9]).unwrap();
+        let from = |ms| trace.starting(Duration::from_millis(ms)).at_ms;
+        // After the two at 5: those at 9, 11 (2), 14 (5) and 14 (5).
+        assert_eq!(from(3), [4, 6, 9, 9]);
+        assert_eq!(from(9), [2, 5, 5, 9], "whole periods");
+        assert_eq!(from(9), from(0));
+        assert_eq!(from(3 + 9 * 7), from(3));
+        assert_eq!(trace.starting(Duration::from_millis(3)).period(), trace.period());
+    }
 
     fn ms(millis: u64) -> Timestamp {
         Timestamp::from_millis(millis)
