@@ -194,6 +194,49 @@ fn a_stream_that_follows_its_budget_has_a_share_beside_a_tcp() {
     assert!(stream > 0.15 * tcp && stream < 1.1 * tcp, "{stream} and {tcp} Mbit/s");
 }
 
+/// Two ways to have packets: at a rate, and as the budget says.
+const ENCODERS: [Option<Bitrate>; 2] = [Some(Bitrate::from_kbps(1_000)), None];
+
+/// For half a minute everything is late behind a download, and nothing that is sent is worth it. Nobody says when that is
+/// over but packets that are sent.
+#[test]
+fn a_stream_that_was_late_for_long_comes_back() {
+    for rate in ENCODERS {
+        let deep = LinkConfig::new(Bitrate::from_mbps(10)).delay(ms(20)).queue(QueueConfig::sojourn(ms(600)));
+        let mut net = stream(&[deep], rate, 80).warm_up(60);
+        let paths = net.scenario.flows[0].paths.clone();
+        let download = net.flow("download", "cubic", &paths);
+        (download.start, download.stop) = (ms(5_000), Some(ms(35_000)));
+        // By then a budget that rises by a twentieth in a second has risen.
+        let flow = run(&net.scenario);
+        let live = flow.live.unwrap();
+        let in_time = live.on_time().unwrap_or(0.0);
+        // An encoder that takes what there is fills the queue itself, and with each window that is halved is late.
+        let wanted = if rate.is_some() { 0.99 } else { 0.95 };
+        assert!(in_time > wanted, "{rate:?}: {in_time} of {} packets in time", live.queued);
+        assert!(flow.goodput.as_mbps_f64() > 0.95, "{rate:?}: {:?}", flow.goodput);
+    }
+}
+
+/// Packets take up to 270 ms each time that the queue is full, and may take 300.
+#[test]
+fn a_queue_that_is_nearly_as_long_as_the_deadline_ends_no_stream() {
+    for rate in ENCODERS {
+        for rival in ["reno", "cubic"] {
+            let deep = LinkConfig::new(Bitrate::from_mbps(10)).delay(ms(20)).queue(QueueConfig::sojourn(ms(250)));
+            let mut net = stream(&[deep], rate, 120).warm_up(30);
+            let paths = net.scenario.flows[0].paths.clone();
+            net.flow("download", rival, &paths);
+            let flow = run(&net.scenario);
+            let (goodput, in_time) = (flow.goodput.as_mbps_f64(), flow.live.unwrap().on_time().unwrap_or(0.0));
+            println!("{rate:?} beside {rival}: {goodput:.2} Mbit/s, {in_time:.3} in time");
+            // One that follows its budget has a share of what is lost by, round trips of 290 ms and a deviation as large.
+            let least = if rate.is_some() { 0.95 } else { 0.5 };
+            assert!(goodput > least && in_time > 0.95, "{rate:?} beside {rival}: {goodput} Mbit/s, {in_time} in time");
+        }
+    }
+}
+
 /// What streams take on three ways in parts of what a TCP has on the best, over some seeds. Two TCP flows take each
 /// way, of which the n-th crosses the link of this number.
 fn taken_beside_tcp(links: [usize; 3]) -> Vec<f64> {

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::Timestamp;
-use fairpath_rate::{Bound, Delays};
+use fairpath_rate::Delays;
 
 use crate::facts::PathFacts;
 use crate::track::Track;
@@ -41,6 +41,8 @@ pub(crate) struct Lane {
     pub(crate) rate: f64,
     /// The share of its packets that come in time.
     pub(crate) value: f64,
+    /// The share of those that arrive that come too late.
+    pub(crate) late: f64,
     pub(crate) delays: Option<Delays>,
     pub(crate) is_silent: bool,
     /// By how much its delays vary as a rule.
@@ -70,6 +72,7 @@ impl Lane {
             track: Track::default(),
             rate: allowed(&facts),
             value: 1.0,
+            late: 0.0,
             delays: None,
             is_silent: false,
             varies: Duration::ZERO,
@@ -83,6 +86,13 @@ impl Lane {
             carried_at: now,
             carried: 0.0,
         }
+    }
+
+    /// What the host knows of it now.
+    pub(crate) fn look(&mut self, facts: PathFacts, now: Timestamp) {
+        self.facts = facts;
+        self.track.forget(now);
+        (self.delays, self.varies) = (self.track.delays(now), self.track.usual_deviation());
     }
 
     pub(crate) fn rtt(&self) -> Duration {
@@ -133,8 +143,7 @@ impl Lane {
 
     /// The share of packets that leave now and are lost, or take longer than this.
     pub(crate) fn missing(&self, deadline: Duration) -> f64 {
-        let late = self.delays.map_or(0.0, |delays| Bound::Cantelli.late(0, &delays, deadline));
-        1.0 - (1.0 - self.track.loss()) * (1.0 - late)
+        1.0 - (1.0 - self.track.loss()) * (1.0 - self.track.late(deadline))
     }
 
     /// How long about half of the packets take at most that leave now.

@@ -38,6 +38,9 @@ const WAITS: u32 = 8;
 /// After this part of its deadline it takes any path of which half comes in time: it would be dropped else.
 const WAITS_AT_MOST: u32 = 4;
 
+/// Where a larger share is late no encoder is to count on a path, and the less on it the more is.
+const LATE_MAX: f64 = 0.25;
+
 /// A path that carries nothing carries a copy that often, while anything is sent.
 const PROBE_EVERY: Duration = Duration::from_millis(300);
 
@@ -83,8 +86,8 @@ impl Spread {
         for one in facts {
             let lane = self.lanes.entry(one.path).or_insert_with(|| Lane::new(*one, now));
             lane.fill(now);
-            lane.facts = *one;
-            (lane.delays, lane.varies) = (lane.track.delays(now), lane.track.usual_deviation());
+            lane.look(*one, now);
+            lane.late = lane.track.late(deadline);
             lane.value = 1.0 - lane.missing(deadline);
         }
         let fell_silent = self.judge_silence(now);
@@ -313,18 +316,25 @@ impl Spread {
     }
 
     /// What of all that the paths may send comes in time. Those that cost more than others are left out: an encoder that
-    /// did as it is told would always use them.
+    /// did as it is told would always use them. Those on which packets are late count less: what is lost is sent again,
+    /// and of what is late nothing is heard in time.
     pub(crate) fn whole(&self) -> Bitrate {
         let price = self.price();
         let open = self.lanes.values().filter(|lane| lane.is_open() && Some(lane.facts.terms.price()) <= price);
-        let bytes: f64 = open.map(|lane| lane.lasting() * lane.value).sum();
-        Bitrate::from_bps((8.0 * bytes) as u64)
+        let brings = |lane: &Lane| lane.lasting() * lane.value * (1.0 - lane.late / LATE_MAX).max(0.0);
+        // Of a path on which all was late it is to be known when it no longer is.
+        let probes = |lane: &Lane| lane.facts.max_datagram.as_f64() / PROBE_EVERY.as_secs_f64();
+        let add = |(sum, least): (f64, f64), lane: &Lane| (sum + brings(lane), least.max(probes(lane)));
+        let (sum, least) = open.fold((0.0, 0.0), add);
+        Bitrate::from_bps((8.0 * sum.max(least)) as u64)
     }
 
-    /// How long most take on the quickest way that there is; nothing where that is not known, so that it gets known.
-    pub(crate) fn quickest(&self) -> Option<Duration> {
+    /// How long half of the packets take on the quickest way that there is; nothing where that is not known, or nothing
+    /// has measured it of late, so that it gets known.
+    pub(crate) fn quickest(&self, now: Timestamp) -> Option<Duration> {
+        let is_measured = |lane: &Lane| lane.is_known() && now.since(lane.carried_at) < PROBE_EVERY;
         let open = self.lanes.values().filter(|lane| lane.is_open());
-        open.map(|lane| if lane.is_known() { lane.takes() } else { Duration::ZERO }).min()
+        open.map(|lane| if is_measured(lane) { lane.mostly_takes() } else { Duration::ZERO }).min()
     }
 
     /// The shortest round trip that there was.

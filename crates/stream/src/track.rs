@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::Timestamp;
-use fairpath_rate::{Delays, LossIntervals};
+use fairpath_rate::{Bound, Delays, LossIntervals};
 
 use crate::wire::PathReport;
 
@@ -17,7 +17,7 @@ const SLICES: usize = 20;
 /// Round-trip times count for so long, by the specification of the paper's controller: a sliding window of 5 s.
 const DELAYS_FOR: Duration = Duration::from_secs(5);
 
-/// The delays of so long alone may say that a path has become late: the long window hides for seconds that a queue has
+/// What came in so long alone may say that a path has become late: the long window hides for seconds that a queue has
 /// filled.
 const NEWEST_FOR: Duration = Duration::from_millis(500);
 
@@ -102,9 +102,6 @@ impl Track {
         if self.slices.back().is_none_or(|slice| now.since(slice.begun) >= SLICE) {
             self.slices.push_back(Slice { begun: now, acked: 0, lost: 0 });
         }
-        if self.slices.len() > SLICES {
-            self.slices.pop_front();
-        }
         self.slices.back_mut().expect("one was put there")
     }
 
@@ -121,8 +118,16 @@ impl Track {
             let (mean, deviation) = (f64::from(report.mean) * 1e-6, f64::from(report.deviation) * 1e-6);
             self.delays.push_back(DelaySample { at: now, mean, variance: deviation * deviation });
         }
+    }
+
+    /// What is older than what counts is forgotten, whether anything came since or not: a path on which nothing was worth
+    /// sending would else stay as bad as it last was.
+    pub(crate) fn forget(&mut self, now: Timestamp) {
         while self.delays.front().is_some_and(|sample| now.since(sample.at) > DELAYS_FOR) {
             self.delays.pop_front();
+        }
+        while self.slices.front().is_some_and(|slice| now.since(slice.begun) > SLICE * SLICES as u32) {
+            self.slices.pop_front();
         }
     }
 
@@ -153,6 +158,27 @@ impl Track {
         Some(pooled(newest).map_or(all, worse))
     }
 
+    /// The share of packets that take longer than `deadline`: of each report by Cantelli's inequality, and of several
+    /// the mean, of five seconds or of the newest half of one, whichever is worse. By one mean and one deviation of them
+    /// all, a queue that fills and empties below the deadline would make many late.
+    ///
+    /// A delay that grows goes on growing: by as much again as it has in a quarter of a second.
+    pub(crate) fn late(&self, deadline: Duration) -> f64 {
+        let Some(last) = self.delays.back().map(|sample| sample.at) else { return 0.0 };
+        let newest = || self.delays.iter().filter(|sample| last.since(sample.at) <= NEWEST_FOR);
+        let is_late = |sample: &DelaySample, grown: f64| {
+            let [mean, deviation] = [sample.mean + grown, libm::sqrt(sample.variance)].map(Duration::from_secs_f64);
+            Bound::Cantelli.late(0, &Delays { mean, deviation }, deadline)
+        };
+        let all = mean(self.delays.iter().map(|sample| is_late(sample, 0.0)));
+        let is_recent = |sample: &&DelaySample| last.since(sample.at) <= NEWEST_FOR / 2;
+        let recent = mean(newest().filter(is_recent).map(|sample| sample.mean));
+        let before = mean(newest().filter(|sample| !is_recent(sample)).map(|sample| sample.mean));
+        let grown = recent.zip(before).map_or(0.0, |(recent, before)| (recent - before).max(0.0));
+        let newest = mean(newest().map(|sample| is_late(sample, grown)));
+        all.unwrap_or(0.0).max(newest.unwrap_or(0.0))
+    }
+
     /// By how much delays vary as a rule: what a queue that has just filled adds is none of it.
     pub(crate) fn usual_deviation(&self) -> Duration {
         pooled(self.delays.iter()).map_or(Duration::ZERO, |delays| delays.deviation)
@@ -175,6 +201,11 @@ impl Track {
     pub(crate) fn was_heard(&self) -> bool {
         self.heard_at.is_some()
     }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    (count > 0.0).then(|| sum / count)
 }
 
 /// Mean and deviation of all: the mean of the variances, and the variance of the means.
@@ -245,8 +276,37 @@ mod tests {
         }
         assert!((track.loss() - 0.2).abs() < 1e-9, "{}", track.loss());
         (100..400).for_each(|at| track.on_acked(ms(10 * at)));
+        track.forget(ms(4_000));
         assert_eq!(track.loss(), 0.0);
         assert!(track.loss_events() > 0.0, "a TCP remembers longer");
+    }
+
+    #[test]
+    fn a_path_on_which_nothing_is_sent_does_not_stay_bad() {
+        let mut track = Track::default();
+        (0..50).for_each(|at| track.on_lost(ms(10 * at), RTT, ms(10 * at)));
+        (0..20).for_each(|at| track.on_report(&report(400), ms(0), ms(25 * at)));
+        track.forget(ms(500));
+        assert!(track.loss() > 0.9 && track.late(Duration::from_millis(300)) > 0.9);
+        track.forget(ms(6_000));
+        assert_eq!((track.loss(), track.late(Duration::from_millis(300))), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_queue_that_comes_and_goes_below_the_deadline_makes_nothing_late_and_one_that_grows_past_it_does() {
+        // 130 to 280 ms and back, in two seconds.
+        let delay = |at: u32| 130 + if at % 80 < 40 { 15 * (at % 80) / 4 } else { 15 * (80 - at % 80) / 4 };
+        let mut track = Track::default();
+        (0..220).for_each(|at| track.on_report(&report(delay(at)), ms(0), ms(25 * u64::from(at))));
+        let pooled = track.delays(ms(5_500)).unwrap();
+        let together = Bound::Cantelli.late(0, &pooled, Duration::from_millis(300));
+        assert!(track.late(Duration::from_millis(300)) < 0.01, "{}", track.late(Duration::from_millis(300)));
+        assert!(together > 0.1, "by one mean and one deviation: {together}");
+        assert!(track.late(Duration::from_millis(250)) > 0.1);
+        // In half a second it grows from 130 to 263 ms, and goes on.
+        (220..240).for_each(|at| track.on_report(&report(130 + 7 * (at - 220)), ms(0), ms(25 * u64::from(at))));
+        let soon = track.late(Duration::from_millis(300));
+        assert!(soon > 0.2, "{soon}");
     }
 
     #[test]

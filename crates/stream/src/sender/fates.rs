@@ -52,7 +52,7 @@ impl Sender {
 
     /// Queues what was lost once more, where it can still be in time.
     fn send_again(&mut self, piece: PieceId, now: Timestamp) {
-        let quickest = self.spread.quickest().unwrap_or_default();
+        let quickest = self.spread.quickest(now).unwrap_or_default();
         if self.retained.get(piece).is_some_and(|kept| kept.due > now + quickest) {
             self.again.push_back((piece, now));
         }

@@ -103,7 +103,7 @@ impl Sender {
     fn next_new(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, bytes)) = self.new.front().copied() {
             // What no path brings in time any more only keeps back what follows.
-            let arrives = now + self.spread.quickest().unwrap_or_default();
+            let arrives = now + self.spread.quickest(now).unwrap_or_default();
             let Some(waiting) = self.waiting(piece, arrives, None, now) else {
                 self.new.pop_front();
                 self.waits -= bytes;
