@@ -12,6 +12,10 @@
 //!
 //! - RACK learns from a receiver's duplicates that it was wrong, and widens its window by a quarter of a round trip
 //!   each time. Packet numbers are never used twice, so that here the acknowledgement itself says so, and by how much.
+//! - RACK's window is at most a smoothed round-trip time [RFC8985 §6.2 step 4]. That is short where packets overtake each
+//!   other by more: only the newest of all give samples, those that came soonest. So it is three probe timeouts, which
+//!   follow how much round trips vary. Over 50 Mbit/s with 20 ms of jitter one flow of two paths has 85 Mbit/s in the
+//!   simulator, and 6 with a round trip.
 //! - RACK never goes back to counting packets. Here all is forgotten after 16 rounds with losses that were real, as its
 //!   window is there.
 
@@ -27,6 +31,10 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// After so many rounds in which what was taken for lost was lost the window closes [RFC8985 §6.2, reo_wnd_persist].
 const PERSIST_ROUNDS: u32 = 16;
+
+/// No packet is waited for longer than a round trip and so many probe timeouts: whatever is missing for as long is an
+/// outage [RFC9002 §7.6.1, kPersistentCongestionThreshold].
+const PERSISTENT: u32 = 3;
 
 /// What is known of a path's reordering.
 #[derive(Debug, Default)]
@@ -44,8 +52,8 @@ impl Reordering {
     pub fn on_late(&mut self, sent_at: Timestamp, rtt: Option<Rtt>, now: Timestamp) {
         let Some(rtt) = rtt else { return };
         let late_by = now.since(sent_at + rtt.smoothed);
-        // No wider than a round trip [RFC8985 §6.2 step 4]: what is really lost has to be found some time.
-        self.window = self.window.max(late_by.max(GRANULARITY)).min(rtt.smoothed.max(GRANULARITY));
+        // What is really lost has to be found some time.
+        self.window = self.window.max(late_by.max(GRANULARITY)).min(rtt.probe_timeout() * PERSISTENT);
         self.rounds_left = PERSIST_ROUNDS;
     }
 
@@ -88,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_as_wide_as_packets_were_late_and_no_wider_than_a_round_trip() {
+    fn the_window_is_as_wide_as_packets_were_late_and_no_wider_than_three_probe_timeouts() {
         let mut reordering = Reordering::default();
         assert_eq!((reordering.packet_threshold(), reordering.patience(rtt(80))), (3, ms(90)));
         // Sent at 100 ms, expected at 180 ms, there at 200 ms.
@@ -97,7 +105,8 @@ mod tests {
         reordering.on_late(Timestamp::from_millis(300), rtt(80), Timestamp::from_millis(390));
         assert_eq!(reordering.patience(rtt(80)), ms(110), "less late than before");
         reordering.on_late(Timestamp::from_millis(300), rtt(80), Timestamp::from_millis(900));
-        assert_eq!(reordering.patience(rtt(80)), ms(170));
+        // Round trips of 80 ms that do not vary, but by what a timer does: 3 (80 + 1).
+        assert_eq!(reordering.patience(rtt(80)), ms(90 + 243));
     }
 
     #[test]

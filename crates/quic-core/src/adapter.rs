@@ -32,6 +32,7 @@ use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 use losses::Losses;
+pub(crate) use losses::{GIVEN_UP_AFTER, GIVEN_UP_BEHIND};
 
 /// A window that noq's pacer never holds back.
 const UNPACED: u64 = 1 << 32;
@@ -263,6 +264,18 @@ impl ConnectionEngine {
         shared.tell_left();
         let now = shared.at(now);
         shared.find_all_lost(now);
+    }
+
+    /// When a path is to be asked for an answer, as the stack does not, and which: [`ConnectionEngine::note_probe`].
+    pub(crate) fn probe_due(&self) -> Option<(Instant, PathId)> {
+        let shared = self.lock();
+        let (at, path) = shared.probe_due()?;
+        Some((shared.epoch? + at.since(Timestamp::ZERO), path))
+    }
+
+    /// The path is being asked.
+    pub(crate) fn note_probe(&self, path: PathId) {
+        self.lock().note_probe(path);
     }
 
     /// Says which path may carry the next packet.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use noq_proto::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
-use crate::adapter::ConnectionEngine;
+use crate::adapter::{ConnectionEngine, GIVEN_UP_AFTER, GIVEN_UP_BEHIND};
 use crate::channel::{ChannelId, Window};
 use crate::tls::Application;
 
@@ -37,16 +37,6 @@ const STREAMS_WINDOW: u32 = 16 * STREAM_WINDOW;
 
 /// Datagrams that were not taken yet, in bytes. They are taken with each packet that brings them.
 const DATAGRAMS: usize = 256 << 10;
-
-/// How many round trips the stack waits for a packet that later ones have overtaken before it gives it up, where losses
-/// are found by `adapter/losses.rs`: the longest that this one waits, an eighth and one more [RFC8985 §6.2], so that
-/// what arrives by then is known to have been late. No longer: while the stack waits it sends no probe of its own, and
-/// where acknowledgements come no more a path then stands still for seconds.
-const GIVEN_UP_AFTER: f32 = 9.0 / 8.0 + 1.0;
-
-/// How many later packets must have arrived then. noq's receiver takes one that more than 128 have overtaken for one that
-/// came before, and drops it.
-const GIVEN_UP_BEHIND: u32 = 129;
 
 /// How much of a peer's data is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use fairpath_engine::{EngineConfig, Terms};
 use fairpath_net::{GilbertElliott, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{Change, ChangeKind, Live, PathRoute, Scenario, Traffic};
 use fairpath_sim::{FlowIndex, FlowOutcome, Recorder, Simulation, View};
+use rayon::prelude::*;
 
 const DEADLINE: Duration = Duration::from_millis(300);
 
@@ -92,7 +93,7 @@ fn an_encoder_that_follows_the_budget_is_played_and_takes_what_there_is() {
     let flow = run(&stream(&[link(6, 20), link(3, 30)], None, 60).warm_up(20).scenario);
     let live = flow.live.unwrap();
     // Windows fill queues of 200 ms, and each time a window is halved the budget falls a moment late.
-    assert!(live.on_time().unwrap() > 0.95, "{live:?}");
+    assert!(live.on_time().unwrap() > 0.96, "{live:?}");
     let (goodput, budget) = (flow.goodput.as_mbps_f64(), live.budget().as_mbps_f64());
     assert!((goodput / budget - 1.0).abs() < 0.05, "{goodput} of {budget} Mbit/s");
     assert!(goodput > 5.0, "{goodput} of 9 Mbit/s");
@@ -141,16 +142,21 @@ fn loses(at: usize) -> LinkConfig {
 
 #[test]
 fn an_encoder_over_paths_that_lose_much_is_not_starved_by_repair_or_by_worse_paths() {
-    let goodput = |paths: &[usize]| {
+    let goodput = |paths: &[usize], seed: u64| {
         let links: Vec<LinkConfig> = paths.iter().map(|at| loses(*at)).collect();
-        let flow = run(&stream(&links, None, 120).warm_up(20).scenario);
+        let mut net = stream(&links, None, 120).warm_up(20);
+        net.scenario.seed = seed;
+        let flow = run(&net.scenario);
+        let live = flow.live.unwrap();
+        let in_time = if paths.len() == 1 { 0.94 } else { 0.96 };
+        assert!(live.on_time().unwrap() > in_time && live.beside() < 0.6, "seed {seed}: {live:?}");
         // Packets of 1,316 B.
-        (flow.goodput.as_bps() as f64 / 8.0 / 1_316.0, flow.live.unwrap())
+        flow.goodput.as_bps() as f64 / 8.0 / 1_316.0
     };
-    let ((alone, live_alone), (together, live)) = (goodput(&[0]), goodput(&[0, 1, 2]));
+    let of = |paths: &[usize]| (1..=4u64).into_par_iter().map(|seed| goodput(paths, seed)).sum::<f64>() / 4.0;
+    let (alone, together) = (of(&[0]), of(&[0, 1, 2]));
     // A TCP with timeouts has 88 on the first path [RFC5348 §3.1].
-    assert!(alone > 35.0 && together > alone, "{together} and {alone}: {live:?} {live_alone:?}");
-    assert!(live.on_time().unwrap() > 0.96 && live.beside() < 0.6, "{live:?}");
+    assert!(alone > 88.0 && together > alone, "{together} and {alone}");
 }
 
 /// All but a twentieth of what it brings is in time, and in two seconds that may be all; but it comes 180 ms later.

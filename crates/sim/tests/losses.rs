@@ -6,7 +6,9 @@ mod common;
 use common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{EngineConfig, Losses};
-use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, Policer, QueueConfig, QueueLimit, RedConfig};
+use fairpath_net::{
+    CoDelConfig, Jitter, JitterDistribution, LinkConfig, LossConfig, Policer, QueueConfig, QueueLimit, RedConfig,
+};
 use fairpath_scenario::PathRoute;
 use fairpath_sim::run;
 use rayon::prelude::*;
@@ -36,6 +38,11 @@ fn link(queue: impl Into<QueueConfig>) -> LinkConfig {
     LinkConfig::new(Bitrate::from_mbps(MBPS)).delay(ms(20)).queue(queue.into())
 }
 
+/// Packets take so much more or less, and overtake each other, as with netem and over radio links.
+fn jitter(scale_ms: u64) -> Jitter {
+    Jitter::new(JitterDistribution::Normal, ms(scale_ms)).overtaking()
+}
+
 #[test]
 fn random_losses_leave_most_of_a_link() {
     for probability in [0.001, 0.005, 0.02] {
@@ -43,6 +50,18 @@ fn random_losses_leave_most_of_a_link() {
         let [ours, _] = got(Losses::ByQueue, &lossy, &[], 1);
         let [cubic, _] = got(Losses::Congestion, &lossy, &[], 1);
         assert!(ours > 0.75 * MBPS as f64, "{probability}: {ours:.1} Mbit/s, CUBIC {cubic:.1}");
+    }
+}
+
+#[test]
+fn random_losses_leave_most_of_a_link_whose_delays_vary_by_more_than_a_queue() {
+    // In parts of the link: without packets that overtake each other it has 0.87 where 0.5 % are lost.
+    for (jitter_ms, probability, part) in [(5, 0.005, 0.7), (20, 0.005, 0.6), (20, 0.0, 0.8)] {
+        let lossy =
+            link(QueueConfig::sojourn(ms(200))).jitter(jitter(jitter_ms)).loss(LossConfig::Random { probability });
+        let seeds: Vec<u64> = (1..=4).collect();
+        let sum: f64 = seeds.par_iter().map(|seed| got(Losses::ByQueue, &lossy, &[], *seed)[0]).sum();
+        assert!(sum > part * 4.0 * MBPS as f64, "{jitter_ms} ms, {probability}: {:.1} Mbit/s", sum / 4.0);
     }
 }
 
@@ -55,6 +74,7 @@ fn left(link: &LinkConfig, others: &[&str]) -> f64 {
 
 #[test]
 fn a_queue_that_overflows_is_yielded_to_as_cubic_yields() {
+    let in_order = Jitter::new(JitterDistribution::Exponential, ms(5));
     let red = RedConfig::gentle(QueueLimit::Sojourn(ms(20)), QueueLimit::Sojourn(ms(60)), 0.1);
     let links = [
         ("12 ms", link(QueueConfig::sojourn(ms(12)))),
@@ -62,6 +82,9 @@ fn a_queue_that_overflows_is_yielded_to_as_cubic_yields() {
         ("100 ms", link(QueueConfig::sojourn(ms(100)))),
         ("CoDel", link(CoDelConfig::default())),
         ("RED", link(red)),
+        ("12 ms and jitter of 5 ms", link(QueueConfig::sojourn(ms(12))).jitter(jitter(5))),
+        ("50 ms and jitter of 20 ms", link(QueueConfig::sojourn(ms(50))).jitter(jitter(20))),
+        ("12 ms, and a delay that varies in order", link(QueueConfig::sojourn(ms(12))).jitter(in_order)),
     ];
     for (name, link) in links {
         for others in [&["cubic"][..], &["reno"], &["cubic"; 4]] {

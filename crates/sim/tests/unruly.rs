@@ -77,7 +77,7 @@ fn reordering_costs_little_however_late_packets_are() {
             let (took, _) = eight_megabytes(congestion, paths, reordering(0.05, ms(by)));
             // The first packets that are overtaken cost a reduction each until the window is as wide as they are
             // late, which is a few round trips of the twenty that the transfer takes; what is really lost is
-            // found up to a round trip later. With three packets as the only measure it is 24 times as long.
+            // found as much later. With three packets as the only measure it is 24 times as long.
             assert!(took < clean * 3 / 2, "{congestion}, {paths} paths, {by} ms: {took:?} and not {clean:?}");
         }
     }

@@ -21,10 +21,13 @@
 //!   [`TOO_MANY`] of the packets.
 //! - Random losses while a queue is there, for whatever reason: they count.
 
+mod jitter;
+
 use core::time::Duration;
 
 use fairpath_core::{Ack, Congestion, CongestionSignal, Timestamp, WindowedMax};
 
+use self::jitter::Jitter;
 use crate::rounds::Rounds;
 
 /// What a lost packet is taken for.
@@ -68,6 +71,9 @@ pub(super) struct LossTest {
     levels: Levels,
     highest: WindowedMax<Duration>,
     least: Duration,
+    jitter: Jitter,
+    /// Whether nothing was congestion yet.
+    is_new: bool,
     rounds: Rounds,
     /// Bytes of this round and, by half for each round, of those before.
     acked: f64,
@@ -100,14 +106,15 @@ impl Levels {
 impl Default for LossTest {
     fn default() -> Self {
         let highest = WindowedMax::new(MEMORY);
-        let (levels, rounds) = (Levels::default(), Rounds::default());
-        Self { levels, highest, least: Duration::ZERO, rounds, acked: 0.0, lost: 0.0 }
+        let (levels, jitter, rounds) = (Levels::default(), Jitter::default(), Rounds::default());
+        Self { levels, highest, least: Duration::ZERO, jitter, is_new: true, rounds, acked: 0.0, lost: 0.0 }
     }
 }
 
 impl LossTest {
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         self.acked += ack.bytes.as_f64();
+        self.jitter.on_ack(ack);
         if let Some(rtt) = ack.rtt {
             self.least = rtt.windowed_min;
             if let Some(level) = self.levels.on_sample(ack.now, rtt.latest, rtt.smoothed) {
@@ -122,22 +129,31 @@ impl LossTest {
     /// Takes losses or marks; says whether they are congestion. `datagram` is the size of a packet in bytes.
     pub(super) fn is_congestion(&mut self, event: &Congestion, datagram: f64) -> bool {
         self.lost += event.lost.as_f64();
-        event.signal != CongestionSignal::Loss
+        if event.signal == CongestionSignal::Loss {
+            self.jitter.on_loss();
+        }
+        let is_congestion = event.signal != CongestionSignal::Loss
             || event.persistent
             || self.has_queue(event.now)
-            || self.lost - FEW * datagram > TOO_MANY * (self.lost + self.acked)
+            || self.lost - FEW * datagram > TOO_MANY * (self.lost + self.acked);
+        self.is_new &= !is_congestion;
+        is_congestion
     }
 
     //     level - min >= max( min( QUEUED * ( max - min ), TARGET ), min( FLOOR, min / FLOOR_PART ) )
+    //
+    // and not by jitter. A path that has had no congestion yet knows no height: of its first packets some wait for the
+    // others that left with them.
     fn has_queue(&self, now: Timestamp) -> bool {
-        let (Some((at, level)), Some(highest)) = (self.levels.newest, self.highest.get()) else { return true };
+        let (Some((at, level)), Some(highest)) = (self.levels.newest, self.highest.get()) else { return !self.is_new };
         // A level from before a pause says nothing of the loss.
         if now.since(at) > highest * 2 {
             return true;
         }
         let height = highest.saturating_sub(self.least);
         let floor = FLOOR.min(self.least / FLOOR_PART);
-        level.saturating_sub(self.least) >= height.mul_f64(QUEUED).min(TARGET).max(floor)
+        let queue = if self.is_new { TARGET } else { height.mul_f64(QUEUED).min(TARGET) }.max(floor);
+        level.saturating_sub(self.least) >= queue && !self.jitter.explains(queue).unwrap_or(self.is_new)
     }
 }
 
@@ -173,6 +189,12 @@ mod tests {
             self
         }
 
+        /// Packets are lost, and their reduction is over.
+        fn loses(mut self) -> Self {
+            self.cubic.on_congestion(path(0), &loss(self.now_ms));
+            self
+        }
+
         /// What such an event leaves of the window.
         fn left_by(mut self, change: impl Fn(&mut Congestion)) -> f64 {
             let before = self.cubic.window(path(0)).as_f64();
@@ -197,9 +219,25 @@ mod tests {
     #[test]
     fn a_loss_is_congestion_where_packets_wait_a_quarter_as_long_as_they_did_at_most() {
         for (wait_ms, left) in [(2, 1.0), (3, 0.7), (12, 0.7)] {
-            let flow = Flow::new(Losses::ByQueue).waits(40, 0).waits(40, 12).waits(40, wait_ms);
+            let flow = Flow::new(Losses::ByQueue).waits(40, 0).waits(40, 12).loses().waits(40, wait_ms);
             assert_near(flow.left_by(|_| {}), left);
         }
+    }
+
+    #[test]
+    fn before_anything_was_congestion_a_queue_has_the_height_of_managed_ones() {
+        for (wait_ms, left) in [(4, 1.0), (8, 0.7)] {
+            let flow = Flow::new(Losses::ByQueue).waits(40, 0).waits(40, wait_ms);
+            assert_near(flow.left_by(|_| {}), left);
+        }
+        assert_eq!(Flow::new(Losses::ByQueue).left_by(|_| {}), 1.0, "of the first packets");
+    }
+
+    #[test]
+    fn a_loss_among_delays_that_vary_by_more_than_a_queue_is_none() {
+        let jitter = |flow: Flow| (0..40).fold(flow, |flow, at| flow.waits(1, (at * 7 % 11) * 4));
+        let flow = jitter(jitter(Flow::new(Losses::ByQueue).waits(40, 0)));
+        assert_eq!(flow.left_by(|_| {}), 1.0);
     }
 
     #[test]

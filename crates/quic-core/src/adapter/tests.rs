@@ -102,7 +102,7 @@ fn lost_questions_whether_a_path_works_are_no_congestion() {
     let before = window();
     (0..3).for_each(|number| second.on_packet_sent(now, MTU, number));
     engine.with(now, |engine, _| engine.set_usable(id, true));
-    (3..5).for_each(|number| second.on_packet_sent(now, MTU, number));
+    (3..14).for_each(|number| second.on_packet_sent(now, MTU, number));
     let later = now + Duration::from_millis(500);
     (0..3).for_each(|number| second.on_packet_lost(MTU, number, later));
     second.on_congestion_event(later, now, true, false, 3 * u64::from(MTU), 2);
@@ -110,9 +110,9 @@ fn lost_questions_whether_a_path_works_are_no_congestion() {
     second.on_packet_lost(MTU, 3, later);
     second.on_congestion_event(later, now, false, false, MTU.into(), 3);
     assert_eq!(window(), before, "the answer to the peer's question");
-    second.on_packet_lost(MTU, 4, later);
-    second.on_congestion_event(later, now, false, false, MTU.into(), 4);
-    assert!(window() < before, "data that is lost is congestion");
+    (4..14).for_each(|number| second.on_packet_lost(MTU, number, later));
+    second.on_congestion_event(later, now, false, false, 10 * u64::from(MTU), 13);
+    assert!(window() < before, "data all of which is lost is congestion");
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! Paths whose round-trip times are stale are asked for new ones, where that remedy is on.
+//! Paths are asked for an answer: whose round-trip times are stale, where that remedy is on, and whose newest packets
+//! have none while the stack waits for older ones.
 
-use fairpath_engine::{Engine, Timestamp};
+use fairpath_engine::{Engine, PathId, Timestamp};
 use web_time::Instant;
 
 use super::Connection;
@@ -17,21 +18,35 @@ impl Connection {
 
     /// Probes the paths for which it is time.
     pub(super) fn probe(&mut self, now: Instant) {
+        while let Some((_, path)) = self.engine.probe_due().filter(|(at, _)| *at <= now) {
+            self.engine.note_probe(path);
+            self.ask(path);
+        }
+        self.refresh(now);
+    }
+
+    /// Asks the path for an answer.
+    fn ask(&mut self, path: PathId) {
+        let Self { quic, policy: Some(policy), output, .. } = self else { return };
+        let id = policy.open_paths().find(|(_, open)| *open == Some(path)).map(|(id, _)| id);
+        if id.is_some_and(|id| quic.ping_path(id).is_ok()) {
+            output.give_turn(path);
+            output.look_again();
+        }
+    }
+
+    /// Asks for new round-trip times.
+    fn refresh(&mut self, now: Instant) {
         if self.probe_at(now).is_none_or(|at| at > now) {
             return;
         }
-        let Self { quic, engine, policy: Some(policy), output, .. } = self else { return };
         let due = |engine: &mut Engine, at: Timestamp| {
             let path = engine.probe_due(at)?;
             engine.on_probed(path, at);
             Some(path)
         };
-        while let Some(path) = engine.with(now, due) {
-            let id = policy.open_paths().find(|(_, open)| *open == Some(path)).map(|(id, _)| id);
-            if id.is_some_and(|id| quic.ping_path(id).is_ok()) {
-                output.give_turn(path);
-            }
+        while let Some(path) = self.engine.with(now, due) {
+            self.ask(path);
         }
-        output.look_again();
     }
 }

@@ -1,0 +1,205 @@
+//! Which losses jitter hides: those of a path whose delays vary by more than its queue.
+//!
+//! Where each packet takes some milliseconds more or less, as over radio links, the least of a few samples is well
+//! above the least of all, and every loss seems to have met a queue. A mean of many says more, and two things of it:
+//! how high it is, in parts of the jitter; and whether losses come when it is high. Of a queue that overflows they do,
+//! however low it is, and what is lost at random comes at any time.
+//!
+//! # Source
+//!
+//! Ours.
+//!
+//! # Symbols
+//!
+//! | symbol | here | unit |
+//! |---|---|---|
+//! | d | the time from the sending of a packet to its acknowledgement | s |
+//! | m, J, n | `Jitter::mean`, `Jitter::interarrival` [RFC3550 §6.4.1], [`SAMPLES`] | s, s, 1 |
+//! | M, V, N | `Jitter::usual`, `Jitter::spread`, [`USUAL_SAMPLES`] | s, s, 1 |
+//! | z | `Jitter::height_of_losses` | 1 |
+//!
+//! # Why these parameters
+//!
+//! `docs/performance.md` has what neighbouring values give ("Loss that is no congestion"). Without the question when
+//! losses come, others kept half of their share of a link with 5 ms of jitter and 12 ms of queue; without that of the
+//! height, 0.5 to 0.6 of it with 20 ms and 50 ms. With either gain halved there is less left of lossy links.
+
+use core::time::Duration;
+
+use fairpath_core::{Ack, WindowedMin};
+
+use super::MEMORY;
+
+/// Over so many delays the mean and its deviation go.
+const SAMPLES: f64 = 32.0;
+/// So far above its least the mean may be by jitter alone, in jitters: the mean of so many delays varies by a sixth of
+/// what one does, and its least of half a minute is two or three of that below it.
+const EXPLAINED: f64 = 1.5;
+/// Over so many delays goes what the mean usually is.
+const USUAL_SAMPLES: f64 = 512.0;
+/// Over so many losses goes how high the mean is when they come: what is lost at random is then as high as chance
+/// leaves it, 0.3 above or below.
+const LOSSES: f64 = 8.0;
+/// From here on losses come when the mean is high, in mean deviations from what is usual.
+const HIGH: f64 = 0.3;
+/// No loss counts for more.
+const HIGH_AT_MOST: f64 = 3.0;
+
+/// The delays of a path, and how high they are when packets are lost.
+#[derive(Clone, Debug)]
+pub(super) struct Jitter {
+    samples: f64,
+    newest: f64,
+    mean: f64,
+    /// By how much a delay differs from the one before: what a queue does not, which has other packets in it only by
+    /// and by.
+    interarrival: f64,
+    /// Of the mean, in nanoseconds.
+    lowest: WindowedMin<u64>,
+    lowest_mean: f64,
+    usual: f64,
+    spread: f64,
+    height_of_losses: f64,
+}
+
+impl Default for Jitter {
+    fn default() -> Self {
+        Self {
+            samples: 0.0,
+            newest: 0.0,
+            mean: 0.0,
+            interarrival: 0.0,
+            lowest: WindowedMin::new(MEMORY),
+            lowest_mean: 0.0,
+            usual: 0.0,
+            spread: 0.0,
+            height_of_losses: 0.0,
+        }
+    }
+}
+
+impl Jitter {
+    /// A packet was acknowledged.
+    //
+    //     m <- m + (d - m) / n,  J <- J + (|d - d'| - J) / n,  d' the delay before
+    //     M <- M + (m - M) / N,  V <- V + (|m - M| - V) / N
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        let delay = ack.now.since(ack.sent_at).as_secs_f64();
+        if self.samples == 0.0 {
+            (self.newest, self.mean, self.usual) = (delay, delay, delay);
+        }
+        self.samples += 1.0;
+        let gain = 1.0 / self.samples.min(SAMPLES);
+        let difference = (delay - self.newest).abs();
+        self.newest = delay;
+        self.mean += gain * (delay - self.mean);
+        self.interarrival += gain * (difference - self.interarrival);
+        if self.is_known() {
+            let gain = 1.0 / (self.samples - SAMPLES + 1.0).min(USUAL_SAMPLES);
+            self.usual += gain * (self.mean - self.usual);
+            self.spread += gain * ((self.mean - self.usual).abs() - self.spread);
+            self.lowest_mean = self.lowest.update(ack.now, (self.mean * 1e9) as u64) as f64 * 1e-9;
+        }
+    }
+
+    /// Packets were found lost.
+    //
+    //     z <- z + ((m - M) / V - z) / 8
+    pub(super) fn on_loss(&mut self) {
+        if self.spread > 0.0 {
+            let height = ((self.mean - self.usual) / self.spread).clamp(-HIGH_AT_MOST, HIGH_AT_MOST);
+            self.height_of_losses += (height - self.height_of_losses) / LOSSES;
+        }
+    }
+
+    /// Whether packets that are lost now may have found no queue, or less than `queue`, though the least delays of this
+    /// moment say otherwise. `None`: of too few packets it is known how long they took.
+    //
+    //     z < 0.3 and m - min m < queue + 1.5 J
+    pub(super) fn explains(&self, queue: Duration) -> Option<bool> {
+        let highest = self.lowest_mean + queue.as_secs_f64() + EXPLAINED * self.interarrival;
+        self.is_known().then_some(self.height_of_losses < HIGH && self.mean < highest)
+    }
+
+    fn is_known(&self) -> bool {
+        self.samples >= SAMPLES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairpath_core::Bytes;
+
+    use super::*;
+    use crate::testing::*;
+
+    /// A path whose packets come back a millisecond apart, after so many.
+    struct Path {
+        jitter: Jitter,
+        now_ms: u64,
+    }
+
+    impl Path {
+        fn new() -> Self {
+            Self { jitter: Jitter::default(), now_ms: 1_000 }
+        }
+
+        /// Packets that waited so long, and up to `jitter_ms` more or less by turns that no period of a test meets.
+        fn waits(mut self, packets: u64, wait_ms: u64, jitter_ms: u64) -> Self {
+            for packet in 0..packets {
+                self.now_ms += 1;
+                let delay_ms = 100 + wait_ms + (packet * 7 % 11) * 2 * jitter_ms / 10 - jitter_ms;
+                self.jitter.on_ack(&ack(self.now_ms, Bytes::new(1200), delay_ms));
+            }
+            self
+        }
+
+        fn loses(mut self) -> Self {
+            self.jitter.on_loss();
+            self
+        }
+
+        fn explains(&self) -> bool {
+            self.jitter.explains(ms(5)).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_queue_no_higher_than_jitter_may_be_none() {
+        // The delays differ by 0 and by some 20 ms: less than 5 ms, and less than about 35.
+        for (jitter_ms, wait_ms, explained) in
+            [(0, 4, true), (0, 6, false), (20, 0, true), (20, 6, true), (20, 20, true), (20, 60, false)]
+        {
+            let path = Path::new().waits(1_000, 0, jitter_ms).waits(320, wait_ms, jitter_ms);
+            assert_eq!(path.explains(), explained, "{jitter_ms} ms, a queue of {wait_ms} ms");
+        }
+    }
+
+    #[test]
+    fn losses_that_come_when_packets_wait_are_congestion_however_little_they_wait() {
+        // A queue that fills to 10 ms and drains, of a path with 20 ms of jitter.
+        let run = |lost_at_ms: u64| {
+            (0..40).fold(Path::new().waits(1_000, 0, 20), |path, _| {
+                [0, 5, 10].into_iter().fold(path, |path, wait_ms| {
+                    let path = path.waits(100, wait_ms, 20);
+                    if wait_ms == lost_at_ms { path.loses() } else { path }
+                })
+            })
+        };
+        assert!(!run(10).explains());
+        assert!(run(0).explains() && run(5).explains());
+    }
+
+    #[test]
+    fn few_delays_explain_nothing() {
+        let explains = |packets| Path::new().waits(packets, 0, 0).jitter.explains(ms(5));
+        assert_eq!([31, 32].map(explains), [None, Some(true)]);
+    }
+
+    #[test]
+    fn a_route_that_grew_longer_is_learnt() {
+        let path = Path::new().waits(1_000, 0, 0).waits(1_000, 80, 0);
+        assert!(!path.explains());
+        assert!(path.waits(31_000, 80, 0).explains(), "after half a minute");
+    }
+}
