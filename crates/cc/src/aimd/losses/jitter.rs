@@ -21,8 +21,9 @@
 //! # Why these parameters
 //!
 //! `docs/performance.md` has what neighbouring values give ("Loss that is no congestion"). Without the question when
-//! losses come, others kept half of their share of a link with 5 ms of jitter and 12 ms of queue; without that of the
-//! height, 0.5 to 0.6 of it with 20 ms and 50 ms. With either gain halved there is less left of lossy links.
+//! losses come, others keep half of their share of a link with 5 ms of jitter and 12 ms of queue; without that of the
+//! height, half of it with 20 ms and 50 ms. With 8 losses in place of 48 so many that are random come high by chance
+//! that a link with jitter and 2 % of losses carries 0.6 of what it carries so.
 
 use core::time::Duration;
 
@@ -38,10 +39,10 @@ const EXPLAINED: f64 = 1.5;
 /// Over so many delays goes what the mean usually is.
 const USUAL_SAMPLES: f64 = 512.0;
 /// Over so many losses goes how high the mean is when they come: what is lost at random is then as high as chance
-/// leaves it, 0.3 above or below.
-const LOSSES: f64 = 8.0;
+/// leaves it, an eighth above or below.
+const LOSSES: f64 = 48.0;
 /// From here on losses come when the mean is high, in mean deviations from what is usual.
-const HIGH: f64 = 0.3;
+const HIGH: f64 = 0.25;
 /// No loss counts for more.
 const HIGH_AT_MOST: f64 = 3.0;
 
@@ -104,7 +105,7 @@ impl Jitter {
 
     /// Packets were found lost.
     //
-    //     z <- z + ((m - M) / V - z) / 8
+    //     z <- z + ((m - M) / V - z) / 48
     pub(super) fn on_loss(&mut self) {
         if self.spread > 0.0 {
             let height = ((self.mean - self.usual) / self.spread).clamp(-HIGH_AT_MOST, HIGH_AT_MOST);
@@ -115,7 +116,7 @@ impl Jitter {
     /// Whether packets that are lost now may have found no queue, or less than `queue`, though the least delays of this
     /// moment say otherwise. `None`: of too few packets it is known how long they took.
     //
-    //     z < 0.3 and m - min m < queue + 1.5 J
+    //     z < 0.25 and m - min m < queue + 1.5 J
     pub(super) fn explains(&self, queue: Duration) -> Option<bool> {
         let highest = self.lowest_mean + queue.as_secs_f64() + EXPLAINED * self.interarrival;
         self.is_known().then_some(self.height_of_losses < HIGH && self.mean < highest)
