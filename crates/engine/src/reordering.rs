@@ -14,8 +14,8 @@
 //!   each time. Packet numbers are never used twice, so that here the acknowledgement itself says so, and by how much.
 //! - RACK's window is at most a smoothed round-trip time [RFC8985 §6.2 step 4]. That is short where packets overtake each
 //!   other by more: only the newest of all give samples, those that came soonest. So it is three probe timeouts, which
-//!   follow how much round trips vary. Over 50 Mbit/s with 20 ms of jitter one flow of two paths has 85 Mbit/s in the
-//!   simulator, and 6 with a round trip.
+//!   follow how much round trips vary. Two paths of 50 Mbit/s with 20 ms of jitter carry 83 Mbit/s in the simulator, and 6
+//!   with a round trip.
 //! - RACK never goes back to counting packets. Here all is forgotten after 16 rounds with losses that were real, as its
 //!   window is there.
 

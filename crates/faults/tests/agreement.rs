@@ -58,11 +58,12 @@ fn spread(mbps: u64, jitter_ms: u64) -> Wire {
 /// With 10 Mbit/s it has as much. noq's receiver takes a packet that more than 128 later ones have overtaken for one that
 /// came before, and drops it. At 50 Mbit/s 128 packets leave in 30 ms: with a jitter of 5 ms a packet in tens of
 /// thousands is as late, and with 20 ms a quarter are, and more come later than the stack may wait for them
-/// (`GIVEN_UP_AFTER` in quic-core says why): that figure is only shown.
+/// (`GIVEN_UP_AFTER` in quic-core says why). It has a twelfth of what the simulator has, and twice what it had with less
+/// patience.
 #[test]
 fn packets_that_are_late_cost_the_stack_no_more_than_the_simulator() {
     // Paths, the rate and the jitter of each, and what the stack has at least of what the simulator has.
-    let cases = [(2, 10, 5, 0.9), (1, 10, 20, 0.9), (2, 10, 20, 0.9), (1, 50, 5, 0.9), (2, 50, 20, 0.0)];
+    let cases = [(2, 10, 5, 0.9), (1, 10, 20, 0.9), (2, 10, 20, 0.9), (1, 50, 5, 0.9), (2, 50, 20, 0.06)];
     let apart: Vec<String> = cases
         .into_par_iter()
         .filter_map(|(paths, mbps, jitter, least)| {

@@ -21,12 +21,24 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// a transfer, of which no scheduler knows whether they will be lost.
 const NO_SLOWER: f64 = 0.97;
 
-/// Those without jitter: where packets overtake each other by milliseconds the stack takes them for lost, and a transfer
-/// takes minutes. The others are in the table.
-const PROFILES: [&str; 9] =
-    ["baseline", "rtt_40", "rtt_70", "rtt_120", "rtt_320", "loss_05", "loss_2", "bw_4to1", "bw_10to1"];
-
-const WITH_JITTER: [&str; 7] = ["jit_5", "jit_20", "dual_lte", "fiber_lte", "lte_starlink", "lte_geo", "congested"];
+const PROFILES: [&str; 16] = [
+    "baseline",
+    "rtt_40",
+    "rtt_70",
+    "rtt_120",
+    "rtt_320",
+    "loss_05",
+    "loss_2",
+    "bw_4to1",
+    "bw_10to1",
+    "jit_5",
+    "jit_20",
+    "dual_lte",
+    "fiber_lte",
+    "lte_starlink",
+    "lte_geo",
+    "congested",
+];
 
 /// How fast a transfer over these wires is, in Mbit/s, once all of them are in use.
 fn goodput(scheduler: &str, wires: &[Wire], seed: u64) -> f64 {
@@ -65,7 +77,7 @@ fn ratios_of_the_schedulers() {
     const SEEDS: u64 = 5;
     let wanted = std::env::var("FAIRPATH_PROFILES").unwrap_or_else(|_| "all".into());
     let is_wanted = |name: &&str| wanted == "all" || wanted.split(',').any(|one| one == *name);
-    for name in PROFILES.into_iter().chain(WITH_JITTER).filter(is_wanted) {
+    for name in PROFILES.into_iter().filter(is_wanted) {
         let of = |scheduler: &str| {
             let ratios: Vec<f64> = (0..SEEDS).into_par_iter().map(|seed| ratio(scheduler, pair(name), seed)).collect();
             let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
