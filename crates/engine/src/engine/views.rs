@@ -47,7 +47,8 @@ impl Engine {
 }
 
 impl Surroundings<'_> {
-    #[inline]
+    /// Inlined, it is written where it is to be: returned, it is copied there.
+    #[inline(always)]
     fn view_of(&self, id: PathId, state: &Path, now: Timestamp) -> PathView {
         let control = self.controller.state(id);
         PathView {

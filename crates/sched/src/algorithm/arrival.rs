@@ -85,9 +85,15 @@ impl Expected<'_> {
 
 /// How fast the path is, in bytes in a second.
 fn rate(path: &PathView, rtt: &Rtt) -> f64 {
+    rate_of(path, seconds(rtt.smoothed), seconds(rtt.windowed_min))
+}
+
+/// The same, of round trips in seconds.
+#[inline]
+fn rate_of(path: &PathView, smoothed: f64, base: f64) -> f64 {
     // A window may be far larger than what was ever in flight: it says what may be sent, not what is carried.
-    let by_window = || path.window.as_f64() / seconds(rtt.smoothed);
-    let doubles = path.in_slow_start && path.window_limited && rtt.smoothed <= rtt.windowed_min.mul_f64(QUEUED);
+    let by_window = || path.window.as_f64() / smoothed.max(1e-9);
+    let doubles = path.in_slow_start && path.window_limited && smoothed <= base * QUEUED;
     match path.delivery_rate.map(|rate| rate.as_bps() as f64 * 0.125) {
         Some(rate) if doubles => rate.max(by_window()),
         Some(rate) => rate,
@@ -98,23 +104,24 @@ fn rate(path: &PathView, rtt: &Rtt) -> f64 {
 fn expected(path: &PathView, now: Timestamp) -> Expected<'_> {
     let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
     let Some(rtt) = &path.rtt else { return unknown };
-    let rate = rate(path, rtt);
+    let [base, smoothed, variance] = [rtt.windowed_min, rtt.smoothed, rtt.variance].map(seconds);
+    let rate = rate_of(path, smoothed, base);
     if rate <= 0.0 {
         return unknown;
     }
     let [window, in_flight, datagram] = [path.window, path.in_flight, path.max_datagram].map(Bytes::as_f64);
     // To divide takes longer than all the rest, and this is asked of every path for every packet.
-    let (base, per_byte) = (seconds(rtt.windowed_min), 1.0 / rate);
+    let per_byte = 1.0 / rate;
     let burst = path.burst_until.nanos_since(now) as f64 * 1e-9;
-    let with_burst = (base + burst).min(seconds(rtt.smoothed + rtt.variance));
+    let with_burst = (base + burst).min(smoothed + variance);
     let too_much = (in_flight + datagram - window).max(0.0);
     let round = (in_flight.min(window) * per_byte).max(with_burst).max(base);
     Expected { path, after: too_much * per_byte + round - base * 0.5, rate, round }
 }
 
-/// A time in seconds, of which there are some.
+/// A time in seconds.
 fn seconds(time: Duration) -> f64 {
-    (time.as_secs() as f64 + f64::from(time.subsec_nanos()) * 1e-9).max(1e-9)
+    time.as_secs() as f64 + f64::from(time.subsec_nanos()) * 1e-9
 }
 
 /// What may be sent before anything must arrive; infinite where no bound is known.
