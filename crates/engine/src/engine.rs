@@ -29,7 +29,7 @@ pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
 use crate::control::Control;
-use crate::dips::Dips;
+use crate::dips::{Candidate, Dips};
 use crate::joint_start::JointStart;
 use crate::named_terms::NamedTerms;
 use crate::pacer::BURST_DATAGRAMS;
@@ -506,7 +506,7 @@ impl Engine {
             let begun = dips.update(now, || {
                 let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
                 let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable);
-                usable.map(|(id, path)| (id, path.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed))).collect()
+                usable.map(|(id, path)| Candidate::new(id, path.rtt.get())).collect()
             });
             if let Some(dip) = begun {
                 self.paths.mark_all();
