@@ -32,7 +32,7 @@ pub use self::path_window::PathWindow;
 pub use self::totals::{Member, Totals};
 pub use self::until_coupled::{Both, UntilCoupled};
 
-use self::group_view::PathEntry;
+use self::group_view::{PathEntry, PathOfGroup};
 use self::losses::LossTest;
 use self::undo::Undo;
 use crate::controller::{ControlState, Controller};
@@ -48,20 +48,23 @@ pub trait Rule: Debug + Send {
     /// What the rule remembers of each path.
     type Memory: Clone + Debug + Default + Send;
 
+    /// What a path hears of its group before each of its events; `()` for a rule that asks of it when it must.
+    type News;
+
     /// Whether it reads [`Ack::rate`], which is otherwise not worked out.
     fn reads_rates(&self) -> bool {
         false
     }
 
     /// How much the window of the view's own path grows for `acked`, in bytes. May be negative.
-    fn increase(&self, group: &GroupView<'_, Self::Memory>, acked: Bytes) -> f64;
+    fn increase(&self, group: &impl GroupView<Self::Memory>, acked: Bytes) -> f64;
 
     /// The window of the view's own path after congestion, in bytes. The machine keeps it above the
     /// least threshold and the minimum window.
-    fn decrease(&self, group: &GroupView<'_, Self::Memory>) -> f64;
+    fn decrease(&self, group: &impl GroupView<Self::Memory>) -> f64;
 
     /// The least slow-start threshold, in datagrams. `configured` is what holds for one path.
-    fn min_ssthresh_datagrams(&self, _group: &GroupView<'_, Self::Memory>, configured: u32) -> u32 {
+    fn min_ssthresh_datagrams(&self, _group: &impl GroupView<Self::Memory>, configured: u32) -> u32 {
         configured
     }
 
@@ -74,14 +77,19 @@ pub trait Rule: Debug + Send {
     /// What the delays that were measured make of the window of the view's own path, in slow start
     /// as well as later. `None`: nothing; the window grows as it otherwise does. Rules that look at
     /// delays collect them in [`on_ack`](Self::on_ack).
-    fn on_delay(&self, _group: &GroupView<'_, Self::Memory>, _ack: &Ack) -> Option<Adjustment<Self::Memory>> {
+    fn on_delay(&self, _group: &impl GroupView<Self::Memory>, _ack: &Ack) -> Option<Adjustment<Self::Memory>> {
         None
     }
 
-    /// What the path has to make up for of what its group has done since the path was last heard of. Asked
-    /// before anything is made of an acknowledgement or of congestion, so that an event still changes no
-    /// window but that of its own path. `None`: nothing; a rule that treats the windows of a group as one needs it.
-    fn follow(&self, _group: &GroupView<'_, Self::Memory>) -> Option<Followed<Self::Memory>> {
+    /// What the path has to know of its group before anything is made of an acknowledgement or of congestion. `None`:
+    /// nothing; a rule that treats the windows of a group as one needs it.
+    fn news(&self, _group: &impl GroupView<Self::Memory>) -> Option<Self::News> {
+        None
+    }
+
+    /// The path hears of its group. What this makes of its window, with the others' reductions since it was last heard
+    /// of: so an event still changes no window but that of its own path. `None`: nothing.
+    fn follow(&self, _memory: &mut Self::Memory, _window: &PathWindow, _news: Self::News) -> Option<Followed> {
         None
     }
 
@@ -95,7 +103,7 @@ pub trait Rule: Debug + Send {
     fn on_collapsed(&self, _memory: &mut Self::Memory) {}
 
     /// The path is coupled with other paths than before, or is alone again.
-    fn on_recoupled(&self, _memory: &mut Self::Memory) {}
+    fn on_recoupled(&self, _memory: &mut Self::Memory, _coupled: bool) {}
 
     /// The last reduction is taken back, because nothing was lost. `before` is what was remembered before it;
     /// what [`on_reduced`](Self::on_reduced) and [`on_collapsed`](Self::on_collapsed) made of it is
@@ -114,12 +122,9 @@ pub struct Adjustment<M> {
 
 /// What a path makes up for of what its group has done.
 #[derive(Clone, Copy, Debug)]
-pub struct Followed<M> {
-    /// What the rule remembers of the path from now on.
-    pub memory: M,
-    /// The window from now on, in bytes; `None` where it stays. A smaller one is a reduction, and ends slow
-    /// start.
-    pub cwnd: Option<f64>,
+pub struct Followed {
+    /// The window from now on, in bytes. A smaller one is a reduction, and ends slow start.
+    pub cwnd: f64,
     /// When the group was last reduced: what was sent before belongs to that episode.
     pub reduced_at: Timestamp,
 }
@@ -151,21 +156,23 @@ impl<R: Rule> Aimd<R> {
             let Some(entry) = self.paths.get_mut(path) else { return };
             if entry.partners != partners {
                 entry.partners = partners;
-                self.rule.on_recoupled(&mut entry.memory);
+                self.rule.on_recoupled(&mut entry.memory, !entry.partners.is_empty());
             }
         }
     }
 
     /// Has the path make up for what its group has done.
     fn follow(&mut self, path: PathId) {
-        let Some(group) = GroupView::new(&self.paths, path) else { return };
-        let Some(Followed { memory, cwnd, reduced_at }) = self.rule.follow(&group) else { return };
+        let news = PathOfGroup::new(&self.paths, path).and_then(|group| self.rule.news(&group));
+        let (Some(news), Some(entry)) = (news, self.paths.get_mut(path)) else { return };
+        let Some(Followed { cwnd, reduced_at }) = self.rule.follow(&mut entry.memory, &entry.window, news) else {
+            return;
+        };
+        // The reduction of the path that could be undone is not the last one any more.
+        entry.undo = None;
+        let Some(group) = PathOfGroup::new(&self.paths, path) else { return };
         let floor = self.rule.min_ssthresh_datagrams(&group, self.config.min_ssthresh_datagrams);
-        let Some(entry) = self.paths.get_mut(path) else { return };
-        entry.memory = memory;
-        if let Some(cwnd) = cwnd {
-            // The reduction of the path that could be undone is not the last one any more.
-            entry.undo = None;
+        if let Some(entry) = self.paths.get_mut(path) {
             entry.window.follow(cwnd, floor, reduced_at);
         }
     }
@@ -218,7 +225,7 @@ impl<R: Rule> Controller for Aimd<R> {
         if !may_grow {
             return;
         }
-        let Some(group) = GroupView::new(&self.paths, path) else { return };
+        let Some(group) = PathOfGroup::new(&self.paths, path) else { return };
         if let Some(adjustment) = self.rule.on_delay(&group, ack) {
             if let Some(entry) = self.paths.get_mut(path) {
                 if adjustment.cwnd < entry.window.cwnd() {
@@ -251,7 +258,7 @@ impl<R: Rule> Controller for Aimd<R> {
         }
         let undo = Undo::of(event, &entry.window, &entry.memory);
         self.follow(path);
-        let Some(group) = GroupView::new(&self.paths, path) else { return };
+        let Some(group) = PathOfGroup::new(&self.paths, path) else { return };
         let reduced = self.rule.decrease(&group);
         let floor = self.rule.min_ssthresh_datagrams(&group, self.config.min_ssthresh_datagrams);
         let Some(entry) = self.paths.get_mut(path) else { return };

@@ -15,12 +15,13 @@ struct Scalable;
 
 impl Rule for Scalable {
     type Memory = ();
+    type News = ();
 
-    fn increase(&self, _group: &GroupView<'_, ()>, acked: Bytes) -> f64 {
+    fn increase(&self, _group: &impl GroupView<()>, acked: Bytes) -> f64 {
         0.01 * acked.as_f64()
     }
 
-    fn decrease(&self, group: &GroupView<'_, ()>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<()>) -> f64 {
         group.own().cwnd() * 7.0 / 8.0
     }
 }

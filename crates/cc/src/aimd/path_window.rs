@@ -106,7 +106,7 @@ impl PathWindow {
     }
 
     /// Whether there was a round-trip sample. Asked without the division that its inverse takes.
-    pub(super) fn has_rtt(&self) -> bool {
+    pub fn has_rtt(&self) -> bool {
         self.rtt.is_some()
     }
 

@@ -41,7 +41,13 @@ pub struct Member<'a, M> {
     pub memory: &'a M,
 }
 
-impl<M> Member<'_, M> {
+impl<'a, M> Member<'a, M> {
+    /// The same path with a part of what is remembered of it.
+    pub(super) fn with_part<N>(self, part: fn(&M) -> &N) -> Member<'a, N> {
+        let Self { cwnd, inverse_rtt, max_datagram, memory } = self;
+        Member { cwnd, inverse_rtt, max_datagram, memory: part(memory) }
+    }
+
     /// Window over round-trip time, in bytes per second.
     pub fn rate(&self) -> f64 {
         self.cwnd * self.inverse_rtt

@@ -5,6 +5,7 @@
 
 use fairpath_core::{Ack, Bytes, Timestamp};
 
+use super::group_view::Part;
 use super::{Adjustment, Followed, GroupView, PathWindow, Rule};
 
 /// A rule for paths that are alone, and one for paths that are coupled. Windows, thresholds and
@@ -22,75 +23,80 @@ pub struct UntilCoupled<A, C> {
 pub struct Both<A, C> {
     alone: A,
     coupled: C,
+    is_coupled: bool,
     /// How often the path went from one rule to the other.
     changes: u32,
 }
 
-impl<A: Rule, C: Rule> UntilCoupled<A, C> {
-    /// Asks the rule whose turn it is.
-    fn ask<T>(
-        &self,
-        group: &GroupView<'_, <Self as Rule>::Memory>,
-        alone: impl FnOnce(&GroupView<'_, A::Memory>) -> T,
-        coupled: impl FnOnce(&GroupView<'_, C::Memory>) -> T,
-    ) -> T {
-        if group.is_coupled() {
-            group.with_part(|both| &both.coupled, coupled)
-        } else {
-            group.with_part(|both| &both.alone, alone)
-        }
+impl<A, C> Both<A, C> {
+    fn alone(&self) -> &A {
+        &self.alone
+    }
+
+    fn coupled(&self) -> &C {
+        &self.coupled
     }
 }
 
 impl<A: Rule, C: Rule> Rule for UntilCoupled<A, C> {
     type Memory = Both<A::Memory, C::Memory>;
+    type News = C::News;
 
-    fn increase(&self, group: &GroupView<'_, Self::Memory>, acked: Bytes) -> f64 {
-        self.ask(group, |view| self.alone.increase(view, acked), |view| self.coupled.increase(view, acked))
+    fn increase(&self, group: &impl GroupView<Self::Memory>, acked: Bytes) -> f64 {
+        if group.is_coupled() {
+            self.coupled.increase(&Part { view: group, part: Both::coupled }, acked)
+        } else {
+            self.alone.increase(&Part { view: group, part: Both::alone }, acked)
+        }
     }
 
-    fn decrease(&self, group: &GroupView<'_, Self::Memory>) -> f64 {
-        self.ask(group, |view| self.alone.decrease(view), |view| self.coupled.decrease(view))
+    fn decrease(&self, group: &impl GroupView<Self::Memory>) -> f64 {
+        if group.is_coupled() {
+            self.coupled.decrease(&Part { view: group, part: Both::coupled })
+        } else {
+            self.alone.decrease(&Part { view: group, part: Both::alone })
+        }
     }
 
-    fn min_ssthresh_datagrams(&self, group: &GroupView<'_, Self::Memory>, configured: u32) -> u32 {
-        self.ask(
-            group,
-            |view| self.alone.min_ssthresh_datagrams(view, configured),
-            |view| self.coupled.min_ssthresh_datagrams(view, configured),
-        )
+    fn min_ssthresh_datagrams(&self, group: &impl GroupView<Self::Memory>, configured: u32) -> u32 {
+        if group.is_coupled() {
+            self.coupled.min_ssthresh_datagrams(&Part { view: group, part: Both::coupled }, configured)
+        } else {
+            self.alone.min_ssthresh_datagrams(&Part { view: group, part: Both::alone }, configured)
+        }
     }
 
     fn lowers_threshold(&self) -> bool {
         self.coupled.lowers_threshold()
     }
 
-    fn on_delay(&self, group: &GroupView<'_, Self::Memory>, ack: &Ack) -> Option<Adjustment<Self::Memory>> {
+    fn on_delay(&self, group: &impl GroupView<Self::Memory>, ack: &Ack) -> Option<Adjustment<Self::Memory>> {
         let both = group.own_memory();
-        self.ask(
-            group,
-            |view| {
-                let Adjustment { cwnd, memory } = self.alone.on_delay(view, ack)?;
-                Some(Adjustment { cwnd, memory: Both { alone: memory, ..both.clone() } })
-            },
-            |view| {
-                let Adjustment { cwnd, memory } = self.coupled.on_delay(view, ack)?;
-                Some(Adjustment { cwnd, memory: Both { coupled: memory, ..both.clone() } })
-            },
-        )
-    }
-
-    fn follow(&self, group: &GroupView<'_, Self::Memory>) -> Option<Followed<Self::Memory>> {
-        if !group.is_coupled() {
-            return None;
+        if group.is_coupled() {
+            let view = Part { view: group, part: Both::coupled };
+            let Adjustment { cwnd, memory } = self.coupled.on_delay(&view, ack)?;
+            Some(Adjustment { cwnd, memory: Both { coupled: memory, ..both.clone() } })
+        } else {
+            let view = Part { view: group, part: Both::alone };
+            let Adjustment { cwnd, memory } = self.alone.on_delay(&view, ack)?;
+            Some(Adjustment { cwnd, memory: Both { alone: memory, ..both.clone() } })
         }
-        let Followed { memory, cwnd, reduced_at } =
-            group.with_part(|both| &both.coupled, |view| self.coupled.follow(view))?;
-        Some(Followed { memory: Both { coupled: memory, ..group.own_memory().clone() }, cwnd, reduced_at })
     }
 
+    fn news(&self, group: &impl GroupView<Self::Memory>) -> Option<C::News> {
+        if group.is_coupled() { self.coupled.news(&Part { view: group, part: Both::coupled }) } else { None }
+    }
+
+    fn follow(&self, both: &mut Self::Memory, window: &PathWindow, news: C::News) -> Option<Followed> {
+        self.coupled.follow(&mut both.coupled, window, news)
+    }
+
+    /// What paths follow that are alone begins anew with [`on_recoupled`](Self::on_recoupled): it need not hear of what
+    /// comes before.
     fn on_ack(&self, both: &mut Self::Memory, window: &PathWindow, ack: &Ack) {
-        self.alone.on_ack(&mut both.alone, window, ack);
+        if !both.is_coupled {
+            self.alone.on_ack(&mut both.alone, window, ack);
+        }
         self.coupled.on_ack(&mut both.coupled, window, ack);
     }
 
@@ -106,10 +112,11 @@ impl<A: Rule, C: Rule> Rule for UntilCoupled<A, C> {
 
     /// A rule that follows the time since the last congestion, as CUBIC does, would take the window to where
     /// it would be had it not been another rule's meanwhile. It begins anew where the window is.
-    fn on_recoupled(&self, both: &mut Self::Memory) {
+    fn on_recoupled(&self, both: &mut Self::Memory, coupled: bool) {
         both.alone = A::Memory::default();
+        both.is_coupled = coupled;
         both.changes += 1;
-        self.coupled.on_recoupled(&mut both.coupled);
+        self.coupled.on_recoupled(&mut both.coupled, coupled);
     }
 
     fn on_undone(&self, both: &mut Self::Memory, before: &Self::Memory) {

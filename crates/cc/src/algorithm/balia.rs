@@ -30,12 +30,13 @@ pub struct Balia;
 
 impl Rule for Balia {
     type Memory = ();
+    type News = ();
 
-    fn increase(&self, group: &GroupView<'_, ()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
         coupled_increase(group, acked, gain)
     }
 
-    fn decrease(&self, group: &GroupView<'_, ()>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<()>) -> f64 {
         match group.coupled_member() {
             Some(own) => own.cwnd - cut(&own, &group.totals()),
             None => reno::halved(group.own()),
@@ -43,7 +44,7 @@ impl Rule for Balia {
     }
 
     /// One where the path is coupled [BALIA §2].
-    fn min_ssthresh_datagrams(&self, group: &GroupView<'_, ()>, configured: u32) -> u32 {
+    fn min_ssthresh_datagrams(&self, group: &impl GroupView<()>, configured: u32) -> u32 {
         if group.is_coupled() { 1 } else { configured }
     }
 }

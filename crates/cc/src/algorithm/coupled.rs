@@ -45,15 +45,16 @@ pub enum CoupledConstants {
 
 impl Rule for Coupled {
     type Memory = ();
+    type News = ();
 
-    fn increase(&self, group: &GroupView<'_, ()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
         match self.constants {
             CoupledConstants::Tcp => coupled_increase(group, acked, gain),
             CoupledConstants::Scalable => scalable_gain() * acked.as_f64(),
         }
     }
 
-    fn decrease(&self, group: &GroupView<'_, ()>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<()>) -> f64 {
         match (self.constants, group.coupled_member()) {
             (CoupledConstants::Tcp, Some(own)) => own.cwnd - cut(&group.totals()),
             (CoupledConstants::Tcp, None) => reno::halved(group.own()),
@@ -63,7 +64,7 @@ impl Rule for Coupled {
     }
 
     /// One where the path is coupled: a path that is not worth using must cost little.
-    fn min_ssthresh_datagrams(&self, group: &GroupView<'_, ()>, configured: u32) -> u32 {
+    fn min_ssthresh_datagrams(&self, group: &impl GroupView<()>, configured: u32) -> u32 {
         if group.is_coupled() { 1 } else { configured }
     }
 }

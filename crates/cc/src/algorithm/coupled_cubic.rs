@@ -15,9 +15,9 @@
 //!
 //! | source | here | unit |
 //! |---|---|---|
-//! | cwnd | `Group::cwnd`, the sum over the paths | bytes |
-//! | RTT | `Group::rtt_s`, the mean of the packets of all paths | s |
-//! | W_max, K, W_est, t | `Share::curve`, of that sum | |
+//! | cwnd | `Flow::cwnd`, the sum over the paths | bytes |
+//! | RTT | `Flow::rtt_s`, the mean of the packets of all paths | s |
+//! | W_max, K, W_est, t | `History::curve`, of that sum | |
 //! | s_r | window of the path over that of the group | 1 |
 //! | Q | sum of all s_r² | 1 |
 //! | beta | `BETA` | 1 |
@@ -37,7 +37,7 @@
 use fairpath_core::{Ack, Bytes, Timestamp};
 
 use super::cubic::{BETA, Curve, Grown};
-use crate::aimd::{Followed, GroupView, Member, PathWindow, Rule};
+use crate::aimd::{Followed, GroupView, PathWindow, Rule};
 
 /// Coupled CUBIC, for paths that are coupled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,20 +55,32 @@ impl Default for CoupledCubic {
 /// What a path knows of its group, as of the last event of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Share {
-    /// The curve of the group.
-    curve: Curve,
+    history: History,
     /// What curve and level were before the last reduction of this path.
     unreduced: (Curve, f64),
     /// The version that this reduction made.
     own_version: u64,
-    /// How often the group was reduced, or a reduction taken back. Of the copies that the paths have, the one with the
-    /// highest is the group's.
+    others: Others,
+}
+
+/// What became of the group. Each path has a copy, and the newest of them is the group's.
+#[derive(Clone, Copy, Debug, Default)]
+struct History {
+    curve: Curve,
+    /// How often the group was reduced, or a reduction taken back: the copy with the highest is the newest.
     version: u64,
     /// The logarithm of what reductions by others have left of a window since the group was formed. Where another
     /// path's is lower, this one has yet to follow.
     level: f64,
     reduced_at: Timestamp,
+}
+
+/// What a path hears of its group.
+#[derive(Clone, Copy, Debug)]
+pub struct News {
     others: Others,
+    /// What the path does not know yet.
+    history: Option<History>,
 }
 
 /// The other paths of the group.
@@ -84,115 +96,131 @@ struct Others {
 
 /// The group as one flow.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct Flow {
     cwnd: f64,
     rtt_s: f64,
-    /// The window of the path over that of the group.
-    share: f64,
-    squares: f64,
     /// How much of the flow's an acknowledged byte of the path is.
     weight: f64,
 }
 
 impl Rule for CoupledCubic {
     type Memory = Share;
+    type News = News;
 
-    fn increase(&self, group: &GroupView<'_, Share>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Share>, acked: Bytes) -> f64 {
         let (own, share) = (group.own(), group.own_memory());
-        let Some(flow) = share.group(own) else { return 0.0 };
-        share.curve.growth(flow.grown(own), flow.rtt_s, acked.as_f64() * flow.weight)
+        let Some(flow) = share.flow(own) else { return 0.0 };
+        share.history.curve.growth(flow.grown(own), flow.rtt_s, acked.as_f64() * flow.weight)
     }
 
-    fn decrease(&self, group: &GroupView<'_, Share>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<Share>) -> f64 {
         let cwnd = group.own().cwnd();
-        let (share, squares) =
-            group.own_memory().group(group.own()).map_or((1.0, 1.0), |flow| (flow.share, flow.squares));
+        let (share, squares) = group.own_memory().shares(group.own()).unwrap_or((1.0, 1.0));
         cwnd * own_left(share, squares)
     }
 
     /// One: of a group it is the sum that has to be that of a flow.
-    fn min_ssthresh_datagrams(&self, group: &GroupView<'_, Share>, configured: u32) -> u32 {
+    fn min_ssthresh_datagrams(&self, group: &impl GroupView<Share>, configured: u32) -> u32 {
         if group.is_coupled() { 1 } else { configured }
     }
 
-    fn follow(&self, group: &GroupView<'_, Share>) -> Option<Followed<Share>> {
-        let own = group.coupled_member()?;
-        let newest = group.members().map(|path| path.memory).max_by(|one, other| one.order(other))?;
-        let behind = newest.level - own.memory.level;
-        let Share { unreduced, own_version, .. } = *own.memory;
-        let memory = Share { unreduced, own_version, others: others(group, &own, newest), ..*newest };
-        let cwnd = (behind != 0.0).then(|| group.own().cwnd() * libm::exp(behind));
-        Some(Followed { memory, cwnd, reduced_at: newest.reduced_at })
+    fn news(&self, group: &impl GroupView<Share>) -> Option<News> {
+        let own = group.coupled_member()?.memory;
+        let newest = group.members().map(|path| path.memory).max_by(|one, other| one.history.order(&other.history))?;
+        let is_new = !core::ptr::eq(newest, own);
+        Some(News { others: others(group, own, &newest.history), history: is_new.then_some(newest.history) })
+    }
+
+    fn follow(&self, share: &mut Share, window: &PathWindow, news: News) -> Option<Followed> {
+        share.others = news.others;
+        let before = core::mem::replace(&mut share.history, news.history?);
+        let behind = share.history.level - before.level;
+        let cwnd = (behind != 0.0).then(|| window.cwnd() * libm::exp(behind))?;
+        Some(Followed { cwnd, reduced_at: share.history.reduced_at })
     }
 
     fn on_ack(&self, share: &mut Share, window: &PathWindow, ack: &Ack) {
         if window.may_grow(ack)
             && !window.in_slow_start()
-            && let Some(flow) = share.group(window)
+            && let Some(flow) = share.flow(window)
         {
-            share.curve.count(flow.grown(window), ack, ack.bytes.as_f64() * flow.weight);
+            share.history.curve.count(flow.grown(window), ack, ack.bytes.as_f64() * flow.weight);
         }
     }
 
     fn on_reduced(&self, share: &mut Share, window: &PathWindow, now: Timestamp) {
-        let Some(flow) = share.group(window) else { return };
-        let left = left(flow.share, flow.squares);
-        share.unreduced = (share.curve, share.level);
-        share.curve = share.curve.reduced(flow.cwnd, left, self.fast_convergence);
-        share.level += libm::log(others_left(flow.share, flow.squares));
-        share.version += 1;
-        share.own_version = share.version;
-        share.reduced_at = now;
+        let Some((own, squares)) = share.shares(window) else { return };
+        let cwnd = window.cwnd() + share.others.cwnd;
+        let History { curve, version, level, .. } = share.history;
+        share.unreduced = (curve, level);
+        share.history = History {
+            curve: curve.reduced(cwnd, left(own, squares), self.fast_convergence),
+            version: version + 1,
+            level: level + libm::log(others_left(own, squares)),
+            reduced_at: now,
+        };
+        share.own_version = share.history.version;
     }
 
     fn on_collapsed(&self, share: &mut Share) {
-        share.curve.forget();
-        share.version += 1;
-        share.own_version = share.version;
+        share.history.curve.forget();
+        share.history.version += 1;
+        share.own_version = share.history.version;
     }
 
-    fn on_recoupled(&self, share: &mut Share) {
+    fn on_recoupled(&self, share: &mut Share, _coupled: bool) {
         *share = Share::default();
     }
 
     fn on_undone(&self, share: &mut Share, before: &Share) {
-        let (unreduced, version) = (share.unreduced, share.version);
+        let (unreduced, version) = (share.unreduced, share.history.version);
         let is_last = version == share.own_version;
         *share = *before;
         // A path that had yet to follow others has to do so again, and they did not follow it.
-        if is_last && before.level == unreduced.1 {
-            share.curve = unreduced.0;
-            share.version = version + 1;
+        if is_last && before.history.level == unreduced.1 {
+            share.history.curve = unreduced.0;
+            share.history.version = version + 1;
         }
     }
 }
 
 impl Share {
-    fn group(&self, own: &PathWindow) -> Option<Group> {
+    fn flow(&self, own: &PathWindow) -> Option<Flow> {
         let inverse_rtt = own.inverse_rtt().filter(|_| self.others.cwnd > 0.0)?;
         let cwnd = own.cwnd() + self.others.cwnd;
         let rate = own.cwnd() * inverse_rtt + self.others.rate;
-        let (rtt_s, share) = (cwnd / rate, own.cwnd() / cwnd);
-        let squares = share * share + self.others.squares / (cwnd * cwnd);
-        Some(Group { cwnd, rtt_s, share, squares, weight: weight(1.0 / inverse_rtt, rtt_s) })
+        let rtt_s = cwnd / rate;
+        Some(Flow { cwnd, rtt_s, weight: weight(1.0 / inverse_rtt, rtt_s) })
     }
 
+    /// The window of the path over that of the group, and Q; `None` where the path is alone.
+    fn shares(&self, own: &PathWindow) -> Option<(f64, f64)> {
+        if self.others.cwnd <= 0.0 || !own.has_rtt() {
+            return None;
+        }
+        let cwnd = own.cwnd() + self.others.cwnd;
+        let share = own.cwnd() / cwnd;
+        Some((share, share * share + self.others.squares / (cwnd * cwnd)))
+    }
+}
+
+impl History {
     fn order(&self, other: &Self) -> core::cmp::Ordering {
         self.version.cmp(&other.version).then_with(|| self.curve.order(&other.curve))
     }
 }
 
-impl Group {
+impl Flow {
     fn grown(&self, own: &PathWindow) -> Grown {
         Grown { cwnd: self.cwnd, segment: own.max_datagram() }
     }
 }
 
 /// The other paths of the group, with the windows that they will have when they have followed.
-fn others(group: &GroupView<'_, Share>, own: &Member<'_, Share>, newest: &Share) -> Others {
-    let others = group.members().filter(|path| !core::ptr::eq(path.memory, own.memory));
+fn others(group: &impl GroupView<Share>, own: &Share, newest: &History) -> Others {
+    let others = group.members().filter(|path| !core::ptr::eq(path.memory, own));
     others.fold(Others::default(), |sum, path| {
-        let behind = newest.level - path.memory.level;
+        let behind = newest.level - path.memory.history.level;
         let cwnd = if behind == 0.0 { path.cwnd } else { path.cwnd * libm::exp(behind) };
         Others { cwnd: sum.cwnd + cwnd, rate: sum.rate + cwnd * path.inverse_rtt, squares: sum.squares + cwnd * cwnd }
     })

@@ -96,8 +96,9 @@ impl Grown {
 
 impl Rule for Cubic {
     type Memory = Curve;
+    type News = ();
 
-    fn increase(&self, group: &GroupView<'_, Curve>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Curve>, acked: Bytes) -> f64 {
         let own = group.own();
         // Without a sample the target is the curve now, not the curve a round trip ahead.
         let rtt_s = own.inverse_rtt().map_or(0.0, |inverse| 1.0 / inverse);
@@ -106,7 +107,7 @@ impl Rule for Cubic {
 
     // [RFC9438 §4.6]
     //     ssthresh = cwnd * beta_cubic
-    fn decrease(&self, group: &GroupView<'_, Curve>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<Curve>) -> f64 {
         group.own().cwnd() * BETA
     }
 

@@ -115,16 +115,17 @@ pub struct Queue {
 
 impl Rule for Daimd {
     type Memory = Queue;
+    type News = ();
 
-    fn increase(&self, group: &GroupView<'_, Queue>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Queue>, acked: Bytes) -> f64 {
         coupled_increase(group, acked, lia::gain)
     }
 
-    fn decrease(&self, group: &GroupView<'_, Queue>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<Queue>) -> f64 {
         reno::halved(group.own())
     }
 
-    fn on_delay(&self, group: &GroupView<'_, Queue>, ack: &Ack) -> Option<Adjustment<Queue>> {
+    fn on_delay(&self, group: &impl GroupView<Queue>, ack: &Ack) -> Option<Adjustment<Queue>> {
         let memory = *group.own_memory();
         let (since, rtt) = (memory.full_since?, memory.rtt?);
         let held = nanos(ack.now.since(since)) >= self.hold_rtts * nanos(rtt.smoothed);

@@ -43,12 +43,13 @@ impl Default for Epsilon {
 
 impl Rule for Epsilon {
     type Memory = ();
+    type News = ();
 
-    fn increase(&self, group: &GroupView<'_, ()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
         coupled_increase(group, acked, |own, totals| gain(own, group.members(), totals.rate, self.epsilon))
     }
 
-    fn decrease(&self, group: &GroupView<'_, ()>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<()>) -> f64 {
         reno::halved(group.own())
     }
 }

@@ -35,12 +35,13 @@ pub struct Ewtcp {
 
 impl Rule for Ewtcp {
     type Memory = ();
+    type News = ();
 
-    fn increase(&self, group: &GroupView<'_, ()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
         coupled_increase(group, acked, |own, totals| gain(own, totals, self.increase))
     }
 
-    fn decrease(&self, group: &GroupView<'_, ()>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<()>) -> f64 {
         reno::halved(group.own())
     }
 }

@@ -40,7 +40,7 @@ use crate::aimd::{GroupView, Member, Totals};
 /// each byte acknowledged and byte of a full datagram, which is in packets the growth for each
 /// packet. A path that is alone grows as Reno does.
 fn coupled_increase<M>(
-    group: &GroupView<'_, M>,
+    group: &impl GroupView<M>,
     acked: Bytes,
     gain: impl FnOnce(&Member<'_, M>, &Totals) -> f64,
 ) -> f64 {

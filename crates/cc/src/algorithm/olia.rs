@@ -81,8 +81,9 @@ impl Delivered {
 
 impl Rule for Olia {
     type Memory = Delivered;
+    type News = ();
 
-    fn increase(&self, group: &GroupView<'_, Delivered>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Delivered>, acked: Bytes) -> f64 {
         match group.own_member() {
             Some(own) if group.is_coupled() => {
                 let survey = Survey::of(group, self.metric);
@@ -93,12 +94,12 @@ impl Rule for Olia {
         }
     }
 
-    fn decrease(&self, group: &GroupView<'_, Delivered>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<Delivered>) -> f64 {
         reno::halved(group.own())
     }
 
     /// One where the path is coupled [OLIA §3]: a path that is not worth using must cost little.
-    fn min_ssthresh_datagrams(&self, group: &GroupView<'_, Delivered>, configured: u32) -> u32 {
+    fn min_ssthresh_datagrams(&self, group: &impl GroupView<Delivered>, configured: u32) -> u32 {
         if group.is_coupled() { 1 } else { configured }
     }
 
@@ -158,7 +159,7 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(group: &GroupView<'_, Delivered>, which: PathMetric) -> Self {
+    fn of(group: &impl GroupView<Delivered>, which: PathMetric) -> Self {
         let (mut paths, mut rate, mut datagrams_max, mut metric_max) = (0, 0.0, 0.0f64, 0.0f64);
         for path in group.members() {
             paths += 1;
@@ -179,7 +180,7 @@ impl Survey {
     //                  n * |max_w_paths|
     //
     //             = 0                            otherwise
-    fn alpha(&self, group: &GroupView<'_, Delivered>, own: &Member<'_, Delivered>) -> f64 {
+    fn alpha(&self, group: &impl GroupView<Delivered>, own: &Member<'_, Delivered>) -> f64 {
         let (own_is_largest, own_is_best) = (self.is_largest(own), self.is_best(own));
         if !own_is_largest && !own_is_best {
             return 0.0;

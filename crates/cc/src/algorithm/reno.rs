@@ -26,12 +26,13 @@ pub struct Reno;
 
 impl Rule for Reno {
     type Memory = ();
+    type News = ();
 
-    fn increase(&self, group: &GroupView<'_, ()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
         increase(group.own(), acked)
     }
 
-    fn decrease(&self, group: &GroupView<'_, ()>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<()>) -> f64 {
         halved(group.own())
     }
 }

@@ -102,21 +102,22 @@ struct RoundTrip {
 
 impl Rule for WVegas {
     type Memory = Vegas;
+    type News = ();
 
     /// The window moves by the round, in [`on_delay`](Self::on_delay); where the round could not be
     /// measured, by Reno's step for the acknowledgement that ended it.
-    fn increase(&self, group: &GroupView<'_, Vegas>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Vegas>, acked: Bytes) -> f64 {
         match group.own_memory().ended {
             Ended::WithTooFewSamples => reno::increase(group.own(), acked),
             Ended::No | Ended::Measured(_) => 0.0,
         }
     }
 
-    fn decrease(&self, group: &GroupView<'_, Vegas>) -> f64 {
+    fn decrease(&self, group: &impl GroupView<Vegas>) -> f64 {
         reno::halved(group.own())
     }
 
-    fn on_delay(&self, group: &GroupView<'_, Vegas>, _ack: &Ack) -> Option<Adjustment<Vegas>> {
+    fn on_delay(&self, group: &impl GroupView<Vegas>, _ack: &Ack) -> Option<Adjustment<Vegas>> {
         let (own, mut vegas) = (group.own(), *group.own_memory());
         let Ended::Measured(round) = vegas.ended else { return None };
         let (cwnd, datagram) = (own.cwnd(), own.max_datagram());
@@ -158,7 +159,7 @@ impl Rule for WVegas {
 
 impl WVegas {
     /// How many datagrams the path may keep queued. It changes only where the queue is as long.
-    fn target(&self, group: &GroupView<'_, Vegas>, vegas: &mut Vegas, backlog: f64, round: RoundTrip) -> f64 {
+    fn target(&self, group: &impl GroupView<Vegas>, vegas: &mut Vegas, backlog: f64, round: RoundTrip) -> f64 {
         let target = vegas.backlog_target.unwrap_or(self.backlog_least);
         if backlog < target {
             return target;

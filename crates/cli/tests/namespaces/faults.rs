@@ -92,7 +92,7 @@ fn outage(network: &Network, scratch: &Scratch, cut: Cut, outage: Duration, cut_
 }
 
 fn assert_survives(cut: Cut, down: Duration, cut_after: u64) {
-    let Some((_alone, network)) = network(Family::V4, TWINS) else { return };
+    let Some((_place, network)) = network(Family::V4, TWINS) else { return };
     let scratch = Scratch::with_tree(BYTES);
     let outcome = outage(&network, &scratch, cut, down, cut_after);
     let Outcome { flowed_after, elapsed, codes, said } = &outcome;
@@ -124,7 +124,7 @@ fn data_flows_soon_after_both_interfaces_were_switched_off_and_on() {
 /// After three seconds nothing gets there over one link, and nothing back over another or the same one.
 /// What is left carries 20 Mbit/s.
 fn assert_goes_on_without(there: &Link, back: &Link) {
-    let Some((_alone, network)) = network(Family::V4, TWINS) else { return };
+    let Some((_place, network)) = network(Family::V4, TWINS) else { return };
     let scratch = Scratch::with_tree(BYTES);
     TWINS.iter().for_each(|link| network.introduce(link));
     let mut transfer = Transfer::start(&network, &scratch);
@@ -156,7 +156,7 @@ fn a_transfer_goes_on_by_the_one_link_that_works_both_ways() {
 #[test]
 #[ignore = "takes a quarter of an hour; prints a table"]
 fn table_of_outages() {
-    let Some((_alone, network)) = network(Family::V4, TWINS) else { return };
+    let Some((_place, network)) = network(Family::V4, TWINS) else { return };
     let scratch = Scratch::with_tree(BYTES);
     say("down  how        cut at   flows after  in all   codes  agree");
     let mut disagreed = 0;
@@ -194,7 +194,7 @@ fn table_of_outages() {
 
 #[test]
 fn a_killed_sender_is_noticed_within_ten_seconds_and_waited_for() {
-    let Some((_alone, network)) = network(Family::V4, TWINS) else { return };
+    let Some((_place, network)) = network(Family::V4, TWINS) else { return };
     let scratch = Scratch::with_tree(BYTES);
     let mut transfer = Transfer::start(&network, &scratch);
     transfer.until("a part", || network.carried(&TWINS[0]) >= 5_000_000);
@@ -208,7 +208,7 @@ fn a_killed_sender_is_noticed_within_ten_seconds_and_waited_for() {
 
 #[test]
 fn a_killed_receiver_is_noticed_within_ten_seconds_and_given_up_in_time() {
-    let Some((_alone, network)) = network(Family::V4, TWINS) else { return };
+    let Some((_place, network)) = network(Family::V4, TWINS) else { return };
     let scratch = Scratch::with_tree(BYTES);
     let mut transfer = Transfer::start_with(&network, &scratch, &["--give-up-after", "20s"]);
     transfer.until("a part", || network.carried(&TWINS[0]) >= 5_000_000);
@@ -225,7 +225,7 @@ fn a_killed_receiver_is_noticed_within_ten_seconds_and_given_up_in_time() {
 
 #[test]
 fn an_end_that_is_terminated_tells_the_other_at_once() {
-    let Some((_alone, network)) = network(Family::V4, TWINS) else { return };
+    let Some((_place, network)) = network(Family::V4, TWINS) else { return };
     for (who, signal) in [(End::Sender, "TERM"), (End::Receiver, "TERM"), (End::Sender, "HUP"), (End::Receiver, "INT")]
     {
         if signal == "HUP" && hangups_are_ignored() {

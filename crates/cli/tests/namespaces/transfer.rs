@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::network::{End, Network};
@@ -18,10 +19,11 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// A tree of `bytes`: a large file, a middle one, many small ones, an empty one. The tests run one
-    /// at a time, so the process id is a unique name.
+    /// A tree of `bytes`: a large file, a middle one, many small ones, an empty one.
     pub(crate) fn with_tree(bytes: u64) -> Self {
-        let path = std::env::temp_dir().join(format!("fairpath-namespaces-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("fairpath-namespaces-{process}-{count}"));
         let scratch = Self { path, bytes };
         let tree = scratch.path.join("from/tree");
         fs::create_dir_all(tree.join("deep/er")).unwrap();

@@ -13,9 +13,9 @@
 //!
 //! | symbol | here | unit |
 //! |---|---|---|
-//! | d | the time from the sending of a packet to its acknowledgement | s |
-//! | m, J, n | `Jitter::mean`, `Jitter::interarrival` [RFC3550 §6.4.1], [`SAMPLES`] | s, s, 1 |
-//! | M, V, N | `Jitter::usual`, `Jitter::spread`, [`USUAL_SAMPLES`] | s, s, 1 |
+//! | d | the time from the sending of a packet to its acknowledgement | ns |
+//! | m, J, n | `Jitter::mean`, `Jitter::interarrival` [RFC3550 §6.4.1], [`SAMPLES`] | ns, ns, 1 |
+//! | M, V, N | `Jitter::usual`, `Jitter::spread`, [`USUAL_SAMPLES`] | ns, ns, 1 |
 //! | z | `Jitter::height_of_losses` | 1 |
 //!
 //! # Why these parameters
@@ -30,6 +30,7 @@ use core::time::Duration;
 use fairpath_core::{Ack, WindowedMin};
 
 use super::MEMORY;
+use crate::time::nanos;
 
 /// Over so many delays the mean and its deviation go.
 const SAMPLES: f64 = 32.0;
@@ -55,8 +56,7 @@ pub(super) struct Jitter {
     /// By how much a delay differs from the one before: what a queue does not, which has other packets in it only by
     /// and by.
     interarrival: f64,
-    /// Of the mean, in nanoseconds.
-    lowest: WindowedMin<u64>,
+    lowest: WindowedMin<f64>,
     lowest_mean: f64,
     usual: f64,
     spread: f64,
@@ -85,21 +85,21 @@ impl Jitter {
     //     m <- m + (d - m) / n,  J <- J + (|d - d'| - J) / n,  d' the delay before
     //     M <- M + (m - M) / N,  V <- V + (|m - M| - V) / N
     pub(super) fn on_ack(&mut self, ack: &Ack) {
-        let delay = ack.now.since(ack.sent_at).as_secs_f64();
+        let delay = nanos(ack.now.since(ack.sent_at));
         if self.samples == 0.0 {
             (self.newest, self.mean, self.usual) = (delay, delay, delay);
         }
         self.samples += 1.0;
-        let gain = 1.0 / self.samples.min(SAMPLES);
+        let gain = gain(self.samples, SAMPLES);
         let difference = (delay - self.newest).abs();
         self.newest = delay;
         self.mean += gain * (delay - self.mean);
         self.interarrival += gain * (difference - self.interarrival);
         if self.is_known() {
-            let gain = 1.0 / (self.samples - SAMPLES + 1.0).min(USUAL_SAMPLES);
+            let gain = self::gain(self.samples - SAMPLES + 1.0, USUAL_SAMPLES);
             self.usual += gain * (self.mean - self.usual);
             self.spread += gain * ((self.mean - self.usual).abs() - self.spread);
-            self.lowest_mean = self.lowest.update(ack.now, (self.mean * 1e9) as u64) as f64 * 1e-9;
+            self.lowest_mean = self.lowest.update(ack.now, self.mean);
         }
     }
 
@@ -118,13 +118,18 @@ impl Jitter {
     //
     //     z < 0.25 and m - min m < queue + 1.5 J
     pub(super) fn explains(&self, queue: Duration) -> Option<bool> {
-        let highest = self.lowest_mean + queue.as_secs_f64() + EXPLAINED * self.interarrival;
+        let highest = self.lowest_mean + nanos(queue) + EXPLAINED * self.interarrival;
         self.is_known().then_some(self.height_of_losses < HIGH && self.mean < highest)
     }
 
     fn is_known(&self) -> bool {
         self.samples >= SAMPLES
     }
+}
+
+/// One over the number of samples, and over `most` where there are more: without a division for each acknowledgement.
+fn gain(samples: f64, most: f64) -> f64 {
+    if samples < most { 1.0 / samples } else { 1.0 / most }
 }
 
 #[cfg(test)]
