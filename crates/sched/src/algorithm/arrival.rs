@@ -12,12 +12,14 @@
 //! | b | the least round-trip time | time |
 //! | q | in flight / r, how long the path takes for what is on it | time |
 //! | u | `burst`, for how long what left in a burst would have kept the path busy, sent at its pacing rate | time |
-//! | A | `arrival` = max(b, q, min(b + u, smoothed round-trip time + its variance)) − b / 2; where there is no room, and so much later as it takes to be made | time |
+//! | A | `arrival` = max(b, q, min(b + u, max(smoothed, newest round-trip time))) − b / 2; where there is no room, and so much later as it takes to be made | time |
 //! | k | `left`, what may be sent before anything must arrive: what is unsent, within windows and buffers | bytes |
 //!
 //! What is in flight says q where it is spread over a round trip. On a slow path a burst of ten packets, which makes no
 //! window full, is a queue for a tenth of a second and more, and its last packets come so much later; no later, though,
-//! than round trips have shown.
+//! than round trips have shown. The deviation of the smoothed round trip would not do: with the first sample it is half of
+//! that by definition [RFC9002 §5.3], and fades over so many others that a path of a long round trip is left alone
+//! while it matters.
 //!
 //! A path f with the least A is waited for, although s has room, where A(s) > A(f) + k / R with R the sum of r over all
 //! paths that deliver earlier than s: what is left has then arrived before the packet on s would.
@@ -104,7 +106,7 @@ fn rate_of(path: &PathView, smoothed: f64, base: f64) -> f64 {
 fn expected(path: &PathView, now: Timestamp) -> Expected<'_> {
     let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
     let Some(rtt) = &path.rtt else { return unknown };
-    let [base, smoothed, variance] = [rtt.windowed_min, rtt.smoothed, rtt.variance].map(seconds);
+    let [base, smoothed, newest] = [rtt.windowed_min, rtt.smoothed, rtt.latest].map(seconds);
     let rate = rate_of(path, smoothed, base);
     if rate <= 0.0 {
         return unknown;
@@ -113,7 +115,7 @@ fn expected(path: &PathView, now: Timestamp) -> Expected<'_> {
     // To divide takes longer than all the rest, and this is asked of every path for every packet.
     let per_byte = 1.0 / rate;
     let burst = path.burst_until.nanos_since(now) as f64 * 1e-9;
-    let with_burst = (base + burst).min(smoothed + variance);
+    let with_burst = (base + burst).min(smoothed.max(newest));
     let too_much = (in_flight + datagram - window).max(0.0);
     let round = (in_flight.min(window) * per_byte).max(with_burst).max(base);
     Expected { path, after: too_much * per_byte + round - base * 0.5, rate, round }
@@ -287,8 +289,9 @@ mod tests {
         let at = |millis, paths: &[PathView]| {
             Arrival.pick(&ConnectionView::default(), paths, &Work::default(), Timestamp::from_millis(millis)).path()
         };
-        assert_eq!(at(0, &paths), Some(path(1)), "no round trip was ever longer");
-        paths[1].rtt.as_mut().unwrap().variance = Duration::from_millis(40);
+        paths[1].rtt.as_mut().unwrap().variance = Duration::from_millis(50);
+        assert_eq!(at(0, &paths), Some(path(1)), "no round trip was ever longer, whatever is made of the first sample");
+        paths[1].rtt.as_mut().unwrap().latest = Duration::from_millis(140);
         // After 60 ms by the one; by the other 50 and what is left of the burst, up to 40.
         assert_eq!([0, 39, 41].map(|millis| at(millis, &paths)), [Some(path(0)), Some(path(0)), Some(path(1))]);
     }

@@ -24,7 +24,7 @@
 //! | random loss | 0, 0.5 and 2 % on both paths | assumed |
 //! | send and receive buffers | 0.5, 2 and 16 MB each, of payload | assumed |
 //! | use | goodput from 20 to 50 s, in parts of the sum of each path alone with the same buffers | assumed |
-//! | completion | of 64 kB, 1 MB and 20 MB; of 400, 100 and 20 seeds the one that 95 of 100 are not slower than | assumed |
+//! | completion | of 64 kB, 1 MB and 20 MB; of 400, 400 and 20 seeds the one that 95 of 100 are not slower than | assumed |
 //! | configuration | that of live connections, but for the scheduler | assumed |
 //!
 //! # Deviations
@@ -54,8 +54,8 @@ const STMS: usize = 3;
 const OURS: usize = SCHEDULERS.len() - 1;
 
 /// What is sent, in kB, and with how many seeds: what 95 of 100 transfers do not exceed is seen of hundreds, and what is
-/// short is soon sent.
-const SIZES: [(u64, u32); 3] = [(64, 400), (1_000, 100), (20_000, 20)];
+/// short is soon sent. Of a hundred, where packets are lost, the best of four others seems better than it is.
+const SIZES: [(u64, u32); 3] = [(64, 400), (1_000, 400), (20_000, 20)];
 
 /// A transfer that takes longer is given up, and counts as so long.
 const PATIENCE: Duration = Duration::from_secs(300);
