@@ -102,7 +102,7 @@ pub trait Rule: Debug + Send {
     /// Congestion persisted: the window falls to the minimum and slow start begins anew.
     fn on_collapsed(&self, _memory: &mut Self::Memory) {}
 
-    /// The path is coupled with other paths than before, or is alone again.
+    /// The path is coupled with other paths than before or, where it is not coupled now, alone again.
     fn on_recoupled(&self, _memory: &mut Self::Memory, _coupled: bool) {}
 
     /// The last reduction is taken back, because nothing was lost. `before` is what was remembered before it;
