@@ -29,13 +29,13 @@ use live::Live;
 const PIECES_PER_PACKET: usize = 12;
 
 /// Where a connection's packets and timers go, and what counts them.
-pub(crate) struct Outside<'a, R, N> {
+pub(crate) struct Outside<'a, N> {
     pub(crate) network: &'a mut N,
     pub(crate) timers: &'a mut Timers,
     pub(crate) count: &'a mut FlowCount,
     /// How many packets all hosts have sent.
     pub(crate) sent: &'a mut u64,
-    pub(crate) recorder: &'a mut R,
+    pub(crate) recorder: &'a mut dyn Recorder,
 }
 
 /// The sender's side of a path.
@@ -169,7 +169,7 @@ impl Connection {
 
     /// Sends as much as there is and the windows let out.
     #[inline]
-    pub(crate) fn send<R: Recorder, N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    pub(crate) fn send<N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, N>) {
         if self.live.is_some() {
             self.drive_live(now, out);
             return;
@@ -250,12 +250,12 @@ impl Connection {
 
     /// A piece of data goes out on a path: the number of its packet, and its size.
     #[inline]
-    fn transmit<R: Recorder, N: Egress>(
+    fn transmit<N: Egress>(
         &mut self,
         path: PathId,
         chunk: Chunk,
         now: Timestamp,
-        out: &mut Outside<'_, R, N>,
+        out: &mut Outside<'_, N>,
     ) -> (u64, Bytes) {
         let index = path.get() as usize;
         let state = &mut self.paths[index];
@@ -275,7 +275,7 @@ impl Connection {
 
     /// Where `path` has room and nothing new can be sent: sends a piece once more that is on its way on another
     /// path. Whether it did.
-    fn reinject<R: Recorder, N: Egress>(&mut self, path: PathId, now: Timestamp, out: &mut Outside<'_, R, N>) -> bool {
+    fn reinject<N: Egress>(&mut self, path: PathId, now: Timestamp, out: &mut Outside<'_, N>) -> bool {
         if !self.transport.reinjection {
             return false;
         }
@@ -343,13 +343,13 @@ impl Connection {
 
     /// Data came.
     #[inline]
-    pub(crate) fn on_data<R: Recorder, N: Egress>(
+    pub(crate) fn on_data<N: Egress>(
         &mut self,
         packet: &Packet,
         number: u64,
         chunk: Chunk,
         now: Timestamp,
-        out: &mut Outside<'_, R, N>,
+        out: &mut Outside<'_, N>,
     ) {
         let index = packet.path as usize;
         let ack = self.receiver.on_packet(index, number, packet.is_marked(), now);
@@ -374,13 +374,7 @@ impl Connection {
 
     /// A piece of data came on a path.
     #[inline]
-    fn on_chunk<R: Recorder, N: Egress>(
-        &mut self,
-        index: usize,
-        chunk: Chunk,
-        now: Timestamp,
-        out: &mut Outside<'_, R, N>,
-    ) {
+    fn on_chunk<N: Egress>(&mut self, index: usize, chunk: Chunk, now: Timestamp, out: &mut Outside<'_, N>) {
         let before = (self.receiver.delivered_bytes(), self.receiver.duplicates());
         out.count.waited += self.receiver.waited(now);
         let fresh = self.receiver.on_chunk(chunk);
@@ -401,32 +395,21 @@ impl Connection {
     }
 
     #[inline]
-    fn acknowledge<R: Recorder, N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    fn acknowledge<N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, N>) {
         if let Some(frame) = self.receiver.ack(index, now) {
             self.send_ack(index, frame, now, out);
         }
     }
 
     #[inline]
-    fn send_ack<R: Recorder, N: Egress>(
-        &mut self,
-        index: usize,
-        frame: AckFrame,
-        now: Timestamp,
-        out: &mut Outside<'_, R, N>,
-    ) {
+    fn send_ack<N: Egress>(&mut self, index: usize, frame: AckFrame, now: Timestamp, out: &mut Outside<'_, N>) {
         let packet = Packet::new(self.slot, self.generation, index as u16, Body::Ack(frame));
         *out.sent += 1;
         out.network.send(now, self.paths[index].routes.backward, packet, self.transport.ack);
     }
 
     /// An acknowledgement may have waited long enough.
-    pub(crate) fn on_ack_timer<R: Recorder, N: Egress>(
-        &mut self,
-        path: u32,
-        now: Timestamp,
-        out: &mut Outside<'_, R, N>,
-    ) {
+    pub(crate) fn on_ack_timer<N: Egress>(&mut self, path: u32, now: Timestamp, out: &mut Outside<'_, N>) {
         let index = path as usize;
         let deadline = self.receiver.ack_deadline(index);
         let timer = Timer::Ack { connection: self.slot, generation: self.generation, path };
@@ -436,7 +419,7 @@ impl Connection {
     }
 
     /// The pacer may let something out.
-    pub(crate) fn on_pacing_timer<R: Recorder, N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    pub(crate) fn on_pacing_timer<N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, N>) {
         let timer = Timer::Pacing { connection: self.slot, generation: self.generation };
         if self.pacing.is_due(now, now, timer, out.timers) {
             self.send(now, out);
@@ -445,13 +428,7 @@ impl Connection {
 
     /// An acknowledgement came.
     #[inline]
-    pub(crate) fn on_ack<R: Recorder, N: Egress>(
-        &mut self,
-        path: u32,
-        frame: &AckFrame,
-        now: Timestamp,
-        out: &mut Outside<'_, R, N>,
-    ) {
+    pub(crate) fn on_ack<N: Egress>(&mut self, path: u32, frame: &AckFrame, now: Timestamp, out: &mut Outside<'_, N>) {
         let id = PathId::new(path);
         let index = path as usize;
         let Self { engine, stream, paths, live, receiver, .. } = self;
@@ -503,7 +480,7 @@ impl Connection {
     }
 
     /// Gives up what must be taken for lost by now.
-    fn give_up<R: Recorder, N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    fn give_up<N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, N>) {
         let path = PathId::new(index as u32);
         let rtt = self.engine.rtt(path);
         let mut lost = core::mem::take(&mut self.lost);
@@ -525,14 +502,14 @@ impl Connection {
         }
     }
 
-    fn on_congestion<R: Recorder, N: Egress>(
+    fn on_congestion<N: Egress>(
         &mut self,
         index: usize,
         signal: CongestionSignal,
         sent_at: Timestamp,
         persistent: bool,
         now: Timestamp,
-        out: &mut Outside<'_, R, N>,
+        out: &mut Outside<'_, N>,
     ) {
         let path = PathId::new(index as u32);
         self.engine.on_congestion(path, signal, sent_at, persistent, now);
@@ -544,12 +521,7 @@ impl Connection {
     }
 
     /// Something may be late.
-    pub(crate) fn on_recovery_timer<R: Recorder, N: Egress>(
-        &mut self,
-        path: u32,
-        now: Timestamp,
-        out: &mut Outside<'_, R, N>,
-    ) {
+    pub(crate) fn on_recovery_timer<N: Egress>(&mut self, path: u32, now: Timestamp, out: &mut Outside<'_, N>) {
         let index = path as usize;
         let deadline =
             self.paths[index].recovery.deadline(self.engine.rtt(PathId::new(path)), self.transport.ack_delay_max);
@@ -568,7 +540,7 @@ impl Connection {
 
     /// The probe timeout has passed: the oldest packet goes out again, whatever the window says
     /// [RFC9002 §6.2.4]. At the second in a row what the path holds is given to the others too.
-    fn probe<R: Recorder, N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    fn probe<N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, N>) {
         out.count.paths[index].timeouts += 1;
         let row = self.paths[index].recovery.on_probe_timeout();
         if self.live.is_some() {

@@ -111,11 +111,11 @@ impl Hosts {
     }
 
     #[inline]
-    pub(crate) fn on_delivery<R: Recorder, N: Egress>(
+    pub(crate) fn on_delivery<N: Egress>(
         &mut self,
         delivery: &Delivery<Packet>,
         network: &mut N,
-        recorder: &mut R,
+        recorder: &mut dyn Recorder,
     ) {
         self.events += 1;
         self.received += 1;
@@ -151,12 +151,12 @@ impl Hosts {
     }
 
     /// A timer of a host came up; those of the run itself are not for hosts.
-    pub(crate) fn on_timer<R: Recorder, N: Egress>(
+    pub(crate) fn on_timer<N: Egress>(
         &mut self,
         at: Timestamp,
         timer: Timer,
         network: &mut N,
-        recorder: &mut R,
+        recorder: &mut dyn Recorder,
     ) {
         self.events += 1;
         match timer {
@@ -191,13 +191,13 @@ impl Hosts {
     }
 
     /// Does something with a connection, if it is still the same.
-    fn with<R: Recorder, N: Egress>(
+    fn with<N: Egress>(
         &mut self,
         slot: u32,
         generation: u32,
         network: &mut N,
-        recorder: &mut R,
-        deed: impl FnOnce(&mut Connection, &mut Outside<'_, R, N>),
+        recorder: &mut dyn Recorder,
+        deed: impl FnOnce(&mut Connection, &mut Outside<'_, N>),
     ) {
         let Some(Some(connection)) = self.connections.get_mut(slot as usize) else { return };
         if connection.generation() != generation {
@@ -208,7 +208,7 @@ impl Hosts {
         deed(connection, &mut Outside { network, timers, count, sent, recorder });
     }
 
-    fn on_source<R: Recorder, N: Egress>(&mut self, index: u32, now: Timestamp, network: &mut N, recorder: &mut R) {
+    fn on_source<N: Egress>(&mut self, index: u32, now: Timestamp, network: &mut N, recorder: &mut dyn Recorder) {
         let flow = &mut self.flows[(index - self.first) as usize];
         if now >= flow.stop {
             if let Some(connection) = flow.connection.and_then(|slot| self.connections[slot as usize].as_mut()) {

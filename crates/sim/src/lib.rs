@@ -59,7 +59,8 @@ use fairpath_scenario::Scenario;
 /// # Errors
 ///
 /// Where the scenario cannot be meant, or is more than can be run.
-pub fn run<R: Recorder>(scenario: &Scenario, recorder: &mut R) -> Result<Outcome, SimError> {
+// `dyn`, here and below: the simulator is compiled once, and not anew for everyone who watches it.
+pub fn run(scenario: &Scenario, recorder: &mut dyn Recorder) -> Result<Outcome, SimError> {
     let mut simulation = Simulation::new(scenario)?;
     simulation.run(recorder)?;
     Ok(simulation.outcome())

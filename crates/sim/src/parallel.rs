@@ -129,7 +129,7 @@ impl Parallel {
     /// # Errors
     ///
     /// Where that needs more memory than a run may take, or comes to no end.
-    pub fn run<R: Recorder>(&mut self, recorder: &mut R) -> Result<(), SimError> {
+    pub fn run(&mut self, recorder: &mut dyn Recorder) -> Result<(), SimError> {
         self.run_until(Timestamp::ZERO + self.scenario.duration, recorder)
     }
 
@@ -139,7 +139,7 @@ impl Parallel {
     /// # Errors
     ///
     /// Where that needs more memory than a run may take, or comes to no end.
-    pub fn run_until<R: Recorder>(&mut self, end: Timestamp, recorder: &mut R) -> Result<(), SimError> {
+    pub fn run_until(&mut self, end: Timestamp, recorder: &mut dyn Recorder) -> Result<(), SimError> {
         self.parts.iter_mut().for_each(|part| part.notes.wanted(recorder.hears_all()));
         while self.frontier <= end {
             let change = self.scenario.changes.get(self.next_change).map(|change| Timestamp::ZERO + change.at);
@@ -179,7 +179,7 @@ impl Parallel {
     }
 
     /// All parts have come to `at`: does what is due of the run itself.
-    fn meet<R: Recorder>(&mut self, at: Timestamp, recorder: &mut R) {
+    fn meet(&mut self, at: Timestamp, recorder: &mut dyn Recorder) {
         while let Some(change) = self.scenario.changes.get(self.next_change)
             && Timestamp::ZERO + change.at <= at
         {

@@ -75,31 +75,6 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
     }
 }
 
-impl<R: Recorder> Recorder for &mut R {
-    fn hears_all(&self) -> bool {
-        (**self).hears_all()
-    }
-
-    fn on_sample(&mut self, now: Timestamp, view: &View<'_>) {
-        (**self).on_sample(now, view);
-    }
-    fn on_rtt(&mut self, now: Timestamp, flow: FlowIndex, path: PathId, rtt: Duration) {
-        (**self).on_rtt(now, flow, path, rtt);
-    }
-    fn on_congestion(&mut self, now: Timestamp, flow: FlowIndex, path: PathId) {
-        (**self).on_congestion(now, flow, path);
-    }
-    fn on_lost(&mut self, now: Timestamp, flow: FlowIndex, path: PathId) {
-        (**self).on_lost(now, flow, path);
-    }
-    fn on_completion(&mut self, now: Timestamp, flow: FlowIndex, took: Duration) {
-        (**self).on_completion(now, flow, took);
-    }
-    fn on_played(&mut self, now: Timestamp, flow: FlowIndex, took: Duration) {
-        (**self).on_played(now, flow, took);
-    }
-}
-
 /// What a run has to show.
 pub(crate) trait Shown {
     fn scenario(&self) -> &Scenario;

@@ -89,7 +89,7 @@ impl Simulation {
     /// # Errors
     ///
     /// Where that needs more memory than a run may take, or comes to no end.
-    pub fn run<R: Recorder>(&mut self, recorder: &mut R) -> Result<(), SimError> {
+    pub fn run(&mut self, recorder: &mut dyn Recorder) -> Result<(), SimError> {
         self.run_until(Timestamp::ZERO + self.scenario.duration, recorder)
     }
 
@@ -98,7 +98,7 @@ impl Simulation {
     /// # Errors
     ///
     /// Where that needs more memory than a run may take, or comes to no end.
-    pub fn run_until<R: Recorder>(&mut self, end: Timestamp, recorder: &mut R) -> Result<(), SimError> {
+    pub fn run_until(&mut self, end: Timestamp, recorder: &mut dyn Recorder) -> Result<(), SimError> {
         loop {
             let timer = self.hosts.timers.next();
             if let Some(delivery) = self.network.poll(timer.min(end)) {
@@ -165,7 +165,7 @@ impl Simulation {
         }
     }
 
-    fn on_timer<R: Recorder>(&mut self, at: Timestamp, timer: Timer, recorder: &mut R) {
+    fn on_timer(&mut self, at: Timestamp, timer: Timer, recorder: &mut dyn Recorder) {
         match timer {
             Timer::Change => {
                 let change = &self.scenario.changes[self.next_change];

@@ -19,7 +19,7 @@ use super::{Connection, Outside};
 use crate::count::LiveCount;
 use crate::egress::Egress;
 use crate::packet::{Body, Chunk, PACKETS_MAX, Packet};
-use crate::recorder::{FlowIndex, Recorder};
+use crate::recorder::FlowIndex;
 use crate::timers::{Lazy, Timer};
 
 /// What is older is late by any deadline, and is not kept for its arrival.
@@ -166,7 +166,7 @@ impl Live {
     }
 
     /// Plays what is due.
-    fn play<R: Recorder, N: Egress>(&mut self, flow: u32, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    fn play<N: Egress>(&mut self, flow: u32, now: Timestamp, out: &mut Outside<'_, N>) {
         while let Some(delivered) = self.receiver.take(now) {
             let word = |at: usize| delivered.packet.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes);
             let (Some(number), Some(queued_at)) = (word(0), word(8)) else {
@@ -196,11 +196,7 @@ impl Connection {
     }
 
     /// The application of a live stream has a packet. When it has the next one.
-    pub(crate) fn on_live_packet<R: Recorder, N: Egress>(
-        &mut self,
-        now: Timestamp,
-        out: &mut Outside<'_, R, N>,
-    ) -> Timestamp {
+    pub(crate) fn on_live_packet<N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, N>) -> Timestamp {
         // Before the first packet the stream has to know its paths.
         self.drive_live(now, out);
         let room = self.transport.packet.saturating_sub(self.transport.header).get() as usize;
@@ -211,7 +207,7 @@ impl Connection {
         next
     }
 
-    pub(crate) fn on_live_timer<R: Recorder, N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    pub(crate) fn on_live_timer<N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, N>) {
         let timer = Timer::Live { connection: self.slot, generation: self.generation };
         if self.live.as_mut().is_some_and(|live| live.timer.is_due(now, now, timer, out.timers)) {
             self.drive_live(now, out);
@@ -219,12 +215,12 @@ impl Connection {
     }
 
     /// A packet of a live stream came: a piece, repair, or nothing, which only probes.
-    pub(super) fn on_live_data<R: Recorder, N: Egress>(
+    pub(super) fn on_live_data<N: Egress>(
         &mut self,
         index: usize,
         number: u64,
         now: Timestamp,
-        out: &mut Outside<'_, R, N>,
+        out: &mut Outside<'_, N>,
     ) {
         let Some(live) = &mut self.live else { return };
         let Some(datagram) = live.data[index].take(number) else { return };
@@ -235,12 +231,7 @@ impl Connection {
     }
 
     /// A report of the player came.
-    pub(crate) fn on_report<R: Recorder, N: Egress>(
-        &mut self,
-        number: u64,
-        now: Timestamp,
-        out: &mut Outside<'_, R, N>,
-    ) {
+    pub(crate) fn on_report<N: Egress>(&mut self, number: u64, now: Timestamp, out: &mut Outside<'_, N>) {
         let Some(live) = &mut self.live else { return };
         let Some(datagram) = live.reports.take(number) else { return };
         if let Ok(Some(report)) = live.receiver.on_datagram(&datagram, now) {
@@ -251,18 +242,13 @@ impl Connection {
 
     /// An empty packet asks the path whether it is alive: which pieces are sent again, the stream says. It is asked on
     /// and on, as hosts of the real stack do, which ask a silent path every 150 ms.
-    pub(super) fn probe_live<R: Recorder, N: Egress>(
-        &mut self,
-        index: usize,
-        now: Timestamp,
-        out: &mut Outside<'_, R, N>,
-    ) {
+    pub(super) fn probe_live<N: Egress>(&mut self, index: usize, now: Timestamp, out: &mut Outside<'_, N>) {
         self.transmit(PathId::new(index as u32), chunk(0), now, out);
         self.paths[index].recovery.keep_probing();
     }
 
     /// Does all that is due: plays, reports, sets rates, sends.
-    pub(super) fn drive_live<R: Recorder, N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    pub(super) fn drive_live<N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, N>) {
         let Some(mut live) = self.live.take() else { return };
         live.play(self.flow, now, out);
         if live.sender.next_timeout(now).is_some_and(|at| at <= now) {
@@ -292,7 +278,7 @@ impl Connection {
         self.live = Some(live);
     }
 
-    fn send_live<R: Recorder, N: Egress>(&mut self, live: &mut Live, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    fn send_live<N: Egress>(&mut self, live: &mut Live, now: Timestamp, out: &mut Outside<'_, N>) {
         let before = *out.sent;
         let is_refused = Cell::new(false);
         while *out.sent - before <= PACKETS_MAX {

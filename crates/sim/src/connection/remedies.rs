@@ -5,7 +5,6 @@ use fairpath_core::{PathId, Timestamp};
 use super::{Connection, Outside};
 use crate::egress::Egress;
 use crate::packet::Chunk;
-use crate::recorder::Recorder;
 use crate::timers::{Timer, Timers};
 
 impl Connection {
@@ -19,7 +18,7 @@ impl Connection {
     }
 
     /// A path may be due to be probed.
-    pub(crate) fn on_probe_timer<R: Recorder, N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, R, N>) {
+    pub(crate) fn on_probe_timer<N: Egress>(&mut self, now: Timestamp, out: &mut Outside<'_, N>) {
         let deadline = self.engine.probe_at().unwrap_or(Timestamp::MAX);
         let timer = Timer::Probe { connection: self.slot, generation: self.generation };
         if !self.probing.is_due(now, deadline, timer, out.timers) {
@@ -37,11 +36,11 @@ impl Connection {
 
     /// `path` has room and nothing new may be sent. Where that is for a full receive window: penalises who holds the
     /// oldest data, and sends that again on this path where it is much faster. Whether it did send.
-    pub(super) fn send_again_after_penalty<R: Recorder, N: Egress>(
+    pub(super) fn send_again_after_penalty<N: Egress>(
         &mut self,
         path: PathId,
         now: Timestamp,
-        out: &mut Outside<'_, R, N>,
+        out: &mut Outside<'_, N>,
     ) -> bool {
         if !self.stream.is_receive_limited() {
             return false;

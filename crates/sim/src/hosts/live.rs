@@ -9,12 +9,12 @@ use crate::timers::Timer;
 
 impl Hosts {
     /// The application of a flow has a packet, and says when it has the next one.
-    pub(super) fn on_live_source<R: Recorder, N: Egress>(
+    pub(super) fn on_live_source<N: Egress>(
         &mut self,
         index: u32,
         now: Timestamp,
         network: &mut N,
-        recorder: &mut R,
+        recorder: &mut dyn Recorder,
     ) {
         let state = self.flow(index);
         let stop = state.stop;

@@ -29,7 +29,7 @@ impl Notes {
     }
 
     /// Tells a recorder what all parts have noted, by time and then by flow, which one part has.
-    pub(super) fn tell<'a, R: Recorder>(parts: impl Iterator<Item = &'a mut Self>, recorder: &mut R) {
+    pub(super) fn tell<'a>(parts: impl Iterator<Item = &'a mut Self>, recorder: &mut dyn Recorder) {
         let mut all: Vec<_> = parts.flat_map(|part| part.notes.drain(..)).collect();
         all.sort_by_key(|(at, flow, _)| (*at, *flow));
         for (at, flow, note) in all {

@@ -18,7 +18,7 @@ impl Run {
         }
     }
 
-    pub(super) fn run_until<R: Recorder>(&mut self, end: Timestamp, recorder: &mut R) -> Result<(), SimError> {
+    pub(super) fn run_until(&mut self, end: Timestamp, recorder: &mut dyn Recorder) -> Result<(), SimError> {
         match self {
             Self::OneCore(run) => run.run_until(end, recorder),
             Self::Several(run) => run.run_until(end, recorder),

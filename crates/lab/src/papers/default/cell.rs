@@ -179,7 +179,7 @@ impl Cell {
         seed: u64,
         (from, to): (Duration, Duration),
         traffic: Traffic,
-        recorder: &mut impl Recorder,
+        recorder: &mut dyn Recorder,
     ) -> Result<Outcome, SimError> {
         let (mut net, paths) = self.net(seed, from, to);
         net.scenario.sample_every = ms(100);

@@ -174,7 +174,7 @@ impl Case {
     }
 
     /// Runs it.
-    pub(super) fn run<R: Recorder>(&self, seed: u64, recorder: &mut R) -> Result<(), SimError> {
+    pub(super) fn run(&self, seed: u64, recorder: &mut dyn Recorder) -> Result<(), SimError> {
         fairpath_sim::run(&self.network(seed).net.scenario, recorder).map(drop)
     }
 }
