@@ -4,8 +4,8 @@
 //! added up until the answer is clear.
 //!
 //! A delay is taken every 50 ms, the least of each step. What is compared is its *change*: by how
-//! much more it grew in 300 ms than in the 300 ms before; or in 0.6 or 1.2 s, where round trips are
-//! that long. Growth itself is no evidence, all queues grow most of the time. The changes of two paths give the concordance of a span, and that a
+//! much more it grew in 300 ms than in the 300 ms before. Growth itself is no evidence, all queues
+//! grow most of the time. The changes of two paths give the concordance of a span, and that a
 //! logarithm of likelihoods; it is added to the log-odds of the pair, which forget slowly, as a
 //! route may change. That is done for each lag that the round-trip times allow, as nobody knows
 //! where on the way the queue is. Losses that meet add to it. A partition is formed from the

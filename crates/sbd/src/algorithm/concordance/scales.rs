@@ -3,10 +3,6 @@
 //! Those who fill a queue hear of it after a round trip, and so it moves in round trips and not in less; and what a
 //! path has in flight is sent, and measured, as unevenly as it came back one round trip ago. What differs between
 //! two delays within a round trip is mostly the one or the other's own.
-//!
-//! It was seen on Table 4 of [TR2018], whose paths have round trips of 0.2 to 0.7 s: over spans of 0.3 s the concordance
-//! of E3 and E5 is 0.4 to 0.5, over 0.6 to 1.2 s 0.7 to 0.8. 90 training runs of the experiment `tr/grid`, most of them
-//! with shorter round trips, do not tell the two apart.
 
 use core::time::Duration;
 
