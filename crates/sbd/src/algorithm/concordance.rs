@@ -4,7 +4,8 @@
 //! added up until the answer is clear.
 //!
 //! A delay is taken every 50 ms, the least of each step. What is compared is its *change*: by how
-//! much more it grew in 300 ms than in the 300 ms before. Growth itself is no evidence, all queues
+//! much more it grew in 300 ms than in the 300 ms before; where round trips are longer than that, over 0.6 s, too,
+//! and from 0.6 s on over 1.2. Growth itself is no evidence, all queues
 //! grow most of the time. The changes of two paths give the concordance of a span, and that a
 //! logarithm of likelihoods; it is added to the log-odds of the pair, which forget slowly, as a
 //! route may change. That is done for each lag that the round-trip times allow, as nobody knows
@@ -28,6 +29,7 @@
 //! | source | here | unit |
 //! |---|---|---|
 //! | w(t), m(t), S | `Changes::change`, `SPAN` | ms, ms, steps |
+//! | s | `Scale` | 1 |
 //! | rho_c | `Sums::concordance` | 1 |
 //! | rho_1 | `one_queue` | 1 |
 //! | n | `freedom`, at most; `Changes::steps_per_comparison` | 1 |
@@ -65,14 +67,21 @@
 //! - Two separate queues that are alike in all respects, and fill in step, cannot be told from one
 //!   until they get out of step, or a path dips. `IN_STEP` was chosen on links drawn for
 //!   this, on which 0.05 and 0.12 give nearly the same. Where no queue changes there is no evidence, and paths stay apart.
+//! - Who fills a queue hears of it after a round trip, and what two delays do within one is mostly the one's or the
+//!   other's own. So paths of long round trips are compared on longer scales, beside the shortest and not in its place:
+//!   their odds are a mean, which chance raises no more than those of one scale. Longer scales for all would find queues
+//!   that are alike, and fill in step, to be one: short dips hardly show on them. A path that opens onto a deep queue
+//!   seems a long one until that is empty, and on the shortest scale alone it is found as soon.
 //! - The confidence of a pair is the probability of one queue; 0.5 where nothing is known.
-//! - A path takes 1 kB, a pair less than 0.7 kB. A sample looks at nothing but its own
+//! - A path takes 2.6 kB, a pair less than 1.9 kB. A sample looks at nothing but its own
 //!   path, except twenty times a second.
 
 mod changes;
 mod cluster;
+mod comparison;
 mod evidence;
 mod losses;
+mod scales;
 mod silences;
 
 use core::ops::Range;
@@ -80,23 +89,18 @@ use core::time::Duration;
 
 use fairpath_core::{DelaySample, Groups, Lost, PathId, PathMap, Timestamp};
 
-use self::changes::{Changes, SPAN};
 use self::cluster::Clusters;
-use self::evidence::{Sums, after_change, against_both, any_of, confidence, log_odds, log_ratio};
+use self::comparison::Comparison;
+use self::evidence::{against_both, any_of, confidence, log_odds};
 use self::losses::{LossEvidence, Losses};
+use self::scales::{SCALES, Scale, Scales};
 use self::silences::Silences;
 use crate::detector::{Detector, PairVerdict};
-use crate::grid::millis;
 use crate::pairs::{Pairs, positions};
 
-/// How many steps one path may be behind the other.
-const LAG_MAX: i64 = 8;
-
-/// The number of lags.
-const LAGS: usize = 2 * LAG_MAX as usize + 1;
-
-/// Over how many pieces of evidence the usual size of the changes is a mean.
-const USUAL: f64 = 80.0;
+/// For how many spans what happens shows in the changes: a silence, with what it does to queues, and a dip.
+const SILENCE_SPANS: u64 = 3;
+const DIP_SPANS: u64 = 2;
 
 /// How likely two queues are as good as equal and fill in step: those of two links of one kind on which nothing
 /// else is.
@@ -157,38 +161,43 @@ pub struct Concordance {
 #[derive(Clone, Debug)]
 struct Path {
     opened: Timestamp,
-    changes: Changes,
+    scales: Scales,
     losses: Losses,
     silences: Silences,
-    /// The steps in which the last dip shows; empty before the first.
+    /// The shortest steps in which the last dip shows; empty before the first.
     dipped: Range<u64>,
 }
 
+impl Path {
+    /// The longer of the round-trip times of two paths, in ms. The least of all and not of late: a queue that stands
+    /// for a minute is no long way.
+    fn long_ms(&self, other: &Self) -> f64 {
+        self.scales.least_rtt_ms().max(other.scales.least_rtt_ms())
+    }
+
+    /// Whether a dip shows in the change of a step on a scale: a change looks back on two spans before its own.
+    fn is_dipped(&self, step: u64, scale: Scale) -> bool {
+        scale.shows_in(&self.dipped, DIP_SPANS).contains(&(step * scale.steps()))
+    }
+}
+
 /// What is known of a pair.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Evidence {
-    /// The next step to look at.
-    next: u64,
-    /// The steps looked at since the last piece of evidence, by lag: from the path with the lower
-    /// id behind to that with the higher one behind.
-    sums: [Sums; LAGS],
-    steps: u64,
-    /// The log-odds of one queue, by lag, and those of the losses.
-    log_odds: [f64; LAGS],
-    /// Of that what was measured while a dip of either path showed, and how many of the steps looked at since the last
-    /// piece of evidence that was.
-    tested: [f64; LAGS],
-    dipped: u64,
+    comparisons: [Comparison; SCALES],
     losses: LossEvidence,
     /// All that is known, as log-odds.
     total: f64,
-    /// The mean power of the changes, and of how many pieces of evidence.
-    usual: f64,
-    pieces: f64,
-    /// The steps that say nothing of the queues, as both paths fell silent at once.
-    left_out: Range<u64>,
-    /// The step after the last piece of evidence.
-    judged: u64,
+    /// The shortest steps in which both paths fell silent at once, so that they say nothing of the queues; empty
+    /// before the first.
+    silent: Range<u64>,
+}
+
+impl Default for Evidence {
+    fn default() -> Self {
+        let comparisons = Scale::all().map(Comparison::new);
+        Self { comparisons, losses: LossEvidence::default(), total: 0.0, silent: 0..0 }
+    }
 }
 
 impl Concordance {
@@ -201,18 +210,33 @@ impl Concordance {
 impl Evidence {
     /// Looks at all steps that both paths have by now; true: there is new evidence.
     fn advance(&mut self, low: &Path, high: &Path, config: &ConcordanceConfig) -> bool {
-        let (a, b) = (low.changes.known(), high.changes.known());
-        let settled = low.changes.step_of(low.opened.max(high.opened) + config.settle);
-        self.next = self.next.max(a.start.max(b.start).max(settled) + LAG_MAX as u64);
-        let mut fresh = false;
-        while self.next < a.end.min(b.end) {
-            self.look(low, high);
-            if self.steps == SPAN {
-                self.judge(low, high, config);
-                fresh = true;
-            }
+        let [shortest, longer @ ..] = &mut self.comparisons;
+        let (steps, mut fresh) = shortest.advance(low, high, &self.silent, config);
+        for comparison in longer.iter_mut().take(Scale::longer_within(low.long_ms(high), config.step)) {
+            fresh |= comparison.advance(low, high, &self.silent, config).1;
+        }
+        self.losses.age(config.changed(steps.end - steps.start));
+        let left_out = Scale::SHORTEST.shows_in(&self.silent, SILENCE_SPANS);
+        for step in steps.filter(|step| !left_out.contains(step)) {
+            self.losses.look(&low.losses, &high.losses, step);
+        }
+        if fresh {
+            self.add_up(low, high, config);
         }
         fresh
+    }
+
+    /// Adds up what is known. On which of the scales the queues move is known as little as where they are.
+    fn add_up(&mut self, low: &Path, high: &Path, config: &ConcordanceConfig) {
+        let behind_ms = high.scales.base_rtt_ms() - low.scales.base_rtt_ms();
+        let is_tested = !low.dipped.is_empty() || !high.dipped.is_empty();
+        let on_scale = |comparison: &Comparison| {
+            let [all, tested] = comparison.log_odds(behind_ms, config.step);
+            let total = all + self.losses.log_odds();
+            if is_tested { against_both(total, -log_odds(IN_STEP) + tested) } else { total }
+        };
+        let scales = 1 + Scale::longer_within(low.long_ms(high), config.step);
+        self.total = any_of(&self.comparisons.each_ref().map(on_scale)[..scales]);
     }
 
     /// Leaves out what a silence does that both paths have in common, if they do: changes look back on three
@@ -220,76 +244,29 @@ impl Evidence {
     /// may be the bottleneck's, as those of a radio are.
     fn leave_out_silence(&mut self, low: &Path, high: &Path) {
         let Some((begin, end)) = low.silences.common(&high.silences) else { return };
-        let steps = low.changes.step_of(begin)..low.changes.step_of(end) + 3 * SPAN;
-        let last = &self.left_out;
+        let begin = low.scales.step_of(begin);
+        let steps = begin..low.scales.step_of(end).max(begin + 1);
+        let last = Scale::SHORTEST.shows_in(&self.silent, SILENCE_SPANS);
         if steps.start >= last.end + (last.end - last.start) {
-            self.left_out = steps;
+            self.silent = steps;
         }
-    }
-
-    /// Looks at the next step.
-    fn look(&mut self, low: &Path, high: &Path) {
-        let step = self.next;
-        if !self.left_out.contains(&step) {
-            let (a, b) = (low.changes.get(step), high.changes.get(step));
-            for (lag, sums) in (-LAG_MAX..).zip(&mut self.sums) {
-                let before = step - lag.unsigned_abs();
-                if lag < 0 { sums.add(a, high.changes.get(before)) } else { sums.add(low.changes.get(before), b) }
-            }
-            self.losses.look(&low.losses, &high.losses, step);
-            self.dipped += u64::from(low.dipped.contains(&step) || high.dipped.contains(&step));
-        }
-        self.next += 1;
-        self.steps += 1;
-    }
-
-    /// Makes a piece of evidence of the steps looked at.
-    fn judge(&mut self, low: &Path, high: &Path, config: &ConcordanceConfig) {
-        let steps = self.steps as f64;
-        let level_power = self.sums[LAG_MAX as usize].power() / steps;
-        self.pieces = (self.pieces + 1.0).min(USUAL);
-        self.usual += (level_power - self.usual) / self.pieces;
-        let noise = (config.noise_ms * config.noise_ms + config.quiet * self.usual) * steps;
-        let seconds = (self.next - self.judged) as f64 * config.step.as_secs_f64();
-        let changed = (config.changes_per_second * seconds).clamp(0.0, 0.5);
-        let freedom = (steps / low.changes.steps_per_comparison(&high.changes)).min(config.freedom);
-        let part = self.dipped as f64 / steps;
-        for ((log_odds, tested), sums) in self.log_odds.iter_mut().zip(&mut self.tested).zip(&self.sums) {
-            let reliability = sums.power() / (sums.power() + noise);
-            let said = reliability * log_ratio(sums.concordance(), config.one_queue, freedom);
-            *log_odds = after_change(*log_odds, changed) + said;
-            *tested = after_change(*tested, changed) + part * said;
-        }
-        self.losses.age(changed);
-        let behind = (high.changes.base_rtt_ms() - low.changes.base_rtt_ms()) / millis(config.step);
-        let lags = possible_lags(behind);
-        self.total = any_of(&self.log_odds[lags.clone()]) + self.losses.log_odds();
-        let is_tested = !low.dipped.is_empty() || !high.dipped.is_empty();
-        if is_tested {
-            self.total = against_both(self.total, -log_odds(IN_STEP) + any_of(&self.tested[lags]));
-        }
-        self.dipped = 0;
-        self.sums = [Sums::default(); LAGS];
-        self.steps = 0;
-        self.judged = self.next;
     }
 }
 
-/// The lags that two paths with one queue can have, where the round trip of the second is longer by
-/// `behind` steps: between none, if they differ before the queue, and all of it, if they differ
-/// behind it.
-fn possible_lags(behind: f64) -> core::ops::RangeInclusive<usize> {
-    let index = |lag: f64| (lag.clamp(-LAG_MAX as f64, LAG_MAX as f64) as i64 + LAG_MAX) as usize;
-    index(libm::floor(behind.min(0.0)))..=index(libm::ceil(behind.max(0.0)))
+impl ConcordanceConfig {
+    /// The probability that a route has changed within so many steps.
+    fn changed(&self, steps: u64) -> f64 {
+        (self.changes_per_second * steps as f64 * self.step.as_secs_f64()).clamp(0.0, 0.5)
+    }
 }
 
 impl Detector for Concordance {
     fn on_path_opened(&mut self, path: PathId, now: Timestamp) {
         if self.pairs.open(path, now, Evidence::default) {
-            let changes = Changes::new(self.config.step);
+            let scales = Scales::new(self.config.step);
             self.paths.insert(
                 path,
-                Path { opened: now, changes, losses: Losses::default(), silences: Silences::default(), dipped: 0..0 },
+                Path { opened: now, scales, losses: Losses::default(), silences: Silences::default(), dipped: 0..0 },
             );
         }
     }
@@ -301,9 +278,9 @@ impl Detector for Concordance {
 
     fn on_sample(&mut self, path: PathId, sample: &DelaySample) {
         let Some(state) = self.paths.get_mut(path) else { return };
-        let (silent, fresh) = (state.silences.add(sample.now), state.changes.add(sample));
+        let (silent, fresh) = (state.silences.add(sample.now), state.scales.add(sample));
         if fresh {
-            state.losses.advance(state.changes.step_of(sample.now));
+            state.losses.advance(state.scales.step_of(sample.now));
         }
         if !silent && !fresh {
             return;
@@ -320,15 +297,14 @@ impl Detector for Concordance {
 
     fn on_loss(&mut self, path: PathId, lost: &Lost) {
         if let Some(state) = self.paths.get_mut(path) {
-            state.losses.on_loss(state.changes.step_of(lost.now));
+            state.losses.on_loss(state.scales.step_of(lost.now));
         }
     }
 
     fn on_dip(&mut self, path: PathId, from: Timestamp, until: Timestamp) {
         if let Some(state) = self.paths.get_mut(path) {
-            // A change looks back on two spans before its own.
-            let steps = state.changes.step_of(from)..state.changes.step_of(until) + 1 + 2 * SPAN;
-            let is_continued = !state.dipped.is_empty() && steps.start <= state.dipped.end;
+            let steps = state.scales.step_of(from)..state.scales.step_of(until) + 1;
+            let is_continued = steps.start <= Scale::SHORTEST.shows_in(&state.dipped, DIP_SPANS).end;
             state.dipped = if is_continued { state.dipped.start..steps.end } else { steps };
         }
     }
@@ -500,6 +476,19 @@ mod tests {
     }
 
     #[test]
+    fn where_round_trips_are_long_what_differs_within_one_is_each_paths_own() {
+        // What moves in 2 to 4 s is one queue's or two, what is new every tenth of a second the path's own.
+        let slow = |at: f64, of: f64| 25.0 * (libm::sin(at * of / 500.0) + libm::sin(at * of / 350.0));
+        let own = |id: u32, at: f64| 30.0 * (draw(draw(at as u64 / 100 * 2 + u64::from(id)) >> 29) >> 32) as f64 / 4e9;
+        let found = |rtt_ms: f64, of: [f64; 2]| {
+            let run = Run::new(2, 60_000, |id, at| rtt_ms + slow(at, of[id as usize]) + own(id, at));
+            run.changes.get(1).map(|(at, _)| *at)
+        };
+        assert!(found(600.0, [1.0; 2]).is_some_and(|at| at < 20_000), "{:?}", found(600.0, [1.0; 2]));
+        assert_eq!([found(200.0, [1.0; 2]), found(600.0, [1.0, 0.8])], [None, None]);
+    }
+
+    #[test]
     fn a_route_that_changes_is_unlearnt_and_learnt_within_seconds() {
         let seed = |id, at: f64| if id == 1 && (30_000.0..60_000.0).contains(&at) { OTHER } else { ONE };
         let run = Run::new(2, 90_000, |id, at| 50.0 + queue(at, 60.0, seed(id, at)));
@@ -532,17 +521,8 @@ mod tests {
     }
 
     #[test]
-    fn the_lags_are_those_between_no_difference_and_all_of_it() {
-        assert_eq!(possible_lags(0.0), 8..=8);
-        assert_eq!(possible_lags(1.2), 8..=10);
-        assert_eq!(possible_lags(-1.2), 6..=8);
-        assert_eq!(possible_lags(100.0), 8..=16);
-        assert_eq!(possible_lags(f64::NAN), 8..=8, "no sample of either");
-    }
-
-    #[test]
     fn the_memory_of_a_path_and_of_a_pair_is_what_the_head_says() {
         let (of_path, of_pair) = (size_of::<Path>(), size_of::<crate::pairs::Pair<Evidence>>());
-        assert!(of_path <= 1000 && of_pair < 700, "{of_path} and {of_pair}");
+        assert!(of_path <= 2620 && of_pair < 1900, "{of_path} and {of_pair}");
     }
 }

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use fairpath_core::{DelaySample, Timestamp, WindowedMin};
+use fairpath_core::{DelaySample, Timestamp};
 
-use crate::grid::{Grid, millis};
+use crate::grid::Grid;
 
 /// How many steps a mean spans.
 pub(super) const SPAN: u64 = 6;
@@ -19,12 +19,9 @@ const GAP_MAX: u64 = 10;
 /// RED governs come round in about as many.
 const BACK: usize = 24;
 
-/// Over how many steps the rhythm of a delay is a mean: 20 s, many beats, and soon another where the
-/// traffic is.
+/// Over how many steps the rhythm of a delay is a mean: 20 s of the shortest, many beats, and soon another where
+/// the traffic is.
 const RHYTHM_STEPS: f64 = 400.0;
-
-/// How long the least round-trip time is remembered: a route may change.
-const BASE_RTT_WINDOW: Duration = Duration::from_secs(60);
 
 /// The newest changes of one path.
 #[derive(Clone, Debug)]
@@ -39,35 +36,24 @@ pub(super) struct Changes {
     products: [f64; BACK],
     /// Over how many steps they are means.
     steps: f64,
-    base_rtt: WindowedMin<Duration>,
-    base_rtt_ms: f64,
 }
 
 impl Changes {
     /// None yet.
     pub(super) fn new(step: Duration) -> Self {
-        let grid = Grid::new(step, GAP_MAX);
-        let base_rtt = WindowedMin::new(BASE_RTT_WINDOW);
         Self {
-            grid,
+            grid: Grid::new(step, GAP_MAX),
             changes: [0.0; KEPT],
             first: 0,
             end: 0,
             products: [0.0; BACK],
             steps: 0.0,
-            base_rtt,
-            base_rtt_ms: f64::INFINITY,
         }
     }
 
     /// The step that holds `now`.
     pub(super) fn step_of(&self, now: Timestamp) -> u64 {
         self.grid.step_of(now)
-    }
-
-    /// The least round-trip time of the last minute, in ms; infinite where there was no sample.
-    pub(super) fn base_rtt_ms(&self) -> f64 {
-        self.base_rtt_ms
     }
 
     /// The steps whose changes are known and hang together.
@@ -82,7 +68,6 @@ impl Changes {
 
     /// Takes a sample; true: there are new changes.
     pub(super) fn add(&mut self, sample: &DelaySample) -> bool {
-        self.base_rtt_ms = millis(self.base_rtt.update(sample.now, sample.rtt));
         if !self.grid.add(sample) {
             return false;
         }
@@ -171,7 +156,6 @@ mod tests {
         // the middle one: 20 - 2 · 80 + 80 = -60 and 20 - 2 · 20 + 80 = 60.
         let changes = changes(|step| if step < 30 { 80.0 } else { 20.0 }, 50);
         assert_eq!([29, 35, 41, 47].map(|step| changes.get(step).round()), [0.0, -60.0, 60.0, 0.0]);
-        assert_eq!(changes.base_rtt_ms(), 20.0);
     }
 
     /// Delays that have nothing to do with each other, from 0 to 1.
