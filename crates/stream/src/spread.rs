@@ -32,6 +32,11 @@ const ALIKE: f64 = 0.02;
 /// lost on it is seldom in time when it was sent again, and all wait for what it carries.
 const SLOWER: u32 = 4;
 
+/// However long the deadline is, a path that takes so much longer than the quickest is slow: who asks for a long one
+/// wants nothing lost, and not all as late as the slowest path is. With 25 ms an encoder that follows its budget has a
+/// hundredth less, with 50 all is as late as a path of 40 ms more.
+const SLOW: Duration = Duration::from_millis(35);
+
 /// A packet waits for a path that brings more for this part of its deadline, and then takes another.
 const WAITS: u32 = 8;
 
@@ -156,21 +161,39 @@ impl Spread {
     }
 
     fn set_tiers(&mut self, deadline: Duration) {
-        // As a rule: what varies much is late now and then, and its value says so.
-        let quickest = self.lanes.values().filter(|lane| lane.is_open()).map(Lane::mostly_takes).min();
-        let slow = quickest.map(|quickest| quickest + deadline / SLOWER);
-        let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.value).fold(0.0, f64::max);
         // Where all cost the same, what one brings in time is all that counts.
         let mut prices = self.lanes.values().map(|lane| lane.facts.terms.price());
         let first = prices.next();
         let is_choice = prices.any(|price| Some(price) != first);
+        let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.value).fold(0.0, f64::max);
         let prefers = self.sharing.prefers_better_paths();
-        for lane in self.lanes.values_mut() {
+        let tiers = self.tiers(deadline);
+        for (lane, tier) in self.lanes.values_mut().zip(tiers) {
             lane.fails = is_choice && lane.value < SERVES * best;
-            let is_slow = slow.is_some_and(|slow| lane.mostly_takes() > slow);
-            let below = ((best - lane.value).max(0.0) / ALIKE) as u32 + u32::from(is_slow);
-            lane.tier = if prefers { below } else { 0 };
+            lane.tier = if prefers { tier } else { 0 };
         }
+    }
+
+    /// How far from the best each path is. Of paths that are as quick the one that brings more is better. The few that
+    /// are lost on a quick one come again about when a slow one would have brought them, and nothing else is late: for
+    /// the slow one speaks only what misses its deadline all the same.
+    fn tiers(&self, deadline: Duration) -> Vec<u32> {
+        let open = || self.lanes.values().filter(|lane| lane.is_open());
+        // As a rule: what varies much is late now and then, and its value says so.
+        let quickest = open().map(Lane::mostly_takes).min();
+        let slow = quickest.map(|quickest| quickest + (deadline / SLOWER).min(SLOW));
+        let is_slow = |lane: &Lane| slow.is_some_and(|slow| lane.mostly_takes() > slow);
+        let is_sound = |lane: &Lane| !is_slow(lane) && !lane.track.keeps_back();
+        let best = open().map(|lane| lane.value).fold(0.0, f64::max);
+        let best_sound = open().filter(|lane| is_sound(lane)).map(|lane| lane.value).fold(0.0, f64::max);
+        let unmended = |lane: &Lane| self.unmended(lane, deadline);
+        let least_unmended = open().map(unmended).fold(1.0, f64::min);
+        let steps = |difference: f64| (difference.max(0.0) / ALIKE) as u32;
+        let tier = |lane: &Lane| match is_sound(lane) {
+            true => steps(best_sound - lane.value) + 2 * steps(unmended(lane) - least_unmended),
+            false => steps(best - lane.value) + u32::from(is_slow(lane)),
+        };
+        self.lanes.values().map(tier).collect()
     }
 
     /// The path for so many bytes that were queued `waited` ago and may take `deadline`; not on `except`.
@@ -410,6 +433,41 @@ mod tests {
         // Most took up to 345 ms there, 153 + 2 · 96; half of them take less than 153.
         assert_eq!(choose(100, true), Some(PATHS[0]), "it would be dropped otherwise");
         assert_eq!(choose(200, true), None, "it would be late");
+    }
+
+    #[test]
+    fn losses_of_a_quick_path_are_no_reason_for_a_slow_one_where_they_are_mended_in_time() {
+        // As many are lost all at once, of many that came, or in every tenth of a second.
+        let best = |deadline: u64, lost: u64, apart: u64, means: [u32; 2]| {
+            let (mut spread, mut now) = reported(|path, _| means[path.get() as usize]);
+            let track = &mut spread.lanes.get_mut(&PATHS[0]).expect("it is there").track;
+            (0..160).for_each(|_| track.on_acked(now));
+            now = now + ms(200);
+            for _ in 0..lost {
+                (0..5).for_each(|_| track.on_acked(now));
+                track.on_lost(now, ms(40), now);
+                now = now + ms(apart);
+            }
+            let facts = spread.lanes.values().map(|lane| lane.facts).collect::<Vec<_>>();
+            spread.solve(&facts, &Groups::singletons(PATHS), ms(deadline), now);
+            spread.lanes.iter().min_by_key(|(_, lane)| lane.rank()).map(|(path, _)| *path)
+        };
+        assert_eq!(best(300, 4, 0, [20, 150]), Some(PATHS[0]), "sent again they come before the other's");
+        assert_eq!(best(300, 15, 100, [20, 150]), Some(PATHS[1]), "they keep back what follows most of the time");
+        assert_eq!(best(80, 4, 0, [20, 60]), Some(PATHS[1]), "an answer is missed after 85 ms at the soonest");
+        assert_eq!(best(200, 0, 0, [180, 100]), Some(PATHS[1]), "what is late is not sent again");
+    }
+
+    #[test]
+    fn a_path_is_slow_however_long_the_deadline_is() {
+        let best = |means: [u32; 2]| {
+            let (mut spread, now) = reported(|path, _| means[path.get() as usize]);
+            let facts = spread.lanes.values().map(|lane| lane.facts).collect::<Vec<_>>();
+            spread.solve(&facts, &Groups::singletons(PATHS), ms(5_000), now);
+            PATHS.map(|path| spread.lanes[&path].tier)
+        };
+        assert_eq!(best([20, 100]), [0, 1]);
+        assert_eq!(best([20, 40]), [0, 0], "both carry their part");
     }
 
     #[test]

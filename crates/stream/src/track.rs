@@ -44,11 +44,22 @@ const JUDGED_MIN: f64 = 20.0;
 /// C(20, 3) · 0.01³, one time in a thousand.
 const LOST_MIN: f64 = 3.0;
 
+/// Where a larger share is lost over the two seconds, a path keeps back what follows. On one that carries copies only, a
+/// few in a second, that is all that tells.
+const LOST_MOST: f64 = 0.05;
+
 #[derive(Clone, Copy, Debug)]
 struct Slice {
     begun: Timestamp,
     acked: u32,
     lost: u32,
+}
+
+impl Slice {
+    /// What was judged, and what of that was lost, with what came before.
+    fn add_to(&self, (judged, lost): (f64, f64)) -> (f64, f64) {
+        (judged + f64::from(self.acked) + f64::from(self.lost), lost + f64::from(self.lost))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -138,14 +149,22 @@ impl Track {
 
     /// The share of packets that are lost: of two seconds, or of the newest alone where that is more than bad luck.
     pub(crate) fn loss(&self) -> f64 {
-        let add = |(judged, lost): (f64, f64), one: &Slice| {
-            (judged + f64::from(one.acked) + f64::from(one.lost), lost + f64::from(one.lost))
-        };
-        let (judged, lost) = self.slices.iter().fold((0.0, 0.0), add);
-        let until_enough = |sum: (f64, f64), one: &Slice| if sum.0 < JUDGED_MIN { add(sum, one) } else { sum };
+        let until_enough = |sum: (f64, f64), one: &Slice| if sum.0 < JUDGED_MIN { one.add_to(sum) } else { sum };
         let newest = self.slices.iter().rev().fold((0.0, 0.0), until_enough);
-        let all = lost / f64::max(judged, JUDGED_MIN);
+        let all = self.lasting_loss();
         if newest.1 >= LOST_MIN { all.max(newest.1 / f64::max(newest.0, JUDGED_MIN)) } else { all }
+    }
+
+    fn lasting_loss(&self) -> f64 {
+        let (judged, lost) = self.slices.iter().fold((0.0, 0.0), |sum, one| one.add_to(sum));
+        lost / f64::max(judged, JUDGED_MIN)
+    }
+
+    /// Whether so many are lost that they keep back what follows: a twentieth, or some in more than half of the slices. It
+    /// takes about a slice until a loss is known and sent again.
+    pub(crate) fn keeps_back(&self) -> bool {
+        let with_losses = self.slices.iter().filter(|slice| slice.lost > 0).count();
+        with_losses > SLICES / 2 || self.lasting_loss() > LOST_MOST
     }
 
     /// How long packets take one way; `None` before the first report.
@@ -248,6 +267,24 @@ mod tests {
         track.on_report(&report(20), ms(1_890), ms(1_910));
         assert!(!track.is_silent(RTT, ms(1_910)), "it was heard");
         assert!(!Track::default().is_silent(RTT, ms(9_000)), "nothing was sent");
+    }
+
+    #[test]
+    fn losses_keep_back_what_follows_where_they_are_spread_over_the_time_and_not_where_they_come_together() {
+        let keeps_back = |every: u64, together: u64| {
+            let mut track = Track::default();
+            for at in (0..2_000).step_by(5) {
+                match at % every < together * 5 {
+                    true => track.on_lost(ms(at), RTT, ms(at)),
+                    false => track.on_acked(ms(at)),
+                }
+            }
+            track.keeps_back()
+        };
+        assert!(keeps_back(100, 1), "one in twenty");
+        assert!(!keeps_back(500, 1), "one in a hundred");
+        assert!(!keeps_back(1_000, 8), "one in 25, all of them together");
+        assert!(keeps_back(1_000, 20), "one in ten, whenever they come");
     }
 
     #[test]
