@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn losses_of_a_quick_path_are_no_reason_for_a_slow_one_where_they_are_mended_in_time() {
-        // As many are lost all at once, of many that came, or in every tenth of a second.
+        // Of each six one is lost, all in one moment or so far apart, after 160 that came.
         let best = |deadline: u64, lost: u64, apart: u64, means: [u32; 2]| {
             let (mut spread, mut now) = reported(|path, _| means[path.get() as usize]);
             let track = &mut spread.lanes.get_mut(&PATHS[0]).expect("it is there").track;
@@ -460,14 +460,14 @@ mod tests {
 
     #[test]
     fn a_path_is_slow_however_long_the_deadline_is() {
-        let best = |means: [u32; 2]| {
+        let tiers = |means: [u32; 2]| {
             let (mut spread, now) = reported(|path, _| means[path.get() as usize]);
             let facts = spread.lanes.values().map(|lane| lane.facts).collect::<Vec<_>>();
             spread.solve(&facts, &Groups::singletons(PATHS), ms(5_000), now);
             PATHS.map(|path| spread.lanes[&path].tier)
         };
-        assert_eq!(best([20, 100]), [0, 1]);
-        assert_eq!(best([20, 40]), [0, 0], "both carry their part");
+        assert_eq!(tiers([20, 100]), [0, 1]);
+        assert_eq!(tiers([20, 40]), [0, 0], "both carry their part");
     }
 
     #[test]

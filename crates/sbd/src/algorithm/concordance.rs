@@ -29,7 +29,6 @@
 //! | source | here | unit |
 //! |---|---|---|
 //! | w(t), m(t), S | `Changes::change`, `SPAN` | ms, ms, steps |
-//! | s | `Scale` | 1 |
 //! | rho_c | `Sums::concordance` | 1 |
 //! | rho_1 | `one_queue` | 1 |
 //! | n | `freedom`, at most; `Changes::steps_per_comparison` | 1 |
