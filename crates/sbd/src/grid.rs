@@ -8,6 +8,19 @@ use core::time::Duration;
 
 use fairpath_core::{DelaySample, Timestamp};
 
+/// A delay: of the way there, where that is known, as the way back says nothing of the bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Delay {
+    ms: f64,
+    one_way: bool,
+}
+
+impl Delay {
+    pub(crate) fn of(sample: &DelaySample) -> Self {
+        Self { ms: millis(sample.one_way.unwrap_or(sample.rtt)), one_way: sample.one_way.is_some() }
+    }
+}
+
 /// The newest points of one path, at most `N` of them.
 ///
 /// A point is known once a later step has a sample. After a silence longer than `gap_max` the
@@ -38,28 +51,29 @@ impl<const N: usize> Grid<N> {
         now.as_nanos() / self.step_ns
     }
 
-    /// Takes a sample: of the one-way delay where there is one, as the way back says nothing of
-    /// the bottleneck. True: there are new points.
+    /// Takes a sample. True: there are new points.
     pub(crate) fn add(&mut self, sample: &DelaySample) -> bool {
-        let one_way = sample.one_way.is_some();
-        let delay = millis(sample.one_way.unwrap_or(sample.rtt));
-        let step = self.step_of(sample.now);
-        if core::mem::replace(&mut self.one_way, one_way) != one_way {
+        self.add_delay(sample.now, Delay::of(sample)).is_some()
+    }
+
+    /// Takes a delay that was measured at this time; gives the newest point that is known since, and when its step
+    /// began.
+    pub(crate) fn add_delay(&mut self, now: Timestamp, delay: Delay) -> Option<(Timestamp, Delay)> {
+        let step = self.step_of(now);
+        if core::mem::replace(&mut self.one_way, delay.one_way) != delay.one_way {
             self.current = None;
             self.first = self.end;
         }
         match &mut self.current {
             Some((current, least)) if step <= *current => {
-                *least = least.min(delay);
-                false
+                *least = least.min(delay.ms);
+                None
             }
-            current => match current.replace((step, delay)) {
-                Some((at, least)) => {
-                    self.finish(at, least);
-                    true
-                }
-                None => false,
-            },
+            current => {
+                let (at, ms) = current.replace((step, delay.ms))?;
+                self.finish(at, ms);
+                Some((Timestamp::from_nanos(at * self.step_ns), Delay { ms, ..delay }))
+            }
         }
     }
 

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use fairpath_core::{DelaySample, Timestamp};
+use fairpath_core::Timestamp;
 
-use crate::grid::Grid;
+use crate::grid::{Delay, Grid};
 
 /// How many steps a mean spans.
 pub(super) const SPAN: u64 = 6;
@@ -66,24 +66,21 @@ impl Changes {
         self.changes[(step % KEPT as u64) as usize]
     }
 
-    /// Takes a sample; true: there are new changes.
-    pub(super) fn add(&mut self, sample: &DelaySample) -> bool {
-        if !self.grid.add(sample) {
-            return false;
-        }
+    /// Takes a delay that was measured at this time; gives the point that is known since, and when its step began.
+    pub(super) fn add(&mut self, now: Timestamp, delay: Delay) -> Option<(Timestamp, Delay)> {
+        let point = self.grid.add_delay(now, delay)?;
         let points = self.grid.known();
         let possible = points.start + 3 * SPAN - 1;
         if possible > self.end {
             // After a break, or at the beginning.
             (self.first, self.end) = (possible, possible);
         }
-        let before = self.end;
         for step in self.end..points.end {
             self.changes[(step % KEPT as u64) as usize] = self.change(step);
             self.end = step + 1;
             self.correlate(step);
         }
-        self.end > before
+        Some(point)
     }
 
     /// Takes a change into the correlation of the changes with those before them.
@@ -133,7 +130,8 @@ mod tests {
     fn changes(delay: impl Fn(u64) -> f64, steps: u64) -> Changes {
         let mut changes = Changes::new(ms(100));
         (0..=steps).for_each(|step| {
-            changes.add(&sample(step * 100, delay(step)));
+            let sample = sample(step * 100, delay(step));
+            changes.add(sample.now, Delay::of(&sample));
         });
         changes
     }
@@ -187,7 +185,8 @@ mod tests {
     fn a_break_begins_anew() {
         let mut changes = changes(|_| 50.0, 30);
         (60..=80).for_each(|step| {
-            changes.add(&sample(step * 100, 50.0));
+            let sample = sample(step * 100, 50.0);
+            changes.add(sample.now, Delay::of(&sample));
         });
         // Points from step 60 on, changes 17 steps later.
         assert_eq!(changes.known(), 77..80);

@@ -10,7 +10,7 @@ use core::time::Duration;
 use fairpath_core::{DelaySample, Timestamp, WindowedMin};
 
 use super::changes::{Changes, SPAN};
-use crate::grid::millis;
+use crate::grid::{Delay, millis};
 
 /// Each has steps twice as long as the one before.
 pub(super) const SCALES: usize = 3;
@@ -91,15 +91,17 @@ impl Scales {
         self.least_rtt_ms
     }
 
-    /// Takes a sample; true: there are new changes on one of the scales.
+    /// Takes a sample; true: there are new points. The steps of each scale are made of those of the shortest, and their
+    /// least delays are the least of theirs.
     pub(super) fn add(&mut self, sample: &DelaySample) -> bool {
         self.base_rtt_ms = millis(self.base_rtt.update(sample.now, sample.rtt));
         self.least_rtt_ms = self.least_rtt_ms.min(millis(sample.rtt));
-        let mut is_new = false;
-        for changes in &mut self.changes {
-            is_new |= changes.add(sample);
+        let [shortest, longer @ ..] = &mut self.changes;
+        let Some((began, least)) = shortest.add(sample.now, Delay::of(sample)) else { return false };
+        for changes in longer {
+            changes.add(began, least);
         }
-        is_new
+        true
     }
 }
 
