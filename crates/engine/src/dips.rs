@@ -9,7 +9,9 @@
 //!
 //! A path whose packets find no queue lets its turn pass: none would fall. It would carry less for the time, and on links
 //! that lose packets at random, which never fill, a transfer of some seconds takes three hundredths longer for it. The
-//! other paths do not dip for it, which they would pay for.
+//! other paths do not dip for it, which they would pay for. Nor does any dip while of one path alone there are delays that
+//! say something of the network: a path that carries now and then what is left for it would not show whether it gives way,
+//! and the doubt that makes others dip for it would last as long as the connection.
 
 use core::time::Duration;
 
@@ -21,6 +23,9 @@ use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
 const EVERY: Duration = Duration::from_secs(1);
 const LATER_EVERY: Duration = Duration::from_secs(4);
 const SOON: usize = 10;
+
+/// Of a path of which nothing was heard for so long nothing would be heard while another dips.
+pub(crate) const HEARD: Duration = LATER_EVERY;
 
 /// How long a dip lasts beside the round trip after which it shows: what detectors compare are
 /// stretches of some hundred milliseconds.

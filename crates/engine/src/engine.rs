@@ -29,7 +29,7 @@ pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
 use crate::control::Control;
-use crate::dips::{Candidate, Dips};
+use crate::dips::{self, Candidate, Dips};
 use crate::joint_start::JointStart;
 use crate::named_terms::NamedTerms;
 use crate::pacer::BURST_DATAGRAMS;
@@ -505,7 +505,8 @@ impl Engine {
             let (detector, paths) = (&self.detector, &self.paths);
             let begun = dips.update(now, || {
                 let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
-                let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable);
+                let heard = |path: &Path| path.told_at.is_some_and(|at| now.since(at) <= dips::HEARD);
+                let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable && heard(path));
                 usable.map(|(id, path)| Candidate::new(id, path.rtt.get())).collect()
             });
             if let Some(dip) = begun {
