@@ -448,7 +448,7 @@ impl Connection {
                 newest = Some((number, packet.at));
             }
         });
-        stream.on_limit(frame.expected.saturating_add(receiver.buffer()));
+        stream.on_receiver(frame.expected, frame.expected.saturating_add(receiver.buffer()));
         if let Some(sent_at) = news.overtaken {
             state.recovery.on_overtaken(sent_at, engine.rtt(id), now);
         }

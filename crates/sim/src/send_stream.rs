@@ -176,15 +176,31 @@ impl SendStream {
             self.acked.resize(at + 1, false);
         }
         self.acked[at] = true;
+        self.skip_acked();
+    }
+
+    /// The receiver says, with an acknowledgement of whichever path, that all pieces below `expected` have arrived, and
+    /// that it takes those below `limit` [RFC8684 §3.3.2].
+    #[inline]
+    pub(crate) fn on_receiver(&mut self, expected: u64, limit: u64) {
+        self.limit = self.limit.max(limit);
+        if expected > self.acked_from {
+            self.note_all_acked(expected.min(self.next));
+        }
+    }
+
+    fn note_all_acked(&mut self, below: u64) {
+        let known = (below - self.acked_from).min(self.acked.len() as u64) as usize;
+        self.acked.drain(..known);
+        self.acked_from = below;
+        self.skip_acked();
+    }
+
+    fn skip_acked(&mut self) {
         while self.acked.front() == Some(&true) {
             self.acked.pop_front();
             self.acked_from += 1;
         }
-    }
-
-    /// The receiver takes pieces below `limit`.
-    pub(crate) fn on_limit(&mut self, limit: u64) {
-        self.limit = self.limit.max(limit);
     }
 
     /// Whether the piece has arrived.
@@ -308,6 +324,25 @@ mod tests {
     }
 
     #[test]
+    fn what_the_receiver_has_holds_nothing_whichever_path_says_so() {
+        let mut stream = SendStream::new(1000, 4, u64::MAX);
+        stream.set_endless(true);
+        (0..4).for_each(|number| assert_eq!(take(&mut stream), Some((number, 1000, false))));
+        let chunk = |number| Chunk { number, bytes: 1000, last: false };
+        stream.on_ack(chunk(2));
+        assert_eq!(take(&mut stream), None, "four may be there, from the first that is not acknowledged");
+        // What acknowledges the others on their own path is still on the way.
+        stream.on_receiver(3, u64::MAX);
+        assert_eq!([0, 1, 2, 3].map(|number| stream.is_acked(number)), [true, true, true, false]);
+        stream.send_again(chunk(1));
+        assert_eq!(take(&mut stream), Some((4, 1000, false)), "what has arrived is not sent again");
+        stream.on_ack(chunk(1));
+        stream.on_receiver(2, u64::MAX);
+        assert_eq!(stream.oldest_unacked(), 3, "said before, and late");
+        assert_eq!(stream.view().buffered, Bytes::new(2_000));
+    }
+
+    #[test]
     fn the_buffer_and_the_receiver_hold_the_sender_back() {
         let mut stream = SendStream::new(1000, 2, 3);
         stream.set_endless(true);
@@ -318,7 +353,7 @@ mod tests {
         stream.on_ack(Chunk { number: 1, bytes: 1000, last: false });
         assert_eq!(take(&mut stream), Some((2, 1000, false)));
         assert_eq!(take(&mut stream), None, "the receiver takes three");
-        stream.on_limit(4);
+        stream.on_receiver(2, 4);
         assert_eq!(take(&mut stream), Some((3, 1000, false)));
         assert!(!stream.is_dry());
     }
