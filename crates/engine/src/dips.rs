@@ -24,7 +24,8 @@ const EVERY: Duration = Duration::from_secs(1);
 const LATER_EVERY: Duration = Duration::from_secs(4);
 const SOON: usize = 10;
 
-/// Of a path of which nothing was heard for so long nothing would be heard while another dips.
+/// Of a path of which nothing was heard for so long, since it was opened or since the last delay, nothing would be heard
+/// while another dips.
 pub(crate) const HEARD: Duration = LATER_EVERY;
 
 /// How long a dip lasts beside the round trip after which it shows: what detectors compare are

@@ -505,8 +505,8 @@ impl Engine {
             let (detector, paths) = (&self.detector, &self.paths);
             let begun = dips.update(now, || {
                 let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
-                let heard = |path: &Path| path.told_at.is_some_and(|at| now.since(at) <= dips::HEARD);
-                let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable && heard(path));
+                let is_heard = |path: &Path| now.since(path.told_at) <= dips::HEARD;
+                let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable && is_heard(path));
                 usable.map(|(id, path)| Candidate::new(id, path.rtt.get())).collect()
             });
             if let Some(dip) = begun {

@@ -56,8 +56,8 @@ pub(crate) struct Path {
     used_at: Option<Timestamp>,
     /// When it was last found that it had been sent on less than that for a while.
     pub(crate) slack_at: Timestamp,
-    /// When the detector last heard a delay of it.
-    pub(crate) told_at: Option<Timestamp>,
+    /// When the detector last heard a delay of it, or the path was opened.
+    pub(crate) told_at: Timestamp,
     /// How steadily it is sent on.
     pub(crate) steadiness: Steadiness,
     /// What the acknowledgement being read tells, packet by packet, but for the round-trip time, which only
@@ -98,7 +98,7 @@ impl Path {
             full_at: None,
             used_at: None,
             slack_at: now,
-            told_at: None,
+            told_at: now,
             steadiness: Steadiness::default(),
             acked: Vec::new(),
             newest_acked: None,

@@ -23,7 +23,7 @@ impl Engine {
             && self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH)
             && tells_of_the_network(state, self.is_live, now)
         {
-            state.told_at = Some(now);
+            state.told_at = now;
             self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
         }
     }
@@ -37,7 +37,7 @@ impl Engine {
         self.one_way_at = Some(now);
         let rtt = state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.latest);
         if tells_of_the_network(state, self.is_live, now) {
-            state.told_at = Some(now);
+            state.told_at = now;
             self.detector.on_sample(path, &DelaySample { now: at, rtt, one_way: Some(delay) });
         }
         self.poll(now);
