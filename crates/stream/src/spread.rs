@@ -33,9 +33,10 @@ const ALIKE: f64 = 0.02;
 const SLOWER: u32 = 4;
 
 /// However long the deadline is, a path that takes so much longer than the quickest is slow: who asks for a long one
-/// wants nothing lost, and not all as late as the slowest path is. With 35 ms a path that loses a tenth and is 40 ms
-/// quicker than one that loses a fiftieth carries what does not come in time.
-const SLOW: Duration = Duration::from_millis(50);
+/// wants nothing lost, and not all as late as the slowest path is. Where the quickest loses so many that they keep back
+/// what follows, more makes a path slow: it is to carry what would not come in time there.
+const SLOW: Duration = Duration::from_millis(35);
+const SLOW_BESIDE_LOSSES: Duration = Duration::from_millis(50);
 
 /// A packet waits for a path that brings more for this part of its deadline, and then takes another.
 const WAITS: u32 = 8;
@@ -180,10 +181,19 @@ impl Spread {
     fn tiers(&self, deadline: Duration) -> Vec<u32> {
         let open = || self.lanes.values().filter(|lane| lane.is_open());
         // As a rule: what varies much is late now and then, and its value says so.
-        let quickest = open().map(Lane::mostly_takes).min();
-        let slow = quickest.map(|quickest| quickest + (deadline / SLOWER).min(SLOW));
-        let is_slow = |lane: &Lane| slow.is_some_and(|slow| lane.mostly_takes() > slow);
-        let is_sound = |lane: &Lane| !is_slow(lane) && !lane.track.keeps_back();
+        let quickest = open().min_by_key(|lane| lane.mostly_takes());
+        let takes = quickest.map(Lane::mostly_takes).unwrap_or_default();
+        let by = if quickest.is_some_and(|lane| lane.track.keeps_back()) { SLOW_BESIDE_LOSSES } else { SLOW };
+        let slow = takes + by.min(deadline / SLOWER);
+        let is_slow = |lane: &Lane| lane.mostly_takes() > slow;
+        // What is lost comes again. Where there is time for that twice, it is left for who is there before.
+        let again = |lane: &Lane| lane.mostly_takes() + lane.patience() + takes;
+        let is_before = |other: &Lane, lane: &Lane| !core::ptr::eq(other, lane) && other.mostly_takes() < again(lane);
+        let is_left = |lane: &Lane| {
+            let has_time = 2 * again(lane) <= deadline;
+            lane.track.keeps_back() && (!has_time || open().any(|other| is_before(other, lane)))
+        };
+        let is_sound = |lane: &Lane| !is_slow(lane) && !is_left(lane);
         let best = open().map(|lane| lane.value).fold(0.0, f64::max);
         let best_sound = open().filter(|lane| is_sound(lane)).map(|lane| lane.value).fold(0.0, f64::max);
         let unmended = |lane: &Lane| self.unmended(lane, deadline);
@@ -453,7 +463,10 @@ mod tests {
             spread.lanes.iter().min_by_key(|(_, lane)| lane.rank()).map(|(path, _)| *path)
         };
         assert_eq!(best(300, 4, 0, [20, 150]), Some(PATHS[0]), "sent again they come before the other's");
-        assert_eq!(best(300, 15, 100, [20, 150]), Some(PATHS[1]), "they keep back what follows most of the time");
+        assert_eq!(best(300, 15, 100, [20, 100]), Some(PATHS[1]), "they keep back what follows most of the time");
+        // An answer is missed after 85 ms: sent again they are there after 125.
+        assert_eq!(best(300, 15, 100, [20, 150]), Some(PATHS[0]), "and no longer than the other takes");
+        assert_eq!(best(200, 15, 100, [20, 150]), Some(PATHS[1]), "there is no time for it twice");
         assert_eq!(best(80, 4, 0, [20, 60]), Some(PATHS[1]), "an answer is missed after 85 ms at the soonest");
         assert_eq!(best(200, 0, 0, [180, 100]), Some(PATHS[1]), "what is late is not sent again");
     }
