@@ -30,8 +30,9 @@ fn dipped(second_every_ms: Option<u64>) -> usize {
                 engine.on_lost(path, number, now);
                 engine.on_congestion(path, CongestionSignal::Loss, Timestamp::from_millis(sent_ms), false, now);
             }
-            while let Some((number, _)) = on_the_way[index].pop_front_if(|(_, sent_ms)| *sent_ms + rtt_ms <= at_ms) {
-                engine.on_ack(path, number, now);
+            while let Some((number, _)) = on_the_way[index].front().filter(|(_, sent_ms)| *sent_ms + rtt_ms <= at_ms) {
+                engine.on_ack(path, *number, now);
+                on_the_way[index].pop_front();
             }
             engine.on_ack_end(path, Duration::ZERO, now);
             let most = match second_every_ms.filter(|_| index == 1) {
