@@ -17,6 +17,10 @@ const SIZE: u64 = 20 << 20;
 /// Far longer than any without jitter takes.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// A transfer that is as long as that, whatever the links carry.
+const MINUTE: Duration = Duration::from_secs(60);
+const ENDLESS: u64 = 100 << 30;
+
 /// A bond is not slower than its better link where it has so much of it: what is lost between is the last packets of
 /// a transfer, of which no scheduler knows whether they will be lost.
 const NO_SLOWER: f64 = 0.97;
@@ -42,11 +46,15 @@ const PROFILES: [&str; 16] = [
 
 /// How fast a transfer over these wires is, in Mbit/s, once all of them are in use.
 fn goodput(scheduler: &str, wires: &[Wire], seed: u64) -> f64 {
+    goodput_of(SIZE, PATIENCE, scheduler, wires, seed)
+}
+
+fn goodput_of(size: u64, patience: Duration, scheduler: &str, wires: &[Wire], seed: u64) -> f64 {
     let engine = EngineConfig { scheduler: scheduler.into(), ..EngineConfig::live() };
     let mut world = World::protected_by(Cryptography::Null, wires, &engine, seed).opened();
-    world.client.send(SIZE);
+    world.client.send(size);
     // What takes longer is counted with what has arrived by then.
-    let took = world.time_to_receive(false, SIZE, PATIENCE).unwrap_or(PATIENCE);
+    let took = world.time_to_receive(false, size, patience).unwrap_or(patience);
     assert_eq!(world.violation(), None, "{scheduler}, {wires:?}, seed {seed}");
     world.server.received() as f64 * 8e-6 / took.as_secs_f64()
 }
@@ -86,4 +94,17 @@ fn ratios_of_the_schedulers() {
         let alone = pair(name).map(|wire| goodput("arrival", &[wire], 0));
         println!("{name:12} {alone:5.1?} Mbit/s alone, min_rtt {}, arrival {}", of("min_rtt"), of("arrival"));
     }
+}
+
+/// The same of what a minute carries, in parts of the sum of both links alone.
+#[test]
+#[ignore = "a table for people: a minute of all pairs"]
+fn what_a_minute_has_of_the_sum() {
+    let rows = PROFILES.into_par_iter().map(|name| {
+        let minute = |wires: &[Wire]| goodput_of(ENDLESS, MINUTE, &EngineConfig::live().scheduler, wires, 1);
+        let (alone, both) = (pair(name).map(|wire| minute(&[wire])), minute(&pair(name)));
+        let [of_the_sum, of_the_better] = [alone[0] + alone[1], alone[0].max(alone[1])].map(|whole| both / whole);
+        format!("{name:12} {alone:5.1?} Mbit/s alone, {both:5.1} both: {of_the_sum:.2} of the sum, {of_the_better:.2} of the better")
+    });
+    rows.collect::<Vec<_>>().iter().for_each(|row| println!("{row}"));
 }
