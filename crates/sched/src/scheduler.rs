@@ -27,7 +27,10 @@ pub struct ConnectionView {
     pub is_blocked: bool,
 }
 
-/// What a scheduler sees of a path.
+/// What a scheduler sees of a path. A view is drawn for every packet, so it holds what most ask for: the greatest round
+/// trip or the spread of one-way delays a scheduler that needs them keeps for itself, from the views that
+/// [`Scheduler::on_ack`] brings (BLEST does so). Nor is a quota told: who counts it closes the path
+/// once it is used up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
     /// The path.
