@@ -41,7 +41,9 @@ pub(crate) struct Said {
 
 impl Said {
     fn terms(&self) -> Terms {
-        Terms { weight: self.weight.unwrap_or(Terms::default().weight), cost: self.cost(), cap: self.cap }
+        let default = Terms::default();
+        // The quota is one of both ways and of all runs of a month: not the engine counts it.
+        Terms { weight: self.weight.unwrap_or(default.weight), cost: self.cost(), cap: self.cap, ..default }
     }
 
     /// What using the path costs.
@@ -190,7 +192,7 @@ pub(crate) mod tests {
     #[test]
     fn what_is_said_of_a_path_is_read_in_any_order() {
         let all = said("wwan0:quota=20GB,cap=5Mbit/s, weight=2,cost=1");
-        assert_eq!(all.terms(), Terms { weight: 2, cost: 1, cap: Some(Bitrate::from_mbps(5)) });
+        assert_eq!(all.terms(), Terms { weight: 2, cost: 1, cap: Some(Bitrate::from_mbps(5)), quota: None });
         assert_eq!((all.of.as_str(), all.quota), ("wwan0", Some(Bytes::new(20_000_000_000))));
         let little = said("lo:127.0.1.1:cost=3");
         assert_eq!((little.of.as_str(), little.terms()), ("lo:127.0.1.1", Terms { cost: 3, ..Terms::default() }));

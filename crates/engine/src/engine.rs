@@ -179,7 +179,7 @@ impl Engine {
     /// Whether the path can carry data: validated and not being closed.
     pub fn set_usable(&mut self, path: PathId, usable: bool) {
         if let Some(state) = self.paths.get_mut(path) {
-            state.usable = usable;
+            state.usable = usable && !state.is_used_up();
         }
     }
 
@@ -204,6 +204,7 @@ impl Engine {
     pub fn set_terms(&mut self, path: PathId, terms: Terms) {
         if let Some(state) = self.paths.get_mut(path) {
             state.terms = terms;
+            state.usable &= !state.is_used_up();
             self.has_caps |= terms.cap.is_some();
         }
     }
@@ -309,6 +310,7 @@ impl Engine {
         state.on_filled(next > allowed.window, is_all_used, now);
         state.steadiness.on_sent(bytes, now);
         state.on_left(now);
+        state.take_of_quota(bytes);
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
         if let Some(watchdog) = &mut self.watchdog {

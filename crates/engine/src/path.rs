@@ -131,6 +131,19 @@ impl Path {
         }
     }
 
+    /// So many bytes left: with the last of its quota the path is not usable any more.
+    #[inline]
+    pub(crate) fn take_of_quota(&mut self, bytes: Bytes) {
+        if let Some(left) = &mut self.terms.quota {
+            *left = left.saturating_sub(bytes);
+            self.usable &= *left > Bytes::ZERO;
+        }
+    }
+
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.terms.quota == Some(Bytes::ZERO)
+    }
+
     /// Nothing of what is in flight will be heard of.
     pub(crate) fn forget_in_flight(&mut self) {
         self.packets = SentPackets::default();

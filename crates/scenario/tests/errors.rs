@@ -333,6 +333,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "paths = 2",
+        "paths = 2\nquotas = [\"0B\", \"unlimited\"]",
+        "x.toml:26:11: flow.quotas: \"0B\" is out of range; it must be above zero",
+    ),
+    (
+        "paths = 2",
         "paths = 2\ncosts = [-1, 0]",
         "x.toml:26:10: flow.costs: -1 is out of range; it must be from 0 to 1000",
     ),
@@ -410,7 +415,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "congestion = \"olia\"",
         "congetsion = \"olia\"",
-        "x.toml:26:1: flow.congetsion: no such key (is \"congestion\" meant?); the keys here are name, from, to, count, first, via, back_via, paths, subflows, weights, costs, caps, matrix, share, congestion, coupling, detector, hold, dips, joint_start, watchdog, remedies, scheduler, traffic, start, start_jitter, stop, transport, parameters",
+        "x.toml:26:1: flow.congetsion: no such key (is \"congestion\" meant?); the keys here are name, from, to, count, first, via, back_via, paths, subflows, weights, costs, caps, quotas, matrix, share, congestion, coupling, detector, hold, dips, joint_start, watchdog, remedies, scheduler, traffic, start, start_jitter, stop, transport, parameters",
     ),
     (
         "congestion = \"olia\"",

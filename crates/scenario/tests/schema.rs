@@ -334,7 +334,7 @@ const EVERYTHING: &[&str] = &[
     r#"
         duration = "1s"
         topology = { parallel = { count = 2, link = { rate = "1Mbit/s" } } }
-        flow = [{ name = "f", from = "client", to = "server", paths = 2, weights = [3, 1], costs = [0, 5], caps = ["unlimited", "5Mbit/s"] }]
+        flow = [{ name = "f", from = "client", to = "server", paths = 2, weights = [3, 1], costs = [0, 5], caps = ["unlimited", "5Mbit/s"], quotas = ["unlimited", "20MB"] }]
     "#,
     r#"
         duration = "1s"

@@ -65,7 +65,7 @@ mod tests {
                 oldest_sent: oldest_sent.map(Timestamp::from_millis),
                 usable,
                 backup,
-                terms: Terms { weight, cost, cap: None },
+                terms: Terms { weight, cost, ..Terms::default() },
             }
         }
     }

@@ -29,8 +29,7 @@ pub struct ConnectionView {
 
 /// What a scheduler sees of a path. A view is drawn for every packet, so it holds what most ask for: the greatest round
 /// trip or the spread of one-way delays a scheduler that needs them keeps for itself, from the views that
-/// [`Scheduler::on_ack`] brings (BLEST does so). Nor is a quota told: who counts it closes the path
-/// once it is used up.
+/// [`Scheduler::on_ack`] brings (BLEST does so).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
     /// The path.
@@ -80,12 +79,14 @@ pub struct Terms {
     pub cost: u32,
     /// How much may be sent on it in a second, at most; `None`: as much as the network takes.
     pub cap: Option<Bitrate>,
+    /// How much may still be sent on it, before it is not usable any more; `None`: without bound.
+    pub quota: Option<Bytes>,
 }
 
 impl Default for Terms {
-    /// All are alike, cost nothing, and have no cap.
+    /// All are alike, cost nothing, and have no cap and no quota.
     fn default() -> Self {
-        Self { weight: 1, cost: 0, cap: None }
+        Self { weight: 1, cost: 0, cap: None, quota: None }
     }
 }
 

@@ -107,6 +107,27 @@ fn weights_divide_what_an_application_sends() {
     );
 }
 
+/// A path carries its quota and no more, whoever schedules, and the other one all the rest.
+#[test]
+fn a_path_whose_quota_is_used_up_carries_nothing_more() {
+    let (quota, size) = (Bytes::new(2_000_000), Bytes::new(20_000_000));
+    for scheduler in EngineConfig::SCHEDULERS {
+        let mut net = Net::new(120, 1);
+        let routes = [10, 30].map(|one_way| net.path(20, ms(one_way), QueueConfig::sojourn(ms(100))));
+        let flow = net.flow("transfer", "uncoupled reno", &routes);
+        flow.engine.scheduler = (*scheduler).into();
+        flow.terms = vec![fairpath_engine::Terms { quota: Some(quota), ..Default::default() }];
+        flow.traffic = Traffic::Finite { size };
+        let outcome = run(&net.scenario, &mut ()).unwrap();
+        assert!(seconds(&outcome).is_some(), "{scheduler} does not complete");
+        let [first, second] = [0, 1].map(|path: usize| outcome.flows[0].paths[path].count.sent);
+        // Packets of 1,500 B, the last of which may go beyond it with a train of those behind it.
+        let most = quota.get() / 1_500 + 20;
+        assert!(first <= most && second >= 12_000, "{scheduler}: {first} packets of {most}, and {second}");
+        assert!(*scheduler == "priority" || first > 1_000, "{scheduler}: {first} packets");
+    }
+}
+
 /// What the slow path holds at the end is sent by the fast one, too.
 #[test]
 fn a_tail_is_complete_earlier_where_it_is_sent_again_on_the_fast_path() {

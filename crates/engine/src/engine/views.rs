@@ -178,7 +178,11 @@ mod tests {
                 Event::OneWay(millis) => engine.on_one_way_delay(id, Duration::from_millis(millis), now, now),
                 Event::Usable(usable) => engine.set_usable(id, usable),
                 Event::Backup(backup) => engine.set_backup(id, backup),
-                Event::Cost(cost) => engine.set_terms(id, fairpath_sched::Terms { cost, ..Default::default() }),
+                Event::Cost(cost) => {
+                    // The dearest may carry some packets more.
+                    let quota = (cost == 2).then_some(MTU * 8);
+                    engine.set_terms(id, fairpath_sched::Terms { cost, quota, ..Default::default() });
+                }
                 Event::Discarded => {
                     engine.on_all_discarded(id);
                     in_flight[at].clear();

@@ -275,7 +275,8 @@ fn terms(entry: &FlowEntry, paths: usize) -> Result<Vec<Terms>, Fault> {
     let weights = checked(&entry.weights, "flow.weights", paths)?;
     let costs = checked(&entry.costs, "flow.costs", paths)?;
     let caps = checked(&entry.caps, "flow.caps", paths)?;
-    if weights.is_none() && costs.is_none() && caps.is_none() {
+    let quotas = checked(&entry.quotas, "flow.quotas", paths)?;
+    if weights.is_none() && costs.is_none() && caps.is_none() && quotas.is_none() {
         return Ok(Vec::new());
     }
     let said = |numbers: &Option<Vec<u32>>, path: usize| numbers.as_ref().map(|numbers| numbers[path]);
@@ -285,6 +286,7 @@ fn terms(entry: &FlowEntry, paths: usize) -> Result<Vec<Terms>, Fault> {
             weight: said(&weights, path).unwrap_or(default.weight),
             cost: said(&costs, path).unwrap_or(default.cost),
             cap: caps.as_ref().and_then(|caps| caps[path]),
+            quota: quotas.as_ref().and_then(|quotas| quotas[path]),
         }
     };
     Ok((0..paths).map(of).collect())

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bitrate;
+use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{Coupling, EngineConfig};
 
 use super::parameters::Parameters;
@@ -120,6 +120,7 @@ pub(crate) struct FlowEntry {
     pub(crate) costs: Option<At<Vec<u32>>>,
     /// `None` in it: none.
     pub(crate) caps: Option<At<Vec<Option<Bitrate>>>>,
+    pub(crate) quotas: Option<At<Vec<Option<Bytes>>>>,
     pub(crate) values: FlowValues,
 }
 
@@ -172,8 +173,9 @@ impl FlowEntry {
         let weights = table.optional("weights", read_numbers)?;
         let costs = table.optional("costs", read_numbers)?;
         let caps = table.optional("caps", read_caps)?;
+        let quotas = table.optional("quotas", read_quotas)?;
         table.close("without matrix")?;
-        Ok(Self { name, copies, ends, weights, costs, caps, values })
+        Ok(Self { name, copies, ends, weights, costs, caps, quotas, values })
     }
 }
 
@@ -189,6 +191,15 @@ fn read_caps(value: &Value) -> Result<Vec<Option<Bitrate>>, Fault> {
         _ => value.positive_rate().map(Some),
     };
     value.list("a list of rates, one for each path, like [\"unlimited\", \"5Mbit/s\"]")?.iter().map(of).collect()
+}
+
+/// A size, or none, for each path.
+fn read_quotas(value: &Value) -> Result<Vec<Option<Bytes>>, Fault> {
+    let of = |value: &Value| match value.as_text() {
+        Some("unlimited") => Ok(None),
+        _ => value.positive_size().map(Some),
+    };
+    value.list("a list of sizes, one for each path, like [\"unlimited\", \"20MB\"]")?.iter().map(of).collect()
 }
 
 fn read_matrix(value: &Value) -> Result<Matrix, Fault> {

@@ -173,6 +173,13 @@ pub(crate) static FLOW: Keys = Keys::new(
                 "[\"unlimited\", \"5Mbit/s\"]",
             ),
             Key::optional(
+                "quotas",
+                Shape::List(&Shape::Either(&[Shape::Size, Shape::Words(&["unlimited"])])),
+                "all `\"unlimited\"`",
+                "how much a connection may send on each path, with headers; then the path is not used any more",
+                "[\"unlimited\", \"20MB\"]",
+            ),
+            Key::optional(
                 "matrix",
                 Shape::Words(&["permutation", "random"]),
                 "`from` and `to`",
