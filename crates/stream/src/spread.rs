@@ -480,6 +480,7 @@ mod tests {
             PATHS.map(|path| spread.lanes[&path].tier)
         };
         assert_eq!(tiers([20, 100]), [0, 1]);
+        assert_eq!(tiers([20, 60]), [0, 1], "what is lost there and sent again comes later than by the first");
         assert_eq!(tiers([20, 40]), [0, 0], "both carry their part");
     }
 

@@ -70,6 +70,20 @@ mod tests {
     use crate::config::Coupling;
 
     #[test]
+    fn a_path_whose_quota_is_used_up_stays_so_whatever_its_host_says() {
+        let mut engine = engine("min_rtt", Coupling::Never).unpaced();
+        engine.set_terms(path(0), Terms { quota: Some(MTU * 2), ..Terms::default() });
+        for number in 0..2 {
+            assert!(engine.verdict(path(0), ms(0)).may_send, "packet {number}");
+            engine.on_sent(path(0), number, MTU, ms(0));
+        }
+        let verdict = |engine: &crate::Engine| (engine.verdict(path(0), ms(0)).usable, engine.is_usable(path(1)));
+        assert_eq!(verdict(&engine), (false, true));
+        engine.set_usable(path(0), true);
+        assert_eq!(verdict(&engine), (false, true));
+    }
+
+    #[test]
     fn a_path_may_send_until_its_window_is_full() {
         let mut engine = engine("min_rtt", Coupling::Never).unpaced();
         let mut number = 0;
