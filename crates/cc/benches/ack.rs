@@ -12,7 +12,7 @@ use fairpath_core::{Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, P
 const DATAGRAM: Bytes = Bytes::new(1_200);
 
 fn acknowledgement(now: Timestamp, rtt: Duration) -> Ack {
-    let rtts = Rtt { latest: rtt, smoothed: rtt, variance: rtt / 2, min: rtt, windowed_min: rtt };
+    let rtts = Rtt::first(rtt);
     // A datagram each microsecond on all paths together.
     let delivered = DATAGRAM * (now.as_nanos() / 1_000);
     let rate = RateSample {

@@ -30,7 +30,7 @@ pub(crate) fn ms(millis: u64) -> Duration {
 }
 
 pub(crate) fn rtt(time: Duration) -> Rtt {
-    Rtt { latest: time, smoothed: time, variance: time / 2, min: time, windowed_min: time }
+    Rtt::first(time)
 }
 
 /// An acknowledgement at `now_ms` of `bytes` sent one round trip ago, with the window in full use.

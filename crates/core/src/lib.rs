@@ -22,6 +22,7 @@
 mod delivery_rate;
 mod event;
 mod groups;
+mod one_way;
 mod path;
 mod printable;
 mod rtt;
@@ -31,6 +32,7 @@ mod windowed_filter;
 pub use delivery_rate::{DeliveryRate, LossSample, RateSample, SentState};
 pub use event::{Ack, Congestion, CongestionSignal, DelaySample, Lost, LostPacket, Sent};
 pub use groups::{GroupId, Groups};
+pub use one_way::{OneWayDelay, OneWayEstimator};
 pub use path::{PathId, PathMap};
 pub use printable::printable;
 pub use rtt::{Rtt, RttEstimator};

@@ -21,9 +21,21 @@ pub struct Rtt {
     pub min: Duration,
     /// The smallest sample of the last 10 s.
     pub windowed_min: Duration,
+    /// The largest sample ever.
+    pub max: Duration,
 }
 
 impl Rtt {
+    /// What is known after the first sample [RFC9002 §5.3].
+    pub fn first(sample: Duration) -> Self {
+        Self { variance: sample / 2, ..Self::steady(sample) }
+    }
+
+    /// What is known of a path on which every packet took this long.
+    pub fn steady(time: Duration) -> Self {
+        Self { latest: time, smoothed: time, variance: Duration::ZERO, min: time, windowed_min: time, max: time }
+    }
+
     /// The probe timeout without the peer's acknowledgement delay [RFC9002 §6.2.1].
     pub fn probe_timeout(&self) -> Duration {
         self.smoothed + (self.variance * 4).max(Duration::from_millis(1))
@@ -34,18 +46,19 @@ impl Rtt {
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     rtt: Option<Rtt>,
-    /// The smoothed time, its deviation and the smallest sample in nanoseconds: a [`Duration`] is seconds and
-    /// nanoseconds, and this is every packet.
+    /// The smoothed time, its deviation and the smallest and largest sample in nanoseconds: a [`Duration`] is seconds
+    /// and nanoseconds, and this is every packet.
     smoothed_ns: u64,
     variance_ns: u64,
     min_ns: u64,
+    max_ns: u64,
     windowed_min: WindowedMin<u64>,
 }
 
 impl Default for RttEstimator {
     fn default() -> Self {
         let windowed_min = WindowedMin::new(MIN_RTT_WINDOW);
-        Self { rtt: None, smoothed_ns: 0, variance_ns: 0, min_ns: 0, windowed_min }
+        Self { rtt: None, smoothed_ns: 0, variance_ns: 0, min_ns: 0, max_ns: 0, windowed_min }
     }
 }
 
@@ -71,12 +84,16 @@ impl RttEstimator {
         let latest = duration(sample_ns);
         let Some(rtt) = &mut self.rtt else {
             (self.smoothed_ns, self.variance_ns, self.min_ns) = (sample_ns, sample_ns / 2, sample_ns);
-            self.rtt = Some(Rtt { latest, smoothed: latest, variance: latest / 2, min: latest, windowed_min: latest });
+            self.max_ns = sample_ns;
+            self.rtt = Some(Rtt::first(latest));
             return;
         };
         if sample_ns < self.min_ns {
             self.min_ns = sample_ns;
             rtt.min = latest;
+        } else if sample_ns > self.max_ns {
+            self.max_ns = sample_ns;
+            rtt.max = latest;
         }
         rtt.latest = latest;
         rtt.windowed_min = if windowed_ns == self.min_ns { rtt.min } else { duration(windowed_ns) };
@@ -131,7 +148,7 @@ mod tests {
     #[test]
     fn the_first_sample_is_the_estimate_and_half_of_it_the_variance() {
         let rtt = after(&[(0, ms(100), ms(20))])[0];
-        assert_eq!((rtt.smoothed, rtt.variance, rtt.min), (ms(100), ms(50), ms(100)));
+        assert_eq!(rtt, Rtt { variance: ms(50), ..Rtt::steady(ms(100)) });
     }
 
     #[test]
@@ -153,10 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn the_windowed_minimum_forgets_and_the_minimum_does_not() {
+    fn the_windowed_minimum_forgets_and_the_extremes_do_not() {
         let later = (1..=25).map(|second| (1_000 * second, ms(50), Duration::ZERO));
-        let samples: Vec<_> = [(0, ms(20), Duration::ZERO)].into_iter().chain(later).collect();
-        let rtt = after(&samples)[25];
-        assert_eq!((rtt.min, rtt.windowed_min), (ms(20), ms(50)));
+        let samples: Vec<_> = [20, 90].map(|first| (0, ms(first), Duration::ZERO)).into_iter().chain(later).collect();
+        let rtt = after(&samples)[26];
+        assert_eq!((rtt.min, rtt.windowed_min, rtt.max), (ms(20), ms(50), ms(90)));
     }
 }

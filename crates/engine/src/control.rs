@@ -94,7 +94,7 @@ mod tests {
                 let path = paths[round as usize % 2];
                 let (bytes, took) = (control.window(path), Duration::from_millis(50));
                 control.on_sent(path, &Sent { now: now - took, bytes, in_flight: bytes });
-                let rtt = Rtt { latest: took, smoothed: took, variance: took, min: took, windowed_min: took };
+                let rtt = Rtt { variance: took, ..Rtt::steady(took) };
                 let ack = Ack {
                     now,
                     sent_at: now - took,

@@ -163,7 +163,7 @@ mod tests {
     fn a_path_without_a_queue_lets_its_turn_pass() {
         let rtt = |smoothed_us| {
             let [smoothed, min] = [smoothed_us, 40_000].map(Duration::from_micros);
-            Some(Rtt { latest: smoothed, smoothed, variance: Duration::ZERO, min, windowed_min: min })
+            Some(Rtt { min, windowed_min: min, ..Rtt::steady(smoothed) })
         };
         let who = |round_trips: [u64; 3]| {
             let mut dips = Dips::default();

@@ -141,7 +141,7 @@ mod tests {
     /// A round trip whose newest packet waited for so long.
     fn rtt(min_ms: u64, wait_ms: u64) -> Rtt {
         let [latest, min] = [ms(min_ms + wait_ms), ms(min_ms)];
-        Rtt { latest, smoothed: latest, variance: ms(1), min, windowed_min: min }
+        Rtt { variance: ms(1), min, windowed_min: min, ..Rtt::steady(latest) }
     }
 
     /// Three paths with a round trip of 40 ms, of which the newest packets waited for so long.

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bytes, DeliveryRate, RttEstimator, Timestamp};
+use fairpath_core::{Ack, Bytes, DeliveryRate, OneWayEstimator, RttEstimator, Timestamp};
 
 use fairpath_sched::Terms;
 
@@ -30,7 +30,7 @@ pub(crate) struct Path {
     pub(crate) max_datagram: Bytes,
     pub(crate) packets: SentPackets,
     pub(crate) rtt: RttEstimator,
-    pub(crate) one_way: Option<Duration>,
+    pub(crate) one_way: OneWayEstimator,
     pub(crate) rate: DeliveryRate,
     pub(crate) pacer: Pacer,
     pub(crate) usable: bool,
@@ -81,7 +81,7 @@ impl Path {
             max_datagram,
             packets: SentPackets::default(),
             rtt: RttEstimator::new(),
-            one_way: None,
+            one_way: OneWayEstimator::new(),
             rate: DeliveryRate::new(),
             pacer: Pacer::with_burst(max_datagram * burst_datagrams),
             usable: false,

@@ -92,7 +92,7 @@ mod tests {
 
     fn rtt(millis: u64) -> Option<Rtt> {
         let rtt = ms(millis);
-        Some(Rtt { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, windowed_min: rtt })
+        Some(Rtt::steady(rtt))
     }
 
     #[test]

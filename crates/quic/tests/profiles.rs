@@ -9,12 +9,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{Pair, receive, send};
-use fairpath_emu::{Emulator, LinkConfig};
+use fairpath_emu::{Emulator, LinkConfig, LossConfig};
 use fairpath_quic::EngineConfig;
 use fairpath_scenario::{Scenario, ScenarioFile};
 
 /// One transfer, as there.
 const SIZE: usize = 20 << 20;
+
+/// A transfer that is as long as that, whatever the links carry.
+const MINUTE: Duration = Duration::from_secs(60);
+const ENDLESS: usize = 100 << 30;
+
+/// What a minute is to have of the sum of both links alone, where nothing is lost at random, and where something is.
+const OF_THE_SUM: [f64; 2] = [0.90, 0.80];
 
 const PROFILES: [&str; 16] = [
     "baseline",
@@ -58,8 +65,8 @@ fn is_wanted(name: &str) -> bool {
     wanted == "all" || wanted.split(',').any(|one| one == name)
 }
 
-/// How fast a transfer over these links is, in Mbit/s, once all of them are in use.
-async fn goodput(scheduler: &str, links: &[LinkConfig], seed: u64) -> f64 {
+/// A connection over these links, all of them in use.
+async fn connected(scheduler: &str, links: &[LinkConfig], seed: u64) -> (Pair, Emulator) {
     let mut emulator = None;
     let engine = EngineConfig { scheduler: scheduler.into(), ..EngineConfig::live() };
     let pair = Pair::with(engine, &["127.0.0.1"], |addresses| {
@@ -76,6 +83,12 @@ async fn goodput(scheduler: &str, links: &[LinkConfig], seed: u64) -> f64 {
     })
     .await;
     assert!(pair.client.paths_open(links.len(), Duration::from_secs(10)).await);
+    (pair, emulator.expect("it was started"))
+}
+
+/// How fast a transfer over these links is, in Mbit/s, once all of them are in use.
+async fn goodput(scheduler: &str, links: &[LinkConfig], seed: u64) -> f64 {
+    let (pair, _emulator) = connected(scheduler, links, seed).await;
     let begun = Instant::now();
     let receiving = tokio::spawn(receive(pair.server.clone(), SIZE));
     send(&pair.client, SIZE).await.expect("the data leaves");
@@ -83,6 +96,21 @@ async fn goodput(scheduler: &str, links: &[LinkConfig], seed: u64) -> f64 {
     let took = begun.elapsed();
     pair.client.close(0, "done");
     SIZE as f64 * 8e-6 / took.as_secs_f64()
+}
+
+/// How much of a transfer without end arrives in a minute over these links, in Mbit/s, with the default.
+async fn minute(links: &[LinkConfig], seed: u64) -> f64 {
+    let (pair, _emulator) = connected(&EngineConfig::live().scheduler, links, seed).await;
+    let sender = pair.client.clone();
+    let sending = tokio::spawn(async move { send(&sender, ENDLESS).await });
+    let end = Instant::now() + MINUTE;
+    let mut received = 0;
+    while let Ok(record) = tokio::time::timeout_at(end.into(), pair.server.recv_record()).await {
+        received += record.expect("the data arrives").data.len();
+    }
+    sending.abort();
+    pair.client.close(0, "done");
+    received as f64 * 8e-6 / MINUTE.as_secs_f64()
 }
 
 /// 20 MiB over each pair: each link alone, and both with each of the two schedulers that one would choose.
@@ -113,4 +141,24 @@ async fn no_bond_is_slower_than_its_better_link_in_real_time() {
         }
     }
     assert!(slower.is_empty(), "slower than the better link: {slower:?}");
+}
+
+/// A minute over each pair, in parts of the sum of each link alone. The links alone are tried at the same time: both
+/// together are what the bond takes.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "half an hour of real time, in which nothing else may want the processors"]
+async fn a_minute_has_most_of_the_sum_in_real_time() {
+    let mut less = Vec::new();
+    for name in PROFILES.into_iter().filter(|name| is_wanted(name)) {
+        let links = links(&scenario(name));
+        let alone = tokio::join!(minute(&links[..1], 1), minute(&links[1..], 2));
+        let both = minute(&links, 1).await;
+        let of_the_sum = both / (alone.0 + alone.1);
+        println!("{name:12} A {:5.1}, B {:5.1}, both {both:5.1} Mbit/s: {of_the_sum:.2} of the sum", alone.0, alone.1);
+        let goal = OF_THE_SUM[usize::from(links.iter().any(|link| link.loss != LossConfig::None))];
+        if of_the_sum < goal {
+            less.push(name);
+        }
+    }
+    assert!(less.is_empty(), "less of the sum than the goal: {less:?}");
 }

@@ -28,14 +28,14 @@ mod tests {
     use super::*;
     use crate::scheduler::{Choice, ConnectionView, PathView, Terms, Train, Work};
     use core::time::Duration;
-    use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
+    use fairpath_core::{Bytes, OneWayDelay, PathId, Rtt, Timestamp};
     use proptest::option;
     use proptest::prelude::*;
 
     prop_compose! {
         fn any_times()(min in 0u64..900, above in 0u64..900, variance in 0u64..500) -> Rtt {
             let [min, smoothed, variance] = [min, min + above, variance].map(Duration::from_millis);
-            Rtt { latest: smoothed, smoothed, variance, min, windowed_min: min }
+            Rtt { variance, min, windowed_min: min, ..Rtt::steady(smoothed) }
         }
     }
 
@@ -43,6 +43,7 @@ mod tests {
         fn any_path(id: u32)(
             (window, in_flight, max_datagram) in (0u64..40_000, 0u64..40_000, 500u64..2000),
             rtt in option::of(any_times()),
+            one_way in option::of((0u64..2_000, 0u64..2_000, 0u64..500)),
             ssthresh in option::of(0u64..100_000),
             (weight, cost) in (0u32..5, 0u32..3),
             (usable, backup, paced, window_limited) in any::<(bool, bool, bool, bool)>(),
@@ -55,7 +56,10 @@ mod tests {
                 in_flight: Bytes::new(in_flight),
                 max_datagram: Bytes::new(max_datagram),
                 rtt,
-                one_way: None,
+                one_way: one_way.map(|(windowed_min, above, spread)| {
+                    let ms = Duration::from_millis;
+                    OneWayDelay { latest: ms(windowed_min + above), windowed_min: ms(windowed_min), spread: ms(spread) }
+                }),
                 delivery_rate: None,
                 ssthresh: ssthresh.map(Bytes::new),
                 in_slow_start: ssthresh.is_none(),

@@ -24,14 +24,13 @@
 //! }
 //!
 //! # fn path(id: u32, milliseconds: u64, window: u64) -> PathView {
-//! #     let time = Duration::from_millis(milliseconds);
 //! #     PathView {
 //! #         id: PathId::new(id),
 //! #         window: Bytes::new(window),
 //! #         paced: false,
 //! #         in_flight: Bytes::ZERO,
 //! #         max_datagram: Bytes::new(1_200),
-//! #         rtt: Some(Rtt { latest: time, smoothed: time, variance: Duration::ZERO, min: time, windowed_min: time }),
+//! #         rtt: Some(Rtt::steady(Duration::from_millis(milliseconds))),
 //! #         one_way: None,
 //! #         delivery_rate: None,
 //! #         ssthresh: None,

@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, PathId, Rtt, Timestamp};
+use fairpath_core::{Bitrate, Bytes, OneWayDelay, PathId, Rtt, Timestamp};
 
 use crate::path_set::PathSet;
 
@@ -27,9 +27,7 @@ pub struct ConnectionView {
     pub is_blocked: bool,
 }
 
-/// What a scheduler sees of a path. A view is drawn for every packet, so it holds what most ask for: the greatest round
-/// trip or the spread of one-way delays a scheduler that needs them keeps for itself, from the views that
-/// [`Scheduler::on_ack`] brings (BLEST does so).
+/// What a scheduler sees of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
     /// The path.
@@ -44,9 +42,9 @@ pub struct PathView {
     pub max_datagram: Bytes,
     /// Its round-trip times; `None` before the first sample.
     pub rtt: Option<Rtt>,
-    /// How long the newest datagram took there, less a constant that is the same for all paths; `None` where the
-    /// host does not measure it.
-    pub one_way: Option<Duration>,
+    /// How long datagrams take there, less a constant that is the same for all paths; `None` where the host does not
+    /// measure it.
+    pub one_way: Option<OneWayDelay>,
     /// How fast it delivered what was acknowledged last; `None` before the first sample.
     pub delivery_rate: Option<Bitrate>,
     /// Its slow-start threshold; `None` while it is unlimited.

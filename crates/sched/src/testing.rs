@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
+use fairpath_core::{Bytes, OneWayDelay, PathId, Rtt, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Terms, Work};
 
@@ -12,7 +12,13 @@ pub(crate) fn path(id: u32) -> PathId {
 
 /// The times of a path on which every packet took this long.
 pub(crate) fn rtt(rtt: Duration) -> Rtt {
-    Rtt { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, windowed_min: rtt }
+    Rtt::steady(rtt)
+}
+
+/// The delays of a path on which every packet took this long there.
+pub(crate) fn one_way(delay_ms: u64) -> OneWayDelay {
+    let delay = Duration::from_millis(delay_ms);
+    OneWayDelay { latest: delay, windowed_min: delay, spread: Duration::ZERO }
 }
 
 /// A usable path with an empty window of ten datagrams.

@@ -342,7 +342,7 @@ mod tests {
 
     fn rtt_ms(millis: u64) -> Option<Rtt> {
         let rtt = Duration::from_millis(millis);
-        Some(Rtt { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, windowed_min: rtt })
+        Some(Rtt::steady(rtt))
     }
 
     fn sent(count: u64) -> Recovery {

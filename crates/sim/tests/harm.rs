@@ -2,11 +2,13 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
-use fairpath_scenario::{PathRoute, Traffic};
+use fairpath_scenario::{PathRoute, ScenarioFile, Traffic};
 use fairpath_sim::run;
 use rayon::prelude::*;
 
@@ -56,8 +58,9 @@ impl Cell {
     }
 }
 
-/// A receive buffer that is less than the bandwidth-delay products of both paths together. What the slow path holds then
-/// keeps the fast one back, more than the watchdog makes up for: `ratios_of_the_grid` shows how much.
+/// A receive buffer that is less than the bandwidth-delay products of both paths together. The first window of the slow
+/// path, which leaves before its round trip is known, then keeps the fast one back for once: `ratios_of_the_grid` shows
+/// how much.
 const SMALL: Option<u64> = Some(500_000);
 
 fn route(net: &mut Net, Link(mbps, rtt, hundredths, loss): Link) -> PathRoute {
@@ -117,6 +120,24 @@ fn what_a_published_scheduler_does_harm_with_is_parked() {
     let (without, with) = (cell(false).ratio(1), cell(true).ratio(1));
     assert!(without < 0.9, "it does no harm: {without:.3}");
     assert!(with > without + 0.5 * (1.0 - without), "{with:.3}, and {without:.3} without the watchdog");
+}
+
+/// A path whose packets take the place of three of the other's: congestion control shares the link among packets, and
+/// nothing but trying tells what that costs.
+#[test]
+fn a_path_that_takes_the_place_of_three_is_parked() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/second_path_harms.toml");
+    let file = ScenarioFile::parse(&std::fs::read_to_string(&file).unwrap(), "second_path_harms").unwrap();
+    let goodput = |watchdog, paths| {
+        let mut scenario = file.expand(Some(1)).unwrap();
+        scenario.flows[0].engine.watchdog = watchdog;
+        scenario.flows[0].paths.truncate(paths);
+        run(&scenario, &mut ()).expect("it runs").flows[0].goodput.as_mbps_f64()
+    };
+    let (alone, without, with) = (goodput(true, 1), goodput(false, 2), goodput(true, 2));
+    assert!(without < 0.85 * alone, "it does no harm: {without:.2} of {alone:.2} Mbit/s");
+    // It is tried again after 4 s, 8, 16 ..., and each time takes some seconds.
+    assert!(with > 0.95 * alone, "{with:.2} of {alone:.2} Mbit/s, and {without:.2} without the watchdog");
 }
 
 /// For people: what the watchdog and the schedulers have to do with it.

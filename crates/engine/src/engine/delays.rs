@@ -33,7 +33,7 @@ impl Engine {
     /// backwards. While hosts report these, they and not the round-trip times go to the detector.
     pub fn on_one_way_delay(&mut self, path: PathId, delay: Duration, at: Timestamp, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
-        state.one_way = Some(delay);
+        state.one_way.on_sample(now, delay);
         self.one_way_at = Some(now);
         let rtt = state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.latest);
         if tells_of_the_network(state, self.is_live, now) {

@@ -70,7 +70,7 @@ impl Engine {
             delay_cuts: control.delay_cuts,
             in_flight: state.in_flight(),
             rtt: state.rtt.get(),
-            one_way: state.one_way,
+            one_way: state.one_way.get().map(|delay| delay.latest),
             rate: state.rate.last(),
             delivered: state.rate.delivered(),
             lost: state.lost,

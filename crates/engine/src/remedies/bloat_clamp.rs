@@ -63,7 +63,7 @@ mod tests {
 
     fn rtt(smoothed_ms: u64, least_ms: u64) -> Rtt {
         let [smoothed, min] = [smoothed_ms, least_ms].map(Duration::from_millis);
-        Rtt { latest: smoothed, smoothed, variance: Duration::ZERO, min, windowed_min: min }
+        Rtt { min, windowed_min: min, ..Rtt::steady(smoothed) }
     }
 
     #[test]

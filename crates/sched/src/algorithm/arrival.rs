@@ -12,7 +12,8 @@
 //! | b | the least round-trip time | time |
 //! | q | in flight / r, how long the path takes for what is on it | time |
 //! | u | `burst`, for how long what left in a burst would have kept the path busy, sent at its pacing rate | time |
-//! | A | `arrival` = max(b, q, min(b + u, max(smoothed, newest round-trip time))) − b / 2; where there is no room, and so much later as it takes to be made | time |
+//! | w | the way there: half of b; where the host measures one-way delays, what the least of the path has above the least of all paths, whose own w is half of its b; from zero to b | time |
+//! | A | `arrival` = max(b, q, min(b + u, max(smoothed, newest round-trip time))) − b + w; where there is no room, and so much later as it takes to be made | time |
 //! | k | `left`, what may be sent before anything must arrive: what is unsent, within windows and buffers | bytes |
 //!
 //! What is in flight says q where it is spread over a round trip. On a slow path a burst of ten packets, which makes no
@@ -20,6 +21,10 @@
 //! than round trips have shown. The deviation of the smoothed round trip would not do: with the first sample it is half of
 //! that by definition [RFC9002 §5.3], and fades over so many others that a path of a long round trip is left alone
 //! while it matters.
+//!
+//! Half of the round trip is a poor guess where the way back is not as long as the way there, and that is the rule where
+//! acknowledgements of all paths come back on one of them, as they may in multipath QUIC: then round trips differ by as
+//! much as the ways there do, and not by twice that.
 //!
 //! A path f with the least A is waited for, although s has room, where A(s) > A(f) + k / R with R the sum of r over all
 //! paths that deliver earlier than s: what is left has then arrived before the packet on s would.
@@ -103,7 +108,15 @@ fn rate_of(path: &PathView, smoothed: f64, base: f64) -> f64 {
     }
 }
 
-fn expected(path: &PathView, now: Timestamp) -> Expected<'_> {
+/// What one-way delays have beside the way there, in seconds; `None` where there are none.
+fn clocks(paths: &[PathView]) -> Option<f64> {
+    let known = |path: &PathView| Some([path.one_way?.windowed_min, path.rtt.as_ref()?.windowed_min].map(seconds));
+    let quickest = paths.iter().filter_map(known).min_by(|[a, _], [b, _]| a.total_cmp(b));
+    quickest.map(|[delay, base]| delay - base * 0.5)
+}
+
+/// What is expected of a path, where one-way delays have so much beside the way there.
+fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_> {
     let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
     let Some(rtt) = &path.rtt else { return unknown };
     let [base, smoothed, newest] = [rtt.windowed_min, rtt.smoothed, rtt.latest].map(seconds);
@@ -118,7 +131,11 @@ fn expected(path: &PathView, now: Timestamp) -> Expected<'_> {
     let with_burst = (base + burst).min(smoothed.max(newest));
     let too_much = (in_flight + datagram - window).max(0.0);
     let round = (in_flight.min(window) * per_byte).max(with_burst).max(base);
-    Expected { path, after: too_much * per_byte + round - base * 0.5, rate, round }
+    let there = match (&path.one_way, clocks) {
+        (Some(delay), Some(clocks)) => (seconds(delay.windowed_min) - clocks).min(base).max(0.0),
+        _ => base * 0.5,
+    };
+    Expected { path, after: too_much * per_byte + round - base + there, rate, round }
 }
 
 /// A time in seconds.
@@ -141,7 +158,9 @@ impl Scheduler for Arrival {
     fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, now: Timestamp) -> Choice {
         let cost = |one: &Expected<'_>| one.path.terms.cost;
         let by_cost = |a: &Expected<'_>, b: &Expected<'_>| cost(a).cmp(&cost(b)).then(a.after.total_cmp(&b.after));
-        let Some(best) = candidates(paths).map(|path| expected(path, now)).min_by(by_cost) else { return Choice::Wait };
+        let clocks = clocks(paths);
+        let expected = |path| expected(path, clocks, now);
+        let Some(best) = candidates(paths).map(expected).min_by(by_cost) else { return Choice::Wait };
         // Of those with room none is sooner that costs no more: it would be the best. Nothing is heard of a path with
         // nothing in flight: nobody would ask again.
         let may_be_sooner = |path: &&PathView| {
@@ -149,7 +168,7 @@ impl Scheduler for Arrival {
         };
         let (mut first, mut rate) = (best, 0.0);
         let is_sooner = |one: &Expected<'_>| one.after < best.after && !one.is_overdue(now);
-        for one in active(paths).filter(may_be_sooner).map(|path| expected(path, now)).filter(is_sooner) {
+        for one in active(paths).filter(may_be_sooner).map(expected).filter(is_sooner) {
             rate += one.rate;
             if one.after < first.after {
                 first = one;
@@ -179,7 +198,7 @@ impl Scheduler for Arrival {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{path, picked, view};
+    use crate::testing::{one_way, path, picked, view};
 
     /// A path with a window of ten datagrams, of which so many are in flight.
     fn filled(id: u32, rtt_ms: u64, datagrams: u64) -> PathView {
@@ -230,6 +249,23 @@ mod tests {
             Choice::Send(path(0)),
             "the first of all"
         );
+    }
+
+    #[test]
+    fn one_way_delays_say_which_part_of_a_round_trip_is_the_way_there() {
+        // The acknowledgements of both come back on f, in 10 ms: s takes 90 ms, and not 50.
+        let mut paths = [filled(0, 20, 10), filled(1, 100, 0)];
+        // The clock there is ahead by a second.
+        (paths[0].one_way, paths[1].one_way) = (Some(one_way(1_010)), Some(one_way(1_090)));
+        // f: after 12 ms. In the 78 between it carries 46,800 bytes.
+        assert_eq!(choice(Some(46_700), None, &paths), Choice::WaitFor(path(0)));
+        assert_eq!(choice(Some(46_900), None, &paths).path(), Some(path(1)));
+        // A peer may say what it likes: no way takes longer than there and back.
+        paths[1].one_way = Some(one_way(600_000));
+        assert_eq!(choice(Some(52_900), None, &paths).path(), Some(path(1)), "after 100 ms");
+        // Of a path that none is known of, half of its round trip.
+        paths[1].one_way = None;
+        assert_eq!(choice(Some(22_900), None, &paths).path(), Some(path(1)));
     }
 
     #[test]

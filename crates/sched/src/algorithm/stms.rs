@@ -35,7 +35,7 @@ pub struct Stms {
 /// How long a datagram takes on the path there, less what is the same for all paths.
 fn one_way(path: &PathView, is_measured: bool) -> f64 {
     let half = || path.smoothed().unwrap_or_default() / 2;
-    path.one_way.filter(|_| is_measured).unwrap_or_else(half).as_secs_f64()
+    path.one_way.filter(|_| is_measured).map_or_else(half, |delay| delay.latest).as_secs_f64()
 }
 
 impl Stms {
@@ -82,9 +82,8 @@ impl Scheduler for Stms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::time::Duration;
 
-    use crate::testing::{path, picked, view};
+    use crate::testing::{one_way, path, picked, view};
 
     /// A fast path of 20 ms that is full, and a slow one of 100 ms with room.
     fn paths() -> [PathView; 2] {
@@ -98,7 +97,7 @@ mod tests {
         // (50 − 10) ms · 12,000 bytes / 20 ms.
         assert_eq!(picked(&Stms::default(), &paths()), Choice::Ahead(path(1), Bytes::new(24_000)));
         let mut measured = paths();
-        (measured[0].one_way, measured[1].one_way) = (Some(Duration::from_millis(5)), Some(Duration::from_millis(35)));
+        (measured[0].one_way, measured[1].one_way) = (Some(one_way(5)), Some(one_way(35)));
         assert_eq!(picked(&Stms::default(), &measured), Choice::Ahead(path(1), Bytes::new(18_000)));
     }
 
