@@ -25,24 +25,15 @@ const ENDLESS: u64 = 100 << 30;
 /// a transfer, of which no scheduler knows whether they will be lost.
 const NO_SLOWER: f64 = 0.97;
 
-const PROFILES: [&str; 16] = [
-    "baseline",
-    "rtt_40",
-    "rtt_70",
-    "rtt_120",
-    "rtt_320",
-    "loss_05",
-    "loss_2",
-    "bw_4to1",
-    "bw_10to1",
-    "jit_5",
-    "jit_20",
-    "dual_lte",
-    "fiber_lte",
-    "lte_starlink",
-    "lte_geo",
-    "congested",
-];
+const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/profiles");
+
+/// What the pairs are called, in order.
+fn names() -> Vec<String> {
+    let files = std::fs::read_dir(PROFILES).expect(PROFILES).map(|file| file.expect(PROFILES).path());
+    let mut names: Vec<String> = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    names
+}
 
 /// How fast a transfer over these wires is, in Mbit/s, once all of them are in use.
 fn goodput(scheduler: &str, wires: &[Wire], seed: u64) -> f64 {
@@ -68,10 +59,10 @@ fn ratio(scheduler: &str, wires: [Wire; 2], seed: u64) -> f64 {
 #[test]
 fn no_bond_is_slower_than_its_better_link() {
     let scheduler = EngineConfig::live().scheduler;
-    let slower: Vec<String> = PROFILES
+    let slower: Vec<String> = names()
         .into_par_iter()
         .filter_map(|name| {
-            let ratio = ratio(&scheduler, pair(name), 1);
+            let ratio = ratio(&scheduler, pair(&name), 1);
             (ratio < NO_SLOWER).then(|| format!("{name}: {ratio:.3}"))
         })
         .collect();
@@ -84,14 +75,14 @@ fn no_bond_is_slower_than_its_better_link() {
 fn ratios_of_the_schedulers() {
     const SEEDS: u64 = 5;
     let wanted = std::env::var("FAIRPATH_PROFILES").unwrap_or_else(|_| "all".into());
-    let is_wanted = |name: &&str| wanted == "all" || wanted.split(',').any(|one| one == *name);
-    for name in PROFILES.into_iter().filter(is_wanted) {
+    let is_wanted = |name: &String| wanted == "all" || wanted.split(',').any(|one| one == name);
+    for name in names().into_iter().filter(is_wanted) {
         let of = |scheduler: &str| {
-            let ratios: Vec<f64> = (0..SEEDS).into_par_iter().map(|seed| ratio(scheduler, pair(name), seed)).collect();
+            let ratios: Vec<f64> = (0..SEEDS).into_par_iter().map(|seed| ratio(scheduler, pair(&name), seed)).collect();
             let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
             format!("{:.2} (least {least:.2})", ratios.iter().sum::<f64>() / SEEDS as f64)
         };
-        let alone = pair(name).map(|wire| goodput("arrival", &[wire], 0));
+        let alone = pair(&name).map(|wire| goodput("arrival", &[wire], 0));
         println!("{name:12} {alone:5.1?} Mbit/s alone, min_rtt {}, arrival {}", of("min_rtt"), of("arrival"));
     }
 }
@@ -100,9 +91,9 @@ fn ratios_of_the_schedulers() {
 #[test]
 #[ignore = "a table for people: a minute of all pairs"]
 fn what_a_minute_has_of_the_sum() {
-    let rows = PROFILES.into_par_iter().map(|name| {
+    let rows = names().into_par_iter().map(|name| {
         let minute = |wires: &[Wire]| goodput_of(ENDLESS, MINUTE, &EngineConfig::live().scheduler, wires, 1);
-        let (alone, both) = (pair(name).map(|wire| minute(&[wire])), minute(&pair(name)));
+        let (alone, both) = (pair(&name).map(|wire| minute(&[wire])), minute(&pair(&name)));
         let [of_the_sum, of_the_better] = [alone[0] + alone[1], alone[0].max(alone[1])].map(|whole| both / whole);
         format!("{name:12} {alone:5.1?} Mbit/s alone, {both:5.1} both: {of_the_sum:.2} of the sum, {of_the_better:.2} of the better")
     });

@@ -23,31 +23,14 @@ const ENDLESS: usize = 100 << 30;
 /// What a minute is to have of the sum of both links alone, where nothing is lost at random, and where something is.
 const OF_THE_SUM: [f64; 2] = [0.90, 0.80];
 
-const PROFILES: [&str; 16] = [
-    "baseline",
-    "rtt_40",
-    "rtt_70",
-    "rtt_120",
-    "rtt_320",
-    "jit_5",
-    "jit_20",
-    "loss_05",
-    "loss_2",
-    "bw_4to1",
-    "bw_10to1",
-    "dual_lte",
-    "fiber_lte",
-    "lte_starlink",
-    "lte_geo",
-    "congested",
-];
+const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/profiles");
 
 /// Those that are run where nobody names others: what a bond gains, and where one path alone is nearly everything.
 const USUAL: &str = "baseline,rtt_70,rtt_320,bw_4to1,bw_10to1";
 
 /// The scenario of that name.
 fn scenario(name: &str) -> Scenario {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/profiles/{name}.toml"));
+    let path = Path::new(PROFILES).join(format!("{name}.toml"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file = ScenarioFile::parse(&text, name).unwrap_or_else(|error| panic!("{error}"));
     file.expand(Some(1)).unwrap_or_else(|error| panic!("{error}"))
@@ -59,10 +42,15 @@ fn links(scenario: &Scenario) -> [LinkConfig; 2] {
     [0, 1].map(|path| scenario.links[paths[path].forward[0].0 as usize].config.clone())
 }
 
-/// Whether a profile is to be run.
-fn is_wanted(name: &str) -> bool {
+/// The profiles to be run, in order.
+fn wanted() -> Vec<String> {
     let wanted = std::env::var("FAIRPATH_PROFILES").unwrap_or_else(|_| USUAL.into());
-    wanted == "all" || wanted.split(',').any(|one| one == name)
+    let files = std::fs::read_dir(PROFILES).expect(PROFILES).map(|file| file.expect(PROFILES).path());
+    let names = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    let mut names: Vec<String> =
+        names.filter(|name| wanted == "all" || wanted.split(',').any(|one| one == name)).collect();
+    names.sort();
+    names
 }
 
 /// A connection over these links, all of them in use.
@@ -118,8 +106,8 @@ async fn minute(links: &[LinkConfig], seed: u64) -> f64 {
 #[ignore = "minutes of real time, in which nothing else may want the processors"]
 async fn no_bond_is_slower_than_its_better_link_in_real_time() {
     let mut slower = Vec::new();
-    for name in PROFILES.into_iter().filter(|name| is_wanted(name)) {
-        let links = links(&scenario(name));
+    for name in wanted() {
+        let links = links(&scenario(&name));
         let mut rates = Vec::new();
         for (scheduler, links) in
             [("arrival", &links[..1]), ("arrival", &links[1..]), ("min_rtt", &links[..]), ("arrival", &links[..])]
@@ -149,8 +137,8 @@ async fn no_bond_is_slower_than_its_better_link_in_real_time() {
 #[ignore = "half an hour of real time, in which nothing else may want the processors"]
 async fn a_minute_has_most_of_the_sum_in_real_time() {
     let mut less = Vec::new();
-    for name in PROFILES.into_iter().filter(|name| is_wanted(name)) {
-        let links = links(&scenario(name));
+    for name in wanted() {
+        let links = links(&scenario(&name));
         let alone = tokio::join!(minute(&links[..1], 1), minute(&links[1..], 2));
         let both = minute(&links, 1).await;
         let of_the_sum = both / (alone.0 + alone.1);

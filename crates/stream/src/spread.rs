@@ -273,10 +273,11 @@ impl Spread {
         open.map(|lane| (lane.rank(), lane.facts.terms.price())).min().map(|(_, price)| price)
     }
 
-    /// A path that is to carry a copy of so many bytes that go on `chosen`, if any.
+    /// A path that is to carry a copy of so many bytes that go on `chosen`; or, of what leaves on none, a silent path, if
+    /// any.
     pub(crate) fn probed(
         &mut self,
-        chosen: PathId,
+        chosen: Option<PathId>,
         bytes: usize,
         may_send: impl Fn(PathId) -> bool,
         now: Timestamp,
@@ -285,14 +286,16 @@ impl Spread {
         let cost = self.price().map_or(0, |(_, cost)| cost);
         let is_dear = |lane: &Lane| lane.facts.terms.cost > cost;
         let measured = |lane: &Lane| lane.facts.usable && !is_dear(lane);
-        for (_, lane) in self.lanes.iter_mut().filter(|(path, lane)| **path != chosen && measured(lane)) {
+        for (_, lane) in self.lanes.iter_mut().filter(|(path, lane)| Some(**path) != chosen && measured(lane)) {
             lane.owes = (lane.owes + PROBING * bytes).min(2.0 * bytes);
         }
+        let is_other = |path: &PathId, lane: &Lane| chosen.map_or(lane.is_silent, |chosen| *path != chosen);
         let is_due = |lane: &Lane| match is_dear(lane) {
             true => now.since(lane.carried_at) >= DEAR_PROBE_EVERY,
             false => lane.owes >= bytes || now.since(lane.carried_at) >= PROBE_EVERY,
         };
-        let mut others = self.lanes.iter().filter(|(path, lane)| **path != chosen && lane.facts.usable && is_due(lane));
+        let mut others =
+            self.lanes.iter().filter(|(path, lane)| is_other(path, lane) && lane.facts.usable && is_due(lane));
         others.find(|(path, _)| may_send(**path)).map(|(path, _)| *path)
     }
 

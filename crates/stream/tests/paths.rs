@@ -131,6 +131,24 @@ fn a_path_that_falls_silent_is_left_in_a_fraction_of_a_second_and_nothing_is_los
     assert!(world.share() > 0.999, "{}: {:?}", world.share(), world.receiver.counts());
 }
 
+/// What waits is old when it leaves: as a copy it would be worth nothing, but it measures a path as well as any.
+#[test]
+fn a_silent_path_is_asked_though_the_other_one_cannot_carry_the_stream() {
+    let mut world = World::new(config(), vec![Link::new(20, 0.0), Link::new(100, 0.0)], 13);
+    // A window of 200 kB in 200 ms is 8 Mbit/s; this is 12.
+    let picture = |world: &mut World, seconds: u64| world.stream(1_000 * seconds, 1_500, ms(1));
+    picture(&mut world, 2);
+    world.links[0].up = false;
+    picture(&mut world, 3);
+    assert!(world.sender.status().paths[0].is_silent);
+    world.links[0].up = true;
+    picture(&mut world, 1);
+    assert!(!world.sender.status().paths[0].is_silent, "it has been back for a second");
+    let (before, queued) = (world.sender.status().dropped, world.queued.len());
+    picture(&mut world, 3);
+    assert_eq!(world.sender.status().dropped, before, "of {} that came", world.queued.len() - queued);
+}
+
 #[test]
 fn a_weak_third_path_carries_copies_only_and_harms_neither_the_stream_nor_its_budget() {
     let run = |links: Vec<Link>| {

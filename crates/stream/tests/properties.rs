@@ -81,6 +81,44 @@ proptest! {
         prop_assert!(packets == expected, "{:?}", receiver.counts());
     }
 
+    /// Whatever the others carry, and however little they have room for, a path that works is heard of again.
+    #[test]
+    fn no_path_that_works_stays_silent(
+        seed in any::<u64>(),
+        delays in proptest::collection::vec(5_u64..150, 2..4),
+        outages in proptest::collection::vec(prop::collection::vec(any::<bool>(), 3), 1..5),
+        deadline_ms in 20_u64..1_000,
+        kilobytes_per_second in 20_u64..1_500,
+    ) {
+        let config = Config { deadline: Duration::from_millis(deadline_ms), ..Config::default() };
+        let mut world = World::new(config, delays.iter().map(|delay| Link::new(*delay, 0.0)).collect(), seed);
+        let gap = Duration::from_micros(1_316_000 / kilobytes_per_second);
+        let picture = |world: &mut World, time: Duration| {
+            let end = world.now + time;
+            while world.now < end {
+                // What the paths do not take is dropped there: more than fits is not taken at all.
+                let _ = world.sender.queue(FlowId(0), &[0; 1_316], false, 1_200, world.now);
+                world.run_for(gap);
+            }
+        };
+        picture(&mut world, Duration::from_secs(1));
+        for outage in outages {
+            let is_out = |at: usize| outage[at] && outage[..delays.len()].contains(&false);
+            (0..delays.len()).for_each(|at| world.links[at].up = !is_out(at));
+            picture(&mut world, Duration::from_secs(1));
+            // A path that carries a copy now and then is silent for a moment where that is late.
+            let mut heard = vec![false; delays.len()];
+            for _ in 0..5 {
+                picture(&mut world, Duration::from_millis(100));
+                let status = world.sender.status();
+                heard.iter_mut().zip(&status.paths).for_each(|(heard, path)| *heard |= !path.is_silent);
+            }
+            for (at, heard) in heard.into_iter().enumerate().filter(|(at, _)| !is_out(*at)) {
+                prop_assert!(heard, "path {at} has worked for 1.5 s: {:?}", world.sender.status());
+            }
+        }
+    }
+
     /// Nothing is handed out twice, out of order, changed, or after its deadline; and what did not come is counted.
     #[test]
     fn whatever_paths_do_what_is_handed_out_is_in_order_in_time_and_there_once(

@@ -66,7 +66,8 @@ impl Sender {
 
     fn next_copy(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, to, since)) = self.copies.front().copied() {
-            let is_worth = |one: &Waiting| matches!(to, To::Instead(_)) || one.waited <= one.deadline / 2;
+            // What measures a path does so however old it is.
+            let is_worth = |one: &Waiting| !matches!(to, To::Other(_)) || one.waited <= one.deadline / 2;
             let Some(waiting) = self.waiting(piece, now, Some(since), now).filter(is_worth) else {
                 self.copies.pop_front();
                 continue;
@@ -109,6 +110,13 @@ impl Sender {
                 self.waits -= bytes;
                 self.tally.marked.remove(&piece);
                 self.tally.dropped += 1;
+                // It asks a silent path as well as one that would be in time.
+                if self.retained.get(piece).is_some()
+                    && let Some(probed) = self.spread.probed(None, bytes, may_send, now)
+                {
+                    self.tally.copies += 1;
+                    return self.source(piece, probed, Kind::Probe, now);
+                }
                 continue;
             };
             let path = self.spread.choose(waiting, None, may_send, now)?;
@@ -119,7 +127,7 @@ impl Sender {
             if self.tally.marked.remove(&piece) {
                 self.copies.push_back((piece, To::Other(path), now));
             }
-            if let Some(probed) = self.spread.probed(path, outgoing.datagram.len(), may_send, now) {
+            if let Some(probed) = self.spread.probed(Some(path), outgoing.datagram.len(), may_send, now) {
                 self.copies.push_back((piece, To::Only(probed), now));
             }
             return Some(outgoing);
