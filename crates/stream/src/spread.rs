@@ -166,13 +166,19 @@ impl Spread {
         let mut prices = self.lanes.values().map(|lane| lane.facts.terms.price());
         let first = prices.next();
         let is_choice = prices.any(|price| Some(price) != first);
-        let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.value).fold(0.0, f64::max);
+        let best = self.best_value(|_| true);
         let prefers = self.sharing.prefers_better_paths();
         let tiers = self.tiers(deadline);
         for (lane, tier) in self.lanes.values_mut().zip(tiers) {
             lane.fails = is_choice && lane.value < SERVES * best;
             lane.tier = if prefers { tier } else { 0 };
         }
+    }
+
+    /// The largest share in time of the open paths that count.
+    fn best_value(&self, counts: impl Fn(&Lane) -> bool) -> f64 {
+        let counted = self.lanes.values().filter(|lane| lane.is_open() && counts(lane));
+        counted.map(|lane| lane.value).fold(0.0, f64::max)
     }
 
     /// How far from the best each path is. Of paths that are as quick the one that brings more is better. The few that
@@ -194,8 +200,7 @@ impl Spread {
             lane.track.keeps_back() && (!has_time || open().any(|other| is_before(other, lane)))
         };
         let is_sound = |lane: &Lane| !is_slow(lane) && !is_left(lane);
-        let best = open().map(|lane| lane.value).fold(0.0, f64::max);
-        let best_sound = open().filter(|lane| is_sound(lane)).map(|lane| lane.value).fold(0.0, f64::max);
+        let (best, best_sound) = (self.best_value(|_| true), self.best_value(is_sound));
         let unmended = |lane: &Lane| self.unmended(lane, deadline);
         let least_unmended = open().map(unmended).fold(1.0, f64::min);
         let steps = |difference: f64| (difference.max(0.0) / ALIKE) as u32;
