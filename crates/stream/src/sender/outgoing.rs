@@ -186,3 +186,38 @@ impl Waiting {
         Self { waited: self.waited.max(self.deadline / 2), ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use fairpath_core::{Bytes, Groups};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::facts::{PathFacts, PathTerms};
+
+    #[test]
+    fn a_copy_of_what_is_old_protects_nothing_and_measures_a_path_all_the_same() {
+        let paths = [0, 1].map(PathId::new);
+        let facts = paths.map(|path| PathFacts {
+            path,
+            usable: true,
+            rtt: Some(Duration::from_millis(40)),
+            least_rtt: Some(Duration::from_millis(40)),
+            window: Bytes::new(200_000),
+            max_datagram: Bytes::new(1_200),
+            terms: PathTerms::default(),
+        });
+        let leaves = |to: To, waited: u64| {
+            let (mut sender, begun) = (Sender::new(Config::default()), Timestamp::from_secs(1));
+            sender.handle_timeout(&facts, &Groups::singletons(paths), begun);
+            sender.queue(FlowId(0), &[0; 500], false, 1_200, begun).expect("room");
+            sender.copies = [((FlowId(0), 0), to, begun)].into();
+            sender.next_copy(&|_| true, begun + Duration::from_millis(waited)).map(|outgoing| outgoing.path)
+        };
+        // Of 300 ms.
+        assert!([149, 151].map(|waited| leaves(To::Other(paths[0]), waited)) == [Some(paths[1]), None]);
+        assert_eq!([149, 151, 299].map(|waited| leaves(To::Only(paths[1]), waited)), [Some(paths[1]); 3]);
+    }
+}
