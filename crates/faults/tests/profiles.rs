@@ -32,6 +32,7 @@ fn names() -> Vec<String> {
     let files = std::fs::read_dir(PROFILES).expect(PROFILES).map(|file| file.expect(PROFILES).path());
     let mut names: Vec<String> = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
     names.sort();
+    assert_eq!(names.len(), 16, "in {PROFILES}");
     names
 }
 

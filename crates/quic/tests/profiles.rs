@@ -50,6 +50,7 @@ fn wanted() -> Vec<String> {
     let mut names: Vec<String> =
         names.filter(|name| wanted == "all" || wanted.split(',').any(|one| one == name)).collect();
     names.sort();
+    assert!(!names.is_empty(), "FAIRPATH_PROFILES={wanted}: none is in {PROFILES}");
     names
 }
 
