@@ -36,7 +36,7 @@ mod region;
 pub use concave::fair_shares;
 pub use coupled::{capped, printed};
 pub use delays::{DelayWindow, Delays};
-pub use equation::{simple, tfrc};
+pub use equation::{simple, tfrc, without_timeouts};
 pub use fec::{Repair, repair_packets, residual};
 pub use lateness::Bound;
 pub use loss_intervals::LossIntervals;

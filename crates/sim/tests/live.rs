@@ -190,14 +190,12 @@ fn what_is_said_of_paths_holds_for_streams() {
 
 #[test]
 fn a_stream_that_follows_its_budget_has_a_share_beside_a_tcp() {
-    let mut net = stream(&[link(8, 20)], None, 120).warm_up(30);
+    let mut net = stream(&[link(8, 20).jitter(Duration::from_micros(1_500))], None, 120).warm_up(30);
     let paths = net.scenario.flows[0].paths.clone();
     net.flow("tcp", "reno", &paths);
     let outcome = fairpath_sim::run(&net.scenario, &mut ()).unwrap();
     let [stream, tcp] = [0, 1].map(|flow| outcome.flows[flow].goodput.as_mbps_f64());
-    // A budget falls at once and rises by a twentieth in a second, where a TCP is back in a few: it has 0.23 of what the
-    // TCP has. Where only full windows grew it had 0.09, and less and less.
-    assert!(stream > 0.15 * tcp && stream < 1.1 * tcp, "{stream} and {tcp} Mbit/s");
+    assert!(stream > 0.3 * tcp && stream < 1.1 * tcp, "{stream} and {tcp} Mbit/s");
 }
 
 /// Two ways to have packets: at a rate, and as the budget says.
@@ -252,7 +250,11 @@ fn taken_beside_tcp(links: [usize; 3]) -> Vec<f64> {
         let narrow = |link| LinkConfig::new(Bitrate::from_mbps(rate(link))).queue(QueueConfig::sojourn(ms(100)));
         let narrow: Vec<_> = (0..=links[2]).map(|link| net.link(narrow(link))).collect();
         let mut way = |(at, rtt): (usize, u64)| {
-            let [there, back] = [0, 1].map(|_| net.link(LinkConfig::pure_delay(ms(rtt / 2))));
+            // A packet's transmission of jitter: without it TCPs, whose packets come in step with those that leave a full
+            // queue, find it full more often than the stream does [Floyd1992].
+            let jitter = Duration::from_micros(12_000 / rate(links[at]));
+            let there = net.link(LinkConfig::pure_delay(ms(rtt / 2)).jitter(jitter));
+            let back = net.link(LinkConfig::pure_delay(ms(rtt / 2)));
             PathRoute { forward: vec![there, narrow[links[at]]], backward: vec![back] }
         };
         let paths: Vec<PathRoute> = [40, 60, 90].into_iter().enumerate().map(&mut way).collect();
@@ -274,11 +276,11 @@ fn taken_beside_tcp(links: [usize; 3]) -> Vec<f64> {
 #[test]
 fn a_stream_whose_paths_share_a_link_with_tcp_takes_no_more_than_one_tcp() {
     let taken = taken_beside_tcp([0, 0, 0]);
-    assert!(taken.iter().all(|taken| (0.15..=1.1).contains(taken)), "{taken:?}");
+    assert!(taken.iter().all(|taken| (0.6..=1.1).contains(taken)), "{taken:?}");
 }
 
 #[test]
 fn a_stream_of_separate_links_has_more_than_any_of_them_gives_a_tcp() {
     let taken = taken_beside_tcp([0, 1, 2]);
-    assert!(taken.iter().all(|taken| (1.5..=3.3).contains(taken)), "{taken:?}");
+    assert!(taken.iter().all(|taken| (2.0..=3.3).contains(taken)), "{taken:?}");
 }

@@ -1,19 +1,35 @@
 //! What an encoder may send, steadily.
 //!
 //! Rates follow the paths from one tenth of a second to the next; an encoder that followed them too would change its
-//! picture all the time, and one that follows a weak path down takes half a minute to come back. So the budget is what
-//! was there for a while at least: it falls at once, and rises slowly.
+//! picture all the time. Windows fall for a moment with each loss, and what has no room then leaves a moment later. So the
+//! budget is a part of what there was on average, and rises slowly. As long as little would wait of it, or waits, the
+//! budget stays, and then it falls to what there is.
+//!
+//! # Symbols
+//! | symbol | here | unit |
+//! |---|---|---|
+//! | r | `now`: USED of the mean room, or less | bit/s |
+//! | room | what the paths may send, less repair and copies | bit/s |
+//! | B | `waits`: grows by r − room, and is never below 0 nor below what has waited for [`STANDS`] | bit |
+//! | d | how long packets may wait: r falls where B > d room | s |
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use fairpath_core::{Bitrate, Timestamp};
+use fairpath_core::{Bitrate, Bytes, Timestamp};
 
-/// The budget is the least that there was for so long.
-const LEAST_OF: Duration = Duration::from_secs(2);
+/// The budget is a part of the mean of so long.
+const MEAN_OF: Duration = Duration::from_secs(2);
 
-/// What there is is the mean of as long as packets may wait for it, but of no longer than this.
-const MEAN_OF: Duration = Duration::from_millis(500);
+/// However long packets may take, none is to wait for longer than this.
+const WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// What waits comes and goes with each picture, and with one that is larger than others for longer. What has waited for
+/// so long is more than the paths take.
+const STANDS: Duration = Duration::from_millis(250);
+
+/// Where packets would wait for too long, the budget is this part of what there is until they do not.
+const DRAINED: f64 = 0.5;
 
 /// What it rises by in a second at most, in parts of what there is: from nothing to all takes 20 s, in which an encoder
 /// makes a few pictures that begin anew.
@@ -29,27 +45,41 @@ const SPREAD_OF: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub struct Budget {
     now: f64,
+    /// The same when nothing waits for too long.
+    steady: f64,
+    /// What would wait of an encoder that does as it is told, in bits.
+    waits: f64,
     set_at: Option<Timestamp>,
-    newest: VecDeque<(Timestamp, f64)>,
-    offered: VecDeque<(Timestamp, f64)>,
+    room: VecDeque<(Timestamp, f64)>,
+    waiting: VecDeque<(Timestamp, f64)>,
     past: VecDeque<(Timestamp, f64)>,
 }
 
 impl Budget {
-    /// The paths may send `whole`, of which this share is repair and copies; what is sent may wait for so long.
-    pub(crate) fn on_rates(&mut self, whole: Bitrate, beside: f64, wait: Duration, now: Timestamp) {
-        let offer = USED * (1.0 - beside.clamp(0.0, 1.0)) * whole.as_bps() as f64;
-        self.newest.push_back((now, offer));
-        keep(&mut self.newest, wait.min(MEAN_OF), now);
-        let mean = self.newest.iter().map(|(_, offer)| *offer).sum::<f64>() / self.newest.len() as f64;
-        self.offered.push_back((now, mean));
-        keep(&mut self.offered, LEAST_OF, now);
-        let least = self.offered.iter().map(|(_, offer)| *offer).fold(f64::INFINITY, f64::min);
+    /// The paths may send `whole`, of which this share is repair and copies; what is sent may wait for so long, and so much
+    /// waits.
+    pub(crate) fn on_rates(&mut self, whole: Bitrate, beside: f64, wait: Duration, waiting: Bytes, now: Timestamp) {
+        let room = (1.0 - beside.clamp(0.0, 1.0)) * whole.as_bps() as f64;
         let passed = self.set_at.map_or(0.0, |at| now.since(at).as_secs_f64());
-        let risen = self.now + RISES * passed * least.max(self.now);
+        self.room.push_back((now, room));
+        keep(&mut self.room, MEAN_OF, now);
+        let mean = self.room.iter().map(|(_, room)| *room).sum::<f64>() / self.room.len() as f64;
+        if self.waiting.is_empty() {
+            self.waiting.push_back((now, 0.0));
+        }
+        self.waiting.push_back((now, 8.0 * waiting.as_f64()));
+        while self.waiting.get(1).is_some_and(|(at, _)| now.since(*at) >= STANDS) {
+            self.waiting.pop_front();
+        }
+        let stands = self.waiting.iter().map(|(_, waiting)| *waiting).fold(f64::INFINITY, f64::min);
+        self.waits = (self.waits + passed * (self.now - room)).max(stands);
+        let is_full = self.waits > wait.min(WAIT_MAX).as_secs_f64() * room;
+        let most = USED * if is_full { mean.min(room) } else { mean };
         // A stream that begins has no budget that it could be steady at.
-        let is_first = self.set_at.is_none_or(|_| self.past.front().is_none_or(|(at, _)| now.since(*at) < LEAST_OF));
-        self.now = if is_first { least } else { least.min(risen) };
+        let is_first = self.past.front().is_none_or(|(at, _)| now.since(*at) < MEAN_OF);
+        let risen = self.steady + RISES * passed * most.max(self.steady);
+        self.steady = if is_first { most } else { most.min(risen) };
+        self.now = if is_full { self.steady.min(DRAINED * room) } else { self.steady };
         self.set_at = Some(now);
         self.past.push_back((now, self.now));
         keep(&mut self.past, SPREAD_OF, now);
@@ -79,30 +109,69 @@ fn keep(samples: &mut VecDeque<(Timestamp, f64)>, time: Duration, now: Timestamp
 mod tests {
     use super::*;
 
+    const WAIT: Duration = Duration::from_millis(75);
+
     /// The budget, in Mbit/s, at the end of so many seconds of rates that are offered, in Mbit/s.
     fn run(budget: &mut Budget, from: u64, seconds: u64, offer: impl Fn(u64) -> u64) -> f64 {
         for tenth in 10 * from..10 * (from + seconds) {
-            budget.on_rates(Bitrate::from_mbps(offer(tenth)), 0.0, Duration::ZERO, Timestamp::from_millis(100 * tenth));
+            let now = Timestamp::from_millis(100 * tenth);
+            budget.on_rates(Bitrate::from_mbps(offer(tenth)), 0.0, WAIT, Bytes::ZERO, now);
         }
         budget.rate().as_mbps_f64()
     }
 
     #[test]
-    fn rates_that_swing_make_a_budget_that_does_not() {
+    fn rates_that_swing_for_less_time_than_packets_may_wait_make_a_budget_that_does_not() {
         let mut budget = Budget::default();
-        // A sawtooth between 10 and 19, twice a second.
+        // A sawtooth between 10 and 18, twice a second: 14 on average.
         let rate = run(&mut budget, 0, 60, |tenth| 10 + 2 * (tenth % 5));
-        assert!((rate - 9.0).abs() < 1e-6 && budget.variation() < 0.02, "{rate} {}", budget.variation());
+        assert!((rate - 12.6).abs() < 0.1 && budget.variation() < 0.02, "{rate} {}", budget.variation());
     }
 
     #[test]
-    fn a_budget_falls_at_once_and_rises_by_a_twentieth_in_a_second() {
+    fn a_window_that_falls_with_a_loss_leaves_the_budget_as_it_was() {
+        let mut budget = Budget::default();
+        // 7 of 10 for two tenths, every four seconds: 50 ms wait.
+        let rate = run(&mut budget, 0, 60, |tenth| if tenth % 40 < 2 { 7 } else { 10 });
+        assert!(rate > 8.6 && budget.variation() < 0.02, "{rate} {}", budget.variation());
+    }
+
+    #[test]
+    fn a_budget_falls_before_packets_wait_for_too_long_and_rises_by_a_twentieth_in_a_second() {
         let mut budget = Budget::default();
         assert!((run(&mut budget, 0, 10, |_| 10) - 9.0).abs() < 1e-6);
-        assert!((run(&mut budget, 10, 1, |_| 4) - 3.6).abs() < 1e-6);
-        let after_three = run(&mut budget, 11, 3, |_| 10);
-        assert!((3.9..4.2).contains(&after_three), "{after_three}: the least of two seconds, and one of rising");
-        assert!((run(&mut budget, 14, 60, |_| 10) - 9.0).abs() < 1e-6);
+        // How long what is sent by the budget waits.
+        let (mut waits, mut most) = (0.0, 0.0);
+        for tenth in 100..130 {
+            waits = f64::max(0.0, waits + 0.1 * (budget.rate().as_mbps_f64() - 4.0) / 4.0);
+            most = f64::max(most, waits);
+            let now = Timestamp::from_millis(100 * tenth);
+            budget.on_rates(Bitrate::from_mbps(4), 0.0, WAIT, Bytes::ZERO, now);
+            assert!(tenth < 102 || waits < WAIT.as_secs_f64(), "{waits} at {tenth}");
+        }
+        // What was sent before anybody knew: (9 - 4) / 4 of a tenth.
+        assert!((most - 0.125).abs() < 1e-6, "{most}");
+        assert!((budget.rate().as_mbps_f64() - 3.6).abs() < 1e-6, "{:?}", budget.rate());
+        let after_two = run(&mut budget, 13, 2, |_| 10);
+        assert!((3.6..4.8).contains(&after_two), "{after_two}");
+        assert!((run(&mut budget, 15, 60, |_| 10) - 9.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_stands_makes_the_budget_fall_and_what_comes_with_a_picture_does_not() {
+        // 100 kB take 80 ms of 10 Mbit/s. They wait for so many tenths of each second.
+        let least = |tenths: u64| {
+            let (mut budget, mut least) = (Budget::default(), f64::INFINITY);
+            for tenth in 0..100 {
+                let waiting = Bytes::new(if tenth % 10 < tenths { 100_000 } else { 0 });
+                let now = Timestamp::from_millis(100 * tenth);
+                budget.on_rates(Bitrate::from_mbps(10), 0.0, WAIT, waiting, now);
+                least = budget.rate().as_mbps_f64().min(least);
+            }
+            least
+        };
+        assert!((least(2) - 9.0).abs() < 1e-6, "{}", least(2));
+        assert!((least(5) - 5.0).abs() < 1e-6, "{}", least(5));
     }
 
     #[test]

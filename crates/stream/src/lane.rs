@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 
-use fairpath_core::Timestamp;
+use fairpath_core::{GroupId, Timestamp};
 use fairpath_rate::Delays;
 
 use crate::facts::PathFacts;
+use crate::loss_events::LossEvents;
 use crate::track::Track;
 
 /// How much above what congestion control allows a path is paced, so that its window, and not this, is the limit
@@ -37,6 +38,9 @@ pub(crate) type Rank = (bool, (bool, u32), bool, u32);
 pub(crate) struct Lane {
     pub(crate) facts: PathFacts,
     pub(crate) track: Track,
+    /// Those of its group share a bottleneck; `None` where groups do not count.
+    pub(crate) group: Option<GroupId>,
+    pub(crate) loss_events: LossEvents,
     /// What it may send, in bytes in a second.
     pub(crate) rate: f64,
     /// The share of its packets that come in time.
@@ -70,6 +74,8 @@ impl Lane {
         Self {
             facts,
             track: Track::default(),
+            group: None,
+            loss_events: LossEvents::default(),
             rate: allowed(&facts),
             value: 1.0,
             late: 0.0,

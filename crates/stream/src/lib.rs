@@ -59,6 +59,7 @@ mod facts;
 mod flow;
 mod key_frames;
 mod lane;
+mod loss_events;
 mod peer_clock;
 mod receiver;
 mod retained;

@@ -30,6 +30,10 @@ const SOLVE_EVERY: Duration = Duration::from_millis(100);
 /// What may wait and be kept, in bytes: what 30 Mbit/s bring in two seconds.
 const BYTES_MAX: usize = 8 << 20;
 
+/// What an encoder that does as it is told sends waits for no longer than this part of its deadline: the rest is for its
+/// way, and to send it again.
+const WAITS: u32 = 6;
+
 /// The least data that a piece is worth its head for.
 const PIECE_MIN: usize = 64;
 
@@ -274,7 +278,8 @@ impl Sender {
         let fell_silent = self.spread.solve(facts, groups, deadline, now);
         self.leave(&fell_silent, now);
         self.retained.forget(now);
-        self.budget.on_rates(self.spread.whole(), self.tally.beside(), deadline / 2, now);
+        let waits = fairpath_core::Bytes::new(self.waits as u64);
+        self.budget.on_rates(self.spread.whole(), self.tally.beside(), deadline / WAITS, waits, now);
         self.tally.fade();
         // What was carried counts less and less.
         self.spread.lanes.values_mut().for_each(|lane| lane.carried *= 0.8);

@@ -10,6 +10,8 @@
 //!
 //! # Deviations
 //!
+//! - The rate of a TCP is that without timeouts, which a stream has none of: with them a path that loses a tenth would
+//!   carry two fifths. And it is that of the sawtooth, not the paper's formula, which says 15 % more.
 //! - The share for probing is made of copies: a path that is worse than others is measured with packets that others carry
 //!   too, so that being measured costs bandwidth and no packet.
 //! - A stream mostly sends less than it may. Then the paths with the best chance carry all of it, in proportion to their
@@ -19,7 +21,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use fairpath_core::{Bitrate, GroupId, Groups, PathId, Timestamp};
-use fairpath_rate::{PROBING, PacketRate, Region, simple};
+use fairpath_rate::{LossIntervals, PROBING, PacketRate, Region, without_timeouts};
 
 use crate::facts::PathFacts;
 use crate::lane::{Lane, Rank, SERVES, allowed};
@@ -95,10 +97,11 @@ impl Spread {
             lane.look(*one, now);
             lane.late = lane.track.late(deadline);
             lane.value = 1.0 - lane.missing(deadline);
+            lane.group = self.sharing.tells_groups_apart().then(|| groups.of(one.path));
         }
         let fell_silent = self.judge_silence(now);
         self.set_tiers(deadline);
-        self.set_rates(groups, passed);
+        self.set_rates(passed);
         fell_silent
     }
 
@@ -117,14 +120,47 @@ impl Spread {
         fell_silent
     }
 
+    /// A packet of the path was acknowledged.
+    pub(crate) fn on_acked(&mut self, path: PathId, now: Timestamp) {
+        let Some(lane) = self.lanes.get_mut(&path) else { return };
+        lane.track.on_acked(now);
+        self.at_bottleneck(path, LossIntervals::on_received);
+    }
+
+    /// A packet of the path that left at `sent_at` was lost.
+    pub(crate) fn on_lost(&mut self, path: PathId, sent_at: Timestamp, now: Timestamp) {
+        let Some(lane) = self.lanes.get_mut(&path) else { return };
+        lane.track.on_lost(now);
+        let rtt = lane.rtt();
+        self.at_bottleneck(path, |intervals| intervals.on_lost(sent_at, rtt));
+    }
+
+    /// A packet of the path that left at `sent_at` and was taken for lost has arrived: others had overtaken it.
+    pub(crate) fn on_late(&mut self, path: PathId, sent_at: Timestamp, now: Timestamp) {
+        let Some(lane) = self.lanes.get_mut(&path) else { return };
+        lane.track.on_late(now);
+        self.at_bottleneck(path, |intervals| intervals.on_late(sent_at));
+    }
+
+    /// What a packet of the path tells of its bottleneck it tells to all that share it.
+    fn at_bottleneck(&mut self, path: PathId, tell: impl Fn(&mut LossIntervals)) {
+        let group = self.lanes.get(&path).and_then(|lane| lane.group);
+        for (other, lane) in &mut self.lanes {
+            let is_own = *other == path;
+            if is_own || (group.is_some() && lane.group == group) {
+                lane.loss_events.tell(is_own, &tell);
+            }
+        }
+    }
+
     /// The friendly rates that bring the most in time, group by group: paths of different groups share no bottleneck.
-    fn set_rates(&mut self, groups: &Groups, passed: Duration) {
+    fn set_rates(&mut self, passed: Duration) {
         let price = self.price();
         let apart = self.sharing.tells_groups_apart();
         let mut members: BTreeMap<Option<GroupId>, Vec<&mut Lane>> = BTreeMap::new();
-        for (path, lane) in &mut self.lanes {
+        for lane in self.lanes.values_mut() {
             match lane.facts.usable {
-                true => members.entry(apart.then(|| groups.of(*path))).or_default().push(lane),
+                true => members.entry(lane.group).or_default().push(lane),
                 false => lane.rate = 0.0,
             }
         }
@@ -133,9 +169,9 @@ impl Spread {
             let allowed: Vec<PacketRate> = members.iter().map(|lane| PacketRate::new(allowed(&lane.facts))).collect();
             let together: f64 = allowed.iter().map(|rate| rate.per_second()).sum();
             // Who has lost nothing takes nothing from others, and may use all that windows let out.
-            let loses = members.iter().any(|lane| lane.track.loss_events() > 0.0);
+            let loses = members.iter().any(|lane| lane.loss_events.rate() > 0.0);
             let tcp = |(lane, allowed): (&&mut Lane, &PacketRate)| {
-                let equation = simple(lane.rtt(), lane.track.loss_events()).per_second() * packet(lane);
+                let equation = without_timeouts(lane.rtt(), lane.loss_events.rate()).per_second() * packet(lane);
                 // A window is that of a TCP on the path alone.
                 let window = if apart && !loses { together } else { allowed.per_second() };
                 PacketRate::new(equation.min(window))
@@ -348,7 +384,7 @@ impl Spread {
             open.map(|lane| lane.missing(left)).fold(1.0, f64::min).max(LOST_AGAIN)
         };
         // A path that lost something a while ago does so again.
-        let (mut missing, mut left) = (lane.missing(deadline).max(lane.track.loss_events()), deadline);
+        let (mut missing, mut left) = (lane.missing(deadline).max(lane.loss_events.own()), deadline);
         while left > lane.patience() {
             left -= lane.patience();
             missing *= again(left);
@@ -361,12 +397,17 @@ impl Spread {
     /// and of what is late nothing is heard in time.
     pub(crate) fn whole(&self) -> Bitrate {
         let price = self.price();
-        let open = self.lanes.values().filter(|lane| lane.is_open() && Some(lane.facts.terms.price()) <= price);
-        let brings = |lane: &Lane| lane.lasting() * lane.value * (1.0 - lane.late / LATE_MAX).max(0.0);
+        let open = || self.lanes.values().filter(|lane| lane.is_open() && Some(lane.facts.terms.price()) <= price);
+        let best = self.lanes.values().filter(|lane| lane.is_open()).map(Lane::rank).min();
+        let carries: f64 = open().filter(|lane| Some(lane.rank()) == best).map(Lane::lasting).sum();
+        // What is worse than the best carries copies of a share of it, to be measured.
+        let copies = |lane: &Lane| if Some(lane.rank()) == best { 0.0 } else { PROBING * carries };
+        let room = |lane: &Lane| (lane.lasting() - copies(lane)).max(0.0);
+        let brings = |lane: &Lane| room(lane) * lane.value * (1.0 - lane.late / LATE_MAX).max(0.0);
         // Of a path on which all was late it is to be known when it no longer is.
         let probes = |lane: &Lane| lane.facts.max_datagram.as_f64() / PROBE_EVERY.as_secs_f64();
         let add = |(sum, least): (f64, f64), lane: &Lane| (sum + brings(lane), least.max(probes(lane)));
-        let (sum, least) = open.fold((0.0, 0.0), add);
+        let (sum, least) = open().fold((0.0, 0.0), add);
         Bitrate::from_bps((8.0 * sum.max(least)) as u64)
     }
 
@@ -463,7 +504,7 @@ mod tests {
             now = now + ms(200);
             for _ in 0..lost {
                 (0..5).for_each(|_| track.on_acked(now));
-                track.on_lost(now, ms(40), now);
+                track.on_lost(now);
                 now = now + ms(apart);
             }
             let facts = spread.lanes.values().map(|lane| lane.facts).collect::<Vec<_>>();

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::Timestamp;
-use fairpath_rate::{Bound, Delays, LossIntervals};
+use fairpath_rate::{Bound, Delays};
 
 use crate::wire::PathReport;
 
@@ -72,7 +72,6 @@ struct DelaySample {
 /// What is known of a path from what was sent on it.
 #[derive(Debug, Default)]
 pub(crate) struct Track {
-    intervals: LossIntervals,
     slices: VecDeque<Slice>,
     delays: VecDeque<DelaySample>,
     /// When what left that has not been reported, in order.
@@ -89,13 +88,11 @@ impl Track {
     }
 
     pub(crate) fn on_acked(&mut self, now: Timestamp) {
-        self.intervals.on_received();
         self.slice(now).acked += 1;
     }
 
-    /// A packet that left at `sent_at` and was taken for lost has arrived: other packets had overtaken it.
-    pub(crate) fn on_late(&mut self, sent_at: Timestamp, now: Timestamp) {
-        self.intervals.on_late(sent_at);
+    /// A packet that was taken for lost has arrived: other packets had overtaken it.
+    pub(crate) fn on_late(&mut self, now: Timestamp) {
         // It was counted not long ago: mostly in a slice that still counts.
         if let Some(slice) = self.slices.iter_mut().rev().find(|slice| slice.lost > 0) {
             slice.lost -= 1;
@@ -103,9 +100,8 @@ impl Track {
         self.slice(now).acked += 1;
     }
 
-    /// A packet that left at `sent_at` was lost, when a round trip took `rtt`.
-    pub(crate) fn on_lost(&mut self, sent_at: Timestamp, rtt: Duration, now: Timestamp) {
-        self.intervals.on_lost(sent_at, rtt);
+    /// A packet was lost.
+    pub(crate) fn on_lost(&mut self, now: Timestamp) {
         self.slice(now).lost += 1;
     }
 
@@ -140,11 +136,6 @@ impl Track {
         while self.slices.front().is_some_and(|slice| now.since(slice.begun) > SLICE * SLICES as u32) {
             self.slices.pop_front();
         }
-    }
-
-    /// The rate of loss events, as a TCP has them.
-    pub(crate) fn loss_events(&self) -> f64 {
-        self.intervals.rate()
     }
 
     /// The share of packets that are lost: of two seconds, or of the newest alone where that is more than bad luck.
@@ -275,7 +266,7 @@ mod tests {
             let mut track = Track::default();
             for at in (0..2_000).step_by(5) {
                 match at % every < together * 5 {
-                    true => track.on_lost(ms(at), RTT, ms(at)),
+                    true => track.on_lost(ms(at)),
                     false => track.on_acked(ms(at)),
                 }
             }
@@ -292,7 +283,7 @@ mod tests {
         let mut track = Track::default();
         for at in (0..1_000).step_by(10) {
             match at % 100 {
-                0 => track.on_lost(ms(at), RTT, ms(at)),
+                0 => track.on_lost(ms(at)),
                 _ => track.on_acked(ms(at)),
             }
         }
@@ -307,7 +298,7 @@ mod tests {
         let mut track = Track::default();
         for at in 0..100 {
             match at % 5 {
-                0 => track.on_lost(ms(10 * at), RTT, ms(10 * at)),
+                0 => track.on_lost(ms(10 * at)),
                 _ => track.on_acked(ms(10 * at)),
             }
         }
@@ -315,13 +306,12 @@ mod tests {
         (100..400).for_each(|at| track.on_acked(ms(10 * at)));
         track.forget(ms(4_000));
         assert_eq!(track.loss(), 0.0);
-        assert!(track.loss_events() > 0.0, "a TCP remembers longer");
     }
 
     #[test]
     fn a_path_on_which_nothing_is_sent_does_not_stay_bad() {
         let mut track = Track::default();
-        (0..50).for_each(|at| track.on_lost(ms(10 * at), RTT, ms(10 * at)));
+        (0..50).for_each(|at| track.on_lost(ms(10 * at)));
         (0..20).for_each(|at| track.on_report(&report(400), ms(0), ms(25 * at)));
         track.forget(ms(500));
         assert!(track.loss() > 0.9 && track.late(Duration::from_millis(300)) > 0.9);
@@ -353,25 +343,25 @@ mod tests {
             let sent_at = ms(10 * at);
             match at % 4 {
                 0 => {
-                    track.on_lost(sent_at, RTT, sent_at);
-                    track.on_late(sent_at, ms(10 * at + 5));
+                    track.on_lost(sent_at);
+                    track.on_late(ms(10 * at + 5));
                 }
                 _ => track.on_acked(sent_at),
             }
         }
-        assert_eq!((track.loss(), track.loss_events()), (0.0, 0.0));
+        assert_eq!(track.loss(), 0.0);
     }
 
     #[test]
     fn a_path_that_turns_bad_is_seen_in_twenty_packets_and_one_loss_says_nothing() {
         let mut track = Track::default();
         (0..200).for_each(|at| track.on_acked(ms(10 * at)));
-        track.on_lost(ms(2_000), RTT, ms(2_000));
+        track.on_lost(ms(2_000));
         (1..20).for_each(|at| track.on_acked(ms(2_000 + 5 * at)));
         assert!(track.loss() < 0.006, "{}", track.loss());
         for at in 20..40 {
             match at % 3 {
-                0 => track.on_lost(ms(2_000 + 5 * at), RTT, ms(2_000 + 5 * at)),
+                0 => track.on_lost(ms(2_000 + 5 * at)),
                 _ => track.on_acked(ms(2_000 + 5 * at)),
             }
         }

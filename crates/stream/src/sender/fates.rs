@@ -28,20 +28,18 @@ impl Sender {
         let Some(gone) = self.retained.on_acked(path, number) else { return };
         gone.again.into_iter().for_each(|piece| self.send_again(piece, now));
         if let Some(lane) = self.spread.lanes.get_mut(&path) {
-            match gone.was_lost {
-                true => lane.track.on_late(gone.sent_at, now),
-                false => lane.track.on_acked(now),
-            }
             lane.on_answer(now.since(gone.sent_at));
+        }
+        match gone.was_lost {
+            true => self.spread.on_late(path, gone.sent_at, now),
+            false => self.spread.on_acked(path, now),
         }
     }
 
     /// The packet was lost.
     pub fn on_lost(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(gone) = self.retained.on_lost(path, number) else { return };
-        if let Some(lane) = self.spread.lanes.get_mut(&path) {
-            lane.track.on_lost(gone.sent_at, lane.rtt(), now);
-        }
+        self.spread.on_lost(path, gone.sent_at, now);
         gone.again.into_iter().for_each(|piece| self.send_again(piece, now));
     }
 

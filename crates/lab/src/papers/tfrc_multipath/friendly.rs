@@ -18,6 +18,7 @@
 //! |---|---|---|
 //! | links | 12 Mbit/s where three ways share, 8 where two do, 4 where one has a link alone | assumed: about 1.3 Mbit/s for each flow |
 //! | queues | drop-tail of 100 ms, or RED: from 20 to 60 ms up to 10 %, gentle | assumed |
+//! | jitter | a packet's transmission on each way there | [Floyd1992]: full queues else meet packets of TCPs, which come in step with those that leave, more often than the stream's |
 //! | TCP | Reno, two on each way | assumed |
 //! | the stream | an encoder that follows its budget, 300 ms | assumed |
 //! | its paths | one group; each by itself, where the bottleneck is hidden; or as detected | assumed |
@@ -78,6 +79,16 @@ impl Links {
             Self::Separate => [0, 1, 2],
             Self::FirstTwo => [0, 0, 1],
         }
+    }
+
+    /// 4 Mbit/s for each way over it.
+    fn rate(self, link: usize) -> Bitrate {
+        Bitrate::from_mbps(4 * self.of().iter().filter(|one| **one == link).count() as u64)
+    }
+
+    /// How long a packet of 1,500 bytes takes over the link of a path.
+    fn service_time(self, path: usize) -> Duration {
+        Duration::from_secs_f64(12_000.0 / self.rate(self.of()[path]).as_bps() as f64)
     }
 
     /// The set of the paths that share a link.
@@ -148,12 +159,13 @@ impl Case {
         let of = self.links.of();
         let links: Vec<LinkIndex> = (0..=of[PATHS - 1])
             .map(|link| {
-                let rate = 4 * of.iter().filter(|one| **one == link).count() as u64;
-                net.link(&format!("link {link}"), LinkConfig::new(Bitrate::from_mbps(rate)).queue(self.queue()))
+                let narrow = LinkConfig::new(self.links.rate(link)).queue(self.queue());
+                net.link(&format!("link {link}"), narrow)
             })
             .collect();
         let way = |net: &mut Net, name: &str, path: usize| {
-            let there = net.link(&format!("{name} there"), LinkConfig::pure_delay(ms(RTTS[path] / 2)));
+            let there = LinkConfig::pure_delay(ms(RTTS[path] / 2)).jitter(self.links.service_time(path));
+            let there = net.link(&format!("{name} there"), there);
             let back = net.link(&format!("{name} back"), LinkConfig::pure_delay(ms(RTTS[path] / 2)));
             PathRoute { forward: vec![there, links[of[path]]], backward: vec![back] }
         };
@@ -323,10 +335,5 @@ fn verdicts(taken: &Table, cases: &[Case]) -> Vec<Verdict> {
             }
         }
     }
-    let share = share.because(
-        "A budget falls at once and rises by a twentieth in a second, so that an encoder can follow it; a TCP is back in a \
-         few seconds and takes what is left. With drop-tail a paced stream seems to lose a greater part of its packets \
-         than TCPs that nothing paces, and a TCP's equation answers to that.",
-    );
     vec![friendly, alone, detected, hidden, share]
 }
