@@ -18,7 +18,7 @@
 //! |---|---|---|
 //! | links | 12 Mbit/s where three ways share, 8 where two do, 4 where one has a link alone | assumed: about 1.3 Mbit/s for each flow |
 //! | queues | drop-tail of 100 ms, or RED: from 20 to 60 ms up to 10 %, gentle | assumed |
-//! | jitter | a packet's transmission on each way there | [Floyd1992]: full queues else meet packets of TCPs, which come in step with those that leave, more often than the stream's |
+//! | jitter | a packet's transmission on each way there | assumed, as [Floyd1992] advises: full queues else meet packets of TCPs, which come in step with those that leave, more often than the stream's |
 //! | TCP | Reno, two on each way | assumed |
 //! | the stream | an encoder that follows its budget, 300 ms | assumed |
 //! | its paths | one group; each by itself, where the bottleneck is hidden; or as detected | assumed |
