@@ -105,7 +105,8 @@ impl Lane {
         self.facts.rtt.unwrap_or(FIRST_RTT)
     }
 
-    fn burst(&self) -> f64 {
+    /// How much may leave at once, in bytes.
+    pub(crate) fn burst(&self) -> f64 {
         2.0 * self.facts.max_datagram.as_f64() + self.rate * BURST.as_secs_f64()
     }
 

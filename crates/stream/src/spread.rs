@@ -340,11 +340,22 @@ impl Spread {
         others.find(|(path, _)| may_send(**path)).map(|(path, _)| *path)
     }
 
+    /// A silent path for what would be dropped, as no other brings it within `left`: it may work again, and is asked so.
+    pub(crate) fn last_resort(&self, left: Duration, may_send: impl Fn(PathId) -> bool) -> Option<PathId> {
+        let price = self.price();
+        let silent = self.lanes.iter().filter(|(_, lane)| lane.facts.usable && lane.is_silent);
+        let in_time = silent.filter(|(path, lane)| lane.mostly_takes() <= left && may_send(**path));
+        // It costs no more than those that are heard.
+        let mut paid = in_time.filter(|(_, lane)| price.is_none_or(|price| lane.facts.terms.price() <= price));
+        paid.next().map(|(path, _)| *path)
+    }
+
     /// So many bytes leave on the path; new data where they are not there twice.
     pub(crate) fn on_leaving(&mut self, path: PathId, bytes: usize, is_new: bool, now: Timestamp) {
         let Some(lane) = self.lanes.get_mut(&path) else { return };
         let bytes = bytes as f64;
-        lane.credit -= bytes;
+        // What measures a path, or is its last resort, leaves without credit.
+        lane.credit = (lane.credit - bytes).max(-lane.burst() - bytes);
         lane.carried_at = now;
         // What it carries anyhow says what a copy would.
         lane.owes = (lane.owes - bytes).max(0.0);

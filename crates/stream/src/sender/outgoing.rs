@@ -109,9 +109,14 @@ impl Sender {
                 self.new.pop_front();
                 self.waits -= bytes;
                 self.tally.marked.remove(&piece);
+                let left = self.retained.get(piece).map(|kept| kept.due.since(now));
+                if let Some(path) = left.and_then(|left| self.spread.last_resort(left, may_send)) {
+                    self.tally.pieces += 1;
+                    return self.source(piece, path, Kind::New, now);
+                }
                 self.tally.dropped += 1;
                 // It asks a silent path as well as one that would be in time.
-                if self.retained.get(piece).is_some()
+                if left.is_some()
                     && let Some(probed) = self.spread.probed(None, bytes, may_send, now)
                 {
                     self.tally.copies += 1;
@@ -197,18 +202,22 @@ mod tests {
     use crate::config::Config;
     use crate::facts::{PathFacts, PathTerms};
 
-    #[test]
-    fn a_copy_of_what_is_old_protects_nothing_and_measures_a_path_all_the_same() {
-        let paths = [0, 1].map(PathId::new);
-        let facts = paths.map(|path| PathFacts {
+    fn facts(path: PathId, rtt_ms: u64) -> PathFacts {
+        PathFacts {
             path,
             usable: true,
-            rtt: Some(Duration::from_millis(40)),
-            least_rtt: Some(Duration::from_millis(40)),
+            rtt: Some(Duration::from_millis(rtt_ms)),
+            least_rtt: Some(Duration::from_millis(rtt_ms)),
             window: Bytes::new(200_000),
             max_datagram: Bytes::new(1_200),
             terms: PathTerms::default(),
-        });
+        }
+    }
+
+    #[test]
+    fn a_copy_of_what_is_old_protects_nothing_and_measures_a_path_all_the_same() {
+        let paths = [0, 1].map(PathId::new);
+        let facts = paths.map(|path| facts(path, 40));
         let leaves = |to: To, waited: u64| {
             let (mut sender, begun) = (Sender::new(Config::default()), Timestamp::from_secs(1));
             sender.handle_timeout(&facts, &Groups::singletons(paths), begun);
@@ -219,5 +228,25 @@ mod tests {
         // Of 300 ms.
         assert!([149, 151].map(|waited| leaves(To::Other(paths[0]), waited)) == [Some(paths[1]), None]);
         assert_eq!([149, 151, 299].map(|waited| leaves(To::Only(paths[1]), waited)), [Some(paths[1]); 3]);
+    }
+
+    #[test]
+    fn what_no_other_path_brings_in_time_leaves_on_a_silent_one() {
+        let paths = [0, 1].map(PathId::new);
+        let facts = [(paths[0], 40), (paths[1], 300)].map(|(path, rtt)| facts(path, rtt));
+        let begun = Timestamp::from_secs(1);
+        let leaves = |waited: u64| {
+            let mut sender = Sender::new(Config::default());
+            sender.handle_timeout(&facts, &Groups::singletons(paths), begun);
+            sender.queue(FlowId(0), &[0; 500], false, 1_200, begun).expect("room");
+            let now = begun + Duration::from_millis(waited);
+            for lane in sender.spread.lanes.values_mut() {
+                (lane.is_silent, lane.carried_at) = (lane.facts.path == paths[0], now);
+            }
+            sender.next_new(&|_| true, now).map(|outgoing| outgoing.path)
+        };
+        // Of 300 ms. The one that is heard takes 150.
+        assert_eq!([60, 160, 270].map(leaves), [Some(paths[1]), Some(paths[0]), Some(paths[0])]);
+        assert_eq!(leaves(290), None, "no path brings it in time");
     }
 }
