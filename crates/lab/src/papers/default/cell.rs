@@ -214,9 +214,18 @@ impl Cell {
         self.bulk(contender.engine(coupling), &all, seed, is_quick)
     }
 
+    /// What a contender gets over one of its paths in our place, or the sum over separate ones, each by itself.
+    pub(super) fn own_path(&self, contender: &Contender, seed: u64, is_quick: bool) -> Result<Got, SimError> {
+        self.each_alone(contender.engine(Coupling::Never), seed, is_quick)
+    }
+
     /// What the reference gets: alone in our place on a shared bottleneck, and the sum over separate ones.
     pub(super) fn reference(&self, reference: &Contender, seed: u64, is_quick: bool) -> Result<Got, SimError> {
-        let one = |at| self.bulk(reference.as_reference(), &[at], seed, is_quick);
+        self.each_alone(reference.as_reference(), seed, is_quick)
+    }
+
+    fn each_alone(&self, engine: EngineConfig, seed: u64, is_quick: bool) -> Result<Got, SimError> {
+        let one = |at| self.bulk(engine.clone(), &[at], seed, is_quick);
         if self.is_shared {
             return one(0);
         }

@@ -70,10 +70,21 @@ fn cell(at: usize, rates: &[u64]) -> Cell {
 #[derive(Clone, Debug)]
 struct Compared {
     of_reference: Estimate,
+    /// In parts of what one path of the judged one gets, or each of its paths by itself.
+    of_own: Estimate,
     of_best: Estimate,
     /// What the competitors get, in parts of what they get beside the reference.
     left: Estimate,
     wait: Estimate,
+}
+
+/// What all get with one seed.
+#[derive(Clone, Debug)]
+struct Run {
+    references: [Got; 2],
+    /// One path of the judged one, which takes losses as it does.
+    own: Got,
+    ours: Vec<Got>,
 }
 
 fn run(context: &Context) -> Result<Report, Failure> {
@@ -81,6 +92,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     // What more seeds would be to others are more cells here.
     let places = context.seeds(context.pick(12, 48));
     let cells: Vec<Cell> = places.iter().map(|at| cell(*at as usize, rates)).collect();
+    let judged = CONTENDERS.iter().position(|one| one.title == JUDGED).unwrap_or(0);
     let (is_quick, times) = context.pick((true, 1), (false, 3));
     let got = context.sweep(&[()], &places, |(), at| {
         let cell = cell(at as usize, rates);
@@ -89,18 +101,17 @@ fn run(context: &Context) -> Result<Report, Failure> {
             let references = [reference(&REFERENCES[0])?, reference(&REFERENCES[1])?];
             let contend = |one: &Contender| cell.contend(one, Coupling::Auto, seed, is_quick);
             let ours = CONTENDERS.iter().map(contend).collect::<Result<Vec<Got>, _>>()?;
-            Ok((references, ours))
+            Ok(Run { references, own: cell.own_path(&CONTENDERS[judged], seed, is_quick)?, ours })
         };
         (0..times).map(|again| run(at * times + again)).collect::<Result<Vec<_>, _>>()
     })?;
-    let got: Vec<Vec<([Got; 2], Vec<Got>)>> = got.into_iter().flatten().collect();
-    let compared = |contender: usize, runs: &[([Got; 2], Vec<Got>)]| {
+    let got: Vec<Vec<Run>> = got.into_iter().flatten().collect();
+    let compared = |contender: usize, runs: &[Run]| {
         let family = usize::from(CONTENDERS[contender].is_rate_based);
-        let over = |of: fn(&Got, &Got) -> f64| {
-            Estimate::of(runs.iter().map(|(references, ours)| of(&ours[contender], &references[family])))
-                .unwrap_or_else(Estimate::unknown)
-        };
+        let estimate = |of: &dyn Fn(&Run) -> f64| Estimate::of(runs.iter().map(of)).unwrap_or_else(Estimate::unknown);
+        let over = |of: fn(&Got, &Got) -> f64| estimate(&|run| of(&run.ours[contender], &run.references[family]));
         Compared {
+            of_own: estimate(&|run| run.ours[contender].mbps / run.own.mbps),
             of_reference: over(|ours, reference| ours.mbps / reference.mbps),
             of_best: over(|ours, reference| ours.mbps / reference.best),
             left: over(|ours, reference| ours.theirs / reference.theirs),
@@ -110,20 +121,23 @@ fn run(context: &Context) -> Result<Report, Failure> {
     };
     let all: Vec<Vec<Compared>> =
         (0..CONTENDERS.len()).map(|contender| got.iter().map(|runs| compared(contender, runs)).collect()).collect();
-    let cells_table = cells_table(&cells, &all);
+    let cells_table = cells_table(&cells, &all, judged);
     let goals = goals_table(&cells, &all);
-    let verdicts = verdicts(&goals);
+    let own = own_table(&cells, &all[judged]);
+    let verdicts = verdicts(&goals, &own);
     let figures = vec![figure(&cells, &all)];
-    Ok(Report { tables: vec![goals, cells_table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![goals, own, cells_table], figures, verdicts, notes: Vec::new() })
 }
 
-fn cells_table(cells: &[Cell], all: &[Vec<Compared>]) -> Table {
-    let columns = CONTENDERS.map(|one| (one.title, "of the reference"));
+fn cells_table(cells: &[Cell], all: &[Vec<Compared>], judged: usize) -> Table {
+    let own = ("coupled CUBIC beside itself", "of its own path");
+    let columns: Vec<(&str, &str)> =
+        CONTENDERS.iter().map(|one| (one.title, "of the reference")).chain([own]).collect();
     let mut table = Table::new("cells", "Goodput in parts of the reference, cell by cell", &["cell"], &columns);
     for (at, cell) in cells.iter().enumerate() {
-        let numbers: [Number; CONTENDERS.len()] =
-            core::array::from_fn(|contender| all[contender][at].of_reference.clone().into());
-        table.row([&cell.name()], numbers);
+        let numbers = all.iter().map(|compared| compared[at].of_reference.clone());
+        let numbers: Vec<Number> = numbers.chain([all[judged][at].of_own.clone()]).map(Number::from).collect();
+        table.push(&[&cell.name()], &numbers);
     }
     table
 }
@@ -176,6 +190,38 @@ fn goals_table(cells: &[Cell], all: &[Vec<Compared>]) -> Table {
     table
 }
 
+/// The goals in parts of one path that takes losses as the judged one does: what is above it is coupling, and not what
+/// losses are taken for.
+const OWN: [&str; 5] = [
+    "shared, 0.8 to 1.25",
+    "shared, interval meets 0.8 to 1.25",
+    "shared, 0.67 to 1.5",
+    "separate, at least 0.95",
+    "separate, mean of the sum",
+];
+
+fn own_table(cells: &[Cell], judged: &[Compared]) -> Table {
+    let title = "The same in parts of one of its own paths alone, or of the sum of them, each by itself";
+    let mut table = Table::new("own", title, &["controller"], &OWN.map(|goal| (goal, "")));
+    let of = |is_shared: bool| {
+        let pairs = cells.iter().zip(judged).filter(move |(cell, _)| cell.is_shared == is_shared);
+        pairs.map(|(_, compared)| &compared.of_own)
+    };
+    let meets = |one: &Estimate| {
+        let half = one.half_width.unwrap_or(0.0);
+        one.mean + half >= 0.8 && one.mean - half <= 1.25
+    };
+    let numbers: [Number; OWN.len()] = [
+        share(of(true).map(|one| (0.8..=1.25).contains(&one.mean))).into(),
+        share(of(true).map(meets)).into(),
+        share(of(true).map(|one| (2.0 / 3.0..=1.5).contains(&one.mean))).into(),
+        share(of(false).map(|one| one.mean >= 0.95)).into(),
+        Number::of(of(false).map(|one| one.mean)),
+    ];
+    table.row([JUDGED], numbers);
+    table
+}
+
 /// The part of the cells in which something is so. The interval is that of independent cells, with two of each kind
 /// added [AgrestiCoull1998], so that none of a few is not taken for none of all.
 fn share(cells: impl Iterator<Item = bool>) -> Estimate {
@@ -188,7 +234,7 @@ fn share(cells: impl Iterator<Item = bool>) -> Estimate {
     Estimate::with_interval(part, Some(1.96 * (middle * (1.0 - middle) / more).sqrt()), count)
 }
 
-fn verdicts(goals: &Table) -> Vec<Verdict> {
+fn verdicts(goals: &Table, own: &Table) -> Vec<Verdict> {
     let of = |goal: &str| goals.estimate(&[JUDGED], goal);
     let all = "As people get it, coupled CUBIC is fair on shared bottlenecks and fast on separate ones.";
     let all = Verdict::ours("goals", all)
@@ -206,7 +252,13 @@ fn verdicts(goals: &Table) -> Vec<Verdict> {
     let reason = "Where packets are lost at random, one flow of CUBIC leaves most of the link unused, and what is lost while \
                   no packet waits is no congestion to ours: we get many times as much. What that takes from others \
                   is the next verdict.";
-    vec![all.because(reason), kept, fast]
+    let of = |goal: &str| own.estimate(&[JUDGED], goal);
+    let alone = "Beside one of its own paths, which takes losses as it does, it is as fair and as fast.";
+    let alone = Verdict::ours("of its own path", alone)
+        .at_least("shared cells within 0.8 and 1.25 of one path", of(OWN[0]), 0.9)
+        .at_least("shared cells within 0.67 and 1.5", of(OWN[2]), 0.98)
+        .at_least("separate cells with 0.95 of the sum of its paths", of(OWN[3]), 0.9);
+    vec![all.because(reason), kept, fast, alone]
 }
 
 fn figure(cells: &[Cell], all: &[Vec<Compared>]) -> Figure {
