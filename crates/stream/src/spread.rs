@@ -264,7 +264,7 @@ impl Spread {
         let is_paid = |lane: &Lane| takes_any || lane.facts.terms.price() <= price;
         let soonest = self.soonest(best, packet);
         let is_soon = |lane: &Lane| lane.takes() <= soonest || left <= lane.takes() + packet.deadline / (2 * WAITS);
-        let takes_last = packet.waited >= packet.deadline / WAITS_AT_MOST;
+        let takes_last = packet.is_long();
         let is_in_time = |lane: &Lane| lane.takes() <= left || (takes_last && lane.mostly_takes() <= left);
         let is_crowded = self.is_crowded(packet, left);
         let fits = |lane: &Lane| {
@@ -340,7 +340,7 @@ impl Spread {
         others.find(|(path, _)| may_send(**path)).map(|(path, _)| *path)
     }
 
-    /// A silent path for what would be dropped, as no other brings it within `left`: it may work again, and is asked so.
+    /// A silent path for what no other takes, or brings within `left`: it may work again, and is asked so.
     pub(crate) fn last_resort(&self, left: Duration, may_send: impl Fn(PathId) -> bool) -> Option<PathId> {
         let price = self.price();
         let silent = self.lanes.iter().filter(|(_, lane)| lane.facts.usable && lane.is_silent);
@@ -445,6 +445,13 @@ pub(crate) struct Waiting {
     pub(crate) deadline: Duration,
     /// What waits together with it, in bytes.
     pub(crate) behind: usize,
+}
+
+impl Waiting {
+    /// Whether it would be dropped before long.
+    pub(crate) fn is_long(&self) -> bool {
+        self.waited >= self.deadline / WAITS_AT_MOST
+    }
 }
 
 #[cfg(test)]

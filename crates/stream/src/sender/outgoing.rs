@@ -4,7 +4,7 @@ use fairpath_core::{PathId, Timestamp};
 
 use super::{Cargo, FlowId, Outgoing, Sender, To, micros};
 use crate::retained::PieceId;
-use crate::spread::Waiting;
+use crate::spread::{Spread, Waiting};
 use crate::wire::{Datagram, Part, Repair, Way, label};
 
 /// Why a piece leaves.
@@ -35,6 +35,19 @@ impl Sender {
         Some(Waiting { waited, held, deadline: kept.due.since(kept.queued_at), behind: self.waits })
     }
 
+    /// The path for a piece; where those that are heard have had no room for it for long, one that is silent.
+    fn path_for(
+        &mut self,
+        piece: PieceId,
+        waiting: Waiting,
+        may_send: &impl Fn(PathId) -> bool,
+        now: Timestamp,
+    ) -> Option<PathId> {
+        let left = self.retained.get(piece)?.due.since(now);
+        let last_resort = |spread: &Spread| spread.last_resort(left, may_send).filter(|_| waiting.is_long());
+        self.spread.choose(waiting, None, may_send, now).or_else(|| last_resort(&self.spread))
+    }
+
     /// The other parts of what has begun to leave. No piece is worth anything without them.
     fn next_rest(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, part, kind, since)) = self.rest.front().copied() {
@@ -56,7 +69,7 @@ impl Sender {
                 self.again.pop_front();
                 continue;
             };
-            let path = self.spread.choose(waiting, None, may_send, now)?;
+            let path = self.path_for(piece, waiting, may_send, now)?;
             self.again.pop_front();
             self.tally.again += 1;
             return self.source(piece, path, Kind::Again, now);
@@ -124,7 +137,7 @@ impl Sender {
                 }
                 continue;
             };
-            let path = self.spread.choose(waiting, None, may_send, now)?;
+            let path = self.path_for(piece, waiting, may_send, now)?;
             self.new.pop_front();
             self.waits -= bytes;
             let outgoing = self.source(piece, path, Kind::New, now)?;
@@ -231,11 +244,11 @@ mod tests {
     }
 
     #[test]
-    fn what_no_other_path_brings_in_time_leaves_on_a_silent_one() {
+    fn what_no_other_path_takes_or_brings_in_time_leaves_on_a_silent_one() {
         let paths = [0, 1].map(PathId::new);
         let facts = [(paths[0], 40), (paths[1], 300)].map(|(path, rtt)| facts(path, rtt));
         let begun = Timestamp::from_secs(1);
-        let leaves = |waited: u64| {
+        let leaves = |waited: u64, has_room: bool| {
             let mut sender = Sender::new(Config::default());
             sender.handle_timeout(&facts, &Groups::singletons(paths), begun);
             sender.queue(FlowId(0), &[0; 500], false, 1_200, begun).expect("room");
@@ -243,10 +256,15 @@ mod tests {
             for lane in sender.spread.lanes.values_mut() {
                 (lane.is_silent, lane.carried_at) = (lane.facts.path == paths[0], now);
             }
-            sender.next_new(&|_| true, now).map(|outgoing| outgoing.path)
+            sender.next_new(&|path| has_room || path == paths[0], now).map(|outgoing| outgoing.path)
         };
         // Of 300 ms. The one that is heard takes 150.
-        assert_eq!([60, 160, 270].map(leaves), [Some(paths[1]), Some(paths[0]), Some(paths[0])]);
-        assert_eq!(leaves(290), None, "no path brings it in time");
+        assert_eq!([60, 160, 270].map(|waited| leaves(waited, true)), [Some(paths[1]), Some(paths[0]), Some(paths[0])]);
+        assert_eq!(leaves(290, true), None, "no path brings it in time");
+        assert_eq!(
+            [60, 80].map(|waited| leaves(waited, false)),
+            [None, Some(paths[0])],
+            "the other has no room for long"
+        );
     }
 }
