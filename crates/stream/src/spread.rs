@@ -552,6 +552,27 @@ mod tests {
     }
 
     #[test]
+    fn paths_that_share_a_bottleneck_have_its_loss_events_and_others_their_own() {
+        let rate = |groups: Groups| {
+            let (mut spread, mut now) = reported(|_, _| 20);
+            let facts = spread.lanes.values().map(|lane| lane.facts).collect::<Vec<_>>();
+            spread.solve(&facts, &groups, ms(300), now);
+            for _ in 0..20 {
+                now = now + ms(1_000);
+                (0..200).for_each(|_| spread.on_acked(PATHS[0], now));
+                (0..20).for_each(|_| spread.on_acked(PATHS[1], now));
+                spread.on_lost(PATHS[1], now, now);
+                // It was none: others had overtaken it.
+                spread.on_lost(PATHS[1], now + ms(500), now + ms(500));
+                spread.on_late(PATHS[1], now + ms(500), now + ms(600));
+            }
+            1.0 / spread.lanes[&PATHS[1]].loss_events.rate()
+        };
+        let (one, apart) = (rate(Groups::one(PATHS)), rate(Groups::singletons(PATHS)));
+        assert!((220.0..224.0).contains(&one) && (20.0..24.0).contains(&apart), "{one} and {apart} packets");
+    }
+
+    #[test]
     fn a_packet_waits_for_a_quick_path_that_has_no_room_for_a_moment_and_takes_a_slow_one_that_is_as_soon() {
         let (mut spread, now) = reported(|path, _| if path == PATHS[0] { 20 } else { 200 });
         assert!(spread.lanes[&PATHS[1]].rank() > spread.lanes[&PATHS[0]].rank(), "both bring all, and one is slow");
