@@ -3,10 +3,9 @@
 use core::time::Duration;
 
 use fairpath_core::{GroupId, Timestamp};
-use fairpath_rate::Delays;
+use fairpath_rate::{Delays, LossIntervals};
 
 use crate::facts::PathFacts;
-use crate::loss_events::LossEvents;
 use crate::track::Track;
 
 /// How much above what congestion control allows a path is paced, so that its window, and not this, is the limit
@@ -40,7 +39,7 @@ pub(crate) struct Lane {
     pub(crate) track: Track,
     /// Those of its group share a bottleneck; `None` where groups do not count.
     pub(crate) group: Option<GroupId>,
-    pub(crate) loss_events: LossEvents,
+    pub(crate) loss_intervals: LossIntervals,
     /// What it may send, in bytes in a second.
     pub(crate) rate: f64,
     /// The share of its packets that come in time.
@@ -75,7 +74,7 @@ impl Lane {
             facts,
             track: Track::default(),
             group: None,
-            loss_events: LossEvents::default(),
+            loss_intervals: LossIntervals::default(),
             rate: allowed(&facts),
             value: 1.0,
             late: 0.0,

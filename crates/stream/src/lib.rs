@@ -59,7 +59,6 @@ mod facts;
 mod flow;
 mod key_frames;
 mod lane;
-mod loss_events;
 mod peer_clock;
 mod receiver;
 mod retained;

@@ -21,7 +21,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use fairpath_core::{Bitrate, GroupId, Groups, PathId, Timestamp};
-use fairpath_rate::{LossIntervals, PROBING, PacketRate, Region, without_timeouts};
+use fairpath_rate::{PROBING, PacketRate, Region, without_timeouts};
 
 use crate::facts::PathFacts;
 use crate::lane::{Lane, Rank, SERVES, allowed};
@@ -124,33 +124,21 @@ impl Spread {
     pub(crate) fn on_acked(&mut self, path: PathId, now: Timestamp) {
         let Some(lane) = self.lanes.get_mut(&path) else { return };
         lane.track.on_acked(now);
-        self.at_bottleneck(path, LossIntervals::on_received);
+        lane.loss_intervals.on_received();
     }
 
     /// A packet of the path that left at `sent_at` was lost.
     pub(crate) fn on_lost(&mut self, path: PathId, sent_at: Timestamp, now: Timestamp) {
         let Some(lane) = self.lanes.get_mut(&path) else { return };
         lane.track.on_lost(now);
-        let rtt = lane.rtt();
-        self.at_bottleneck(path, |intervals| intervals.on_lost(sent_at, rtt));
+        lane.loss_intervals.on_lost(sent_at, lane.rtt());
     }
 
     /// A packet of the path that left at `sent_at` and was taken for lost has arrived: others had overtaken it.
     pub(crate) fn on_late(&mut self, path: PathId, sent_at: Timestamp, now: Timestamp) {
         let Some(lane) = self.lanes.get_mut(&path) else { return };
         lane.track.on_late(now);
-        self.at_bottleneck(path, |intervals| intervals.on_late(sent_at));
-    }
-
-    /// What a packet of the path tells of its bottleneck it tells to all that share it.
-    fn at_bottleneck(&mut self, path: PathId, tell: impl Fn(&mut LossIntervals)) {
-        let group = self.lanes.get(&path).and_then(|lane| lane.group);
-        for (other, lane) in &mut self.lanes {
-            let is_own = *other == path;
-            if is_own || (group.is_some() && lane.group == group) {
-                lane.loss_events.tell(is_own, &tell);
-            }
-        }
+        lane.loss_intervals.on_late(sent_at);
     }
 
     /// The friendly rates that bring the most in time, group by group: paths of different groups share no bottleneck.
@@ -169,9 +157,9 @@ impl Spread {
             let allowed: Vec<PacketRate> = members.iter().map(|lane| PacketRate::new(allowed(&lane.facts))).collect();
             let together: f64 = allowed.iter().map(|rate| rate.per_second()).sum();
             // Who has lost nothing takes nothing from others, and may use all that windows let out.
-            let loses = members.iter().any(|lane| lane.loss_events.rate() > 0.0);
+            let loses = members.iter().any(|lane| lane.loss_intervals.rate() > 0.0);
             let tcp = |(lane, allowed): (&&mut Lane, &PacketRate)| {
-                let equation = without_timeouts(lane.rtt(), lane.loss_events.rate()).per_second() * packet(lane);
+                let equation = without_timeouts(lane.rtt(), lane.loss_intervals.rate()).per_second() * packet(lane);
                 // A window is that of a TCP on the path alone.
                 let window = if apart && !loses { together } else { allowed.per_second() };
                 PacketRate::new(equation.min(window))
@@ -395,7 +383,7 @@ impl Spread {
             open.map(|lane| lane.missing(left)).fold(1.0, f64::min).max(LOST_AGAIN)
         };
         // A path that lost something a while ago does so again.
-        let (mut missing, mut left) = (lane.missing(deadline).max(lane.loss_events.own()), deadline);
+        let (mut missing, mut left) = (lane.missing(deadline).max(lane.loss_intervals.rate()), deadline);
         while left > lane.patience() {
             left -= lane.patience();
             missing *= again(left);
@@ -549,27 +537,6 @@ mod tests {
         assert_eq!(tiers([20, 100]), [0, 1]);
         assert_eq!(tiers([20, 60]), [0, 1], "what is lost there and sent again comes later than by the first");
         assert_eq!(tiers([20, 40]), [0, 0], "both carry their part");
-    }
-
-    #[test]
-    fn paths_that_share_a_bottleneck_have_its_loss_events_and_others_their_own() {
-        let rate = |groups: Groups| {
-            let (mut spread, mut now) = reported(|_, _| 20);
-            let facts = spread.lanes.values().map(|lane| lane.facts).collect::<Vec<_>>();
-            spread.solve(&facts, &groups, ms(300), now);
-            for _ in 0..20 {
-                now = now + ms(1_000);
-                (0..200).for_each(|_| spread.on_acked(PATHS[0], now));
-                (0..20).for_each(|_| spread.on_acked(PATHS[1], now));
-                spread.on_lost(PATHS[1], now, now);
-                // It was none: others had overtaken it.
-                spread.on_lost(PATHS[1], now + ms(500), now + ms(500));
-                spread.on_late(PATHS[1], now + ms(500), now + ms(600));
-            }
-            1.0 / spread.lanes[&PATHS[1]].loss_events.rate()
-        };
-        let (one, apart) = (rate(Groups::one(PATHS)), rate(Groups::singletons(PATHS)));
-        assert!((220.0..224.0).contains(&one) && (20.0..24.0).contains(&apart), "{one} and {apart} packets");
     }
 
     #[test]
