@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | r | `rate`, the delivery rate; before the first sample, and in slow start where it is larger, window / smoothed round-trip time | bytes in a second |
 //! | b | the least round-trip time | time |
-//! | q | in flight / r, how long the path takes for what is on it | time |
+//! | q | in flight / r, how long the path takes for what is on it; at most `shown`, four times the longer of the smoothed and the newest round-trip time | time |
 //! | u | `burst`, for how long what left in a burst would have kept the path busy, sent at its pacing rate | time |
 //! | w | the way there: half of b; where the host measures one-way delays, what the least of the path has above the least of all paths, whose own w is half of its b; from zero to b | time |
 //! | A | `arrival` = max(b, q, min(b + u, max(smoothed, newest round-trip time))) − b + w; where there is no room, and so much later as it takes to be made | time |
@@ -21,6 +21,11 @@
 //! than round trips have shown. The deviation of the smoothed round trip would not do: with the first sample it is half of
 //! that by definition [RFC9002 §5.3], and fades over so many others that a path of a long round trip is left alone
 //! while it matters.
+//!
+//! What a path delivered is what it was sent a round trip ago, and a controller may have sent next to nothing then: BBR
+//! keeps four packets in flight for a moment in ten seconds, to see the round trip without a queue, and then all that was
+//! there before. By that rate q would be minutes. But windows double in a round trip at most, and queues with them, and
+//! twice more where the rate halves meanwhile: so round trips bound q.
 //!
 //! Half of the round trip is a poor guess where the way back is not as long as the way there, and that is the rule where
 //! acknowledgements of all paths come back on one of them, as they may in multipath QUIC: then round trips differ by as
@@ -130,12 +135,14 @@ fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_
     let burst = path.burst_until.nanos_since(now) as f64 * 1e-9;
     let with_burst = (base + burst).min(smoothed.max(newest));
     let too_much = (in_flight + datagram - window).max(0.0);
-    let round = (in_flight.min(window) * per_byte).max(with_burst).max(base);
+    let shown = 4.0 * smoothed.max(newest);
+    let takes = |bytes: f64| (bytes * per_byte).min(shown);
+    let round = takes(in_flight.min(window)).max(with_burst).max(base);
     let there = match (&path.one_way, clocks) {
         (Some(delay), Some(clocks)) => (seconds(delay.windowed_min) - clocks).min(base).max(0.0),
         _ => base * 0.5,
     };
-    Expected { path, after: too_much * per_byte + round - base + there, rate, round }
+    Expected { path, after: takes(too_much) + round - base + there, rate, round }
 }
 
 /// A time in seconds.
@@ -330,6 +337,23 @@ mod tests {
         paths[1].rtt.as_mut().unwrap().latest = Duration::from_millis(140);
         // After 60 ms by the one; by the other 50 and what is left of the burst, up to 40.
         assert_eq!([0, 39, 41].map(|millis| at(millis, &paths)), [Some(path(0)), Some(path(0)), Some(path(1))]);
+    }
+
+    #[test]
+    fn a_path_that_was_given_little_for_a_moment_is_not_taken_for_one_that_carries_little() {
+        // Two alike, of 1.2 MB in 100 ms, one of which had four packets in flight until a round trip ago.
+        let mut paths = [filled(0, 100, 1_000), filled(1, 100, 900)];
+        for path in &mut paths {
+            path.window = Bytes::new(1_200_000);
+            path.in_slow_start = false;
+            path.delivery_rate = Some(fairpath_core::Bitrate::from_mbps(96));
+        }
+        paths[1].delivery_rate = Some(fairpath_core::Bitrate::from_bps(4 * 1_200 * 8 * 10));
+        // By 48 kB/s what is on it takes 22 s; by round trips, 0.4. Until then the other carries 3.6 MB.
+        assert_eq!(choice(Some(3_590_000), None, &paths), Choice::WaitFor(path(0)));
+        let Choice::Ahead(_, gap) = choice(None, None, &paths) else { panic!("it has room") };
+        assert!(gap < Bytes::new(3_700_000), "{gap} further on");
+        assert_eq!(choice(Some(3_700_000), None, &paths).path(), Some(path(1)));
     }
 
     #[test]
