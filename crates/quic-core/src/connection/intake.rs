@@ -65,6 +65,7 @@ impl Connection {
                     self.engine.find_losses(self.application.is_fairpath());
                     self.events.push_back(Event::Connected);
                     if self.is_server {
+                        self.change_keys();
                         let (engine, application) = (self.engine.clone(), self.application);
                         let (policy, mut live) = self.policy_and_live(now);
                         *policy = Some(Policy::acceptor(engine, &mut live, now).speaking(application));
@@ -83,6 +84,19 @@ impl Connection {
         }
         while let Some(datagram) = self.quic.datagrams().recv() {
             self.on_datagram(datagram, now);
+        }
+    }
+
+    /// Changes the keys once, while there is one path and nothing is on its way.
+    ///
+    /// noq changes them by itself after 10 to 1,000 packets, and tells which keys a packet has by its number and that of
+    /// the first with new ones, whatever paths these came on. Where one path is quicker than another, all that is on its
+    /// way on the slow one is then thrown away, if its numbers are higher: some packets or a whole window, in the middle
+    /// of slow start. After this change the next is due when the limit of the cipher is near [RFC9001 §6.6], 2^23 packets
+    /// with AES-GCM.
+    fn change_keys(&mut self) {
+        if self.application.is_fairpath() {
+            self.quic.force_key_update();
         }
     }
 
