@@ -68,12 +68,14 @@ pub(crate) struct LossBatch {
 pub(crate) struct Recovery {
     first: u64,
     sent: VecDeque<SentPacket>,
-    /// Packets that were declared lost not long ago, by number.
-    lost: VecDeque<(u64, SentPacket)>,
+    /// Packets that were declared lost not long ago, by number, and in which episode of congestion.
+    lost: VecDeque<(u64, SentPacket, u32)>,
     /// When losses last began an episode of congestion [RFC9002 §7.3.2], and the one before, as the congestion
     /// control has it: an episode that is taken back has never been.
     episode_at: Option<Timestamp>,
     episode_before: Option<Timestamp>,
+    /// How many there were, those that were taken back included.
+    episodes: u32,
     reordering: Reordering,
     outstanding: u32,
     newest_acked: Option<u64>,
@@ -150,17 +152,18 @@ impl Recovery {
         lost_below: u64,
         acked: &mut dyn FnMut(u64, &SentPacket),
     ) -> AckNews {
-        let any_lost = !self.lost.is_empty();
+        let mut newest_late = None;
         let mut news = AckNews::default();
         while fresh != 0 {
             let age = 63 - u64::from(fresh.leading_zeros());
             fresh &= !(1 << age);
             let Some(number) = frame.largest.checked_sub(age) else { continue };
             if number < lost_below
-                && let Some(place) = self.lost.iter().position(|(lost, _)| *lost == number)
-                && let Some((_, late)) = self.lost.remove(place)
+                && let Some(place) = self.lost.iter().position(|(lost, ..)| *lost == number)
+                && let Some((_, late, episode)) = self.lost.remove(place)
             {
                 news.overtaken = Some(news.overtaken.map_or(late.at, |at| at.min(late.at)));
+                newest_late = newest_late.max(Some(episode));
                 acked(number, &late);
                 continue;
             }
@@ -173,7 +176,9 @@ impl Recovery {
             }
         }
         self.forget();
-        if any_lost && self.lost.is_empty() {
+        // What was lost before has had an episode of its own.
+        let is_of_newest = |episode: u32| episode == self.episodes;
+        if newest_late.is_some_and(is_of_newest) && !self.lost.iter().any(|(.., episode)| is_of_newest(*episode)) {
             news.none_lost = true;
             self.episode_at = self.episode_before;
         }
@@ -252,7 +257,7 @@ impl Recovery {
             }
             packet.fate = Fate::Lost;
             self.outstanding -= 1;
-            self.lost.push_back((number, *packet));
+            self.lost.push_back((number, *packet, self.episodes));
             batch.newest = Some(packet.at);
             run_max = run_max.max(packet.at.since(*run_began.get_or_insert(packet.at)));
             lost(number, packet);
@@ -262,6 +267,8 @@ impl Recovery {
             self.reordering.on_lost(newest_acked, self.next());
             if self.episode_at.is_none_or(|began| newest > began) {
                 (self.episode_before, self.episode_at) = (self.episode_at, Some(now));
+                self.episodes += 1;
+                self.lost.range_mut(known_before..).for_each(|(.., episode)| *episode = self.episodes);
                 let late = rtt.map_or(INITIAL_RTT * 3, |rtt| rtt.probe_timeout() + ack_delay_max) * LATE_AT_MOST;
                 self.forget_lost(known_before, late, now);
             }
@@ -275,7 +282,7 @@ impl Recovery {
     /// taking it back, however long ago it was, and is forgotten at the earliest when the next one begins.
     fn forget_lost(&mut self, count: usize, late: Duration, now: Timestamp) {
         let new = self.lost.split_off(count);
-        self.lost.retain(|(_, packet)| now.since(packet.at) <= late);
+        self.lost.retain(|(_, packet, _)| now.since(packet.at) <= late);
         self.lost.extend(new);
     }
 
@@ -474,6 +481,21 @@ mod tests {
         assert_eq!(lost(&mut recovery, ms(1100)).0, [6]);
         // 0 is forgotten, 7 and 8 are not late yet.
         assert!(recovery.on_ack(&frame(9, 0b1001), |_, _| {}).none_lost);
+    }
+
+    #[test]
+    fn what_an_earlier_episode_lost_does_not_speak_for_this_one() {
+        let mut recovery = sent(6);
+        acked(&mut recovery, frame(5, 0b01_1111));
+        assert_eq!(lost(&mut recovery, ms(100)).0, [0]);
+        for number in 6..10 {
+            assert_eq!(recovery.on_sent(chunk(number), ms(101 + number)), number);
+        }
+        acked(&mut recovery, frame(9, 0b1));
+        assert_eq!(lost(&mut recovery, ms(210)).0, [6]);
+        // 0 never came, and is not forgotten yet.
+        assert!(recovery.on_ack(&frame(9, 0b1001), |_, _| {}).none_lost);
+        assert!(!recovery.on_ack(&frame(9, 0b10_0000_1001), |_, _| {}).none_lost, "that one was followed by another");
     }
 
     #[test]

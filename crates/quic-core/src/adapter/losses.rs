@@ -64,6 +64,8 @@ pub(super) struct Losses {
     /// control has it: an episode that is taken back has never been.
     episode_at: Option<Timestamp>,
     episode_before: Option<Timestamp>,
+    /// The first packet that was taken for lost in the newest episode, if that may still be taken back.
+    episode_from: Option<u64>,
     /// When the next packet is late enough to be taken for lost.
     due: Option<Timestamp>,
     /// The newest packet that the path was asked after.
@@ -138,6 +140,7 @@ impl Losses {
         self.reordering.on_lost(newest_acked, self.next);
         if self.episode_at.is_none_or(|began| newest_at > began) {
             (self.episode_before, self.episode_at) = (self.episode_at, Some(now));
+            self.episode_from = self.suspects.get(known_before).map(|(number, _)| *number);
             let timeout = rtt.map_or(INITIAL_RTT * 3, |rtt| rtt.probe_timeout() + ACK_DELAY_MAX);
             self.forget_suspects(known_before, timeout * LATE_AT_MOST, now);
         }
@@ -153,15 +156,17 @@ impl Losses {
         self.suspects.extend(new);
     }
 
-    /// Packets that had been taken for lost, the oldest of which was sent at `sent_at`, were acknowledged. Whether now
-    /// nothing of what made the last episode is missing: then it has been none.
-    fn on_late(&mut self, sent_at: Timestamp, rtt: Option<Rtt>, now: Timestamp) -> bool {
+    /// Packets that had been taken for lost, the oldest of which was sent at `sent_at`, were acknowledged; `newest` is the
+    /// newest of them. Whether now nothing of what made the last episode is missing: then it has been none. What was lost
+    /// before has had an episode of its own.
+    fn on_late(&mut self, sent_at: Timestamp, newest: u64, rtt: Option<Rtt>, now: Timestamp) -> bool {
         self.reordering.on_late(sent_at, rtt, now);
-        let none_lost = self.suspects.is_empty();
-        if none_lost {
-            self.episode_at = self.episode_before;
+        let is_missing = |from: u64| self.suspects.back().is_some_and(|(number, _)| *number >= from);
+        let was_none = self.episode_from.is_some_and(|from| newest >= from && !is_missing(from));
+        if was_none {
+            (self.episode_at, self.episode_from) = (self.episode_before, None);
         }
-        none_lost
+        was_none
     }
 
     /// When to ask for an answer to the newest packet, where noq does not, since it waits for one that was taken for
@@ -200,9 +205,10 @@ impl Shared {
     /// The packets of an acknowledgement that came on the path now, with the times of their sending, in no order.
     pub(super) fn note_acked(&mut self, path: PathId, acked: &[(u64, Timestamp)], now: Timestamp) {
         let Some(losses) = self.losses.get_mut(path) else { return };
-        let late = acked.iter().filter(|(number, at)| losses.on_acked(*number, *at)).map(|(_, at)| *at);
-        if let Some(oldest) = late.min()
-            && losses.on_late(oldest, self.engine.rtt(path), now)
+        let late = acked.iter().copied().filter(|(number, at)| losses.on_acked(*number, *at));
+        let span = |(at, newest): (Timestamp, u64), other: (Timestamp, u64)| (at.min(other.0), newest.max(other.1));
+        if let Some((oldest, newest)) = late.map(|(number, at)| (at, number)).reduce(span)
+            && losses.on_late(oldest, newest, self.engine.rtt(path), now)
         {
             self.engine.on_spurious_congestion(path, now);
         }
@@ -304,13 +310,34 @@ mod tests {
         losses.on_acked(4, ms(4));
         assert_eq!(lost(&mut losses, 104), [0, 1]);
         assert!(losses.on_acked(0, ms(0)));
-        assert!(!losses.on_late(ms(0), rtt_ms(100), ms(120)), "1 is missing still");
+        assert!(!losses.on_late(ms(0), 0, rtt_ms(100), ms(120)), "1 is missing still");
         assert!(losses.on_acked(1, ms(1)));
-        assert!(losses.on_late(ms(1), rtt_ms(100), ms(121)));
+        assert!(losses.on_late(ms(1), 1, rtt_ms(100), ms(121)));
         losses.on_acked(9, ms(9));
         assert_eq!(lost(&mut losses, 122), [] as [u64; 0], "five later ones have arrived");
         // 20 ms later than an eighth of a round trip.
         assert_eq!(losses.due, Some(Timestamp::from_micros(134_500)));
+    }
+
+    #[test]
+    fn what_an_earlier_episode_lost_does_not_speak_for_this_one() {
+        let mut losses = sent(20);
+        losses.on_acked(4, ms(4));
+        assert_eq!(lost(&mut losses, 104), [0, 1]);
+        // Sent after that was found.
+        (20..30).for_each(|number| losses.on_sent(number, ms(100 + number)));
+        (5..20).for_each(|number| assert!(!losses.on_acked(number, ms(number))));
+        losses.on_acked(2, ms(2));
+        losses.on_acked(3, ms(3));
+        losses.on_acked(25, ms(125));
+        assert_eq!(lost(&mut losses, 225), [20, 21, 22]);
+        for (number, was_none) in [(20, false), (22, false), (21, true)] {
+            assert!(losses.on_acked(number, ms(100 + number)));
+            assert_eq!(losses.on_late(ms(100 + number), number, rtt_ms(100), ms(230)), was_none, "{number}");
+        }
+        // What is late of the first one takes nothing back: it was followed by another.
+        assert!([0, 1].into_iter().all(|number| losses.on_acked(number, ms(number))));
+        assert!(!losses.on_late(ms(0), 1, rtt_ms(100), ms(240)));
     }
 
     #[test]
