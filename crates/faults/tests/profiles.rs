@@ -74,7 +74,7 @@ fn no_bond_is_slower_than_its_better_link() {
 #[test]
 #[ignore = "a table for people: every scheduler that one would choose, several seeds"]
 fn ratios_of_the_schedulers() {
-    const SEEDS: u64 = 5;
+    const SEEDS: u64 = 24;
     let wanted = std::env::var("FAIRPATH_PROFILES").unwrap_or_else(|_| "all".into());
     let is_wanted = |name: &String| wanted == "all" || wanted.split(',').any(|one| one == name);
     for name in names().into_iter().filter(is_wanted) {
