@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bitrate;
+use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{Coupling, EngineConfig, Losses};
 use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};
@@ -13,6 +13,10 @@ use crate::{Net, bdp_packets, ms};
 /// All flows start within so long, those that come late after [`LATE`].
 const START_JITTER: Duration = Duration::from_secs(1);
 const LATE: Duration = Duration::from_secs(10);
+
+/// Each way to a bottleneck has the transmission of so many bytes of jitter: without it packets of one flow come in step
+/// with those that leave a full queue, and others' find it full [Floyd1992].
+const PACKET: u64 = 1_500;
 
 /// Who sends in our place, over all paths or one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,25 +136,26 @@ impl Cell {
         (Duration::from_secs(warm_up), Duration::from_secs(end))
     }
 
-    fn net(&self, seed: u64, warm_up: Duration, end: Duration) -> (Net, Vec<PathRoute>) {
+    /// The network, and the paths of ours and of the competitors: they meet at the bottlenecks.
+    fn net(&self, seed: u64, warm_up: Duration, end: Duration) -> (Net, [Vec<PathRoute>; 2]) {
         let mut net = Net::new(&self.name(), seed, warm_up, end);
         let rate = Bitrate::from_mbps(self.mbps);
-        let bottleneck = |net: &mut Net, at: usize| {
-            let queue = self.queue.config(rate, ms(self.rtt_ms));
-            let loss = if self.loss > 0.0 { LossConfig::Random { probability: self.loss } } else { LossConfig::None };
-            net.link(&format!("bottleneck {at}"), LinkConfig::new(rate).queue(queue).loss(loss))
-        };
-        let shared = self.is_shared.then(|| bottleneck(&mut net, 0));
-        let path = |at: usize| {
+        let queue = self.queue.config(rate, ms(self.rtt_ms));
+        let loss = if self.loss > 0.0 { LossConfig::Random { probability: self.loss } } else { LossConfig::None };
+        let narrow = LinkConfig::new(rate).queue(queue).loss(loss);
+        let bottlenecks = if self.is_shared { 1 } else { self.paths };
+        let bottlenecks: Vec<_> =
+            (0..bottlenecks).map(|at| net.link(&format!("bottleneck {at}"), narrow.clone())).collect();
+        let mut path = |who: &str, at: usize| {
             let last = (self.paths - 1).max(1) as u64;
             let rtt_us = 1000 * self.rtt_ms * (last + at as u64 * (self.rtt_last - 1)) / last;
-            let half = Duration::from_micros(rtt_us / 2);
-            let access = net.link(&format!("access {at}"), LinkConfig::pure_delay(half));
-            let narrow = shared.unwrap_or_else(|| bottleneck(&mut net, at));
-            let back = net.link(&format!("back {at}"), LinkConfig::pure_delay(half));
-            PathRoute { forward: vec![access, narrow], backward: vec![back] }
+            let half = LinkConfig::pure_delay(Duration::from_micros(rtt_us / 2));
+            let access = half.clone().jitter(Bytes::new(PACKET) / rate);
+            let access = net.link(&format!("{who} {at}"), access);
+            let back = net.link(&format!("{who} {at} back"), half);
+            PathRoute { forward: vec![access, bottlenecks[at % bottlenecks.len()]], backward: vec![back] }
         };
-        let paths = (0..self.paths).map(path).collect();
+        let paths = ["ours", "theirs"].map(|who| (0..self.paths).map(|at| path(who, at)).collect());
         (net, paths)
     }
 
@@ -181,13 +186,13 @@ impl Cell {
         traffic: Traffic,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, SimError> {
-        let (mut net, paths) = self.net(seed, from, to);
+        let (mut net, [ours, theirs]) = self.net(seed, from, to);
         net.scenario.sample_every = ms(100);
-        let ours: Vec<PathRoute> = over.iter().map(|at| paths[*at].clone()).collect();
+        let ours: Vec<PathRoute> = over.iter().map(|at| ours[*at].clone()).collect();
         let flow = net.live("ours", engine, &ours);
         (flow.start, flow.traffic) = (self.begin(), traffic);
         let bottlenecks = if self.is_shared { 1 } else { self.paths };
-        for path in paths.iter().take(bottlenecks) {
+        for path in theirs.iter().take(bottlenecks) {
             for _ in 0..self.competitors {
                 net.flow("theirs", crate::engine(self.competitor), core::slice::from_ref(path));
             }

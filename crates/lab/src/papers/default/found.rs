@@ -23,6 +23,7 @@
 //! | time | 60 s, and with queues of more than 200 ms 150 s | assumed |
 //! | round trips | the link's and the time that its full queue takes | assumed |
 //! | configuration | that of live connections: HyStart++, dips while in doubt, paced; competitors are not | assumed |
+//! | jitter | a packet's transmission on each way to a bottleneck | assumed, as [Floyd1992] advises |
 //!
 //! # Deviations
 //!

@@ -26,6 +26,7 @@
 //! | reference | one flow of CUBIC in our place, of BBRv3 for what goes by rates; on separate links the sum of one on each, each by itself | assumed |
 //! | configuration | that of live connections: bottlenecks are found, HyStart++, dips while in doubt | assumed |
 //! | rates measured | from 30 to 180 s; at 100 Mbit/s from 20 to 90 s, at 500 Mbit/s from 5 to 20 s | assumed |
+//! | jitter | a packet's transmission on each way to a bottleneck | assumed, as [Floyd1992] advises |
 //!
 //! # Deviations
 //!

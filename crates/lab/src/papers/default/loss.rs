@@ -25,6 +25,7 @@
 //! | reference | one flow of CUBIC in our place, to which every loss is congestion, of BBRv3 for what goes by rates; seed by seed | assumed |
 //! | rates | from 10 to 60 s | assumed |
 //! | configuration | that of live connections: bottlenecks are found, HyStart++, dips while in doubt | assumed |
+//! | jitter | a packet's transmission on each way to a bottleneck | assumed, as [Floyd1992] advises |
 //!
 //! # Deviations
 //!

@@ -23,6 +23,7 @@
 //! | reference | one flow of CUBIC in our place, of BBRv3 for what goes by rates; seed by seed | assumed |
 //! | rates | from 30 to 180 s | assumed |
 //! | configuration | that of live connections: HyStart++, dips while in doubt | assumed |
+//! | jitter | a packet's transmission on each way to a bottleneck | assumed, as [Floyd1992] advises |
 //!
 //! # Deviations
 //!

@@ -23,6 +23,7 @@
 //! | competitor | one flow of CUBIC, which starts within the same second, or 10 s before | assumed |
 //! | shares | over the first 10 s of ours | assumed |
 //! | reference | uncoupled CUBIC for the time; one flow of CUBIC in our place for the share, both with HyStart++ | assumed |
+//! | jitter | a packet's transmission on each way to a bottleneck | assumed, as [Floyd1992] advises |
 //!
 //! # Deviations
 //!
