@@ -43,8 +43,10 @@ const SLOW_BESIDE_LOSSES: Duration = Duration::from_millis(50);
 /// A packet waits for a path that brings more for this part of its deadline, and then takes another.
 const WAITS: u32 = 8;
 
-/// After this part of its deadline it takes any path of which half comes in time: it would be dropped else.
+/// After this part of its deadline, and after so long at most, it takes any path of which half comes in time: it would be
+/// dropped else, or be late for those who watch, and all behind it.
 const WAITS_AT_MOST: u32 = 4;
+const WAITS_LONGEST: Duration = Duration::from_millis(100);
 
 /// Where a larger share is late no encoder is to count on a path, and the less on it the more is.
 const LATE_MAX: f64 = 0.25;
@@ -436,9 +438,9 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Whether it would be dropped before long.
+    /// Whether it would be dropped before long, or has waited for longer than anybody should.
     pub(crate) fn is_long(&self) -> bool {
-        self.waited >= self.deadline / WAITS_AT_MOST
+        self.waited >= (self.deadline / WAITS_AT_MOST).min(WAITS_LONGEST)
     }
 }
 
@@ -498,6 +500,16 @@ mod tests {
         // Most took up to 345 ms there, 153 + 2 · 96; half of them take less than 153.
         assert_eq!(choose(100, true), Some(PATHS[0]), "it would be dropped otherwise");
         assert_eq!(choose(200, true), None, "it would be late");
+    }
+
+    #[test]
+    fn however_long_the_deadline_is_nobody_waits_for_long() {
+        for (deadline, longest) in [(300, 75), (400, 100), (2_000, 100)] {
+            let is_long = |waited: u64| {
+                Waiting { waited: ms(waited), held: ms(waited), deadline: ms(deadline), behind: 1_200 }.is_long()
+            };
+            assert_eq!([longest - 1, longest].map(is_long), [false, true], "{deadline} ms");
+        }
     }
 
     #[test]
