@@ -124,8 +124,7 @@ impl Sender {
                 self.tally.marked.remove(&piece);
                 let left = self.retained.get(piece).map(|kept| kept.due.since(now));
                 if let Some(path) = left.and_then(|left| self.spread.last_resort(left, may_send)) {
-                    self.tally.pieces += 1;
-                    return self.source(piece, path, Kind::New, now);
+                    return self.new_on(piece, path, may_send, now);
                 }
                 self.tally.dropped += 1;
                 // It asks a silent path as well as one that would be in time.
@@ -140,17 +139,29 @@ impl Sender {
             let path = self.path_for(piece, waiting, may_send, now)?;
             self.new.pop_front();
             self.waits -= bytes;
-            let outgoing = self.source(piece, path, Kind::New, now)?;
-            self.tally.pieces += 1;
             if self.tally.marked.remove(&piece) {
                 self.copies.push_back((piece, To::Other(path), now));
             }
-            if let Some(probed) = self.spread.probed(Some(path), outgoing.datagram.len(), may_send, now) {
-                self.copies.push_back((piece, To::Only(probed), now));
-            }
-            return Some(outgoing);
+            return self.new_on(piece, path, may_send, now);
         }
         None
+    }
+
+    /// New data leaves on a path, and a copy of it on one that is to be measured: where a silent path has what no other
+    /// brings in time, other silent ones are asked all the same.
+    fn new_on(
+        &mut self,
+        piece: PieceId,
+        path: PathId,
+        may_send: &impl Fn(PathId) -> bool,
+        now: Timestamp,
+    ) -> Option<Outgoing> {
+        let outgoing = self.source(piece, path, Kind::New, now)?;
+        self.tally.pieces += 1;
+        if let Some(probed) = self.spread.probed(Some(path), outgoing.datagram.len(), may_send, now) {
+            self.copies.push_back((piece, To::Only(probed), now));
+        }
+        Some(outgoing)
     }
 
     fn next_repair(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
