@@ -81,7 +81,8 @@ fn ratios_of_the_schedulers() {
         let of = |scheduler: &str| {
             let ratios: Vec<f64> = (0..SEEDS).into_par_iter().map(|seed| ratio(scheduler, pair(&name), seed)).collect();
             let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-            format!("{:.2} (least {least:.2})", ratios.iter().sum::<f64>() / SEEDS as f64)
+            let slower = ratios.iter().filter(|ratio| **ratio < 1.0).count();
+            format!("{:.2} (least {least:.2}, {slower} slower)", ratios.iter().sum::<f64>() / SEEDS as f64)
         };
         let alone = pair(&name).map(|wire| goodput("arrival", &[wire], 0));
         println!("{name:12} {alone:5.1?} Mbit/s alone, min_rtt {}, arrival {}", of("min_rtt"), of("arrival"));
