@@ -2,6 +2,7 @@
 # Checks that everything is there to build and test Fairpath, and is silent when it is.
 # As root, on a system with apt-get, it installs what is missing; otherwise it says what that is
 # and how to get it, and ends with 1.
+# usage: setup.sh [PROGRAM…], with further programs that are needed, each of the package of its name
 set -u
 
 RUST_MINOR_MIN=88 # as rust-version in Cargo.toml
@@ -81,5 +82,13 @@ fi
 if ! { has ip && has tc; }; then
     say "note: ip and tc (package iproute2) are not there; the tests that need them will be skipped"
 fi
+
+for program in "$@"; do
+    if ! has "$program" && [ "$may_install" = yes ]; then
+        say "installing $program (needs the network)"
+        apt_install "$program"
+    fi
+    has "$program" || lacks "$program" "Debian, Ubuntu: apt-get install $program · Fedora: dnf install $program"
+done
 
 exit "$missing"

@@ -66,6 +66,7 @@ mod sender;
 mod sharing;
 mod spread;
 mod track;
+mod waiting;
 mod wire;
 
 pub use budget::Budget;

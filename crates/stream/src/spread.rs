@@ -26,6 +26,7 @@ use fairpath_rate::{PROBING, PacketRate, Region, without_timeouts};
 use crate::facts::PathFacts;
 use crate::lane::{Lane, Rank, SERVES, allowed};
 use crate::sharing::Sharing;
+use crate::waiting::{Waiting, longest};
 
 /// Of two paths that differ by less in what comes in time, neither is better: so much is noise in a hundred packets.
 const ALIKE: f64 = 0.02;
@@ -42,11 +43,6 @@ const SLOW_BESIDE_LOSSES: Duration = Duration::from_millis(50);
 
 /// A packet waits for a path that brings more for this part of its deadline, and then takes another.
 const WAITS: u32 = 8;
-
-/// After this part of its deadline, and after so long at most, it takes any path of which half comes in time: it would be
-/// dropped else, or be late for those who watch, and all behind it.
-const WAITS_AT_MOST: u32 = 4;
-const WAITS_LONGEST: Duration = Duration::from_millis(100);
 
 /// Where a larger share is late no encoder is to count on a path, and the less on it the more is.
 const LATE_MAX: f64 = 0.25;
@@ -219,10 +215,10 @@ impl Spread {
         let slow = takes + by.min(deadline / SLOWER);
         let is_slow = |lane: &Lane| lane.mostly_takes() > slow;
         // What is lost comes again. Where there is time for that twice, it is left for who is there before.
-        let again = |lane: &Lane| lane.mostly_takes() + lane.patience() + takes;
-        let is_before = |other: &Lane, lane: &Lane| !core::ptr::eq(other, lane) && other.mostly_takes() < again(lane);
+        let is_before =
+            |other: &Lane, lane: &Lane| !core::ptr::eq(other, lane) && other.mostly_takes() < again(lane, takes);
         let is_left = |lane: &Lane| {
-            let has_time = 2 * again(lane) <= deadline;
+            let has_time = 2 * again(lane, takes) <= deadline;
             lane.track.keeps_back() && (!has_time || open().any(|other| is_before(other, lane)))
         };
         let is_sound = |lane: &Lane| !is_slow(lane) && !is_left(lane);
@@ -247,8 +243,11 @@ impl Spread {
     ) -> Option<PathId> {
         self.lanes.values_mut().for_each(|lane| lane.fill(now));
         let open = || self.lanes.iter().filter(|(path, lane)| lane.is_open() && self.is_beside(except, **path, lane));
-        let (best, price) = open().map(|(_, lane)| (lane.rank(), lane.facts.terms.price())).min()?;
         let left = packet.deadline.saturating_sub(packet.waited);
+        // What would be late on the best is worth nothing there.
+        let is_late = |lane: &Lane| lane.takes() > left;
+        let ranked = open().map(|(_, lane)| (is_late(lane), lane.rank(), lane.facts.terms.price()));
+        let (all_late, best, price) = ranked.min()?;
         // It is not moved, nor is what it costs paid, for what leaves somewhat early.
         let takes_any = packet.held >= packet.deadline / WAITS;
         let is_paid = |lane: &Lane| takes_any || lane.facts.terms.price() <= price;
@@ -257,9 +256,13 @@ impl Spread {
         let takes_last = packet.is_long();
         let is_in_time = |lane: &Lane| lane.takes() <= left || (takes_last && lane.mostly_takes() <= left);
         let is_crowded = self.is_crowded(packet, left);
+        let quickest = open().map(|(_, lane)| lane.mostly_takes()).min().unwrap_or_default();
+        // A burst of losses may be over, and it waits for long already.
+        let is_mended = |lane: &Lane| packet.held >= longest(packet.deadline) && 2 * again(lane, quickest) <= left;
         let fits = |lane: &Lane| {
-            let may_take = takes_any && (is_crowded || !lane.is_lossy()) && is_paid(lane);
-            lane.rank() == best || (may_take && is_soon(lane) && is_in_time(lane))
+            let may_take = takes_any && (is_crowded || !lane.is_lossy() || is_mended(lane)) && is_paid(lane);
+            let is_best = lane.rank() == best && is_late(lane) == all_late;
+            is_best || (may_take && is_soon(lane) && is_in_time(lane))
         };
         let free = open().filter(|(path, lane)| fits(lane) && lane.credit > 0.0 && may_send(**path));
         let chosen = free.min_by(|(_, a), (_, b)| a.rank().cmp(&b.rank()).then(a.turn.total_cmp(&b.turn)));
@@ -426,22 +429,9 @@ impl Spread {
     }
 }
 
-/// A packet that waits for a path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) waited: Duration,
-    /// For how long it could have left.
-    pub(crate) held: Duration,
-    pub(crate) deadline: Duration,
-    /// What waits together with it, in bytes.
-    pub(crate) behind: usize,
-}
-
-impl Waiting {
-    /// Whether it would be dropped before long, or has waited for longer than anybody should.
-    pub(crate) fn is_long(&self) -> bool {
-        self.waited >= (self.deadline / WAITS_AT_MOST).min(WAITS_LONGEST)
-    }
+/// When what is lost on a path is there that is sent again on the quickest one.
+fn again(lane: &Lane, quickest: Duration) -> Duration {
+    lane.mostly_takes() + lane.patience() + quickest
 }
 
 #[cfg(test)]
@@ -503,13 +493,38 @@ mod tests {
     }
 
     #[test]
-    fn however_long_the_deadline_is_nobody_waits_for_long() {
-        for (deadline, longest) in [(300, 75), (400, 100), (2_000, 100)] {
-            let is_long = |waited: u64| {
-                Waiting { waited: ms(waited), held: ms(waited), deadline: ms(deadline), behind: 1_200 }.is_long()
-            };
-            assert_eq!([longest - 1, longest].map(is_long), [false, true], "{deadline} ms");
-        }
+    fn what_waits_for_long_takes_a_path_that_lost_a_burst_where_there_is_time_to_mend_it() {
+        let choose = |deadline: u64, waited: u64, held: u64| {
+            let (mut spread, now) = reported(|path, _| if path == PATHS[0] { 20 } else { 60 });
+            let track = &mut spread.lanes.get_mut(&PATHS[0]).expect("it is there").track;
+            (0..7).for_each(|_| track.on_lost(now));
+            let facts = spread.lanes.values().map(|lane| lane.facts).collect::<Vec<_>>();
+            spread.solve(&facts, &Groups::singletons(PATHS), ms(deadline), now);
+            let packet = Waiting { waited: ms(waited), held: ms(held), deadline: ms(deadline), behind: 1_200 };
+            spread.choose(packet, None, |path| path == PATHS[0], now)
+        };
+        // Sent again twice it takes 2 · (20 + 85 + 20) ms.
+        let takes = [124, 125, 749, 751].map(|waited| choose(1_000, waited, waited).is_some());
+        assert_eq!(takes, [false, true, true, false]);
+        assert_eq!(choose(1_000, 500, 50), None, "it was lost just now");
+        assert_eq!(choose(300, 100, 100), None, "there is no time for that");
+    }
+
+    #[test]
+    fn what_the_best_path_brings_too_late_takes_one_that_may_lose_it() {
+        let (mut spread, now) = reported(|path, _| if path == PATHS[0] { 20 } else { 150 });
+        let track = &mut spread.lanes.get_mut(&PATHS[0]).expect("it is there").track;
+        (0..7).for_each(|_| track.on_lost(now));
+        let facts = spread.lanes.values().map(|lane| lane.facts).collect::<Vec<_>>();
+        spread.solve(&facts, &Groups::singletons(PATHS), ms(200), now);
+        // Most take 160 ms on the second one.
+        let mut choose = |waited: u64, is_full: bool| {
+            let packet = Waiting { waited: ms(waited), held: ms(waited), deadline: ms(200), behind: 1_200 };
+            spread.choose(packet, None, |path| path == PATHS[1] || !is_full, now)
+        };
+        assert_eq!([10, 39, 41, 160].map(|waited| choose(waited, false)), [1, 1, 0, 0].map(|at| Some(PATHS[at])));
+        assert_eq!(choose(60, true), None, "it may still get room");
+        assert_eq!(choose(175, true), Some(PATHS[1]), "late on both");
     }
 
     #[test]

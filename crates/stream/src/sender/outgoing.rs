@@ -4,7 +4,8 @@ use fairpath_core::{PathId, Timestamp};
 
 use super::{Cargo, FlowId, Outgoing, Sender, To, micros};
 use crate::retained::PieceId;
-use crate::spread::{Spread, Waiting};
+use crate::spread::Spread;
+use crate::waiting::Waiting;
 use crate::wire::{Datagram, Part, Repair, Way, label};
 
 /// Why a piece leaves.

@@ -8,7 +8,7 @@ use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};
 use fairpath_sim::{Outcome, Recorder, SimError};
 
-use crate::{Net, bdp_packets, ms};
+use crate::{Estimate, Net, bdp_packets, ms};
 
 /// All flows start within so long, those that come late after [`LATE`].
 const START_JITTER: Duration = Duration::from_secs(1);
@@ -48,6 +48,10 @@ pub(super) const CONTENDERS: [Contender; 8] = [
     contender("coupled BBRv3", "coupled_bbr3", true, true),
     contender("uncoupled BBRv3", "bbr3", true, false),
 ];
+
+/// Where among them the one is whose goals are judged: coupled CUBIC, what people get who choose nothing.
+pub(super) const JUDGED_AT: usize = 3;
+pub(super) const JUDGED: &str = CONTENDERS[JUDGED_AT].title;
 
 impl Contender {
     /// As people get it, with this coupling where it couples at all.
@@ -244,6 +248,16 @@ impl Cell {
             wait_ms: sum(|got| got.wait_ms) / paths,
             best,
         })
+    }
+}
+
+/// What runs give in parts of what those of a reference give: the ratio of their means. Runs with one seed have their network in
+/// common, and little of what they get: where a flow of CUBIC has half of its share with one seed and twice that with another,
+/// the mean of ratios is well above the ratio of means.
+pub(super) fn in_parts_of(ours: impl IntoIterator<Item = f64>, reference: impl IntoIterator<Item = f64>) -> Estimate {
+    match (Estimate::of(ours), Estimate::of(reference)) {
+        (Some(ours), Some(reference)) => ours / reference,
+        _ => Estimate::unknown(),
     }
 }
 

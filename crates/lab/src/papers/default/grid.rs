@@ -30,14 +30,15 @@
 //!
 //! # Deviations
 //!
-//! - A cell is run with three seeds. The whole grid has 46,080 cells. A point of a sequence that fills space evenly says which are taken, so that each
+//! - A cell is run with three seeds, with twelve where coupled CUBIC is judged. The whole grid has 46,080 cells. A point of a sequence that fills space evenly says which are taken, so that each
 //!   value of each parameter comes about equally often; the intervals of shares are those of independent cells.
 //! - RED, FQ-CoDel and flows of our own as competitors are left out.
 //! - The quick form has a dozen cells of 2 and 10 Mbit/s, each with one seed, from 10 to 45 s.
 
 use fairpath_engine::Coupling;
+use fairpath_sim::SimError;
 
-use super::cell::{CONTENDERS, Cell, Contender, Got, Queue, REFERENCES};
+use super::cell::{CONTENDERS, Cell, Contender, Got, JUDGED, JUDGED_AT, Queue, REFERENCES, in_parts_of};
 use crate::{
     Axis, Cell as Number, Context, Estimate, Experiment, Failure, Figure, Report, Series, Table, Verdict, ranked,
 };
@@ -46,8 +47,6 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("default/grid", includ
 
 /// Square roots of primes: the multiples of their fractions fill the unit cube evenly, whatever the number of points.
 const STEPS: [f64; 9] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0];
-/// The contender whose goals are judged.
-const JUDGED: &str = "coupled CUBIC";
 
 /// The cell at this place of the sequence.
 fn cell(at: usize, rates: &[u64]) -> Cell {
@@ -79,13 +78,33 @@ struct Compared {
     wait: Estimate,
 }
 
-/// What all get with one seed.
+/// What all get in a cell, one with each seed.
 #[derive(Clone, Debug)]
-struct Run {
-    references: [Got; 2],
+struct Runs {
+    references: [Vec<Got>; 2],
     /// One path of the judged one, which takes losses as it does.
-    own: Got,
-    ours: Vec<Got>,
+    own: Vec<Got>,
+    /// By contender.
+    ours: Vec<Vec<Got>>,
+}
+
+impl Runs {
+    fn compared(&self, contender: usize) -> Compared {
+        let (ours, family) = (&self.ours[contender], usize::from(CONTENDERS[contender].is_rate_based));
+        let reference = &self.references[family];
+        let over = |reference: &[Got], of: fn(&Got) -> f64, than: fn(&Got) -> f64| {
+            in_parts_of(ours.iter().map(of), reference.iter().map(than))
+        };
+        // Of a queue that is hardly there the ratio says nothing.
+        let wait = |got: &Got| got.wait_ms + 1.0;
+        Compared {
+            of_own: over(&self.own, |got| got.mbps, |own| own.mbps),
+            of_reference: over(reference, |got| got.mbps, |one| one.mbps),
+            of_best: over(reference, |got| got.mbps, |one| one.best),
+            left: over(reference, |got| got.theirs, |one| one.theirs),
+            wait: over(reference, wait, wait),
+        }
+    }
 }
 
 fn run(context: &Context) -> Result<Report, Failure> {
@@ -93,51 +112,46 @@ fn run(context: &Context) -> Result<Report, Failure> {
     // What more seeds would be to others are more cells here.
     let places = context.seeds(context.pick(12, 48));
     let cells: Vec<Cell> = places.iter().map(|at| cell(*at as usize, rates)).collect();
-    let judged = CONTENDERS.iter().position(|one| one.title == JUDGED).unwrap_or(0);
-    let (is_quick, times) = context.pick((true, 1), (false, 3));
+    let (is_quick, times, judged_times) = context.pick((true, 1, 1), (false, 3, 12));
     let got = context.sweep(&[()], &places, |(), at| {
         let cell = cell(at as usize, rates);
-        let run = |seed: u64| {
-            let reference = |one: &Contender| cell.reference(one, seed, is_quick);
-            let references = [reference(&REFERENCES[0])?, reference(&REFERENCES[1])?];
-            let contend = |one: &Contender| cell.contend(one, Coupling::Auto, seed, is_quick);
-            let ours = CONTENDERS.iter().map(contend).collect::<Result<Vec<Got>, _>>()?;
-            Ok(Run { references, own: cell.own_path(&CONTENDERS[judged], seed, is_quick)?, ours })
+        let each = |times: u64, run: &dyn Fn(u64) -> Result<Got, SimError>| {
+            (0..times).map(|again| run(at * judged_times + again)).collect::<Result<Vec<Got>, _>>()
         };
-        (0..times).map(|again| run(at * times + again)).collect::<Result<Vec<_>, _>>()
+        // The judged one is compared with the first reference.
+        let reference = |one: usize| {
+            let times = if one == 0 { judged_times } else { times };
+            each(times, &|seed| cell.reference(&REFERENCES[one], seed, is_quick))
+        };
+        let contend = |one: usize| {
+            let times = if one == JUDGED_AT { judged_times } else { times };
+            each(times, &|seed| cell.contend(&CONTENDERS[one], Coupling::Auto, seed, is_quick))
+        };
+        Ok(Runs {
+            references: [reference(0)?, reference(1)?],
+            own: each(judged_times, &|seed| cell.own_path(&CONTENDERS[JUDGED_AT], seed, is_quick))?,
+            ours: (0..CONTENDERS.len()).map(contend).collect::<Result<Vec<_>, _>>()?,
+        })
     })?;
-    let got: Vec<Vec<Run>> = got.into_iter().flatten().collect();
-    let compared = |contender: usize, runs: &[Run]| {
-        let family = usize::from(CONTENDERS[contender].is_rate_based);
-        let estimate = |of: &dyn Fn(&Run) -> f64| Estimate::of(runs.iter().map(of)).unwrap_or_else(Estimate::unknown);
-        let over = |of: fn(&Got, &Got) -> f64| estimate(&|run| of(&run.ours[contender], &run.references[family]));
-        Compared {
-            of_own: estimate(&|run| run.ours[contender].mbps / run.own.mbps),
-            of_reference: over(|ours, reference| ours.mbps / reference.mbps),
-            of_best: over(|ours, reference| ours.mbps / reference.best),
-            left: over(|ours, reference| ours.theirs / reference.theirs),
-            // Of a queue that is hardly there the ratio says nothing.
-            wait: over(|ours, reference| (ours.wait_ms + 1.0) / (reference.wait_ms + 1.0)),
-        }
-    };
+    let got: Vec<Runs> = got.into_iter().flatten().collect();
     let all: Vec<Vec<Compared>> =
-        (0..CONTENDERS.len()).map(|contender| got.iter().map(|runs| compared(contender, runs)).collect()).collect();
-    let cells_table = cells_table(&cells, &all, judged);
+        (0..CONTENDERS.len()).map(|contender| got.iter().map(|runs| runs.compared(contender)).collect()).collect();
+    let cells_table = cells_table(&cells, &all);
     let goals = goals_table(&cells, &all);
-    let own = own_table(&cells, &all[judged]);
+    let own = own_table(&cells, &all[JUDGED_AT]);
     let verdicts = verdicts(&goals, &own);
     let figures = vec![figure(&cells, &all)];
     Ok(Report { tables: vec![goals, own, cells_table], figures, verdicts, notes: Vec::new() })
 }
 
-fn cells_table(cells: &[Cell], all: &[Vec<Compared>], judged: usize) -> Table {
+fn cells_table(cells: &[Cell], all: &[Vec<Compared>]) -> Table {
     let own = ("coupled CUBIC beside itself", "of its own path");
     let columns: Vec<(&str, &str)> =
         CONTENDERS.iter().map(|one| (one.title, "of the reference")).chain([own]).collect();
     let mut table = Table::new("cells", "Goodput in parts of the reference, cell by cell", &["cell"], &columns);
     for (at, cell) in cells.iter().enumerate() {
         let numbers = all.iter().map(|compared| compared[at].of_reference.clone());
-        let numbers: Vec<Number> = numbers.chain([all[judged][at].of_own.clone()]).map(Number::from).collect();
+        let numbers: Vec<Number> = numbers.chain([all[JUDGED_AT][at].of_own.clone()]).map(Number::from).collect();
         table.push(&[&cell.name()], &numbers);
     }
     table

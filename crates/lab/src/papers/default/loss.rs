@@ -37,14 +37,13 @@ use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_scenario::Traffic;
 use fairpath_sim::SimError;
 
-use super::cell::{CONTENDERS, Cell, Contender, Queue, REFERENCES};
+use super::cell::{CONTENDERS, Cell, Contender, JUDGED, Queue, REFERENCES, in_parts_of};
 use crate::{Cell as Number, Context, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/loss", include_str!("loss.rs"), run);
 
 const LOSSES: [f64; 4] = [0.0, 0.001, 0.005, 0.02];
 const COMPETITORS: [&str; 2] = ["reno", "cubic"];
-const JUDGED: &str = "coupled CUBIC";
 /// The reference as a column: CUBIC on each link, to which every loss is congestion.
 const EVERY_LOSS: &str = "CUBIC, every loss";
 
@@ -100,13 +99,9 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let shared: Vec<Cell> = competitors.iter().flat_map(of).collect();
     let beside = context.sweep(&shared, &seeds, |cell, seed| {
         let reference = |one: &Contender| got(cell, one.as_reference(), &[0], seed, times);
-        let references = [reference(&REFERENCES[0])?, reference(&REFERENCES[1])?];
-        let ratio = |who: &Contender| {
-            let [ours, theirs] = got(cell, who.engine(Coupling::Auto), &[0, 1], seed, times)?;
-            let [one, beside_one] = references[usize::from(who.is_rate_based)];
-            Ok([ours / one, theirs / beside_one])
-        };
-        CONTENDERS.iter().map(ratio).collect::<Result<Vec<_>, SimError>>()
+        let ours = |who: &Contender| got(cell, who.engine(Coupling::Auto), &[0, 1], seed, times);
+        let all = CONTENDERS.iter().map(ours).chain(REFERENCES.iter().map(reference));
+        all.collect::<Result<Vec<_>, SimError>>()
     })?;
     let [mut share, mut left] = [
         ("share", "What two paths get on a shared link of 50 Mbit/s", "of one flow's"),
@@ -117,8 +112,11 @@ fn run(context: &Context) -> Result<Report, Failure> {
     });
     for (cell, runs) in shared.iter().zip(&beside) {
         for (at, table) in [&mut share, &mut left].into_iter().enumerate() {
-            let numbers: [Number; CONTENDERS.len()] =
-                core::array::from_fn(|who| Number::of(runs.iter().map(|run| run[who][at])));
+            let of = |place: usize| runs.iter().map(move |run| run[place][at]);
+            let numbers: [Number; CONTENDERS.len()] = core::array::from_fn(|who| {
+                let reference = CONTENDERS.len() + usize::from(CONTENDERS[who].is_rate_based);
+                in_parts_of(of(who), of(reference)).into()
+            });
             table.row([cell.competitor, &percent(cell)], numbers);
         }
     }

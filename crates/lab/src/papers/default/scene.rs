@@ -32,7 +32,7 @@
 
 use fairpath_engine::Coupling;
 
-use super::cell::{CONTENDERS, Cell, Contender, Queue, REFERENCES};
+use super::cell::{CONTENDERS, Cell, Contender, JUDGED, Queue, REFERENCES, in_parts_of};
 use crate::{Cell as Number, Context, Estimate, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/scene", include_str!("scene.rs"), run);
@@ -78,10 +78,14 @@ fn run(context: &Context) -> Result<Report, Failure> {
         for ((cell, runs), references) in cells.iter().zip(&got).zip(&references) {
             let ratio = |at: usize| {
                 let family = usize::from(CONTENDERS[at].is_rate_based);
-                Number::of(runs.iter().zip(references).map(|(run, references)| run[at].mbps / references[family].mbps))
+                let reference = references.iter().map(|references| references[family].mbps);
+                Number::from(in_parts_of(runs.iter().map(|run| run[at].mbps), reference))
             };
             let numbers: [Number; CONTENDERS.len() + 1] = core::array::from_fn(|column| match column {
-                0 => Number::of(references.iter().map(|[cubic, _]| cubic.mbps / cubic.theirs)),
+                0 => {
+                    let theirs = references.iter().map(|[cubic, _]| cubic.theirs);
+                    in_parts_of(references.iter().map(|[cubic, _]| cubic.mbps), theirs).into()
+                }
                 _ => ratio(column - 1),
             });
             table.row([cell.competitor, &cell.queue.name()], numbers);
@@ -99,8 +103,8 @@ fn verdicts(cells: &[Cell], tables: &[Table]) -> Vec<Verdict> {
     let mut found = Verdict::ours("one flow, found", "So it does where the bottleneck has to be found.");
     for cell in cells {
         let what = format!("{}, {}", cell.competitor, cell.queue.name());
-        given = given.between(&what, of(&tables[0], cell, "coupled CUBIC"), 0.8, 1.25);
-        found = found.between(&what, of(&tables[1], cell, "coupled CUBIC"), 0.8, 1.25);
+        given = given.between(&what, of(&tables[0], cell, JUDGED), 0.8, 1.25);
+        found = found.between(&what, of(&tables[1], cell, JUDGED), 0.8, 1.25);
     }
     // How far from one on the mean, whichever way: |ln|, so that half and double are alike.
     let distance = |table: &Table, contender: &str| {
@@ -113,7 +117,7 @@ fn verdicts(cells: &[Cell], tables: &[Table]) -> Vec<Verdict> {
     let mut nearer = Verdict::ours("nearer", "Coupled CUBIC is nearer to one flow than the coupled rules of Reno are.");
     for (table, name) in tables.iter().zip(["given", "found"]) {
         for rule in ["LIA", "OLIA", "BALIA"] {
-            let more = distance(table, rule) - distance(table, "coupled CUBIC");
+            let more = distance(table, rule) - distance(table, JUDGED);
             nearer = nearer.at_least(&format!("{name}: mean |ln ratio|, {rule} − coupled CUBIC"), more, 0.0);
         }
     }

@@ -37,7 +37,7 @@ use fairpath_engine::Coupling;
 use fairpath_scenario::Traffic;
 use fairpath_sim::SimError;
 
-use super::cell::{CONTENDERS, Cell, Contender, Queue, REFERENCES};
+use super::cell::{CONTENDERS, Cell, Contender, JUDGED, Queue, REFERENCES, in_parts_of};
 use crate::{Cell as Number, Context, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/start", include_str!("start.rs"), run);
@@ -47,8 +47,7 @@ const SIZES_MB: [u64; 3] = [1, 5, 20];
 const FIRST: Duration = Duration::from_secs(10);
 /// Long enough for every transfer; one that is not through counts as this long.
 const LATEST: Duration = Duration::from_secs(60);
-/// What the judged contender is called, and what its times are compared with.
-const JUDGED: &str = "coupled CUBIC";
+/// What the judged times are compared with.
 const UNCOUPLED: &str = "uncoupled CUBIC";
 
 fn cell(is_shared: bool, queue_ms: u64, is_late: bool) -> Cell {
@@ -103,16 +102,19 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let both = |queue: &u64| [false, true].map(|is_late| cell(true, *queue, is_late));
     let shared: Vec<Cell> = queues.iter().flat_map(both).collect();
     let shares = context.sweep(&shared, &seeds, |cell, seed| {
-        let references = [first(cell, &REFERENCES[0], &[0], seed)?, first(cell, &REFERENCES[1], &[0], seed)?];
-        let of = |who: &Contender| Ok(first(cell, who, &[0, 1], seed)? / references[usize::from(who.is_rate_based)]);
-        CONTENDERS.iter().map(of).collect::<Result<Vec<f64>, SimError>>()
+        let ours = CONTENDERS.iter().map(|who| first(cell, who, &[0, 1], seed));
+        let references = REFERENCES.iter().map(|one| first(cell, one, &[0], seed));
+        ours.chain(references).collect::<Result<Vec<f64>, SimError>>()
     })?;
     let columns = CONTENDERS.map(|one| (one.title, "of one flow's"));
     let title = "What two paths get of a shared link in their first 10 s";
     let mut share = Table::new("share", title, &["queue", "competitor"], &columns);
     for (cell, runs) in shared.iter().zip(&shares) {
-        let numbers: [Number; CONTENDERS.len()] =
-            core::array::from_fn(|who| Number::of(runs.iter().map(|run| run[who])));
+        let of = |place: usize| runs.iter().map(move |run| run[place]);
+        let numbers: [Number; CONTENDERS.len()] = core::array::from_fn(|who| {
+            let reference = CONTENDERS.len() + usize::from(CONTENDERS[who].is_rate_based);
+            in_parts_of(of(who), of(reference)).into()
+        });
         share.row([&cell.queue.name(), begins(cell)], numbers);
     }
     let mut cheap = Verdict::ours("cheap", "Transfers over separate links take at most 1.10 of the uncoupled time.");
