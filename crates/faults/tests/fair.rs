@@ -23,8 +23,9 @@ struct Cell {
     queue_ms: u64,
     /// Without queues.
     round_trip_ms: u64,
-    /// A flow over each link.
+    /// A flow over each link, or so many.
     rival: Option<&'static str>,
+    rivals: usize,
 }
 
 /// What came of a cell.
@@ -46,9 +47,13 @@ fn flow(congestion: &str) -> EngineConfig {
 
 impl Cell {
     fn name(&self) -> String {
-        let Self { is_shared, mbps: [first, second], queue_ms, round_trip_ms, rival } = *self;
+        let Self { is_shared, mbps: [first, second], queue_ms, round_trip_ms, rival, rivals } = *self;
         let links = if is_shared { format!("one link of {first}") } else { format!("links of {first} and {second}") };
-        let beside = rival.unwrap_or("nobody");
+        let beside =
+            rival.map_or(
+                "nobody".to_owned(),
+                |rival| if rivals == 1 { rival.to_owned() } else { format!("{rivals} {rival}") },
+            );
         format!("{links} Mbit/s, round trips of {round_trip_ms} ms, queues of {queue_ms} ms, beside {beside}")
     }
 
@@ -67,7 +72,8 @@ impl Cell {
         let pause = Duration::from_millis(173 * (seed % 5));
         let rivals = |crowd: &mut Crowd| {
             let rival = self.rival.map(flow);
-            rival.iter().for_each(|rival| links.iter().for_each(|link| _ = crowd.join(rival, &[(*link, round_trip)])));
+            let all = rival.iter().flat_map(|rival| core::iter::repeat_n(rival, self.rivals));
+            all.for_each(|rival| links.iter().for_each(|link| _ = crowd.join(rival, &[(*link, round_trip)])));
         };
         if seed.is_multiple_of(2) {
             rivals(&mut crowd);
@@ -110,7 +116,8 @@ impl Cell {
 }
 
 /// As in the lab's `default/scene`.
-const SHARED: Cell = Cell { is_shared: true, mbps: [20, 20], queue_ms: 100, round_trip_ms: 40, rival: Some("cubic") };
+const SHARED: Cell =
+    Cell { is_shared: true, mbps: [20, 20], queue_ms: 100, round_trip_ms: 40, rival: Some("cubic"), rivals: 1 };
 /// The one that `fairpath demo` shows over real sockets.
 const DEMO: Cell = Cell { queue_ms: 20, round_trip_ms: 20, ..SHARED };
 const SEPARATE: Cell = Cell { is_shared: false, ..SHARED };
@@ -183,4 +190,23 @@ fn two_paths_have_what_one_flow_has_where_the_demo_shows_them() {
     let seeds: Vec<u64> = (1..=8).collect();
     let (ratios, _) = ratios(&DEMO, &seeds, [Duration::from_secs(5), Duration::from_secs(20)]);
     assert!((0.93..=1.15).contains(&mean(&ratios)), "{:.2} {ratios:.2?}", mean(&ratios));
+}
+
+/// A flow's part of the link are four packets, and the least windows of four paths are eight. To let a path have less than a
+/// datagram, and pace it, was tried: over this stack the paths had 1.55 of one of them then, in place of 1.14, though in the
+/// simulator less than before. With a single packet in flight nearly every loss waits for a probe timeout, whose packets no
+/// window holds back: that is likely why, and was not taken apart. That the paths share is said, not found.
+#[test]
+fn four_paths_among_many_flows_have_what_one_of_them_alone_has() {
+    let cell = Cell { mbps: [5, 5], queue_ms: 50, rivals: 10, ..SHARED };
+    let times = [Duration::from_secs(10), Duration::from_secs(60)];
+    let engine = EngineConfig { coupling: Coupling::Always, ..EngineConfig::live() };
+    let runs = (1..=6u64).collect::<Vec<_>>().into_par_iter().map(|seed| {
+        let [ours, one] = [&[0, 1, 2, 3][..], &[0]].map(|over| cell.run(&engine, over, seed, times).mbps);
+        (ours, one)
+    });
+    let (ours, one): (Vec<f64>, Vec<f64>) = runs.unzip();
+    let ratio = mean(&ours) / mean(&one);
+    println!("{ratio:.2} of {one:.3?}: {ours:.3?}");
+    assert!((0.67..=1.35).contains(&ratio), "{ratio:.2} of {one:.3?}: {ours:.3?}");
 }
