@@ -49,11 +49,11 @@ impl Cell {
     fn name(&self) -> String {
         let Self { is_shared, mbps: [first, second], queue_ms, round_trip_ms, rival, rivals } = *self;
         let links = if is_shared { format!("one link of {first}") } else { format!("links of {first} and {second}") };
-        let beside =
-            rival.map_or(
-                "nobody".to_owned(),
-                |rival| if rivals == 1 { rival.to_owned() } else { format!("{rivals} {rival}") },
-            );
+        let beside = match (rival, rivals) {
+            (None, _) => "nobody".to_owned(),
+            (Some(rival), 1) => rival.to_owned(),
+            (Some(rival), count) => format!("{count} {rival}"),
+        };
         format!("{links} Mbit/s, round trips of {round_trip_ms} ms, queues of {queue_ms} ms, beside {beside}")
     }
 

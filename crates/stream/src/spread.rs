@@ -26,7 +26,7 @@ use fairpath_rate::{PROBING, PacketRate, Region, without_timeouts};
 use crate::facts::PathFacts;
 use crate::lane::{Lane, Rank, SERVES, allowed};
 use crate::sharing::Sharing;
-use crate::waiting::{Waiting, longest};
+use crate::waiting::Waiting;
 
 /// Of two paths that differ by less in what comes in time, neither is better: so much is noise in a hundred packets.
 const ALIKE: f64 = 0.02;
@@ -258,9 +258,9 @@ impl Spread {
         let is_crowded = self.is_crowded(packet, left);
         let quickest = open().map(|(_, lane)| lane.mostly_takes()).min().unwrap_or_default();
         // A burst of losses may be over, and it waits for long already.
-        let is_mended = |lane: &Lane| packet.held >= longest(packet.deadline) && 2 * again(lane, quickest) <= left;
+        let is_mendable = |lane: &Lane| packet.is_held_for_long() && 2 * again(lane, quickest) <= left;
         let fits = |lane: &Lane| {
-            let may_take = takes_any && (is_crowded || !lane.is_lossy() || is_mended(lane)) && is_paid(lane);
+            let may_take = takes_any && (is_crowded || !lane.is_lossy() || is_mendable(lane)) && is_paid(lane);
             let is_best = lane.rank() == best && is_late(lane) == all_late;
             is_best || (may_take && is_soon(lane) && is_in_time(lane))
         };

@@ -21,13 +21,17 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Whether it would be dropped before long, or has waited for longer than anybody should.
     pub(crate) fn is_long(&self) -> bool {
-        self.waited >= longest(self.deadline)
+        self.waited >= self.longest()
     }
-}
 
-/// How long anything is to wait.
-pub(crate) fn longest(deadline: Duration) -> Duration {
-    (deadline / WAITS_AT_MOST).min(WAITS_LONGEST)
+    /// Whether it could have left for as long as that.
+    pub(crate) fn is_held_for_long(&self) -> bool {
+        self.held >= self.longest()
+    }
+
+    fn longest(&self) -> Duration {
+        (self.deadline / WAITS_AT_MOST).min(WAITS_LONGEST)
+    }
 }
 
 #[cfg(test)]

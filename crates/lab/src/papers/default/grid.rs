@@ -30,8 +30,9 @@
 //!
 //! # Deviations
 //!
-//! - A cell is run with three seeds, with twelve where coupled CUBIC is judged. The whole grid has 46,080 cells. A point of a sequence that fills space evenly says which are taken, so that each
-//!   value of each parameter comes about equally often; the intervals of shares are those of independent cells.
+//! - A cell is run with three seeds, with twelve where coupled CUBIC is judged. The whole grid has 46,080 cells. A point of
+//!   a sequence that fills space evenly says which are taken, so that each value of each parameter comes about equally
+//!   often; the intervals of shares are those of independent cells.
 //! - RED, FQ-CoDel and flows of our own as competitors are left out.
 //! - The quick form has a dozen cells of 2 and 10 Mbit/s, each with one seed, from 10 to 45 s.
 
