@@ -41,7 +41,7 @@ const IDLE_SHARE: f64 = 0.02;
 ///
 /// Rates beside other flows differ by a fifth from one stretch to the next, so that their means alone say little: in
 /// each stretch without the path more has to arrive than in any with it. Of three and three that are drawn alike this
-/// is so once in twenty times.
+/// is so once in twenty times. As soon as it is not so nothing more is waited for.
 const STRETCHES: u32 = 3;
 
 /// Where less arrives than in any stretch without it, and less than this share of their mean, one stretch is enough to
@@ -95,6 +95,8 @@ struct Trial {
     /// The totals before it, and those in it.
     before: Sum,
     seen: Sum,
+    /// What the path carried in the last stretch before it was left alone.
+    carried: f64,
     /// Whether the first stretch without the path is still to pass.
     is_settling: bool,
 }
@@ -120,7 +122,12 @@ impl Sum {
 
     /// Whether these are plainly less than the `others`.
     fn is_below(self, others: Self) -> bool {
-        self.mean() < NO_HARM * others.mean() && self.most < others.least
+        self.mean() < NO_HARM * others.mean() && self.is_apart_below(others)
+    }
+
+    /// Whether each of these is less than each of the `others`.
+    fn is_apart_below(self, others: Self) -> bool {
+        self.most < others.least
     }
 }
 
@@ -298,7 +305,8 @@ impl Watchdog {
                 self.newest.iter().take(2).flatten().fold(Sum::default().plus(total), |sum, one| sum.plus(*one));
             watched.is_left_alone = false;
             self.suspicious = Sum::default();
-            self.trial = Some(Trial { path, without: false, before, seen: Sum::default(), is_settling: false });
+            let (seen, carried) = (Sum::default(), 0.0);
+            self.trial = Some(Trial { path, without: false, before, seen, carried, is_settling: false });
             return;
         }
         let used = seen.iter().filter(|one| one.usable && !self.is_parked(one.path));
@@ -320,7 +328,8 @@ impl Watchdog {
         let (path, before) = (one.path, core::mem::take(&mut self.suspicious));
         if let Some(watched) = self.watched.get_mut(path) {
             watched.is_left_alone = true;
-            self.trial = Some(Trial { path, without: true, before, seen: Sum::default(), is_settling: true });
+            let (seen, carried) = (Sum::default(), watched.carried);
+            self.trial = Some(Trial { path, without: true, before, seen, carried, is_settling: true });
         }
     }
 
@@ -342,16 +351,19 @@ impl Watchdog {
         }
         trial.seen = trial.seen.plus(total);
         let is_plain = !trial.without && total < trial.before.least && total < PLAIN_HARM * trial.before.mean();
-        if trial.seen.stretches < STRETCHES && !is_plain {
+        let (with, without) = if trial.without { (trial.before, trial.seen) } else { (trial.seen, trial.before) };
+        // A stretch that speaks for the path decides: no other makes it guilty then, and each costs what it would carry.
+        if trial.seen.stretches < STRETCHES && !is_plain && with.is_apart_below(without) {
             self.trial = Some(trial);
             return;
         }
         self.trial = None;
-        let (with, without) = if trial.without { (trial.before, trial.seen) } else { (trial.seen, trial.before) };
+        // It adds to the total: without it at least half of what it had carried is missing.
+        let was_missed = trial.without && with.mean() - without.mean() > trial.carried / 2.0;
         if let Some(watched) = self.watched.get_mut(trial.path) {
             match is_plain || with.is_below(without) {
                 true => watched.park(with.mean(), without.mean(), now),
-                false => watched.acquit(now),
+                false => watched.acquit(was_missed, now),
             }
         }
     }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes, Timestamp, WindowedMax};
 
-use super::{BACKOFF, BACKOFF_MAX, Seen};
+use super::{BACKOFF, BACKOFF_MAX, STRETCHES, Seen};
 
 /// What a path has shown that it can carry is believed for so long: longer than it takes to find out whether another
 /// one harms it, and no longer than radio links stay what they are.
@@ -24,7 +24,9 @@ pub(super) struct Watched {
     /// Whether it could be used when the stretch began.
     pub(super) was_usable: bool,
     delivered: Bytes,
-    /// The most that it carried in a stretch, and at any moment, in bits in a second.
+    /// What it carried in the newest stretches, the newest first.
+    newest: [Option<f64>; STRETCHES as usize],
+    /// The most that it carried over so many stretches in a row, and at any moment, in bits in a second.
     best: WindowedMax<f64>,
     peak: WindowedMax<f64>,
     /// How long it is parked the next time, and how long it is left in peace after it was suspected wrongly.
@@ -52,6 +54,7 @@ impl Default for Watched {
             carried: 0.0,
             was_usable: false,
             delivered: Bytes::ZERO,
+            newest: Default::default(),
             best: WindowedMax::new(BELIEVED),
             peak: WindowedMax::new(BELIEVED),
             parked_for: BACKOFF,
@@ -71,7 +74,12 @@ impl Watched {
     pub(super) fn measure(&mut self, seen: &Seen, length: Duration, now: Timestamp) -> f64 {
         let bits = seen.delivered.saturating_sub(self.delivered).as_f64() * 8.0;
         self.carried = bits / length.as_secs_f64().max(f64::MIN_POSITIVE);
-        self.best.update(now, self.carried);
+        self.newest.rotate_right(1);
+        self.newest[0] = Some(self.carried);
+        // As long as what is compared with it: the largest of many that are shorter is above the mean by chance alone.
+        if let Some(sum) = self.newest.iter().copied().sum::<Option<f64>>() {
+            self.best.update(now, sum / f64::from(STRETCHES));
+        }
         self.note_rate(seen, now);
         self.carried
     }
@@ -101,9 +109,13 @@ impl Watched {
         self.is_left_alone = true;
     }
 
-    /// It does no harm. One that was only suspected is left in peace; one that was parked is not: where harm comes and
-    /// goes, a moment without it proves little, and the next time it is parked for longer.
-    pub(super) fn acquit(&mut self, now: Timestamp) {
+    /// It does no harm. One that was only suspected is left in peace, for longer each time, and for the longest at once where
+    /// it was missed. One that was parked is not: where harm comes and goes, a moment without it proves little, and the
+    /// next time it is parked for longer.
+    pub(super) fn acquit(&mut self, was_missed: bool, now: Timestamp) {
+        if was_missed {
+            self.in_peace_for = BACKOFF_MAX;
+        }
         match self.sentence {
             Some(_) => self.freed_at = now,
             None => self.innocent_until = now + next(&mut self.in_peace_for),
