@@ -210,3 +210,25 @@ fn four_paths_among_many_flows_have_what_one_of_them_alone_has() {
     println!("{ratio:.2} of {one:.3?}: {ours:.3?}");
     assert!((0.67..=1.35).contains(&ratio), "{ratio:.2} of {one:.3?}: {ours:.3?}");
 }
+
+/// What a start takes of a queue that another flow has filled, the queue keeps for it. In the simulator, where all paths
+/// open at once, two have 1.56 of one flow's share there (`fairpath lab run default/start`).
+#[test]
+fn behind_a_queue_of_a_second_that_another_has_filled_two_paths_begin_as_one_flow() {
+    let first = |paths: usize, seed: u64| {
+        let mut crowd = Crowd::new(seed);
+        let queue = QueueConfig::sojourn(Duration::from_secs(1));
+        let link = crowd.link("bottleneck", &LinkConfig::new(Bitrate::from_mbps(20)).queue(queue));
+        let path = (link, Duration::from_millis(40));
+        crowd.join(&flow("cubic"), &[path]);
+        crowd.run_for(Duration::from_secs(10) + Duration::from_millis(173 * seed));
+        let ours = crowd.join(&EngineConfig::live(), &vec![path; paths]);
+        crowd.run_for(Duration::from_secs(10));
+        crowd.received(ours) as f64
+    };
+    let runs = (1..=8u64).collect::<Vec<_>>().into_par_iter().map(|seed| (first(2, seed), first(1, seed)));
+    let (both, one): (Vec<f64>, Vec<f64>) = runs.unzip();
+    let ratio = mean(&both) / mean(&one);
+    println!("{ratio:.2} of {one:.0?}: {both:.0?}");
+    assert!((0.67..=1.5).contains(&ratio), "{ratio:.2} of {one:.0?}: {both:.0?}");
+}
