@@ -6,6 +6,8 @@
 
 #[path = "namespaces/faults.rs"]
 mod faults;
+#[path = "namespaces/kernel.rs"]
+mod kernel;
 #[path = "namespaces/network.rs"]
 mod network;
 #[path = "namespaces/transfer.rs"]
@@ -144,14 +146,19 @@ fn an_outage(name: &str, reason: &str, cut: impl Fn(&Network), mend: impl Fn(&Ne
     assert!(slow >= 5.0, "the connection stalled in the outage: {slow:.1} Mbit/s over the link that worked");
 }
 
-/// A network, and one of two places for it: tests mostly wait for their links, but what all of them take of the
-/// processors together would disturb measurements. `None` where this machine cannot have one.
-fn network(family: Family, links: [Link; 2]) -> Option<(MutexGuard<'static, ()>, Network)> {
+/// One of two places for a network: tests mostly wait for their links, but what all of them take of the processors
+/// together would disturb measurements.
+fn place() -> MutexGuard<'static, ()> {
     static PLACES: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let place = &PLACES[NEXT.fetch_add(1, Ordering::Relaxed) % PLACES.len()];
     // A test that failed has left nothing that could disturb the next.
-    let place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A network, and a place for it. `None` where this machine cannot have one.
+fn network(family: Family, links: [Link; 2]) -> Option<(MutexGuard<'static, ()>, Network)> {
+    let place = place();
     match Network::new(family, links) {
         Ok(network) => Some((place, network)),
         Err(reason) => {

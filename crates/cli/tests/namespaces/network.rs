@@ -204,7 +204,7 @@ impl Drop for Network {
 }
 
 /// Whether this process has the rights of root; the standard library does not tell.
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
     // Real, effective, saved, file system.
@@ -212,7 +212,7 @@ fn is_root() -> bool {
 }
 
 /// What the command prints.
-fn run(command: &[&str]) -> Result<String, String> {
+pub(crate) fn run(command: &[&str]) -> Result<String, String> {
     let output = Command::new(command[0]).args(&command[1..]).output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!("there is no `{}` here", command[0]),
         _ => format!("`{}`: {error}", command[0]),

@@ -91,13 +91,13 @@ impl Transfer {
     /// With more options for the sender.
     pub(crate) fn start_with(network: &Network, scratch: &Scratch, options: &[&str]) -> Self {
         let path = |name: &str| scratch.path.join(name).display().to_string();
-        let mut receiver = Process::start(network, End::Receiver, &["recv", "--dir", &path("to")], &scratch.path);
+        let mut receiver = Process::start(network.name(End::Receiver), &["recv", "--dir", &path("to")], &scratch.path);
         receiver.until("a ticket", PATIENCE, |receiver| receiver.printed().ends_with('\n'));
         let ticket = receiver.printed().trim_end().to_owned();
         let since = Instant::now();
         let tree = path("from/tree");
         let arguments = [&["send", &tree, &ticket], options].concat();
-        let sender = Process::start(network, End::Sender, &arguments, &scratch.path);
+        let sender = Process::start(network.name(End::Sender), &arguments, &scratch.path);
         Self { sender, receiver, since }
     }
 
@@ -132,11 +132,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    fn start(network: &Network, end: End, arguments: &[&str], directory: &Path) -> Self {
+    /// In the namespace of this name; what it says goes to files in `directory`.
+    pub(crate) fn start(namespace: &str, arguments: &[&str], directory: &Path) -> Self {
         let printed = directory.join(format!("{}.out", arguments[0]));
         let said = directory.join(format!("{}.err", arguments[0]));
         let child = Command::new("ip")
-            .args(["netns", "exec", network.name(end), env!("CARGO_BIN_EXE_fairpath")])
+            .args(["netns", "exec", namespace, env!("CARGO_BIN_EXE_fairpath")])
             .args(arguments)
             .stdout(File::create(&printed).unwrap())
             .stderr(File::create(&said).unwrap())
@@ -145,7 +146,7 @@ impl Process {
         Self { child, printed, said }
     }
 
-    fn printed(&self) -> String {
+    pub(crate) fn printed(&self) -> String {
         fs::read_to_string(&self.printed).unwrap()
     }
 
