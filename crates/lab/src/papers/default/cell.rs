@@ -49,7 +49,18 @@ pub(super) const CONTENDERS: [Contender; 8] = [
     contender("uncoupled BBRv3", "bbr3", true, false),
 ];
 
-/// Where among them the one is whose goals are judged: coupled CUBIC, what people get who choose nothing.
+/// The rest of the catalogue.
+pub(super) const OTHERS: [Contender; 7] = [
+    contender("EWTCP", "ewtcp", false, true),
+    contender("Coupled", "coupled", false, true),
+    contender("ε", "epsilon", false, true),
+    contender("wVegas", "wvegas", false, true),
+    contender("DAIMD", "daimd", false, true),
+    contender("uncoupled Reno", "reno", false, false),
+    contender("uncoupled BBRv1", "bbr", true, false),
+];
+
+/// Where among [`CONTENDERS`] the one is whose goals are judged: coupled CUBIC, what people get who choose nothing.
 pub(super) const JUDGED_AT: usize = 3;
 pub(super) const JUDGED: &str = CONTENDERS[JUDGED_AT].title;
 

@@ -1,4 +1,4 @@
-//! Two paths over one link beside one other flow, in parts of what one flow gets there.
+//! Two paths over one link beside one other flow, in parts of what one flow gets there; and over two links of them.
 //!
 //! # Claim
 //!
@@ -22,17 +22,19 @@
 //! | competitor | one flow of Reno, CUBIC, BBRv3 or BBRv1 | assumed |
 //! | reference | one flow of CUBIC in our place, of BBRv3 for what goes by rates; seed by seed | assumed |
 //! | rates | from 30 to 180 s | assumed |
+//! | two links | each as that one, with a competitor on each; the reference is the sum of one flow on each, by itself | assumed |
 //! | configuration | that of live connections: HyStart++, dips while in doubt | assumed |
 //! | jitter | a packet's transmission on each way to a bottleneck | assumed, as [Floyd1992] advises |
 //!
 //! # Deviations
 //!
-//! - The quick form has a short and a long queue, Reno and CUBIC, and 10 to 45 s.
+//! - The quick form has a short and a long queue, Reno and CUBIC, and 10 to 45 s, one of the rest of the catalogue, and
+//!   coupled CUBIC alone over two links.
 //! - Competitors have no HyStart++.
 
 use fairpath_engine::Coupling;
 
-use super::cell::{CONTENDERS, Cell, Contender, JUDGED, Queue, REFERENCES, in_parts_of};
+use super::cell::{CONTENDERS, Cell, Contender, JUDGED, JUDGED_AT, OTHERS, Queue, REFERENCES, in_parts_of};
 use crate::{Cell as Number, Context, Estimate, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/scene", include_str!("scene.rs"), run);
@@ -40,9 +42,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("default/scene", inclu
 const QUEUES_MS: [u64; 4] = [20, 50, 100, 200];
 const COMPETITORS: [&str; 4] = ["reno", "cubic", "bbr3", "bbr"];
 
-fn cell(competitor: &'static str, queue_ms: u64) -> Cell {
+fn cell(competitor: &'static str, queue_ms: u64, is_shared: bool) -> Cell {
     Cell {
-        is_shared: true,
+        is_shared,
         paths: 2,
         mbps: 20,
         rtt_ms: 40,
@@ -58,42 +60,64 @@ fn cell(competitor: &'static str, queue_ms: u64) -> Cell {
 fn run(context: &Context) -> Result<Report, Failure> {
     let queues = context.pick(vec![20, 200], QUEUES_MS.to_vec());
     let competitors = context.pick(vec!["reno", "cubic"], COMPETITORS.to_vec());
-    let of = |competitor: &&'static str| queues.iter().map(|queue| cell(competitor, *queue)).collect::<Vec<_>>();
-    let cells: Vec<Cell> = competitors.iter().flat_map(of).collect();
+    let cells = |is_shared: bool| -> Vec<Cell> {
+        let of = |competitor: &&'static str| {
+            queues.iter().map(|queue| cell(competitor, *queue, is_shared)).collect::<Vec<_>>()
+        };
+        competitors.iter().flat_map(of).collect()
+    };
+    let others = context.pick(&OTHERS[..1], &OTHERS);
+    let all = context.pick(vec![CONTENDERS[JUDGED_AT]], CONTENDERS.into_iter().chain(OTHERS).collect());
+    let (shared, separate) = (cells(true), cells(false));
+    let one_link = "Two paths in parts of one flow, where that they share a bottleneck is";
+    let tables = [
+        ("given", format!("{one_link} given"), &shared, Coupling::Always, &CONTENDERS[..]),
+        ("found", format!("{one_link} found"), &shared, Coupling::Auto, &CONTENDERS),
+        ("others", format!("{one_link} found: the rest of the catalogue"), &shared, Coupling::Auto, others),
+        (
+            "separate",
+            "Two paths over two links in parts of one flow on each".to_owned(),
+            &separate,
+            Coupling::Auto,
+            &all,
+        ),
+    ];
+    let tables = tables.map(|(name, title, cells, coupling, who)| table(context, (name, &title), cells, coupling, who));
+    let tables = tables.into_iter().collect::<Result<Vec<Table>, Failure>>()?;
+    let verdicts = verdicts(&shared, &tables);
+    Ok(Report { tables, verdicts, ..Report::default() })
+}
+
+/// What these contenders get in parts of their references.
+fn table(
+    context: &Context,
+    (name, title): (&str, &str),
+    cells: &[Cell],
+    coupling: Coupling,
+    contenders: &[Contender],
+) -> Result<Table, Failure> {
     let seeds = context.seeds(context.pick(2, 3));
     let is_quick = context.pick(true, false);
-    let references = context.sweep(&cells, &seeds, |cell, seed| {
-        let of = |reference: &Contender| cell.reference(reference, seed, is_quick);
-        Ok([of(&REFERENCES[0])?, of(&REFERENCES[1])?])
+    let got = context.sweep(cells, &seeds, |cell, seed| {
+        let references =
+            [cell.reference(&REFERENCES[0], seed, is_quick)?, cell.reference(&REFERENCES[1], seed, is_quick)?];
+        let ours = contenders.iter().map(|one| cell.contend(one, coupling, seed, is_quick));
+        Ok((references, ours.collect::<Result<Vec<_>, _>>()?))
     })?;
-    let mut tables = Vec::new();
-    for (name, coupling) in [("given", Coupling::Always), ("found", Coupling::Auto)] {
-        let got = context.sweep(&cells, &seeds, |cell, seed| {
-            CONTENDERS.iter().map(|one| cell.contend(one, coupling, seed, is_quick)).collect::<Result<Vec<_>, _>>()
-        })?;
-        let title = format!("Two paths in parts of one flow, where that they share a bottleneck is {name}");
-        let mut columns = vec![("one CUBIC / competitor", "")];
-        columns.extend(CONTENDERS.map(|one| (one.title, "of one flow's")));
-        let mut table = Table::new(name, &title, &["competitor", "queue"], &columns);
-        for ((cell, runs), references) in cells.iter().zip(&got).zip(&references) {
-            let ratio = |at: usize| {
-                let family = usize::from(CONTENDERS[at].is_rate_based);
-                let reference = references.iter().map(|references| references[family].mbps);
-                Number::from(in_parts_of(runs.iter().map(|run| run[at].mbps), reference))
-            };
-            let numbers: [Number; CONTENDERS.len() + 1] = core::array::from_fn(|column| match column {
-                0 => {
-                    let theirs = references.iter().map(|[cubic, _]| cubic.theirs);
-                    in_parts_of(references.iter().map(|[cubic, _]| cubic.mbps), theirs).into()
-                }
-                _ => ratio(column - 1),
-            });
-            table.row([cell.competitor, &cell.queue.name()], numbers);
-        }
-        tables.push(table);
+    let mut columns = vec![("one CUBIC / competitor", "")];
+    columns.extend(contenders.iter().map(|one| (one.title, "of one flow's")));
+    let mut table = Table::new(name, title, &["competitor", "queue"], &columns);
+    for (cell, runs) in cells.iter().zip(&got) {
+        let links = if cell.is_shared { 1 } else { cell.paths };
+        let theirs = runs.iter().map(|([cubic, _], _)| cubic.theirs * links as f64);
+        let mut numbers: Vec<Number> = vec![in_parts_of(runs.iter().map(|([cubic, _], _)| cubic.mbps), theirs).into()];
+        numbers.extend(contenders.iter().enumerate().map(|(at, one)| {
+            let reference = runs.iter().map(|(references, _)| references[usize::from(one.is_rate_based)].mbps);
+            Number::from(in_parts_of(runs.iter().map(|(_, ours)| ours[at].mbps), reference))
+        }));
+        table.push(&[cell.competitor, &cell.queue.name()], &numbers);
     }
-    let verdicts = verdicts(&cells, &tables);
-    Ok(Report { tables, verdicts, ..Report::default() })
+    Ok(table)
 }
 
 fn verdicts(cells: &[Cell], tables: &[Table]) -> Vec<Verdict> {
