@@ -212,7 +212,8 @@ fn four_paths_among_many_flows_have_what_one_of_them_alone_has() {
 }
 
 /// What a start takes of a queue that another flow has filled, the queue keeps for it. In the simulator, where all paths
-/// open at once, two have 1.56 of one flow's share there (`fairpath lab run default/start`).
+/// open at once, two have 1.56 of one flow's share there (`fairpath lab run default/start`). What arrives is counted in
+/// records of 64 kB, of which there are six to eight.
 #[test]
 fn behind_a_queue_of_a_second_that_another_has_filled_two_paths_begin_as_one_flow() {
     let first = |paths: usize, seed: u64| {

@@ -321,7 +321,6 @@ fn of_paths_that_swing_by_themselves_none_is_left_alone_for_long() {
             left_alone += Bench::new(paths, rates).run(secs(100), |_, _| {}).iter().sum::<f64>();
         }
         let lost = left_alone / (2_000.0 * paths as f64);
-        println!("{paths} {lost:.4}");
         assert!(lost < 0.03, "{paths} paths were left alone for {lost:.4} of the time");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! # Claim
 //!
-//! Coupled CUBIC gets on one bottleneck what one flow of CUBIC would in its place, whoever is beside it.
+//! Coupled CUBIC gets on one bottleneck what one flow of CUBIC would in its place, whoever is beside it, and on two what
+//! two would.
 //!
 //! # Topology
 //!
@@ -84,7 +85,8 @@ fn run(context: &Context) -> Result<Report, Failure> {
     ];
     let tables = tables.map(|(name, title, cells, coupling, who)| table(context, (name, &title), cells, coupling, who));
     let tables = tables.into_iter().collect::<Result<Vec<Table>, Failure>>()?;
-    let verdicts = verdicts(&shared, &tables);
+    let mut verdicts = verdicts(&shared, &tables);
+    verdicts.push(two_links(&separate, &tables[3]));
     Ok(Report { tables, verdicts, ..Report::default() })
 }
 
@@ -118,6 +120,14 @@ fn table(
         table.push(&[cell.competitor, &cell.queue.name()], &numbers);
     }
     Ok(table)
+}
+
+fn two_links(cells: &[Cell], table: &Table) -> Verdict {
+    let claim = "Over two links it gets at least 0.95 of what a flow on each would.";
+    cells.iter().fold(Verdict::ours("two links", claim), |verdict, cell| {
+        let got = table.estimate(&[cell.competitor, &cell.queue.name()], JUDGED);
+        verdict.at_least(&format!("{}, {}", cell.competitor, cell.queue.name()), got, 0.95)
+    })
 }
 
 fn verdicts(cells: &[Cell], tables: &[Table]) -> Vec<Verdict> {
