@@ -51,6 +51,11 @@ impl ListenArgs {
         &self.paths
     }
 
+    /// Refuses what has no effect on live flows.
+    pub(crate) fn check_live_flows(&self) -> Result<(), UsageError> {
+        self.engine.check_live_flows(&self.paths)
+    }
+
     /// Binds the sockets and makes a ticket with a new key and a new secret.
     pub(crate) async fn open(&self) -> anyhow::Result<Host> {
         let engine = self.engine.config_with(&self.paths)?;
@@ -131,6 +136,11 @@ impl ConnectArgs {
     /// What is said of single paths.
     pub(crate) fn paths(&self) -> &PathArgs {
         &self.paths
+    }
+
+    /// Refuses what has no effect on live flows.
+    pub(crate) fn check_live_flows(&self) -> Result<(), UsageError> {
+        self.engine.check_live_flows(&self.paths)
     }
 
     /// What it takes to connect to whoever printed the ticket.

@@ -5,29 +5,37 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fairpath_quic::{Coupling, EngineConfig};
 
+use crate::error::UsageError;
 use crate::path_args::PathArgs;
+
+/// The heading below which stands what hardly anybody changes who does no research.
+pub(crate) const RESEARCH: &str = "For research";
 
 /// What each end runs on what it sends.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EngineArgs {
     /// Congestion control of what this end sends
-    #[arg(long, value_name = "NAME", default_value_t = EngineConfig::live().congestion)]
+    #[arg(long, help_heading = RESEARCH, value_name = "NAME", default_value_t = EngineConfig::live().congestion)]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::CONGESTION))]
     congestion: String,
     /// When paths are coupled: coupled ones are fair together on a bottleneck that they share
-    #[arg(long, value_name = "WHEN", default_value_t = EngineConfig::live().coupling, value_parser = coupling())]
+    #[arg(long, help_heading = RESEARCH, value_name = "WHEN", default_value_t = EngineConfig::live().coupling, value_parser = coupling())]
     coupling: Coupling,
     /// What finds shared bottlenecks, with `--coupling auto`
-    #[arg(long, value_name = "NAME", default_value = EngineConfig::DETECTORS[0])]
+    #[arg(long, help_heading = RESEARCH, value_name = "NAME", default_value = EngineConfig::DETECTORS[0])]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::DETECTORS))]
     detector: String,
     /// How much longer paths stay coupled after the detector has let go of them, with `--coupling auto`
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = fairpath_scenario::units::time)]
+    #[arg(long, help_heading = RESEARCH, value_name = "TIME", default_value = "0s", value_parser = fairpath_scenario::units::time)]
     hold: Duration,
-    /// Which path carries the next packet
-    #[arg(long, value_name = "NAME", default_value_t = EngineConfig::live().scheduler)]
+    // An option, so that a command that it has no effect on can tell whether it was given.
+    #[arg(long, help_heading = RESEARCH, value_name = "NAME", help = scheduler_help())]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::SCHEDULERS))]
-    scheduler: String,
+    scheduler: Option<String>,
+}
+
+fn scheduler_help() -> String {
+    format!("Which path carries the next packet [default: {}]", EngineConfig::live().scheduler)
 }
 
 /// Reads one of the names of the couplings.
@@ -38,20 +46,33 @@ pub(crate) fn coupling() -> impl TypedValueParser<Value = Coupling> {
 impl EngineArgs {
     /// The configuration; clap has checked every name.
     pub(crate) fn config(&self) -> EngineConfig {
+        let live = EngineConfig::live();
         EngineConfig {
             congestion: self.congestion.clone(),
             coupling: self.coupling,
             detector: self.detector.clone(),
             hold: self.hold,
-            scheduler: self.scheduler.clone(),
-            ..EngineConfig::live()
+            scheduler: self.scheduler.clone().unwrap_or(live.scheduler),
+            ..live
         }
     }
 
     /// The configuration with what is said of single paths.
     pub(crate) fn config_with(&self, paths: &PathArgs) -> anyhow::Result<EngineConfig> {
-        paths.check(&self.scheduler)?;
-        Ok(EngineConfig { terms: paths.terms(), ..self.config() })
+        let config = self.config();
+        paths.check(&config.scheduler)?;
+        Ok(EngineConfig { terms: paths.terms(), ..config })
+    }
+
+    /// Refuses a scheduler where it would decide nothing: live flows have rates of their own.
+    pub(crate) fn check_live_flows(&self, paths: &PathArgs) -> Result<(), UsageError> {
+        match &self.scheduler {
+            Some(name) => Err(UsageError(format!(
+                "--scheduler {name} has no effect on live flows, which go by the rates and delays of the paths; \
+                 leave it out (--path IF:cost=1 says which path comes last)"
+            ))),
+            None => paths.check_live_flows(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::text::safe;
 pub(crate) const FAILURE: u8 = 1;
 
 /// The exit code of a command line that cannot be meant.
-const USAGE: u8 = 2;
+pub(crate) const USAGE: u8 = 2;
 
 /// The exit code where some of what was asked for was left out.
 const INCOMPLETE: u8 = 3;
@@ -21,6 +21,11 @@ pub(crate) struct Incomplete(pub(crate) String);
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
+
+/// Somebody asked this program to end before it was done.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Interrupted(pub(crate) String);
 
 /// The exit code for an error.
 pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {

@@ -4,6 +4,7 @@ mod commands;
 mod ends;
 mod engine_args;
 mod error;
+mod failure;
 mod knocks;
 mod metrics;
 mod path_args;
@@ -20,69 +21,125 @@ mod ticket_args;
 mod transfer;
 mod ways;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use failure::Failure;
+use text::{print_line, tell};
+
+const COMMON: &str = "\
+Common use:
+  fairpath recv --dir inbox                      on one machine: prints a ticket
+  fairpath send photos/ TICKET                   on another: sends over every interface it has
+  fairpath send photos/ TICKET --path wwan0:cost=1      the modem only for what the others cannot carry
+  fairpath recv --dir inbox --keep               stays; the ticket is good again and again
+  fairpath paths                                 which interfaces there are, and which are used
+  fairpath stream recv --to udp://127.0.0.1:6000           live video: what comes to a port there
+  fairpath stream send --from udp://127.0.0.1:5000 TICKET  leaves at a port here, in time
+  fairpath perf server, fairpath perf client TICKET        how fast the paths are
+  fairpath demo                                  see it work, without network or root
+  fairpath completions bash                      what the shell needs to complete commands";
 
 /// Move data over several network paths at once: fast where they are separate, fair where they share
 /// a bottleneck
 #[derive(Debug, Parser)]
-#[command(name = "fairpath", version, propagate_version = true)]
-#[command(after_help = "Example:\n  fairpath demo                 see it work, without network or root\n  \
-    fairpath recv --dir inbox     on one machine: prints a ticket\n  \
-    fairpath send photos TICKET   on another: sends over every interface it has")]
-struct Cli {
+#[command(name = "fairpath", version, propagate_version = true, before_help = COMMON)]
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
+/// What people use comes first, and what research uses last.
 #[derive(Debug, Subcommand)]
 enum Command {
-    Demo(commands::demo::Args),
-    Recv(commands::recv::Args),
     Send(commands::send::Args),
+    Recv(commands::recv::Args),
     Paths(commands::paths::Args),
     Stream(commands::stream::Args),
     Perf(commands::perf::Args),
+    Demo(commands::demo::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
     Sim(commands::sim::Args),
     Emu(commands::emu::Args),
     Lab(commands::lab::Args),
     Detect(commands::detect::Args),
 }
 
+/// Common use comes before the options: whoever asks for help mostly looks for that.
+const HELP: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+/// The whole command line.
+pub(crate) fn command() -> clap::Command {
+    fn arranged(command: clap::Command) -> clap::Command {
+        command.help_template(HELP).mut_subcommands(arranged)
+    }
+    // Live flows have no scheduler: it is taken only to be refused in words.
+    let without_scheduler = |end: clap::Command| end.mut_arg("scheduler", |option| option.hide(true));
+    arranged(Cli::command()).mut_subcommand("stream", |stream| stream.mut_subcommands(without_scheduler))
+}
+
 fn main() -> ExitCode {
-    // clap prints usage errors itself and ends with exit code 2.
-    let cli = Cli::parse();
+    let cli = match command().try_get_matches().and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
+        Ok(cli) => cli,
+        Err(error) => return told_by_clap(&error),
+    };
     let filter = tracing_subscriber::EnvFilter::try_from_env("FAIRPATH_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("error: cannot start: {error}");
-            return ExitCode::from(error::FAILURE);
+    // Colours are for terminals: in a file their codes are noise.
+    let is_coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_coloured).with_writer(std::io::stderr).init();
+    let result = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => {
+            let result = runtime.block_on(run(cli.command));
+            // Nothing that still runs, such as a blocked read, may hold the process.
+            runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+            result
         }
+        Err(error) => Err(anyhow::anyhow!("cannot start: {error}")),
     };
-    let result = runtime.block_on(run(cli.command));
-    // Nothing that still runs, such as a blocked read, may hold the process.
-    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", error::describe(&error));
+            tell(format!("error: {}", error::describe(&error)));
+            if wants_json() {
+                // Where even that cannot be written, nothing is left to be done.
+                let _ = print_line(&Failure::of(&error).line());
+            }
             ExitCode::from(error::exit_code(&error))
         }
     }
 }
 
+/// Help and versions are asked for; everything else is a command line that cannot be read.
+fn told_by_clap(error: &clap::Error) -> ExitCode {
+    // Nobody may be there to read it.
+    let _ = error.print();
+    if error.use_stderr() && wants_json() {
+        let text = error.render().to_string();
+        let text = text.trim_start_matches("error: ");
+        let _ = print_line(&Failure::usage(text.split("\n\n").next().unwrap_or(text)).line());
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(error::FAILURE))
+}
+
+/// Whether a program reads what this one says. The words say so also where they could not all be read.
+fn wants_json() -> bool {
+    std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
+}
+
 async fn run(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Demo(args) => commands::demo::run(args).await,
         Command::Recv(args) => commands::recv::run(args).await,
         Command::Send(args) => commands::send::run(args).await,
         Command::Paths(args) => commands::paths::run(&args),
         Command::Stream(args) => commands::stream::run(args).await,
         Command::Perf(args) => commands::perf::run(args).await,
+        Command::Demo(args) => commands::demo::run(args).await,
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
         Command::Sim(args) => commands::sim::run(&args),
         Command::Emu(args) => commands::emu::run(args).await,
         Command::Lab(args) => commands::lab::run(args),
@@ -92,10 +149,8 @@ async fn run(command: Command) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        super::command().debug_assert();
     }
 }

@@ -113,6 +113,17 @@ impl PathArgs {
         }
     }
 
+    /// Refuses what a scheduler would go by, of which live flows have none.
+    pub(crate) fn check_live_flows(&self) -> Result<(), UsageError> {
+        match self.path.iter().find(|said| said.weight.is_some()) {
+            Some(said) => Err(UsageError(format!(
+                "weight in --path {} has no effect on live flows; cost and cap have",
+                said.text
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses what says how to send, at an end that receives and sends next to nothing.
     pub(crate) fn check_receiving(&self) -> Result<(), UsageError> {
         for said in &self.path {

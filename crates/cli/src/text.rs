@@ -1,6 +1,7 @@
-//! What goes to standard output: tables for people, lines for programs.
+//! What goes to standard output and standard error: tables for people, lines for programs.
 
-use std::io::Write as _;
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -24,9 +25,46 @@ pub(crate) fn safe(message: &str) -> String {
     shown.join("\n")
 }
 
-/// A line on standard output, where somebody may have stopped reading.
+/// A line on standard output.
 pub(crate) fn print_line(line: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
+    writeln!(Output(io::stdout()), "{line}").context("cannot write to standard output")
+}
+
+/// Standard output, for what has more than a line.
+pub(crate) fn output() -> Output<io::StdoutLock<'static>> {
+    Output(io::stdout().lock())
+}
+
+/// A line on standard error, which may be closed: that ends nothing.
+pub(crate) fn tell(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The same without an end of the line.
+pub(crate) fn tell_part(part: impl Display) {
+    let _ = write!(io::stderr(), "{part}");
+}
+
+/// Takes everything where nobody reads any more: `fairpath … | head` has what it wanted, and what the
+/// program does beside telling goes on.
+#[derive(Debug)]
+pub(crate) struct Output<W>(W);
+
+impl<W: Write> Write for Output<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        unless_closed(self.0.write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        unless_closed(self.0.flush(), ())
+    }
+}
+
+fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(done),
+        other => other,
+    }
 }
 
 /// A time as a person gives it: a number and its unit, or 0.
@@ -95,6 +133,25 @@ mod tests {
         assert_eq!(safe("first line\nµs: \u{1b}[2J"), "first line\nµs: \\u{1b}[2J");
         assert!(safe(&"x".repeat(4_000_000)).len() < 3_000);
         assert!(safe(&"\n".repeat(4_000_000)).len() < 3_000);
+    }
+
+    /// What a pipe does that nobody reads, and a disk that is full.
+    struct Broken(io::ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_failure_and_a_full_disk_is() {
+        assert!(writeln!(Output(Broken(io::ErrorKind::BrokenPipe)), "a line").is_ok());
+        assert!(writeln!(Output(Broken(io::ErrorKind::StorageFull)), "a line").is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use fairpath_transfer::{Ticket, TicketError};
 
 use crate::error::UsageError;
+use crate::text::tell;
 
 /// The environment's ticket.
 pub(crate) const VARIABLE: &str = "FAIRPATH_TICKET";
@@ -122,7 +123,7 @@ impl Source {
             }
             Self::Input => {
                 if std::io::stdin().is_terminal() {
-                    eprintln!("Paste the ticket, and press Enter:");
+                    tell("Paste the ticket, and press Enter:");
                     let mut line = String::new();
                     let read = std::io::stdin().read_line(&mut line);
                     read.map_err(|error| UsageError(format!("cannot read the ticket: {error}")))?;
@@ -163,7 +164,7 @@ fn warn_if_open(path: &Path) {
         && metadata.permissions().mode() & 0o077 != 0
     {
         let path = path.display();
-        eprintln!("warning: other users of this machine may read the ticket in {path}: chmod 600 {path}");
+        tell(format!("warning: other users of this machine may read the ticket in {path}: chmod 600 {path}"));
     }
 }
 

@@ -26,7 +26,7 @@ use verdict::Row;
 /// coupled CUBIC where the paths are found to share a bottleneck, beside CUBIC. A table, a picture and
 /// a trace come out.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath demo\n  fairpath demo --out /tmp/demo --json\n  \
+#[command(before_help = "Example:\n  fairpath demo\n  fairpath demo --out /tmp/demo --json\n  \
     fairpath demo --coupling auto")]
 pub(crate) struct Args {
     /// Only the runs whose paths are coupled then, beside those with a single path

@@ -15,7 +15,7 @@ use fairpath_trace::rtt::{Format, Limits, RttError, RttSample, TooMuch, Traces, 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::UsageError;
-use crate::text::{print_line, safe};
+use crate::text::{print_line, safe, tell};
 use judge::judge;
 use report::Report;
 
@@ -25,7 +25,7 @@ use report::Report;
 /// that fairpath writes, qlog, or captures of TCP (pcap, pcapng), each also packed with gzip. Times
 /// must come from one clock. `docs/detect.md` says what is read and what the answer means.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath detect wifi.csv lte.csv\n  \
+#[command(before_help = "Example:\n  fairpath detect wifi.csv lte.csv\n  \
     fairpath detect upload.pcapng --picture delays.svg\n  \
     fairpath detect fairpath-sim/paths.ndjson --detector trendline --json")]
 pub(crate) struct Args {
@@ -117,7 +117,7 @@ fn warn(path: &Path, traces: &Traces, warnings: &mut Vec<String>) {
     if more > 0 {
         told.push(format!("{name}: {more} more bad lines are skipped"));
     }
-    told.iter().for_each(|warning| eprintln!("{}", safe(&format!("warning: {warning}"))));
+    told.iter().for_each(|warning| tell(safe(&format!("warning: {warning}"))));
     warnings.extend(told);
 }
 

@@ -19,7 +19,7 @@ use crate::text::{print_line, table};
 /// becomes an address on this machine: what is sent there crosses the links of that path and comes
 /// out at the server, and the answers come back. Links that change in the file change here too.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  \
+#[command(before_help = "Example:\n  \
     fairpath emu scenarios/wifi_lte_walk.toml --to 127.0.0.1:4433\n  \
     then let the client send to the addresses that are printed, one for each path")]
 pub(crate) struct Args {

@@ -18,7 +18,7 @@ use crate::text::{print_line, table};
 /// Everything runs in the packet simulator: no network is used, and the same seeds give the same
 /// numbers. What comes out stands beside what the paper printed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath lab list\n  fairpath lab run daimd/table2 --quick")]
+#[command(before_help = "Example:\n  fairpath lab list\n  fairpath lab run daimd/table2 --quick")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: LabCommand,
@@ -32,7 +32,7 @@ enum LabCommand {
 
 /// Show the experiments, and what of each paper they reproduce
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath lab list")]
+#[command(before_help = "Example:\n  fairpath lab list")]
 struct ListArgs {
     /// Print JSON
     #[arg(long)]
@@ -45,7 +45,7 @@ struct ListArgs {
 /// index.html shows all that were run so far. A claim that does not hold is a finding: the exit code
 /// is 0 where everything ran.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath lab run daimd/table2\n  fairpath lab run daimd --quick\n  \
+#[command(before_help = "Example:\n  fairpath lab run daimd/table2\n  fairpath lab run daimd --quick\n  \
     fairpath lab run all --out results")]
 struct RunArgs {
     /// An experiment, a paper, or all

@@ -8,11 +8,11 @@ use fairpath_transfer::MAX_ADDRESSES;
 use serde_json::json;
 
 use crate::ends::Via;
-use crate::text::table;
+use crate::text::{output, table};
 
 /// Show the interfaces and addresses that would be used and stand in a ticket, and why others are not
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath paths\n  fairpath paths --via wlan0 --via wwan0 --json")]
+#[command(before_help = "Example:\n  fairpath paths\n  fairpath paths --via wlan0 --via wwan0 --json")]
 pub(crate) struct Args {
     #[command(flatten)]
     via: Via,
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             shown.push(one);
         }
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = output();
     if args.json {
         let is_in_ticket = |one: &Interface| in_ticket(&shown).any(|other| other == one);
         let list: Vec<_> = shown.iter().map(|one| to_json(one, is_in_ticket(one))).collect();

@@ -15,11 +15,11 @@ use fairpath_transfer::{AdmissionError, Door, Purpose, Secret};
 use tokio::task::JoinSet;
 
 use crate::ends::{ConnectArgs, Host, ListenArgs, connect, say_goodbye};
-use crate::error::{UsageError, describe};
+use crate::error::{Interrupted, UsageError, describe};
 use crate::knocks::Doorbell;
 use crate::path_facts::Books;
 use crate::signals::Interruption;
-use crate::text::print_line;
+use crate::text::{print_line, tell};
 use crate::ticket_args::TicketArgs;
 use crate::transfer::TICK;
 use protocol::{Control, Direction, Total};
@@ -27,9 +27,13 @@ use report::Report;
 
 /// Measure goodput per path between two machines
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath perf server                        on one machine: prints a ticket\n  \
+#[command(
+    before_help = "Common use:\n  fairpath perf server                        on one machine: prints a ticket\n  \
     fairpath perf client TICKET                 on another: sends for 10 s\n  \
-    fairpath perf client TICKET --reverse       the other way")]
+    fairpath perf client TICKET --reverse       the other way\n  \
+    fairpath perf client TICKET --seconds 60 --via wlan0     one interface, for a minute\n  \
+    fairpath perf client TICKET --json          for programs: the figures as JSON"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     end: End,
@@ -43,7 +47,7 @@ enum End {
 
 /// Print a ticket and answer measurements until interrupted
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath perf server --listen 0.0.0.0:4433")]
+#[command(before_help = "Example:\n  fairpath perf server --listen 0.0.0.0:4433")]
 struct ServerArgs {
     /// End after one measurement
     #[arg(long)]
@@ -56,7 +60,7 @@ struct ServerArgs {
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "fairpath perf client [OPTIONS] [TICKET]",
-    after_help = "Example:\n  fairpath perf client TICKET --via wlan0 --via wwan0 --seconds 30"
+    before_help = "Example:\n  fairpath perf client TICKET --via wlan0 --via wwan0 --seconds 30"
 )]
 struct ClientArgs {
     /// What `fairpath perf server` printed, or `-` to read it from standard input, unless it comes with
@@ -106,12 +110,12 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
             Some(ended) = clients.join_next() => match ended.context("a measurement ended in a fault of this program")? {
                 Ok(measured) if args.once => break measured,
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => eprintln!("a measurement failed: {}; still waiting", describe(&error)),
+                Ok(Err(error)) => tell(format!("a measurement failed: {}; still waiting", describe(&error))),
                 Err(refused) => doorbell.rang(&refused),
             },
             _ = tick.tick() => {
                 if let Some(line) = doorbell.news(listener.knocks(), Instant::now()) {
-                    eprintln!("{line}");
+                    tell(line);
                 }
             }
             () = interruption.asked() => break Ok(()),
@@ -119,7 +123,7 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
     };
     listener.close(0, "the server has ended").await;
     if let Some(sentence) = doorbell.total(listener.knocks()).sentence() {
-        eprintln!("{sentence}");
+        tell(sentence);
     }
     result
 }
@@ -167,7 +171,7 @@ async fn measure(args: ClientArgs) -> anyhow::Result<()> {
     let interruption = Interruption::listen()?;
     let connection = tokio::select! {
         connection = connect(&config) => connection?,
-        () = interruption.asked() => bail!("interrupted before the server had answered"),
+        () = interruption.asked() => bail!(Interrupted("interrupted before the server had answered".into())),
     };
     let measured = measure_over(&connection, &ticket.secret, &args, &interruption).await;
     say_goodbye(&connection).await;
@@ -202,7 +206,7 @@ async fn measure_over(
                     break;
                 }
             }
-            _ = tick.tick() => books.enforce(&connection.paths(), connection, |line| eprintln!("{line}"))?,
+            _ = tick.tick() => books.enforce(&connection.paths(), connection, |line| tell(line))?,
             Ok(notice) = notices.recv() => report.notice(&notice),
             closed = connection.closed() => bail!("the server is gone: {closed}"),
             () = interruption.asked() => break,

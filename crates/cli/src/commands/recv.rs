@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::ends::{Host, ListenArgs};
+use crate::error::Interrupted;
 use crate::knocks::Doorbell;
 use crate::path_facts::Books;
 use crate::role::Role;
@@ -19,10 +20,17 @@ use crate::signals::Interruption;
 use crate::text::{clock, print_line};
 use crate::transfer::{History, Shown, Summary, TICK, View, consent};
 
-const EXAMPLE: &str = "\
-Example:
-  fairpath recv --dir inbox
+const COMMON: &str = "\
+Common use:
+  fairpath recv --dir inbox                     prints a ticket; one transfer, then it ends
+  fairpath recv --dir inbox --yes               takes what is offered without asking
+  fairpath recv --dir inbox --force             overwrites what is there
+  fairpath recv --dir inbox --keep              stays; the ticket is good again and again
+  fairpath recv --dir inbox --via eth0 --via wlan0          over these interfaces only
+  fairpath recv --listen 0.0.0.0:4433 --advertise 203.0.113.7:4433    behind a NAT
+  fairpath recv --dir inbox --json              for programs: the summary as JSON";
 
+const NOTES: &str = "\
 It prints one ticket, alone on a line; give that to the sender, who runs
   fairpath send photos/ TICKET
 
@@ -36,7 +44,7 @@ address by which others know it:
 
 /// Receive files: print a ticket and wait for its holder
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(before_help = COMMON, after_help = NOTES)]
 pub(crate) struct Args {
     /// Where the files go
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -321,6 +329,6 @@ impl Desk<'_> {
         if is_complete && !self.args.keep {
             return Ok(());
         }
-        bail!("interrupted; what arrived is kept and used when the same files are sent again")
+        bail!(Interrupted("interrupted; what arrived is kept and used when the same files are sent again".into()))
     }
 }

@@ -10,7 +10,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 
 use crate::ends::{ConnectArgs, connect, say_goodbye};
-use crate::error::{Incomplete, UsageError};
+use crate::engine_args::RESEARCH;
+use crate::error::{Incomplete, Interrupted, UsageError};
 use crate::path_facts::Books;
 use crate::recording::{TraceFile, records};
 use crate::role::Role;
@@ -19,12 +20,18 @@ use crate::text::{clock, duration};
 use crate::ticket_args::TicketArgs;
 use crate::transfer::{History, Shown, Summary, TICK, View};
 
-const EXAMPLE: &str = "\
-Example:
-  fairpath send photos/ notes.txt TICKET
-  fairpath send photos/ TICKET --via wlan0 --via wwan0 --trace photos.ndjson
-  fairpath send photos/ TICKET --path wwan0:cost=1,cap=5Mbit/s,quota=20GB
+const COMMON: &str = "\
+Common use:
+  fairpath send photos/ notes.txt TICKET                     over every interface there is
+  fairpath send photos/ TICKET --via wlan0 --via wwan0       over these only
+  fairpath send photos/ TICKET --path wwan0:cost=1           the modem only for what the others cannot carry
+  fairpath send photos/ TICKET --path wwan0:cap=5Mbit/s      no more than that on the modem
+  fairpath send photos/ TICKET --path wwan0:quota=20GB       no more than that in a month
+  fairpath send photos/ TICKET --give-up-after 2h            waits longer for a network that is gone
+  fairpath send photos/ --ticket-file FILE                   other users do not see the ticket
+  fairpath send photos/ TICKET --quiet --json                for programs: the summary as JSON";
 
+const NOTES: &str = "\
 TICKET is what `fairpath recv` printed on the other machine. A transfer whose connection is lost goes on
 over a new one by itself; the same command again resumes one that was interrupted. A file that changes or
 vanishes meanwhile is left out and named in the end, and so are hidden ones where the receiver takes none;
@@ -38,7 +45,7 @@ this machine; what they cannot read:
 
 /// Send files and directories over all networks at once
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE, override_usage = "fairpath send [OPTIONS] <FILE>... [TICKET]")]
+#[command(before_help = COMMON, after_help = NOTES, override_usage = "fairpath send [OPTIONS] <FILE>... [TICKET]")]
 pub(crate) struct Args {
     /// What to send; directories are sent whole, symbolic links inside them are not. The last word is the
     /// ticket that `fairpath recv` printed, or `-` to read it from standard input, unless it comes with
@@ -55,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = duration)]
     give_up_after: Duration,
     /// Write what every path does, ten times a second, as newline-delimited JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = RESEARCH)]
     trace: Option<PathBuf>,
 }
 
@@ -74,7 +81,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let interruption = Interruption::listen()?;
     let connection = tokio::select! {
         connection = connect(&redial) => connection?,
-        () = interruption.asked() => bail!("interrupted before the receiver had answered"),
+        () = interruption.asked() => bail!(Interrupted("interrupted before the receiver had answered".into())),
     };
     let sender = Sender::new(selection, ticket.secret)?;
     let view = View::new(Role::Send, sender.progress(), args.shown.quiet).giving_up_after(args.give_up_after);
@@ -177,7 +184,7 @@ impl Watch {
                 Some(notice) = next_notice(&mut happened) => self.view.notice(notice),
                 () = interruption.asked() => {
                     self.connection.close(2, "interrupted by the sender's user");
-                    return anyhow!("interrupted; the same command resumes while the receiver waits");
+                    return Interrupted("interrupted; the same command resumes while the receiver waits".into()).into();
                 }
             }
         }

@@ -34,7 +34,7 @@ use run::Run;
 /// A file whose parameters have several values is run with each combination of them. Then, and with
 /// several seeds, there are means instead of time series: one table, a picture of it, a summary.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  fairpath sim scenarios/two_separate_links.toml\n  \
+#[command(before_help = "Example:\n  fairpath sim scenarios/two_separate_links.toml\n  \
     fairpath sim my.toml --seed 7 --out results --json\n  \
     fairpath sim my.toml --coupling auto     another coupling than the file's\n  \
     fairpath sim my.toml --seeds 20     means and 95 % intervals over 20 seeds, on all cores\n  \

@@ -21,18 +21,23 @@ use crate::text::duration;
 use crate::ticket_args::TicketArgs;
 use port::{Place, place};
 
-const EXAMPLE: &str = "\
-Example:
+const COMMON: &str = "\
+Common use:
   fairpath stream recv --to udp://127.0.0.1:6000              on one machine: prints a ticket
   fairpath stream send --from udp://127.0.0.1:5000 TICKET     on another: what comes to its port 5000
                                                               leaves for port 6000 of the first
+  fairpath stream recv --to udp://127.0.0.1:6000 --playout steady         for players of bare MPEG-TS
+  fairpath stream send --from udp://127.0.0.1:5000 TICKET --deadline 1s   fewer losses, later pictures
+  fairpath stream send --from udp://127.0.0.1:5000 TICKET --budget /run/user/1000/budget
+                                                              tells the encoder what it may send";
 
+const NOTES: &str = "\
 Packets arrive unchanged, in order, and by their deadline or not at all; answers go back the same way. So
 SRT, RTP and MPEG-TS pass through, and both ends of SRT take each other for neighbours.";
 
 /// Carry live UDP flows over all networks at once, with a deadline
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(before_help = COMMON, after_help = NOTES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     end: End,
@@ -91,7 +96,7 @@ struct FlowArgs {
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "fairpath stream send [OPTIONS] --from <UDP> [TICKET]",
-    after_help = "Example:\n  \
+    before_help = "Example:\n  \
     fairpath stream send --from udp://127.0.0.1:5000 TICKET --deadline 300ms --via wwan0 --via wwan1\n  \
     ffmpeg -re -i film.ts -c copy -f mpegts udp://127.0.0.1:5000?pkt_size=1316"
 )]
@@ -123,7 +128,7 @@ struct SendArgs {
 
 /// Print a ticket and pass on what its holder sends to UDP ports
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  \
+#[command(before_help = "Example:\n  \
     fairpath stream recv --to udp://127.0.0.1:6000 --playout steady\n  \
     ffplay -fflags nobuffer udp://127.0.0.1:6000")]
 struct RecvArgs {

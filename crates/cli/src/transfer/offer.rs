@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use fairpath_transfer::{Consent, LeftOut, Offer};
 use tokio::sync::oneshot;
 
+use crate::text::{tell, tell_part};
+
 /// The names and sizes of an offer on one line.
 pub(crate) fn contents(offer: &Offer) -> String {
     let shown: Vec<String> = offer.shown.iter().map(|(name, size)| format!("{name} ({size})")).collect();
@@ -35,9 +37,9 @@ pub(crate) fn consent(is_yes: bool) -> Consent {
     let pending = Pending::default();
     Consent::ask(move |offer| {
         let files = if offer.files == 1 { "1 file".to_owned() } else { format!("{} files", offer.files) };
-        eprintln!("The sender offers {files}, {}: {}", offer.bytes, contents(offer));
-        omissions(&offer.left_out).iter().for_each(|line| eprintln!("  {line}"));
-        eprint!("Take this? [y/N] ");
+        tell(format!("The sender offers {files}, {}: {}", offer.bytes, contents(offer)));
+        omissions(&offer.left_out).iter().for_each(|line| tell(format!("  {line}")));
+        tell_part("Take this? [y/N] ");
         pending.ask()
     })
 }

@@ -13,7 +13,7 @@ use crate::knocks::InVain;
 use crate::path_facts::{Books, Facts};
 use crate::role::Role;
 use crate::sharing::{Sharing, Together};
-use crate::text::{print_line, safe};
+use crate::text::{print_line, safe, tell_part};
 use crate::ways::{Way, in_vain};
 
 /// From this multiple of the busiest path's share on, the others were worth their while.
@@ -162,7 +162,7 @@ impl Summary {
     /// The summary for a person, on standard error; and as one line of JSON on standard output.
     pub(crate) fn show(&self, shown: Shown) -> anyhow::Result<()> {
         if !shown.quiet {
-            eprint!("{}", safe(&self.text()));
+            tell_part(safe(&self.text()));
         }
         if shown.json {
             print_line(&serde_json::to_string(self)?)?;

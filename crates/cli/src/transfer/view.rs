@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::role::Role;
 use crate::sharing::Sharing;
-use crate::text::{clock, safe};
+use crate::text::{clock, safe, tell};
 
 /// How often a bar moves.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
@@ -88,8 +88,8 @@ impl View {
         let text = safe(text);
         match &self.bar {
             _ if self.is_quiet => {}
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| tell(text)),
+            None => tell(text),
         }
     }
 
@@ -170,7 +170,7 @@ impl View {
         } else if self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
             let percent = now.bytes_done.get() * 100 / now.bytes_total.get().max(1);
-            eprintln!("{percent} %, {amounts}; {rates}");
+            tell(format!("{percent} %, {amounts}; {rates}"));
         }
     }
 
@@ -182,7 +182,7 @@ impl View {
             self.bar.get_or_insert_with(new_bar).set_message(said);
         } else if self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
-            eprintln!("{said}");
+            tell(said);
         }
     }
 

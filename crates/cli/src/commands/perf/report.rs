@@ -11,7 +11,7 @@ use super::protocol::{Direction, Total};
 use crate::path_facts::{Books, Facts};
 use crate::role::Role;
 use crate::sharing::Sharing;
-use crate::text::table;
+use crate::text::{output, table, tell};
 use crate::ways::{Way, in_vain};
 
 /// The names of the paths: this end has opened them, whichever way the data go.
@@ -72,14 +72,14 @@ impl Report {
             let names = names(paths);
             let shown: Vec<String> = names.iter().zip(&rates).map(|(name, rate)| format!("{name} {rate}")).collect();
             let total: Bitrate = rates.into_iter().sum();
-            eprintln!("{:4.0} s  {total:>14}   {}", now.as_secs_f64(), shown.join(", "));
+            tell(format!("{:4.0} s  {total:>14}   {}", now.as_secs_f64(), shown.join(", ")));
         }
         self.last = (now, carried);
     }
 
     pub(super) fn notice(&mut self, notice: &PathNotice) {
         if !self.json {
-            eprintln!("        {notice}");
+            tell(format!("        {notice}"));
         }
         self.notices.push(notice.to_string());
     }
@@ -90,7 +90,7 @@ impl Report {
         if self.direction == Direction::Upload {
             let sharing = Sharing::of(connection, &names(&connection.paths()));
             if !self.json {
-                sharing.news(&self.sharing).iter().for_each(|sentence| eprintln!("        {sentence}"));
+                sharing.news(&self.sharing).iter().for_each(|sentence| tell(format!("        {sentence}")));
             }
             self.sharing = sharing;
         }
@@ -106,7 +106,7 @@ impl Report {
         let goodput = total.bytes.per(total.elapsed).unwrap_or(Bitrate::ZERO);
         let role = if self.direction == Direction::Upload { Role::Send } else { Role::Receive };
         let facts = Facts::all(role, paths, total.elapsed, books);
-        let mut out = std::io::stdout().lock();
+        let mut out = output();
         if self.json {
             let per_path: Vec<Value> = paths
                 .iter()

@@ -24,6 +24,7 @@ use crate::transfer::TICK;
 
 pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     check(args.to.len(), "--to")?;
+    args.listen.check_live_flows()?;
     args.listen.paths().check_receiving()?;
     args.listen.paths().check_uncounted("stream recv")?;
     let mut ports = Vec::new();

@@ -15,7 +15,7 @@ use super::protocol::{self, NotBegun};
 use super::view::View;
 use super::{FlowArgs, SendArgs};
 use crate::ends::{connect, say_goodbye};
-use crate::error::UsageError;
+use crate::error::{Interrupted, UsageError};
 use crate::role::Role;
 use crate::signals::Interruption;
 use crate::text::clock;
@@ -29,6 +29,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
         return Err(UsageError("one word is expected, the ticket, and several are given".into()).into());
     }
     check(args.from.len(), "--from")?;
+    args.connect.check_live_flows()?;
     let mut ports = Vec::new();
     for place in &args.from {
         ports.push(Port::at(*place).await?);
@@ -56,7 +57,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
         view.say(&format!("connection lost ({lost:#}); trying again, giving up in {}", clock(args.give_up_after)));
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}
-            () = interruption.asked() => bail!("interrupted while there was no connection"),
+            () = interruption.asked() => bail!(Interrupted("interrupted while there was no connection".into())),
         }
     }
 }
@@ -88,7 +89,7 @@ async fn converse(
     let config = args.connect.config(ticket)?;
     let connection = tokio::select! {
         connection = connect(&config) => connection,
-        () = interruption.asked() => bail!("interrupted before the receiver had answered"),
+        () = interruption.asked() => bail!(Interrupted("interrupted before the receiver had answered".into())),
     };
     let connection = match connection {
         Ok(connection) => connection,
@@ -97,7 +98,7 @@ async fn converse(
     };
     let asked = tokio::select! {
         asked = protocol::ask(&connection, &ticket.secret, id, ports.len(), args.deadline) => asked,
-        () = interruption.asked() => bail!("interrupted before the receiver had answered"),
+        () = interruption.asked() => bail!(Interrupted("interrupted before the receiver had answered".into())),
     };
     match asked {
         Ok(()) => {}

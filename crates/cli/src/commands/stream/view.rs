@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::FlowArgs;
 use super::metrics::{Metrics, Row};
 use crate::role::Role;
-use crate::text::print_line;
+use crate::text::{print_line, tell};
 
 /// Shows a line each second.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl View {
     /// A line for people.
     pub(super) fn say(&self, line: &str) {
         if !self.quiet {
-            eprintln!("{line}");
+            tell(line);
         }
     }
 
@@ -83,7 +83,7 @@ impl View {
             (true, _) => print_line(&self.object(&status, received, &paths).to_string()),
             (false, true) => Ok(()),
             (false, false) => {
-                eprintln!("{}", self.line(&status, received, &paths));
+                tell(self.line(&status, received, &paths));
                 Ok(())
             }
         }
