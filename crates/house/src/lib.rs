@@ -4,6 +4,8 @@
 //! The checks are this crate's tests; what they share is here.
 
 pub mod citation;
+pub mod english;
 pub mod imports;
+pub mod ratchet;
 pub mod repository;
 pub mod source;

@@ -35,6 +35,21 @@ pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The documents in Markdown: those at the root, and all under `docs`, in order.
+pub fn documents() -> Vec<PathBuf> {
+    let mut files = entries(&root());
+    files.retain(|path| path.is_file());
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        let (inside, found): (Vec<_>, Vec<_>) = entries(&folder).into_iter().partition(|path| path.is_dir());
+        folders.extend(inside);
+        files.extend(found);
+    }
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    files.sort();
+    files
+}
+
 /// `path` as seen from the root, with forward slashes.
 pub fn relative(path: &Path) -> String {
     let path = path.strip_prefix(root()).unwrap_or(path);

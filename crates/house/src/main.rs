@@ -1,0 +1,51 @@
+//! Lists what the checks of the house count.
+
+use std::process::ExitCode;
+
+use fairpath_house::english::Fault;
+use fairpath_house::{ratchet, repository};
+
+const USAGE: &str = "usage: fairpath-house english [--record]
+  english            lists sentences that are too long and comments that begin with a relative word
+  english --record   writes the counts to crates/house/english.toml, where none of them has grown";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["english"] => list(),
+        ["english", "--record"] => return record(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn list() {
+    for (path, finding) in ratchet::findings().into_values().flatten() {
+        let fault = match finding.fault {
+            Fault::Long => "long sentence",
+            Fault::Relative => "relative word",
+        };
+        println!("{}:{}: {fault}: {}", repository::relative(&path), finding.line, finding.text);
+    }
+}
+
+fn record() -> ExitCode {
+    let (recorded, counts) = (ratchet::recorded(), ratchet::counts());
+    for (part, count) in &counts {
+        let allowed = recorded.get(part).copied().unwrap_or_default();
+        if count.long > allowed.long || count.relative > allowed.relative {
+            eprintln!("error: {part} has {count:?}, and {allowed:?} is recorded: the counts may only fall");
+            return ExitCode::FAILURE;
+        }
+    }
+    match std::fs::write(ratchet::file(), ratchet::to_toml(&counts)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}: {error}", ratchet::file().display());
+            ExitCode::FAILURE
+        }
+    }
+}
