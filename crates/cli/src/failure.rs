@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::error::{Incomplete, Interrupted, describe, exit_code};
 
-/// What `--json` prints in the end where something failed: `{"error":{…}}` on one line.
+/// The last line that `--json` prints after a failure: `{"error":{…}}` on one line.
 #[derive(Debug, Serialize)]
 pub(crate) struct Failure {
     error: Told,
@@ -22,7 +22,7 @@ struct Told {
 }
 
 impl Failure {
-    /// What became of a command.
+    /// The outcome of a command.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         let exit_code = exit_code(error);
         let (code, hint) = kind(error, exit_code);
@@ -98,7 +98,7 @@ fn of_sender(error: &SendError) -> (&'static str, Option<&'static str>) {
     }
 }
 
-/// What went wrong at the other end.
+/// A fault at the other end.
 fn of_peer(fault: Fault) -> (&'static str, Option<&'static str>) {
     match fault {
         Fault::Exists => ("exists", Some("move it away at the receiver, or start that with --force")),

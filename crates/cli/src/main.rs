@@ -51,7 +51,7 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-/// What people use comes first, and what research uses last.
+/// Common use comes first, research last.
 #[derive(Debug, Subcommand)]
 enum Command {
     Send(commands::send::Args),

@@ -1,4 +1,4 @@
-//! What goes to standard output and standard error: tables for people, lines for programs.
+//! Standard output and standard error: tables for people, lines for programs.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -135,7 +135,7 @@ mod tests {
         assert!(safe(&"\n".repeat(4_000_000)).len() < 3_000);
     }
 
-    /// What a pipe does that nobody reads, and a disk that is full.
+    /// A pipe that nobody reads, and a disk that is full.
     struct Broken(io::ErrorKind);
 
     impl Write for Broken {

@@ -17,7 +17,7 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(before_help = EXAMPLE)]
 pub(crate) struct Args {
-    /// Which shell
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }
