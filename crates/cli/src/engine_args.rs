@@ -8,7 +8,7 @@ use fairpath_quic::{Coupling, EngineConfig};
 use crate::error::UsageError;
 use crate::path_args::PathArgs;
 
-/// The heading below which stands what hardly anybody changes who does no research.
+/// The heading of the options that only research changes.
 pub(crate) const RESEARCH: &str = "For research";
 
 /// What each end runs on what it sends.
@@ -21,7 +21,7 @@ pub(crate) struct EngineArgs {
     /// When paths are coupled: coupled ones are fair together on a bottleneck that they share
     #[arg(long, help_heading = RESEARCH, value_name = "WHEN", default_value_t = EngineConfig::live().coupling, value_parser = coupling())]
     coupling: Coupling,
-    /// What finds shared bottlenecks, with `--coupling auto`
+    /// The detector of shared bottlenecks, with `--coupling auto`
     #[arg(long, help_heading = RESEARCH, value_name = "NAME", default_value = EngineConfig::DETECTORS[0])]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::DETECTORS))]
     detector: String,

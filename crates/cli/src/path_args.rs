@@ -17,7 +17,7 @@ const NUMBER_MAX: u32 = 1_000;
 /// What is said of paths.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct PathArgs {
-    /// What is said of the paths of an interface or address, such as `wwan0:cost=1,cap=5Mbit/s,quota=20GB`; may be
+    /// Terms of the paths of an interface or address, such as `wwan0:cost=1,cap=5Mbit/s,quota=20GB`; may be
     /// given several times. `cost`: a path carries only what those that cost less have no room for; `weight`: its
     /// share, with `--scheduler weighted`; `cap`: no more is sent on it; `quota`: what may go over the interface both
     /// ways in a calendar month (UTC), counted over all runs; then its paths are closed

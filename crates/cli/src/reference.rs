@@ -10,7 +10,8 @@ const HEAD: &str = "\
 This is the help of every subcommand, as `fairpath help COMMAND` prints it.
 A test compares it with the program; `UPDATE_DOCS=1 cargo test -p fairpath reference` writes it anew.
 
-Exit codes: 0 for success, 2 for a command line that cannot be meant, 1 for every other failure.
+Exit codes: 0 for success, 2 for a command line that cannot be meant, 3 where some of what was
+asked for was left out, 1 for every other failure.
 `FAIRPATH_LOG=debug` logs what the program does to standard error.
 ";
 

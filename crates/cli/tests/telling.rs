@@ -79,7 +79,7 @@ fn the_manual_has_a_page_for_every_command() {
     assert!(output.status.success(), "{output:?}");
     for page in ["fairpath.1", "fairpath-send.1", "fairpath-stream-recv.1"] {
         let page = std::fs::read_to_string(directory.join(page)).unwrap();
-        assert!(page.contains(".SH NAME") && page.contains("Common use") || page.contains("Example"), "{page}");
+        assert!(page.contains(".SH NAME") && (page.contains("Common use") || page.contains("Example")), "{page}");
     }
 }
 

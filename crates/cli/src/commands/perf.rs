@@ -63,7 +63,7 @@ struct ServerArgs {
     before_help = "Example:\n  fairpath perf client TICKET --via wlan0 --via wwan0 --seconds 30"
 )]
 struct ClientArgs {
-    /// What `fairpath perf server` printed, or `-` to read it from standard input, unless it comes with
+    /// The ticket that `fairpath perf server` printed, or `-` to read it from standard input, unless it comes with
     /// `--ticket-file` or in FAIRPATH_TICKET
     #[arg(value_name = "TICKET")]
     words: Vec<PathBuf>,

@@ -37,7 +37,7 @@ over a new one by itself; the same command again resumes one that was interrupte
 vanishes meanwhile is left out and named in the end, and so are hidden ones where the receiver takes none;
 the exit code is then 3.
 
-Who knows the ticket may send in your place until you do. A command line can be read by other users of
+Anyone who knows the ticket may send in your place until you do. A command line can be read by other users of
 this machine; what they cannot read:
   fairpath send photos/ --ticket-file FILE       a file of yours
   fairpath send photos/ -                        standard input
@@ -47,7 +47,7 @@ this machine; what they cannot read:
 #[derive(Debug, clap::Args)]
 #[command(before_help = COMMON, after_help = NOTES, override_usage = "fairpath send [OPTIONS] <FILE>... [TICKET]")]
 pub(crate) struct Args {
-    /// What to send; directories are sent whole, symbolic links inside them are not. The last word is the
+    /// Files and directories to send; directories are sent whole, symbolic links inside them are not. The last word is the
     /// ticket that `fairpath recv` printed, or `-` to read it from standard input, unless it comes with
     /// `--ticket-file` or in FAIRPATH_TICKET
     #[arg(value_name = "FILE", required = true, num_args = 1..)]

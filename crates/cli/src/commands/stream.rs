@@ -101,7 +101,7 @@ struct FlowArgs {
     ffmpeg -re -i film.ts -c copy -f mpegts udp://127.0.0.1:5000?pkt_size=1316"
 )]
 struct SendArgs {
-    /// What `fairpath stream recv` printed, or `-` to read it from standard input, unless it comes with
+    /// The ticket that `fairpath stream recv` printed, or `-` to read it from standard input, unless it comes with
     /// `--ticket-file` or in FAIRPATH_TICKET
     #[arg(value_name = "TICKET")]
     words: Vec<PathBuf>,
