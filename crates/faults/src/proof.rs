@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use crate::side::Side;
+use fairpath_quic_sim::Side;
 
 /// What handshakes, challenges and signs of life may measure, in bytes of UDP payload [RFC9000 §8.2.1, §14.1].
 pub(crate) const PROBE_MAX: usize = 1_200;

@@ -10,13 +10,13 @@ use fairpath_quic_core::{EngineConfig, IDLE_TIMEOUT, PathSnapshot};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::clock::Skew;
-use crate::lateness::Host;
-use crate::pinned::Cryptography;
-use crate::side::Side;
 use crate::trace::Teller;
 use crate::wires::{Impair, Wire};
 use crate::world::World;
+use fairpath_quic_sim::Cryptography;
+use fairpath_quic_sim::Host;
+use fairpath_quic_sim::Side;
+use fairpath_quic_sim::Skew;
 
 /// In this time faults begin.
 pub(crate) const FAULTY: Duration = Duration::from_secs(8);

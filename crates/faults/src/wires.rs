@@ -8,7 +8,7 @@ use fairpath_net::{
     Datagram, Filter, Impairments, Jitter, LinkConfig, LinkId, Network, Packet, PathRoutes, QueueConfig, RouteId,
 };
 
-use crate::side::Side;
+use fairpath_quic_sim::Side;
 
 /// What happens to packets of a wire beside its queue, in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

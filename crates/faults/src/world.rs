@@ -11,14 +11,14 @@ use fairpath_quic_core::{EngineConfig, Identity, Interface, PathReport, PathStat
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::clock::{Clock, Skew};
-use crate::end::{End, Leaving, Process};
 use crate::idle::Idle;
-use crate::pinned::{self, Cryptography, Pinned};
 use crate::proof::{PROBE_MAX, Proofs};
-use crate::side::Side;
 use crate::trace::{Teller, Trace};
 use crate::wires::{Impair, Parcel, Way, Wire, Wires};
+use fairpath_quic_sim::Side;
+use fairpath_quic_sim::{Clock, Skew};
+use fairpath_quic_sim::{Cryptography, Pinned, identity};
+use fairpath_quic_sim::{End, Leaving, Process};
 
 /// So many packets an eavesdropper keeps.
 const SEEN_MAX: usize = 8;
@@ -111,7 +111,7 @@ impl World {
         #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
         let start = Instant::now();
         let wires = Wires::new(wires, seed);
-        let identity = pinned::identity();
+        let identity = identity();
         let process = |side: Side, seed| {
             let origin = Pinned::new(cryptography, seed);
             Process { origin, clock: Clock::new(start, clocks[side as usize]), now: start }

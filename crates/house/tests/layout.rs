@@ -25,10 +25,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("emu", &["core", "net"]),
     ("trace", &["core"]),
     ("quic-core", &["engine", "stream"]),
-    ("faults", &["core", "net", "quic-core", "quic", "transfer"]),
+    ("quic-sim", &["core", "net", "quic-core"]),
+    ("faults", &["core", "net", "quic-core", "quic-sim", "quic", "transfer"]),
     ("quic", &["core", "engine", "trace", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
-    ("cli", &["core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic", "transfer"]),
+    (
+        "cli",
+        &["core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic-sim", "quic", "transfer"],
+    ),
     ("fuzz", &["core", "net", "quic-core", "scenario", "stream", "trace", "transfer"]),
     ("house", &[]),
 ];

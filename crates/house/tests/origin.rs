@@ -3,11 +3,11 @@
 use fairpath_house::repository;
 
 /// Who may choose it.
-const SIMULATOR: &str = "crates/faults/";
+const SIMULATORS: [&str; 2] = ["crates/faults/", "crates/quic-sim/"];
 
 /// The feature is a promise only while nobody else turns it on. A crate that has it passes it on to those below.
 #[test]
-fn only_the_fault_simulator_turns_simulation_on() {
+fn only_simulators_turn_simulation_on() {
     let folders = repository::crate_folders().into_iter().chain([repository::root()]);
     let turns_it_on = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("simulation = ["));
@@ -16,22 +16,33 @@ fn only_the_fault_simulator_turns_simulation_on() {
     let manifests = folders.map(|folder| folder.join("Cargo.toml"));
     let found: Vec<_> = manifests.filter(|path| turns_it_on(&repository::read(path))).collect();
     let found: Vec<_> = found.iter().map(|path| repository::relative(path)).collect();
-    assert_eq!(found, [format!("{SIMULATOR}Cargo.toml")]);
+    assert_eq!(found, SIMULATORS.map(|folder| format!("{folder}Cargo.toml")));
+}
+
+/// The demo of the program simulates, so its endpoints may be made of a seed; but never without cryptography.
+#[test]
+fn only_the_fault_simulator_can_do_without_cryptography() {
+    let manifests = repository::crate_folders().into_iter().map(|folder| folder.join("Cargo.toml"));
+    let turns_it_on = |text: &str| text.lines().any(|line| line.contains("\"null\"") || line.contains("/null"));
+    let found: Vec<_> = manifests.filter(|path| turns_it_on(&repository::read(path))).collect();
+    let found: Vec<_> = found.iter().map(|path| repository::relative(path)).collect();
+    assert_eq!(found, ["crates/faults/Cargo.toml"]);
 }
 
 /// Where an endpoint of a simulated machine is made: nowhere else is a way from the product to one.
 const OF_MACHINES: &str = "crates/quic/src/machine.rs";
 
-/// Where the whole workspace is built at once, the feature is on for all of it.
+/// Where the whole workspace is built at once, or the program with its demo, the feature is on for all of it.
 #[test]
-fn only_the_fault_simulator_makes_simulated_ends() {
+fn only_simulators_make_simulated_ends() {
     const MAKERS: [&str; 4] =
         ["Endpoint::simulated(", "Sender::simulated(", "Receiver::simulated(", "impl SimulatedMachine for"];
     let files = repository::rust_files(&repository::root().join("crates"));
     for path in files {
         let name = repository::relative(&path);
         let makes = repository::read(&path).lines().any(|line| MAKERS.iter().any(|maker| line.contains(maker)));
-        let may = name.starts_with(SIMULATOR) || name == OF_MACHINES || name == file!();
+        let is_simulator = SIMULATORS.iter().any(|folder| name.starts_with(folder));
+        let may = is_simulator || name == OF_MACHINES || name == file!();
         assert!(!makes || may, "{name} makes a simulated end");
     }
 }
@@ -39,7 +50,7 @@ fn only_the_fault_simulator_makes_simulated_ends() {
 /// What chooses among what is ready by chance would make two runs of one seed differ.
 #[test]
 fn whoever_runs_in_virtual_time_chooses_in_order() {
-    for part in ["quic/src", "transfer/src", "faults/src"] {
+    for part in ["quic/src", "transfer/src", "faults/src", "quic-sim/src"] {
         for path in repository::rust_files(&repository::root().join("crates").join(part)) {
             let name = repository::relative(&path);
             let text = repository::read(&path);

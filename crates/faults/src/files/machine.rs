@@ -13,7 +13,7 @@ use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tokio::time::Instant;
 
-use crate::pinned::{Cryptography, Pinned};
+use fairpath_quic_sim::{Cryptography, Pinned};
 
 /// What waits in a socket at most, in bytes, as much as the product asks the kernel for. What comes beyond is lost.
 const SOCKET_MAX: usize = 4 << 20;

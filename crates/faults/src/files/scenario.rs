@@ -13,11 +13,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::tree::{self, Tree};
 use super::world::{Done, World};
-use crate::pinned::Cryptography;
 use crate::scenario::{FAULTY, Failure, Fault, Outcome, Scheduled, draw, draw_of_host};
-use crate::side::Side;
 use crate::trace::Teller;
 use crate::wires::Wire;
+use fairpath_quic_sim::Cryptography;
+use fairpath_quic_sim::Side;
 
 /// So long all links may be cut at once: twice as long as a connection lives, and more.
 const OUTAGE_MAX: Duration = Duration::from_secs(25);

@@ -22,10 +22,10 @@ use super::machine::{Left, Machine, Seen, interface};
 use super::nat::Translator;
 use super::process::Process;
 use super::tree::{self, Tree, Watch};
-use crate::pinned::{self, Cryptography};
-use crate::side::Side;
 use crate::trace::{Teller, Trace};
 use crate::wires::{Impair, Parcel, Wire, Wires};
+use fairpath_quic_sim::Side;
+use fairpath_quic_sim::{Cryptography, identity};
 
 /// How long a step is.
 const STEP: Duration = Duration::from_millis(1);
@@ -113,7 +113,7 @@ impl World {
             tree,
             watch: Watch::default(),
             looked: Duration::ZERO,
-            identity: pinned::identity(),
+            identity: identity(),
             cryptography,
             luck: ChaCha8Rng::seed_from_u64(seed),
             trace: Trace::default(),

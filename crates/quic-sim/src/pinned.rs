@@ -1,5 +1,5 @@
 //! Everything that is random in an endpoint, from a seed: the same seed gives the same packets, byte for byte.
-//! The cryptography is that of the product (or, where a run asks for it, [none](crate::null)).
+//! The cryptography is that of the product (or, with the feature `null` and where a run asks for it, none).
 //!
 //! Nothing here is secret: whoever knows the seed can read all that is sent.
 
@@ -19,6 +19,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 use x25519_dalek::{PublicKey, StaticSecret};
 
+#[cfg(feature = "null")]
 use crate::null::Null;
 
 /// The beginning of a PKCS#8 file with an Ed25519 key, before the 32 bytes of the key [RFC8410 §7].
@@ -26,7 +27,7 @@ const ED25519: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
 /// The certificate of all servers.
-pub(crate) fn identity() -> Identity {
+pub fn identity() -> Identity {
     let key = [&ED25519[..], &[7; 32]].concat();
     Identity::from_key(&PrivatePkcs8KeyDer::from(key)).expect("a key of this form")
 }
@@ -38,6 +39,7 @@ pub enum Cryptography {
     #[default]
     Tls,
     /// Nothing, which takes less time.
+    #[cfg(feature = "null")]
     Null,
 }
 
@@ -67,6 +69,7 @@ impl Pinned {
         Arc::new(CryptoProvider { kx_groups: vec![stream], secure_random: stream, ..product })
     }
 
+    #[cfg(feature = "null")]
     fn null(&self) -> Arc<Null> {
         Arc::new(Null { nonce: u64::from_be_bytes(self.stream.draw()) })
     }
@@ -83,6 +86,7 @@ impl Origin for Pinned {
     fn client(&self, expected: Verify, application: Application) -> Result<ClientConfig, Error> {
         Ok(ClientConfig::new(match self.cryptography {
             Cryptography::Tls => expected.client_crypto(application, self.provider())?,
+            #[cfg(feature = "null")]
             Cryptography::Null => self.null(),
         }))
     }
@@ -90,6 +94,7 @@ impl Origin for Pinned {
     fn server(&self, identity: &Identity, application: Application) -> Result<ServerConfig, Error> {
         let crypto = match self.cryptography {
             Cryptography::Tls => identity.server_crypto(application, self.provider())?,
+            #[cfg(feature = "null")]
             Cryptography::Null => self.null(),
         };
         let mut config = ServerConfig::new(crypto, Arc::new(Key(self.stream.draw())));

@@ -196,7 +196,7 @@ impl End {
     }
 
     /// Whether data waits that nothing but the choice of a path can hold back.
-    pub(crate) fn could_send(&mut self, now: Instant) -> bool {
+    pub fn could_send(&mut self, now: Instant) -> bool {
         let now = self.clock.at(now);
         let Some((session, connection)) = self.current() else { return false };
         session.ended.is_none() && session.is_connected() && session::could_send(connection, now)

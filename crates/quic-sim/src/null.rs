@@ -3,7 +3,7 @@
 //! packets are found.
 //!
 //! It is for long simulations: what is left of the time is that of the stack and of the engine. The product cannot
-//! choose it: the hook that takes it, [`Endpoint::simulated`](fairpath_quic_core::Endpoint), is not there.
+//! choose it: the program is built without the feature that brings it.
 
 use std::any::Any;
 use std::io::Cursor;

@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use fairpath_core::Timestamp;
 use fairpath_net::{Datagram, LinkConfig, LinkId, Network, RouteId};
 use fairpath_quic_core::pairs::Pair;
-use fairpath_quic_core::{EngineConfig, Interface};
+use fairpath_quic_core::{Connection, EngineConfig, Interface, PairVerdict, PathSnapshot};
 
 use crate::clock::{Clock, Skew};
 use crate::end::{End, Leaving, Process};
 use crate::pinned::{self, Cryptography, Pinned};
 use crate::side::Side;
-use crate::wires::Parcel;
 
 /// Connections of which the clients send, each as much as it may, over links that they share.
 pub struct Crowd {
     start: Instant,
     now: Instant,
-    network: Network<Parcel>,
+    network: Network<Datagram>,
     members: Vec<Member>,
+    cryptography: Cryptography,
     seed: u64,
 }
 
@@ -58,11 +58,17 @@ impl Member {
 }
 
 impl Crowd {
-    /// Nobody yet.
+    /// Nobody yet; packets will be protected by nothing, which takes less time.
+    #[cfg(feature = "null")]
     pub fn new(seed: u64) -> Self {
+        Self::protected_by(Cryptography::Null, seed)
+    }
+
+    /// Nobody yet; packets will be protected by this.
+    pub fn protected_by(cryptography: Cryptography, seed: u64) -> Self {
         #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
         let start = Instant::now();
-        Self { start, now: start, network: Network::new(seed), members: Vec::new(), seed }
+        Self { start, now: start, network: Network::new(seed), members: Vec::new(), cryptography, seed }
     }
 
     /// A link that connections may share on the way to their servers.
@@ -96,7 +102,7 @@ impl Crowd {
         let ways: Vec<Way> =
             paths.iter().enumerate().map(|(at, path)| self.way(member as u8, at as u8, *path)).collect();
         let process = |origin: u64| {
-            let origin = Pinned::new(Cryptography::Null, origin);
+            let origin = Pinned::new(self.cryptography, origin);
             Process { origin, clock: Clock::new(self.start, Skew::default()), now: self.now }
         };
         let identity = pinned::identity();
@@ -143,6 +149,22 @@ impl Crowd {
         paths.len() > 1 && paths.iter().all(|path| path.group == paths[0].group)
     }
 
+    /// What the engine of the client knows of the paths of a connection, and what time its clock shows.
+    pub fn snapshots(&mut self, member: usize) -> (Timestamp, Vec<PathSnapshot>) {
+        let now = self.now;
+        let look = |connection: &mut Connection| {
+            connection.with_engine(now, |engine, at| (at, engine.snapshots(at).collect()))
+        };
+        self.members[member].client.connection().map_or((Timestamp::ZERO, Vec::new()), look)
+    }
+
+    /// What the detector of the client says of each two paths of a connection; nothing where none runs.
+    pub fn verdicts(&mut self, member: usize) -> Vec<PairVerdict> {
+        let now = self.now;
+        let look = |connection: &mut Connection| connection.with_engine(now, |engine, _| engine.pair_verdicts());
+        self.members[member].client.connection().map(look).unwrap_or_default()
+    }
+
     /// How many paths of a connection are open at the client.
     pub fn paths(&mut self, member: usize) -> usize {
         self.members[member].client.snapshots(self.now).iter().filter(|path| path.usable).count()
@@ -172,7 +194,7 @@ impl Crowd {
     fn step(&mut self) {
         let at = Timestamp::ZERO + self.elapsed();
         while let Some(arrived) = self.network.poll(at) {
-            let Datagram { from, to, contents } = arrived.packet.datagram;
+            let Datagram { from, to, contents } = arrived.packet;
             let IpAddr::V4(address) = to.ip() else { continue };
             let [_, member, _, host] = address.octets();
             let side = if host == 2 { Side::Server } else { Side::Client };
@@ -194,7 +216,7 @@ impl Crowd {
         let datagram = Datagram { from, to, contents: leaving.contents };
         let (size, at) = (datagram.size(), Timestamp::ZERO + self.elapsed());
         // What a queue refuses is lost.
-        let _ = self.network.send(at, route, Parcel { datagram, sent_to: to, left: Some(self.now) }, size);
+        let _ = self.network.send(at, route, datagram, size);
     }
 }
 
