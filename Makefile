@@ -14,7 +14,7 @@ help: ## this list
 		printf 'make %-9s %s\n' "$$name" "$$text"; done
 
 demo: setup ## two paths at work, in an emulated network: no root, under a minute once built
-	cargo run --release -p fairpath -- demo
+	cargo run --profile demo -p fairpath --no-default-features --features demo -- demo
 
 test: setup ## everything that must hold before a change lands
 	@$(MAKE) --no-print-directory lint
@@ -65,6 +65,7 @@ clean: ## remove what was built
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy -p fairpath --no-default-features --features demo -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 # The licence check reads the crates of all platforms, where they can be had.

@@ -6,12 +6,13 @@ mod engine_args;
 mod error;
 mod failure;
 mod knocks;
+#[cfg(feature = "metrics")]
 mod metrics;
 mod path_args;
 mod path_facts;
 mod quota;
 mod recording;
-#[cfg(test)]
+#[cfg(all(test, feature = "demo", feature = "metrics", feature = "research"))]
 mod reference;
 mod role;
 mod sharing;
@@ -59,12 +60,17 @@ enum Command {
     Paths(commands::paths::Args),
     Stream(commands::stream::Args),
     Perf(commands::perf::Args),
+    #[cfg(feature = "demo")]
     Demo(commands::demo::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
+    #[cfg(feature = "research")]
     Sim(commands::sim::Args),
+    #[cfg(feature = "research")]
     Emu(commands::emu::Args),
+    #[cfg(feature = "research")]
     Lab(commands::lab::Args),
+    #[cfg(feature = "research")]
     Detect(commands::detect::Args),
 }
 
@@ -137,12 +143,17 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Paths(args) => commands::paths::run(&args),
         Command::Stream(args) => commands::stream::run(args).await,
         Command::Perf(args) => commands::perf::run(args).await,
+        #[cfg(feature = "demo")]
         Command::Demo(args) => commands::demo::run(args).await,
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
+        #[cfg(feature = "research")]
         Command::Sim(args) => commands::sim::run(&args),
+        #[cfg(feature = "research")]
         Command::Emu(args) => commands::emu::run(args).await,
+        #[cfg(feature = "research")]
         Command::Lab(args) => commands::lab::run(args),
+        #[cfg(feature = "research")]
         Command::Detect(args) => commands::detect::run(&args),
     }
 }

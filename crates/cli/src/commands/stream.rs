@@ -2,6 +2,7 @@
 
 mod carry;
 mod control;
+#[cfg(feature = "metrics")]
 mod metrics;
 mod port;
 mod protocol;
@@ -9,6 +10,7 @@ mod recv;
 mod send;
 mod view;
 
+#[cfg(feature = "metrics")]
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +18,7 @@ use std::time::Duration;
 use fairpath_quic::flows::{Copies, DEADLINE_MAX, DEADLINE_MIN, Playout};
 
 use crate::ends::{ConnectArgs, ListenArgs};
+#[cfg(feature = "metrics")]
 use crate::metrics::local_address;
 use crate::text::duration;
 use crate::ticket_args::TicketArgs;
@@ -88,6 +91,7 @@ struct FlowArgs {
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
     /// Show rates, delays, repair, budget and counts to Prometheus at this loopback address, as /metrics
+    #[cfg(feature = "metrics")]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = local_address)]
     metrics: Option<SocketAddr>,
 }

@@ -8,6 +8,7 @@ use fairpath_quic::{Connection, PathNotice};
 use serde_json::{Value, json};
 
 use super::FlowArgs;
+#[cfg(feature = "metrics")]
 use super::metrics::{Metrics, Row};
 use crate::role::Role;
 use crate::text::{print_line, tell};
@@ -22,29 +23,42 @@ pub(super) struct View {
     last: Instant,
     /// What had been sent on each path when the last line was shown.
     sent: Vec<(fairpath_quic::PathId, Bytes)>,
+    #[cfg(feature = "metrics")]
     metrics: Option<Metrics>,
 }
 
 impl View {
     /// For one end; Prometheus can ask from now on, where it is to.
     pub(super) async fn open(role: Role, args: FlowArgs) -> anyhow::Result<Self> {
+        #[cfg(feature = "metrics")]
         let metrics = match args.metrics {
             Some(address) => Some(Metrics::at(address).await?),
             None => None,
         };
         let now = Instant::now();
         let FlowArgs { json, quiet, .. } = args;
-        Ok(Self { role, json, quiet, begun: now, last: now, sent: Vec::new(), metrics })
+        Ok(Self {
+            role,
+            json,
+            quiet,
+            begun: now,
+            last: now,
+            sent: Vec::new(),
+            #[cfg(feature = "metrics")]
+            metrics,
+        })
     }
 
     /// A connection is there: its paths have sent nothing yet.
     pub(super) fn connected(&mut self) {
         (self.sent, self.last) = (Vec::new(), Instant::now());
+        #[cfg(feature = "metrics")]
         self.metrics.iter_mut().for_each(Metrics::connected);
     }
 
     /// It is there no more.
     pub(super) fn gone(&mut self) {
+        #[cfg(feature = "metrics")]
         self.metrics.iter_mut().for_each(Metrics::gone);
     }
 
@@ -72,6 +86,7 @@ impl View {
         };
         let paths: Vec<Path> = status.paths.iter().map(|path| Path::of(path, rate(path), &names)).collect();
         self.sent = status.paths.iter().map(|path| (path.path, path.sent)).collect();
+        #[cfg(feature = "metrics")]
         if let Some(metrics) = &mut self.metrics {
             let row = |path| {
                 let Path { name, status, rate }: &Path = path;
