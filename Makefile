@@ -72,8 +72,9 @@ lint:
 fetch:
 	@cargo fetch --quiet || echo "fetch: not all crates could be had; licences are checked for this platform only"
 
+# Tests that wait for the real clock one after the other, and beside them what only computes.
 unit:
-	cargo test --workspace --no-fail-fast
+	cargo run --quiet -p fairpath-house --bin side-by-side -- --workspace
 
 wasm:
 	@if [ -d "$$(rustc --print target-libdir --target $(WASM_TARGET) 2>/dev/null)" ]; then \

@@ -1,0 +1,238 @@
+//! Runs the tests of the workspace side by side: `side-by-side [OPTIONS OF cargo test]`.
+//!
+//! `cargo test` runs one test program after the other, and those that wait for the real clock leave the processors
+//! idle. Here they run one after the other as well, at ordinary priority, so that no two of them disturb each other's
+//! timing. Programs that only compute run beside them at the lowest priority and take what they leave. The output of a
+//! program is printed as a whole when it ends, in the form of `cargo test`.
+
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError, mpsc};
+
+/// Packages whose tests open sockets or wait for the real clock.
+const REAL_TIME: &[&str] = &["cli", "emu", "quic", "transfer"];
+
+/// Test programs of other packages that do so.
+const REAL_TIME_PROGRAMS: &[(&str, &str)] = &[("faults", "emulated")];
+
+/// The longest begin first, so that nothing long is left for the end, when one core would be idle.
+const FIRST: &[(&str, &str)] = &[
+    ("lab", "quick"),
+    ("cli", "namespaces"),
+    ("faults", "named"),
+    ("sim", "live"),
+    ("sim", "own_queues"),
+    ("faults", "agreement"),
+];
+
+/// How many programs that only compute run at a time: a second one fills in where the first has one long test left.
+const COMPUTING: usize = 2;
+
+/// A test program that was built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Program {
+    /// The folder of its package, in which it runs.
+    folder: PathBuf,
+    /// The name of its target.
+    target: String,
+    /// Its main file, as seen from that folder.
+    source: String,
+    executable: PathBuf,
+}
+
+impl Program {
+    /// Reads one line of what cargo says about a build. `None` where it is about something else than a test program.
+    fn from_message(line: &str) -> Option<Self> {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
+        let executable = message["executable"].as_str().filter(|_| is_test)?;
+        let folder = PathBuf::from(message["manifest_path"].as_str()?).parent()?.to_owned();
+        let source = PathBuf::from(message["target"]["src_path"].as_str()?);
+        Some(Self {
+            target: message["target"]["name"].as_str()?.to_owned(),
+            source: source.strip_prefix(&folder).unwrap_or(&source).display().to_string(),
+            executable: executable.into(),
+            folder,
+        })
+    }
+
+    /// The name of its package's folder.
+    fn package(&self) -> &str {
+        self.folder.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    fn is_real_time(&self) -> bool {
+        let known = (self.package(), self.target.as_str());
+        REAL_TIME.contains(&known.0) || REAL_TIME_PROGRAMS.contains(&known)
+    }
+
+    fn rank(&self) -> usize {
+        let known = (self.package(), self.target.as_str());
+        FIRST.iter().position(|first| *first == known).unwrap_or(FIRST.len())
+    }
+
+    fn command(&self) -> Command {
+        let mut command = if self.is_real_time() {
+            Command::new(&self.executable)
+        } else {
+            let mut nice = Command::new("nice");
+            nice.args(["-n", "19"]).arg(&self.executable);
+            nice
+        };
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command
+    }
+}
+
+/// A program's result.
+struct Ended {
+    title: String,
+    output: Vec<u8>,
+    failed: bool,
+}
+
+fn main() -> ExitCode {
+    let mut options: Vec<String> = std::env::args().skip(1).collect();
+    if options.is_empty() {
+        options.push("--workspace".to_owned());
+    }
+    match run(&options) {
+        Ok(failed) if failed.is_empty() => ExitCode::SUCCESS,
+        Ok(failed) => {
+            eprintln!("error: {} test programs failed:\n    {}", failed.len(), failed.join("\n    "));
+            ExitCode::FAILURE
+        }
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Builds, runs everything, and returns what failed.
+fn run(options: &[String]) -> Result<Vec<String>, String> {
+    let mut programs = built(options)?;
+    programs.sort_by_key(Program::rank);
+    let (real_time, computing): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::is_real_time);
+    let (real_time, computing) = (Mutex::new(real_time.into_iter()), Mutex::new(computing.into_iter()));
+    let (ended, endings) = mpsc::channel();
+    let mut failed = Vec::new();
+    std::thread::scope(|scope| {
+        for queue in std::iter::once(&real_time).chain(std::iter::repeat_n(&computing, COMPUTING)) {
+            let ended = ended.clone();
+            scope.spawn(move || {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some(program) = next else { break };
+                    if ended.send(end(&program)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(ended);
+        for ending in endings {
+            print(&ending);
+            failed.extend(ending.failed.then_some(ending.title));
+        }
+    });
+    // A program of its own for each example, which cargo builds: it comes last, for it wants the whole of the target folder.
+    let status = Command::new(cargo()).arg("test").args(options).args(["--doc", "--no-fail-fast"]).status();
+    if !status.map_err(|error| format!("cargo test --doc: {error}"))?.success() {
+        failed.push("the examples in the documentation".to_owned());
+    }
+    Ok(failed)
+}
+
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
+/// Builds the test programs.
+fn built(options: &[String]) -> Result<Vec<Program>, String> {
+    let mut build = Command::new(cargo())
+        .arg("test")
+        .args(options)
+        .args(["--no-run", "--message-format=json-render-diagnostics"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cargo test --no-run: {error}"))?;
+    let mut said = String::new();
+    build.stdout.take().expect("it is piped").read_to_string(&mut said).map_err(|error| format!("cargo: {error}"))?;
+    let status = build.wait().map_err(|error| format!("cargo: {error}"))?;
+    let programs: Vec<Program> = said.lines().filter_map(Program::from_message).collect();
+    match status.success() {
+        false => Err("the tests could not be built".to_owned()),
+        true if programs.is_empty() => Err(format!("there are no tests in {}", options.join(" "))),
+        true => Ok(programs),
+    }
+}
+
+/// Runs a program to its end.
+fn end(program: &Program) -> Ended {
+    let title = format!("{}/{} ({})", program.package(), program.source, program.target);
+    match program.command().stdin(Stdio::null()).output() {
+        Ok(output) => {
+            let mut said = output.stderr;
+            said.extend(output.stdout);
+            if !output.status.success() {
+                said.extend(format!("{title}: {}\n", output.status).into_bytes());
+            }
+            Ended { title, output: said, failed: !output.status.success() }
+        }
+        Err(error) => Ended { output: format!("{title}: {error}\n").into_bytes(), title, failed: true },
+    }
+}
+
+fn print(ended: &Ended) {
+    let mut out = std::io::stdout().lock();
+    // Nobody is left to be told where this cannot be written.
+    let _ = writeln!(out, "     Running {}", ended.title).and_then(|()| out.write_all(&ended.output));
+    let _ = out.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(test: bool, package: &str, target: &str) -> String {
+        format!(
+            r#"{{"reason":"compiler-artifact","manifest_path":"/f/crates/{package}/Cargo.toml","profile":{{"test":{test}}},"target":{{"name":"{target}","src_path":"/f/crates/{package}/tests/{target}.rs"}},"executable":"/f/target/{target}-1"}}"#
+        )
+    }
+
+    #[test]
+    fn only_test_programs_are_run() {
+        let program = Program::from_message(&message(true, "net", "link")).unwrap();
+        assert_eq!((program.package(), program.source.as_str()), ("net", "tests/link.rs"));
+        assert_eq!(Program::from_message(&message(false, "net", "link")), None);
+        assert_eq!(Program::from_message(r#"{"reason":"build-finished","success":true}"#), None);
+        assert_eq!(Program::from_message("not JSON"), None);
+    }
+
+    #[test]
+    fn what_meets_the_real_clock_keeps_its_priority() {
+        for (package, target, is_real_time) in [
+            ("cli", "namespaces", true),
+            ("faults", "emulated", true),
+            ("faults", "named", false),
+            ("lab", "quick", false),
+        ] {
+            let program = Program::from_message(&message(true, package, target)).unwrap();
+            assert_eq!(program.is_real_time(), is_real_time, "{package}/{target}");
+            assert_eq!(program.command().get_program() == "nice", !is_real_time, "{package}/{target}");
+        }
+    }
+
+    #[test]
+    fn what_the_lists_name_is_there() {
+        let crates = fairpath_house::repository::root().join("crates");
+        for package in REAL_TIME {
+            assert!(crates.join(package).is_dir(), "{package}");
+        }
+        for (package, target) in REAL_TIME_PROGRAMS.iter().chain(FIRST) {
+            assert!(crates.join(package).join("tests").join(format!("{target}.rs")).is_file(), "{package}/{target}");
+        }
+    }
+}
