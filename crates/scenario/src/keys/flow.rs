@@ -4,7 +4,8 @@ use fairpath_engine::{Coupling, EngineConfig};
 
 use super::{FLOWS_MAX, Key, Keys, PARAMETERS, PATHS_MAX, Shape};
 
-const APPLICATION: Shape = Shape::Either(&[Shape::Words(&["bulk"]), Shape::Table(&TRAFFIC)]);
+const APPLICATION: Shape = Shape::Either(APPLICATION_FORMS);
+const APPLICATION_FORMS: &[Shape] = &[Shape::Words(&["bulk"]), Shape::Table(&TRAFFIC)];
 
 const VALUES: &[Key] = &[
     Key::optional(

@@ -2,11 +2,16 @@
 
 use super::{Key, Keys, Shape};
 
-const RATE: Shape = Shape::Either(&[Shape::Rate, Shape::Words(&["unlimited"]), Shape::Table(&RATE_STEPS)]);
-const FILE: Shape = Shape::Either(&[Shape::Text, Shape::Table(&TRACE)]);
-const WAITING: Shape = Shape::Either(&[Shape::Room, Shape::Table(&QUEUE)]);
-const LOSSES: Shape = Shape::Either(&[Shape::Share, Shape::Table(&LOSS)]);
-const DELAYS: Shape = Shape::Either(&[Shape::Time, Shape::Table(&JITTER)]);
+const RATE: Shape = Shape::Either(RATE_FORMS);
+const RATE_FORMS: &[Shape] = &[Shape::Rate, Shape::Words(&["unlimited"]), Shape::Table(&RATE_STEPS)];
+const FILE: Shape = Shape::Either(FILE_FORMS);
+const FILE_FORMS: &[Shape] = &[Shape::Text, Shape::Table(&TRACE)];
+const WAITING: Shape = Shape::Either(WAITING_FORMS);
+const WAITING_FORMS: &[Shape] = &[Shape::Room, Shape::Table(&QUEUE)];
+const LOSSES: Shape = Shape::Either(LOSSES_FORMS);
+const LOSSES_FORMS: &[Shape] = &[Shape::Share, Shape::Table(&LOSS)];
+const DELAYS: Shape = Shape::Either(DELAYS_FORMS);
+const DELAYS_FORMS: &[Shape] = &[Shape::Time, Shape::Table(&JITTER)];
 
 const VALUES: &[Key] = &[
     Key::optional(
