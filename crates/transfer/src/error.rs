@@ -81,6 +81,17 @@ pub enum SendError {
         /// How long nothing has moved.
         patience: Duration,
     },
+    /// The receiver ended the transfer as one that is complete, and has not shown that it has everything.
+    #[error(
+        "the receiver says that it is done, and has not proved that it has the files: look there before you rely on it"
+    )]
+    Unproved,
+    /// The receiver has everything of an earlier transfer of this sender, which was of other files.
+    #[error(
+        "this ticket has been used for an earlier transfer, and the files were others or have changed since: ask for a \
+         new one"
+    )]
+    OtherFiles,
     /// The receiver broke the protocol.
     #[error(transparent)]
     Protocol(ProtocolError),
@@ -121,6 +132,8 @@ impl SendError {
             | Self::Receiver { .. }
             | Self::PeerGone(_)
             | Self::GivenUp { .. }
+            | Self::Unproved
+            | Self::OtherFiles
             | Self::Stuck { .. } => None,
             Self::Manifest(_) => Some(Fault::Manifest),
             Self::PermissionDenied(_) => Some(Fault::PermissionDenied),

@@ -8,8 +8,9 @@ use tokio::sync::mpsc;
 use crate::error::SendError;
 use crate::ledger::Ledger;
 use crate::manifest::Manifest;
-use crate::progress::Progress;
-use crate::protocol::{Control, FromReceiver, ProtocolError};
+use crate::progress::{Phase, Progress};
+use crate::proof::Witness;
+use crate::protocol::{Control, FromReceiver, ProtocolError, is_done};
 use crate::ranges::RangeSet;
 use crate::reader::{Job, Piece};
 use crate::skip::Reason;
@@ -19,6 +20,7 @@ use crate::words::printable;
 pub(crate) struct Flow<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) progress: &'a Progress,
+    pub(crate) witness: Witness<'a>,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) jobs: mpsc::UnboundedSender<Job>,
     pub(crate) pieces: mpsc::Receiver<Piece>,
@@ -28,14 +30,15 @@ pub(crate) struct Flow<'a> {
 struct Books<'a> {
     manifest: &'a Manifest,
     progress: &'a Progress,
+    witness: Witness<'a>,
     ledger: Mutex<&'a mut Ledger>,
 }
 
 impl Flow<'_> {
     /// Runs until the receiver calls everything complete; answers how many bytes of files were sent.
     pub(crate) async fn run(self, control: &Control) -> Result<Bytes, SendError> {
-        let Self { manifest, progress, ledger, jobs, mut pieces } = self;
-        let books = Books { manifest, progress, ledger: Mutex::new(ledger) };
+        let Self { manifest, progress, witness, ledger, jobs, mut pieces } = self;
+        let books = Books { manifest, progress, witness, ledger: Mutex::new(ledger) };
         let mut sent = Bytes::ZERO;
         let pump = async {
             while let Some(piece) = pieces.recv().await {
@@ -52,8 +55,18 @@ impl Flow<'_> {
             Err::<(), SendError>(stopped_reading())
         };
         let answers = async {
-            while books.answer(next(control).await?, &jobs)? {}
-            Ok::<_, SendError>(())
+            loop {
+                match next(control).await {
+                    Ok(message) => {
+                        if !books.answer(message, &jobs)? {
+                            return Ok::<_, SendError>(());
+                        }
+                    }
+                    // Its last word is lost; all that it could be about is proved.
+                    Err(_) if is_done(&control.connection) && books.ledger().check_complete().is_ok() => return Ok(()),
+                    Err(error) => return Err(error),
+                }
+            }
         };
         tokio::select! {
             biased;
@@ -61,6 +74,8 @@ impl Flow<'_> {
             Err(error) = pump => return Err(last_words(control, error).await),
         }
         progress.set_done(progress.snapshot().bytes_total.get());
+        // From now on no other connection is wanted, also while the reading ends.
+        progress.enter(Phase::Done);
         Ok(sent)
     }
 }
@@ -69,10 +84,13 @@ impl<'a> Books<'a> {
     /// Takes the receiver's word; false after the last.
     fn answer(&self, message: FromReceiver, jobs: &mpsc::UnboundedSender<Job>) -> Result<bool, SendError> {
         match message {
-            FromReceiver::Written(bytes) => self.progress.set_done(bytes),
+            FromReceiver::Written(bytes) => {
+                self.progress.set_done(bytes.min(self.progress.snapshot().bytes_total.get()))
+            }
             FromReceiver::Examined(bytes) => self.progress.set_examined_there(bytes),
             FromReceiver::Done(files) => {
-                for file in files {
+                for (file, proof) in files {
+                    self.witness.check(file, &proof)?;
                     self.ledger().settle(file)?;
                     self.progress.add_file();
                 }

@@ -74,7 +74,7 @@ pub fn sender_messages() -> Vec<(&'static str, Vec<u8>)> {
     let messages = [
         ("entries", FromSender::Entries(vec![file, Entry::Directory { path: "d".into() }])),
         ("entries_end", FromSender::EntriesEnd),
-        ("digests", FromSender::Digests(vec![Ok([7; 32]), Err(Reason::Name(NameFault::LongComponent(255)))])),
+        ("tags", FromSender::Tags(vec![Ok([7; 32]), Err(Reason::Name(NameFault::LongComponent(255)))])),
         ("hidden", FromSender::Hidden(left_out)),
         ("failed", FromSender::Failed { fault: Fault::Io, text: "no".into() }),
     ];
@@ -84,16 +84,17 @@ pub fn sender_messages() -> Vec<(&'static str, Vec<u8>)> {
 /// A message of each kind that a receiver says, with its name.
 pub fn receiver_messages() -> Vec<(&'static str, Vec<u8>)> {
     let messages = [
-        ("terms", FromReceiver::Terms { hidden: true }),
+        ("terms", FromReceiver::Terms { hidden: true, has_all: false }),
         ("compare", FromReceiver::Compare(vec![0, 300])),
-        ("same", FromReceiver::Same(vec![1, 2, 70_000])),
+        ("same", FromReceiver::Same(vec![(1, [4; 16]), (70_000, [5; 16])])),
         ("have", FromReceiver::Have { file: 3, ranges: vec![(0, 10), (20, u64::MAX)] }),
         ("begin", FromReceiver::Begin),
         ("written", FromReceiver::Written(1 << 33)),
-        ("done", FromReceiver::Done(vec![0, 1])),
+        ("done", FromReceiver::Done(vec![(0, [4; 16]), (1, [5; 16])])),
         ("again", FromReceiver::Again(9)),
         ("left_out", FromReceiver::LeftOut(vec![(4, Reason::TooLarge), (5, Reason::Unwritable)])),
         ("complete", FromReceiver::Complete),
+        ("arrived", FromReceiver::Arrived([6; 16])),
         ("receiver_failed", FromReceiver::Failed { fault: Fault::Io, text: "no".into() }),
         ("examined", FromReceiver::Examined(1 << 33)),
     ];
@@ -104,9 +105,9 @@ pub fn receiver_messages() -> Vec<(&'static str, Vec<u8>)> {
 pub fn some_parcel() -> Vec<u8> {
     let mut packer = Packer::default();
     for item in [
-        Item::Content { file: 7, digest: [1; 32], data: b"content" },
-        Item::Content { file: 8, digest: [2; 32], data: b"" },
-        Item::Digest { file: u32::MAX - 1, digest: [3; 32] },
+        Item::Content { file: 7, tag: [1; 32], data: b"content" },
+        Item::Content { file: 8, tag: [2; 32], data: b"" },
+        Item::Tag { file: u32::MAX - 1, tag: [3; 32] },
         Item::LeftOut { file: 9, reason: Reason::Changed },
     ] {
         packer.pack(&item);

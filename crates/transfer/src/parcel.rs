@@ -1,7 +1,7 @@
 //! What records carry: pieces of large files, and parcels of everything that is small.
 //!
 //! A record whose object is an entry's number is a piece of that file. A record of the object
-//! [`PARCEL`] holds items one after another: whole small files with their digests, digests of large
+//! [`PARCEL`] holds items one after another: whole small files with their tags, tags of large
 //! files whose data went before, and files that are left out. So packets are full however small the
 //! files are, and the credit of the records bounds everything that the receiver has not looked at.
 
@@ -29,18 +29,18 @@ pub(crate) enum Item<'a> {
     Content {
         /// The entry's number.
         file: u32,
-        /// BLAKE3 of the content.
-        digest: Digest,
+        /// The keyed hash of the content's digest ([`Seal::tag`](crate::proof::Seal::tag)).
+        tag: Digest,
         /// All of it.
         #[serde(borrow, serialize_with = "as_bytes")]
         data: &'a [u8],
     },
     /// All of a large file was read and sent.
-    Digest {
+    Tag {
         /// The entry's number.
         file: u32,
-        /// BLAKE3 of the content.
-        digest: Digest,
+        /// The same of its content.
+        tag: Digest,
     },
     /// A file is left out; what was sent of it is worth nothing.
     LeftOut {
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn items_come_out_as_they_were_packed() {
         let packed = [
-            Item::Content { file: 7, digest: [1; 32], data: b"content" },
-            Item::Content { file: 8, digest: [2; 32], data: b"" },
-            Item::Digest { file: u32::MAX - 1, digest: [3; 32] },
+            Item::Content { file: 7, tag: [1; 32], data: b"content" },
+            Item::Content { file: 8, tag: [2; 32], data: b"" },
+            Item::Tag { file: u32::MAX - 1, tag: [3; 32] },
             Item::LeftOut { file: 9, reason: Reason::Changed },
         ];
         let mut packer = Packer::default();
@@ -122,9 +122,9 @@ mod tests {
     fn a_full_parcel_fits_into_a_record() {
         let mut packer = Packer::default();
         let almost = vec![1; FULL - 100];
-        assert!(packer.pack(&Item::Content { file: 1, digest: [0; 32], data: &almost }).is_none());
+        assert!(packer.pack(&Item::Content { file: 1, tag: [0; 32], data: &almost }).is_none());
         let largest = vec![2; SMALL as usize];
-        let parcel = packer.pack(&Item::Content { file: 2, digest: [0; 32], data: &largest }).unwrap();
+        let parcel = packer.pack(&Item::Content { file: 2, tag: [0; 32], data: &largest }).unwrap();
         assert!(parcel.data.len() <= MAX_RECORD);
     }
 

@@ -11,6 +11,7 @@ use crate::manifest::{Entry, Manifest};
 use crate::part;
 use crate::partial::{PartNames, Partial};
 use crate::progress::Progress;
+use crate::proof::Seal;
 use crate::protocol::{Digest, ENTRIES_PER_MESSAGE, FromReceiver, MAX_RANGES};
 use crate::ranges::RangeSet;
 use crate::skip::Reason;
@@ -28,7 +29,7 @@ pub(crate) struct Survey {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// There already, with the same content.
-    pub(crate) same: Vec<u32>,
+    pub(crate) same: Vec<(u32, Digest)>,
     /// Partly there.
     pub(crate) have: BTreeMap<u32, RangeSet>,
     /// Neither can be written nor need be sent.
@@ -37,8 +38,10 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// The plan in the words of the protocol.
-    pub(crate) fn answers(&self) -> Vec<FromReceiver> {
-        let same = self.same.chunks(ENTRIES_PER_MESSAGE).map(|files| FromReceiver::Same(files.to_vec()));
+    pub(crate) fn answers(&self, seal: &Seal) -> Vec<FromReceiver> {
+        let proved = |&(file, digest): &(u32, Digest)| (file, seal.proof(file, &digest));
+        let same = self.same.chunks(ENTRIES_PER_MESSAGE);
+        let same = same.map(|files| FromReceiver::Same(files.iter().map(proved).collect()));
         let have = self.have.iter();
         let have = have.map(|(&file, ranges)| FromReceiver::Have { file, ranges: ranges.to_pairs(MAX_RANGES) });
         let left_out: Vec<_> = self.left_out.iter().map(|(&entry, &reason)| (entry, reason)).collect();
@@ -105,7 +108,7 @@ pub(crate) fn digest_of(mut file: impl Read) -> io::Result<Digest> {
     }
 }
 
-/// A compared file: its entry, the digest of what is here, and that of what the sender has.
+/// A compared file: its entry, the digest of what is here, and the tag of what the sender has.
 pub(crate) type Compared = (u32, (Option<Digest>, Result<Digest, Reason>));
 
 /// The plan, once it is known which of the compared files are the same. `unfinished` names what lies
@@ -116,6 +119,7 @@ pub(crate) fn decide(
     unfinished: &BTreeSet<String>,
     manifest: &Manifest,
     survey: (Vec<(u32, Reason)>, Vec<Compared>),
+    seal: &Seal,
     force: bool,
 ) -> Result<Plan, ReceiveError> {
     let (unfit, compared) = survey;
@@ -124,11 +128,13 @@ pub(crate) fn decide(
         match sent {
             // The sender leaves it out, and knows it.
             Err(reason) => drop(plan.left_out.insert(number, reason)),
-            Ok(digest) if own == Some(digest) => plan.same.push(number),
-            Ok(_) if force => {}
-            Ok(_) => {
-                return Err(ReceiveError::Exists { path: manifest.entries()[number as usize].path().to_owned() });
-            }
+            Ok(tag) => match own.filter(|own| seal.tag(number, own) == tag) {
+                Some(digest) => plan.same.push((number, digest)),
+                None if force => {}
+                None => {
+                    return Err(ReceiveError::Exists { path: manifest.entries()[number as usize].path().to_owned() });
+                }
+            },
         }
     }
     let mut needs = Needs::default();
@@ -138,7 +144,7 @@ pub(crate) fn decide(
             continue;
         }
         let is_unfinished = unfinished.contains(&PartNames::of(entry.path()).data);
-        if plan.same.binary_search(&number).is_ok() {
+        if plan.same.binary_search_by_key(&number, |(same, _)| *same).is_ok() {
             if is_unfinished {
                 partial.discard(&PartNames::of(entry.path()))?;
             }

@@ -88,11 +88,6 @@ impl Progress {
         }
     }
 
-    /// Whether data has flowed before, over a connection that is gone, or flows.
-    pub(crate) fn is_resumed(&self) -> bool {
-        self.is_resumed.load(Ordering::Relaxed)
-    }
-
     /// A transfer begins that has nothing to do with the one before.
     pub(crate) fn begin_anew(&self) {
         self.is_resumed.store(false, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use crate::skip::Reason;
 use crate::words::printable;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 /// The largest message, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -21,8 +21,8 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 /// The most ranges of one file that a plan names; what is left out is sent again.
 pub(crate) const MAX_RANGES: usize = 4096;
 
-/// How many entries one message lists, at most a dozen bytes each: well within a message.
-pub(crate) const ENTRIES_PER_MESSAGE: usize = 50_000;
+/// How many entries one message lists, at most two dozen bytes each: well within a message.
+pub(crate) const ENTRIES_PER_MESSAGE: usize = 40_000;
 
 /// With this code and word either end closes a connection when everything is in place, and only then.
 pub(crate) const DONE_CODE: u32 = 0;
@@ -43,6 +43,9 @@ pub(crate) fn is_done(connection: &Connection) -> bool {
 /// A digest of a file's content: BLAKE3.
 pub(crate) type Digest = [u8; 32];
 
+/// The receiver's proof of a file: 128 bits cannot be guessed, and many thousands fit into a message.
+pub(crate) type Proof = [u8; 16];
+
 /// What the sender says after the greeting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FromSender {
@@ -50,9 +53,9 @@ pub(crate) enum FromSender {
     Entries(Vec<Entry>),
     /// The manifest is complete.
     EntriesEnd,
-    /// The digests that were asked for, in that order, a part of them; nothing for a file that is
+    /// The tags of the files that were asked for, in that order, a part of them; nothing for a file that is
     /// left out, with the reason.
-    Digests(Vec<Result<Digest, Reason>>),
+    Tags(Vec<Result<Digest, Reason>>),
     /// Before the end of the manifest: what is not in it since the receiver takes no hidden names.
     Hidden(LeftOut),
     /// The sender gives up.
@@ -71,11 +74,13 @@ pub(crate) enum FromReceiver {
     Terms {
         /// Whether hidden names are taken.
         hidden: bool,
+        /// Whether this sender has sent everything before: what was left out and the proof follow.
+        has_all: bool,
     },
-    /// Files of the same size exist: the receiver wants the digests of these.
+    /// Files of the same size exist: the receiver wants the tags of these.
     Compare(Vec<u32>),
-    /// These files are there already.
-    Same(Vec<u32>),
+    /// These files are there already, and this proves it.
+    Same(Vec<(u32, Proof)>),
     /// Parts of this file are there already: start and end (excluded), in bytes.
     Have {
         /// The entry's number.
@@ -87,14 +92,16 @@ pub(crate) enum FromReceiver {
     Begin,
     /// How many bytes of data are written, those that were there before included.
     Written(u64),
-    /// These files are verified, durable and in place.
-    Done(Vec<u32>),
+    /// These files are verified, durable and in place, and this proves it.
+    Done(Vec<(u32, Proof)>),
     /// A file arrived damaged: send all of it again.
     Again(u32),
     /// These entries cannot be written; the others can.
     LeftOut(Vec<(u32, Reason)>),
     /// Everything is in place.
     Complete,
+    /// The same, of an earlier connection, with the proof of all files together.
+    Arrived(Proof),
     /// The receiver gives up.
     Failed {
         /// The kind of failure.

@@ -13,6 +13,7 @@ use crate::collect::{Selection, file_entry};
 use crate::manifest::Entry;
 use crate::parcel::{Item, Packer, SMALL};
 use crate::progress::Progress;
+use crate::proof::Witness;
 use crate::protocol::Digest;
 use crate::ranges::RangeSet;
 use crate::skip::Reason;
@@ -33,8 +34,8 @@ pub(crate) struct Job {
 pub(crate) enum Piece {
     /// A record to send, and how many bytes of files are in it.
     Record(Record, u64),
-    /// The digest that was asked for before the plan; what cannot be read is left out.
-    Compared { file: u32, digest: Result<Digest, Reason> },
+    /// The tag that was asked for before the plan; what cannot be read is left out.
+    Compared { file: u32, tag: Result<Digest, Reason> },
     /// A file is left out.
     LeftOut { file: u32, reason: Reason },
 }
@@ -59,12 +60,14 @@ impl From<Unwanted> for Stop {
 pub(crate) async fn run(
     selection: &Selection,
     progress: &Progress,
+    witness: Witness<'_>,
     jobs: mpsc::UnboundedReceiver<Job>,
     pieces: &mpsc::Sender<Piece>,
 ) {
     let opener = Opener::new(&selection.bases);
     let buffer = Vec::with_capacity(SMALL as usize);
-    let mut reader = Reader { selection, progress, opener, pieces, packer: Packer::default(), packed: 0, buffer };
+    let mut reader =
+        Reader { selection, progress, witness, opener, pieces, packer: Packer::default(), packed: 0, buffer };
     // It ends early only where nobody listens.
     let _ = reader.work(jobs).await;
 }
@@ -72,6 +75,8 @@ pub(crate) async fn run(
 struct Reader<'a> {
     selection: &'a Selection,
     progress: &'a Progress,
+    /// It is told the digest of every file that was read to its end.
+    witness: Witness<'a>,
     opener: Opener<'a>,
     pieces: &'a mpsc::Sender<Piece>,
     packer: Packer,
@@ -136,7 +141,7 @@ impl Reader<'_> {
     async fn leave_out(&mut self, job: &Job, reason: Reason) -> Result<(), Unwanted> {
         let file = job.file;
         if !job.with_data {
-            return self.send(Piece::Compared { file, digest: Err(reason) }).await;
+            return self.send(Piece::Compared { file, tag: Err(reason) }).await;
         }
         // The sender must know before the receiver can answer.
         self.send(Piece::LeftOut { file, reason }).await?;
@@ -145,8 +150,8 @@ impl Reader<'_> {
 
     /// Reads a file only for its digest.
     async fn compare(&mut self, job: &Job) -> Result<(), Stop> {
-        let digest = self.read(job).await?;
-        Ok(self.send(Piece::Compared { file: job.file, digest: Ok(digest) }).await?)
+        let tag = self.read(job).await?;
+        Ok(self.send(Piece::Compared { file: job.file, tag: Ok(tag) }).await?)
     }
 
     /// Reads a file that fits into a parcel.
@@ -163,8 +168,8 @@ impl Reader<'_> {
         };
         let packed = match checked {
             Ok(()) => {
-                let digest = *blake3::hash(&data).as_bytes();
-                self.pack(&Item::Content { file: job.file, digest, data: &data }).await.map_err(Stop::from)
+                let tag = self.has_read(job, *blake3::hash(&data).as_bytes());
+                self.pack(&Item::Content { file: job.file, tag, data: &data }).await.map_err(Stop::from)
             }
             Err(stop) => Err(stop),
         };
@@ -176,8 +181,8 @@ impl Reader<'_> {
     async fn large(&mut self, job: &Job) -> Result<(), Stop> {
         // What is packed would otherwise wait until all of this file is sent.
         self.flush().await?;
-        let digest = self.read(job).await?;
-        self.pack(&Item::Digest { file: job.file, digest }).await?;
+        let tag = self.read(job).await?;
+        self.pack(&Item::Tag { file: job.file, tag }).await?;
         Ok(self.flush().await?)
     }
 
@@ -190,7 +195,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a file to its end, hashes it and hands on what was read, where that is wanted.
+    /// A file was read to its end; what is said of it.
+    fn has_read(&self, job: &Job, digest: Digest) -> Digest {
+        self.witness.known.add(job.file, digest);
+        self.witness.seal.tag(job.file, &digest)
+    }
+
+    /// Reads a file to its end, hashes it and hands on what was read, where that is wanted. Answers its tag.
     async fn read(&mut self, job: &Job) -> Result<Digest, Stop> {
         let mut file = self.open(job)?;
         let size = self.entry(job).size();
@@ -214,7 +225,7 @@ impl Reader<'_> {
             self.progress.add_examined(length);
         }
         self.check_unchanged(job, &file, offset)?;
-        Ok(*hasher.finalize().as_bytes())
+        Ok(self.has_read(job, *hasher.finalize().as_bytes()))
     }
 
     /// Opens the file if it is still what the list says.

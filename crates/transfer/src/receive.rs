@@ -17,6 +17,7 @@ use crate::offer::{Consent, LeftOut, Offer};
 use crate::partial::Partial;
 use crate::plan::{self, Survey};
 use crate::progress::{Phase, Progress};
+use crate::proof::Seal;
 use crate::protocol::{
     Control, DONE_CODE, DONE_WORD, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender, ProtocolError, is_done,
 };
@@ -25,7 +26,7 @@ use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
 use crate::words::printable;
 use crate::workers::Workers;
-use crate::writer::Writer;
+use crate::writer::{Finished, Writer};
 
 /// What a receiver is to do.
 #[derive(Clone, Debug)]
@@ -73,7 +74,17 @@ struct Run {
     since: Instant,
     connections: u32,
     /// What it has brought, once all of that is in place.
-    received: Option<Received>,
+    received: Option<InPlace>,
+}
+
+/// The files that one sender has brought.
+#[derive(Clone, Debug)]
+struct InPlace {
+    received: Received,
+    /// One digest over all of it.
+    all: Digest,
+    /// The entries that are not in place, by number.
+    left_out: Vec<(u32, Reason)>,
 }
 
 /// How long the sender that uses the ticket may be silent before another one takes its place. Sooner a
@@ -248,12 +259,12 @@ impl Receiver {
         let connection = &control.connection;
         let _running = self.running.lock().await;
         let result = match self.received_from(sender) {
-            Some(received) => Ok(Received { is_repeat: true, ..received }),
+            Some(in_place) => self.repeat(&control, in_place).await,
             None => self.run(sender, &control).await,
         };
         let result = match result {
             // Whatever becomes of the connection: everything is in place.
-            Ok(received) => Ok(Received { is_confirmed: say_complete(&control).await, ..received }),
+            Ok((received, last)) => Ok(Received { is_confirmed: say_last(&control, &last).await, ..received }),
             Err(error) => Err(error),
         };
         match &result {
@@ -269,22 +280,39 @@ impl Receiver {
         result.map_err(|error| self.superseded_or(number, error))
     }
 
-    /// The conversation of one connection.
-    async fn run(&self, sender: SenderId, control: &Control) -> Result<Received, ReceiveError> {
+    /// Tells a sender that came back what is in place, and proves it.
+    async fn repeat(&self, control: &Control, in_place: InPlace) -> Result<(Received, FromReceiver), ReceiveError> {
+        let InPlace { received, all, left_out } = in_place;
+        let seal = Seal::of(&control.connection)?;
+        let told = async {
+            control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden, has_all: true }).await?;
+            for some in left_out.chunks(ENTRIES_PER_MESSAGE) {
+                control.write(&FromReceiver::LeftOut(some.to_vec())).await?;
+            }
+            Ok::<_, ProtocolError>(())
+        };
+        // Whatever becomes of the connection: everything is in place.
+        let _ = told.await;
+        Ok((Received { is_repeat: true, ..received }, FromReceiver::Arrived(seal.proof_of_all(&all))))
+    }
+
+    /// The conversation of one connection, but for the last word, which is answered with what was received.
+    async fn run(&self, sender: SenderId, control: &Control) -> Result<(Received, FromReceiver), ReceiveError> {
         if !self.door.is_open() {
             return Err(AdmissionError::Used.into());
         }
         self.begin(sender);
         self.progress.enter(Phase::Preparing);
-        control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden }).await?;
+        let seal = Seal::of(&control.connection)?;
+        control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden, has_all: false }).await?;
         let (manifest, left_out) = read_manifest(control, self.config.limits, self.workers).await?;
         let manifest = Arc::new(manifest);
         self.agree(&control.connection, Offer::new(&manifest, left_out)).await?;
         self.progress.set_totals(manifest.bytes(), manifest.files());
-        let files = self.prepare(&manifest, control).await?;
+        let files = self.prepare(&manifest, control, seal).await?;
         self.progress.enter(Phase::Transferring);
-        let skipped = Session::start(control, files, self.workers).run(&self.progress).await?;
-        if !self.config.keep && skipped.is_empty() {
+        let Finished { all, left_out } = Session::start(control, files, self.workers).run(&self.progress).await?;
+        if !self.config.keep && left_out.is_empty() {
             self.door.use_up();
         }
         self.progress.enter(Phase::Done);
@@ -293,7 +321,7 @@ impl Receiver {
             files: progress.files_total,
             bytes: progress.bytes_total,
             resumed: progress.bytes_resumed,
-            skipped,
+            skipped: left_out.iter().map(|(_, skipped)| skipped.clone()).collect(),
             elapsed: Duration::ZERO,
             reconnections: 0,
             is_confirmed: false,
@@ -301,9 +329,10 @@ impl Receiver {
         };
         if let Some(run) = &mut *self.sender_run() {
             (received.elapsed, received.reconnections) = (run.since.elapsed(), run.connections - 1);
-            run.received = Some(received.clone());
+            let left_out = left_out.into_iter().map(|(entry, skipped)| (entry, skipped.reason)).collect();
+            run.received = Some(InPlace { received: received.clone(), all, left_out });
         }
-        Ok(received)
+        Ok((received, FromReceiver::Complete))
     }
 
     /// A connection of `sender` begins.
@@ -319,13 +348,13 @@ impl Receiver {
     }
 
     /// What this sender has brought, once all of it is in place.
-    fn received_from(&self, sender: SenderId) -> Option<Received> {
+    fn received_from(&self, sender: SenderId) -> Option<InPlace> {
         let run = self.sender_run();
         run.as_ref().filter(|run| run.sender == sender).and_then(|run| run.received.clone())
     }
 
     /// Everything between the manifest and the data: what exists is compared, the plan is sent.
-    async fn prepare(&self, manifest: &Arc<Manifest>, control: &Control) -> Result<Writer, ReceiveError> {
+    async fn prepare(&self, manifest: &Arc<Manifest>, control: &Control, seal: Seal) -> Result<Writer, ReceiveError> {
         let (directory, force) = (self.config.directory.clone(), self.config.force);
         let (list, progress) = (manifest.clone(), self.progress.clone());
         let (mut destination, Survey { compare, unfit }) = blocking(self.workers, move || {
@@ -344,7 +373,7 @@ impl Receiver {
             let digests = plan::digest_existing(&mut destination, &list, &numbers, &progress);
             Ok((destination, digests))
         });
-        let both = async { Ok((read_digests(control, compare.len()).await?, joined(own).await?)) };
+        let both = async { Ok((read_tags(control, compare.len()).await?, joined(own).await?)) };
         let (sent, (destination, own)) = Examined::new(&self.progress).during(control, both).await?;
         let compared: Vec<_> = compare.into_iter().zip(own.into_iter().zip(sent)).collect();
 
@@ -352,9 +381,9 @@ impl Receiver {
         let (files, answers) = blocking(self.workers, move || {
             let mut destination = destination;
             let (partial, unfinished) = Partial::open(&destination)?;
-            let plan = plan::decide(&mut destination, &partial, &unfinished, &list, (unfit, compared), force)?;
-            let answers = plan.answers();
-            Ok((Writer::new(destination, partial, list, force, progress, plan), answers))
+            let plan = plan::decide(&mut destination, &partial, &unfinished, &list, (unfit, compared), &seal, force)?;
+            let answers = plan.answers(&seal);
+            Ok((Writer::new(destination, partial, list, force, progress, seal, plan), answers))
         })
         .await?;
         for answer in answers {
@@ -384,9 +413,8 @@ impl Receiver {
 /// Tells the sender that everything is in place; whether it has heard. An acknowledgement is enough, but a
 /// sender may close before that is seen. How long this takes QUIC bounds: a peer that is there acknowledges,
 /// and one that is not is found out.
-async fn say_complete(control: &Control) -> bool {
-    let is_heard = control.write(&FromReceiver::Complete).await.is_ok()
-        && control.connection.flushed(ChannelId::Messages).await.is_ok();
+async fn say_last(control: &Control, word: &FromReceiver) -> bool {
+    let is_heard = control.write(word).await.is_ok() && control.connection.flushed(ChannelId::Messages).await.is_ok();
     is_heard || is_done(&control.connection)
 }
 
@@ -427,16 +455,16 @@ async fn read_manifest(
     blocking(workers, move || Ok((builder.finish()?, left_out))).await
 }
 
-/// Reads the sender's digests of `count` files, in the order in which they were asked for.
-async fn read_digests(control: &Control, count: usize) -> Result<Vec<Result<Digest, Reason>>, ReceiveError> {
-    let mut digests = Vec::with_capacity(count);
-    while digests.len() < count {
+/// Reads the sender's tags of `count` files, in the order in which they were asked for.
+async fn read_tags(control: &Control, count: usize) -> Result<Vec<Result<Digest, Reason>>, ReceiveError> {
+    let mut tags = Vec::with_capacity(count);
+    while tags.len() < count {
         match next(control).await? {
-            FromSender::Digests(more) if !more.is_empty() && more.len() <= count - digests.len() => {
-                digests.extend(more);
+            FromSender::Tags(more) if !more.is_empty() && more.len() <= count - tags.len() => {
+                tags.extend(more);
             }
-            _ => return Err(ProtocolError::Unexpected("the digests of the existing files were expected").into()),
+            _ => return Err(ProtocolError::Unexpected("the tags of the existing files were expected").into()),
         }
     }
-    Ok(digests)
+    Ok(tags)
 }

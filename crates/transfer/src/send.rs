@@ -18,7 +18,8 @@ use crate::greeting::{Purpose, SenderId};
 use crate::ledger::Ledger;
 use crate::offer::LeftOut;
 use crate::progress::{Phase, Progress};
-use crate::protocol::{Control, DONE_CODE, DONE_WORD, FromReceiver, FromSender, ProtocolError, is_done};
+use crate::proof::{Known, Seal, Witness, digest_of_all};
+use crate::protocol::{Control, DONE_CODE, DONE_WORD, FromReceiver, FromSender, Proof, ProtocolError, is_done};
 use crate::ranges::RangeSet;
 use crate::reader::{self, Job, Piece};
 use crate::skip::{Reason, Skipped};
@@ -32,8 +33,8 @@ const NAMES_PER_MESSAGE: usize = 256 << 10;
 /// Pieces read ahead of what is sent.
 const READ_AHEAD: usize = 32;
 
-/// How many digests one message carries: full packets, and far from the largest.
-const DIGESTS_PER_MESSAGE: usize = 1000;
+/// How many tags one message carries: full packets, and far from the largest.
+const TAGS_PER_MESSAGE: usize = 1000;
 
 /// The most ranges that a receiver may claim to have, of all files together: 16 bytes each on the wire,
 /// and some 64 in memory.
@@ -66,6 +67,7 @@ pub struct Sender {
     secret: Secret,
     // By it the receiver knows that a new connection comes from the same run as one that died.
     id: SenderId,
+    known: Arc<Known>,
     progress: Arc<Progress>,
     /// What was left out, as the last connection on which there was something had it.
     left_out: Mutex<Vec<Skipped>>,
@@ -85,11 +87,19 @@ impl Sender {
         Ok(Self::with_id(selection, secret, id))
     }
 
-    fn with_id(selection: Selection, secret: Secret, id: SenderId) -> Self {
+    /// The number by which the receiver knows this sender again.
+    pub fn id(&self) -> SenderId {
+        self.id
+    }
+
+    /// The same under the number of an earlier sender, as whose continuation it is taken: that may have been
+    /// killed.
+    pub fn with_id(selection: Selection, secret: Secret, id: SenderId) -> Self {
         Self {
             selection: Mutex::new(Arc::new(selection)),
             secret,
             id,
+            known: Arc::default(),
             progress: Arc::default(),
             left_out: Mutex::default(),
             not_taken: Mutex::default(),
@@ -110,7 +120,8 @@ impl Sender {
 
     /// Sends everything over the connection, which must reach the receiver whose fingerprint is in
     /// the ticket, and closes it. Where an earlier connection brought everything, but not the word that
-    /// all is in place, that word is what this one brings.
+    /// all is in place, that word is what this one brings. The receiver is believed only what it proves: that it
+    /// has computed the digest of every file.
     ///
     /// # Errors
     ///
@@ -120,8 +131,7 @@ impl Sender {
         self.progress.enter(Phase::Preparing);
         let sent = match self.converse(connection).await {
             Ok(sent) => sent,
-            // The receiver closes so only then, and its words for it may have been lost on the way.
-            Err(_) if is_done(connection) && self.progress.is_resumed() => Bytes::ZERO,
+            Err(SendError::PeerGone(_)) if is_done(connection) => return Err(SendError::Unproved),
             Err(error) => {
                 // What is closed keeps the reason why.
                 if connection.close_reason().is_none() {
@@ -158,6 +168,7 @@ impl Sender {
     fn without_hidden(&self) {
         let (selection, not_taken) = self.selection().without_hidden();
         if not_taken.count > 0 {
+            self.known.forget();
             *self.selection.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(selection);
             *self.not_taken.lock().unwrap_or_else(PoisonError::into_inner) = not_taken;
         }
@@ -170,15 +181,17 @@ impl Sender {
     async fn converse(&self, connection: &Connection) -> Result<Bytes, SendError> {
         knock(connection, &self.secret, Purpose::Transfer, self.id).await?;
         let control = Control::new(connection);
+        let seal = Seal::of(connection)?;
         let result = match next(&control).await {
-            Ok(FromReceiver::Terms { hidden }) => {
+            Ok(FromReceiver::Terms { hidden, has_all }) => {
                 if !hidden {
                     self.without_hidden();
                 }
-                self.run(&control).await
+                match has_all {
+                    true => self.hear_what_arrived(&control, seal).await.map(|()| Bytes::ZERO),
+                    false => self.run(&control, seal).await,
+                }
             }
-            // An earlier connection has brought everything.
-            Ok(FromReceiver::Complete) if self.progress.is_resumed() => Ok(Bytes::ZERO),
             Ok(_) => Err(ProtocolError::Unexpected("the terms were expected").into()),
             Err(error) => Err(error),
         };
@@ -193,25 +206,88 @@ impl Sender {
         result
     }
 
-    async fn run(&self, control: &Control) -> Result<Bytes, SendError> {
+    /// An earlier connection of this sender has brought everything, maybe one of a process that was killed.
+    async fn hear_what_arrived(&self, control: &Control, seal: Seal) -> Result<(), SendError> {
+        let selection = self.selection();
+        let mut ledger = Ledger::new(&selection.manifest);
+        self.progress.set_totals(selection.manifest.bytes(), selection.manifest.files());
+        let claimed = loop {
+            match next(control).await? {
+                FromReceiver::LeftOut(left_out) => {
+                    for (entry, reason) in left_out {
+                        let is_news = ledger.leave_out(entry, reason).map_err(|_| SendError::OtherFiles)?;
+                        if is_news {
+                            self.progress.leave_out(selection.manifest.entries()[entry as usize].size(), 0);
+                        }
+                    }
+                }
+                FromReceiver::Arrived(proof) => break proof,
+                _ => return Err(ProtocolError::Unexpected("the proof of what arrived was expected").into()),
+            }
+        };
+        self.read_again(&selection, &ledger, &seal).await?;
+        let in_place = (0..).zip(selection.manifest.entries()).filter(|(file, _)| ledger.is_owed(*file));
+        let digests = in_place.map(|(file, entry)| Some((entry, self.known.get(file)?)));
+        let digests = digests.collect::<Option<Vec<_>>>().ok_or(SendError::OtherFiles)?;
+        let proof: Proof = seal.proof_of_all(&digest_of_all(digests.into_iter()));
+        if proof != claimed {
+            return Err(SendError::OtherFiles);
+        }
+        *self.left_out() = ledger.skipped(&selection);
+        Ok(())
+    }
+
+    /// Reads what the receiver says to have and this process has not read.
+    async fn read_again(&self, selection: &Arc<Selection>, ledger: &Ledger, seal: &Seal) -> Result<(), SendError> {
+        let files = 0..selection.manifest.entries().len() as u32;
+        let unread = files.filter(|file| ledger.is_owed(*file) && self.known.get(*file).is_none());
+        let (jobs, inbox) = mpsc::unbounded_channel();
+        for file in unread {
+            let _ = jobs.send(Job { file, have: RangeSet::default(), with_data: false });
+        }
+        drop(jobs);
+        let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
+        let thread = self.read(selection, seal, inbox, outbox);
+        // A file that cannot be read stays unknown, and nothing can be proved of it.
+        while pieces.recv().await.is_some() {}
+        finish(Ok(Bytes::ZERO), thread).await.map(drop)
+    }
+
+    /// Begins to read what the jobs name.
+    fn read(
+        &self,
+        selection: &Arc<Selection>,
+        seal: &Seal,
+        inbox: mpsc::UnboundedReceiver<Job>,
+        outbox: mpsc::Sender<Piece>,
+    ) -> JoinHandle<()> {
+        let (selection, progress, known, seal) =
+            (selection.clone(), self.progress.clone(), self.known.clone(), seal.clone());
+        self.workers.begin(async move {
+            let witness = Witness { seal: &seal, known: &known };
+            reader::run(&selection, &progress, witness, inbox, &outbox).await;
+        })
+    }
+
+    async fn run(&self, control: &Control, seal: Seal) -> Result<Bytes, SendError> {
         let selection = self.selection();
         let manifest = &selection.manifest;
         self.progress.set_totals(manifest.bytes(), manifest.files());
         let (jobs, inbox) = mpsc::unbounded_channel();
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
-        let (read, progress) = (selection.clone(), self.progress.clone());
-        let thread = self.workers.begin(async move { reader::run(&read, &progress, inbox, &outbox).await });
+        let thread = self.read(&selection, &seal, inbox, outbox);
+        let witness = Witness { seal: &seal, known: &self.known };
         let mut kept = Kept { ledger: Ledger::new(manifest), selection: &selection, left_out: &self.left_out };
         let ledger = &mut kept.ledger;
         let conversation = async {
             self.send_manifest(control).await?;
             self.compare(control, ledger, &jobs, &mut pieces).await?;
-            for job in self.hear_plan(control, ledger).await? {
+            for job in self.hear_plan(control, ledger, witness).await? {
                 // It fails when the thread has ended; the closed pieces then tell.
                 let _ = jobs.send(job);
             }
             self.progress.enter(Phase::Transferring);
-            Flow { manifest, progress: &self.progress, ledger, jobs, pieces }.run(control).await
+            Flow { manifest, progress: &self.progress, witness, ledger, jobs, pieces }.run(control).await
         };
         let result = conversation.await;
         drop(kept);
@@ -235,7 +311,7 @@ impl Sender {
         unless_refused(control, control.write(&FromSender::EntriesEnd)).await
     }
 
-    /// Answers with the digests of the files that the receiver may have already.
+    /// Answers with the tags of the files that the receiver may have already.
     async fn compare(
         &self,
         control: &Control,
@@ -257,35 +333,40 @@ impl Sender {
                 _ => return Err(ProtocolError::Unexpected("the files to compare were expected").into()),
             }
         }
-        let mut digests = Vec::new();
+        let mut tags = Vec::new();
         while wanted > 0 {
             tokio::select! {
                 biased;
                 message = next(control) => match message? {
                     FromReceiver::Examined(bytes) => self.progress.set_examined_there(bytes),
-                    _ => return Err(ProtocolError::Unexpected("it spoke before the digests were complete").into()),
+                    _ => return Err(ProtocolError::Unexpected("it spoke before the tags were complete").into()),
                 },
                 piece = pieces.recv() => match piece {
-                    Some(Piece::Compared { file, digest }) => {
-                        if let Err(reason) = digest {
+                    Some(Piece::Compared { file, tag }) => {
+                        if let Err(reason) = tag {
                             self.leave_out(ledger, file, reason)?;
                         }
-                        digests.push(digest);
+                        tags.push(tag);
                         wanted -= 1;
                     }
                     // The thread has ended, and says why.
                     _ => return Err(stopped_reading()),
                 },
             }
-            if digests.len() == DIGESTS_PER_MESSAGE || wanted == 0 {
-                control.write(&FromSender::Digests(std::mem::take(&mut digests))).await?;
+            if tags.len() == TAGS_PER_MESSAGE || wanted == 0 {
+                control.write(&FromSender::Tags(std::mem::take(&mut tags))).await?;
             }
         }
         Ok(())
     }
 
     /// What is to be sent, in the order of the manifest.
-    async fn hear_plan(&self, control: &Control, ledger: &mut Ledger) -> Result<Vec<Job>, SendError> {
+    async fn hear_plan(
+        &self,
+        control: &Control,
+        ledger: &mut Ledger,
+        witness: Witness<'_>,
+    ) -> Result<Vec<Job>, SendError> {
         let selection = self.selection();
         let entries = selection.manifest.entries();
         let mut partly = BTreeMap::new();
@@ -293,7 +374,8 @@ impl Sender {
         loop {
             match next(control).await? {
                 FromReceiver::Same(files) => {
-                    for file in files {
+                    for (file, proof) in files {
+                        witness.check(file, &proof)?;
                         ledger.settle(file)?;
                         self.progress.add_resumed(entries[file as usize].size());
                         self.progress.add_file();

@@ -10,10 +10,9 @@ use tokio::time::MissedTickBehavior;
 use crate::error::ReceiveError;
 use crate::progress::Progress;
 use crate::protocol::{Control, FromReceiver, FromSender, ProtocolError};
-use crate::skip::Skipped;
 use crate::words::printable;
 use crate::workers::Workers;
-use crate::writer::{Command, Event, Writer};
+use crate::writer::{Command, Event, Finished, Writer};
 
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -30,7 +29,7 @@ pub(crate) struct Session<'a> {
     control: &'a Control,
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
-    thread: JoinHandle<Result<Vec<Skipped>, ReceiveError>>,
+    thread: JoinHandle<Result<Finished, ReceiveError>>,
 }
 
 impl<'a> Session<'a> {
@@ -41,9 +40,9 @@ impl<'a> Session<'a> {
         Self { control, commands, events, thread }
     }
 
-    /// Runs until everything is in place; answers what was left out. On every way out the writing
+    /// Runs until everything is in place; answers what that is. On every way out the writing
     /// thread has ended before.
-    pub(crate) async fn run(mut self, progress: &Progress) -> Result<Vec<Skipped>, ReceiveError> {
+    pub(crate) async fn run(mut self, progress: &Progress) -> Result<Finished, ReceiveError> {
         let talked = self.talk(progress).await;
         // Without commands the thread saves its journals and ends.
         drop(self.commands);
@@ -51,7 +50,7 @@ impl<'a> Session<'a> {
         match (talked, written) {
             (_, Err(cause)) => Err(cause),
             (Err(error), Ok(_)) => Err(error),
-            (Ok(()), Ok(skipped)) => Ok(skipped),
+            (Ok(()), Ok(finished)) => Ok(finished),
         }
     }
 

@@ -22,7 +22,8 @@ use crate::partial::{PartNames, Partial};
 use crate::placing::{Batch, Verified, settle};
 use crate::plan::Plan;
 use crate::progress::Progress;
-use crate::protocol::{Digest, ProtocolError};
+use crate::proof::{Seal, digest_of_all};
+use crate::protocol::{Digest, Proof, ProtocolError};
 use crate::ranges::RangeSet;
 use crate::skip::{Reason, Skipped};
 use crate::source::Identity;
@@ -44,6 +45,15 @@ const JOURNAL_BYTES: u64 = 1 << 20;
 /// How often journals are saved and verified files placed, at least.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The outcome of a writer that has everything in place.
+#[derive(Clone, Debug)]
+pub(crate) struct Finished {
+    /// One digest over all that is in place.
+    pub(crate) all: Digest,
+    /// The entries that are not in place, by number.
+    pub(crate) left_out: Vec<(u32, Skipped)>,
+}
+
 /// What the writer is told.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -55,7 +65,7 @@ pub(crate) enum Command {
 /// What the writer tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    Done(Vec<u32>),
+    Done(Vec<(u32, Proof)>),
     Again(u32),
     LeftOut(Vec<(u32, Reason)>),
     Complete,
@@ -80,7 +90,7 @@ struct Active {
     ranges: RangeSet,
     hasher: Option<Box<blake3::Hasher>>,
     hashed: u64,
-    digest: Option<Digest>,
+    tag: Option<Digest>,
     unsaved: u64,
     has_journal: bool,
 }
@@ -93,7 +103,10 @@ pub(crate) struct Writer {
     pub(crate) manifest: Arc<Manifest>,
     pub(crate) force: bool,
     progress: Arc<Progress>,
+    seal: Seal,
     status: Vec<Status>,
+    /// The digests of the files that are in their places.
+    in_place: BTreeMap<u32, Digest>,
     active: BTreeMap<u32, Active>,
     retried: BTreeSet<u32>,
     skipped: BTreeMap<u32, Reason>,
@@ -117,6 +130,7 @@ impl Writer {
         manifest: Arc<Manifest>,
         force: bool,
         progress: Arc<Progress>,
+        seal: Seal,
         plan: Plan,
     ) -> Self {
         let status =
@@ -129,7 +143,9 @@ impl Writer {
             manifest,
             force,
             progress,
+            seal,
             status,
+            in_place: BTreeMap::new(),
             wanted,
             active: BTreeMap::new(),
             active_max: MAX_ACTIVE,
@@ -148,7 +164,8 @@ impl Writer {
 
     /// Takes over what the plan found.
     fn apply(&mut self, plan: Plan) {
-        for number in plan.same {
+        for (number, digest) in plan.same {
+            self.in_place.insert(number, digest);
             self.status[number as usize] = Status::Finished;
             self.wanted -= 1;
             self.progress.add_resumed(self.size(number));
@@ -181,7 +198,7 @@ impl Writer {
         mut self,
         mut commands: mpsc::Receiver<Command>,
         events: mpsc::UnboundedSender<Event>,
-    ) -> Result<Vec<Skipped>, ReceiveError> {
+    ) -> Result<Finished, ReceiveError> {
         // Where the session has ended, nobody needs to know of events.
         if let Err(error) = self.work(&mut commands, &events).await {
             self.partial.release_reserve();
@@ -191,11 +208,13 @@ impl Writer {
             return Err(self.explained(error));
         }
         let _ = events.send(Event::Complete);
-        let skipped = |(&number, &reason): (&u32, &Reason)| Skipped {
-            path: PathBuf::from(self.manifest.entries()[number as usize].path()),
-            reason,
+        let entries = self.manifest.entries();
+        let in_place = self.in_place.iter().map(|(&number, &digest)| (&entries[number as usize], digest));
+        let skipped = |(&number, &reason): (&u32, &Reason)| {
+            let path = PathBuf::from(entries[number as usize].path());
+            (number, Skipped { path, reason })
         };
-        Ok(self.skipped.iter().map(skipped).collect())
+        Ok(Finished { all: digest_of_all(in_place), left_out: self.skipped.iter().map(skipped).collect() })
     }
 
     async fn work(
@@ -248,18 +267,18 @@ impl Writer {
         }
         for item in parcel::items(&record.data) {
             match item? {
-                Item::Content { file, digest, data } => {
+                Item::Content { file, tag, data } => {
                     if self.is_wanted(file)? {
                         if data.len() as u64 != self.size(file) {
                             return Err(ProtocolError::Unexpected("a whole file is not as long as it was said").into());
                         }
-                        self.begin(file)?.digest = Some(digest);
+                        self.begin(file)?.tag = Some(tag);
                         self.arrived(file, 0, data, events)?;
                     }
                 }
-                Item::Digest { file, digest } => {
+                Item::Tag { file, tag } => {
                     if self.is_wanted(file)? {
-                        self.begin(file)?.digest = Some(digest);
+                        self.begin(file)?.tag = Some(tag);
                         self.finish_if_complete(file, events)?;
                     }
                 }
@@ -379,7 +398,7 @@ impl Writer {
     fn finish_if_complete(&mut self, number: u32, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
         let size = self.size(number);
         let is_complete =
-            self.active.get(&number).is_some_and(|active| active.digest.is_some() && active.ranges.is_complete(size));
+            self.active.get(&number).is_some_and(|active| active.tag.is_some() && active.ranges.is_complete(size));
         if !is_complete {
             return Ok(());
         }
@@ -388,7 +407,7 @@ impl Writer {
         let active = self.forget(number).expect("it is complete");
         let (file, identity) = (active.file.expect("opened"), active.identity.expect("opened"));
         let digest = *active.hasher.unwrap_or_default().finalize().as_bytes();
-        if active.digest != Some(digest) {
+        if active.tag != Some(self.seal.tag(number, &digest)) {
             return self.damaged(number, &names, events);
         }
         settle(&file, &self.manifest.entries()[number as usize], active.has_journal)
@@ -460,7 +479,8 @@ impl Writer {
                     self.status[one.number as usize] = Status::Finished;
                     self.wanted -= 1;
                     self.progress.add_file();
-                    done.push(one.number);
+                    self.in_place.insert(one.number, one.digest);
+                    done.push((one.number, self.seal.proof(one.number, &one.digest)));
                 }
                 Err(error) => match error.refusal() {
                     Some(reason) => {

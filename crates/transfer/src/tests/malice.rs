@@ -5,6 +5,7 @@ use fairpath_quic::{ChannelId, Record};
 
 use super::*;
 use crate::parcel::{Item, Packer};
+use crate::proof::Seal;
 use crate::protocol::{Control, FromReceiver, FromSender};
 use crate::{AdmissionError, Entry, Fault, ManifestError, Purpose, Reason, Refusal, SenderId, knock};
 
@@ -65,8 +66,18 @@ impl Stub {
         self.send(Record { object, offset, data: Bytes::copy_from_slice(data) }).await;
     }
 
-    async fn digest(&self, file: u32, digest: [u8; 32]) {
-        self.pack(&Item::Digest { file, digest }).await;
+    /// The tag of an honest sender for a file with this content.
+    fn tag(&self, file: u32, content: &[u8]) -> [u8; 32] {
+        self.seal().tag(file, blake3::hash(content).as_bytes())
+    }
+
+    /// The answer of an honest receiver that has a file with this content.
+    fn done(&self, file: u32, content: &[u8]) -> FromReceiver {
+        FromReceiver::Done(vec![(file, self.seal().proof(file, blake3::hash(content).as_bytes()))])
+    }
+
+    fn seal(&self) -> Seal {
+        Seal::of(&self.control.connection).unwrap()
     }
 
     /// Sends a parcel with one item.
@@ -131,8 +142,8 @@ async fn wrong_secrets_during_a_transfer_do_not_disturb_it() {
         assert!(serving.await.unwrap().is_err());
     }
     stub.data(0, 0, b"right").await;
-    stub.digest(0, *blake3::hash(b"right").as_bytes()).await;
-    assert_eq!(stub.answer().await, FromReceiver::Done(vec![0]));
+    stub.pack(&Item::Tag { file: 0, tag: stub.tag(0, b"right") }).await;
+    assert_eq!(stub.answer().await, stub.done(0, b"right"));
     assert_eq!(stub.answer().await, FromReceiver::Complete);
     stub.close();
     assert_eq!(stub.serving.await.unwrap().unwrap().files, 1);
@@ -164,17 +175,17 @@ async fn every_crafted_name_is_refused_before_anything_is_written() {
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_data_are_asked_for_once_more_and_then_left_out() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
-    let right = *blake3::hash(b"right").as_bytes();
     for second in [&b"right"[..], &b"wrong"[..]] {
         let stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5)]).await;
         stub.data(0, 0, b"wrong").await;
-        stub.digest(0, right).await;
+        let tag = stub.tag(0, b"right");
+        stub.pack(&Item::Tag { file: 0, tag }).await;
         assert_eq!(stub.answer().await, FromReceiver::Again(0));
         assert!(!to.path().join("x").exists());
-        stub.pack(&Item::Content { file: 0, digest: right, data: second }).await;
+        stub.pack(&Item::Content { file: 0, tag, data: second }).await;
         let is_right = second == b"right";
         let expected = match is_right {
-            true => FromReceiver::Done(vec![0]),
+            true => stub.done(0, b"right"),
             false => FromReceiver::LeftOut(vec![(0, Reason::Damaged)]),
         };
         assert_eq!(stub.answer().await, expected);
@@ -262,12 +273,11 @@ async fn a_list_of_enormous_names_is_refused_while_it_comes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_whole_file_of_another_length_and_a_parcel_of_nonsense_end_the_transfer() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
-    let digest = *blake3::hash(b"12").as_bytes();
     for number in 0..4 {
         let stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5)]).await;
         match number {
-            0 => stub.pack(&Item::Content { file: 0, digest, data: b"12" }).await,
-            1 => stub.pack(&Item::Digest { file: 7, digest }).await,
+            0 => stub.pack(&Item::Content { file: 0, tag: stub.tag(0, b"12"), data: b"12" }).await,
+            1 => stub.pack(&Item::Tag { file: 7, tag: stub.tag(7, b"12") }).await,
             2 => stub.pack(&Item::LeftOut { file: 7, reason: Reason::Changed }).await,
             _ => stub.data(crate::parcel::PARCEL, 0, &[255; 100]).await,
         }

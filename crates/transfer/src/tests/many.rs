@@ -4,6 +4,7 @@ use fairpath_quic::ChannelId;
 
 use super::*;
 use crate::parcel::{self, Item, PARCEL};
+use crate::proof::Seal;
 use crate::protocol::{Control, FromReceiver, FromSender};
 use crate::{Door, Purpose};
 
@@ -44,7 +45,7 @@ async fn thousands_of_files_that_are_empty_or_tiny_arrive() {
 async fn pretend(connection: &Connection) -> (Control, usize) {
     let guest = Door::new(SECRET, Purpose::Transfer).hear(connection).await.unwrap();
     let control = guest.admit().await.unwrap();
-    control.write(&FromReceiver::Terms { hidden: true }).await.unwrap();
+    control.write(&FromReceiver::Terms { hidden: true, has_all: false }).await.unwrap();
     let mut files = 0;
     while let FromSender::Entries(entries) = control.read().await.unwrap() {
         files += entries.iter().filter(|entry| entry.is_file()).count();
@@ -66,14 +67,16 @@ async fn a_receiver_that_reads_nothing_for_a_while_loses_nothing() {
     let (control, files) = pretend(&receiving).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
 
-    let mut seen = std::collections::BTreeSet::new();
+    let seal = Seal::of(&receiving).unwrap();
+    let mut seen = std::collections::BTreeMap::new();
     while seen.len() < files {
         let record = receiving.recv_record().await.expect("the connection lives");
         assert_eq!(record.object, PARCEL, "small files come in parcels");
         for item in parcel::items(&record.data) {
-            let Ok(Item::Content { file, digest, data }) = item else { panic!("{item:?}") };
-            assert_eq!(digest, *blake3::hash(data).as_bytes());
-            assert!(seen.insert(file), "{file} came twice");
+            let Ok(Item::Content { file, tag, data }) = item else { panic!("{item:?}") };
+            let digest = *blake3::hash(data).as_bytes();
+            assert_eq!(tag, seal.tag(file, &digest));
+            assert!(seen.insert(file, seal.proof(file, &digest)).is_none(), "{file} came twice");
         }
     }
     control.write(&FromReceiver::Done(seen.into_iter().collect())).await.unwrap();

@@ -8,6 +8,7 @@ use fairpath_quic::EngineConfig;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::proof::Seal;
 use crate::protocol::FromReceiver;
 use crate::{DeliveryEvent, Door, Purpose, Refusal};
 
@@ -33,32 +34,60 @@ async fn a_sender_that_did_not_hear_that_all_is_in_place_is_told_so_when_it_come
     assert_eq!((sent.sent.get(), sent.bytes.get()), (0, 100_000));
     assert!(repeated.is_confirmed && repeated.is_repeat, "{repeated:?}");
     assert_eq!(repeated.elapsed, received.elapsed);
+
+    // Another process with the number of that sender, for example the same command started again, is told so too.
+    // It reads its own files to check the proof. Of other files nothing is said to be in place.
+    let again = |paths: &[PathBuf]| Sender::with_id(Selection::collect(paths).unwrap(), SECRET, sender.id());
+    let (sending, receiving) = net.connect().await;
+    let serving = serve(&waiting, receiving);
+    let sent = again(std::slice::from_ref(&path)).send(&sending).await.unwrap();
+    assert_eq!((sent.sent.get(), sent.files), (0, 1));
+    assert!(serving.await.unwrap().unwrap().is_repeat);
+    let other = from.path().join("other");
+    fs::write(&other, content(100_000, 2)).unwrap();
+    let (sending, receiving) = net.connect().await;
+    let serving = serve(&waiting, receiving);
+    let sent = again(&[other]).send(&sending).await;
+    assert!(matches!(sent, Err(SendError::OtherFiles)), "{sent:?}");
+    assert!(serving.await.unwrap().unwrap().is_repeat);
+
     let (refused, _) = net.transfer(&waiting, &[path]).await;
     assert!(matches!(refused, Err(SendError::Refused { refusal: Refusal::Used, .. })), "{refused:?}");
 }
 
-/// The receiver's last words and its close may overtake each other, or the words are lost.
+/// The word with which a receiver closes proves nothing; what it proved before counts, also without that word.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_that_closes_in_peace_has_everything() {
+async fn a_receiver_that_closes_in_peace_is_believed_only_what_it_has_proved() {
     let (from, net) = (tempfile::tempdir().unwrap(), Net::new());
     let path = from.path().join("x");
     fs::write(&path, content(1_000, 1)).unwrap();
     let collect = || Selection::collect(std::slice::from_ref(&path)).unwrap();
-    for (code, word, is_success) in [(0u32, "done", true), (0, "", false), (1, "done", false), (0, "gone", false)] {
+    for (code, word, is_proved) in
+        [(0u32, "done", true), (0, "done", false), (0, "", true), (1, "done", true), (0, "gone", true)]
+    {
         let (sending, receiving) = net.connect().await;
         let closing = tokio::spawn(async move {
             let door = Door::new(SECRET, Purpose::Transfer);
             let control = door.hear(&receiving).await.unwrap().admit().await.unwrap();
-            control.write(&FromReceiver::Terms { hidden: true }).await.unwrap();
+            control.write(&FromReceiver::Terms { hidden: true, has_all: false }).await.unwrap();
             control.write(&FromReceiver::Compare(vec![])).await.unwrap();
             control.write(&FromReceiver::Begin).await.unwrap();
             // Data flows.
             receiving.recv_record().await.unwrap();
+            if is_proved {
+                let proof = Seal::of(&receiving).unwrap().proof(0, blake3::hash(&content(1_000, 1)).as_bytes());
+                control.write(&FromReceiver::Done(vec![(0, proof)])).await.unwrap();
+                receiving.flushed(fairpath_quic::ChannelId::Messages).await.unwrap();
+            }
             receiving.close(code, word);
             receiving.closed().await
         });
         let sent = Sender::new(collect(), SECRET).unwrap().send(&sending).await;
-        assert_eq!(sent.is_ok(), is_success, "{code} {word}: {sent:?}");
+        match sent {
+            Ok(_) => assert!(is_proved && (code, word) == (0, "done"), "{code} {word}"),
+            Err(SendError::Unproved) => assert!(!is_proved),
+            Err(error) => assert!(matches!(error, SendError::PeerGone(_)) && (code, word) != (0, "done"), "{error}"),
+        }
         closing.await.unwrap();
     }
 }
@@ -198,14 +227,17 @@ async fn a_receiver_that_says_how_far_its_reading_is_is_not_given_up() {
     let slow_receiver = async {
         let door = Door::new(SECRET, Purpose::Transfer);
         let control = door.hear(&receiving).await.unwrap().admit().await.unwrap();
-        control.write(&FromReceiver::Terms { hidden: true }).await.unwrap();
+        control.write(&FromReceiver::Terms { hidden: true, has_all: false }).await.unwrap();
+        control.write(&FromReceiver::Compare(vec![0])).await.unwrap();
         control.write(&FromReceiver::Compare(vec![])).await.unwrap();
         for read in 1..=12 {
             control.write(&FromReceiver::Examined(read * 1_000_000)).await.unwrap();
             tokio::time::sleep(patience / 6).await;
         }
-        assert_eq!(sender.progress().snapshot().bytes_examined.get(), 12_000_000);
-        control.write(&FromReceiver::Same(vec![0])).await.unwrap();
+        // The sender has read its own as well.
+        assert_eq!(sender.progress().snapshot().bytes_examined.get(), 12_001_000);
+        let proof = Seal::of(&receiving).unwrap().proof(0, blake3::hash(&content(1_000, 1)).as_bytes());
+        control.write(&FromReceiver::Same(vec![(0, proof)])).await.unwrap();
         control.write(&FromReceiver::Begin).await.unwrap();
         control.write(&FromReceiver::Complete).await.unwrap();
         receiving.closed().await
