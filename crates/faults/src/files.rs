@@ -13,4 +13,4 @@ mod scenario;
 mod tree;
 mod world;
 
-pub use scenario::Transfer;
+pub use scenario::{LiedTo, Transfer};

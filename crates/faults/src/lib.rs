@@ -14,7 +14,7 @@ mod wires;
 mod world;
 
 pub use fairpath_quic_sim::{Account, Clock, Crowd, Cryptography, End, Host, Leaving, Pinned, Process, Side, Skew};
-pub use files::Transfer;
+pub use files::{LiedTo, Transfer};
 pub use scenario::{Failure, Fault, Outcome, Scenario, Scheduled};
 pub use trace::Teller;
 pub use wires::{Impair, Wire};

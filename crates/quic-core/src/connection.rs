@@ -23,7 +23,7 @@ use web_time::{Duration, Instant};
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};
 use noq_proto::crypto::ExportKeyingMaterialError;
-use noq_proto::{ApplicationClose, ConnectionError, PathId, StreamEvent};
+use noq_proto::{ApplicationClose, ConnectionError, PathId, StreamEvent, TransportError, VarInt};
 
 use crate::adapter::{ConnectionEngine, Fate};
 use crate::bulk::{Record, RecordTooLarge};
@@ -49,6 +49,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The code with which a connection is closed whose peer breaks the rules of the channels.
 pub const VIOLATION: u32 = 0x1f1;
+
+/// How the peer broke the rules of a channel, where this end closed the connection for that.
+pub fn violation(reason: &ConnectionError) -> Option<&str> {
+    match reason {
+        ConnectionError::TransportError(error) if u64::from(error.code) == u64::from(VIOLATION) => Some(&error.reason),
+        _ => None,
+    }
+}
 
 /// The number of the object that messages are pieces of. Theirs is the only one on their channel.
 const MESSAGES: u32 = 0;
@@ -250,6 +258,17 @@ impl Connection {
 
     /// Ends the connection and tells the peer `code` and `reason`.
     pub fn close(&mut self, code: u32, reason: Bytes, now: Instant) {
+        self.close_for(ConnectionError::LocallyClosed, code, reason, now);
+    }
+
+    /// The peer broke the rules of a channel.
+    fn fail(&mut self, what: String, now: Instant) {
+        let reason = Bytes::from(what.clone());
+        let code = VarInt::from_u32(VIOLATION).into();
+        self.close_for(TransportError::new(code, what).into(), VIOLATION, reason, now);
+    }
+
+    fn close_for(&mut self, cause: ConnectionError, code: u32, reason: Bytes, now: Instant) {
         if self.closed.is_some() {
             return;
         }
@@ -257,7 +276,7 @@ impl Connection {
             Some(policy) => self.farewell = Some(Farewell::new(code, reason, policy.slowest_answer(), now)),
             None => self.quic.close(now, code.into(), reason),
         }
-        self.note_closed(ConnectionError::LocallyClosed, now);
+        self.note_closed(cause, now);
         self.bid_farewell(now);
     }
 
@@ -279,6 +298,15 @@ impl Connection {
     /// How many datagrams have come.
     pub fn datagrams_received(&mut self) -> u64 {
         self.quic.stats().udp_rx.datagrams
+    }
+
+    /// Says what no end may say: that a message of 16 MB begins.
+    #[cfg(feature = "simulation")]
+    pub fn break_channel(&mut self) {
+        // A fragment of the messages: a record's number, the length of its body, and where in it the data begins.
+        let datagram = Bytes::from_static(b"\x22\0\0\0\0\xff\xff\xff\0\0\0x");
+        let paths: Vec<_> = self.policy.iter().flat_map(Policy::open_paths).filter_map(|(_, path)| path).collect();
+        paths.into_iter().for_each(|path| self.output.say_on(path, datagram.clone()));
     }
 
     // ---- what the host does

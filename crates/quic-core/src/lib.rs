@@ -80,7 +80,7 @@ mod transport;
 
 pub use address::{mapped, unmapped};
 pub use channel::ChannelId;
-pub use connection::{Connection, Event, Held, Interfaces, TRAIN_MAX, VIOLATION};
+pub use connection::{Connection, Event, Held, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
 pub use endpoint::{Accepting, BeginError, Connecting, Endpoint, EndpointConfig, Received};
 pub use fairpath_engine::{Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, Remedies, Terms};

@@ -257,6 +257,13 @@ impl Connection {
 
     // ---- what is known of it
 
+    /// Says to the peer what no end may say.
+    #[cfg(feature = "simulation")]
+    pub fn break_channel(&self) {
+        self.with(|connection, _| connection.break_channel());
+        self.0.shared.nudge();
+    }
+
     /// A view of it that does not keep it open, for who looks on in a simulation.
     #[cfg(feature = "simulation")]
     pub fn observer(&self) -> Observer {

@@ -54,6 +54,7 @@ pub use fairpath_engine::{Coupling, EngineConfig, PairVerdict, PathId, PathSnaps
 pub use fairpath_quic_core::bulk::{MAX_RECORD, Record, RecordTooLarge};
 pub use fairpath_quic_core::flows;
 pub use fairpath_quic_core::pairs::{Outcome, Tried, WhyNot};
+pub use fairpath_quic_core::violation;
 pub use fairpath_quic_core::{
     BadFingerprint, Binding, ChannelId, DATAGRAM_ETHERNET, DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, KnockKey,
     PATHS_MAX, PathNotice, PathReport, PathState,

@@ -37,6 +37,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The shortest and the longest time between two tries at a connection.
 const TRY_EVERY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
+/// A connection that lasted no longer than this does not count as one that worked: what ended it may end the next one
+/// as soon, so the tries become rarer.
+const SHORT_LIVED: Duration = Duration::from_secs(5);
+
 /// A try follows the last after this part of the time that has been lost so far: what an outage costs is
 /// lengthened by a twentieth at most, and an hour of it costs few packets.
 const TRY_SHARE: u32 = 20;
@@ -115,7 +119,9 @@ impl Delivery<'_> {
         // Since when it has been tried in vain, and how much was in place then: a connection that brings
         // nothing is no reason to begin counting anew.
         let mut in_vain: Option<(Instant, Bytes)> = None;
+        let mut short_lived = 0;
         loop {
+            let began = Instant::now();
             let next = tokio::select! {
                 biased;
                 ended = self.sender.send(&connection) => match ended {
@@ -127,7 +133,8 @@ impl Delivery<'_> {
                             in_vain = Some((Instant::now(), done));
                         }
                         let since = in_vain.map_or_else(Instant::now, |(since, _)| since);
-                        self.instead(&error, since).await?
+                        short_lived = if began.elapsed() < SHORT_LIVED { short_lived + 1 } else { 0 };
+                        self.instead(&error, since, pause(short_lived)).await?
                     }
                 },
                 next = self.successor(&connection), if !self.give_up_after.is_zero() => {
@@ -141,8 +148,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// A connection in place of one that has ended; `since` then it has been tried in vain.
-    async fn instead(&self, error: &SendError, since: Instant) -> Result<Connection, SendError> {
+    /// A connection in place of one that has ended, tried after `pause`; `since` then it has been tried in vain.
+    async fn instead(&self, error: &SendError, since: Instant, pause: Duration) -> Result<Connection, SendError> {
         self.sender.progress().enter(Phase::Waiting);
         let why = match error {
             SendError::PeerGone(why) => why.clone(),
@@ -150,7 +157,11 @@ impl Delivery<'_> {
         };
         self.tell(DeliveryEvent::Lost { why: why.clone() });
         let patience = self.give_up_after.saturating_sub(since.elapsed());
-        let connected = tokio::time::timeout(patience, self.dial(Instant::now())).await;
+        let dialled = async {
+            tokio::time::sleep(pause).await;
+            self.dial(Instant::now()).await
+        };
+        let connected = tokio::time::timeout(patience, dialled).await;
         let progress = self.sender.progress().snapshot();
         let left = progress.bytes_total.saturating_sub(progress.bytes_done);
         connected.map_err(|_| SendError::GivenUp { after: self.give_up_after, why, left })
@@ -160,11 +171,20 @@ impl Delivery<'_> {
     async fn successor(&self, connection: &Connection) -> Connection {
         loop {
             let since = silence(connection, SILENT).await;
-            tokio::select! {
-                biased;
-                () = sound(connection) => {}
-                next = self.dial(since) => return next,
+            if connection.close_reason().is_some() {
+                // The conversation on it learns of the end by itself, and says what becomes of it.
+                return std::future::pending().await;
             }
+            let next = tokio::select! {
+                biased;
+                () = sound(connection) => continue,
+                next = self.dial(since) => next,
+            };
+            if self.sender.progress().snapshot().phase == Phase::Done {
+                // The receiver may have ended: it would tell another connection nothing of what it told this one.
+                return std::future::pending().await;
+            }
+            return next;
         }
     }
 
@@ -194,6 +214,15 @@ impl Delivery<'_> {
     fn tell(&self, event: DeliveryEvent) {
         // Nobody has to listen.
         let _ = self.events.send(event);
+    }
+}
+
+/// How long to wait before the next try, after so many short-lived connections in a row. After the first, not at all:
+/// most outages are over with one.
+fn pause(short_lived: u32) -> Duration {
+    match short_lived {
+        0 | 1 => Duration::ZERO,
+        more => TRY_EVERY.0.saturating_mul(1 << (more - 2).min(8)).min(TRY_EVERY.1),
     }
 }
 
@@ -230,5 +259,17 @@ async fn sound(connection: &Connection) {
     let before = connection.datagrams_received();
     while connection.datagrams_received() == before {
         tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_loses_one_short_connection_after_another_tries_ever_less_often() {
+        let pauses: Vec<f64> = (0..9).map(|count| pause(count).as_secs_f64()).collect();
+        assert_eq!(pauses, [0.0, 0.0, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]);
+        assert_eq!(pause(u32::MAX), TRY_EVERY.1);
     }
 }

@@ -93,6 +93,8 @@ mod flow;
 pub mod fuzzing;
 mod greeting;
 mod ledger;
+#[cfg(feature = "simulation")]
+mod lies;
 mod manifest;
 mod offer;
 mod parcel;
@@ -124,6 +126,8 @@ pub use deliver::{DeliveryEvent, GIVE_UP_AFTER};
 pub use error::{ReceiveError, SendError};
 pub use fault::Fault;
 pub use greeting::{Purpose, SenderId};
+#[cfg(feature = "simulation")]
+pub use lies::{Lie, lie};
 pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};
 pub use offer::{Consent, LeftOut, Offer};
 pub use progress::{Phase, Progress, ProgressSnapshot};

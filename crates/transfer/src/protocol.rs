@@ -2,7 +2,7 @@
 //! first message of each end is of the greeting (`greeting.rs`).
 
 use bytes::Bytes;
-use fairpath_quic::{Connection, ConnectionError, RecordTooLarge};
+use fairpath_quic::{Connection, ConnectionError, RecordTooLarge, violation};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -130,10 +130,16 @@ pub enum ProtocolError {
     /// A message came at the wrong time or names something that does not exist.
     #[error("the peer broke the protocol: {0}")]
     Unexpected(&'static str),
+    /// It broke the rules below the messages.
+    #[error("the peer broke the protocol: {0}")]
+    Violation(String),
 }
 
 impl From<ConnectionError> for ProtocolError {
     fn from(error: ConnectionError) -> Self {
+        if let Some(what) = violation(&error) {
+            return Self::Violation(printable(what));
+        }
         Self::Gone(match error {
             ConnectionError::TimedOut => "it no longer answers".to_owned(),
             ConnectionError::ApplicationClosed(close) if !close.reason.is_empty() => {

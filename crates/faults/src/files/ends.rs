@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fairpath_quic::{
@@ -9,8 +10,8 @@ use fairpath_quic::{
 };
 use fairpath_quic_core::{EngineConfig, Held};
 use fairpath_transfer::{
-    Consent, DeliveryEvent, GIVE_UP_AFTER, Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret, Selection,
-    SendError, Sender, SenderId, Sent,
+    Consent, DeliveryEvent, GIVE_UP_AFTER, Lie, Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret,
+    Selection, SendError, Sender, SenderId, Sent,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -24,11 +25,17 @@ pub(super) const PORT: u16 = 4433;
 
 /// The connections of a process, for who looks on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Connections(Arc<Mutex<Vec<Observer>>>);
+pub(super) struct Connections(Arc<Mutex<Vec<Observer>>>, Arc<AtomicUsize>);
 
 impl Connections {
     fn note(&self, connection: &Connection) {
+        self.1.fetch_add(1, Ordering::Relaxed);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(connection.observer());
+    }
+
+    /// How many there have been.
+    pub(super) fn count(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
     }
 
     /// What is held beyond what the windows allow, if anything.
@@ -95,11 +102,13 @@ pub(super) struct Receiving {
     pub(super) connections: Connections,
     /// What has been received so far, for who looks on.
     pub(super) received: Arc<Mutex<Vec<Received>>>,
+    /// It lies, where it is to.
+    pub(super) lie: Option<Lie>,
 }
 
 /// The receiver's process.
 pub(super) async fn receive(receiving: Receiving) -> Result<(), ReceiveError> {
-    let Receiving { machine, identity, directory, connections, received } = receiving;
+    let Receiving { machine, identity, directory, connections, received, lie } = receiving;
     let listener = Listener::bind(ListenConfig {
         listen: Some(SocketAddr::from(([0; 4], PORT))),
         via: Vec::new(),
@@ -110,6 +119,9 @@ pub(super) async fn receive(receiving: Receiving) -> Result<(), ReceiveError> {
         ..ListenConfig::new().expect("an identity")
     });
     let listener = listener.expect("addresses");
+    if let Some(lie) = lie {
+        return lies(&listener, lie).await;
+    }
     let receiver = Arc::new(Receiver::simulated(ReceiveConfig {
         directory,
         force: true,
@@ -122,6 +134,23 @@ pub(super) async fn receive(receiving: Receiving) -> Result<(), ReceiveError> {
     let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
     listener.close(code, reason).await;
     result
+}
+
+/// Lies to who comes.
+async fn lies(listener: &Listener, lie: Lie) -> Result<(), ReceiveError> {
+    let mut tasks = JoinSet::new();
+    let mut accepted = 0;
+    loop {
+        tokio::select! {
+            biased;
+            Some(_) = tasks.join_next() => {}
+            Some(connection) = listener.accept() => {
+                let nth = accepted;
+                accepted += 1;
+                tasks.spawn(async move { fairpath_transfer::lie(&connection, &SECRET, lie, nth).await });
+            }
+        }
+    }
 }
 
 /// Lets in and serves who comes, until all is in place and the sender knows.

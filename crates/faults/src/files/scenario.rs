@@ -7,10 +7,11 @@ use std::time::Duration;
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_net::Jitter;
 use fairpath_quic_core::IDLE_TIMEOUT;
-use fairpath_transfer::SILENCE;
+use fairpath_transfer::{Lie, SILENCE};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use super::ends::Unsent;
 use super::tree::{self, Tree};
 use super::world::{Done, World};
 use crate::scenario::{FAULTY, Failure, Fault, Outcome, Scheduled, draw, draw_of_host};
@@ -33,6 +34,21 @@ const GOES_ON: Duration =
 
 /// A path is opened again at most so much later than that.
 const REOPENED: Duration = Duration::from_secs(14);
+
+/// The outcome of a sender that a receiver lied to.
+#[derive(Clone, Debug)]
+pub struct LiedTo {
+    /// How many files it says to be in place, where it says so.
+    pub claimed: u64,
+    /// How many it says to be left out.
+    pub skipped: usize,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// How many connections it has made.
+    pub connections: usize,
+    /// When it ended.
+    pub virtual_time: Duration,
+}
 
 /// What a seed stands for.
 #[derive(Clone, Debug)]
@@ -98,7 +114,7 @@ impl Transfer {
 
     /// Runs it, and tells what happens.
     pub fn run_told(&self, teller: Option<Teller>) -> Result<Outcome, Failure> {
-        let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed)
+        let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed, None)
             .map_err(|error| Failure(format!("the files cannot be written: {error}")))?;
         world.tell(teller);
         for scheduled in &self.faults {
@@ -130,6 +146,31 @@ impl Transfer {
             return Err(Failure(wrong));
         }
         Ok(Outcome { trace: world.trace(), virtual_time: world.now, had_to_live: self.faults.is_empty() })
+    }
+
+    /// Runs it with a receiver that lies, for at most so long: what the sender came to, if anything.
+    pub fn run_lied_to(&self, lie: Lie, patience: Duration) -> Result<Option<LiedTo>, Failure> {
+        let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed, Some(lie))
+            .map_err(|error| Failure(format!("the files cannot be written: {error}")))?;
+        let mut ended = None;
+        for scheduled in &self.faults {
+            ended = world.run_sender_until(scheduled.at).map_err(Failure)?;
+            if ended.is_some() {
+                break;
+            }
+            self.act(&mut world, scheduled.fault);
+        }
+        if ended.is_none() {
+            ended = world.run_sender_until(patience).map_err(Failure)?;
+        }
+        let Some(ended) = ended else { return Ok(None) };
+        let (claimed, skipped, error) = match ended {
+            Ok(sent) => (sent.files, sent.skipped.len(), None),
+            Err(Unsent::Connect(error)) => (0, 0, Some(error.to_string())),
+            Err(Unsent::Send(error)) => (0, 0, Some(error.to_string())),
+        };
+        let connections = world.senders_connections();
+        Ok(Some(LiedTo { claimed, skipped, error, connections, virtual_time: world.now }))
     }
 
     fn act(&self, world: &mut World, fault: Fault) {

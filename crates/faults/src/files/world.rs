@@ -12,7 +12,7 @@ use std::time::Duration;
 use fairpath_core::Timestamp;
 use fairpath_net::Datagram;
 use fairpath_quic::{Identity, Machine as Place};
-use fairpath_transfer::{Received, Refusal, SendError, SenderId, Sent, Skipped};
+use fairpath_transfer::{Lie, Received, Refusal, SendError, SenderId, Sent, Skipped};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
@@ -74,12 +74,16 @@ pub(super) struct World {
     has_forgotten: bool,
     /// Why senders ended in vain.
     endings: Vec<String>,
+    /// How the sender ended that a receiver lied to.
+    first_end: Option<Result<Sent, Unsent>>,
     /// What may never be.
     violation: Option<String>,
     pub(super) tree: Tree,
     watch: Watch,
     looked: Duration,
     identity: Identity,
+    /// The receiver's lie, if it lies.
+    lie: Option<Lie>,
     cryptography: Cryptography,
     luck: ChaCha8Rng,
     trace: Trace,
@@ -88,7 +92,13 @@ pub(super) struct World {
 
 impl World {
     /// Both processes begin now.
-    pub(super) fn new(wires: &[Wire], tree: Tree, cryptography: Cryptography, seed: u64) -> std::io::Result<Self> {
+    pub(super) fn new(
+        wires: &[Wire],
+        tree: Tree,
+        cryptography: Cryptography,
+        seed: u64,
+        lie: Option<Lie>,
+    ) -> std::io::Result<Self> {
         let disk = match std::path::Path::new(MEMORY).is_dir() {
             true => tempfile::tempdir_in(MEMORY)?,
             false => tempfile::tempdir()?,
@@ -109,11 +119,13 @@ impl World {
             is_received: false,
             has_forgotten: false,
             endings: Vec::new(),
+            first_end: None,
             violation: None,
             tree,
             watch: Watch::default(),
             looked: Duration::ZERO,
             identity: identity(),
+            lie,
             cryptography,
             luck: ChaCha8Rng::seed_from_u64(seed),
             trace: Trace::default(),
@@ -159,6 +171,7 @@ impl World {
                     directory: self.to(),
                     connections,
                     received: self.received.clone(),
+                    lie: self.lie,
                 };
                 self.receiver = Some(Process::new(self.now, machine, ends::receive(receiving)));
             }
@@ -208,6 +221,25 @@ impl World {
             (_, Some(received)) => self.names_of(&received.skipped),
             (_, None) => BTreeSet::new(),
         }
+    }
+
+    /// Lets time pass until the first sender has ended, at most until `end`; how it did, if it has.
+    pub(super) fn run_sender_until(&mut self, end: Duration) -> Result<Option<Result<Sent, Unsent>>, String> {
+        while self.now < end {
+            self.step();
+            if let Some(ended) = self.first_end.take() {
+                return Ok(Some(ended));
+            }
+            if let Some(violation) = &self.violation {
+                return Err(violation.clone());
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many connections the sender has made.
+    pub(super) fn senders_connections(&self) -> usize {
+        self.connections[Side::Client as usize].count()
     }
 
     fn at(&self) -> Timestamp {
@@ -289,6 +321,10 @@ impl World {
     fn see_ends(&mut self) {
         if let Some(end) = self.sender.as_mut().and_then(Process::take_end) {
             self.sender = None;
+            if self.lie.is_some() {
+                self.first_end = Some(end);
+                return;
+            }
             self.starts_at = self.now + AGAIN;
             match end {
                 Ok(sent) => self.done = Some(Done::Sent(sent)),

@@ -7,7 +7,7 @@ use noq_proto::Event as ProtoEvent;
 
 use super::flows;
 use super::owing::Owing;
-use super::{APPLICATION, Connection, Event, VIOLATION};
+use super::{APPLICATION, Connection, Event};
 use crate::adapter::Fate;
 use crate::channel::ChannelId;
 use crate::farewell;
@@ -152,7 +152,7 @@ impl Connection {
             self.events.push_back(Event::Readable(id));
         }
         if let Err(error) = result {
-            self.close(VIOLATION, Bytes::from(error.to_string()), now);
+            self.fail(error.to_string(), now);
         }
     }
 }
