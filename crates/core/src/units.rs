@@ -67,9 +67,10 @@ impl Bytes {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
+            // Sizes of packets are told whole. What would be rounded to 1000 has the next unit.
             b if b < 10_000 => write!(f, "{b} B"),
-            b if b < 10_000_000 => write!(f, "{:.1} kB", b as f64 / 1e3),
-            b if b < 10_000_000_000 => write!(f, "{:.1} MB", b as f64 / 1e6),
+            b if b < 999_950 => write!(f, "{:.1} kB", b as f64 / 1e3),
+            b if b < 999_950_000 => write!(f, "{:.1} MB", b as f64 / 1e6),
             b => write!(f, "{:.2} GB", b as f64 / 1e9),
         }
     }
@@ -192,9 +193,9 @@ impl fmt::Display for Bitrate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             b if b < 1_000 => write!(f, "{b} bit/s"),
-            b if b < 1_000_000 => write!(f, "{:.1} kbit/s", b as f64 / 1e3),
-            b if b < 10_000_000_000 => write!(f, "{:.1} Mbit/s", b as f64 / 1e6),
-            b => write!(f, "{:.1} Gbit/s", b as f64 / 1e9),
+            b if b < 999_950 => write!(f, "{:.1} kbit/s", b as f64 / 1e3),
+            b if b < 999_950_000 => write!(f, "{:.1} Mbit/s", b as f64 / 1e6),
+            b => write!(f, "{:.2} Gbit/s", b as f64 / 1e9),
         }
     }
 }
@@ -343,6 +344,10 @@ mod tests {
         assert_eq!(Bitrate::from_mbps(20).to_string(), "20.0 Mbit/s");
         assert_eq!(Bytes::new(200_000_000).to_string(), "200.0 MB");
         assert_eq!(Bytes::new(1452).to_string(), "1452 B");
+        assert_eq!([5_242_880, 999_949, 999_950].map(|n| Bytes::new(n).to_string()), ["5.2 MB", "999.9 kB", "1.0 MB"]);
+        assert_eq!([999_950_000, 4_000_000_000].map(|n| Bytes::new(n).to_string()), ["1.00 GB", "4.00 GB"]);
+        assert_eq!([999_949, 999_950].map(|n| Bitrate::from_bps(n).to_string()), ["999.9 kbit/s", "1.0 Mbit/s"]);
+        assert_eq!(Bitrate::from_mbps(1_250).to_string(), "1.25 Gbit/s");
     }
 
     #[test]

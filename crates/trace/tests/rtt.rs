@@ -103,7 +103,7 @@ fn a_small_packed_file_does_not_become_a_large_one_in_memory() {
     let capture = [begins()[6].clone(), vec![0; 200_000]].concat();
     assert_eq!(excess(&packed(&capture), &small()), Some(TooMuch::Unpacked(Bytes::new(100_000))));
     let said = TooMuch::Unpacked(Limits::default().unpacked).to_string();
-    assert_eq!(said, "unpacks to more than 4000.0 MB; unpack it and give what comes out, if so much is meant");
+    assert_eq!(said, "unpacks to more than 4.00 GB; unpack it and give what comes out, if so much is meant");
 }
 
 /// A record of a path of a flow.

@@ -51,7 +51,7 @@ async fn a_disk_that_is_too_small_is_refused_before_anything_is_sent() {
     let (sent, received) = net.transfer(&receiver(mount.path()), &[from.path().join("x")]).await;
     let error = received.unwrap_err();
     assert!(matches!(error, ReceiveError::NoSpace { .. }), "{error}");
-    assert!(matches!(sent, Err(SendError::Receiver { fault: Fault::DiskFull, text }) if text.contains("2000.0 kB")));
+    assert!(matches!(sent, Err(SendError::Receiver { fault: Fault::DiskFull, text }) if text.contains("2.0 MB")));
     assert_eq!(names(mount.path()), [""; 0]);
 }
 
