@@ -184,6 +184,21 @@ fn the_engine_finds_one_link_and_keeps_two_apart() {
     });
 }
 
+/// Headers take a twentieth. An acknowledgement that left in a train of packets once made all of the train be sent again,
+/// which took another tenth where a connection had one path.
+#[test]
+fn one_path_alone_carries_each_byte_once() {
+    let mut crowd = Crowd::new(1);
+    let link = LinkConfig::new(Bitrate::from_mbps(20)).queue(QueueConfig::sojourn(Duration::from_millis(50)));
+    let link = crowd.link("link", &link);
+    let alone = crowd.join(&EngineConfig::live(), &[(link, Duration::from_millis(20))]);
+    crowd.run_for(Duration::from_secs(3));
+    let begun = crowd.received(alone);
+    crowd.run_for(Duration::from_secs(5));
+    let part = (crowd.received(alone) - begun) as f64 * 8.0 / (5.0 * 20e6);
+    assert!(part >= 0.94, "{part:.3} of the link's rate");
+}
+
 /// A path of the group that the watchdog left alone for a trial would take its share along.
 #[test]
 fn two_paths_have_what_one_flow_has_where_the_demo_shows_them() {

@@ -11,7 +11,7 @@ use noq_proto::{FrameStats, Transmit};
 use super::flows::Flows;
 use super::owed::Owed;
 use super::owing::Owing;
-use super::queue::{Outcome, Queue, Queued, frame};
+use super::queue::{Frames, Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
 use crate::adapter::{Gate, Left};
 use crate::channel::{Cargo, Channel, ChannelId};
@@ -460,19 +460,19 @@ impl Connection {
             packets.for_each(|packet| self.one_way.on_departure(packet, path, now));
             self.output.turns.retain(|turn| *turn != path);
         }
-        let alone = before.and_then(|before| datagrams_alone(before, self.quic.stats().frame_tx));
-        self.unload(alone);
+        let frames = before.map(|before| frames_between(before, self.quic.stats().frame_tx));
+        self.unload(frames);
         transmit.map(|transmit| Transmit { src_ip: transmit.src_ip.or(self.primary), ..transmit })
     }
 
     /// Notes in which packets the queued datagrams left, those that did.
-    fn unload(&mut self, datagrams_alone: Option<u64>) {
+    fn unload(&mut self, frames: Option<Frames>) {
         let Self { quic, output, channels, flows, queue_space, .. } = self;
         if output.queue.is_empty() {
             return;
         }
         let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
-        let outcome = Outcome { left_over, packets: &output.left, datagrams_alone };
+        let outcome = Outcome { left_over, packets: &output.left, frames };
         output.queue.settle(outcome, |queued, left| tell(queued, channels, flows, left));
     }
 }
@@ -502,9 +502,9 @@ enum Filled {
     Nothing,
 }
 
-/// How many DATAGRAM frames left between two looks, where no others did.
-fn datagrams_alone(before: FrameStats, mut after: FrameStats) -> Option<u64> {
+/// What left between two looks.
+fn frames_between(before: FrameStats, mut after: FrameStats) -> Frames {
     let datagrams = after.datagram - before.datagram;
     after.datagram = before.datagram;
-    (after == before).then_some(datagrams)
+    Frames { datagrams, are_alone: after == before }
 }

@@ -2,9 +2,10 @@
 //!
 //! The stack says neither. It takes datagrams in order, as many as a packet has room for; so what the queue has
 //! become shorter by left in the packets that were made meanwhile. Which of them left in which packet is certain
-//! in two cases only: there was one packet, or each packet was filled here as far as it goes and nothing else was
-//! put in. Where it is not certain, the sender is told that nothing left: what arrives twice is known as such at
-//! the other end, and what is thought to have arrived and did not would be lost.
+//! in three cases only: there was one packet; each packet was filled here as far as it goes and nothing else was
+//! put in; or the sizes of the packets leave only one way to divide the datagrams among them. Where it is not
+//! certain, the sender is told that nothing left: what arrives twice is known as such at the other end, and what is
+//! thought to have arrived and did not would be lost.
 
 use std::collections::VecDeque;
 
@@ -54,9 +55,28 @@ pub(super) struct Outcome<'a> {
     pub(super) left_over: usize,
     /// The packets that left.
     pub(super) packets: &'a [Left],
-    /// How many DATAGRAM frames left, where these are all that left; `None` where it is not known, or another
-    /// frame left too.
-    pub(super) datagrams_alone: Option<u64>,
+    /// What frames left; `None` where it is not known.
+    pub(super) frames: Option<Frames>,
+}
+
+/// The frames that left between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frames {
+    /// How many of them were DATAGRAM frames.
+    pub(super) datagrams: u64,
+    /// Whether there were no others.
+    pub(super) are_alone: bool,
+}
+
+/// How the datagrams that left are divided among the packets.
+enum Division {
+    Unknown,
+    /// All are in the first packet.
+    One,
+    /// As they were put in: each packet ends where it was filled.
+    AsFilled,
+    /// The packet of each datagram, in their order.
+    BySize(Vec<usize>),
 }
 
 impl Queue {
@@ -94,14 +114,17 @@ impl Queue {
             return self.disown(outcome.left_over, |queued| each(queued, None));
         }
         self.bytes = bytes;
-        let are_certain = self.are_certain(gone, outcome);
-        let mut packets = outcome.packets.iter();
-        let mut packet = packets.next().filter(|_| are_certain);
-        for entry in self.entries.drain(..gone) {
-            each(entry.queued, packet.copied());
-            if entry.fills_packet && outcome.packets.len() > 1 {
-                packet = packets.next().filter(|_| are_certain);
-            }
+        let division = self.division(gone, outcome);
+        let mut filled = 0;
+        for (at, entry) in self.entries.drain(..gone).enumerate() {
+            let packet = match &division {
+                Division::Unknown => None,
+                Division::One => Some(0),
+                Division::AsFilled => Some(filled),
+                Division::BySize(packets) => packets.get(at).copied(),
+            };
+            filled += usize::from(entry.fills_packet);
+            each(entry.queued, packet.and_then(|packet| outcome.packets.get(packet)).copied());
         }
     }
 
@@ -111,15 +134,25 @@ impl Queue {
         (self.bytes, self.strange) = (0, left_over);
     }
 
-    /// Whether the first `gone` left in the packets, in the order in which they were filled.
-    fn are_certain(&self, gone: usize, outcome: Outcome<'_>) -> bool {
-        let Outcome { packets, datagrams_alone, .. } = outcome;
-        let entries = || self.entries.range(..gone);
+    /// How the first `gone` are divided among the packets.
+    fn division(&self, gone: usize, outcome: Outcome<'_>) -> Division {
+        let Outcome { packets, frames, .. } = outcome;
         if let [packet] = packets {
-            let bytes: usize = entries().map(|entry| entry.bytes).sum();
-            return bytes + PACKET_MIN <= packet.bytes.into();
+            let bytes: usize = self.entries.range(..gone).map(|entry| entry.bytes).sum();
+            return if bytes + PACKET_MIN <= packet.bytes.into() { Division::One } else { Division::Unknown };
         }
-        if datagrams_alone != Some(gone as u64) || !entries().last().is_some_and(|last| last.fills_packet) {
+        let Some(frames) = frames.filter(|frames| frames.datagrams == gone as u64) else { return Division::Unknown };
+        if frames.are_alone && self.left_as_filled(gone, packets) {
+            return Division::AsFilled;
+        }
+        self.only_division(gone, packets).map_or(Division::Unknown, Division::BySize)
+    }
+
+    /// Whether the first `gone` left in the packets for which they were put in, with no frames beside them: then
+    /// what the packets have beside their frames differs by little.
+    fn left_as_filled(&self, gone: usize, packets: &[Left]) -> bool {
+        let entries = || self.entries.range(..gone);
+        if !entries().last().is_some_and(|last| last.fills_packet) {
             return false;
         }
         let (mut left, mut frames) = (packets.iter(), 0);
@@ -135,6 +168,37 @@ impl Queue {
         }
         left.next().is_none() && most - least <= SPREAD_MAX
     }
+
+    /// The packet of each of the first `gone`, where there is only one way to divide them, in their order, among
+    /// packets of these sizes, whatever else these carry: the way in which each is as early as it can be is then that
+    /// in which each is as late as it can be. So a train stays known in which an acknowledgement left too.
+    fn only_division(&self, gone: usize, packets: &[Left]) -> Option<Vec<usize>> {
+        let bytes: Vec<usize> = self.entries.range(..gone).map(|entry| entry.bytes).collect();
+        let rooms: Vec<usize> =
+            packets.iter().map(|packet| usize::from(packet.bytes).saturating_sub(PACKET_MIN)).collect();
+        let early = earliest(bytes.iter().copied(), rooms.iter().copied())?;
+        let mut late = earliest(bytes.iter().rev().copied(), rooms.iter().rev().copied())?;
+        late.iter_mut().for_each(|packet| *packet = rooms.len() - 1 - *packet);
+        late.reverse();
+        (early == late).then_some(early)
+    }
+}
+
+/// The packet of each datagram where each goes into the first that has room for it and comes after none of a later
+/// datagram. `None` where there is not room for all.
+fn earliest(datagrams: impl Iterator<Item = usize>, mut rooms: impl Iterator<Item = usize>) -> Option<Vec<usize>> {
+    let (mut packet, mut room) = (0, rooms.next()?);
+    let mut found = Vec::new();
+    for bytes in datagrams {
+        // The last frame of a packet may go without its length.
+        let least = 1 + bytes;
+        while room < least {
+            (packet, room) = (packet + 1, rooms.next()?);
+        }
+        room -= least;
+        found.push(packet);
+    }
+    Some(found)
 }
 
 /// How much a DATAGRAM frame of so many bytes takes in a packet: with its type and its length (RFC 9221, section 4).
@@ -197,14 +261,35 @@ mod tests {
         prop_oneof![Just(vec![ROOM]), two]
     }
 
+    /// So many DATAGRAM frames, and no others.
+    fn alone(datagrams: u64) -> Option<Frames> {
+        Some(Frames { datagrams, are_alone: true })
+    }
+
+    #[test]
+    fn full_packets_are_known_where_an_acknowledgement_left_before_them_or_with_a_short_one() {
+        let left = |number, bytes| Left { path: PathId::new(0), number, bytes };
+        let mut queue = queue(&[vec![1_400], vec![1_400], vec![700]]);
+        let packets = [left(7, 60), left(8, 1_430), left(9, 1_430), left(10, 790)];
+        let frames = Some(Frames { datagrams: 3, are_alone: false });
+        let outcome = Outcome { left_over: 0, packets: &packets, frames };
+        assert_eq!(settled(&mut queue, outcome), [Some(8), Some(9), Some(10)]);
+        // Nobody can tell in which of these a short one left.
+        let mut queue = super::tests::queue(&[vec![1_400], vec![700]]);
+        let packets = [left(7, 1_430), left(8, 1_430), left(9, 790)];
+        let outcome =
+            Outcome { left_over: 0, packets: &packets, frames: Some(Frames { datagrams: 2, ..frames.unwrap() }) };
+        assert_eq!(settled(&mut queue, outcome), [None, None]);
+    }
+
     #[test]
     fn what_left_in_one_packet_left_in_that_one() {
         let mut queue = queue(&[vec![700, 600], vec![1_300]]);
         let packets = [Left { path: PathId::new(0), number: 7, bytes: 1_400 }];
-        let outcome = Outcome { left_over: 1_300, packets: &packets, datagrams_alone: None };
+        let outcome = Outcome { left_over: 1_300, packets: &packets, frames: None };
         assert_eq!(settled(&mut queue, outcome), [Some(7), Some(7)]);
         assert!(!queue.is_empty());
-        let outcome = Outcome { left_over: 0, packets: &[], datagrams_alone: None };
+        let outcome = Outcome { left_over: 0, packets: &[], frames: None };
         assert_eq!(settled(&mut queue, outcome), [None], "dropped");
         assert!(queue.is_empty());
     }
@@ -214,10 +299,10 @@ mod tests {
         let mut queue = queue(&[vec![1_300], vec![200], vec![1_300]]);
         let packets = [Left { path: PathId::new(0), number: 7, bytes: 250 }];
         // The large ones are gone, and the small one left: the sum does not fit the packet.
-        let outcome = Outcome { left_over: 0, packets: &packets, datagrams_alone: Some(1) };
+        let outcome = Outcome { left_over: 0, packets: &packets, frames: alone(1) };
         assert_eq!(settled(&mut queue, outcome), [None; 3]);
         let mut queue = super::tests::queue(&[vec![1_300], vec![200], vec![1_300]]);
-        let outcome = Outcome { left_over: 200, packets: &[], datagrams_alone: None };
+        let outcome = Outcome { left_over: 200, packets: &[], frames: None };
         assert_eq!(settled(&mut queue, outcome), [None; 3]);
         assert!(!queue.is_empty(), "one is still there");
         assert_eq!(settled(&mut queue, Outcome { left_over: 0, ..outcome }), []);
@@ -236,7 +321,7 @@ mod tests {
             let left: Vec<Left> = made.iter().map(|(_, left)| *left).collect();
             let datagrams = made.iter().map(|(has, _)| has.len() as u64).sum();
             let outcome =
-                Outcome { left_over: sizes.iter().sum(), packets: &left, datagrams_alone: Some(datagrams) };
+                Outcome { left_over: sizes.iter().sum(), packets: &left, frames: alone(datagrams) };
             let expected: Vec<_> =
                 made.iter().flat_map(|(has, left)| has.iter().map(|_| Some(left.number))).collect();
             prop_assert_eq!(settled(&mut queue, outcome), expected);
@@ -245,15 +330,15 @@ mod tests {
         #[test]
         fn nothing_is_said_to_have_left_in_a_packet_that_it_did_not_leave_in(
             packets in prop::collection::vec(prop_oneof![full(), prop::collection::vec(12..1_400_usize, 1..3)], 1..12),
-            first in prop_oneof![Just(0_usize), 1..1_000_usize], taken in 1..14_usize, alone in any::<bool>(),
+            first in prop_oneof![Just(0_usize), 1..1_400_usize], taken in 1..14_usize, known in any::<bool>(),
         ) {
             let mut queue = queue(&packets);
             let mut sizes: Vec<usize> = packets.concat();
             let made = stack(&mut sizes, taken, first, 100);
             let left: Vec<Left> = made.iter().map(|(_, left)| *left).collect();
             let datagrams = made.iter().map(|(has, _)| has.len() as u64).sum();
-            let datagrams_alone = (alone && first == 0).then_some(datagrams);
-            let outcome = Outcome { left_over: sizes.iter().sum(), packets: &left, datagrams_alone };
+            let frames = known.then_some(Frames { datagrams, are_alone: first == 0 });
+            let outcome = Outcome { left_over: sizes.iter().sum(), packets: &left, frames };
             let truth: Vec<_> = made.iter().flat_map(|(has, left)| has.iter().map(|_| left.number)).collect();
             let found = settled(&mut queue, outcome);
             prop_assert_eq!(found.len(), truth.len());
