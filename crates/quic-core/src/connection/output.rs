@@ -502,7 +502,7 @@ enum Filled {
     Nothing,
 }
 
-/// What left between two looks.
+/// The frames that left between two looks.
 fn frames_between(before: FrameStats, mut after: FrameStats) -> Frames {
     let datagrams = after.datagram - before.datagram;
     after.datagram = before.datagram;

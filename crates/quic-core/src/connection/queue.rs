@@ -1,11 +1,10 @@
-//! What lies in the stack's queue of datagrams, and in which packet each of them left.
+//! The stack's queue of datagrams: its content, and the packet in which each datagram left.
 //!
 //! The stack says neither. It takes datagrams in order, as many as a packet has room for; so what the queue has
-//! become shorter by left in the packets that were made meanwhile. Which of them left in which packet is certain
-//! in three cases only: there was one packet; each packet was filled here as far as it goes and nothing else was
-//! put in; or the sizes of the packets leave only one way to divide the datagrams among them. Where it is not
-//! certain, the sender is told that nothing left: what arrives twice is known as such at the other end, and what is
-//! thought to have arrived and did not would be lost.
+//! become shorter by left in the packets that were made meanwhile. The division is certain in three cases only.
+//! There was one packet. Or each packet was filled here as far as it goes, and nothing else was put in. Or the sizes
+//! of the packets leave only one way to divide the datagrams among them. Where it is not certain, the sender is told
+//! that nothing left: the other end knows a copy, but data that is wrongly thought to have arrived would be lost.
 
 use std::collections::VecDeque;
 
@@ -51,11 +50,11 @@ pub(super) struct Queue {
 /// What the stack made of a queue when it was asked for packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome<'a> {
-    /// What its queue still has, in bytes.
+    /// The bytes that its queue still has.
     pub(super) left_over: usize,
     /// The packets that left.
     pub(super) packets: &'a [Left],
-    /// What frames left; `None` where it is not known.
+    /// The frames that left; `None` where they are not known.
     pub(super) frames: Option<Frames>,
 }
 
@@ -169,9 +168,9 @@ impl Queue {
         left.next().is_none() && most - least <= SPREAD_MAX
     }
 
-    /// The packet of each of the first `gone`, where there is only one way to divide them, in their order, among
-    /// packets of these sizes, whatever else these carry: the way in which each is as early as it can be is then that
-    /// in which each is as late as it can be. So a train stays known in which an acknowledgement left too.
+    /// The packet of each of the first `gone`, where packets of these sizes leave only one way to divide them in
+    /// their order. Then the earliest packet that each can be in is also the latest. The packets may carry other
+    /// frames too: a train in which an acknowledgement left stays known.
     fn only_division(&self, gone: usize, packets: &[Left]) -> Option<Vec<usize>> {
         let bytes: Vec<usize> = self.entries.range(..gone).map(|entry| entry.bytes).collect();
         let rooms: Vec<usize> =
@@ -261,7 +260,7 @@ mod tests {
         prop_oneof![Just(vec![ROOM]), two]
     }
 
-    /// So many DATAGRAM frames, and no others.
+    /// This number of DATAGRAM frames, and no others.
     fn alone(datagrams: u64) -> Option<Frames> {
         Some(Frames { datagrams, are_alone: true })
     }
@@ -271,14 +270,13 @@ mod tests {
         let left = |number, bytes| Left { path: PathId::new(0), number, bytes };
         let mut queue = queue(&[vec![1_400], vec![1_400], vec![700]]);
         let packets = [left(7, 60), left(8, 1_430), left(9, 1_430), left(10, 790)];
-        let frames = Some(Frames { datagrams: 3, are_alone: false });
-        let outcome = Outcome { left_over: 0, packets: &packets, frames };
+        let frames = |datagrams| Some(Frames { datagrams, are_alone: false });
+        let outcome = Outcome { left_over: 0, packets: &packets, frames: frames(3) };
         assert_eq!(settled(&mut queue, outcome), [Some(8), Some(9), Some(10)]);
         // Nobody can tell in which of these a short one left.
         let mut queue = super::tests::queue(&[vec![1_400], vec![700]]);
         let packets = [left(7, 1_430), left(8, 1_430), left(9, 790)];
-        let outcome =
-            Outcome { left_over: 0, packets: &packets, frames: Some(Frames { datagrams: 2, ..frames.unwrap() }) };
+        let outcome = Outcome { left_over: 0, packets: &packets, frames: frames(2) };
         assert_eq!(settled(&mut queue, outcome), [None, None]);
     }
 
