@@ -1,9 +1,7 @@
 //! Losses by the queue: links that lose packets at random are filled, and whoever shares a link is yielded to as CUBIC
 //! yields, whatever its queue.
 
-mod common;
-
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{EngineConfig, Losses};
 use fairpath_net::{

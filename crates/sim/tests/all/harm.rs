@@ -1,10 +1,8 @@
 //! Do no harm: a bond over whatever two paths is no slower than the better of them.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};

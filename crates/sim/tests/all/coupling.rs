@@ -1,10 +1,8 @@
 //! Coupling that follows what is detected.
 
-mod common;
-
 use core::time::Duration;
 
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig, Rate, RateTable, RateTableEnd};

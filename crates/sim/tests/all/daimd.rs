@@ -1,8 +1,6 @@
 //! What DAIMD is on hosts that acknowledge as real ones do.
 
-mod common;
-
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::Timestamp;
 use fairpath_net::QueueConfig;
 use fairpath_sim::{FlowIndex, Outcome, Recorder, View, run};

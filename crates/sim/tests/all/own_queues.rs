@@ -1,11 +1,9 @@
 //! Applications that fill queues by themselves and let them fall, on two links that nobody else shares: what both links
 //! then show at once is what the application does, and no bottleneck in common.
 
-mod common;
-
 use core::time::Duration;
 
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, QueueConfig};

@@ -1,11 +1,9 @@
 //! What holds whatever the network does.
 
-mod common;
-
 use core::time::Duration;
 
+use crate::common::{Link, World};
 use bytes::Bytes;
-use common::{Link, World};
 use fairpath_core::{Bytes as Size, Groups, PathId, Timestamp};
 use fairpath_stream::{Cargo, Config, Copies, FlowId, PathFacts, PathTerms, Playout, Receiver, Sender, Status};
 use proptest::prelude::*;

@@ -253,3 +253,26 @@ fn no_file_is_too_long() {
         assert!(longer.contains(*file), "{file} is no longer too long: take it from the list");
     }
 }
+
+/// A file of tests that no program names is never built, and its tests never run.
+#[test]
+fn a_program_of_tests_names_all_files_beside_it() {
+    let mut programs = 0;
+    for folder in repository::crate_folders() {
+        for main in repository::rust_files(&folder.join("tests")) {
+            if !main.ends_with("main.rs") {
+                continue;
+            }
+            programs += 1;
+            let text = repository::read(&main);
+            let beside = main.parent().expect("it lies in a folder");
+            for file in std::fs::read_dir(beside).expect("it is there").map(|entry| entry.expect("it is there").path())
+            {
+                let stem = file.file_stem().expect("it has a name").to_string_lossy().into_owned();
+                let is_named = text.lines().any(|line| line == format!("mod {stem};"));
+                assert!(file == main || is_named, "{} does not name {stem}", repository::relative(&main));
+            }
+        }
+    }
+    assert!(programs > 5, "{programs} programs of tests have a folder of their own");
+}

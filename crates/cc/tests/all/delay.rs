@@ -1,10 +1,8 @@
 //! The rules that follow delay, over bottlenecks.
 
-mod bottleneck;
-
 use core::time::Duration;
 
-use bottleneck::{Link, Network, PACKET};
+use crate::bottleneck::{Link, Network, PACKET};
 use fairpath_cc::{AimdConfig, Parameters, SlowStart, WVegas, by_name_with};
 use fairpath_core::{Bitrate, Timestamp};
 

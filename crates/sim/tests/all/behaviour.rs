@@ -1,10 +1,8 @@
 //! What hosts do, and what must hold whatever they do.
 
-mod common;
-
 use core::time::Duration;
 
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{Change, ChangeKind, Distribution, Live, PathRoute, Scenario, Sharing, StreamConfig, Traffic};

@@ -3,12 +3,10 @@
 //! The paper's has 51 Mbit/s where the two links have 30 each [Luebben2019, slide 1]; its recordings are not published.
 //! Those used here are of others, and are not part of the repository: without them the tests say so and pass.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{PathId, Timestamp};
 use fairpath_engine::{Coupling, EngineConfig, Remedies};
 use fairpath_net::{LinkConfig, MahimahiTrace, QueueConfig};

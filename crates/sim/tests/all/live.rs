@@ -1,10 +1,8 @@
 //! Live streams as traffic.
 
-mod common;
-
 use core::time::Duration;
 
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, PathId, Timestamp};
 use fairpath_engine::{EngineConfig, Terms};
 use fairpath_net::{GilbertElliott, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig};

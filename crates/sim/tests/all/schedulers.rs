@@ -1,8 +1,6 @@
 //! Schedulers in the simulator: what each is for, and that none stands still.
 
-mod common;
-
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId};
 use fairpath_engine::EngineConfig;
 use fairpath_net::QueueConfig;

@@ -1,10 +1,8 @@
 //! Paths that cost something, are for emergencies, or may carry only so much.
 
-mod common;
-
 use core::time::Duration;
 
-use common::{Link, World};
+use crate::common::{Link, World};
 use fairpath_core::Bitrate;
 use fairpath_stream::{Config, Copies, FlowId, PathTerms};
 

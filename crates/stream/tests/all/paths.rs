@@ -1,10 +1,8 @@
 //! A stream over paths that delay, lose and fall silent.
 
-mod common;
-
 use core::time::Duration;
 
-use common::{Link, World};
+use crate::common::{Link, World};
 use fairpath_core::PathId;
 use fairpath_stream::{Config, Copies, FlowId, Playout};
 

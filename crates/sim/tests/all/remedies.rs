@@ -1,8 +1,6 @@
 //! Remedies in the simulator: what each is for, alone and together with the others.
 
-mod common;
-
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::Bytes;
 use fairpath_engine::{EngineConfig, Remedies};
 use fairpath_net::QueueConfig;

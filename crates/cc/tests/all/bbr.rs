@@ -4,11 +4,9 @@
 //! The link carries 10 Mbit/s with round trips of 40 ms unless a test says otherwise: 50,000 B or 40
 //! packets. Each test prints what it measures.
 
-mod bottleneck;
-
 use core::time::Duration;
 
-use bottleneck::{Link, Network, PACKET};
+use crate::bottleneck::{Link, Network, PACKET};
 use fairpath_cc::{BbrConfig, Parameters, by_name, by_name_with};
 use fairpath_core::{Bitrate, Bytes, Groups, PathId, Timestamp};
 

@@ -1,10 +1,8 @@
 //! The simulator against what is known in closed form.
 
-mod common;
-
 use core::time::Duration;
 
-use common::{Net, ms, packets};
+use crate::common::{Net, ms, packets};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};

@@ -1,12 +1,10 @@
 //! One run over several cores: the same bytes for any number of threads, and the same as one core gives where nothing
 //! comes to one place at one instant.
 
-mod common;
-
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_net::{
     Filter, GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig, Rate, Reorder,

@@ -1,10 +1,8 @@
 //! Links that reorder, duplicate and corrupt: what arrives, and what it costs.
 
-mod common;
-
 use core::time::Duration;
 
-use common::{Net, ms};
+use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_net::{Filter, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig, Reorder};
 use fairpath_scenario::{Change, ChangeKind, PathRoute, Scenario, Traffic};
@@ -42,7 +40,7 @@ fn eight_megabytes(congestion: &str, paths: u64, impairments: Impairments) -> (D
     (took, outcome)
 }
 
-/// Prints the table of `docs/performance.md`: `cargo test -p fairpath-sim --test unruly -- --ignored --nocapture`.
+/// Prints the table of `docs/performance.md`: `cargo test -p fairpath-sim --test all unruly:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]
 fn what_reordering_costs() {

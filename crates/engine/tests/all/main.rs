@@ -1,0 +1,8 @@
+//! The tests of the engine, as one program: it is linked once.
+
+mod aggregate;
+mod dips;
+mod growth;
+mod health;
+mod samples;
+mod trains;

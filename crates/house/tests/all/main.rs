@@ -1,0 +1,10 @@
+//! The checks of the house, as one program: it is linked once.
+
+mod citations;
+mod english;
+mod imports;
+mod layout;
+mod licences;
+mod origin;
+mod side_by_side;
+mod threat_model;
