@@ -5,6 +5,7 @@ mod ends;
 mod engine_args;
 mod error;
 mod failure;
+mod file_args;
 mod knocks;
 #[cfg(feature = "metrics")]
 mod metrics;

@@ -176,11 +176,16 @@ fn an_existing_file_stays_unless_forced() {
     fs::write(to(&scratch).join("x"), b"precious").unwrap();
     let recv = receive(&scratch, &[]);
     let refused = send(&[&file], &recv.ticket, &[]);
-    assert!(error_of(&refused).contains("already exists"), "{refused:?}");
-    let (code, _, errors) = recv.end();
-    assert_eq!(code, Some(1));
-    assert!(errors.contains("--force"), "{errors}");
+    assert!(error_of(&refused).contains("\"x\" already exists"), "{refused:?}");
+    assert!(error_of(&refused).contains("--existing skip"), "{refused:?}");
     assert_eq!(fs::read(to(&scratch).join("x")).unwrap(), b"precious");
+    // The receiver goes on waiting, and the same ticket is good once the name is free.
+    fs::remove_file(to(&scratch).join("x")).unwrap();
+    assert!(send(&[&file], &recv.ticket, &[]).status.success());
+    let (code, _, errors) = recv.end();
+    assert!(code == Some(0) && errors.contains("still waiting"), "{errors}");
+    assert_eq!(fs::read(to(&scratch).join("x")).unwrap(), b"new");
+    fs::write(to(&scratch).join("x"), b"precious").unwrap();
 
     let recv = receive(&scratch, &["--force"]);
     assert!(send(&[&file], &recv.ticket, &["--quiet"]).stderr.is_empty());
@@ -262,4 +267,68 @@ fn a_file_that_vanishes_is_named_with_exit_code_3_and_can_follow() {
     assert!(errors.contains("not sent: from/last vanished") && errors.contains("still waiting"), "{errors}");
     assert_eq!(fs::read(to(&scratch).join("from/last")).unwrap(), b"content");
     assert!(!to(&scratch).join(".fairpath-partial").exists());
+}
+
+#[test]
+fn what_is_left_out_is_named_at_both_ends_with_exit_code_3() {
+    let scratch = Scratch::new();
+    scratch.file("from/d/x", b"x");
+    for (name, target) in [("in", "x"), ("out", "/etc/hostname")] {
+        std::os::unix::fs::symlink(target, scratch.0.join("from/d").join(name)).unwrap();
+    }
+    let root = scratch.0.join("from/d");
+    let recv = receive(&scratch, &["--json"]);
+    let output = send(&[&root], &recv.ticket, &["--json"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let (code, received, errors) = recv.end();
+    assert_eq!(code, Some(3), "{errors}");
+    // Behind the summary stands the error.
+    let summary = |text: &str| serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap();
+    let (sent, received) = (summary(str::from_utf8(&output.stdout).unwrap()), summary(&received));
+    for (summary, path) in [(&sent, text(&root.join("out"))), (&received, "d/out")] {
+        assert_eq!(summary["skipped"].as_array().unwrap().len(), 1, "{summary}");
+        assert_eq!(summary["skipped"][0]["path"], path);
+        assert!(summary["skipped"][0]["reason"].as_str().unwrap().contains("may lead out"), "{summary}");
+    }
+    assert_eq!(received["names"], serde_json::json!(["d/x"]));
+    assert_eq!(fs::read_link(to(&scratch).join("d/in")).unwrap(), Path::new("x"));
+    assert!(!to(&scratch).join("d/out").exists());
+    // Links that the user skips are no failure.
+    let recv = receive(&scratch, &["--force"]);
+    let output = send(&[&root], &recv.ticket, &["--links", "skip"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(recv.end().0, Some(0));
+}
+
+#[test]
+fn a_destination_that_takes_nothing_is_told_before_anybody_is_invited() {
+    let scratch = Scratch::new();
+    for (options, told) in [("ro", "is read-only"), ("size=4k", "the disk is full"), ("nr_inodes=2", "inodes")] {
+        let path = scratch.0.join(options);
+        fs::create_dir_all(&path).unwrap();
+        let mounted =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).output();
+        if !mounted.is_ok_and(|output| output.status.success()) {
+            println!("skipped: no tmpfs can be mounted here; it needs root");
+            return;
+        }
+        // It takes what there is: a page, or the last inode.
+        let _ = fs::write(path.join("all"), [1; 4096]);
+        let output = fairpath(&["recv", "--listen", "127.0.0.1:0", "--dir", text(&path.join("new"))]).output().unwrap();
+        let _ = std::process::Command::new("umount").arg("-l").arg(&path).status();
+        assert_eq!(output.status.code(), Some(1), "{options}: {output:?}");
+        assert!(output.stdout.is_empty() && error_of(&output).contains(told), "{options}: {output:?}");
+    }
+}
+
+#[test]
+fn two_files_of_one_name_are_told_by_their_paths() {
+    let scratch = Scratch::new();
+    let (one, other) = (scratch.file("a/x", b"1"), scratch.file("b/x", b"2"));
+    let output = send(&[&one, &other], &receive(&scratch, &[]).ticket, &[]);
+    let error = error_of(&output);
+    assert!(
+        error.contains(text(&one)) && error.contains(text(&other)) && error.contains("would both arrive"),
+        "{error}"
+    );
 }

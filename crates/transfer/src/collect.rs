@@ -1,64 +1,82 @@
-//! What the sender's user named, turned into a manifest.
+//! The things that the sender's user named, turned into a manifest.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Access, AtFlags, Dir, FileType, Stat};
 use rustix::io::Errno;
 
+use crate::choice::{Choice, Links};
+use crate::destination::mode;
+use crate::entry::{Entry, Kind};
 use crate::error::SendError;
-use crate::manifest::{Entry, Limits, Manifest, ManifestBuilder, ManifestError};
+use crate::manifest::{Limits, Manifest, ManifestBuilder, ManifestError, may_link};
+use crate::name::{Name, split};
 use crate::offer::{LeftOut, is_left_out};
 use crate::skip::{Reason, Skipped};
-use crate::source::{Base, Identity, Opener, Source, reason};
+use crate::source::{Base, Identity, Opener, Source, mtime_ns, reason};
 
-/// What is to be sent: files that may be read, directories, and what was left out.
+/// The things to send: files that may be read, directories, links, and what was left out.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub(crate) manifest: Manifest,
-    /// What the user named.
+    /// The things that the user named.
     pub(crate) bases: Vec<Base>,
     /// Where each entry of the manifest lies.
     pub(crate) sources: Vec<Source>,
+    pub(crate) links: Links,
     skipped: Vec<Skipped>,
+    /// The same as the receiver is told: by name, without what the user did not want to be sent.
+    pub(crate) unsent: Vec<(Name, Reason)>,
 }
 
 impl Selection {
     /// Walks the named files and directories. Each keeps its last component as its name; inside a
-    /// directory, symbolic links and special files are left out, never followed, and so is what may
+    /// directory, special files are left out, links that lead elsewhere, and what may
     /// not be read or has a name that cannot travel. What the user named must be readable.
     ///
     /// This reads file systems: call it where blocking is allowed.
     pub fn collect(paths: &[PathBuf]) -> Result<Self, SendError> {
+        Self::collect_with(paths, &Choice::default())
+    }
+
+    /// The same, of what is chosen.
+    pub fn collect_with(paths: &[PathBuf], choice: &Choice) -> Result<Self, SendError> {
         if paths.is_empty() {
             return Err(SendError::Nothing);
         }
-        let named = |path: &PathBuf| Ok(Base { path: path.clone(), name: name_of(path)? });
-        let bases = paths.iter().map(named).collect::<Result<Vec<_>, SendError>>()?;
+        let bases = bases(paths)?;
+        let links = choice.links;
         let mut walk = Walk {
             bases: &bases,
-            opener: Opener::new(&bases),
+            links,
+            opener: Opener::new(&bases, links),
             builder: ManifestBuilder::new(Limits::default()),
             sources: Vec::new(),
             skipped: Vec::new(),
+            unsent: Vec::new(),
+            above: Vec::new(),
         };
         for number in 0..bases.len() {
             walk.base(number as u32)?;
         }
-        let Walk { builder, sources, mut skipped, .. } = walk;
+        let Walk { builder, sources, mut skipped, mut unsent, .. } = walk;
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { manifest: builder.finish()?, sources, skipped, bases })
+        unsent.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(Self { manifest: builder.finish()?, sources, links, skipped, unsent, bases })
     }
 
-    /// What is left of it for a receiver that takes no hidden names, and what is not.
+    /// The rest of it for a receiver that takes no hidden names, and what is not.
     pub(crate) fn without_hidden(&self) -> (Self, LeftOut) {
         let mut left_out = LeftOut::default();
         let (mut entries, mut sources) = (Vec::new(), Vec::new());
         for (entry, source) in self.manifest.entries().iter().zip(&self.sources) {
-            if is_left_out(entry.path(), false) {
-                left_out.push(entry.path());
+            if is_left_out(&entry.path, false) {
+                left_out.push(&entry.path);
             } else {
                 entries.push(entry.clone());
                 sources.push(*source);
@@ -73,7 +91,7 @@ impl Selection {
         &self.manifest
     }
 
-    /// What is not sent.
+    /// The things that are not sent.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
@@ -81,12 +99,33 @@ impl Selection {
     /// Where an entry lies, for messages.
     pub(crate) fn full(&self, number: u32) -> PathBuf {
         let base = &self.bases[self.sources[number as usize].base as usize];
-        base.full(self.manifest.entries()[number as usize].path())
+        base.full(self.manifest.entries()[number as usize].path.as_bytes())
     }
 }
 
+/// The things that the user named, each once. Two things cannot arrive under one name.
+fn bases(paths: &[PathBuf]) -> Result<Vec<Base>, SendError> {
+    let mut bases: Vec<Base> = Vec::new();
+    let mut known: BTreeMap<Name, (usize, Option<Identity>)> = BTreeMap::new();
+    for path in paths {
+        let name = name_of(path)?;
+        // A missing file is reported later.
+        let identity = rustix::fs::stat(path).ok().map(|stat| Identity::of(&stat));
+        match known.get(&name) {
+            Some((_, before)) if identity.is_some() && *before == identity => continue,
+            Some((first, _)) => {
+                let (first, second) = (bases[*first].path.clone(), path.clone());
+                return Err(SendError::SameName { name, first, second });
+            }
+            None => drop(known.insert(name.clone(), (bases.len(), identity))),
+        }
+        bases.push(Base { path: path.clone(), name });
+    }
+    Ok(bases)
+}
+
 /// The last component; of `.` and `..` that of the directory that they mean.
-fn name_of(path: &Path) -> Result<String, SendError> {
+fn name_of(path: &Path) -> Result<Name, SendError> {
     let canonical;
     let name = match path.file_name() {
         Some(name) => name,
@@ -95,22 +134,39 @@ fn name_of(path: &Path) -> Result<String, SendError> {
             canonical.file_name().ok_or_else(|| SendError::Special(path.to_owned()))?
         }
     };
-    name.to_str().map(str::to_owned).ok_or_else(|| SendError::NotUtf8(path.to_owned()))
+    Ok(Name::new(name.as_bytes()))
 }
 
-/// A file or directory that was found.
+/// Something that was found.
 struct Found {
-    name: String,
-    kind: FileType,
+    name: Name,
+    kind: Kind,
     stat: Stat,
+}
+
+impl Found {
+    /// A file or a directory.
+    // The types of the fields differ from system to system.
+    #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
+    fn of(name: Name, stat: Stat) -> Self {
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Kind::Directory,
+            _ => Kind::File { size: stat.st_size as u64 },
+        };
+        Self { name, kind, stat }
+    }
 }
 
 struct Walk<'a> {
     bases: &'a [Base],
+    links: Links,
     opener: Opener<'a>,
     builder: ManifestBuilder,
     sources: Vec<Source>,
     skipped: Vec<Skipped>,
+    unsent: Vec<(Name, Reason)>,
+    /// The directories in which the one that is read stands, where links are followed.
+    above: Vec<(Name, Identity)>,
 }
 
 impl Walk<'_> {
@@ -120,19 +176,20 @@ impl Walk<'_> {
         let failed = |error: Errno| SendError::io(&base.path, error.into());
         // The user may name a link, and then means where it leads.
         let stat = rustix::fs::stat(&base.path).map_err(failed)?;
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        match kind {
+        match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => rustix::fs::access(&base.path, Access::READ_OK).map_err(failed)?,
-            FileType::Directory => drop(self.opener.directory(number, "").map_err(failed)?),
+            FileType::Directory => drop(self.opener.directory(number, b"").map_err(failed)?),
             _ => return Err(SendError::Special(base.path.clone())),
         }
         // One stack instead of recursion: directories may be nested deeply.
-        let mut stack = vec![Found { name: base.name.clone(), kind, stat }];
+        let mut stack = vec![Found::of(base.name.clone(), stat)];
         while let Some(found) = stack.pop() {
-            let directory = (found.kind == FileType::Directory).then(|| found.name.clone());
+            let directory = (found.kind == Kind::Directory).then(|| (found.name.clone(), Identity::of(&found.stat)));
             if self.push(number, found)?
-                && let Some(name) = directory
+                && let Some((name, identity)) = directory
             {
+                self.above.retain(|(above, _)| name.parents().any(|parent| parent == above.as_bytes()));
+                self.above.push((name.clone(), identity));
                 stack.append(&mut self.list(number, &name));
             }
         }
@@ -141,16 +198,16 @@ impl Walk<'_> {
 
     /// Takes one entry; false where its name cannot travel. The user's own words must be able to.
     fn push(&mut self, base: u32, found: Found) -> Result<bool, SendError> {
-        let identity = Identity::of(&found.stat);
-        let is_named = self.bases[base as usize].name == found.name;
-        let entry = match found.kind {
-            FileType::Directory => Entry::Directory { path: found.name.clone() },
-            _ => file_entry(found.name.clone(), &found.stat),
-        };
+        let Found { name, kind, stat } = found;
+        let identity = Identity::of(&stat);
+        let is_named = self.bases[base as usize].name == name;
+        // Nobody sets the times of directories and links.
+        let mtime_ns = if matches!(kind, Kind::File { .. }) { mtime_ns(&stat) } else { 0 };
+        let entry = Entry { path: name.clone(), mode: mode(&stat) as u16, mtime_ns, kind };
         match self.builder.push(entry) {
             Ok(()) => self.sources.push(Source { base, identity }),
             Err(ManifestError::Name { fault, .. }) if !is_named => {
-                self.skip(base, &found.name, Reason::Name(fault));
+                self.skip(base, &name, Reason::Name(fault));
                 return Ok(false);
             }
             Err(error) => return Err(error.into()),
@@ -158,12 +215,15 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    fn skip(&mut self, base: u32, name: &str, reason: Reason) {
-        self.skipped.push(Skipped { path: self.bases[base as usize].full(name), reason });
+    fn skip(&mut self, base: u32, name: &Name, reason: Reason) {
+        self.skipped.push(Skipped { path: self.bases[base as usize].full(name.as_bytes()), reason });
+        if !reason.is_expected() {
+            self.unsent.push((name.clone(), reason));
+        }
     }
 
-    /// The files and directories in a directory, the last name first.
-    fn list(&mut self, base: u32, name: &str) -> Vec<Found> {
+    /// The content of a directory, the last name first.
+    fn list(&mut self, base: u32, name: &Name) -> Vec<Found> {
         let mut inside = Vec::new();
         if let Err(error) = self.read(base, name, &mut inside) {
             self.skip(base, name, reason(error));
@@ -172,22 +232,18 @@ impl Walk<'_> {
         inside
     }
 
-    fn read(&mut self, base: u32, name: &str, inside: &mut Vec<Found>) -> Result<(), Errno> {
-        let below = name.strip_prefix(self.bases[base as usize].name.as_str()).unwrap_or_default();
-        let directory = self.opener.directory(base, below.trim_start_matches('/'))?;
+    fn read(&mut self, base: u32, name: &Name, inside: &mut Vec<Found>) -> Result<(), Errno> {
+        let below = self.bases[base as usize].below(name.as_bytes());
+        let directory = self.opener.directory(base, below)?;
         for item in Dir::read_from(&directory)? {
             let item = item?;
-            let last = item.file_name();
-            if matches!(last.to_bytes(), b"." | b"..") {
+            let last = item.file_name().to_bytes();
+            if matches!(last, b"." | b"..") {
                 continue;
             }
-            let Ok(last) = last.to_str() else {
-                self.skip(base, &format!("{name}/{}", last.to_string_lossy()), Reason::NotUtf8);
-                continue;
-            };
-            let full = format!("{name}/{last}");
-            match look(&directory, last) {
-                Ok((kind, stat)) => inside.push(Found { name: full, kind, stat }),
+            let full = name.with(last);
+            match self.look(&directory, &full) {
+                Ok(found) => inside.push(found),
                 // It vanished while the directory was read, and nobody has promised it yet.
                 Err(Reason::Vanished) => {}
                 Err(reason) => self.skip(base, &full, reason),
@@ -195,28 +251,49 @@ impl Walk<'_> {
         }
         Ok(())
     }
-}
 
-/// What stands under a name in a directory, if it can be sent.
-fn look(directory: &Arc<OwnedFd>, name: &str) -> Result<(FileType, Stat), Reason> {
-    let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(reason)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => Ok((FileType::Directory, stat)),
-        FileType::RegularFile => {
-            rustix::fs::accessat(directory, name, Access::READ_OK, AtFlags::empty()).map_err(reason)?;
-            Ok((FileType::RegularFile, stat))
+    /// The thing under a name in a directory, if it can be sent.
+    fn look(&self, directory: &Arc<OwnedFd>, name: &Name) -> Result<Found, Reason> {
+        let last = split(name.as_bytes()).1;
+        let stat = rustix::fs::statat(directory, last, AtFlags::SYMLINK_NOFOLLOW).map_err(reason)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+            return readable(directory, name, stat);
         }
-        FileType::Symlink => Err(Reason::SymbolicLink),
-        _ => Err(Reason::Special),
+        match self.links {
+            Links::Skip => Err(Reason::SymbolicLink),
+            Links::Keep => {
+                let target = rustix::fs::readlinkat(directory, last, Vec::new()).map_err(reason)?;
+                let target = Name::new(target.into_bytes());
+                match may_link(name, &target) {
+                    true => Ok(Found { name: name.clone(), kind: Kind::Link { target }, stat }),
+                    false => Err(Reason::LeadsOut),
+                }
+            }
+            Links::Follow => {
+                let stat = rustix::fs::statat(directory, last, AtFlags::empty()).map_err(|error| match error {
+                    Errno::NOENT | Errno::LOOP | Errno::NOTDIR => Reason::LeadsNowhere,
+                    error => reason(error),
+                })?;
+                match self.above.iter().any(|(_, above)| *above == Identity::of(&stat)) {
+                    true => Err(Reason::LeadsRound),
+                    false => readable(directory, name, stat),
+                }
+            }
+        }
     }
 }
 
-/// The entry of a regular file.
-// The types of the fields differ from system to system.
-#[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
-pub(crate) fn file_entry(path: String, stat: &Stat) -> Entry {
-    let mtime_ns = (stat.st_mtime as i64).saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as i64);
-    Entry::File { path, size: stat.st_size as u64, mtime_ns, executable: stat.st_mode & 0o100 != 0 }
+/// A file that may be read, or a directory.
+fn readable(directory: &Arc<OwnedFd>, name: &Name, stat: Stat) -> Result<Found, Reason> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => {}
+        FileType::RegularFile => {
+            let last = split(name.as_bytes()).1;
+            rustix::fs::accessat(directory, last, Access::READ_OK, AtFlags::empty()).map_err(reason)?;
+        }
+        _ => return Err(Reason::Special),
+    }
+    Ok(Found::of(name.clone(), stat))
 }
 
 #[cfg(test)]
@@ -224,18 +301,41 @@ mod tests {
     use super::*;
     use crate::manifest::NameFault;
 
+    fn names(selection: &Selection) -> Vec<String> {
+        selection.manifest().entries().iter().map(|entry| entry.path.to_string()).collect()
+    }
+
+    fn collected(root: &Path, links: Links) -> Selection {
+        Selection::collect_with(&[root.to_owned()], &Choice { links }).unwrap()
+    }
+
     #[test]
-    fn links_are_left_out_and_said_so() {
+    fn links_are_carried_left_out_or_followed_as_the_user_wants() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("d");
         fs::create_dir_all(root.join("empty")).unwrap();
         fs::write(root.join("f"), "x").unwrap();
-        std::os::unix::fs::symlink("/etc", root.join("link")).unwrap();
-        let selection = Selection::collect(std::slice::from_ref(&root)).unwrap();
-        let names: Vec<_> = selection.manifest().entries().iter().map(Entry::path).collect();
-        assert_eq!(names, ["d", "d/empty", "d/f"]);
-        let said = selection.skipped()[0].to_string();
-        assert!(said.ends_with("d/link is a symbolic link"), "{said}");
+        fs::write(directory.path().join("outside"), "o").unwrap();
+        for (name, target) in
+            [("in", "f"), ("out", "../outside"), ("nowhere", "g"), ("round", "."), ("empty/up", "../f")]
+        {
+            std::os::unix::fs::symlink(target, root.join(name)).unwrap();
+        }
+        let told = |selection: &Selection| {
+            let told = |one: &Skipped| (one.path.file_name().unwrap().to_str().unwrap().to_owned(), one.reason);
+            selection.skipped().iter().map(told).collect::<Vec<_>>()
+        };
+        let kept = collected(&root, Links::Keep);
+        assert_eq!(names(&kept), ["d", "d/empty", "d/empty/up", "d/f", "d/in", "d/nowhere", "d/round"]);
+        assert_eq!(told(&kept), [("out".into(), Reason::LeadsOut)]);
+        assert_eq!(kept.unsent, [("d/out".into(), Reason::LeadsOut)], "the receiver is told too");
+        let skipped = collected(&root, Links::Skip);
+        assert_eq!(names(&skipped), ["d", "d/empty", "d/f"]);
+        assert_eq!((told(&skipped).len(), skipped.unsent.len()), (5, 0), "nobody misses what was not wanted");
+        let followed = collected(&root, Links::Follow);
+        assert_eq!(names(&followed), ["d", "d/empty", "d/empty/up", "d/f", "d/in", "d/out"]);
+        assert_eq!(told(&followed), [("nowhere".into(), Reason::LeadsNowhere), ("round".into(), Reason::LeadsRound)]);
+        assert!(followed.manifest().entries()[2..].iter().all(Entry::is_file));
     }
 
     #[test]
@@ -263,28 +363,29 @@ mod tests {
 
     #[test]
     fn a_name_that_cannot_travel_is_left_out_and_the_others_go() {
-        use std::os::unix::ffi::OsStrExt;
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("d");
         fs::create_dir_all(root.join("back\\slash")).unwrap();
         fs::write(root.join("back\\slash/inside"), "").unwrap();
-        fs::write(root.join("f"), "x").unwrap();
+        fs::write(root.join("line\nend"), "").unwrap();
         fs::write(root.join(std::ffi::OsStr::from_bytes(b"\xff")), "x").unwrap();
         let selection = Selection::collect(std::slice::from_ref(&root)).unwrap();
-        let names: Vec<_> = selection.manifest().entries().iter().map(Entry::path).collect();
-        assert_eq!(names, ["d", "d/f"]);
+        assert_eq!(names(&selection), ["d", "d/back\\slash", "d/back\\slash/inside", "d/\\xff"]);
         let reasons: Vec<_> = selection.skipped().iter().map(|skipped| skipped.reason).collect();
-        assert_eq!(reasons, [Reason::Name(NameFault::Backslash), Reason::NotUtf8]);
+        assert_eq!(reasons, [Reason::Name(NameFault::Control)]);
     }
 
     #[test]
-    fn two_files_of_one_name_are_refused() {
+    fn two_things_of_one_name_are_told_by_their_paths_and_one_that_is_named_twice_is_sent_once() {
         let directory = tempfile::tempdir().unwrap();
         for parent in ["a", "b"] {
             fs::create_dir(directory.path().join(parent)).unwrap();
             fs::write(directory.path().join(parent).join("x"), "").unwrap();
         }
-        let paths = ["a/x", "b/x"].map(|name| directory.path().join(name));
-        assert!(matches!(Selection::collect(&paths), Err(SendError::Manifest(ManifestError::Duplicate(_)))));
+        let paths = ["a/x", "b/x", "a/../a/x"].map(|name| directory.path().join(name));
+        let error = Selection::collect(&paths[..2]).unwrap_err().to_string();
+        assert!(paths[..2].iter().all(|path| error.contains(path.to_str().unwrap())), "{error}");
+        let twice = [paths[0].clone(), paths[2].clone()];
+        assert_eq!(names(&Selection::collect(&twice).unwrap()), ["x"]);
     }
 }

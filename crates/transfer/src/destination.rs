@@ -8,23 +8,80 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fairpath_core::Bytes;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::ReceiveError;
+use crate::manifest::Manifest;
+use crate::name::{Name, path_of, split};
 use crate::progress::Progress;
-use crate::source::Identity;
+use crate::source::{Identity, mtime_ns};
 
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 pub(crate) const INSIDE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 
-/// What is found under a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The permissions that the owner needs to write in a directory.
+const OWNER: u32 = 0o700;
+
+/// The thing found under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,
-    File { size: u64 },
+    File { size: u64, mtime_ns: i64 },
     Directory,
+    Link { target: Name },
     Other,
+}
+
+/// The room of a file system for new files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) device: u64,
+    pub(crate) free: Bytes,
+    /// How many files more it can hold, where it counts them.
+    pub(crate) files: Option<u64>,
+}
+
+/// Whether files can go to `directory`, before anybody is invited; touches nothing. It is created only for a
+/// sender that has proved itself.
+pub fn check_destination(directory: &Path) -> Result<(), ReceiveError> {
+    // Above a relative path stands the empty one: it is where we are.
+    let here = |one: &Path| if one.as_os_str().is_empty() { Path::new(".").to_owned() } else { one.to_owned() };
+    let there = directory.ancestors().map(here).find_map(|one| Some((rustix::fs::stat(&one).ok()?, one)));
+    let Some((stat, there)) = there else { return Ok(()) };
+    if kind(&stat) != FileType::Directory {
+        return Err(ReceiveError::NoDirectory { directory: directory.to_owned(), there });
+    }
+    let failed = |error: Errno| ReceiveError::io(&there, error.into());
+    rustix::fs::access(&there, Access::WRITE_OK | Access::EXEC_OK).map_err(failed)?;
+    let free = rustix::fs::statvfs(&there).map_err(failed)?;
+    // Some file systems count neither blocks nor files.
+    if free.f_blocks > 0 && free.f_bavail == 0 {
+        return Err(ReceiveError::Full(there));
+    }
+    if free.f_files > 0 && free.f_favail == 0 {
+        return Err(ReceiveError::NoInodes { directory: there, needed: 1, free: 0 });
+    }
+    Ok(())
+}
+
+/// The permissions that directories get.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DirectoryModes {
+    /// As the sender has them.
+    offered: BTreeMap<Name, u16>,
+    /// Whether they are kept as they are there.
+    are_kept: bool,
+    /// The final permissions of directories that are more open to their owner while files are written into them.
+    due: BTreeMap<Name, u32>,
+}
+
+impl DirectoryModes {
+    pub(crate) fn of(manifest: &Manifest, are_kept: bool) -> Self {
+        let directories = manifest.entries().iter().filter(|entry| entry.is_directory());
+        let offered = directories.map(|entry| (entry.path.clone(), entry.mode)).collect();
+        Self { offered, are_kept, due: BTreeMap::new() }
+    }
 }
 
 /// An open directory into which files are received.
@@ -33,11 +90,12 @@ pub(crate) struct Destination {
     path: PathBuf,
     root: Arc<OwnedFd>,
     // The parent used last: neighbours come one after another.
-    last: Option<(String, Arc<OwnedFd>)>,
+    last: Option<(Name, Arc<OwnedFd>)>,
     /// A directory on each device that was written to, to sync it by.
     devices: BTreeMap<u64, Arc<OwnedFd>>,
     /// Told of what is copied to other devices.
     pub(crate) progress: Arc<Progress>,
+    pub(crate) modes: DirectoryModes,
 }
 
 impl Destination {
@@ -47,7 +105,8 @@ impl Destination {
         let root = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty());
         let root = root.map_err(|error| ReceiveError::io(path, error.into()))?;
         let root = Arc::new(root);
-        Ok(Self { path: path.to_owned(), root, last: None, devices: BTreeMap::new(), progress: Arc::default() })
+        let (devices, progress, modes) = Default::default();
+        Ok(Self { path: path.to_owned(), root, last: None, devices, progress, modes })
     }
 
     /// Tells `progress` what is copied to other devices.
@@ -55,8 +114,8 @@ impl Destination {
         Self { progress, ..self }
     }
 
-    /// The device on which a file of this name comes to lie, and the bytes that it offers.
-    pub(crate) fn room(&mut self, name: &str) -> Result<(u64, Bytes), ReceiveError> {
+    /// The room for a file of this name.
+    pub(crate) fn room(&mut self, name: &[u8]) -> Result<Room, ReceiveError> {
         let mut parent = split(name).0;
         let directory = loop {
             match self.directory(parent, false)? {
@@ -66,7 +125,11 @@ impl Destination {
         };
         let stat = rustix::fs::fstat(&directory).map_err(|error| self.io(parent, error))?;
         let free = rustix::fs::fstatvfs(&directory).map_err(|error| self.io(parent, error))?;
-        Ok((Identity::of(&stat).device(), Bytes::new(free.f_bavail.saturating_mul(free.f_frsize))))
+        Ok(Room {
+            device: Identity::of(&stat).device(),
+            free: Bytes::new(free.f_bavail.saturating_mul(free.f_frsize)),
+            files: (free.f_files > 0).then_some(free.f_favail),
+        })
     }
 
     /// The directory itself.
@@ -80,18 +143,22 @@ impl Destination {
     }
 
     /// The path of a name inside, for messages.
-    pub(crate) fn full(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+    pub(crate) fn full(&self, name: &[u8]) -> PathBuf {
+        self.path.join(path_of(name))
     }
 
-    /// What is there under `name`.
-    pub(crate) fn find(&mut self, name: &str) -> Result<Found, ReceiveError> {
+    /// The thing under `name`.
+    pub(crate) fn find(&mut self, name: &[u8]) -> Result<Found, ReceiveError> {
         let (parent, last) = split(name);
         let Some(parent) = self.directory(parent, false)? else { return Ok(Found::Nothing) };
         match rustix::fs::statat(&parent, last, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(match kind(&stat) {
-                FileType::RegularFile => Found::File { size: stat.st_size as u64 },
+                FileType::RegularFile => Found::File { size: stat.st_size as u64, mtime_ns: mtime_ns(&stat) },
                 FileType::Directory => Found::Directory,
+                FileType::Symlink => match rustix::fs::readlinkat(&parent, last, Vec::new()) {
+                    Ok(target) => Found::Link { target: Name::new(target.into_bytes()) },
+                    Err(_) => Found::Other,
+                },
                 _ => Found::Other,
             }),
             Err(Errno::NOENT) => Ok(Found::Nothing),
@@ -100,7 +167,7 @@ impl Destination {
     }
 
     /// Opens an existing regular file for reading.
-    pub(crate) fn read(&mut self, name: &str) -> Result<File, ReceiveError> {
+    pub(crate) fn read(&mut self, name: &[u8]) -> Result<File, ReceiveError> {
         let (parent, last) = split(name);
         let parent = self.directory(parent, false)?.ok_or_else(|| self.io(name, Errno::NOENT))?;
         // Something that is no file may have come in its place, and must not hold us.
@@ -108,17 +175,17 @@ impl Destination {
         let file = opened.map(File::from).map_err(|error| self.io(name, error))?;
         match rustix::fs::fstat(&file).map(|stat| kind(&stat)) {
             Ok(FileType::RegularFile) => Ok(file),
-            _ => Err(ReceiveError::InTheWay { path: name.to_owned(), there: "something that is no file" }),
+            _ => Err(ReceiveError::InTheWay { path: name.into(), there: "something that is no file" }),
         }
     }
 
     /// Creates the directory `name` and those above it, where they do not exist.
-    pub(crate) fn create_directory(&mut self, name: &str) -> Result<(), ReceiveError> {
+    pub(crate) fn create_directory(&mut self, name: &[u8]) -> Result<(), ReceiveError> {
         self.directory(name, true).map(drop)
     }
 
     /// Makes the entries of the directory `name` survive a loss of power.
-    pub(crate) fn sync_directory(&mut self, name: &str) -> Result<(), ReceiveError> {
+    pub(crate) fn sync_directory(&mut self, name: &[u8]) -> Result<(), ReceiveError> {
         let Some(directory) = self.directory(name, false)? else { return Ok(()) };
         match rustix::fs::fsync(&directory) {
             // Some file systems cannot sync a directory.
@@ -133,30 +200,30 @@ impl Destination {
             match sync_device(directory) {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
-                Err(error) => return Err(self.io("", error)),
+                Err(error) => return Err(self.io(b"", error)),
             }
         }
         Ok(true)
     }
 
     /// Opens the directory `name`; `None` where it does not exist and is not to be created.
-    pub(crate) fn directory(&mut self, name: &str, create: bool) -> Result<Option<Arc<OwnedFd>>, ReceiveError> {
+    pub(crate) fn directory(&mut self, name: &[u8], create: bool) -> Result<Option<Arc<OwnedFd>>, ReceiveError> {
         if name.is_empty() {
             return Ok(Some(self.root.clone()));
         }
         if let Some((last, fd)) = &self.last
-            && last == name
+            && last.as_bytes() == name
         {
             return Ok(Some(fd.clone()));
         }
         let mut current = self.root.clone();
         let mut end = 0;
-        for component in name.split('/') {
+        for component in name.split(|byte| *byte == b'/') {
             end += component.len() + usize::from(end > 0);
             let so_far = &name[..end];
             let mut opened = rustix::fs::openat(&current, component, DIRECTORY | INSIDE, Mode::empty());
             if create && matches!(opened, Err(Errno::NOENT)) {
-                match rustix::fs::mkdirat(&current, component, Mode::from_raw_mode(0o777)) {
+                match rustix::fs::mkdirat(&current, component, self.modes.new_directory(so_far)) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(self.io(so_far, error)),
                 }
@@ -168,33 +235,98 @@ impl Destination {
                 Err(Errno::NOTDIR | Errno::LOOP) => return Err(obstacle(&current, component, so_far)),
                 Err(error) => return Err(self.io(so_far, error)),
             };
+            if create {
+                self.modes.admit_owner(&current, so_far).map_err(|error| self.io(so_far, error))?;
+            }
         }
         if create {
             let stat = rustix::fs::fstat(&current).map_err(|error| self.io(name, error))?;
             self.devices.entry(Identity::of(&stat).device()).or_insert_with(|| current.clone());
         }
-        self.last = Some((name.to_owned(), current.clone()));
+        self.last = Some((name.into(), current.clone()));
         Ok(Some(current))
     }
 
-    pub(crate) fn io(&self, name: &str, error: Errno) -> ReceiveError {
+    /// Gives the directories of the manifest the permissions that they are to have in the end.
+    pub(crate) fn settle_directories(&mut self) -> Result<(), ReceiveError> {
+        let mut due = std::mem::take(&mut self.modes.due);
+        if self.modes.are_kept {
+            due.extend(self.modes.offered.iter().map(|(name, mode)| (name.clone(), u32::from(*mode))));
+        }
+        // Children before parents: a parent may become unreadable.
+        for (name, mode) in due.iter().rev() {
+            let directory = match self.directory(name.as_bytes(), false) {
+                Ok(Some(directory)) => directory,
+                // Obstacles were reported.
+                Ok(None) => continue,
+                Err(error) if error.refusal().is_some() => continue,
+                Err(error) => return Err(error),
+            };
+            set_mode(&directory, *mode).map_err(|error| self.io(name.as_bytes(), error))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn io(&self, name: &[u8], error: Errno) -> ReceiveError {
         ReceiveError::io(&self.full(name), error.into())
     }
 }
 
-pub(crate) fn split(name: &str) -> (&str, &str) {
-    name.rsplit_once('/').unwrap_or(("", name))
+impl DirectoryModes {
+    /// The mode that a directory is made with: its owner may write into it, whatever it is in the end.
+    fn new_directory(&self, name: &[u8]) -> Mode {
+        let offered = self.offered.get(&Name::new(name)).copied().unwrap_or(0o777);
+        Mode::from_raw_mode((u32::from(offered) & 0o777) | OWNER)
+    }
+
+    /// Lets the owner write into a directory of the manifest until all is in place.
+    fn admit_owner(&mut self, directory: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
+        let name = Name::new(name);
+        let Some(&offered) = self.offered.get(&name) else { return Ok(()) };
+        let now = mode(&rustix::fs::fstat(directory)?);
+        if now & OWNER != OWNER {
+            // It was there before: it stays as it was, or becomes as it is at the sender.
+            set_mode(directory, now | OWNER)?;
+            self.due.entry(name).or_insert(now);
+        } else if u32::from(offered) & OWNER != OWNER {
+            self.due.entry(name).or_insert(now & u32::from(offered));
+        }
+        Ok(())
+    }
+}
+
+/// Sets permissions, where the file system knows such.
+pub(crate) fn set_mode(file: impl AsFd, wanted: u32) -> Result<(), Errno> {
+    if mode(&rustix::fs::fstat(&file)?) == wanted {
+        return Ok(());
+    }
+    tolerated(rustix::fs::fchmod(file, Mode::from_raw_mode(wanted)))
+}
+
+/// The owner of a file may set its mode, so a refusal is one of the file system, which has none to set.
+pub(crate) fn tolerated(set: Result<(), Errno>) -> Result<(), Errno> {
+    match set {
+        Err(Errno::PERM | Errno::NOTSUP | Errno::INVAL | Errno::NOSYS) => Ok(()),
+        set => set,
+    }
+}
+
+/// The permissions of a file.
+// The type differs from system to system.
+#[allow(clippy::useless_conversion)]
+pub(crate) fn mode(stat: &Stat) -> u32 {
+    u32::from(stat.st_mode) & 0o7777
 }
 
 fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-pub(crate) fn obstacle(parent: &OwnedFd, component: &str, name: &str) -> ReceiveError {
+pub(crate) fn obstacle(parent: &OwnedFd, component: &[u8], name: &[u8]) -> ReceiveError {
     let stat = rustix::fs::statat(parent, component, AtFlags::SYMLINK_NOFOLLOW);
     match stat.map(|stat| kind(&stat)) {
-        Ok(FileType::Symlink) => ReceiveError::Symlink { path: name.to_owned() },
-        _ => ReceiveError::InTheWay { path: name.to_owned(), there: "something that is no directory" },
+        Ok(FileType::Symlink) => ReceiveError::Symlink { path: name.into() },
+        _ => ReceiveError::InTheWay { path: name.into(), there: "something that is no directory" },
     }
 }
 
@@ -228,10 +360,10 @@ mod tests {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::os::unix::fs::symlink(outside.path(), inside.path().join("link")).unwrap();
         let mut destination = Destination::open(inside.path()).unwrap();
-        let error = destination.create_directory("link/x").unwrap_err();
-        assert!(matches!(error, ReceiveError::Symlink { ref path } if path == "link"), "{error}");
-        assert!(destination.find("link/x").is_err());
-        assert_eq!(destination.find("link").unwrap(), Found::Other);
+        let error = destination.create_directory(b"link/x").unwrap_err();
+        assert!(matches!(error, ReceiveError::Symlink { ref path } if *path == "link"), "{error}");
+        assert!(destination.find(b"link/x").is_err());
+        assert!(matches!(destination.find(b"link").unwrap(), Found::Link { .. }));
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 
@@ -243,13 +375,13 @@ mod tests {
         let partial = Partial::open(&destination).unwrap().0;
         partial.replace("p", b"new").unwrap();
         let identity = Identity::of(&rustix::fs::fstat(partial.open_existing("p").unwrap()).unwrap());
-        let part = Part { name: "p", identity, digest: *blake3::hash(b"new").as_bytes() };
-        let refused = destination.place(&partial, &part, "a", false);
+        let part = Part { name: "p", identity, digest: *blake3::hash(b"new").as_bytes(), mode: 0o600 };
+        let refused = destination.place(&partial, &part, b"a", false);
         assert!(matches!(refused, Err(ReceiveError::Exists { .. })));
         assert_eq!(std::fs::read(directory.path().join("a")).unwrap(), b"old");
-        destination.place(&partial, &part, "a", true).unwrap();
+        destination.place(&partial, &part, b"a", true).unwrap();
         assert_eq!(std::fs::read(directory.path().join("a")).unwrap(), b"new");
         drop(partial);
-        assert_eq!(destination.find(PARTIAL).unwrap(), Found::Nothing);
+        assert_eq!(destination.find(PARTIAL.as_bytes()).unwrap(), Found::Nothing);
     }
 }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::admission::{AdmissionError, KnockError, Refusal};
 use crate::fault::Fault;
 use crate::manifest::ManifestError;
+use crate::name::{Name, shown_path};
 use crate::protocol::ProtocolError;
 use crate::skip::Reason;
 
@@ -29,9 +30,21 @@ pub enum SendError {
     /// A file may not be read.
     #[error("permission denied: {} cannot be read", .0.display())]
     PermissionDenied(PathBuf),
-    /// A name that is not UTF-8 cannot travel.
-    #[error("the name {0:?} is not valid UTF-8: rename it before sending")]
-    NotUtf8(PathBuf),
+    /// Two things that were named would arrive as one.
+    #[error(
+        "{} and {} would both arrive as {name:?}: send the directories that they are in, or one after the other into \
+         different directories, or rename one",
+        shown_path(first),
+        shown_path(second)
+    )]
+    SameName {
+        /// The name.
+        name: Name,
+        /// The first of them.
+        first: PathBuf,
+        /// The second of them.
+        second: PathBuf,
+    },
     /// A named thing is neither file nor directory.
     #[error("{} is neither a file nor a directory", .0.display())]
     Special(PathBuf),
@@ -161,6 +174,33 @@ impl From<KnockError> for SendError {
     }
 }
 
+/// A name that is taken at the receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The name inside the directory.
+    pub path: Name,
+    /// The thing that stands there, in words that follow the name.
+    pub there: &'static str,
+}
+
+/// How many of them an error names.
+const CONFLICTS_SHOWN: usize = 20;
+
+fn conflicts_in_words(conflicts: &[Conflict]) -> String {
+    let shown: Vec<_> =
+        conflicts.iter().take(CONFLICTS_SHOWN).map(|one| format!("{:?} {}", one.path, one.there)).collect();
+    let more = match conflicts.len().saturating_sub(CONFLICTS_SHOWN) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let them = if conflicts.len() == 1 { "it" } else { "them" };
+    format!(
+        "{}{more}; nothing was written: move {them} away, or let `recv` decide with --existing skip, newer, rename or \
+         overwrite",
+        shown.join(", ")
+    )
+}
+
 /// Why a receiver failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -171,36 +211,68 @@ pub enum ReceiveError {
     /// A name or a sum of the manifest is refused.
     #[error("the sender's list of files is refused: {0}")]
     Manifest(#[from] ManifestError),
-    /// A file exists.
-    #[error("{path:?} already exists with other content: move it away, or allow overwriting with --force")]
+    /// Names are taken: all of them.
+    #[error("{}", conflicts_in_words(.0))]
+    Conflicts(Vec<Conflict>),
+    /// A file came into the place of another one meanwhile.
+    #[error("{path:?} already exists with other content")]
     Exists {
         /// The name inside the directory.
-        path: String,
+        path: Name,
     },
     /// A directory is where a file should be, or the reverse.
     #[error("{path:?} cannot be written: {there} is in its place")]
     InTheWay {
         /// The name inside the directory.
-        path: String,
-        /// What is there.
+        path: Name,
+        /// The thing that is there.
         there: &'static str,
     },
     /// A directory on the way to the file is a symbolic link.
     #[error("{path:?} is a symbolic link: nothing is written through links")]
     Symlink {
         /// The link's name inside the directory.
-        path: String,
+        path: Name,
     },
     /// The disk cannot hold the files.
     #[error("the disk is too small: {needed} are needed in {}, {free} are free", directory.display())]
     NoSpace {
         /// Where.
         directory: PathBuf,
-        /// What is still to come.
+        /// The size that is still to come.
         needed: Bytes,
-        /// What the file system offers.
+        /// The free space.
         free: Bytes,
     },
+    /// Where the directory should be, or above it, is something else.
+    #[error("cannot receive into {}: {} is not a directory", directory.display(), there.display())]
+    NoDirectory {
+        /// Where files should go.
+        directory: PathBuf,
+        /// The thing that is no directory.
+        there: PathBuf,
+    },
+    /// There is no room at all.
+    #[error("the disk is full: nothing more can be written in {}", .0.display())]
+    Full(PathBuf),
+    /// Nothing can be written there.
+    #[error("the file system of {} is read-only: nothing can be written there", .0.display())]
+    ReadOnly(PathBuf),
+    /// The file system cannot hold so many files.
+    #[error("too few files can be made in {}: {needed} are needed, and its file system has room for {free} (its \
+             inodes are used up)", directory.display())]
+    NoInodes {
+        /// Where.
+        directory: PathBuf,
+        /// How many files and directories are still to come.
+        needed: u64,
+        /// How many the file system offers.
+        free: u64,
+    },
+    /// The user may not take more.
+    #[error("the quota of this user is used up in {}; what arrived is kept, and used when the same files are sent \
+             again", .0.display())]
+    QuotaFull(PathBuf),
     /// The disk became full.
     #[error(
         "the disk is full: {missing} more are needed in {}; what arrived is kept, and used when the same files \
@@ -210,7 +282,7 @@ pub enum ReceiveError {
     DiskFull {
         /// Where.
         directory: PathBuf,
-        /// What was still to come.
+        /// The size that was still to come.
         missing: Bytes,
     },
     /// The directory for unfinished files belongs to somebody else.
@@ -246,7 +318,7 @@ pub enum ReceiveError {
     #[error("{path:?} arrived damaged twice (its BLAKE3 digest is wrong): it was discarded")]
     Mismatch {
         /// The name inside the directory.
-        path: String,
+        path: Name,
     },
     /// The sender gave up; its words.
     #[error("the sender gave up: {text}")]
@@ -274,12 +346,10 @@ impl ReceiveError {
     /// Sorts an I/O error of `path` into its cause.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Self::DiskFull { directory: path.to_owned(), missing: Bytes::ZERO }
-            }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::PermissionDenied(path.to_owned())
-            }
+            io::ErrorKind::StorageFull => Self::DiskFull { directory: path.to_owned(), missing: Bytes::ZERO },
+            io::ErrorKind::QuotaExceeded => Self::QuotaFull(path.to_owned()),
+            io::ErrorKind::PermissionDenied => Self::PermissionDenied(path.to_owned()),
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly(path.to_owned()),
             _ => Self::Io { path: path.to_owned(), source },
         }
     }
@@ -290,13 +360,17 @@ impl ReceiveError {
             // The admission has answered already.
             Self::Admission(_) | Self::Sender { .. } | Self::PeerGone(_) | Self::Superseded => return None,
             Self::Manifest(_) => Fault::Manifest,
-            Self::Exists { .. } | Self::InTheWay { .. } | Self::Symlink { .. } => Fault::Exists,
-            Self::NoSpace { .. } | Self::DiskFull { .. } => Fault::DiskFull,
-            Self::PermissionDenied(_) | Self::Untrusted { .. } => Fault::PermissionDenied,
+            Self::Conflicts(_) | Self::Exists { .. } | Self::InTheWay { .. } | Self::Symlink { .. } => Fault::Exists,
+            Self::NoSpace { .. }
+            | Self::DiskFull { .. }
+            | Self::Full(_)
+            | Self::NoInodes { .. }
+            | Self::QuotaFull(_) => Fault::DiskFull,
+            Self::PermissionDenied(_) | Self::ReadOnly(_) | Self::Untrusted { .. } => Fault::PermissionDenied,
             Self::Mismatch { .. } => Fault::Mismatch,
             Self::Declined => Fault::Declined,
             Self::Protocol(_) => Fault::Protocol,
-            Self::Busy(_) | Self::Meddled(_) | Self::Io { .. } => Fault::Io,
+            Self::Busy(_) | Self::Meddled(_) | Self::NoDirectory { .. } | Self::Io { .. } => Fault::Io,
         })
     }
 
@@ -304,7 +378,7 @@ impl ReceiveError {
     pub(crate) fn refusal(&self) -> Option<Reason> {
         match self {
             Self::Exists { .. } | Self::InTheWay { .. } | Self::Symlink { .. } => Some(Reason::InTheWay),
-            Self::PermissionDenied(_) => Some(Reason::Unwritable),
+            Self::PermissionDenied(_) | Self::ReadOnly(_) => Some(Reason::Unwritable),
             Self::Mismatch { .. } => Some(Reason::Damaged),
             Self::Io { source, .. } => match Errno::from_io_error(source)? {
                 Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ => Some(Reason::NameRefused),
@@ -316,9 +390,12 @@ impl ReceiveError {
     }
 
     /// Whether the receiver may go on waiting for the same sender, or another: nothing is wrong
-    /// on this side.
+    /// on this side, or what is can be put right meanwhile.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Admission(_) | Self::PeerGone(_) | Self::Superseded | Self::Sender { .. })
+        matches!(
+            self,
+            Self::Admission(_) | Self::PeerGone(_) | Self::Superseded | Self::Sender { .. } | Self::Conflicts(_)
+        )
     }
 }
 

@@ -1,9 +1,10 @@
 //! Ways for the fuzz targets into what is private here: how the bytes of others are read and written.
 //! No part of the interface.
 
+use crate::entry::Entry;
 use crate::fault::Fault;
 use crate::greeting::Purpose;
-use crate::manifest::{Entry, NameFault};
+use crate::manifest::NameFault;
 use crate::offer::LeftOut;
 use crate::parcel::{self, Item, Packer};
 use crate::part;
@@ -69,13 +70,15 @@ pub fn journal(entry: &Entry, ranges: &[(u64, u64)]) -> Option<Vec<u8>> {
 
 /// A message of each kind that a sender says, with its name.
 pub fn sender_messages() -> Vec<(&'static str, Vec<u8>)> {
-    let file = Entry::File { path: "a b/ü".into(), size: 1 << 40, mtime_ns: -5, executable: true };
+    let file = Entry { mode: 0o755, mtime_ns: -5, ..Entry::file("a b/ü", 1 << 40) };
+    let odd = Entry::link(&b"d/\xff"[..], "e/x");
     let left_out = LeftOut { count: 3, names: vec![".git".into(), ".ssh".into()] };
     let messages = [
-        ("entries", FromSender::Entries(vec![file, Entry::Directory { path: "d".into() }])),
+        ("entries", FromSender::Entries(vec![file, Entry::directory("d"), odd])),
         ("entries_end", FromSender::EntriesEnd),
         ("tags", FromSender::Tags(vec![Ok([7; 32]), Err(Reason::Name(NameFault::LongComponent(255)))])),
         ("hidden", FromSender::Hidden(left_out)),
+        ("unsent", FromSender::Unsent(vec![("d/l".into(), Reason::LeadsOut)])),
         ("failed", FromSender::Failed { fault: Fault::Io, text: "no".into() }),
     ];
     messages.into_iter().map(|(name, message)| (name, encoded(&message))).collect()

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::collect::Selection;
-use crate::manifest::{Entry, Manifest};
+use crate::entry::Entry;
+use crate::manifest::Manifest;
 use crate::protocol::ProtocolError;
 use crate::skip::{Reason, Skipped};
 
@@ -22,7 +23,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Owes every file of the manifest.
     pub(crate) fn new(manifest: &Manifest) -> Self {
-        let owed: Vec<_> = manifest.entries().iter().map(|entry| matches!(entry, Entry::File { .. })).collect();
+        let owed: Vec<_> = manifest.entries().iter().map(Entry::is_file).collect();
         let owed_count = owed.iter().filter(|owed| **owed).count();
         let (compared, repeated, left_out) = Default::default();
         Self { owed, owed_count, compared, repeated, left_out }
@@ -95,8 +96,7 @@ mod tests {
     use crate::manifest::Limits;
 
     fn two_files_and_a_directory() -> Ledger {
-        let file = |path: &str| Entry::File { path: path.into(), size: 1, mtime_ns: 0, executable: false };
-        let entries = vec![file("a"), file("b"), Entry::Directory { path: "d".into() }];
+        let entries = vec![Entry::file("a", 1), Entry::file("b", 1), Entry::directory("d")];
         Ledger::new(&Manifest::new(entries, &Limits::default()).unwrap())
     }
 

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use fairpath_quic::{ConnectConfig, ListenConfig, Listener, connect};
-//! use fairpath_transfer::{Consent, Limits, ReceiveConfig, Receiver, Secret, Selection, Sender};
+//! use fairpath_transfer::{Consent, Existing, Limits, ReceiveConfig, Receiver, Secret, Selection, Sender};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let (source, directory) = (folder.path().join("letter"), folder.path().join("received"));
@@ -16,7 +16,7 @@
 //! let listener = Listener::bind(ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new()? })?;
 //! let receiver = Receiver::new(ReceiveConfig {
 //!     directory: directory.clone(),
-//!     force: false,
+//!     existing: Existing::default(),
 //!     keep: false,
 //!     secret: secret.clone(),
 //!     limits: Limits::default(),
@@ -48,8 +48,8 @@
 //!    far, and nothing of what follows was read.
 //!    Then `Terms {hidden, has_all}`: whether hidden names are taken, and whether this sender has sent everything
 //!    before. If so, `LeftOut [entries]`… and `Arrived(proof)` follow, and nothing else.
-//! 3. sender: `Entries […]`…: names, sizes, times, executable bits; empty directories. `Hidden` names
-//!    what the terms exclude; `EntriesEnd`.
+//! 3. sender: `Entries […]`…: names, sizes, times, permissions; directories; symbolic links. `Unsent […]`…
+//!    names what cannot be sent, `Hidden` what the terms exclude; `EntriesEnd`.
 //! 4. receiver: `Compare [files]`…, `Compare []`: files of that size exist.
 //! 5. sender: `Tags […]`…, one for each of them, in that order: keyed hashes of their digests (`proof.rs`).
 //! 6. receiver: `Same [files with proofs]`…, `Have {file, ranges}`… (interrupted before), `LeftOut [entries]`… (cannot
@@ -83,9 +83,11 @@
 //! placed; where another file system is mounted below the directory, of the copy made there.
 
 mod admission;
+mod choice;
 mod collect;
 mod deliver;
 mod destination;
+mod entry;
 mod error;
 mod fault;
 mod flow;
@@ -96,6 +98,7 @@ mod ledger;
 #[cfg(feature = "simulation")]
 mod lies;
 mod manifest;
+mod name;
 mod offer;
 mod parcel;
 mod part;
@@ -121,15 +124,20 @@ mod writer;
 mod tests;
 
 pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
+pub use choice::{Choice, Links};
 pub use collect::Selection;
 pub use deliver::{DeliveryEvent, GIVE_UP_AFTER};
-pub use error::{ReceiveError, SendError};
+pub use destination::check_destination;
+pub use entry::{Entry, Kind, PERMISSIONS};
+pub use error::{Conflict, ReceiveError, SendError};
 pub use fault::Fault;
 pub use greeting::{Purpose, SenderId};
 #[cfg(feature = "simulation")]
 pub use lies::{Lie, lie};
-pub use manifest::{Entry, Limits, Manifest, ManifestError, NameFault, check_name};
+pub use manifest::{Limits, Manifest, ManifestError, NameFault, check_name};
+pub use name::{Name, shown_path};
 pub use offer::{Consent, LeftOut, Offer};
+pub use plan::Existing;
 pub use progress::{Phase, Progress, ProgressSnapshot};
 pub use protocol::{MAX_MESSAGE, ProtocolError, VERSION};
 pub use receive::{Admitted, ReceiveConfig, Received, Receiver, SILENCE};

@@ -7,56 +7,20 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::entry::{Entry, Kind, PERMISSIONS, stays_inside};
+use crate::name::Name;
+use crate::words::is_deceptive;
+
 /// Where a receiver keeps unfinished files, at the root of its directory. No manifest may name it.
 pub(crate) const PARTIAL: &str = ".fairpath-partial";
 
-/// How many characters of a refused name are shown; whoever sends it chooses its length.
+/// How many bytes of a refused name are shown; whoever sends it chooses its length.
 const SHOWN_OF_A_NAME: usize = 300;
 
-/// One thing to be sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Entry {
-    /// A regular file.
-    File {
-        /// Relative, `/` between components.
-        path: String,
-        /// Its size in bytes.
-        size: u64,
-        /// When it was last modified: nanoseconds since 1970, negative before.
-        mtime_ns: i64,
-        /// Whether its owner may execute it.
-        executable: bool,
-    },
-    /// A directory; needed for empty ones, allowed for all.
-    Directory {
-        /// Relative, `/` between components.
-        path: String,
-    },
-}
+/// The longest target of a symbolic link, in bytes: as long as systems take them.
+const TARGET_MAX: usize = 4095;
 
-impl Entry {
-    /// The entry's name.
-    pub fn path(&self) -> &str {
-        match self {
-            Self::File { path, .. } | Self::Directory { path } => path,
-        }
-    }
-
-    /// Whether it is a regular file.
-    pub fn is_file(&self) -> bool {
-        matches!(self, Self::File { .. })
-    }
-
-    /// The entry's size; zero for a directory.
-    pub fn size(&self) -> u64 {
-        match self {
-            Self::File { size, .. } => *size,
-            Self::Directory { .. } => 0,
-        }
-    }
-}
-
-/// What a receiver accepts.
+/// The limits of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most files and directories.
@@ -71,7 +35,7 @@ pub struct Limits {
     pub names_bytes: usize,
     /// Whether names are taken of which a component begins with a dot.
     pub hidden: bool,
-    /// Whether files stay executable.
+    /// Whether permissions are taken as they are at the sender; otherwise files are not executable.
     pub modes: bool,
 }
 
@@ -96,17 +60,25 @@ pub enum ManifestError {
     /// The name would leave the directory or is otherwise unfit.
     #[error("the name {path:?} is refused: {fault}")]
     Name {
-        /// The name as it came.
-        path: String,
-        /// What is wrong with it.
+        /// The name as it came, or its beginning.
+        path: Name,
+        /// The fault.
         fault: NameFault,
     },
     /// Two entries have one name.
     #[error("the name {0:?} occurs twice")]
-    Duplicate(String),
+    Duplicate(Name),
     /// A file's name is also used as a directory.
     #[error("the name {0:?} is used both as a file and as a directory")]
-    FileAndDirectory(String),
+    FileAndDirectory(Name),
+    /// A symbolic link that could lead elsewhere.
+    #[error("the symbolic link {path:?} is refused: {target:?} may lead out of what is sent")]
+    Link {
+        /// The link, or the beginning of its name.
+        path: Name,
+        /// Where it leads, or the beginning of that.
+        target: Name,
+    },
     /// Too many files.
     #[error("there are more than {0} files and directories")]
     TooMany(usize),
@@ -118,7 +90,7 @@ pub enum ManifestError {
     TooLarge(u64),
 }
 
-/// What is wrong with a name.
+/// The fault of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum NameFault {
     /// It is empty.
@@ -146,12 +118,6 @@ pub enum NameFault {
     /// A component begins with a dot, and the receiver takes no such names.
     #[error("it is hidden, and hidden names are not taken")]
     Hidden,
-    /// It contains a backslash, which separates components on some systems.
-    #[error("it contains a backslash")]
-    Backslash,
-    /// It begins like a drive of some systems.
-    #[error("it begins with a drive letter")]
-    Drive,
     /// A component is too long.
     #[error("a component is longer than {0} bytes")]
     LongComponent(usize),
@@ -164,56 +130,53 @@ pub enum NameFault {
 }
 
 /// Checks one name.
-pub fn check_name(path: &str, limits: &Limits) -> Result<(), NameFault> {
-    if path.is_empty() {
+pub fn check_name(path: &Name, limits: &Limits) -> Result<(), NameFault> {
+    let bytes = path.as_bytes();
+    if bytes.is_empty() {
         return Err(NameFault::Empty);
     }
-    if path.len() > limits.path_bytes {
+    if bytes.len() > limits.path_bytes {
         return Err(NameFault::Long(limits.path_bytes));
     }
-    if path.starts_with('/') {
+    if bytes[0] == b'/' {
         return Err(NameFault::Absolute);
     }
-    if path.contains('\0') {
+    if bytes.contains(&0) {
         return Err(NameFault::Nul);
     }
-    if path.contains(is_deceptive) {
+    if deceives(bytes) {
         return Err(NameFault::Control);
     }
-    if path.contains('\\') {
-        return Err(NameFault::Backslash);
-    }
-    if matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic()) {
-        return Err(NameFault::Drive);
-    }
-    for component in path.split('/') {
+    for component in path.components() {
         match component {
-            "" => return Err(NameFault::EmptyComponent),
-            "." => return Err(NameFault::Current),
-            ".." => return Err(NameFault::Parent),
+            b"" => return Err(NameFault::EmptyComponent),
+            b"." => return Err(NameFault::Current),
+            b".." => return Err(NameFault::Parent),
             long if long.len() > limits.component_bytes => {
                 return Err(NameFault::LongComponent(limits.component_bytes));
             }
             _ => {}
         }
     }
-    let first = path.split('/').next().unwrap_or_default();
-    if first.eq_ignore_ascii_case(PARTIAL) {
+    let first = path.components().next().unwrap_or_default();
+    if first.eq_ignore_ascii_case(PARTIAL.as_bytes()) {
         return Err(NameFault::Reserved);
     }
-    if !limits.hidden && path.split('/').any(|component| component.starts_with('.')) {
+    if !limits.hidden && path.components().any(|component| component.starts_with(b".")) {
         return Err(NameFault::Hidden);
     }
     Ok(())
 }
 
-/// Whether this character makes a name look like another one: control characters of ASCII and C1, the ends
-/// of lines and paragraphs, and those that embed, override and isolate the
-/// direction of text in Unicode.
-pub(crate) fn is_deceptive(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
-            | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a symbolic link may be sent and made.
+pub(crate) fn may_link(path: &Name, target: &Name) -> bool {
+    let bytes = target.as_bytes();
+    bytes.len() <= TARGET_MAX && !bytes.contains(&0) && !deceives(bytes) && stays_inside(path, target)
+}
+
+/// Whether what is text in it is not what it looks like.
+fn deceives(bytes: &[u8]) -> bool {
+    bytes.utf8_chunks().any(|chunk| chunk.valid().contains(is_deceptive))
 }
 
 /// Entries whose names and sizes have been checked.
@@ -231,27 +194,36 @@ pub(crate) struct ManifestBuilder {
     entries: Vec<Entry>,
     bytes: u64,
     names_bytes: usize,
+    /// How many names of what is not sent were told.
+    unsent: usize,
 }
 
 impl ManifestBuilder {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, entries: Vec::new(), bytes: 0, names_bytes: 0 }
+        Self { limits, entries: Vec::new(), bytes: 0, names_bytes: 0, unsent: 0 }
     }
 
     /// Takes an entry whose name and size are acceptable, and keeps the sums.
     pub(crate) fn push(&mut self, mut entry: Entry) -> Result<(), ManifestError> {
         let limits = &self.limits;
-        if let Entry::File { executable, .. } = &mut entry {
-            *executable &= limits.modes;
-        }
-        if self.entries.len() >= limits.entries {
+        entry.mode &= match (&entry.kind, limits.modes) {
+            (_, true) => PERMISSIONS,
+            (Kind::Directory, false) => 0o777,
+            (_, false) => 0o666,
+        };
+        if self.entries.len() + self.unsent >= limits.entries {
             return Err(ManifestError::TooMany(limits.entries));
         }
-        let path = entry.path();
+        let path = &entry.path;
         if let Err(fault) = check_name(path, limits) {
             return Err(ManifestError::Name { path: beginning(path), fault });
         }
-        self.names_bytes += path.len();
+        if let Kind::Link { target } = &entry.kind
+            && !may_link(path, target)
+        {
+            return Err(ManifestError::Link { path: beginning(path), target: beginning(target) });
+        }
+        self.names_bytes += entry.names_bytes();
         if self.names_bytes > limits.names_bytes {
             return Err(ManifestError::NamesTooLong(limits.names_bytes));
         }
@@ -263,20 +235,31 @@ impl ManifestBuilder {
         Ok(())
     }
 
+    /// Takes note of a name that is told and not sent: it is held, too.
+    pub(crate) fn count_name(&mut self, name: &Name) -> Result<(), ManifestError> {
+        let limits = &self.limits;
+        self.unsent += 1;
+        if self.entries.len() + self.unsent > limits.entries {
+            return Err(ManifestError::TooMany(limits.entries));
+        }
+        self.names_bytes += name.len();
+        if self.names_bytes > limits.names_bytes {
+            return Err(ManifestError::NamesTooLong(limits.names_bytes));
+        }
+        Ok(())
+    }
+
     /// The manifest, unless names occur twice or a file is used as a directory.
     pub(crate) fn finish(self) -> Result<Manifest, ManifestError> {
-        let mut is_file = BTreeMap::new();
+        let mut is_directory = BTreeMap::new();
         for entry in &self.entries {
-            if is_file.insert(entry.path(), matches!(entry, Entry::File { .. })).is_some() {
-                return Err(ManifestError::Duplicate(entry.path().to_owned()));
+            if is_directory.insert(entry.path.as_bytes(), entry.is_directory()).is_some() {
+                return Err(ManifestError::Duplicate(entry.path.clone()));
             }
         }
-        for path in is_file.keys() {
-            let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
-            for parent in parents {
-                if is_file.get(parent) == Some(&true) {
-                    return Err(ManifestError::FileAndDirectory(parent.to_owned()));
-                }
+        for entry in &self.entries {
+            if let Some(parent) = entry.path.parents().find(|parent| is_directory.get(parent) == Some(&false)) {
+                return Err(ManifestError::FileAndDirectory(Name::new(parent)));
             }
         }
         Ok(Manifest { entries: self.entries, bytes: self.bytes })
@@ -284,10 +267,11 @@ impl ManifestBuilder {
 }
 
 /// As much of a refused name as a message can show.
-fn beginning(path: &str) -> String {
-    match path.char_indices().nth(SHOWN_OF_A_NAME) {
-        Some((end, _)) => format!("{}…", &path[..end]),
-        None => path.to_owned(),
+fn beginning(name: &Name) -> Name {
+    let bytes = name.as_bytes();
+    match bytes.len() {
+        0..=SHOWN_OF_A_NAME => name.clone(),
+        _ => Name::new([&bytes[..SHOWN_OF_A_NAME], "…".as_bytes()].concat()),
     }
 }
 
@@ -317,7 +301,7 @@ impl Manifest {
 
     /// How many regular files there are.
     pub fn files(&self) -> u64 {
-        self.entries.iter().filter(|entry| matches!(entry, Entry::File { .. })).count() as u64
+        self.entries.iter().filter(|entry| entry.is_file()).count() as u64
     }
 }
 
@@ -328,7 +312,7 @@ mod tests {
     use super::*;
 
     fn file(path: &str, size: u64) -> Entry {
-        Entry::File { path: path.to_owned(), size, mtime_ns: 0, executable: false }
+        Entry::file(path, size)
     }
 
     fn refused(entries: Vec<Entry>) -> ManifestError {
@@ -353,13 +337,10 @@ mod tests {
             ("a\u{9b}2J", NameFault::Control),
             ("cod.\u{202e}gpj", NameFault::Control),
             ("a\u{2066}b", NameFault::Control),
-            ("..\\x", NameFault::Backslash),
-            ("C:/x", NameFault::Drive),
-            ("c:x", NameFault::Drive),
             (".fairpath-partial/x", NameFault::Reserved),
             (".Fairpath-Partial", NameFault::Reserved),
         ] {
-            assert_eq!(refused(vec![file(path, 0)]), ManifestError::Name { path: path.to_owned(), fault });
+            assert_eq!(refused(vec![file(path, 0)]), ManifestError::Name { path: path.into(), fault });
         }
         let long = "a".repeat(256);
         assert!(refused(vec![file(&long, 0)]).to_string().contains("255"));
@@ -369,7 +350,8 @@ mod tests {
 
     #[test]
     fn odd_but_harmless_names_are_accepted() {
-        let names = ["a b", "日本語/ü", "...", "..a", "a..", ".hidden", "-rf", "ab:c", "~"];
+        let names =
+            ["a b", "日本語/ü", "...", "..a", "a..", ".hidden", "-rf", "ab:c", "c:x", "~", "back\\slash", "..\\x"];
         let entries = names.iter().map(|name| file(name, 1)).collect();
         assert_eq!(Manifest::new(entries, &Limits::default()).unwrap().bytes(), names.len() as u64);
     }
@@ -386,14 +368,37 @@ mod tests {
     fn hidden_names_and_modes_are_taken_only_where_they_are_wanted() {
         let limits = Limits { hidden: false, modes: false, ..Limits::default() };
         for path in [".ssh/authorized_keys", "a/.git/hooks/x", ".profile", "a/.b", "..."] {
-            let fault = ManifestError::Name { path: path.to_owned(), fault: NameFault::Hidden };
+            let fault = ManifestError::Name { path: path.into(), fault: NameFault::Hidden };
             assert_eq!(Manifest::new(vec![file(path, 0)], &limits), Err(fault));
             assert!(Manifest::new(vec![file(path, 0)], &Limits::default()).is_ok());
         }
-        let run = Entry::File { path: "a.b/run".into(), size: 1, mtime_ns: 0, executable: true };
-        let taken = Manifest::new(vec![run.clone()], &limits).unwrap();
-        assert!(matches!(taken.entries(), [Entry::File { executable: false, .. }]));
-        assert_eq!(Manifest::new(vec![run.clone()], &Limits::default()).unwrap().entries(), [run]);
+        let run = Entry { mode: 0o7755, ..Entry::file("a.b/run", 1) };
+        let modes = |limits| Manifest::new(vec![run.clone()], limits).unwrap().entries()[0].mode;
+        assert_eq!((modes(&limits), modes(&Limits::default())), (0o644, 0o1755), "never as somebody else");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_a_name_like_any_other() {
+        let names = [&b"caf\xe9"[..], b"d/\xff\xfe", b"\xc3/x"];
+        let entries: Vec<_> = names.iter().map(|name| Entry::file(*name, 1)).collect();
+        assert_eq!(Manifest::new(entries.clone(), &Limits::default()).unwrap().entries(), entries);
+        let refused = refused(vec![Entry::file(&b"\xff\x1b[2J"[..], 0)]);
+        assert_eq!(
+            refused.to_string(),
+            "the name \"\\xff\\u{1b}[2J\" is refused: it contains a control character, \
+                                         or one that changes the direction of text"
+        );
+    }
+
+    #[test]
+    fn links_that_may_lead_out_of_what_is_sent_are_refused() {
+        for target in ["/etc/passwd", "../x", "a/../../x", "", "x\0", "x\u{202e}", &"x".repeat(5000)] {
+            let error = refused(vec![Entry::link("d/l", target)]);
+            assert!(matches!(error, ManifestError::Link { .. }), "{error}");
+        }
+        assert!(Manifest::new(vec![Entry::link("d/l", "e/x"), Entry::link("d/e/m", "..")], &Limits::default()).is_ok());
+        let below = vec![Entry::link("d/l", "e"), file("d/l/x", 1)];
+        assert_eq!(refused(below), ManifestError::FileAndDirectory("d/l".into()));
     }
 
     #[test]
@@ -401,7 +406,7 @@ mod tests {
         assert_eq!(refused(vec![file("a", 0), file("a", 0)]), ManifestError::Duplicate("a".into()));
         let both = vec![file("a/b", 0), file("a.b", 0), file("a", 0)];
         assert_eq!(refused(both), ManifestError::FileAndDirectory("a".into()));
-        let directory = vec![Entry::Directory { path: "a".into() }, file("a/b", 0)];
+        let directory = vec![Entry::directory("a"), file("a/b", 0)];
         assert!(Manifest::new(directory, &Limits::default()).is_ok());
     }
 
@@ -434,16 +439,30 @@ mod tests {
     proptest! {
         #[test]
         fn an_accepted_name_stays_inside(path in "[a./\\\\:\0]{0,12}") {
+            let path = Name::from(path);
             if check_name(&path, &Limits::default()).is_ok() {
-                let components: Vec<_> = std::path::Path::new(&path).components().collect();
+                let components: Vec<_> = path.as_path().components().collect();
                 let inside = components.iter().all(|part| matches!(part, std::path::Component::Normal(_)));
                 prop_assert!(inside && !components.is_empty());
             }
         }
 
         #[test]
-        fn arbitrary_names_never_panic(path in any::<String>()) {
-            let _ = Manifest::new(vec![file(&path, 1)], &Limits::default());
+        fn an_accepted_link_stays_inside(path in "d(/[ab]){1,3}", target in "[ab./]{0,9}") {
+            let (path, target) = (Name::from(path), Name::from(target));
+            if may_link(&path, &target) {
+                let mut depth = path.components().count() as i64 - 1;
+                for component in target.as_path().components() {
+                    depth += if component == std::path::Component::ParentDir { -1 } else { 1 };
+                    prop_assert!(depth >= 1, "{path} -> {target}");
+                }
+            }
+        }
+
+        #[test]
+        fn arbitrary_names_never_panic(path in any::<Vec<u8>>(), target in any::<Vec<u8>>()) {
+            let _ = Manifest::new(vec![Entry::file(&path[..], 1)], &Limits::default());
+            let _ = Manifest::new(vec![Entry::link(&path[..], &target[..])], &Limits::default());
         }
     }
 }

@@ -7,11 +7,13 @@ use fairpath_core::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use crate::manifest::{Entry, Limits, Manifest, check_name};
+use crate::entry::Kind;
+use crate::manifest::{Limits, Manifest, check_name};
+use crate::name::Name;
 use crate::words::printable;
 
 /// How many names are shown; the rest is a number.
-const SHOWN: usize = 10;
+pub(crate) const SHOWN: usize = 10;
 
 /// Names that are left out since the receiver takes none such.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,10 +26,10 @@ pub struct LeftOut {
 
 impl LeftOut {
     /// One more.
-    pub(crate) fn push(&mut self, name: &str) {
+    pub(crate) fn push(&mut self, name: &Name) {
         self.count += 1;
         if self.names.len() < SHOWN {
-            self.names.push(name.to_owned());
+            self.names.push(name.to_string());
         }
     }
 
@@ -45,6 +47,8 @@ pub struct Offer {
     pub files: u64,
     /// Their sizes together.
     pub bytes: Bytes,
+    /// How many symbolic links there are.
+    pub links: u64,
     /// The first files with their sizes.
     pub shown: Vec<(String, Bytes)>,
     /// Hidden names that the sender left out.
@@ -56,19 +60,21 @@ pub struct Offer {
 impl Offer {
     pub(crate) fn new(manifest: &Manifest, left_out: LeftOut) -> Self {
         let mut hasher = blake3::Hasher::new();
-        let mut shown = Vec::new();
+        let (mut shown, mut links) = (Vec::new(), 0);
         for entry in manifest.entries() {
-            hasher.update(&(entry.path().len() as u64).to_be_bytes()).update(entry.path().as_bytes());
+            hasher.update(&(entry.path.len() as u64).to_be_bytes()).update(entry.path.as_bytes());
             hasher.update(&entry.size().to_be_bytes());
-            if let Entry::File { path, size, .. } = entry
-                && shown.len() < SHOWN
-            {
-                shown.push((path.clone(), Bytes::new(*size)));
+            if let Kind::Link { target } = &entry.kind {
+                hasher.update(target.as_bytes());
+                links += 1;
+            }
+            if entry.is_file() && shown.len() < SHOWN {
+                shown.push((entry.path.to_string(), Bytes::new(entry.size())));
             }
         }
         let digest = *hasher.finalize().as_bytes();
         let (files, bytes) = (manifest.files(), Bytes::new(manifest.bytes()));
-        Self { files, bytes, shown, left_out: left_out.safe(), digest }
+        Self { files, bytes, links, shown, left_out: left_out.safe(), digest }
     }
 
     /// How many files have no place in [`Offer::shown`].
@@ -115,7 +121,7 @@ impl fmt::Debug for Consent {
 }
 
 /// Whether a name of these limits' receiver is hidden and not taken.
-pub(crate) fn is_left_out(path: &str, hidden: bool) -> bool {
+pub(crate) fn is_left_out(path: &Name, hidden: bool) -> bool {
     let limits = Limits { hidden, ..Limits::default() };
     check_name(path, &limits) == Err(crate::manifest::NameFault::Hidden)
 }

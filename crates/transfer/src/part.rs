@@ -7,8 +7,8 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
+use crate::entry::{Entry, Kind};
 use crate::error::ReceiveError;
-use crate::manifest::Entry;
 use crate::partial::{PartNames, Partial};
 use crate::protocol::{Digest, MAX_RANGES};
 use crate::ranges::RangeSet;
@@ -19,6 +19,7 @@ const MAX_JOURNAL: u64 = 1 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Journal {
+    /// As it is shown, for who looks into the journal: the name of the journal is made of the bytes.
     path: String,
     size: u64,
     mtime_ns: i64,
@@ -31,27 +32,30 @@ pub(crate) struct Part<'a> {
     pub(crate) name: &'a str,
     pub(crate) identity: Identity,
     pub(crate) digest: Digest,
+    /// The permissions that it gets with its name.
+    pub(crate) mode: u32,
 }
 
 /// Notes which ranges of a file are present.
 pub(crate) fn save(partial: &Partial, entry: &Entry, ranges: &RangeSet) -> Result<(), ReceiveError> {
     match journal(entry, ranges) {
-        Some(text) => partial.replace(&PartNames::of(entry.path()).journal, &text),
+        Some(text) => partial.replace(&PartNames::of(&entry.path).journal, &text),
         None => Ok(()),
     }
 }
 
 /// The journal of a file; a directory has none.
 pub(crate) fn journal(entry: &Entry, ranges: &RangeSet) -> Option<Vec<u8>> {
-    let Entry::File { path, size, mtime_ns, .. } = entry else { return None };
-    let journal = Journal { path: path.clone(), size: *size, mtime_ns: *mtime_ns, ranges: ranges.to_pairs(MAX_RANGES) };
+    let Kind::File { size, .. } = entry.kind else { return None };
+    let (path, mtime_ns) = (entry.path.to_string(), entry.mtime_ns);
+    let journal = Journal { path, size, mtime_ns, ranges: ranges.to_pairs(MAX_RANGES) };
     Some(serde_json::to_vec(&journal).expect("a journal has no keys but strings"))
 }
 
 /// The ranges of a file that an interrupted transfer has left; none where anything does not fit,
 /// and then what is left of it is removed.
 pub(crate) fn load(partial: &Partial, entry: &Entry) -> Result<RangeSet, ReceiveError> {
-    let names = PartNames::of(entry.path());
+    let names = PartNames::of(&entry.path);
     match read(partial, entry, &names) {
         Some(ranges) => Ok(ranges),
         None => {
@@ -71,12 +75,12 @@ fn read(partial: &Partial, entry: &Entry, names: &PartNames) -> Option<RangeSet>
 /// The ranges that a journal notes of `entry`, of which so many bytes are on the disk; `None` where it is
 /// none, is that of another file, or notes what cannot be.
 pub(crate) fn noted(journal: &[u8], entry: &Entry, written: u64) -> Option<RangeSet> {
-    let Entry::File { path, size, mtime_ns, .. } = entry else { return None };
+    let Kind::File { size, .. } = entry.kind else { return None };
     let journal: Journal = serde_json::from_slice(journal).ok()?;
-    if journal.path != *path || journal.size != *size || journal.mtime_ns != *mtime_ns {
+    if journal.path != entry.path.to_string() || journal.size != size || journal.mtime_ns != entry.mtime_ns {
         return None;
     }
-    RangeSet::from_pairs(&journal.ranges, written.min(*size))
+    RangeSet::from_pairs(&journal.ranges, written.min(size))
 }
 
 #[cfg(test)]
@@ -88,9 +92,9 @@ mod tests {
     fn a_journal_counts_only_for_the_same_file_with_its_data() {
         let directory = tempfile::tempdir().unwrap();
         let partial = Partial::open(&Destination::open(directory.path()).unwrap()).unwrap().0;
-        let file = |size, mtime_ns| Entry::File { path: "a/b".into(), size, mtime_ns, executable: false };
+        let file = |size, mtime_ns| Entry { mtime_ns, ..Entry::file("a/b", size) };
         let ranges = RangeSet::from_pairs(&[(0, 4), (6, 8)], 10).unwrap();
-        let names = PartNames::of("a/b");
+        let names = PartNames::of(&"a/b".into());
 
         partial.replace(&names.data, b"12345678").unwrap();
         save(&partial, &file(10, 1), &ranges).unwrap();

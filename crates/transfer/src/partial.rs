@@ -1,6 +1,6 @@
 //! The hidden directory of unfinished files.
 //!
-//! What lies in it becomes part of files that are called verified, so it has to be this user's alone:
+//! Its files become part of files that are called verified, so it has to be this user's alone:
 //! a directory of somebody else is refused, one that was open to others is closed and emptied, and of
 //! what is found in it only regular files with a single name and the right owner count.
 
@@ -12,12 +12,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::destination::{DIRECTORY, Destination, INSIDE, obstacle};
+use crate::destination::{DIRECTORY, Destination, INSIDE, mode, obstacle, tolerated};
 use crate::error::ReceiveError;
 use crate::manifest::PARTIAL;
+use crate::name::Name;
 use crate::source::Identity;
 
 /// How long to wait for another holder of the directory, in steps of [`LOCK_STEP`].
@@ -28,7 +29,7 @@ const LOCK_STEP: Duration = Duration::from_millis(100);
 const RESERVE: &str = "reserve";
 const RESERVE_BYTES: usize = 64 << 10;
 
-/// What others than the owner may do with a directory.
+/// The permissions of others than the owner.
 const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -41,7 +42,7 @@ pub(crate) struct PartNames {
 
 impl PartNames {
     /// The names for the file `path`: a digest, since the path itself may be longer than a name.
-    pub(crate) fn of(path: &str) -> Self {
+    pub(crate) fn of(path: &Name) -> Self {
         let digest = blake3::hash(path.as_bytes()).to_hex();
         let id = &digest[..32];
         Self { data: format!("{id}.part"), journal: format!("{id}.journal") }
@@ -65,14 +66,19 @@ pub(crate) struct Partial {
     path: PathBuf,
     /// The owner that this file system gives to files made here.
     owner: u32,
+    /// The permissions that the user's umask leaves to a new file.
+    open: u32,
 }
+
+/// Nobody else has any business with what is not whole.
+const PRIVATE: u32 = 0o600;
 
 impl Partial {
     /// Opens or creates it, and answers the names of the unfinished files in it that may be resumed;
     /// the rest is removed. Waits a little for another holder, who may be an earlier connection of
     /// the same sender that is just ending.
     pub(crate) fn open(destination: &Destination) -> Result<(Self, BTreeSet<String>), ReceiveError> {
-        let path = destination.full(PARTIAL);
+        let path = destination.full(PARTIAL.as_bytes());
         let root = destination.root();
         let failed = |error: Errno| ReceiveError::io(&path, error.into());
         for _ in 0..LOCK_STEPS {
@@ -83,7 +89,9 @@ impl Partial {
             let fd = match rustix::fs::openat(&root, PARTIAL, DIRECTORY | INSIDE, Mode::empty()) {
                 Ok(fd) => fd,
                 Err(Errno::NOENT) => continue,
-                Err(Errno::NOTDIR | Errno::LOOP) => return Err(obstacle(&root, PARTIAL, PARTIAL)),
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    return Err(obstacle(&root, PARTIAL.as_bytes(), PARTIAL.as_bytes()));
+                }
                 Err(error) => return Err(failed(error)),
             };
             match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
@@ -101,11 +109,14 @@ impl Partial {
     fn take(fd: OwnedFd, root: Arc<OwnedFd>, path: PathBuf) -> Result<(Self, BTreeSet<String>), ReceiveError> {
         let failed = |error: Errno| ReceiveError::io(&path, error.into());
         let before = rustix::fs::fstat(&fd).map_err(failed)?;
-        // Where the file system knows no owners, or others than the user's, a file made here tells.
-        let probe = open_at(&fd, "probe", OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC);
-        let owner = match probe.and_then(|file| rustix::fs::fstat(&file)) {
-            Ok(stat) => stat.st_uid,
-            Err(_) => rustix::process::geteuid().as_raw(),
+        // Where the file system knows no owners, or others than the user's, a file made here tells; and it tells the
+        // user's mask.
+        let _ = rustix::fs::unlinkat(&fd, "probe", AtFlags::empty());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | INSIDE;
+        let probe = rustix::fs::openat(&fd, "probe", flags, Mode::from_raw_mode(0o666));
+        let (owner, open) = match probe.and_then(|file| rustix::fs::fstat(&file)) {
+            Ok(stat) => (stat.st_uid, mode(&stat)),
+            Err(_) => (rustix::process::geteuid().as_raw(), PRIVATE),
         };
         let _ = rustix::fs::unlinkat(&fd, "probe", AtFlags::empty());
         if before.st_uid != owner {
@@ -116,7 +127,7 @@ impl Partial {
             // Where modes cannot be set nothing here is kept from one run to the next.
             let _ = rustix::fs::fchmod(&fd, Mode::from_raw_mode(0o700));
         }
-        let partial = Self { fd, root, path, owner };
+        let partial = Self { fd, root, path, owner, open };
         let keep = mode(&before) & OTHERS_WRITE == 0;
         let unfinished = partial.sweep(keep)?;
         // Without it a full disk costs what arrived since the last journal, nothing else.
@@ -153,6 +164,22 @@ impl Partial {
             created => created,
         };
         created.map(File::from).map_err(|error| self.io(name, error.into()))
+    }
+
+    /// These permissions, less those that the user's umask takes away.
+    pub(crate) fn masked(&self, mode: u32) -> u32 {
+        mode & self.open
+    }
+
+    /// Gives a file here permissions.
+    pub(crate) fn set_mode(&self, name: &str, wanted: u32) -> Result<(), ReceiveError> {
+        let set = rustix::fs::chmodat(&self.fd, name, Mode::from_raw_mode(wanted), AtFlags::empty());
+        tolerated(set).map_err(|error| self.io(name, error.into()))
+    }
+
+    /// Gives a file here back to its owner alone.
+    pub(crate) fn set_private(&self, name: &str) -> Result<(), ReceiveError> {
+        self.set_mode(name, PRIVATE)
     }
 
     /// Opens a file here that exists, for reading and writing.
@@ -228,13 +255,7 @@ impl AsFd for Partial {
 }
 
 fn open_at(directory: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(directory, name, flags | INSIDE, Mode::from_raw_mode(0o666))
-}
-
-// The type differs from system to system.
-#[allow(clippy::useless_conversion)]
-fn mode(stat: &Stat) -> u32 {
-    u32::from(stat.st_mode)
+    rustix::fs::openat(directory, name, flags | INSIDE, Mode::from_raw_mode(PRIVATE))
 }
 
 fn is_still_there(root: &OwnedFd, fd: &OwnedFd) -> bool {

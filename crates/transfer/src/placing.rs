@@ -7,18 +7,18 @@
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::destination::{Destination, INSIDE, split, sync_device};
+use crate::destination::{Destination, INSIDE, set_mode, sync_device};
+use crate::entry::Entry;
 use crate::error::ReceiveError;
-use crate::manifest::Entry;
+use crate::name::{Name, split};
 use crate::part::Part;
 use crate::partial::{PartNames, Partial};
-use crate::plan::digest_of;
+use crate::plan::{Existing, digest_of};
 use crate::protocol::Digest;
 use crate::source::Identity;
 
@@ -33,20 +33,66 @@ pub(crate) struct Verified {
 }
 
 impl Verified {
-    /// Moves it to its name, if it still is the file that was verified.
+    /// Moves the file of this entry to its name, or to another one that is free where that is wanted; answers that.
     pub(crate) fn place(
         &self,
         destination: &mut Destination,
         partial: &Partial,
-        path: &str,
-        force: bool,
-    ) -> Result<(), ReceiveError> {
-        let names = PartNames::of(path);
+        entry: &Entry,
+        how: Placing,
+    ) -> Result<Option<Name>, ReceiveError> {
+        let names = PartNames::of(&entry.path);
         partial.check(&names.data, self.identity)?;
-        let part = Part { name: &names.data, identity: self.identity, digest: self.digest };
-        destination.place(partial, &part, path, force)?;
-        if self.has_journal { partial.remove(&names.journal) } else { Ok(()) }
+        let offered = u32::from(entry.mode);
+        let mode = if how.keeps_modes { offered } else { partial.masked(offered) };
+        let part = Part { name: &names.data, identity: self.identity, digest: self.digest, mode };
+        let force = how.existing.replaces();
+        let other = match destination.place(partial, &part, entry.path.as_bytes(), force) {
+            Err(ReceiveError::Exists { .. }) if how.existing == Existing::Rename => {
+                Some(free_name(&entry.path, |name| destination.place(partial, &part, name.as_bytes(), false))?)
+            }
+            placed => placed.map(|()| None)?,
+        };
+        if self.has_journal {
+            partial.remove(&names.journal)?;
+        }
+        Ok(other)
     }
+}
+
+/// How files get their places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placing {
+    pub(crate) existing: Existing,
+    /// Whether permissions are those of the sender.
+    pub(crate) keeps_modes: bool,
+}
+
+/// Tries names beside one that is taken, in turn, until one is free.
+pub(crate) fn free_name(
+    taken: &Name,
+    mut attempt: impl FnMut(&Name) -> Result<(), ReceiveError>,
+) -> Result<Name, ReceiveError> {
+    let mut number = 1;
+    loop {
+        let name = beside(taken, number);
+        match attempt(&name) {
+            Ok(()) => return Ok(name),
+            Err(ReceiveError::Exists { .. }) if number < NUMBERS => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// How many names beside one that is taken are tried.
+const NUMBERS: u32 = 10_000;
+
+/// `photo (2).jpg` for `photo.jpg`.
+fn beside(name: &Name, number: u32) -> Name {
+    let bytes = name.as_bytes();
+    let last = bytes.len() - split(bytes).1.len();
+    let dot = bytes.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > last).unwrap_or(bytes.len());
+    Name::new([&bytes[..dot], format!(" ({number})").as_bytes(), &bytes[dot..]].concat())
 }
 
 impl Destination {
@@ -55,15 +101,19 @@ impl Destination {
         &mut self,
         partial: &Partial,
         part: &Part<'_>,
-        name: &str,
+        name: &[u8],
         force: bool,
     ) -> Result<(), ReceiveError> {
         let (parent, last) = split(name);
         let parent = self.directory(parent, true)?.ok_or_else(|| self.io(name, Errno::NOENT))?;
-        match rename(partial, part.name, &parent, last, force) {
+        partial.set_mode(part.name, part.mode)?;
+        match rename(partial, part.name.as_bytes(), &parent, last, force) {
             Ok(()) => Ok(()),
             // Another file system is mounted on the way.
-            Err(Errno::XDEV) => self.copy(partial, part, (&parent, last), name, force),
+            Err(Errno::XDEV) => {
+                partial.set_private(part.name)?;
+                self.copy(partial, part, (&parent, last), name, force)
+            }
             Err(error) => Err(self.misplaced(name, error)),
         }
     }
@@ -74,8 +124,8 @@ impl Destination {
         &self,
         partial: &Partial,
         part: &Part<'_>,
-        (parent, last): (&OwnedFd, &str),
-        name: &str,
+        (parent, last): (&OwnedFd, &[u8]),
+        name: &[u8],
         force: bool,
     ) -> Result<(), ReceiveError> {
         let hidden = format!(".fairpath-{}", part.name);
@@ -92,17 +142,17 @@ impl Destination {
             let mut copy = File::from(fd);
             io::copy(&mut self.progress.counting(&original), &mut copy)?;
             let metadata = original.metadata()?;
-            copy.set_permissions(metadata.permissions())?;
             copy.set_modified(metadata.modified()?)?;
+            set_mode(&copy, part.mode)?;
             copy.sync_all()?;
             copy.rewind()?;
             digest_of(self.progress.counting(copy))
         };
         let placed = match fill().map_err(|error| ReceiveError::io(&self.full(name), error)) {
             Ok(digest) if digest == part.digest => {
-                rename(parent, &hidden, parent, last, force).map_err(|error| self.misplaced(name, error))
+                rename(parent, hidden.as_bytes(), parent, last, force).map_err(|error| self.misplaced(name, error))
             }
-            Ok(_) => Err(ReceiveError::Mismatch { path: name.to_owned() }),
+            Ok(_) => Err(ReceiveError::Mismatch { path: name.into() }),
             Err(error) => Err(error),
         };
         match placed {
@@ -115,16 +165,42 @@ impl Destination {
         }
     }
 
-    fn misplaced(&self, name: &str, error: Errno) -> ReceiveError {
+    /// Makes a symbolic link, unless the same one is there. What it leads to is nobody's business here.
+    pub(crate) fn link(&mut self, name: &Name, target: &Name, force: bool) -> Result<(), ReceiveError> {
+        let (parent, last) = split(name.as_bytes());
+        let failed = |this: &Self, error: Errno| this.misplaced(name.as_bytes(), error);
+        let parent = self.directory(parent, true)?.ok_or_else(|| failed(self, Errno::NOENT))?;
+        match rustix::fs::symlinkat(target.as_bytes(), &parent, last) {
+            Err(Errno::EXIST) => {}
+            made => return made.map_err(|error| failed(self, error)),
+        }
+        let there = rustix::fs::readlinkat(&parent, last, Vec::new());
+        if there.is_ok_and(|there| there.as_bytes() == target.as_bytes()) {
+            return Ok(());
+        }
+        if !force {
+            return Err(failed(self, Errno::EXIST));
+        }
+        let hidden = format!(".fairpath-{}", PartNames::of(name).data);
+        let _ = rustix::fs::unlinkat(&parent, &hidden, AtFlags::empty());
+        rustix::fs::symlinkat(target.as_bytes(), &parent, &hidden).map_err(|error| failed(self, error))?;
+        rename(&parent, hidden.as_bytes(), &parent, last, true).map_err(|error| {
+            // The error is the cause.
+            let _ = rustix::fs::unlinkat(&parent, &hidden, AtFlags::empty());
+            failed(self, error)
+        })
+    }
+
+    fn misplaced(&self, name: &[u8], error: Errno) -> ReceiveError {
         match error {
-            Errno::EXIST => ReceiveError::Exists { path: name.to_owned() },
-            Errno::ISDIR => ReceiveError::InTheWay { path: name.to_owned(), there: "a directory" },
+            Errno::EXIST => ReceiveError::Exists { path: name.into() },
+            Errno::ISDIR => ReceiveError::InTheWay { path: name.into(), there: "a directory" },
             error => self.io(name, error),
         }
     }
 }
 
-fn rename(from: impl AsFd, old: &str, to: &OwnedFd, new: &str, force: bool) -> Result<(), Errno> {
+fn rename(from: impl AsFd, old: &[u8], to: &OwnedFd, new: &[u8], force: bool) -> Result<(), Errno> {
     if force {
         return rustix::fs::renameat(from, old, to, new);
     }
@@ -200,18 +276,12 @@ impl Batch {
     }
 }
 
-/// Gives a whole file its length, mode and time. One that `was_there` before may be longer than it is to be.
+/// Gives a whole file its length and its time. One that `was_there` before may be longer than it is to be.
 pub(crate) fn settle(file: &File, entry: &Entry, was_there: bool) -> io::Result<()> {
-    let Entry::File { size, mtime_ns, executable, .. } = entry else { return Ok(()) };
     if was_there {
-        file.set_len(*size)?;
+        file.set_len(entry.size())?;
     }
-    if *executable {
-        let mode = file.metadata()?.permissions().mode() & 0o666;
-        // Who may read may execute, as `chmod +x` does.
-        file.set_permissions(PermissionsExt::from_mode(mode | (mode & 0o444) >> 2))?;
-    }
-    match time_from(*mtime_ns) {
+    match time_from(entry.mtime_ns) {
         Some(time) => file.set_modified(time),
         None => Ok(()),
     }
@@ -222,5 +292,22 @@ fn time_from(mtime_ns: i64) -> Option<SystemTime> {
     match mtime_ns < 0 {
         true => SystemTime::UNIX_EPOCH.checked_sub(distance),
         false => SystemTime::UNIX_EPOCH.checked_add(distance),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_beside_one_that_is_taken_keeps_its_ending() {
+        for (name, other) in [
+            ("d.x/photo.jpg", "d.x/photo (2).jpg"),
+            ("d.x/photo", "d.x/photo (2)"),
+            (".profile", ".profile (2)"),
+            ("a.tar.gz", "a.tar (2).gz"),
+        ] {
+            assert_eq!(beside(&name.into(), 2), other);
+        }
     }
 }

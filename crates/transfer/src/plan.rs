@@ -1,13 +1,15 @@
-//! What the receiver still needs: existing files compared, interrupted ones resumed, space checked.
+//! The receiver's plan: existing files compared, interrupted ones resumed, space checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
 use fairpath_core::Bytes;
 
-use crate::destination::{Destination, Found};
-use crate::error::ReceiveError;
-use crate::manifest::{Entry, Manifest};
+use crate::destination::{Destination, Found, Room};
+use crate::entry::{Entry, Kind};
+use crate::error::{Conflict, ReceiveError};
+use crate::manifest::Manifest;
+use crate::name::{Name, split};
 use crate::part;
 use crate::partial::{PartNames, Partial};
 use crate::progress::Progress;
@@ -16,16 +18,65 @@ use crate::protocol::{Digest, ENTRIES_PER_MESSAGE, FromReceiver, MAX_RANGES};
 use crate::ranges::RangeSet;
 use crate::skip::Reason;
 
-/// What the destination says to a manifest, before the contents of existing files are compared.
-#[derive(Debug, Default)]
-pub(crate) struct Survey {
-    /// Files of this size exist.
-    pub(crate) compare: Vec<u32>,
-    /// These cannot be written here.
-    pub(crate) unfit: Vec<(u32, Reason)>,
+/// How a file that exists at the receiver with other content is treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// Nothing is received at all; all such names are told.
+    #[default]
+    Refuse,
+    /// It stays, and the new one is left out.
+    Skip,
+    /// It is replaced by one that was changed later; others are left out.
+    Newer,
+    /// It stays, and the new one gets another name.
+    Rename,
+    /// It is replaced.
+    Overwrite,
 }
 
-/// What is to be done with the files of a manifest; by entry number.
+impl Existing {
+    /// Whether what has been let through takes the place of what is there.
+    pub(crate) fn replaces(self) -> bool {
+        matches!(self, Self::Newer | Self::Overwrite)
+    }
+}
+
+/// A manifest compared with the destination, before the contents of existing files are compared.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// Files of this size exist, which were changed at that time.
+    pub(crate) compare: Vec<(u32, i64)>,
+    /// These cannot be written here, or are not to be.
+    pub(crate) unfit: Vec<(u32, Reason)>,
+    /// Names that are taken.
+    pub(crate) conflicts: Vec<Conflict>,
+}
+
+/// An obstacle, in words that follow its name.
+const OTHER_CONTENT: &str = "already exists with other content";
+
+impl Survey {
+    /// Decides about an entry for which something else is there, of that time of change if it is a file.
+    fn meet(&mut self, existing: Existing, (number, entry): (u32, &Entry), there: &'static str, mtime_ns: Option<i64>) {
+        match (existing, mtime_ns) {
+            (Existing::Rename | Existing::Overwrite, _) => {}
+            (Existing::Newer, Some(there)) if entry.mtime_ns > there => {}
+            (Existing::Newer, Some(_)) => self.unfit.push((number, Reason::NotNewer)),
+            (Existing::Skip | Existing::Newer, _) => self.unfit.push((number, Reason::Kept)),
+            (Existing::Refuse, _) => self.conflicts.push(Conflict { path: entry.path.clone(), there }),
+        }
+    }
+
+    /// Decides about an entry that cannot be written for what is there, whatever is wanted.
+    fn block(&mut self, existing: Existing, (number, entry): (u32, &Entry), there: &'static str) {
+        match existing {
+            Existing::Skip | Existing::Newer => self.unfit.push((number, Reason::Kept)),
+            _ => self.conflicts.push(Conflict { path: entry.path.clone(), there }),
+        }
+    }
+}
+
+/// The plan for the files of a manifest; by entry number.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// There already, with the same content.
@@ -50,33 +101,45 @@ impl Plan {
     }
 }
 
-/// Looks at what is there and refuses what may not be overwritten. Answers which files have the
-/// size of an existing one, so that their contents must be compared. Writes nothing.
-pub(crate) fn survey(destination: &mut Destination, manifest: &Manifest, force: bool) -> Result<Survey, ReceiveError> {
+/// Looks at what is there. Answers which files have the size of an existing one, so that their contents must be
+/// compared, and what may not be overwritten. Writes nothing.
+pub(crate) fn survey(
+    destination: &mut Destination,
+    manifest: &Manifest,
+    existing: Existing,
+) -> Result<Survey, ReceiveError> {
     let mut survey = Survey::default();
     for (number, entry) in manifest.entries().iter().enumerate() {
-        let number = number as u32;
-        let path = entry.path();
-        let found = match destination.find(path) {
+        let one = (number as u32, entry);
+        let found = match destination.find(entry.path.as_bytes()) {
             Ok(found) => found,
             Err(error) => match error.refusal() {
                 Some(reason @ (Reason::NameRefused | Reason::Unwritable)) => {
-                    survey.unfit.push((number, reason));
+                    survey.unfit.push((one.0, reason));
                     continue;
                 }
-                _ => return Err(error),
+                // Above it stands something that is no directory. That is told once, where it is an entry too.
+                Some(_) => {
+                    survey.block(existing, one, "stands below something that is no directory");
+                    continue;
+                }
+                None => return Err(error),
             },
         };
-        let in_the_way = |there| ReceiveError::InTheWay { path: path.to_owned(), there };
-        match (entry, found) {
-            (_, Found::Nothing) | (Entry::Directory { .. }, Found::Directory) => {}
-            (Entry::Directory { .. }, _) => return Err(in_the_way("something that is no directory")),
-            (Entry::File { .. }, Found::Directory) => return Err(in_the_way("a directory")),
-            (Entry::File { size, .. }, Found::File { size: existing }) if *size == existing => {
-                survey.compare.push(number);
+        match (&entry.kind, found) {
+            (_, Found::Nothing) | (Kind::Directory, Found::Directory) => {}
+            (Kind::Directory, _) => survey.block(existing, one, "is no directory here"),
+            (Kind::Link { target }, Found::Link { target: there }) if *target == there => {}
+            (_, Found::Directory) if existing == Existing::Rename => {}
+            (_, Found::Directory) => survey.block(existing, one, "is a directory here"),
+            (Kind::File { size, .. }, Found::File { size: there, mtime_ns }) if *size == there => {
+                survey.compare.push((one.0, mtime_ns));
             }
-            (Entry::File { .. }, _) if force => {}
-            (Entry::File { .. }, _) => return Err(ReceiveError::Exists { path: path.to_owned() }),
+            (Kind::File { .. }, Found::File { mtime_ns, .. }) => {
+                survey.meet(existing, one, OTHER_CONTENT, Some(mtime_ns));
+            }
+            (Kind::File { .. }, _) => survey.meet(existing, one, "is no file here", None),
+            (Kind::Link { .. }, _) => survey.meet(existing, one, "is not the same link here", None),
         }
     }
     Ok(survey)
@@ -86,11 +149,11 @@ pub(crate) fn survey(destination: &mut Destination, manifest: &Manifest, force: 
 pub(crate) fn digest_existing(
     destination: &mut Destination,
     manifest: &Manifest,
-    files: &[u32],
+    files: &[(u32, i64)],
     progress: &Progress,
 ) -> Vec<Option<Digest>> {
-    let mut digest = |number: &u32| {
-        let file = destination.read(manifest.entries()[*number as usize].path()).ok()?;
+    let mut digest = |(number, _): &(u32, i64)| {
+        let file = destination.read(manifest.entries()[*number as usize].path.as_bytes()).ok()?;
         digest_of(progress.counting(file)).ok()
     };
     files.iter().map(&mut digest).collect()
@@ -108,45 +171,54 @@ pub(crate) fn digest_of(mut file: impl Read) -> io::Result<Digest> {
     }
 }
 
-/// A compared file: its entry, the digest of what is here, and the tag of what the sender has.
-pub(crate) type Compared = (u32, (Option<Digest>, Result<Digest, Reason>));
+/// A compared file: its entry and when the one here was changed, the digest of what is here, and the tag of what the
+/// sender has.
+pub(crate) type Compared = ((u32, i64), (Option<Digest>, Result<Digest, Reason>));
 
 /// The plan, once it is known which of the compared files are the same. `unfinished` names what lies
 /// in the directory of unfinished files.
 pub(crate) fn decide(
     destination: &mut Destination,
-    partial: &Partial,
-    unfinished: &BTreeSet<String>,
+    (partial, unfinished): (&Partial, &BTreeSet<String>),
     manifest: &Manifest,
-    survey: (Vec<(u32, Reason)>, Vec<Compared>),
+    (mut survey, compared): (Survey, Vec<Compared>),
     seal: &Seal,
-    force: bool,
+    existing: Existing,
 ) -> Result<Plan, ReceiveError> {
-    let (unfit, compared) = survey;
-    let mut plan = Plan { left_out: unfit.into_iter().collect(), ..Plan::default() };
-    for (number, (own, sent)) in compared {
+    let mut plan = Plan::default();
+    for ((number, mtime_ns), (own, sent)) in compared {
         match sent {
             // The sender leaves it out, and knows it.
             Err(reason) => drop(plan.left_out.insert(number, reason)),
             Ok(tag) => match own.filter(|own| seal.tag(number, own) == tag) {
                 Some(digest) => plan.same.push((number, digest)),
-                None if force => {}
                 None => {
-                    return Err(ReceiveError::Exists { path: manifest.entries()[number as usize].path().to_owned() });
+                    let one = (number, &manifest.entries()[number as usize]);
+                    survey.meet(existing, one, OTHER_CONTENT, Some(mtime_ns));
                 }
             },
         }
     }
+    if !survey.conflicts.is_empty() {
+        survey.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        return Err(ReceiveError::Conflicts(survey.conflicts));
+    }
+    plan.left_out.extend(survey.unfit);
     let mut needs = Needs::default();
     for (number, entry) in manifest.entries().iter().enumerate() {
         let number = number as u32;
-        if matches!(entry, Entry::Directory { .. }) || plan.left_out.contains_key(&number) {
+        if plan.left_out.contains_key(&number) {
             continue;
         }
-        let is_unfinished = unfinished.contains(&PartNames::of(entry.path()).data);
+        if !entry.is_file() {
+            needs.add_name(destination, entry)?;
+            continue;
+        }
+        let names = PartNames::of(&entry.path);
+        let is_unfinished = unfinished.contains(&names.data);
         if plan.same.binary_search_by_key(&number, |(same, _)| *same).is_ok() {
             if is_unfinished {
-                partial.discard(&PartNames::of(entry.path()))?;
+                partial.discard(&names)?;
             }
             continue;
         }
@@ -160,61 +232,86 @@ pub(crate) fn decide(
     Ok(plan)
 }
 
-/// What is still to be written, for each device.
+/// The room that is needed, for each device.
 #[derive(Debug, Default)]
 struct Needs {
     devices: BTreeMap<u64, Need>,
     /// The parent looked at last, and its device.
-    last: Option<(String, u64)>,
+    last: Option<(Name, u64)>,
 }
 
 #[derive(Debug)]
 struct Need {
-    /// A file that comes to lie there.
-    name: String,
+    /// The directory of a file that comes to lie there.
+    parent: Name,
     needed: Bytes,
     largest: Bytes,
-    free: Bytes,
+    /// How many files and directories.
+    files: u64,
+    room: Room,
 }
 
 impl Needs {
+    /// A file of which so much is there.
     fn add(&mut self, destination: &mut Destination, entry: &Entry, present: u64) -> Result<(), ReceiveError> {
-        let (name, size) = (entry.path(), Bytes::new(entry.size()));
-        let parent = name.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let device = match &self.last {
-            Some((last, device)) if last == parent => *device,
-            _ => {
-                let (device, free) = destination.room(name)?;
-                let none = || Need { name: name.to_owned(), needed: Bytes::ZERO, largest: Bytes::ZERO, free };
-                self.devices.entry(device).or_insert_with(none);
-                device
-            }
-        };
-        if self.last.as_ref().is_none_or(|(last, _)| last != parent) {
-            self.last = Some((parent.to_owned(), device));
-        }
-        let need = self.devices.get_mut(&device).expect("it was just made");
+        let size = Bytes::new(entry.size());
+        let need = self.of(destination, entry)?;
         need.needed += size.saturating_sub(Bytes::new(present));
         need.largest = need.largest.max(size);
+        need.files += u64::from(present == 0);
         Ok(())
+    }
+
+    /// A directory or a link, if it is not there.
+    fn add_name(&mut self, destination: &mut Destination, entry: &Entry) -> Result<(), ReceiveError> {
+        if matches!(destination.find(entry.path.as_bytes()), Ok(Found::Nothing)) {
+            self.of(destination, entry)?.files += 1;
+        }
+        Ok(())
+    }
+
+    /// The needs of the device on which an entry comes to lie.
+    fn of(&mut self, destination: &mut Destination, entry: &Entry) -> Result<&mut Need, ReceiveError> {
+        let parent = split(entry.path.as_bytes()).0;
+        let device = match &self.last {
+            Some((last, device)) if last.as_bytes() == parent => *device,
+            _ => {
+                let room = destination.room(entry.path.as_bytes())?;
+                self.devices.entry(room.device).or_insert_with(|| Need::none(parent, room));
+                self.last = Some((parent.into(), room.device));
+                room.device
+            }
+        };
+        Ok(self.devices.get_mut(&device).expect("it was just made"))
     }
 
     fn check(mut self, destination: &mut Destination) -> Result<(), ReceiveError> {
         if self.devices.is_empty() {
             return Ok(());
         }
-        let (device, free) = destination.room("")?;
-        // What goes to another device is written here first, one file after the other.
+        let room = destination.room(b"")?;
+        let device = room.device;
+        // A file for another device is written here first, one file after the other.
         let passing = self.devices.iter().filter(|(other, _)| **other != device).map(|(_, need)| need.largest).max();
-        let own = || Need { name: String::new(), needed: Bytes::ZERO, largest: Bytes::ZERO, free };
-        self.devices.entry(device).or_insert_with(own).needed += passing.unwrap_or(Bytes::ZERO);
+        let own = self.devices.entry(device).or_insert_with(|| Need::none(b"", room));
+        own.needed += passing.unwrap_or(Bytes::ZERO);
         for (other, need) in self.devices {
-            if need.needed > need.free {
-                let parent = need.name.rsplit_once('/').map_or("", |(parent, _)| parent);
-                let directory = if other == device { destination.path().to_owned() } else { destination.full(parent) };
-                return Err(ReceiveError::NoSpace { directory, needed: need.needed, free: need.free });
+            let Need { parent, needed, files, room, .. } = need;
+            let is_own = other == device;
+            let directory = if is_own { destination.path().to_owned() } else { destination.full(parent.as_bytes()) };
+            if needed > room.free {
+                return Err(ReceiveError::NoSpace { directory, needed, free: room.free });
+            }
+            if let Some(free) = room.files.filter(|free| files > *free) {
+                return Err(ReceiveError::NoInodes { directory, needed: files, free });
             }
         }
         Ok(())
+    }
+}
+
+impl Need {
+    fn none(parent: &[u8], room: Room) -> Self {
+        Self { parent: parent.into(), needed: Bytes::ZERO, largest: Bytes::ZERO, files: 0, room }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fairpath_quic::Connection;
 
-use crate::manifest::Entry;
+use crate::entry::Entry;
 use crate::protocol::{Digest, Proof, ProtocolError};
 
 const EXPORTER_LABEL: &[u8] = b"EXPORTER-fairpath-content";
@@ -120,7 +120,7 @@ fn first(hash: &Digest) -> Proof {
 pub(crate) fn digest_of_all<'a>(in_place: impl Iterator<Item = (&'a Entry, Digest)>) -> Digest {
     let mut hasher = blake3::Hasher::new();
     for (entry, digest) in in_place {
-        let name = entry.path().as_bytes();
+        let name = entry.path.as_bytes();
         hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
         hasher.update(&entry.size().to_le_bytes()).update(&digest);
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_digest_of_all_covers_names_sizes_and_contents() {
-        let file = |path: &str, size| Entry::File { path: path.into(), size, mtime_ns: 0, executable: false };
+        let file = |path: &str, size| Entry::file(path, size);
         let all = |entries: &[(Entry, Digest)]| digest_of_all(entries.iter().map(|(entry, digest)| (entry, *digest)));
         let one = all(&[(file("a", 1), [1; 32]), (file("b", 2), [2; 32])]);
         assert_ne!(one, all(&[(file("a", 1), [1; 32])]));

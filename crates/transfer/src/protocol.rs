@@ -6,8 +6,9 @@ use fairpath_quic::{Connection, ConnectionError, RecordTooLarge, violation};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::entry::Entry;
 use crate::fault::Fault;
-use crate::manifest::Entry;
+use crate::name::Name;
 use crate::offer::LeftOut;
 use crate::skip::Reason;
 use crate::words::printable;
@@ -58,6 +59,8 @@ pub(crate) enum FromSender {
     Tags(Vec<Result<Digest, Reason>>),
     /// Before the end of the manifest: what is not in it since the receiver takes no hidden names.
     Hidden(LeftOut),
+    /// Before the end of the manifest: what is not in it since it cannot be sent, with the reasons.
+    Unsent(Vec<(Name, Reason)>),
     /// The sender gives up.
     Failed {
         /// The kind of failure.
@@ -203,8 +206,8 @@ mod tests {
 
     #[test]
     fn messages_survive_the_wire() {
-        let entry = Entry::File { path: "a b/ü".into(), size: 1 << 40, mtime_ns: -5, executable: true };
-        let message = FromSender::Entries(vec![entry, Entry::Directory { path: "d".into() }]);
+        let entry = Entry { mode: 0o755, mtime_ns: -5, ..Entry::file(&b"a b/\xff"[..], 1 << 40) };
+        let message = FromSender::Entries(vec![entry, Entry::directory("d"), Entry::link("d/l", "x")]);
         assert_eq!(decode::<FromSender>(&postcard::to_stdvec(&message).unwrap()), Ok(message));
         let plan = FromReceiver::Have { file: 3, ranges: vec![(0, 10), (20, u64::MAX)] };
         assert_eq!(decode::<FromReceiver>(&postcard::to_stdvec(&plan).unwrap()), Ok(plan));

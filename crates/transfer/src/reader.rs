@@ -9,15 +9,15 @@ use fairpath_quic::{RECORD, Record};
 use rustix::fs::Stat;
 use tokio::sync::mpsc;
 
-use crate::collect::{Selection, file_entry};
-use crate::manifest::Entry;
+use crate::collect::Selection;
+use crate::entry::Entry;
 use crate::parcel::{Item, Packer, SMALL};
 use crate::progress::Progress;
 use crate::proof::Witness;
 use crate::protocol::Digest;
 use crate::ranges::RangeSet;
 use crate::skip::Reason;
-use crate::source::Opener;
+use crate::source::{Opener, mtime_ns};
 
 /// A file to read.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(crate) async fn run(
     jobs: mpsc::UnboundedReceiver<Job>,
     pieces: &mpsc::Sender<Piece>,
 ) {
-    let opener = Opener::new(&selection.bases);
+    let opener = Opener::new(&selection.bases, selection.links);
     let buffer = Vec::with_capacity(SMALL as usize);
     let mut reader =
         Reader { selection, progress, witness, opener, pieces, packer: Packer::default(), packed: 0, buffer };
@@ -231,7 +231,7 @@ impl Reader<'_> {
     /// Opens the file if it is still what the list says.
     fn open(&mut self, job: &Job) -> Result<File, Stop> {
         let source = &self.selection.sources[job.file as usize];
-        let name = self.selection.manifest.entries()[job.file as usize].path();
+        let name = &self.selection.manifest.entries()[job.file as usize].path;
         let (file, stat) = self.opener.open(source, name).map_err(Stop::LeftOut)?;
         match self.is_unchanged(job, &stat) {
             true => Ok(file),
@@ -249,12 +249,10 @@ impl Reader<'_> {
     }
 
     /// The mode may change; the content and its time may not.
+    // The types of the fields differ from system to system.
+    #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss)]
     fn is_unchanged(&self, job: &Job, stat: &Stat) -> bool {
-        match (self.entry(job), file_entry(String::new(), stat)) {
-            (Entry::File { size, mtime_ns, .. }, Entry::File { size: size_now, mtime_ns: mtime_now, .. }) => {
-                (*size, *mtime_ns) == (size_now, mtime_now)
-            }
-            _ => false,
-        }
+        let entry = self.entry(job);
+        (entry.size(), entry.mtime_ns) == (stat.st_size as u64, mtime_ns(stat))
     }
 }

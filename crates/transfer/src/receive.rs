@@ -9,13 +9,14 @@ use fairpath_quic::{ChannelId, Connection};
 use tokio::time::Instant;
 
 use crate::admission::{AdmissionError, Door, say_goodbye};
-use crate::destination::Destination;
+use crate::destination::{Destination, DirectoryModes};
 use crate::error::ReceiveError;
 use crate::greeting::{Purpose, SenderId};
 use crate::manifest::{Limits, Manifest, ManifestBuilder};
 use crate::offer::{Consent, LeftOut, Offer};
 use crate::partial::Partial;
-use crate::plan::{self, Survey};
+use crate::placing::Placing;
+use crate::plan::{self, Existing};
 use crate::progress::{Phase, Progress};
 use crate::proof::Seal;
 use crate::protocol::{
@@ -33,13 +34,13 @@ use crate::writer::{Finished, Writer};
 pub struct ReceiveConfig {
     /// Where the files go; created once a sender has proved itself.
     pub directory: PathBuf,
-    /// Whether existing files may be overwritten.
-    pub force: bool,
+    /// How existing files with other content are treated.
+    pub existing: Existing,
     /// Whether the ticket stays good after a complete transfer.
     pub keep: bool,
     /// The secret of the ticket.
     pub secret: Secret,
-    /// What is accepted.
+    /// The limits of what is accepted.
     pub limits: Limits,
     /// Who decides about an offer that is acceptable.
     pub consent: Consent,
@@ -54,8 +55,12 @@ pub struct Received {
     pub bytes: Bytes,
     /// How much of it was there before.
     pub resumed: Bytes,
-    /// What either end left out; where there is something, the ticket stays good for it.
+    /// The first files that are in place, as they are named here, and their sizes.
+    pub arrived: Vec<(String, Bytes)>,
+    /// The things that either end left out; the ticket stays good for it, but for what a user did not want.
     pub skipped: Vec<Skipped>,
+    /// The things that the sender could not offer. No other try brings them.
+    pub unsent: Vec<Skipped>,
     /// From the first proof of the secret to the last file in place.
     pub elapsed: Duration,
     /// How many connections of the sender took the place of one that was lost.
@@ -65,6 +70,17 @@ pub struct Received {
     pub is_confirmed: bool,
     /// Whether this connection only brought the sender the word for what was in place before.
     pub is_repeat: bool,
+}
+
+impl Received {
+    /// Whether everything that was offered is in place, but for what a user did not want.
+    pub fn is_complete(&self) -> bool {
+        is_complete(&self.skipped)
+    }
+}
+
+fn is_complete(skipped: &[Skipped]) -> bool {
+    skipped.iter().all(|one| one.reason.is_expected())
 }
 
 /// What one sender does, over all its connections.
@@ -305,14 +321,16 @@ impl Receiver {
         self.progress.enter(Phase::Preparing);
         let seal = Seal::of(&control.connection)?;
         control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden, has_all: false }).await?;
-        let (manifest, left_out) = read_manifest(control, self.config.limits, self.workers).await?;
+        let Listed { manifest, hidden, unsent } = read_manifest(control, self.config.limits, self.workers).await?;
         let manifest = Arc::new(manifest);
-        self.agree(&control.connection, Offer::new(&manifest, left_out)).await?;
+        self.agree(&control.connection, Offer::new(&manifest, hidden)).await?;
         self.progress.set_totals(manifest.bytes(), manifest.files());
         let files = self.prepare(&manifest, control, seal).await?;
         self.progress.enter(Phase::Transferring);
-        let Finished { all, left_out } = Session::start(control, files, self.workers).run(&self.progress).await?;
-        if !self.config.keep && left_out.is_empty() {
+        let finished = Session::start(control, files, self.workers).run(&self.progress).await?;
+        let Finished { all, arrived, left_out } = finished;
+        let skipped: Vec<_> = left_out.iter().map(|(_, skipped)| skipped.clone()).collect();
+        if !self.config.keep && is_complete(&skipped) {
             self.door.use_up();
         }
         self.progress.enter(Phase::Done);
@@ -321,7 +339,9 @@ impl Receiver {
             files: progress.files_total,
             bytes: progress.bytes_total,
             resumed: progress.bytes_resumed,
-            skipped: left_out.iter().map(|(_, skipped)| skipped.clone()).collect(),
+            arrived,
+            skipped,
+            unsent,
             elapsed: Duration::ZERO,
             reconnections: 0,
             is_confirmed: false,
@@ -355,16 +375,20 @@ impl Receiver {
 
     /// Everything between the manifest and the data: what exists is compared, the plan is sent.
     async fn prepare(&self, manifest: &Arc<Manifest>, control: &Control, seal: Seal) -> Result<Writer, ReceiveError> {
-        let (directory, force) = (self.config.directory.clone(), self.config.force);
+        let (directory, existing) = (self.config.directory.clone(), self.config.existing);
+        let keeps_modes = self.config.limits.modes;
         let (list, progress) = (manifest.clone(), self.progress.clone());
-        let (mut destination, Survey { compare, unfit }) = blocking(self.workers, move || {
+        let (mut destination, mut survey) = blocking(self.workers, move || {
             let mut destination = Destination::open(&directory)?.telling(progress);
-            let survey = plan::survey(&mut destination, &list, force)?;
+            destination.modes = DirectoryModes::of(&list, keeps_modes);
+            let survey = plan::survey(&mut destination, &list, existing)?;
             Ok((destination, survey))
         })
         .await?;
+        let compare = std::mem::take(&mut survey.compare);
         for numbers in compare.chunks(ENTRIES_PER_MESSAGE) {
-            control.write(&FromReceiver::Compare(numbers.to_vec())).await?;
+            let numbers = numbers.iter().map(|(number, _)| *number).collect();
+            control.write(&FromReceiver::Compare(numbers)).await?;
         }
         control.write(&FromReceiver::Compare(vec![])).await?;
 
@@ -381,9 +405,11 @@ impl Receiver {
         let (files, answers) = blocking(self.workers, move || {
             let mut destination = destination;
             let (partial, unfinished) = Partial::open(&destination)?;
-            let plan = plan::decide(&mut destination, &partial, &unfinished, &list, (unfit, compared), &seal, force)?;
+            let there = (&partial, &unfinished);
+            let plan = plan::decide(&mut destination, there, &list, (survey, compared), &seal, existing)?;
             let answers = plan.answers(&seal);
-            Ok((Writer::new(destination, partial, list, force, progress, seal, plan), answers))
+            let how = Placing { existing, keeps_modes };
+            Ok((Writer::new(destination, partial, list, how, progress, seal, plan), answers))
         })
         .await?;
         for answer in answers {
@@ -436,23 +462,32 @@ async fn blocking<T: Send + 'static>(
     joined(workers.begin(async move { work() })).await
 }
 
+/// The sender's list, and the things that are not in it.
+struct Listed {
+    manifest: Manifest,
+    hidden: LeftOut,
+    unsent: Vec<Skipped>,
+}
+
 /// Reads the list of files and judges each entry as it comes: a peer that sends what is refused is
 /// told so at once, and what it sends behind that is never held.
-async fn read_manifest(
-    control: &Control,
-    limits: Limits,
-    workers: Workers,
-) -> Result<(Manifest, LeftOut), ReceiveError> {
-    let (mut builder, mut left_out) = (ManifestBuilder::new(limits), LeftOut::default());
+async fn read_manifest(control: &Control, limits: Limits, workers: Workers) -> Result<Listed, ReceiveError> {
+    let (mut builder, mut hidden, mut unsent) = (ManifestBuilder::new(limits), LeftOut::default(), Vec::new());
     loop {
         match next(control).await? {
             FromSender::Entries(more) => more.into_iter().try_for_each(|entry| builder.push(entry))?,
-            FromSender::Hidden(names) => left_out = names.safe(),
+            FromSender::Unsent(more) => {
+                for (name, reason) in more {
+                    builder.count_name(&name)?;
+                    unsent.push(Skipped { path: name.as_path().to_owned(), reason });
+                }
+            }
+            FromSender::Hidden(names) => hidden = names.safe(),
             FromSender::EntriesEnd => break,
             _ => return Err(ProtocolError::Unexpected("the list of files was expected").into()),
         }
     }
-    blocking(workers, move || Ok((builder.finish()?, left_out))).await
+    blocking(workers, move || Ok(Listed { manifest: builder.finish()?, hidden, unsent })).await
 }
 
 /// Reads the sender's tags of `count` files, in the order in which they were asked for.

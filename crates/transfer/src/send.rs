@@ -30,6 +30,9 @@ use crate::workers::Workers;
 /// How many bytes of names one message carries, about; well within the largest.
 const NAMES_PER_MESSAGE: usize = 256 << 10;
 
+/// How many names that are not sent one message tells, of 4 kB at most each.
+const UNSENT_PER_MESSAGE: usize = 200;
+
 /// Pieces read ahead of what is sent.
 const READ_AHEAD: usize = 32;
 
@@ -299,7 +302,7 @@ impl Sender {
         let mut names = 0;
         for entry in self.selection().manifest.entries() {
             // A refusal of the first part ends the sending of the others.
-            names += entry.path().len() + 32;
+            names += entry.names_bytes() + 32;
             part.push(entry.clone());
             if names >= NAMES_PER_MESSAGE {
                 unless_refused(control, control.write(&FromSender::Entries(std::mem::take(&mut part)))).await?;
@@ -307,6 +310,9 @@ impl Sender {
             }
         }
         unless_refused(control, control.write(&FromSender::Entries(part))).await?;
+        for unsent in self.selection().unsent.chunks(UNSENT_PER_MESSAGE) {
+            unless_refused(control, control.write(&FromSender::Unsent(unsent.to_vec()))).await?;
+        }
         unless_refused(control, control.write(&FromSender::Hidden(self.not_taken()))).await?;
         unless_refused(control, control.write(&FromSender::EntriesEnd)).await
     }

@@ -1,4 +1,4 @@
-//! What a transfer leaves out, and why. One file never ends a transfer of many.
+//! Things that a transfer leaves out, and why. One file never ends a transfer of many.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,20 +6,26 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::NameFault;
-use crate::words::printable;
+use crate::name::shown_path;
 
 /// Why one file is left out while the others are transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Reason {
-    /// Links are never followed, and never sent.
+    /// The user wants no links.
     #[error("is a symbolic link")]
     SymbolicLink,
+    /// A link whose target is not sent with it, or may not be.
+    #[error("is a symbolic link that may lead out of what is sent (`--links follow` sends what it leads to)")]
+    LeadsOut,
+    /// A link that was to be followed.
+    #[error("is a symbolic link that leads nowhere")]
+    LeadsNowhere,
+    /// A link that was to be followed.
+    #[error("is a symbolic link to a directory that it is in")]
+    LeadsRound,
     /// It is a pipe, a socket or a device.
     #[error("is a special file")]
     Special,
-    /// A name that is not UTF-8 cannot travel.
-    #[error("has a name that is not valid UTF-8")]
-    NotUtf8,
     /// The name breaks a rule.
     #[error("has a name that cannot travel: {0}")]
     Name(NameFault),
@@ -41,6 +47,12 @@ pub enum Reason {
     /// At the receiver, something else came into its place during the transfer.
     #[error("has something else in its place at the receiver")]
     InTheWay,
+    /// Something of that name exists at the receiver, which keeps it.
+    #[error("exists at the receiver, which keeps its own")]
+    Kept,
+    /// The same, where newer files are taken.
+    #[error("is not newer than what the receiver has")]
+    NotNewer,
     /// The receiver may not write there.
     #[error("may not be written by the receiver")]
     Unwritable,
@@ -56,9 +68,9 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether leaving it out is what the sender always does: nothing went wrong.
+    /// Whether leaving it out is what one of the users asked for: nothing went wrong.
     pub fn is_expected(self) -> bool {
-        matches!(self, Self::SymbolicLink | Self::Special)
+        matches!(self, Self::SymbolicLink | Self::Kept | Self::NotNewer)
     }
 }
 
@@ -73,6 +85,6 @@ pub struct Skipped {
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not sent: {} {}", printable(&self.path.to_string_lossy()), self.reason)
+        write!(f, "not sent: {} {}", shown_path(&self.path), self.reason)
     }
 }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::choice::Links;
+use crate::name::{Name, path_of, split};
 use crate::skip::Reason;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -23,26 +25,26 @@ pub(crate) struct Base {
     /// As the user gave it. Links on the way are the user's own choice.
     pub(crate) path: PathBuf,
     /// The first component of the names of all that is in it.
-    pub(crate) name: String,
+    pub(crate) name: Name,
 }
 
 impl Base {
-    /// What follows the base in the name of an entry; empty for the base itself.
-    fn below<'a>(&self, name: &'a str) -> &'a str {
-        name.strip_prefix(self.name.as_str()).map_or("", |rest| rest.trim_start_matches('/'))
+    /// The part of an entry's name behind the base; empty for the base itself.
+    pub(crate) fn below<'a>(&self, name: &'a [u8]) -> &'a [u8] {
+        name.get(self.name.len() + 1..).unwrap_or_default()
     }
 
     /// Where the entry of this name lies, for messages.
-    pub(crate) fn full(&self, name: &str) -> PathBuf {
+    pub(crate) fn full(&self, name: &[u8]) -> PathBuf {
         match self.below(name) {
-            "" => self.path.clone(),
-            below => self.path.join(below),
+            b"" => self.path.clone(),
+            below => self.path.join(path_of(below)),
         }
     }
 }
 
 /// A file system object, whatever its names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,
@@ -61,10 +63,17 @@ impl Identity {
     }
 }
 
+/// When a file was last modified, in nanoseconds since 1970.
+// The types differ from system to system.
+#[allow(clippy::unnecessary_cast)]
+pub(crate) fn mtime_ns(stat: &Stat) -> i64 {
+    (stat.st_mtime as i64).saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as i64)
+}
+
 /// Where an entry comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// Which of the things that the user named it belongs to.
+    /// The thing that the user named to which it belongs, by number.
     pub(crate) base: u32,
     pub(crate) identity: Identity,
 }
@@ -74,28 +83,31 @@ pub(crate) struct Source {
 #[derive(Debug)]
 pub(crate) struct Opener<'a> {
     bases: &'a [Base],
-    last: Option<(u32, String, Arc<OwnedFd>)>,
+    /// For the flags of an opening below a base: links are followed only where the user said so.
+    below: OFlags,
+    last: Option<(u32, Vec<u8>, Arc<OwnedFd>)>,
 }
 
 impl<'a> Opener<'a> {
-    pub(crate) fn new(bases: &'a [Base]) -> Self {
-        Self { bases, last: None }
+    pub(crate) fn new(bases: &'a [Base], links: Links) -> Self {
+        let below = if links == Links::Follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+        Self { bases, below, last: None }
     }
 
     /// Opens the file that was collected under this name, and answers what is known of it then.
-    pub(crate) fn open(&mut self, source: &Source, name: &str) -> Result<(File, Stat), Reason> {
+    pub(crate) fn open(&mut self, source: &Source, name: &Name) -> Result<(File, Stat), Reason> {
         let base = &self.bases[source.base as usize];
-        let below = base.below(name);
+        let below = base.below(name.as_bytes());
         if below.is_empty() {
             return open_at(CWD, &base.path, OFlags::empty(), source.identity);
         }
-        let (parent, last) = below.rsplit_once('/').unwrap_or(("", below));
+        let (parent, last) = split(below);
         let parent = self.directory(source.base, parent).map_err(reason)?;
-        open_at(&parent, Path::new(last), OFlags::NOFOLLOW, source.identity)
+        open_at(&parent, path_of(last), self.below, source.identity)
     }
 
     /// Opens a directory below a base.
-    pub(crate) fn directory(&mut self, base: u32, below: &str) -> Result<Arc<OwnedFd>, Errno> {
+    pub(crate) fn directory(&mut self, base: u32, below: &[u8]) -> Result<Arc<OwnedFd>, Errno> {
         if let Some((number, name, fd)) = &self.last
             && *number == base
             && name == below
@@ -104,11 +116,11 @@ impl<'a> Opener<'a> {
         }
         let path = &self.bases[base as usize].path;
         let mut current = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty())?;
-        for component in below.split('/').filter(|component| !component.is_empty()) {
-            current = rustix::fs::openat(&current, component, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
+        for component in below.split(|byte| *byte == b'/').filter(|component| !component.is_empty()) {
+            current = rustix::fs::openat(&current, component, DIRECTORY | self.below, Mode::empty())?;
         }
         let fd = Arc::new(current);
-        self.last = Some((base, below.to_owned(), fd.clone()));
+        self.last = Some((base, below.to_vec(), fd.clone()));
         Ok(fd)
     }
 }
@@ -158,8 +170,8 @@ mod tests {
         fs::write(directory.path().join("secret"), "not meant").unwrap();
         let selection = Selection::collect(std::slice::from_ref(&root)).unwrap();
         change(&root);
-        let number = selection.manifest.entries().iter().position(|entry| entry.path() == "d/x").unwrap();
-        Opener::new(&selection.bases).open(&selection.sources[number], "d/x").map(|(file, _)| file)
+        let number = selection.manifest.entries().iter().position(|entry| entry.path == "d/x").unwrap();
+        Opener::new(&selection.bases, Links::Keep).open(&selection.sources[number], &"d/x".into()).map(|(file, _)| file)
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! A peer's words, as a person may be shown them.
 
-use crate::manifest::is_deceptive;
-
 /// The most bytes of a peer's words.
 const MAX_TEXT: usize = 1000;
 
@@ -9,15 +7,28 @@ const MAX_TEXT: usize = 1000;
 pub fn printable(text: &str) -> String {
     let mut safe = String::new();
     for character in text.chars() {
-        match character {
-            c if is_deceptive(c) => safe.extend(c.escape_unicode()),
-            c => safe.push(c),
-        }
+        safe.extend(escaped(character));
         if safe.len() >= MAX_TEXT {
             break;
         }
     }
     safe
+}
+
+/// A character as it may be shown.
+pub(crate) fn escaped(character: char) -> impl Iterator<Item = char> {
+    let escape = is_deceptive(character).then(|| character.escape_unicode());
+    let plain = escape.is_none().then_some(character);
+    plain.into_iter().chain(escape.into_iter().flatten())
+}
+
+/// Whether this character makes a name look like another one: control characters of ASCII and C1, the ends
+/// of lines and paragraphs, and those that embed, override and isolate the
+/// direction of text in Unicode.
+pub(crate) fn is_deceptive(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
+            | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

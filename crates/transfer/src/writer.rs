@@ -1,10 +1,11 @@
 //! The receiver's writer: puts records in their places, follows with the digest, keeps the
 //! journals, and has files that are whole and right moved to their names.
 
+mod complete;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +17,12 @@ use tokio::time::Instant;
 use crate::destination::Destination;
 use crate::error::ReceiveError;
 use crate::manifest::Manifest;
+use crate::name::Name;
+use crate::offer::SHOWN;
 use crate::parcel::{self, Item, PARCEL};
 use crate::part;
 use crate::partial::{PartNames, Partial};
-use crate::placing::{Batch, Verified, settle};
+use crate::placing::{Batch, Placing, Verified, settle};
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::proof::{Seal, digest_of_all};
@@ -50,11 +53,13 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Finished {
     /// One digest over all that is in place.
     pub(crate) all: Digest,
+    /// The first files that are in place, as they are named here, with their sizes.
+    pub(crate) arrived: Vec<(String, Bytes)>,
     /// The entries that are not in place, by number.
     pub(crate) left_out: Vec<(u32, Skipped)>,
 }
 
-/// What the writer is told.
+/// A command to the writer.
 #[derive(Debug)]
 pub(crate) enum Command {
     Record(Record),
@@ -62,7 +67,7 @@ pub(crate) enum Command {
     Wake,
 }
 
-/// What the writer tells.
+/// An event of the writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Done(Vec<(u32, Proof)>),
@@ -85,7 +90,7 @@ enum Status {
 #[derive(Debug, Default)]
 struct Active {
     file: Option<File>,
-    /// Which file it is on the disk, once it was opened.
+    /// The identity of the file on the disk, once it was opened.
     identity: Option<Identity>,
     ranges: RangeSet,
     hasher: Option<Box<blake3::Hasher>>,
@@ -101,7 +106,7 @@ pub(crate) struct Writer {
     pub(crate) destination: Destination,
     pub(crate) partial: Partial,
     pub(crate) manifest: Arc<Manifest>,
-    pub(crate) force: bool,
+    how: Placing,
     progress: Arc<Progress>,
     seal: Seal,
     status: Vec<Status>,
@@ -110,6 +115,8 @@ pub(crate) struct Writer {
     active: BTreeMap<u32, Active>,
     retried: BTreeSet<u32>,
     skipped: BTreeMap<u32, Reason>,
+    /// Names that were taken, and those that were free.
+    renamed: BTreeMap<u32, Name>,
     /// Files that are not yet in their places, those in the batch included.
     wanted: usize,
     batch: Batch,
@@ -128,7 +135,7 @@ impl Writer {
         destination: Destination,
         partial: Partial,
         manifest: Arc<Manifest>,
-        force: bool,
+        how: Placing,
         progress: Arc<Progress>,
         seal: Seal,
         plan: Plan,
@@ -141,7 +148,7 @@ impl Writer {
             destination,
             partial,
             manifest,
-            force,
+            how,
             progress,
             seal,
             status,
@@ -151,6 +158,7 @@ impl Writer {
             active_max: MAX_ACTIVE,
             retried: BTreeSet::new(),
             skipped: BTreeMap::new(),
+            renamed: BTreeMap::new(),
             batch: Batch::default(),
             open: 0,
             fragments: 0,
@@ -188,7 +196,7 @@ impl Writer {
     }
 
     fn names(&self, number: u32) -> PartNames {
-        PartNames::of(self.manifest.entries()[number as usize].path())
+        PartNames::of(&self.manifest.entries()[number as usize].path)
     }
 
     /// Works until everything is in place, something fails, or nobody sends commands any more; in
@@ -208,13 +216,25 @@ impl Writer {
             return Err(self.explained(error));
         }
         let _ = events.send(Event::Complete);
+        Ok(self.finished())
+    }
+
+    /// The outcome.
+    fn finished(&self) -> Finished {
         let entries = self.manifest.entries();
-        let in_place = self.in_place.iter().map(|(&number, &digest)| (&entries[number as usize], digest));
+        let in_place = self.in_place.iter().map(|(&number, &digest)| (number, &entries[number as usize], digest));
+        let arrived = in_place.clone().take(SHOWN).map(|(number, entry, _)| {
+            let name = self.renamed.get(&number).unwrap_or(&entry.path);
+            (name.to_string(), Bytes::new(entry.size()))
+        });
         let skipped = |(&number, &reason): (&u32, &Reason)| {
-            let path = PathBuf::from(entries[number as usize].path());
-            (number, Skipped { path, reason })
+            (number, Skipped { path: entries[number as usize].path.as_path().to_owned(), reason })
         };
-        Ok(Finished { all: digest_of_all(in_place), left_out: self.skipped.iter().map(skipped).collect() })
+        Finished {
+            arrived: arrived.collect(),
+            all: digest_of_all(in_place.map(|(_, entry, digest)| (entry, digest))),
+            left_out: self.skipped.iter().map(skipped).collect(),
+        }
     }
 
     async fn work(
@@ -246,9 +266,13 @@ impl Writer {
         }
     }
 
-    /// What a full disk lacks is known only here.
+    /// Only the writer knows how much a full disk lacks.
     fn explained(&self, error: ReceiveError) -> ReceiveError {
         match error {
+            ReceiveError::DiskFull { directory, .. } if self.has_no_inodes() => {
+                let needed = (self.wanted + self.skipped.len()) as u64;
+                ReceiveError::NoInodes { directory, needed, free: 0 }
+            }
             ReceiveError::DiskFull { .. } => {
                 let progress = self.progress.snapshot();
                 let missing = progress.bytes_total.saturating_sub(progress.bytes_done).max(Bytes::new(1));
@@ -256,6 +280,10 @@ impl Writer {
             }
             error => error,
         }
+    }
+
+    fn has_no_inodes(&self) -> bool {
+        rustix::fs::fstatvfs(&self.partial).is_ok_and(|there| there.f_files > 0 && there.f_favail == 0)
     }
 
     fn take(&mut self, record: &Record, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
@@ -358,7 +386,7 @@ impl Writer {
             let length = (prefix - active.hashed).min(self.buffer.len() as u64) as usize;
             let piece = &mut self.buffer[..length];
             file.read_exact_at(piece, active.hashed).map_err(|error| {
-                self.partial.io(&PartNames::of(self.manifest.entries()[number as usize].path()).data, error)
+                self.partial.io(&PartNames::of(&self.manifest.entries()[number as usize].path).data, error)
             })?;
             active.hasher.get_or_insert_default().update(piece);
             active.hashed += length as u64;
@@ -473,9 +501,10 @@ impl Writer {
         let (mut done, mut left_out) = (Vec::new(), Vec::new());
         let mut failed = Ok(());
         for one in verified {
-            let path = self.manifest.entries()[one.number as usize].path();
-            match one.place(&mut self.destination, &self.partial, path, self.force) {
-                Ok(()) => {
+            let entry = &self.manifest.entries()[one.number as usize];
+            match one.place(&mut self.destination, &self.partial, entry, self.how) {
+                Ok(renamed) => {
+                    self.renamed.extend(renamed.map(|name| (one.number, name)));
                     self.status[one.number as usize] = Status::Finished;
                     self.wanted -= 1;
                     self.progress.add_file();
@@ -484,7 +513,7 @@ impl Writer {
                 }
                 Err(error) => match error.refusal() {
                     Some(reason) => {
-                        self.partial.discard(&PartNames::of(path))?;
+                        self.partial.discard(&PartNames::of(&entry.path))?;
                         self.note_left_out(one.number, reason, one.size);
                         left_out.push((one.number, reason));
                     }
@@ -509,7 +538,7 @@ impl Writer {
         for (&number, active) in &mut self.active {
             let Some(identity) = active.identity.filter(|_| active.unsaved >= threshold) else { continue };
             let entry = &self.manifest.entries()[number as usize];
-            let names = PartNames::of(entry.path());
+            let names = PartNames::of(&entry.path);
             let synced = match &active.file {
                 Some(file) => file.sync_data(),
                 None => self.partial.reopen(&names.data, identity)?.sync_data(),
@@ -517,39 +546,6 @@ impl Writer {
             synced.map_err(|error| self.partial.io(&names.data, error))?;
             part::save(&self.partial, entry, &active.ranges)?;
             (active.unsaved, active.has_journal) = (0, true);
-        }
-        Ok(())
-    }
-
-    /// Every file is in place: the empty directories, and the way out.
-    fn complete(&mut self, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
-        let manifest = self.manifest.clone();
-        let mut parents = BTreeSet::from([""]);
-        let mut left_out = Vec::new();
-        for (number, entry) in manifest.entries().iter().enumerate() {
-            let (number, path) = (number as u32, entry.path());
-            if self.status[number as usize] == Status::NoFile
-                && !self.skipped.contains_key(&number)
-                && let Err(error) = self.destination.create_directory(path)
-            {
-                let reason = error.refusal().ok_or(error)?;
-                self.note_left_out(number, reason, 0);
-                left_out.push((number, reason));
-            }
-            parents.extend(path.match_indices('/').map(|(at, _)| &path[..at]));
-        }
-        if !left_out.is_empty() {
-            let _ = events.send(Event::LeftOut(left_out));
-        }
-        if parents.len() > Batch::ONE_BY_ONE && self.destination.sync_all_directories()? {
-            return Ok(());
-        }
-        for parent in parents {
-            match self.destination.sync_directory(parent) {
-                // What is in the way was told.
-                Err(error) if error.refusal().is_some() => {}
-                synced => synced?,
-            }
         }
         Ok(())
     }

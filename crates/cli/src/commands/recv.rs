@@ -1,18 +1,19 @@
 //! `fairpath recv`: prints a ticket and receives what its holder sends.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 use fairpath_core::Bytes;
 use fairpath_quic::{Connection, Listener, PathNotice};
-use fairpath_transfer::{Admitted, GIVE_UP_AFTER, Limits, ReceiveConfig, ReceiveError, Received, Receiver, SenderId};
+use fairpath_transfer::{Admitted, GIVE_UP_AFTER, ReceiveConfig, ReceiveError, Received, Receiver, SenderId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::ends::{Host, ListenArgs};
-use crate::error::Interrupted;
+use crate::error::{Incomplete, Interrupted};
+use crate::file_args::ReceivedFiles;
 use crate::knocks::Doorbell;
 use crate::path_facts::Books;
 use crate::role::Role;
@@ -49,21 +50,14 @@ pub(crate) struct Args {
     /// Where the files go
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Overwrite existing files
-    #[arg(long)]
-    force: bool,
     /// Go on after a transfer; the ticket stays good
     #[arg(long)]
     keep: bool,
     /// Take what is offered without asking; where there is no terminal nobody is asked
     #[arg(long)]
     yes: bool,
-    /// Take names that begin with a dot too, in which programs look for their settings
-    #[arg(long)]
-    allow_hidden: bool,
-    /// Leave files executable that were so at the sender
-    #[arg(long)]
-    keep_modes: bool,
+    #[command(flatten)]
+    files: ReceivedFiles,
     #[command(flatten)]
     listen: ListenArgs,
     #[command(flatten)]
@@ -72,17 +66,17 @@ pub(crate) struct Args {
 
 /// Receives, and shows how it goes.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    check_directory(&args.dir)?;
+    fairpath_transfer::check_destination(&args.dir)?;
     args.listen.paths().check_receiving()?;
     let books = Books::open(args.listen.paths().all())?;
     let Host { listener, ticket } = args.listen.open().await?;
     print_line(&ticket.to_string())?;
     let receiver = Arc::new(Receiver::new(ReceiveConfig {
         directory: args.dir.clone(),
-        force: args.force,
+        existing: args.files.existing(),
         keep: args.keep,
         secret: ticket.secret,
-        limits: Limits { hidden: args.allow_hidden, modes: args.keep_modes, ..Limits::default() },
+        limits: args.files.limits(),
         consent: consent(args.yes),
     }));
     let view = View::new(Role::Receive, receiver.progress(), args.shown.quiet);
@@ -102,24 +96,16 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         notices,
         history: None,
         lingers_until: None,
+        unsent: 0,
         books,
     };
     let result = desk.run().await;
     let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
     listener.close(code, reason).await;
-    result
-}
-
-/// Whether files can go to `directory`, before anybody is invited. It is created only for a sender
-/// that has proved itself.
-fn check_directory(directory: &Path) -> anyhow::Result<()> {
-    // Above a relative path stands the empty one, which has no metadata: it is where we are.
-    let existing = directory.ancestors().find_map(|one| Some((one, one.metadata().ok()?)));
-    match existing {
-        Some((there, metadata)) if !metadata.is_dir() => {
-            bail!("cannot receive into {}: {} is not a directory", directory.display(), there.display())
-        }
-        _ => Ok(()),
+    match result? {
+        0 => Ok(()),
+        1 => Err(Incomplete("1 thing was not sent, and cannot be: it is named above".into()).into()),
+        unsent => Err(Incomplete(format!("{unsent} things were not sent, and cannot be: they are named above")).into()),
     }
 }
 
@@ -148,6 +134,8 @@ struct Desk<'a> {
     history: Option<(SenderId, History)>,
     /// Until when a sender that may not know that all is in place is waited for.
     lingers_until: Option<Instant>,
+    /// How much of the last transfer the sender could not offer.
+    unsent: usize,
     books: Books,
 }
 
@@ -155,7 +143,8 @@ struct Desk<'a> {
 type Served = (Connection, SenderId, Result<Received, ReceiveError>);
 
 impl Desk<'_> {
-    async fn run(mut self) -> anyhow::Result<()> {
+    /// Receives until that is done; answers how much the sender could not offer.
+    async fn run(mut self) -> anyhow::Result<usize> {
         let mut tick = tokio::time::interval(TICK);
         let interruption = Interruption::listen()?;
         loop {
@@ -174,10 +163,10 @@ impl Desk<'_> {
                 Some(ended) = self.tasks.join_next() => {
                     let ended = ended.context("a transfer ended in a fault of this program")?;
                     if self.ended(ended)? {
-                        return Ok(());
+                        return Ok(self.unsent);
                     }
                 }
-                () = until(self.lingers_until) => return Ok(()),
+                () = until(self.lingers_until) => return Ok(self.unsent),
                 Some(notice) = self.notices.recv() => self.view.notice(notice),
                 _ = tick.tick() => {
                     let paths = self.main_connection().map(|connection| connection.paths()).unwrap_or_default();
@@ -239,11 +228,11 @@ impl Desk<'_> {
             Ok(received) => {
                 if !received.is_repeat {
                     self.sum_up(&connection, sender, &received)?;
-                    if !received.skipped.is_empty() {
+                    if !received.is_complete() {
                         self.view.line("still waiting: the same ticket is good for what was not sent");
                     }
                 }
-                let is_last = received.skipped.is_empty() && !self.args.keep;
+                let is_last = received.is_complete() && !self.args.keep;
                 if !received.is_confirmed && is_last {
                     self.linger();
                 }
@@ -278,6 +267,7 @@ impl Desk<'_> {
 
     /// The summary of a transfer, over all its connections.
     fn sum_up(&mut self, connection: &Connection, sender: SenderId, received: &Received) -> anyhow::Result<()> {
+        self.unsent = received.unsent.len();
         let happened = self.view.end();
         let paths = match self.history.take() {
             Some((whose, history)) if whose == sender => history.with(connection.paths()),
@@ -288,8 +278,8 @@ impl Desk<'_> {
         let summary = Summary::new(Role::Receive, &progress, received.elapsed, (&paths, &self.books), happened);
         summary
             .after(received.reconnections)
-            .without(&received.skipped)
-            .with_offer(self.receiver.offer())
+            .without(received.skipped.iter().chain(&received.unsent))
+            .with_arrived(self.receiver.offer(), &received.arrived)
             .with_knocks(self.doorbell.total(self.listener.knocks()))
             .show(self.args.shown)
     }
@@ -311,7 +301,7 @@ impl Desk<'_> {
     }
 
     /// Ends every connection and waits until what arrived is saved.
-    async fn interrupted(mut self) -> anyhow::Result<()> {
+    async fn interrupted(mut self) -> anyhow::Result<usize> {
         self.view.pause();
         for connection in &self.live {
             connection.close(2, "interrupted by the receiver's user");
@@ -327,7 +317,7 @@ impl Desk<'_> {
             }
         }
         if is_complete && !self.args.keep {
-            return Ok(());
+            return Ok(self.unsent);
         }
         bail!(Interrupted("interrupted; what arrived is kept and used when the same files are sent again".into()))
     }

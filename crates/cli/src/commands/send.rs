@@ -12,6 +12,7 @@ use tokio::sync::{broadcast, mpsc};
 use crate::ends::{ConnectArgs, connect, say_goodbye};
 use crate::engine_args::RESEARCH;
 use crate::error::{Incomplete, Interrupted, UsageError};
+use crate::file_args::SentFiles;
 use crate::path_facts::Books;
 use crate::recording::{TraceFile, records};
 use crate::role::Role;
@@ -33,9 +34,9 @@ Common use:
 
 const NOTES: &str = "\
 TICKET is what `fairpath recv` printed on the other machine. A transfer whose connection is lost goes on
-over a new one by itself; the same command again resumes one that was interrupted. A file that changes or
-vanishes meanwhile is left out and named in the end, and so are hidden ones where the receiver takes none;
-the exit code is then 3.
+over a new one by itself; the same command again resumes one that was interrupted. What cannot be sent is
+left out and named in the end, at both ends, and the exit code is then 3: files that change or vanish
+meanwhile, links that lead out of what is sent, pipes and devices, hidden names where the receiver takes none.
 
 Anyone who knows the ticket may send in your place until you do. A command line can be read by other users of
 this machine; what they cannot read:
@@ -47,13 +48,15 @@ this machine; what they cannot read:
 #[derive(Debug, clap::Args)]
 #[command(before_help = COMMON, after_help = NOTES, override_usage = "fairpath send [OPTIONS] <FILE>... [TICKET]")]
 pub(crate) struct Args {
-    /// Files and directories to send; directories are sent whole, symbolic links inside them are not. The last word is the
+    /// Files and directories to send; directories are sent with all that is in them. The last word is the
     /// ticket that `fairpath recv` printed, or `-` to read it from standard input, unless it comes with
     /// `--ticket-file` or in FAIRPATH_TICKET
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     words: Vec<PathBuf>,
     #[command(flatten)]
     ticket: TicketArgs,
+    #[command(flatten)]
+    files: SentFiles,
     #[command(flatten)]
     connect: ConnectArgs,
     #[command(flatten)]
@@ -72,7 +75,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     if files.is_empty() {
         return Err(UsageError("nothing to send: name at least one file or directory before the ticket".into()).into());
     }
-    let selection = tokio::task::spawn_blocking(move || Selection::collect(&files)).await??;
+    let choice = args.files.choice();
+    let selection = tokio::task::spawn_blocking(move || Selection::collect_with(&files, &choice)).await??;
     let mut skipped = selection.skipped().to_vec();
     let redial = args.connect.config(&ticket)?;
     let books = Books::open(args.connect.paths().all())?;
@@ -104,16 +108,17 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let sent = sent?;
     let progress = sender.progress().snapshot();
-    let can_follow = !sent.skipped.is_empty();
+    let can_follow = sent.skipped.iter().any(|one| !one.reason.is_expected());
+    // Only what this end's user did not want is not missed: the receiver may give any reason.
+    let missing = skipped.iter().filter(|one| !one.reason.is_expected()).count() + sent.skipped.len();
     skipped.extend(sent.skipped);
-    skipped.retain(|one| !one.reason.is_expected());
     let summary = Summary::new(Role::Send, &progress, sent.elapsed, (&paths, &books), happened);
     let summary = summary.after(sent.reconnections);
     let not_taken = sender.not_taken();
     let hidden = not_taken.count;
     let summary = summary.with_not_taken(not_taken).with_tried(&connection.tried(), &paths).without(&skipped);
     summary.show(args.shown)?;
-    match (skipped.len(), hidden) {
+    match (missing, hidden) {
         (0, 0) => Ok(()),
         (0, _) => Err(Incomplete(format!("{hidden} not sent: the receiver takes no hidden names")).into()),
         (count, _) => Err(Incomplete(left_out(count, progress.files_total, can_follow)).into()),

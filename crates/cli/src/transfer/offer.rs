@@ -3,15 +3,16 @@
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use fairpath_transfer::{Consent, LeftOut, Offer};
+use fairpath_core::Bytes;
+use fairpath_transfer::{Consent, LeftOut};
 use tokio::sync::oneshot;
 
 use crate::text::{tell, tell_part};
 
-/// The names and sizes of an offer on one line.
-pub(crate) fn contents(offer: &Offer) -> String {
-    let shown: Vec<String> = offer.shown.iter().map(|(name, size)| format!("{name} ({size})")).collect();
-    match offer.more() {
+/// Names and sizes on one line, and how many more there are.
+pub(crate) fn contents(shown: &[(String, Bytes)], more: u64) -> String {
+    let shown: Vec<String> = shown.iter().map(|(name, size)| format!("{name} ({size})")).collect();
+    match more {
         0 => shown.join(", "),
         more => format!("{}, and {more} more", shown.join(", ")),
     }
@@ -37,7 +38,12 @@ pub(crate) fn consent(is_yes: bool) -> Consent {
     let pending = Pending::default();
     Consent::ask(move |offer| {
         let files = if offer.files == 1 { "1 file".to_owned() } else { format!("{} files", offer.files) };
-        tell(format!("The sender offers {files}, {}: {}", offer.bytes, contents(offer)));
+        tell(format!("The sender offers {files}, {}: {}", offer.bytes, contents(&offer.shown, offer.more())));
+        match offer.links {
+            0 => {}
+            1 => tell("  and 1 symbolic link inside".to_owned()),
+            links => tell(format!("  and {links} symbolic links inside")),
+        }
         omissions(&offer.left_out).iter().for_each(|line| tell(format!("  {line}")));
         tell_part("Take this? [y/N] ");
         pending.ask()
@@ -78,16 +84,12 @@ fn is_yes(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::Bytes;
-
     use super::*;
 
     #[test]
     fn a_long_offer_is_cut_and_counted() {
         let shown = vec![("a b".to_owned(), Bytes::new(5)), ("c".to_owned(), Bytes::new(7))];
-        let mut offer = Offer::default();
-        (offer.files, offer.shown) = (12, shown);
-        assert_eq!(contents(&offer), "a b (5 B), c (7 B), and 10 more");
+        assert_eq!(contents(&shown, 10), "a b (5 B), c (7 B), and 10 more");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic::{PathNotice, PathReport, Tried};
-use fairpath_transfer::{LeftOut, Offer, ProgressSnapshot, Skipped};
+use fairpath_transfer::{LeftOut, Offer, ProgressSnapshot, Skipped, shown_path};
 use serde::{Serialize, Serializer};
 
 use super::Shown;
@@ -120,11 +120,12 @@ impl Summary {
         }
     }
 
-    /// With what the sender offered.
-    pub(crate) fn with_offer(self, offer: Option<Offer>) -> Self {
+    /// With what came of what the sender offered: the first files that are in place.
+    pub(crate) fn with_arrived(self, offer: Option<Offer>, arrived: &[(String, Bytes)]) -> Self {
         let offer = offer.unwrap_or_default();
-        let contents = (!offer.shown.is_empty()).then(|| contents(&offer));
-        let names = offer.shown.into_iter().map(|(name, _)| name).collect();
+        let more = self.files.saturating_sub(arrived.len() as u64);
+        let contents = (!arrived.is_empty()).then(|| contents(arrived, more));
+        let names = arrived.iter().map(|(name, _)| name.clone()).collect();
         Self { names, contents, not_taken: offer.left_out, ..self }
     }
 
@@ -146,7 +147,7 @@ impl Summary {
     /// Says what was left out, too.
     pub(crate) fn without<'a>(mut self, skipped: impl IntoIterator<Item = &'a Skipped>) -> Self {
         let one = |one: &Skipped| SkippedSummary {
-            path: one.path.to_string_lossy().into_owned(),
+            path: shown_path(&one.path),
             reason: one.reason.to_string(),
             sentence: one.to_string(),
         };

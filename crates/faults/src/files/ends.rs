@@ -10,8 +10,8 @@ use fairpath_quic::{
 };
 use fairpath_quic_core::{EngineConfig, Held};
 use fairpath_transfer::{
-    Consent, DeliveryEvent, GIVE_UP_AFTER, Lie, Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret,
-    Selection, SendError, Sender, SenderId, Sent,
+    Consent, DeliveryEvent, Existing, GIVE_UP_AFTER, Lie, Limits, ReceiveConfig, ReceiveError, Received, Receiver,
+    Secret, Selection, SendError, Sender, SenderId, Sent,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -124,7 +124,7 @@ pub(super) async fn receive(receiving: Receiving) -> Result<(), ReceiveError> {
     }
     let receiver = Arc::new(Receiver::simulated(ReceiveConfig {
         directory,
-        force: true,
+        existing: Existing::Overwrite,
         keep: false,
         secret: SECRET,
         limits: Limits { modes: true, ..Limits::default() },

@@ -40,12 +40,9 @@ fn check(input: &[u8]) {
 /// The file that the journal speaks of, if it can be told; a journal of another one counts for nothing.
 fn meant(input: &[u8]) -> Entry {
     let journal: Value = serde_json::from_slice(input).unwrap_or_default();
-    Entry::File {
-        path: journal["path"].as_str().unwrap_or("a").to_owned(),
-        size: journal["size"].as_u64().unwrap_or(1000),
-        mtime_ns: journal["mtime_ns"].as_i64().unwrap_or(1),
-        executable: false,
-    }
+    let path = journal["path"].as_str().unwrap_or("a");
+    let mtime_ns = journal["mtime_ns"].as_i64().unwrap_or(1);
+    Entry { mtime_ns, ..Entry::file(path, journal["size"].as_u64().unwrap_or(1000)) }
 }
 
 /// In order, apart, not empty, and within the file.
@@ -55,7 +52,7 @@ fn holds(ranges: &[(u64, u64)], limit: u64) {
 }
 
 fn seeds() -> Vec<Seed> {
-    let entry = |size| Entry::File { path: "a/ü \"b\"".into(), size, mtime_ns: -5, executable: false };
+    let entry = |size| Entry { mtime_ns: -5, ..Entry::file("a/ü \"b\"", size) };
     let journal = |size, ranges: &[(u64, u64)]| fuzzing::journal(&entry(size), ranges).expect("a journal");
     let overlapping = r#"{"path":"a","size":100,"mtime_ns":1,"ranges":[[50,60],[0,10],[5,20],[20,30],[60,100]]}"#;
     vec![

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
-use fairpath_transfer::{Entry, Limits, Manifest, fuzzing};
+use fairpath_transfer::{Entry, Kind, Limits, Manifest, Name, PERMISSIONS, fuzzing};
 
 use super::{Seed, Target};
 use crate::memory::{self, BUFFERS};
@@ -64,30 +64,61 @@ fn holds(manifest: &Manifest, limits: &Limits) {
     let sum = entries.iter().try_fold(0_u64, |sum, entry| sum.checked_add(entry.size()));
     assert_eq!(sum, Some(manifest.bytes()));
     assert!(manifest.bytes() <= limits.bytes);
-    assert!(entries.iter().map(|entry| entry.path().len()).sum::<usize>() <= limits.names_bytes);
-    let files: BTreeSet<&str> = entries.iter().filter(|entry| entry.is_file()).map(Entry::path).collect();
-    assert_eq!(files.len() as u64, manifest.files());
+    assert!(
+        entries.iter().map(|entry| entry.path.len() + target_of(entry).map_or(0, Name::len)).sum::<usize>()
+            <= limits.names_bytes
+    );
+    assert_eq!(entries.iter().filter(|entry| entry.is_file()).count() as u64, manifest.files());
+    let directories = |entry: &&Entry| !matches!(entry.kind, Kind::Directory);
+    let leaves: BTreeSet<&[u8]> = entries.iter().filter(directories).map(|entry| entry.path.as_bytes()).collect();
     let mut names = BTreeMap::new();
     for entry in entries {
-        let path = Path::new(entry.path());
-        assert!(!entry.path().is_empty() && entry.path().len() <= limits.path_bytes);
+        let path = entry.path.as_path();
+        assert!(!entry.path.is_empty() && entry.path.len() <= limits.path_bytes);
         assert!(path.components().all(|part| matches!(part, Component::Normal(_))), "{path:?} leaves the directory");
         assert!(!path.starts_with(".fairpath-partial"), "{path:?} is the receiver's own");
-        assert!(!entry.path().contains(char::is_control), "{path:?} controls a terminal");
+        assert!(!entry.path.to_string().contains(char::is_control), "{path:?} controls a terminal");
+        let text = entry.path.as_bytes().utf8_chunks().all(|chunk| !chunk.valid().contains(char::is_control));
+        assert!(text, "{path:?} controls a terminal");
+        assert_eq!(entry.mode & !PERMISSIONS, 0, "{path:?} runs as somebody else");
+        if let Some(target) = target_of(entry) {
+            stays_inside(path, target.as_path());
+        }
         let is_hidden = path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
         assert!(limits.hidden || !is_hidden, "{path:?} is hidden");
-        assert!(limits.modes || !matches!(entry, Entry::File { executable: true, .. }), "{path:?} is executable");
-        assert!(names.insert(entry.path(), ()).is_none(), "{path:?} is there twice");
+        assert!(limits.modes || !entry.is_file() || entry.mode & 0o7111 == 0, "{path:?} is executable");
+        assert!(names.insert(entry.path.as_bytes(), ()).is_none(), "{path:?} is there twice");
         for parent in path.ancestors().skip(1) {
-            assert!(!files.contains(parent.to_str().expect("UTF-8")), "{parent:?} is a file and a directory");
+            let bytes = parent.as_os_str().as_encoded_bytes();
+            assert!(!leaves.contains(bytes), "{parent:?} is a directory and something else");
         }
     }
 }
 
+fn target_of(entry: &Entry) -> Option<&Name> {
+    match &entry.kind {
+        Kind::Link { target } => Some(target),
+        _ => None,
+    }
+}
+
+/// A link climbs to the first component of its name at most, and only at the beginning.
+fn stays_inside(path: &Path, target: &Path) {
+    let mut depth = path.components().count() - 1;
+    for component in target.components() {
+        match component {
+            Component::ParentDir => depth -= 1,
+            Component::Normal(_) => depth = usize::MAX,
+            Component::CurDir => {}
+            _ => panic!("{path:?} leads to {target:?}"),
+        }
+        assert!(depth >= 1, "{path:?} leads to {target:?}");
+    }
+}
+
 fn seeds() -> Vec<Seed> {
-    let file =
-        |path: &str, size| Entry::File { path: path.into(), size, mtime_ns: 1_700_000_000_000, executable: true };
-    let directory = |path: &str| Entry::Directory { path: path.into() };
+    let file = |path: &str, size| Entry { mode: 0o7755, mtime_ns: 1_700_000_000_000, ..Entry::file(path, size) };
+    let directory = |path: &str| Entry::directory(path);
     let seed = |name: &str, entries: Vec<Entry>| Seed::new(name, fuzzing::entries_frame(entries));
     vec![
         seed("tree", vec![directory("a"), file("a/b", 3), file("a/c d/ü", 1 << 40), file(".hidden/x", 0)]),
@@ -96,7 +127,11 @@ fn seeds() -> Vec<Seed> {
         seed("too_large", vec![file("a", u64::MAX), file("b", 2)]),
         seed("parent", vec![file("a/../../x", 1)]),
         seed("absolute", vec![file("/etc/passwd", 1)]),
-        seed("drive", vec![file("c:x", 1)]),
+        seed("drive", vec![file("c:x", 1), file("a\\b", 1)]),
+        seed("no_text", vec![Entry::file(&b"d/\xff\xfe"[..], 1)]),
+        seed("links", vec![directory("d"), Entry::link("d/e/l", "../x/y"), Entry::link("d/m", "e")]),
+        seed("link_out", vec![Entry::link("d/l", "x/../../y")]),
+        seed("below_a_link", vec![Entry::link("d/l", "x"), file("d/l/y", 1)]),
         seed("reserved", vec![file(".Fairpath-Partial/x", 1)]),
         seed("direction", vec![file("cod.\u{202e}gpj", 1)]),
         seed("many", (0..25).map(|at| file(&at.to_string(), at)).collect()),

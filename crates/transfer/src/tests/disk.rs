@@ -62,9 +62,9 @@ async fn a_directory_that_may_not_be_written_is_named_on_both_sides() {
     fs::write(from.path().join("x"), "1").unwrap();
     let (sent, received) = net.transfer(&receiver(mount.path()), &[from.path().join("x")]).await;
     let error = received.unwrap_err();
-    assert!(matches!(error, ReceiveError::PermissionDenied(_)), "{error}");
+    assert!(matches!(error, ReceiveError::ReadOnly(_)), "{error}");
     let told = sent.unwrap_err().to_string();
-    assert!(told.contains("permission denied") && told.contains(mount.path().to_str().unwrap()), "{told}");
+    assert!(told.contains("is read-only") && told.contains(mount.path().to_str().unwrap()), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +79,7 @@ async fn files_below_a_mount_point_in_the_directory_arrive() {
     fs::create_dir_all(to.path().join("d/mounted")).unwrap();
     let Some(_mount) = Mount::tmpfs_at(to.path().join("d/mounted"), "size=4m") else { return };
     // What an attempt that was killed in the middle of its copy has left.
-    let hidden = format!(".fairpath-{}", crate::partial::PartNames::of("d/mounted/small").data);
+    let hidden = format!(".fairpath-{}", crate::partial::PartNames::of(&"d/mounted/small".into()).data);
     fs::write(to.path().join("d/mounted").join(hidden), "half").unwrap();
 
     let (sent, received) = net.transfer(&receiver(to.path()), std::slice::from_ref(&root)).await;
@@ -95,9 +95,9 @@ async fn files_below_a_mount_point_in_the_directory_arrive() {
 
     // There, too, nothing is overwritten unless that is allowed.
     fs::write(root.join("mounted/small"), "other").unwrap();
-    let forced = receiver_with(to.path(), |config| config.force = true);
+    let forced = receiver_with(to.path(), |config| config.existing = Existing::Overwrite);
     let refused = net.transfer(&receiver(to.path()), std::slice::from_ref(&root)).await.1;
-    assert!(matches!(refused, Err(ReceiveError::Exists { .. })));
+    assert!(matches!(refused, Err(ReceiveError::Conflicts(_))));
     net.transfer(&forced, &[root]).await.0.unwrap();
     assert_eq!(fs::read(to.path().join("d/mounted/small")).unwrap(), b"other");
 }

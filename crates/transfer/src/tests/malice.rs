@@ -33,7 +33,7 @@ pub(super) async fn until_begin(control: &Control) {
 }
 
 pub(super) fn file(path: &str, size: u64) -> Entry {
-    Entry::File { path: path.to_owned(), size, mtime_ns: 0, executable: false }
+    Entry::file(path, size)
 }
 
 /// The next message that is not a report of progress.
@@ -155,8 +155,7 @@ async fn every_crafted_name_is_refused_before_anything_is_written() {
     let to = parent.path().join("to");
     fs::create_dir(&to).unwrap();
     let long = "a".repeat(256);
-    let names_to_try =
-        ["/x", "../x", "a/../../x", "..", ".", "a//b", "a/", "", "a\0", "..\\x", "C:x", ".fairpath-partial/x", &long];
+    let names_to_try = ["/x", "../x", "a/../../x", "..", ".", "a//b", "a/", "", "a\0", ".fairpath-partial/x", &long];
     for name in names_to_try {
         let (sending, receiving) = net.connect().await;
         let serving = serve(&receiver(&to), receiving);
@@ -167,7 +166,10 @@ async fn every_crafted_name_is_refused_before_anything_is_written() {
         assert!(text.contains("the name"), "{text}");
         sending.close(0, "");
         let error = serving.await.unwrap().unwrap_err();
-        assert!(matches!(&error, ReceiveError::Manifest(ManifestError::Name { path, .. }) if path == name), "{error}");
+        assert!(
+            matches!(&error, ReceiveError::Manifest(ManifestError::Name { path, .. }) if *path == *name),
+            "{error}"
+        );
         assert_eq!(names(parent.path()), ["to"]);
     }
 }
@@ -201,7 +203,7 @@ async fn damaged_data_are_asked_for_once_more_and_then_left_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn data_that_do_not_belong_anywhere_end_the_transfer() {
     let (to, net) = (tempfile::tempdir().unwrap(), Net::new());
-    let directory = Entry::Directory { path: "d".into() };
+    let directory = Entry::directory("d");
     for (object, offset) in [(0, 4), (0, u64::MAX), (1, 0), (7, 0), (u32::MAX, 0)] {
         let stub = Stub::start(&net, &receiver(to.path()), vec![file("x", 5), directory.clone()]).await;
         stub.data(object, offset, b"12").await;

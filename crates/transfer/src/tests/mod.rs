@@ -8,7 +8,8 @@ use fairpath_quic::{ConnectConfig, Connection, ListenConfig, Listener, connect};
 use tokio::task::JoinHandle;
 
 use crate::{
-    Consent, Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret, Selection, SendError, Sender, Sent,
+    Consent, Existing, Limits, ReceiveConfig, ReceiveError, Received, Receiver, Secret, Selection, SendError, Sender,
+    Sent,
 };
 
 mod changing;
@@ -19,6 +20,7 @@ mod many;
 mod offers;
 mod outcome;
 mod roundtrip;
+mod tree;
 mod trust;
 
 const SECRET: Secret = Secret::from_bytes([42; 16]);
@@ -71,7 +73,7 @@ fn serve(receiver: &Arc<Receiver>, connection: Connection) -> JoinHandle<Result<
 fn receiver_with(directory: &Path, change: impl FnOnce(&mut ReceiveConfig)) -> Arc<Receiver> {
     let mut config = ReceiveConfig {
         directory: directory.to_owned(),
-        force: false,
+        existing: Existing::default(),
         keep: false,
         secret: SECRET,
         limits: Limits::default(),

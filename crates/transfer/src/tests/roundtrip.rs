@@ -66,12 +66,13 @@ async fn identical_files_are_skipped_and_others_never_overwritten() {
         fs::write(root.join("new"), &other).unwrap();
         let (sent, received) = net.transfer(&receiver(to.path()), &paths).await;
         let refusal = received.unwrap_err();
-        assert!(matches!(&refusal, ReceiveError::Exists { path } if path == "d/new"), "{refusal}");
+        assert!(matches!(&refusal, ReceiveError::Conflicts(all) if all[0].path == "d/new"), "{refusal}");
+        assert!(refusal.is_retryable(), "it may be moved away");
         assert!(matches!(sent, Err(SendError::Receiver { fault: Fault::Exists, text }) if text.contains("d/new")));
         assert_eq!(fs::read(to.path().join("d/new")).unwrap(), content(10, 2));
         assert_eq!(names(to.path()), ["d", "d/new", "d/same"]);
     }
-    let forced = receiver_with(to.path(), |config| config.force = true);
+    let forced = receiver_with(to.path(), |config| config.existing = Existing::Overwrite);
     assert_eq!(net.transfer(&forced, &paths).await.0.unwrap().sent.get(), 11);
     assert_eq!(fs::read(to.path().join("d/new")).unwrap(), content(11, 3));
 }
@@ -81,9 +82,9 @@ async fn a_directory_is_never_replaced_by_a_file() {
     let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
     fs::write(from.path().join("x"), "1").unwrap();
     fs::create_dir(to.path().join("x")).unwrap();
-    let forced = receiver_with(to.path(), |config| config.force = true);
+    let forced = receiver_with(to.path(), |config| config.existing = Existing::Overwrite);
     let (_, received) = net.transfer(&forced, &[from.path().join("x")]).await;
-    assert!(matches!(received, Err(ReceiveError::InTheWay { .. })));
+    assert!(matches!(received, Err(ReceiveError::Conflicts(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,10 +94,10 @@ async fn nothing_is_written_through_a_link_in_the_directory() {
     fs::create_dir(from.path().join("d")).unwrap();
     fs::write(from.path().join("d/x"), "1").unwrap();
     std::os::unix::fs::symlink(outside.path(), to.path().join("d")).unwrap();
-    let forced = receiver_with(to.path(), |config| config.force = true);
+    let forced = receiver_with(to.path(), |config| config.existing = Existing::Overwrite);
     let (_, received) = net.transfer(&forced, &[from.path().join("d")]).await;
     let error = received.unwrap_err();
-    assert!(matches!(error, ReceiveError::Symlink { .. } | ReceiveError::InTheWay { .. }), "{error}");
+    assert!(matches!(error, ReceiveError::Conflicts(_)), "{error}");
     assert_eq!(names(outside.path()), [""; 0]);
 }
 

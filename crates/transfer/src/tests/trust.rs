@@ -112,22 +112,24 @@ async fn what_earlier_transfers_left_behind_is_removed_and_what_can_be_resumed_i
 /// What is moved to the final name is the file whose content was hashed, and no other.
 #[test]
 fn a_part_that_is_swapped_after_it_was_verified_is_not_placed() {
+    use crate::Entry;
     use crate::destination::{Destination, Found};
     use crate::partial::PartNames;
     use crate::partial::Partial;
-    use crate::placing::Verified;
+    use crate::placing::{Placing, Verified};
     use crate::source::Identity;
 
     let to = tempfile::tempdir().unwrap();
     let mut destination = Destination::open(to.path()).unwrap();
     let partial = Partial::open(&destination).unwrap().0;
-    let name = PartNames::of("x").data;
+    let name = PartNames::of(&"x".into()).data;
     let file = partial.create(&name).unwrap();
     let identity = Identity::of(&rustix::fs::fstat(&file).unwrap());
     let verified = Verified { number: 0, digest: *blake3::hash(b"").as_bytes(), identity, size: 0, has_journal: false };
     partial.replace(&name, b"swapped").unwrap();
-    let error = verified.place(&mut destination, &partial, "x", true).unwrap_err();
+    let how = Placing { existing: Existing::Overwrite, keeps_modes: true };
+    let error = verified.place(&mut destination, &partial, &Entry::file("x", 5), how).unwrap_err();
     assert!(matches!(error, ReceiveError::Meddled(_)), "{error}");
     assert!(matches!(partial.reopen(&name, identity), Err(ReceiveError::Meddled(_))));
-    assert_eq!(destination.find("x").unwrap(), Found::Nothing);
+    assert_eq!(destination.find(b"x").unwrap(), Found::Nothing);
 }

@@ -1,0 +1,90 @@
+//! Options of `send` and `recv` about files.
+
+use clap::ValueEnum;
+use fairpath_transfer::{Choice, Existing, Limits, Links};
+
+/// The heading of these options.
+const FILES: &str = "Files";
+
+/// Selects among the content of the named directories.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = FILES)]
+pub(crate) struct SentFiles {
+    /// Symbolic links inside directories
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = LinksWord::Keep)]
+    links: LinksWord,
+}
+
+/// How symbolic links are treated.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LinksWord {
+    /// Left out
+    Skip,
+    /// Sent as links where they stay inside what is sent; others are left out and named
+    Keep,
+    /// Sent as what they lead to
+    Follow,
+}
+
+impl SentFiles {
+    /// The same for the transfer.
+    pub(crate) fn choice(&self) -> Choice {
+        let links = match self.links {
+            LinksWord::Skip => Links::Skip,
+            LinksWord::Keep => Links::Keep,
+            LinksWord::Follow => Links::Follow,
+        };
+        Choice { links }
+    }
+}
+
+/// Rules for the files that are offered.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = FILES)]
+pub(crate) struct ReceivedFiles {
+    /// Overwrite existing files; the same as `--existing overwrite`
+    #[arg(long, conflicts_with = "existing")]
+    force: bool,
+    /// Files that exist with other content; without it nothing is received, and all of them are named
+    #[arg(long, value_enum, value_name = "HOW")]
+    existing: Option<ExistingWord>,
+    /// Take names that begin with a dot too, in which programs look for their settings
+    #[arg(long)]
+    allow_hidden: bool,
+    /// Keep all permissions but setuid and setgid; otherwise files are not executable, and nothing is more open than
+    /// at the sender
+    #[arg(long)]
+    keep_modes: bool,
+}
+
+/// How existing files are treated.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ExistingWord {
+    /// They stay, and the new ones are left out
+    Skip,
+    /// They are replaced by newer ones
+    Newer,
+    /// They stay, and the new ones get other names: `x (1).jpg`
+    Rename,
+    /// They are replaced
+    Overwrite,
+}
+
+impl ReceivedFiles {
+    /// How existing files are treated.
+    pub(crate) fn existing(&self) -> Existing {
+        match self.existing {
+            None if self.force => Existing::Overwrite,
+            None => Existing::Refuse,
+            Some(ExistingWord::Skip) => Existing::Skip,
+            Some(ExistingWord::Newer) => Existing::Newer,
+            Some(ExistingWord::Rename) => Existing::Rename,
+            Some(ExistingWord::Overwrite) => Existing::Overwrite,
+        }
+    }
+
+    /// The limits of what is accepted.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { hidden: self.allow_hidden, modes: self.keep_modes, ..Limits::default() }
+    }
+}

@@ -1,0 +1,126 @@
+//! One thing that is sent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::Name;
+
+/// The permission bits that can travel: all but those by which a program runs as somebody else.
+pub const PERMISSIONS: u16 = 0o1777;
+
+/// One thing to be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Relative, `/` between components.
+    pub path: Name,
+    /// The permission bits at the sender, as `chmod` takes them.
+    pub mode: u16,
+    /// When a file was last modified: nanoseconds since 1970, negative before. Zero for everything else.
+    pub mtime_ns: i64,
+    /// Its kind.
+    pub kind: Kind,
+}
+
+/// The kind of an entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A regular file.
+    File {
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// A directory; needed for empty ones, allowed for all.
+    Directory,
+    /// A symbolic link.
+    Link {
+        /// Where it leads, as it stands in the link.
+        target: Name,
+    },
+}
+
+impl Entry {
+    /// A regular file of no special kind.
+    pub fn file(path: impl Into<Name>, size: u64) -> Self {
+        Self { path: path.into(), mode: 0o644, mtime_ns: 0, kind: Kind::File { size } }
+    }
+
+    /// A directory of no special kind.
+    pub fn directory(path: impl Into<Name>) -> Self {
+        Self { path: path.into(), mode: 0o755, mtime_ns: 0, kind: Kind::Directory }
+    }
+
+    /// A symbolic link.
+    pub fn link(path: impl Into<Name>, target: impl Into<Name>) -> Self {
+        Self { path: path.into(), mode: 0o777, mtime_ns: 0, kind: Kind::Link { target: target.into() } }
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        matches!(self.kind, Kind::File { .. })
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.kind == Kind::Directory
+    }
+
+    /// The size of a file; zero for everything else.
+    pub fn size(&self) -> u64 {
+        match self.kind {
+            Kind::File { size } => size,
+            Kind::Directory | Kind::Link { .. } => 0,
+        }
+    }
+
+    /// How many bytes of names and the like are in it.
+    pub(crate) fn names_bytes(&self) -> usize {
+        self.path.len() + if let Kind::Link { target } = &self.kind { target.len() } else { 0 }
+    }
+}
+
+/// Whether a symbolic link at `path` stays inside what it was sent with, the directory that is the first
+/// component of `path`, whatever other such links stand there.
+///
+/// A target may climb from the link's own directory, which is no link itself, and from there only go down.
+/// So no step leads up from behind another link, and each link on the way down keeps to the same rule.
+pub(crate) fn stays_inside(path: &Name, target: &Name) -> bool {
+    let depth = path.components().count();
+    let mut climbs = 0;
+    let mut goes_down = false;
+    for component in target.components() {
+        match component {
+            b".." if goes_down => return false,
+            b".." => climbs += 1,
+            b"" | b"." => {}
+            _ => goes_down = true,
+        }
+    }
+    // The first component of the path is the directory itself, the last is the link.
+    !target.is_empty() && target.as_bytes()[0] != b'/' && depth >= 2 && climbs <= depth - 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_may_climb_as_far_as_what_it_was_sent_with() {
+        for (path, target, is_inside) in [
+            ("d/l", "x", true),
+            ("d/l", "./e/x", true),
+            ("d/l", "..", false),
+            ("d/l", "../x", false),
+            ("d/e/l", "..", true),
+            ("d/e/l", "../x/y", true),
+            ("d/e/l", "../../x", false),
+            ("d/e/l", "/etc/passwd", false),
+            ("d/e/l", "", false),
+            // Where `x` is a link itself, what is above it is not known.
+            ("d/e/f/l", "x/../y", false),
+            ("d/e/f/l", ".././../x", true),
+            // Nothing is sent around it.
+            ("l", "x", false),
+        ] {
+            assert_eq!(stays_inside(&path.into(), &target.into()), is_inside, "{path} -> {target}");
+        }
+    }
+}
