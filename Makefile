@@ -9,15 +9,22 @@ WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 # The oldest Rust with which everything builds, as rust-version in Cargo.toml says.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo test bench bench-sim faults live fuzz package setup fmt lint fetch unit wasm msrv clean
+.PHONY: help demo release test bench bench-sim faults live fuzz package setup fmt lint fetch unit wasm msrv clean
 .DEFAULT_GOAL := help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do \
 		printf 'make %-9s %s\n' "$$name" "$$text"; done
 
-demo: setup ## two paths at work, in an emulated network: no root, under a minute once built
+demo: setup ## fast over two links, fair on one: no root, no network; half a minute once built
 	cargo run --profile demo -p fairpath --no-default-features --features demo -- demo
+
+release: setup ## the program, optimised and small, with its debug information in a file beside it (ten minutes)
+	cargo build --release -p fairpath
+	objcopy --only-keep-debug target/release/fairpath target/release/fairpath.debug
+	objcopy --strip-all --add-gnu-debuglink=target/release/fairpath.debug target/release/fairpath target/release/fairpath.stripped
+	mv target/release/fairpath.stripped target/release/fairpath
+	@ls -l target/release/fairpath target/release/fairpath.debug
 
 test: setup ## everything that must hold before a change lands
 	@$(MAKE) --no-print-directory lint

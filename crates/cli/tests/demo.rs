@@ -1,70 +1,104 @@
-//! `fairpath demo` as a person runs it, only shorter. What its numbers must be, it says itself; three
-//! seconds on a busy machine do not decide that.
+//! `fairpath demo` as a person runs it: it shows what the README shows, however busy the machine is.
 
 mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Scratch, error_of, run, text};
 use fairpath_trace::Reader;
 use serde_json::Value;
 
+/// The lines of the README between which the demo's output stands.
+const MARKS: [&str; 2] = ["<!-- output of the demo -->\n```\n", "```\n<!-- end of the output -->"];
+
+/// Processes that keep cores busy, until they are dropped.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start(count: usize) -> Self {
+        // Each ends by itself if this test is killed.
+        let spin = [
+            "-c",
+            "end=$(($(date +%s) + 300)); while [ $(date +%s) -lt $end ]; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done",
+        ];
+        let one = || Command::new("sh").args(spin).stdin(Stdio::null()).spawn().expect("a shell");
+        Self((0..count).map(|_| one()).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
 #[test]
-fn eleven_runs_a_picture_and_a_trace_come_out() {
+fn a_busy_machine_shows_what_the_readme_shows() {
+    let busy = Busy::start(4);
+    let scratch = Scratch::new();
+    let output = run(&["demo", "--no-live", "--out", text(&scratch.0)]);
+    drop(busy);
+    assert!(output.status.success(), "{output:?}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let (table, rest) = shown.split_once("\nPicture: ").expect("it says where the picture is");
+    let last = rest.lines().last().unwrap();
+    let shown = format!("{table}\n{last}\n");
+    let picture = fs::read_to_string(scratch.0.join("demo.svg")).unwrap();
+    assert_eq!(picture.matches("<text").count(), picture.matches("</text>").count());
+
+    let (readme, kept) = (document("README.md"), document("docs/demo.svg"));
+    let written = fs::read_to_string(&readme).unwrap();
+    let (before, after) = written.split_once(MARKS[0]).expect("the README shows the demo's output");
+    let (block, after) = after.split_once(MARKS[1]).expect("the output ends");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&readme, format!("{before}{}{shown}{}{after}", MARKS[0], MARKS[1])).unwrap();
+        fs::write(&kept, &picture).unwrap();
+        return;
+    }
+    assert_eq!(block, shown, "README.md is not what the demo shows: run with UPDATE_DOCS=1 and look at the change");
+    assert!(
+        fs::read_to_string(&kept).unwrap() == picture,
+        "docs/demo.svg is old: run with UPDATE_DOCS=1 and look at it"
+    );
+}
+
+#[test]
+fn a_live_scene_and_a_trace_come_out() {
     let scratch = Scratch::new();
     let out = scratch.0.join("not/yet/there");
-    let output = run(&["demo", "--seconds", "3", "--json", "--out", text(&out)]);
-    assert!(output.status.success(), "{output:?}");
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let runs = result["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 11);
-    for run in runs {
-        assert!(run["goodput_bps"].as_u64().unwrap() > 0, "{run}");
-        assert!(!run["verdict"].as_str().unwrap().is_empty(), "{run}");
-        let shared = run["network"] == "shared";
-        assert_eq!(shared, run["competitor_bps"].is_u64(), "{run}");
-        assert_eq!(shared, run["one_path_bps"].is_u64(), "{run}");
-        assert!(run["measured_seconds"].as_f64().unwrap() >= if shared { 3.0 } else { 0.75 }, "{run}");
+    let output = run(&["demo", "--seeds", "2", "--json", "--out", text(&out)]);
+    // Two seeds may be too few for a verdict; then an error follows the result.
+    let mut objects = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
+    let result = objects.next().unwrap().unwrap();
+    assert_eq!(output.status.success(), result["as_promised"].as_bool().unwrap(), "{output:?}");
+    assert_eq!(result["runs"].as_array().unwrap().len(), 6);
+
+    let live = result["live"].as_array().unwrap();
+    assert_eq!(live.len(), 1);
+    for rate in ["goodput_mbps", "competitor_mbps"] {
+        assert!(live[0][rate].as_f64().unwrap() > 0.5, "{live:?}");
     }
-
-    let found: Vec<&Value> = runs.iter().filter(|run| run["mode"] == "auto").map(|run| &run["sharing"]).collect();
-    assert!(
-        found.len() == 2 && found.iter().all(|sharing| sharing["pairs"].as_array().unwrap().len() == 1),
-        "{found:?}"
-    );
-
-    let beside = |mode: &str| runs.iter().find(|run| run["network"] == "shared" && run["mode"] == mode).unwrap();
-    let (one, ours) = (beside("cubic"), beside("auto"));
-    assert_eq!((&one["competitor"], &ours["competitor"]), (&"cubic".into(), &"cubic".into()));
-    assert_eq!(ours["one_path_bps"], one["goodput_bps"], "what one CUBIC path gets in our place");
-    assert_eq!(beside("lia")["competitor"], "reno");
-    let share = ours["goodput_bps"].as_f64().unwrap() / ours["competitor_bps"].as_f64().unwrap();
-    assert!((ours["share"].as_f64().unwrap() / share - 1.0).abs() < 1e-6, "{ours}");
-
-    let svg = fs::read_to_string(result["picture"].as_str().unwrap()).unwrap();
-    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{} bytes", svg.len());
-    assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
+    assert!(live[0]["late_ms"].is_f64() && live[0]["too_busy"].is_boolean(), "{live:?}");
+    assert_eq!(live[0]["sharing"]["pairs"].as_array().unwrap().len(), 1, "{live:?}");
 
     let trace = fs::File::open(result["trace"].as_str().unwrap()).unwrap();
     let mut traced = BTreeSet::new();
     for record in Reader::new(BufReader::new(trace)).unwrap() {
-        let record = record.unwrap();
-        traced.insert(record.run.expect("a record of the demo names its run"));
+        traced.insert(record.unwrap().run.expect("a record of the demo names its run"));
     }
-    assert_eq!(traced.len(), 11, "{traced:?}");
-}
-
-#[test]
-fn only_one_coupling_runs_where_only_that_is_asked_for() {
-    let scratch = Scratch::new();
-    let output = run(&["demo", "--seconds", "2", "--coupling", "auto", "--json", "--out", text(&scratch.0)]);
-    assert!(output.status.success(), "{output:?}");
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let modes: Vec<&str> = result["runs"].as_array().unwrap().iter().map(|run| run["mode"].as_str().unwrap()).collect();
-    assert_eq!(modes, ["single", "auto", "single", "cubic", "auto"]);
+    assert_eq!(traced.len(), 6, "{traced:?}");
 }
 
 #[test]

@@ -20,6 +20,7 @@
 //! ```
 
 mod delivery_rate;
+mod estimate;
 mod event;
 mod groups;
 mod one_way;
@@ -30,6 +31,7 @@ mod units;
 mod windowed_filter;
 
 pub use delivery_rate::{DeliveryRate, LossSample, RateSample, SentState};
+pub use estimate::{Estimate, t_95};
 pub use event::{Ack, Congestion, CongestionSignal, DelaySample, Lost, LostPacket, Sent};
 pub use groups::{GroupId, Groups};
 pub use one_way::{OneWayDelay, OneWayEstimator};

@@ -44,7 +44,6 @@
 mod catalogue;
 mod context;
 mod draw;
-mod estimate;
 mod experiment;
 mod figure;
 mod fluid;
@@ -62,8 +61,8 @@ mod verdict;
 
 pub use catalogue::{NoSuchExperiment, experiments, papers, select};
 pub use context::{Context, Effort, FailedRun, Failure, Progress, Seeds};
-pub use estimate::Estimate;
 pub use experiment::Experiment;
+pub use fairpath_core::Estimate;
 pub use fairpath_scenario::build::{Net, bdp_packets, engine, ms};
 pub use figure::{Axis, BarSeries, Bars, Figure, Lines, Panel, Series, ranked};
 pub use head::{Description, Parameter};

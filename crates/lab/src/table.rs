@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::Estimate;
+use crate::Estimate;
 
 /// A quantity of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

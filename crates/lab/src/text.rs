@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::estimate::Estimate;
+use crate::Estimate;
 use crate::table::{Cell, Source, Table};
 use crate::verdict::{Check, Claimant, Relation, Standing, Verdict};
 

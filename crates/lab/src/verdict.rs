@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::estimate::{Estimate, t_95};
+use fairpath_core::{Estimate, t_95};
 
 /// A one-sided inequality has no tolerance to measure an interval against: one that is measured to this
 /// part of its bound, and still contains it, is taken to be at the bound. It is the tolerance that most

@@ -1,219 +1,184 @@
-//! `fairpath demo`: what coupling is for, on this machine, in under a minute.
+//! `fairpath demo`: the promise of the README, kept or broken on this machine in less than a minute.
 
+mod live;
 mod picture;
 mod scene;
 mod verdict;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
-use fairpath_core::Bitrate;
-use fairpath_quic::Coupling;
+use fairpath_core::Estimate;
 use serde_json::json;
 
 use crate::recording::TraceFile;
-use crate::text::table;
-use scene::{Mode, Network, Outcome, Span};
+use crate::text::{output, table, tell};
+use live::Live;
+use scene::{LINK, Mode, Network, QUEUE, RTT, Run};
 use verdict::Row;
 
-/// See it work: real QUIC over emulated links, without network, root or flags, in under a minute
+/// See it work: fast over separate links, fair on a shared one; without network, root or flags, in a minute
 ///
-/// Two scenes: two separate bottlenecks, where a bond should be fast, and one bottleneck shared with
-/// a competing connection, where it should be fair. Each runs with a single path, with uncoupled
-/// paths, coupled by LIA and by OLIA, all of them beside Reno; and as all of Fairpath does by default,
-/// coupled CUBIC where the paths are found to share a bottleneck, beside CUBIC. A table, a picture and
-/// a trace come out.
+/// Two scenes: two separate links, where two paths should be as fast as both, and one link that both paths
+/// share with somebody else, where they should take no more than one connection would. Each runs with one path,
+/// with two uncoupled paths, and as Fairpath does by default. The whole stack runs in virtual time, with
+/// several seeds: the results are the same on every machine, however busy it is. Then one scene runs live,
+/// over real sockets. A table, a picture and a trace come out. The exit code is 0 where all came out as
+/// promised; the live scene, which depends on what else the machine does, does not change it.
 #[derive(Debug, clap::Args)]
-#[command(before_help = "Example:\n  fairpath demo\n  fairpath demo --out /tmp/demo --json\n  \
-    fairpath demo --coupling auto")]
+#[command(before_help = "Example:\n  fairpath demo\n  fairpath demo --live --out /tmp/demo\n  \
+    fairpath demo --no-live --json")]
 pub(crate) struct Args {
-    /// Only the runs whose paths are coupled then, beside those with a single path
-    #[arg(long, value_name = "WHEN", value_parser = crate::engine_args::coupling())]
-    coupling: Option<Coupling>,
     /// Where the picture and the trace go
     #[arg(long, value_name = "DIR", default_value = "fairpath-demo")]
     out: PathBuf,
-    /// How long to measure on the shared bottleneck, in seconds; shorter measures more noise. Separate
-    /// ones, where little varies, take a quarter of it
-    #[arg(long, value_name = "SECONDS", default_value_t = 32, value_parser = clap::value_parser!(u64).range(2..=3600))]
-    seconds: u64,
+    /// How many seeds each mode runs with; more of them make the intervals narrower
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u64).range(2..=1000))]
+    seeds: u64,
+    /// Run all scenes and modes live too, not only Fairpath on the shared link (a minute and a half)
+    #[arg(long)]
+    live: bool,
+    /// Run nothing live
+    #[arg(long, conflicts_with = "live")]
+    no_live: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// The scenes, in the order in which they run.
-const SCENES: [Network; 2] = [Network::Separate, Network::Shared];
-
-/// Slow start and the first losses are over after this long.
-const START_UP: Duration = Duration::from_secs(6);
-
-/// How long the parts of a scene take, where the shared bottleneck is measured for so many seconds. Two
-/// connections there win from each other by turns: the share of one spreads by 0.12 in 20 s and by 0.09 in
-/// 32 s, while what separate bottlenecks give is the same to a hundredth each time.
-fn span(network: Network, seconds: u64) -> Span {
-    let measured = Duration::from_secs(seconds);
-    let measured = if network == Network::Shared { measured } else { measured / 4 };
-    Span { start_up: START_UP, measured }
-}
-
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    // Before a minute is spent: can the results be kept?
+    // Before anything runs: can the results be kept?
     let files = Files::create(&args.out)?;
-    let outcomes = run_all(args.coupling, args.seconds).await?;
-    let rows: Vec<Row> = SCENES.into_iter().flat_map(|network| verdict::rows(&of(&outcomes, network))).collect();
-    let (picture, trace) = files.write(&outcomes, &rows)?;
-    let mut out = std::io::stdout().lock();
+    let seeds = args.seeds;
+    let runs = tokio::task::spawn_blocking(move || run_all(seeds)).await.context("a run panicked")??;
+    let rows: Vec<Row> = Network::ALL.into_iter().flat_map(|network| verdict::rows(network, &runs)).collect();
+    let (picture, trace) = files.write(&runs, &rows)?;
+    let as_promised = rows.iter().all(|row| row.as_promised);
     if args.json {
+        let live = run_live(&args).await?;
         let result = json!({
-            "bottleneck_bps": scene::BOTTLENECK.as_bps(),
+            "link_bps": LINK.as_bps(),
+            "seeds": seeds,
             "runs": rows,
+            "live": live,
+            "as_promised": as_promised,
             "picture": picture,
             "trace": trace,
         });
-        writeln!(out, "{}", serde_json::to_string_pretty(&result)?)?;
+        writeln!(output(), "{}", serde_json::to_string_pretty(&result)?)?;
     } else {
-        write!(out, "{}", report(&rows))?;
-        writeln!(out, "Picture: {}", picture.display())?;
-        writeln!(out, "Trace:   {}", trace.display())?;
+        write!(output(), "{}", report(&rows, seeds))?;
+        writeln!(output(), "\nPicture: {}\nTrace:   {}", picture.display(), trace.display())?;
+        let live = run_live(&args).await?;
+        if !live.is_empty() {
+            writeln!(output(), "\nLive, over real sockets on this machine:")?;
+        }
+        live.iter().try_for_each(|one| writeln!(output(), "  {}", one.line()))?;
+        writeln!(output(), "\n{}", last_line(as_promised))?;
     }
+    anyhow::ensure!(
+        as_promised,
+        "the demo did not show what is promised: see the verdicts (with {seeds} seeds; more make the intervals narrower)"
+    );
     Ok(())
 }
 
-fn of(outcomes: &[Outcome], network: Network) -> Vec<&Outcome> {
-    outcomes.iter().filter(|one| one.network == network).collect()
+fn last_line(as_promised: bool) -> &'static str {
+    match as_promised {
+        true => "As promised: fast over separate links, fair on a shared one.",
+        false => "Not as promised: a verdict above says where.",
+    }
 }
 
-/// One scene after the other: all at once would need more than the two cores of a small machine, and
-/// what a busy machine delays looks like a bottleneck that all paths share.
-async fn run_all(coupling: Option<Coupling>, seconds: u64) -> anyhow::Result<Vec<Outcome>> {
-    let scenes = SCENES.map(|network| (network, Mode::with(coupling, network)));
-    let runs = scenes.iter().map(|(_, modes)| modes.len()).sum();
-    let bar = progress(runs, SCENES.map(|network| span(network, seconds)).to_vec());
+/// All runs in virtual time, on all cores; in the order of the scenes, the modes and the seeds.
+fn run_all(seeds: u64) -> anyhow::Result<Vec<Run>> {
+    let jobs: Vec<(Network, Mode, u64)> = Network::ALL
+        .into_iter()
+        .flat_map(|network| Mode::ALL.map(|mode| (network, mode)))
+        .flat_map(|(network, mode)| (1..=seeds).map(move |seed| (network, mode, seed)))
+        .collect();
+    let bar = indicatif::ProgressBar::new(jobs.len() as u64).with_style(
+        indicatif::ProgressStyle::with_template("{bar:40} {pos}/{len} runs in virtual time").expect("a constant"),
+    );
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((network, mode, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = scene::run(*network, *mode, *seed);
+            done.push(outcome.with_context(|| format!("{} on {network:?} links, seed {seed}", mode.name())));
+            bar.inc(1);
+        }
+        done
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    let done: Vec<anyhow::Result<Run>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a run does not panic")).collect()
+    });
+    bar.finish_and_clear();
+    let mut runs = done.into_iter().collect::<anyhow::Result<Vec<Run>>>()?;
+    let place = |run: &Run| jobs.iter().position(|job| *job == (run.network, run.mode, run.seed));
+    runs.sort_by_key(place);
+    Ok(runs)
+}
+
+/// The scenes that run live, one after the other: two at once would disturb each other.
+async fn run_live(args: &Args) -> anyhow::Result<Vec<Live>> {
+    let all = || Network::ALL.into_iter().flat_map(|network| Mode::ALL.map(|mode| (network, mode)));
+    let wanted = all().filter(|one| args.live || (!args.no_live && *one == (Network::Shared, Mode::Fairpath)));
     let mut outcomes = Vec::new();
-    for (network, modes) in scenes {
-        outcomes.extend(run_scene(network, &modes, span(network, seconds)).await?);
-    }
-    bar.abort();
-    if std::io::stderr().is_terminal() {
-        eprint!("\r\x1b[K");
+    for (network, mode) in wanted {
+        let links = if network == Network::Shared { "one shared link" } else { "two separate links" };
+        tell(format_args!("Live, over real sockets: {}, {links}, {} s …", mode.name(), live::TIME.as_secs()));
+        let outcome = live::run(network, mode).await;
+        outcomes.push(outcome.with_context(|| format!("live: {} on {network:?} links", mode.name()))?);
     }
     Ok(outcomes)
 }
 
-/// All modes side by side, each in an emulated network of its own.
-async fn run_scene(network: Network, modes: &[Mode], span: Span) -> anyhow::Result<Vec<Outcome>> {
-    let mut tasks = tokio::task::JoinSet::new();
-    for (at, mode) in modes.iter().copied().enumerate() {
-        tasks.spawn(async move {
-            let outcome = scene::run(network, mode, span).await;
-            (at, outcome.with_context(|| format!("{} on {network:?} links", mode.name())))
-        });
-    }
-    let mut outcomes = Vec::new();
-    while let Some(task) = tasks.join_next().await {
-        let (at, outcome) = task.context("a run panicked")?;
-        outcomes.push((at, outcome?));
-    }
-    outcomes.sort_by_key(|(at, _)| *at);
-    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
-}
-
-/// Says what is going on while nothing is to be seen.
-fn progress(runs: usize, scenes: Vec<Span>) -> tokio::task::JoinHandle<()> {
-    let total: Duration = scenes.iter().map(|scene| scene.start_up + scene.measured).sum();
-    eprintln!(
-        "{} scenes, {runs} runs, those of a scene side by side over emulated links, about {} s.",
-        scenes.len(),
-        total.as_secs() + 1
-    );
-    tokio::spawn(async move {
-        if !std::io::stderr().is_terminal() {
-            return;
-        }
-        let bar = indicatif::ProgressBar::new(total.as_secs()).with_style(
-            indicatif::ProgressStyle::with_template("{bar:40} {pos}/{len} s {msg}").expect("a constant template"),
-        );
-        let begun = Instant::now();
-        loop {
-            let elapsed = begun.elapsed();
-            let mut into_scene = elapsed;
-            for Span { start_up, measured } in &scenes {
-                if into_scene < *start_up + *measured {
-                    bar.set_message(if into_scene < *start_up { "starting up" } else { "measuring" });
-                    break;
-                }
-                into_scene -= *start_up + *measured;
-            }
-            bar.set_position(elapsed.as_secs().min(total.as_secs()));
-            tokio::time::sleep(Duration::from_millis(250)).await;
-        }
-    })
-}
-
-fn report(rows: &[Row]) -> String {
-    let mbps = |bps: u64| format!("{:.1}", Bitrate::from_bps(bps).as_mbps_f64());
-    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+fn report(rows: &[Row], seeds: u64) -> String {
     let (separate, shared): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.network == Network::Separate);
-    let over = |rows: &[&Row]| rows.first().map_or(0.0, |row| row.measured_seconds);
-    let mut text = format!(
-        "Two separate bottlenecks of {}, {} ms; goodput over {:.0} s in Mbit/s\n\n",
-        scene::BOTTLENECK,
-        scene::RTT.as_millis(),
-        over(&separate)
-    );
+    let links = format!("{LINK}, {} ms, queues of {} ms", RTT.as_millis(), QUEUE.as_millis());
+    let mut text = format!("Two separate links of {links}; {seeds} seeds, means and 95 % intervals, Mbit/s\n\n");
     let cells: Vec<Vec<String>> = separate
         .iter()
-        .map(|row| vec![row.mode.name().into(), mbps(row.goodput_bps), number(row.times_single), row.verdict.clone()])
+        .map(|row| {
+            let times = row.times_one_path.as_ref().map(|times| interval(times, 2));
+            vec![row.mode.name().into(), interval(&row.goodput, 1), times.unwrap_or_default(), row.verdict.clone()]
+        })
         .collect();
-    text += &table(&["mode", "goodput", "times single", "verdict"], &cells);
-    text += &found(&separate);
-    text += &format!(
-        "\nOne bottleneck of {}, shared with a competing connection of one path; goodput over {:.0} s in Mbit/s\n\n",
-        scene::BOTTLENECK,
-        over(&shared)
-    );
+    text += &table(&["", "goodput", "times one path", ""], &cells);
+    let _ = write!(text, "\nOne link of {links}, shared with somebody else's CUBIC connection\n\n");
     let cells: Vec<Vec<String>> = shared
         .iter()
         .map(|row| {
-            vec![
-                row.mode.name().into(),
-                row.competitor.clone().unwrap_or_default(),
-                mbps(row.goodput_bps),
-                row.competitor_bps.map_or("-".into(), mbps),
-                number(row.share),
-                row.one_path_bps.map_or("-".into(), mbps),
-                number(row.jain),
-                row.verdict.clone(),
-            ]
+            let or_none = |one: &Option<Estimate>, digits| one.as_ref().map_or("-".into(), |one| interval(one, digits));
+            let name = row.mode.name().into();
+            let goodput = interval(&row.goodput, 1);
+            vec![name, goodput, or_none(&row.competitor, 1), or_none(&row.share, 2), row.verdict.clone()]
         })
         .collect();
-    text += &table(&["mode", "beside", "goodput", "competitor", "share", "one path", "Jain", "verdict"], &cells);
-    text += "One path: what a single path of the competitor's congestion control gets in our place.\n";
-    text += &found(&shared);
-    let surprises = rows.iter().filter(|row| !row.as_expected).count();
-    text += &match surprises {
-        0 if !rows.iter().any(|row| row.mode.is_coupled()) => "\n".to_owned(),
-        0 => "\nCoupled paths are fast where they can be and fair where they must be.\n\n".to_owned(),
-        _ => {
-            let runs = rows.len();
-            format!(
-                "\n{surprises} of {runs} runs did not come out as expected. Shares vary by chance, and more on a busy \
-                machine; `fairpath demo --seconds 120` tells chance from the rule.\n\n"
-            )
-        }
-    };
+    text += &table(&["", "goodput", "somebody else", "share", ""], &cells);
+    for row in rows.iter().filter(|row| row.mode == Mode::Fairpath && !row.found_after.is_empty()) {
+        let (least, most) = row.found_after.iter().fold((f64::MAX, 0.0), |(a, b), one| (one.min(a), one.max(b)));
+        let links = if row.network == Network::Shared { "shared" } else { "separate" };
+        let found = row.found_after.len();
+        let _ = writeln!(
+            text,
+            "Fairpath found the {links} link in {found} of {seeds} runs, after {least:.1} to {most:.1} s."
+        );
+    }
     text
 }
 
-/// What was found out about the bottlenecks of a scene.
-fn found(rows: &[&Row]) -> String {
-    let sharing = rows.iter().filter_map(|row| Some((row.mode, row.sharing.as_ref()?)));
-    sharing
-        .flat_map(|(mode, sharing)| sharing.sentences().into_iter().map(move |one| format!("{}: {one}\n", mode.name())))
-        .collect()
+fn interval(one: &Estimate, digits: usize) -> String {
+    match one.half_width {
+        Some(half) => format!("{:.digits$} ± {half:.digits$}", one.mean),
+        None => format!("{:.digits$}", one.mean),
+    }
 }
 
 /// The files to be written, the trace opened before the runs so that these are not for nothing.
@@ -231,11 +196,11 @@ impl Files {
         Ok(Self { picture, trace, trace_file })
     }
 
-    /// Writes both, and says where they are: picture and trace.
-    fn write(mut self, outcomes: &[Outcome], rows: &[Row]) -> anyhow::Result<(PathBuf, PathBuf)> {
-        let svg = picture::draw(rows, &of(outcomes, Network::Shared))?;
+    /// Writes both, the trace from the first seed, and says where they are: picture and trace.
+    fn write(mut self, runs: &[Run], rows: &[Row]) -> anyhow::Result<(PathBuf, PathBuf)> {
+        let svg = picture::draw(rows, runs)?;
         std::fs::write(&self.picture, svg).with_context(|| format!("cannot write {}", self.picture.display()))?;
-        self.trace_file.write(outcomes.iter().flat_map(|one| &one.records))?;
+        self.trace_file.write(runs.iter().filter(|run| run.seed == 1).flat_map(|run| &run.records))?;
         self.trace_file.finish()?;
         Ok((self.picture, self.trace))
     }

@@ -1,274 +1,236 @@
-//! One run: real QUIC over real sockets through an emulated network.
+//! The two networks of the demo, who sends over them, and a run in virtual time: the real stack, on one thread, so
+//! that a busy machine changes nothing.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_emu::{Emulator, LinkConfig, QueueConfig, QueueLimit};
-use fairpath_quic::bulk::{Sink, Source};
-use fairpath_quic::{ConnectConfig, Connection, Coupling, EngineConfig, ListenConfig, Listener, connect};
+use fairpath_emu::{LinkConfig, QueueConfig};
+use fairpath_quic::{Coupling, EngineConfig};
+use fairpath_quic_sim::{Crowd, Cryptography};
 use fairpath_trace::Record;
 use serde::Serialize;
 
-use crate::recording::records;
-use crate::sharing::Sharing;
+use crate::recording::sample;
 
-/// What every bottleneck carries.
-pub(super) const BOTTLENECK: Bitrate = Bitrate::from_mbps(20);
+/// The rate of every link.
+pub(super) const LINK: Bitrate = Bitrate::from_mbps(20);
 
 /// The round-trip time without queues.
 pub(super) const RTT: Duration = Duration::from_millis(20);
 
-/// The queue of a bottleneck: one bandwidth-delay product.
-pub(super) const QUEUE: Duration = RTT;
+/// The queue of a link, as time: common for access links.
+pub(super) const QUEUE: Duration = Duration::from_millis(50);
 
-/// How often the trace has a record.
-const SAMPLE: Duration = Duration::from_millis(100);
+/// How often a run is looked at.
+const LOOK: Duration = Duration::from_millis(100);
 
-/// Which network.
+/// How many looks a point of the picture spans.
+const LOOKS_A_POINT: usize = 5;
+
+/// The competitor of the first seed is alone for this long.
+const ALONE: Duration = Duration::from_millis(1_000);
+
+/// Each further seed lets it be alone longer by this: the runs meet at other points of its cycle.
+const ALONE_STEP: Duration = Duration::from_millis(173);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Network {
-    /// Two bottlenecks, one for each path.
+    /// Two links, one for each path, and nobody else.
     Separate,
-    /// One bottleneck for both paths and a competing connection with one path.
+    /// One link for both paths and for somebody else's connection.
     Shared,
 }
 
-/// What the connection under test runs.
+impl Network {
+    pub(super) const ALL: [Self; 2] = [Self::Separate, Self::Shared];
+
+    /// The time until slow start and the first losses are over, and the time that is measured. Where two share a
+    /// link they win from each other by turns, so that takes longer.
+    pub(super) fn times(self) -> [Duration; 2] {
+        match self {
+            Self::Separate => [Duration::from_secs(4), Duration::from_secs(8)],
+            Self::Shared => [Duration::from_secs(6), Duration::from_secs(20)],
+        }
+    }
+}
+
+/// How the connection under test sends. All use CUBIC, as the competitor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
-    /// One path, of Reno.
-    Single,
+    OnePath,
     /// Two paths that know nothing of each other.
     Uncoupled,
-    /// Two paths coupled by LIA.
-    Lia,
-    /// Two paths coupled by OLIA.
-    Olia,
-    /// One path of CUBIC: what the default is to be beside another one.
-    Cubic,
-    /// Two paths as the program runs them by default: coupled while they are found to share a
-    /// bottleneck.
-    Auto,
+    /// Two paths as the program runs them by default: coupled while they are found to share a link.
+    Fairpath,
 }
 
 impl Mode {
-    const ALL: [Self; 6] = [Self::Single, Self::Uncoupled, Self::Lia, Self::Olia, Self::Cubic, Self::Auto];
-
-    /// All whose paths are coupled then, and the single paths to compare them with there.
-    pub(super) fn with(coupling: Option<Coupling>, network: Network) -> Vec<Self> {
-        let wanted = |mode: &Self| coupling.is_none_or(|coupling| mode.engine().coupling == coupling);
-        let runs = |mode: &Self| match mode {
-            Self::Single => true,
-            Self::Cubic => network == Network::Shared && wanted(&Self::Auto),
-            _ => wanted(mode),
-        };
-        Self::ALL.into_iter().filter(runs).collect()
-    }
+    pub(super) const ALL: [Self; 3] = [Self::OnePath, Self::Uncoupled, Self::Fairpath];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Single => "single path",
-            Self::Uncoupled => "uncoupled",
-            Self::Lia => "LIA",
-            Self::Olia => "OLIA",
-            Self::Cubic => "one CUBIC",
-            Self::Auto => "auto",
+            Self::OnePath => "one path",
+            Self::Uncoupled => "two paths, uncoupled",
+            Self::Fairpath => "Fairpath",
         }
     }
 
-    /// Whether it should be fair on a bottleneck that its paths share.
-    pub(super) fn is_coupled(self) -> bool {
-        matches!(self, Self::Lia | Self::Olia | Self::Auto)
-    }
-
-    /// The single path that it competes with on a shared bottleneck, and whose place it takes there: of the
-    /// congestion control that it is made to be fair to.
-    pub(super) fn rival(self) -> Self {
-        match self {
-            Self::Cubic | Self::Auto => Self::Cubic,
-            Self::Single | Self::Uncoupled | Self::Lia | Self::Olia => Self::Single,
-        }
-    }
-
-    fn paths(self) -> usize {
-        if self.rival() == self { 1 } else { 2 }
+    pub(super) fn paths(self) -> usize {
+        if self == Self::OnePath { 1 } else { 2 }
     }
 
     pub(super) fn engine(self) -> EngineConfig {
-        let (congestion, coupling) = match self {
-            Self::Single | Self::Uncoupled => ("reno", Coupling::Never),
-            Self::Lia => ("lia", Coupling::Always),
-            Self::Olia => ("olia", Coupling::Always),
-            Self::Cubic => ("cubic", Coupling::Never),
-            Self::Auto => return EngineConfig::live(),
-        };
-        EngineConfig { congestion: congestion.into(), coupling, ..EngineConfig::live() }
+        match self {
+            Self::Fairpath => EngineConfig::live(),
+            Self::OnePath | Self::Uncoupled => {
+                EngineConfig { congestion: "cubic".into(), coupling: Coupling::Never, ..EngineConfig::live() }
+            }
+        }
     }
 }
 
-/// How long to wait before measuring, and how long to measure.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub(super) start_up: Duration,
-    pub(super) measured: Duration,
+/// A point of the picture: the rates since the point before.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Point {
+    /// Since the competitor began, or the connection under test where there is none.
+    pub(super) at: Duration,
+    pub(super) paths: [Bitrate; 2],
+    pub(super) competitor: Bitrate,
 }
 
-/// What came of a run.
-#[derive(Debug)]
-pub(super) struct Outcome {
+#[derive(Clone, Debug)]
+pub(super) struct Run {
     pub(super) network: Network,
     pub(super) mode: Mode,
-    /// How long it was measured.
-    pub(super) measured: Duration,
-    /// Application data of the connection under test.
+    pub(super) seed: u64,
+    /// Application data of the connection under test, while it was measured.
     pub(super) goodput: Bitrate,
-    /// Application data of the competitor.
+    /// The same of the competitor.
     pub(super) competitor: Option<Bitrate>,
-    /// What the senders had acknowledged in each half second: its end in seconds, under test,
-    /// competitor. (What the receivers hand on comes in larger pieces.)
-    pub(super) over_time: Vec<(f64, Bitrate, Option<Bitrate>)>,
+    /// The time from the connection's beginning until its paths were found to share a link.
+    pub(super) found_after: Option<Duration>,
+    /// The part of the measured time in which they were taken for paths that share one.
+    pub(super) together: f64,
+    /// The time from the competitor's beginning until the connection under test began.
+    pub(super) begun: Duration,
+    pub(super) points: Vec<Point>,
     pub(super) records: Vec<Record>,
-    /// What was found out about the bottlenecks.
-    pub(super) sharing: Sharing,
 }
 
-/// Both ends of a connection with data on its way.
-struct Flow {
-    client: Connection,
-    sink: Sink,
-    _source: Source,
-    _server: Connection,
-    _listener: Listener,
+/// Runs one mode over one network with this seed.
+pub(super) fn run(network: Network, mode: Mode, seed: u64) -> anyhow::Result<Run> {
+    let mut crowd = Crowd::protected_by(Cryptography::Tls, seed);
+    let config = LinkConfig::new(LINK).queue(QueueConfig::sojourn(QUEUE));
+    let first = crowd.link("link 1", &config);
+    let second = if network == Network::Shared { first } else { crowd.link("link 2", &config) };
+    let competitor = (network == Network::Shared).then(|| crowd.join(&Mode::OnePath.engine(), &[(first, RTT)]));
+    let mut log = Log::new(network, mode);
+    if competitor.is_some() {
+        log.watch(&mut crowd, None, competitor, ALONE + ALONE_STEP * seed.saturating_sub(1) as u32);
+    }
+    let begun = crowd.elapsed();
+    log.begun = begun;
+    let ours = crowd.join(&mode.engine(), &[(first, RTT), (second, RTT)][..mode.paths()]);
+    let [start_up, measured] = network.times();
+    let received = |crowd: &Crowd| (crowd.received(ours), competitor.map_or(0, |one| crowd.received(one)));
+    log.watch(&mut crowd, Some(ours), competitor, start_up);
+    let from = received(&crowd);
+    log.looks = 0;
+    log.together = 0;
+    log.watch(&mut crowd, Some(ours), competitor, measured);
+    let to = received(&crowd);
+    anyhow::ensure!(crowd.violation().is_none(), "an end broke its own rules: {:?}", crowd.violation());
+    let rate = |from: u64, to: u64| Bytes::new(to - from).per(measured).unwrap_or(Bitrate::ZERO);
+    Ok(Run {
+        network,
+        mode,
+        seed,
+        goodput: rate(from.0, to.0),
+        competitor: competitor.map(|_| rate(from.1, to.1)),
+        found_after: log.found_after,
+        together: log.together as f64 / log.looks.max(1) as f64,
+        begun,
+        points: log.points,
+        records: log.records,
+    })
 }
 
-impl Flow {
-    async fn start(engine: EngineConfig, listener: Listener, relays: &[std::net::SocketAddr]) -> anyhow::Result<Self> {
-        let config = ConnectConfig { engine, ..ConnectConfig::new(relays.to_vec(), listener.fingerprint()) };
-        let (client, server) = tokio::join!(connect(config), listener.accept());
-        let (client, server) = (client?, server.context("the listener ended")?);
-        ensure!(
-            client.paths_open(relays.len(), Duration::from_secs(5)).await,
-            "only {} of {} paths opened within 5 s",
-            client.paths().len(),
-            relays.len()
-        );
-        let sink = Sink::start(&server);
-        let source = Source::start(&client);
-        Ok(Self { client, sink, _source: source, _server: server, _listener: listener })
+/// A run as it is seen from outside.
+struct Log {
+    run: String,
+    begun: Duration,
+    looks: usize,
+    /// The looks at which the paths were taken for paths that share a link.
+    together: usize,
+    found_after: Option<Duration>,
+    before: ([Bytes; 2], Bytes),
+    points: Vec<Point>,
+    records: Vec<Record>,
+    since_point: usize,
+}
+
+impl Log {
+    fn new(network: Network, mode: Mode) -> Self {
+        let network = if network == Network::Separate { "separate" } else { "shared" };
+        Self {
+            run: format!("{network}/{}", mode.name()),
+            begun: Duration::ZERO,
+            looks: 0,
+            together: 0,
+            found_after: None,
+            before: ([Bytes::ZERO; 2], Bytes::ZERO),
+            points: Vec::new(),
+            records: Vec::new(),
+            since_point: 0,
+        }
     }
 
-    /// What the receiver has acknowledged, with headers.
-    fn acked(&self) -> Bytes {
-        self.client.snapshots().1.iter().map(|path| path.delivered).sum()
-    }
-}
-
-/// Runs one mode over one network.
-pub(super) async fn run(network: Network, mode: Mode, span: Span) -> anyhow::Result<Outcome> {
-    let engine = mode.engine();
-    let main_listener = listen(&engine)?;
-    let rival_engine = mode.rival().engine();
-    let rival_listener = listen(&rival_engine)?;
-    let emulator = emulate(network, mode.paths(), &main_listener, &rival_listener)?;
-    let (main_relays, rival_relays) = emulator.relays().split_at(mode.paths());
-    let rival = match network {
-        Network::Separate => None,
-        Network::Shared => Some(Flow::start(rival_engine, rival_listener, rival_relays).await?),
-    };
-    let main = Flow::start(engine, main_listener, main_relays).await?;
-    let outcome = measure(network, mode, span, &main, rival.as_ref()).await;
-    for flow in [Some(&main), rival.as_ref()].into_iter().flatten() {
-        ensure!(flow.client.close_reason().is_none(), "a connection ended before its time");
-        flow.client.close(0, "done");
-    }
-    Ok(outcome)
-}
-
-fn listen(engine: &EngineConfig) -> anyhow::Result<Listener> {
-    let config = ListenConfig { via: vec!["127.0.0.1".into()], engine: engine.clone(), ..ListenConfig::new()? };
-    Ok(Listener::bind(config)?)
-}
-
-/// The network: bottlenecks towards the receiver, and a way back that never fills.
-fn emulate(network: Network, paths: usize, main: &Listener, rival: &Listener) -> anyhow::Result<Emulator> {
-    let mut builder = Emulator::builder(1);
-    let bottleneck =
-        LinkConfig::new(BOTTLENECK).delay(RTT / 2).queue(QueueConfig::DropTail(QueueLimit::Sojourn(QUEUE)));
-    let back = builder.link("back", &LinkConfig::new(Bitrate::from_mbps(1000)).delay(RTT / 2))?;
-    match network {
-        Network::Separate => {
-            for path in 0..paths {
-                let there = builder.link(&format!("bottleneck {path}"), &bottleneck)?;
-                builder.path(&[there], &[back], main.addresses()[0])?;
+    fn watch(&mut self, crowd: &mut Crowd, ours: Option<usize>, competitor: Option<usize>, time: Duration) {
+        let end = crowd.elapsed() + time;
+        while crowd.elapsed() < end {
+            crowd.run_for(LOOK.min(end - crowd.elapsed()));
+            self.looks += 1;
+            self.since_point += 1;
+            if ours.is_some_and(|ours| crowd.is_together(ours)) {
+                self.together += 1;
+                self.found_after.get_or_insert(crowd.elapsed() - self.begun);
+            }
+            for (member, flow) in [(ours, "main"), (competitor, "competitor")] {
+                self.record(crowd, member, flow);
+            }
+            if self.since_point == LOOKS_A_POINT {
+                self.point(crowd, ours, competitor);
             }
         }
-        Network::Shared => {
-            let there = builder.link("bottleneck", &bottleneck)?;
-            for _ in 0..paths {
-                builder.path(&[there], &[back], main.addresses()[0])?;
-            }
-            builder.path(&[there], &[back], rival.addresses()[0])?;
-        }
     }
-    Ok(builder.start()?)
-}
 
-async fn measure(network: Network, mode: Mode, span: Span, main: &Flow, rival: Option<&Flow>) -> Outcome {
-    let run = format!("{}/{}", if network == Network::Separate { "separate" } else { "shared" }, mode.name());
-    let totals = || (main.sink.received(), rival.map(|flow| flow.sink.received()));
-    let begun = Instant::now();
-    let mut started = None;
-    let mut recorded = Vec::new();
-    let mut over_time = Vec::new();
-    let acked = || (main.acked(), rival.map(Flow::acked));
-    let (mut then, mut before) = (begun, acked());
-    let mut tick = tokio::time::interval(SAMPLE);
-    loop {
-        tick.tick().await;
-        let now = Instant::now();
-        for (flow, name) in [(Some(main), "main"), (rival, "competitor")] {
-            recorded.extend(flow.into_iter().flat_map(|flow| records(&flow.client, Some(&run), Some(name))));
-        }
-        if now.duration_since(then) >= 5 * SAMPLE {
-            let current = acked();
-            let seconds = now.duration_since(begun).as_secs_f64();
-            let elapsed = now.duration_since(then);
-            over_time.push((seconds, rate(before.0, current.0, elapsed), both(before.1, current.1, elapsed)));
-            (then, before) = (now, current);
-        }
-        match started {
-            None if now.duration_since(begun) >= span.start_up => started = Some((now, totals())),
-            Some((at, from)) if now.duration_since(at) >= span.measured => {
-                let elapsed = now.duration_since(at);
-                let to = totals();
-                return Outcome {
-                    network,
-                    mode,
-                    measured: elapsed,
-                    goodput: rate(from.0, to.0, elapsed),
-                    competitor: both(from.1, to.1, elapsed),
-                    over_time,
-                    records: recorded,
-                    sharing: sharing(main),
-                };
-            }
-            _ => {}
-        }
+    fn record(&mut self, crowd: &mut Crowd, member: Option<usize>, flow: &str) {
+        let Some((now, paths)) = member.map(|member| crowd.snapshots(member)) else { return };
+        self.records.extend(paths.iter().map(|path| Record {
+            run: Some(self.run.clone()),
+            flow: Some(flow.to_owned()),
+            ..Record::from(sample(now, path))
+        }));
     }
-}
 
-fn sharing(flow: &Flow) -> Sharing {
-    let names: Vec<String> = (1..=flow.client.paths().len()).map(|number| format!("path {number}")).collect();
-    Sharing::of(&flow.client, &names)
-}
-
-fn rate(from: Bytes, to: Bytes, elapsed: Duration) -> Bitrate {
-    to.saturating_sub(from).per(elapsed).unwrap_or(Bitrate::ZERO)
-}
-
-fn both(from: Option<Bytes>, to: Option<Bytes>, elapsed: Duration) -> Option<Bitrate> {
-    Some(rate(from?, to?, elapsed))
+    /// The senders know sooner what was delivered than the receivers, which hand records on when they are whole.
+    fn point(&mut self, crowd: &mut Crowd, ours: Option<usize>, competitor: Option<usize>) {
+        let mut delivered = [Bytes::ZERO; 2];
+        for path in ours.map(|ours| crowd.snapshots(ours).1).unwrap_or_default() {
+            if let Some(of_path) = delivered.get_mut(path.path.get() as usize) {
+                *of_path = path.delivered;
+            }
+        }
+        let theirs = competitor.map(|one| crowd.snapshots(one).1.iter().map(|path| path.delivered).sum());
+        let theirs: Bytes = theirs.unwrap_or(Bytes::ZERO);
+        let time = crowd.elapsed().saturating_sub(self.points.last().map_or(Duration::ZERO, |point| point.at));
+        let rate = |from: Bytes, to: Bytes| to.saturating_sub(from).per(time).unwrap_or(Bitrate::ZERO);
+        let (ours_before, theirs_before) = self.before;
+        let paths = [0, 1].map(|path| rate(ours_before[path], delivered[path]));
+        self.points.push(Point { at: crowd.elapsed(), paths, competitor: rate(theirs_before, theirs) });
+        self.before = (delivered, theirs);
+        self.since_point = 0;
+    }
 }

@@ -2,14 +2,13 @@
 
 use core::ops::{Add, Div, Mul, Sub};
 
-use serde::{Deserialize, Serialize};
-
 /// A mean and its 95 % interval.
 ///
 /// Sums, differences and ratios of estimates are estimates. Where both have one sample for each of the
 /// same seeds, the samples are paired: what a seed does to both cancels or adds up as it should.
 /// Otherwise they are taken as independent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
@@ -19,13 +18,13 @@ pub struct Estimate {
     /// How many samples there are; none of what is known exactly.
     pub samples: usize,
     /// How far each sample is from the mean, in the order of the seeds.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     deviations: Vec<f64>,
 }
 
 impl Estimate {
-    /// Of these samples, one for each seed in order; `None` where there are none, or one is not a
-    /// number.
+    /// The estimate from these samples, one for each seed in order; `None` where there are none, or one is
+    /// not a number.
     pub fn of(samples: impl IntoIterator<Item = f64>) -> Option<Self> {
         let samples: Vec<f64> = samples.into_iter().collect();
         let mean = samples.iter().sum::<f64>() / samples.len() as f64;
@@ -37,7 +36,7 @@ impl Estimate {
         Self { mean, half_width, samples, deviations: Vec::new() }
     }
 
-    /// What is not known at all: no inequality holds of it.
+    /// An unknown value: no inequality holds of it.
     pub fn unknown() -> Self {
         Self::with_interval(f64::NAN, None, 0)
     }
@@ -59,7 +58,7 @@ impl Estimate {
         all.into_iter().reduce(|sum, one| sum + one).map_or_else(Self::unknown, |sum| sum / count)
     }
 
-    /// How large it is, whatever its sign.
+    /// Its magnitude, whatever its sign.
     pub fn abs(self) -> Self {
         let sign = self.mean.signum();
         self * sign
@@ -104,7 +103,7 @@ impl Estimate {
     }
 }
 
-/// What is known exactly: a closed form, or a number that is printed.
+/// An exact value: a closed form, or a number that is printed.
 impl From<f64> for Estimate {
     fn from(value: f64) -> Self {
         let half_width = value.is_finite().then_some(0.0);
@@ -154,7 +153,7 @@ impl<B: Into<Estimate>> Div<B> for Estimate {
 ///
 /// Tabulated up to 20; from there the expansion about the normal point z,
 /// t = z + (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν² (Abramowitz and Stegun, 26.7.5), is right to 0.001.
-pub(crate) fn t_95(freedom: usize) -> f64 {
+pub fn t_95(freedom: usize) -> f64 {
     const SMALL: [f64; 20] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
         2.120, 2.110, 2.101, 2.093, 2.086,
