@@ -199,7 +199,7 @@ mod tests {
         let (a, b) = (of([1.0, 2.0, 6.0]), of([0.5, 1.5, 5.5]));
         let difference = a.clone() - b;
         assert!((difference.mean - 0.5).abs() < 1e-12 && difference.half_width.unwrap() < 1e-12);
-        // Of other seeds: sqrt(2) times the interval of one.
+        // With other seeds: sqrt(2) times the interval of one.
         let apart = a.clone() - Estimate::with_interval(0.5, a.half_width, 3);
         assert!((apart.half_width.unwrap() - a.half_width.unwrap() * 2f64.sqrt()).abs() < 1e-9);
     }
