@@ -64,6 +64,8 @@ pub struct Context {
     planned: AtomicU64,
     /// How many times as many seeds are used as is meant.
     times: AtomicU32,
+    /// The same, where the experiment is run once whatever is undecided.
+    once: Option<u32>,
 }
 
 impl fmt::Debug for Context {
@@ -84,6 +86,7 @@ impl Context {
             done: AtomicU64::new(0),
             planned: AtomicU64::new(0),
             times: AtomicU32::new(1),
+            once: None,
         }
     }
 
@@ -95,6 +98,11 @@ impl Context {
     /// The same with this many runs side by side; 0: as many as there are processors.
     pub fn with_jobs(self, jobs: usize) -> Self {
         Self { jobs, ..self }
+    }
+
+    /// The same, run once with so many times as many seeds as are meant. Claims may stay undecided.
+    pub fn once(self, times: u32) -> Self {
+        Self { once: Some(times), ..self }
     }
 
     /// The same, telling `observer` whenever a run ends.
@@ -135,7 +143,7 @@ impl Context {
     }
 
     pub(crate) fn begin(&self) {
-        self.times.store(1, Ordering::Relaxed);
+        self.times.store(self.once.unwrap_or(1), Ordering::Relaxed);
     }
 
     /// Whether more seeds are to be had, which will be used from here on, where `needed` times as many
@@ -144,7 +152,7 @@ impl Context {
         let now = self.times.load(Ordering::Relaxed);
         let wanted = f64::from(now) * needed;
         let most = MORE_SEEDS_MAX.iter().find(|(effort, _)| *effort == self.effort).map_or(1, |(_, most)| *most);
-        if self.seeds != Seeds::AsMeant || now >= most {
+        if self.once.is_some() || self.seeds != Seeds::AsMeant || now >= most {
             return false;
         }
         let times = (wanted.ceil() as u32).clamp(now + 1, most);
@@ -316,6 +324,8 @@ mod tests {
         use crate::Outcome::{Holds, Undecided};
         assert_eq!(seen(Context::new(Effort::Full)), (Holds, 8));
         assert_eq!(seen(Context::new(Effort::Full).with_seeds(Seeds::Count(4))), (Undecided, 4));
+        assert_eq!(seen(Context::new(Effort::Full).once(1)), (Undecided, 4));
+        assert_eq!(seen(Context::new(Effort::Full).once(2)), (Holds, 8));
         let again = Context::new(Effort::Full);
         assert_eq!(
             [experiment.run(&again), experiment.run(&again)].map(|run| run.unwrap().verdicts[0].checks[0].samples),

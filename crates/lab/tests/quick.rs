@@ -10,6 +10,36 @@ type Robust<'a> = &'a [(&'a str, &'a [(&'a str, Outcome)])];
 
 use Outcome::{Holds, Misses, Partly};
 
+/// Experiments of which a run with the seeds that are meant leaves a claim below undecided: they have twice as many.
+/// A user's quick form runs again for any claim that is undecided; here each experiment is run once.
+const TWICE: &[&str] = &[
+    "daimd/fig4",
+    "daimd/losses",
+    "daimd/model",
+    "daimd/sensitivity",
+    "default/grid",
+    "default/scene",
+    "odd_couple/buffers",
+    "odd_couple/mechanism",
+    "odd_couple/profiles",
+    "odd_couple/receive",
+    "olia/asymmetric",
+    "olia/dynamic_fat_tree",
+    "olia/responsiveness",
+    "olia/scenario_a",
+    "olia/scenario_c",
+    "olia/sensitivity",
+    "olia/static_fat_tree",
+    "olia/symmetric",
+    "olia/two_paths",
+    "tfrc_multipath/friendly",
+    "tfrc_multipath/modems",
+    "tr/alpha",
+    "tr/fig4",
+    "tr/separate",
+    "tr/table2",
+];
+
 #[test]
 fn daimd() {
     run_paper(
@@ -162,9 +192,9 @@ fn run_paper(key: &str, robust: Robust<'_>) {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(key);
     let _ = std::fs::remove_dir_all(&root);
     let store = Store::create(&root).unwrap();
-    let context = Context::new(Effort::Quick);
     let experiments = select(key).unwrap();
     for experiment in &experiments {
+        let context = Context::new(Effort::Quick).once(if TWICE.contains(&experiment.name()) { 2 } else { 1 });
         let report = experiment.run(&context).unwrap_or_else(|failure| panic!("{failure}"));
         check(experiment, &report, robust);
         let kept = store.keep(experiment, &context, report).unwrap();
