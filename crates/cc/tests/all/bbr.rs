@@ -6,9 +6,10 @@
 
 use core::time::Duration;
 
-use crate::bottleneck::{Link, Network, PACKET};
 use fairpath_cc::{BbrConfig, Parameters, by_name, by_name_with};
 use fairpath_core::{Bitrate, Bytes, Groups, PathId, Timestamp};
+
+use crate::bottleneck::{Link, Network, PACKET};
 
 /// A link with a buffer of so many bandwidth-delay products.
 fn link(mbps: u64, buffer: f64) -> Link {

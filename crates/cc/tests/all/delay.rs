@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
-use crate::bottleneck::{Link, Network, PACKET};
 use fairpath_cc::{AimdConfig, Parameters, SlowStart, WVegas, by_name_with};
 use fairpath_core::{Bitrate, Timestamp};
+
+use crate::bottleneck::{Link, Network, PACKET};
 
 /// Two paths of one sender over links with these (Mbit/s, round-trip time in ms) and queues of a
 /// bandwidth-delay product, each beside a Reno or alone, for 300 s. Flows 0 and 1 are the paths, 2 and

@@ -17,8 +17,7 @@ const REAL_TIME: &[&str] = &["cli", "emu", "quic", "transfer"];
 const REAL_TIME_PROGRAMS: &[(&str, &str)] = &[("faults", "emulated")];
 
 /// The longest begin first, so that nothing long is left for the end, when one core would be idle.
-const FIRST: &[(&str, &str)] =
-    &[("lab", "quick"), ("cli", "namespaces"), ("faults", "named"), ("sim", "all"), ("faults", "agreement")];
+const FIRST: &[(&str, &str)] = &[("lab", "quick"), ("cli", "namespaces"), ("faults", "all"), ("sim", "all")];
 
 /// How many programs that only compute run at a time: a second one fills in where the first has one long test left.
 const COMPUTING: usize = 2;
@@ -210,7 +209,7 @@ mod tests {
         for (package, target, is_real_time) in [
             ("cli", "namespaces", true),
             ("faults", "emulated", true),
-            ("faults", "named", false),
+            ("faults", "all", false),
             ("lab", "quick", false),
         ] {
             let program = Program::from_message(&message(true, package, target)).unwrap();

@@ -2,12 +2,13 @@
 
 use core::time::Duration;
 
-use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, Timestamp};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{Change, ChangeKind, Distribution, Live, PathRoute, Scenario, Sharing, StreamConfig, Traffic};
 use fairpath_sim::{Outcome, Recorder, Simulation, View, run};
 use proptest::prelude::*;
+
+use crate::common::{Net, ms};
 
 /// Runs and checks at every sample and at the end.
 fn checked(scenario: &Scenario) -> Outcome {

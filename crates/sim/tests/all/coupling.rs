@@ -1,13 +1,13 @@
 //! Coupling that follows what is detected.
 
-use core::time::Duration;
-
-use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig, Rate, RateTable, RateTableEnd};
 use fairpath_scenario::{Distribution, PathRoute, Traffic};
 use fairpath_sim::{FlowIndex, Recorder, View, run};
+
+use crate::common::{Net, ms};
+use crate::rivals::beside;
 
 /// How long the two paths of the first flow are in one group, in parts of the run.
 #[derive(Default)]
@@ -316,23 +316,6 @@ fn one_bottleneck_is_found_whatever_controls_the_congestion() {
     }
 }
 
-/// The rate of one connection in parts of that of a rival, over a link of 20 Mbit/s and 20 ms there and 20 ms back;
-/// the median of three seeds, from 30 s on.
-fn beside(rival: &str, queue: Duration, ours: &str, paths: usize, seconds: u64) -> f64 {
-    let mut shares: Vec<f64> = (1..=3)
-        .map(|seed| {
-            let mut net = Net::new(seconds, seed).warm_up(30);
-            let bottleneck = net.path(20, ms(20), QueueConfig::sojourn(queue));
-            net.flow("ours", ours, &vec![bottleneck.clone(); paths]).start_jitter = ms(2_000);
-            net.flow("rival", rival, &[bottleneck]).start_jitter = ms(2_000);
-            let outcome = run(&net.scenario, &mut ()).unwrap();
-            outcome.flows[0].goodput.as_mbps_f64() / outcome.flows[1].goodput.as_mbps_f64()
-        })
-        .collect();
-    shares.sort_by(f64::total_cmp);
-    shares[1]
-}
-
 #[test]
 fn paths_that_are_coupled_as_one_bbr3_flow_take_what_one_takes() {
     // Half of what four paths have beside a flow of their kind is less than they need to keep their data flowing: the
@@ -345,33 +328,6 @@ fn paths_that_are_coupled_as_one_bbr3_flow_take_what_one_takes() {
         let coupled = beside(rival, queue, "coupled_bbr3", paths, 90) / one;
         println!("{paths} paths beside {rival}, {queue:?} of queue: {coupled:.2} of one flow's {one:.2}");
         assert!((0.8..1.25).contains(&coupled), "{paths} paths beside {rival}, {queue:?} of queue: {coupled:.2}");
-    }
-}
-
-#[test]
-#[ignore = "minutes: the table in docs/performance.md"]
-fn table_of_coupled_bbr3() {
-    for rival in ["reno", "cubic", "bbr3", "bbr"] {
-        for queue in [12, 20, 50, 100, 200, 1_000] {
-            let [one, two, four, coupled_bbr, uncoupled] =
-                [("bbr3", 1), ("coupled_bbr3", 2), ("coupled_bbr3", 4), ("coupled_bbr", 2), ("uncoupled bbr3", 2)]
-                    .map(|(ours, paths)| beside(rival, ms(queue), ours, paths, 180));
-            println!(
-                "| {rival} | {queue} ms | {one:.2} | {:.2} | {:.2} | {:.2} | {:.2} |",
-                two / one,
-                four / one,
-                coupled_bbr / one,
-                uncoupled / one
-            );
-        }
-    }
-    println!("beside nobody, two links of 20 and 5 Mbit/s, together and apart");
-    for congestion in ["coupled_bbr3", "uncoupled bbr3"] {
-        let mut net = Net::new(60, 1).warm_up(10);
-        let paths =
-            [(20, 10), (5, 40)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(100))));
-        net.flow("ours", congestion, &paths);
-        println!("{congestion}: {}", run(&net.scenario, &mut ()).unwrap().flows[0].goodput);
     }
 }
 

@@ -1,9 +1,10 @@
 //! What DAIMD is on hosts that acknowledge as real ones do.
 
-use crate::common::{Net, ms};
 use fairpath_core::Timestamp;
 use fairpath_net::QueueConfig;
 use fairpath_sim::{FlowIndex, Outcome, Recorder, View, run};
+
+use crate::common::{Net, ms};
 
 /// How often a measured delay made a window of the first flow smaller.
 #[derive(Default)]

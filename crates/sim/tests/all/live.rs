@@ -2,13 +2,14 @@
 
 use core::time::Duration;
 
-use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, PathId, Timestamp};
 use fairpath_engine::{EngineConfig, Terms};
 use fairpath_net::{GilbertElliott, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{Change, ChangeKind, Live, PathRoute, Scenario, Traffic};
 use fairpath_sim::{FlowIndex, FlowOutcome, Recorder, Simulation, View};
 use rayon::prelude::*;
+
+use crate::common::{Net, ms};
 
 const DEADLINE: Duration = Duration::from_millis(300);
 

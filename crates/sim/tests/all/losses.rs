@@ -1,7 +1,6 @@
 //! Losses by the queue: links that lose packets at random are filled, and whoever shares a link is yielded to as CUBIC
 //! yields, whatever its queue.
 
-use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{EngineConfig, Losses};
 use fairpath_net::{
@@ -10,6 +9,8 @@ use fairpath_net::{
 use fairpath_scenario::PathRoute;
 use fairpath_sim::run;
 use rayon::prelude::*;
+
+use crate::common::{Net, ms};
 
 const MBPS: u64 = 20;
 

@@ -6,6 +6,10 @@ mod common;
 mod coupling;
 mod daimd;
 mod drive;
+#[path = "../drives/mod.rs"]
+mod drives;
+#[path = "../grid/mod.rs"]
+mod grid;
 mod harm;
 mod live;
 mod losses;
@@ -13,6 +17,10 @@ mod own_queues;
 mod parallel;
 mod profiles;
 mod remedies;
+#[path = "../reordering/mod.rs"]
+mod reordering;
+#[path = "../rivals/mod.rs"]
+mod rivals;
 mod schedulers;
 mod unruly;
 mod validation;

@@ -3,7 +3,6 @@
 
 use core::time::Duration;
 
-use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, QueueConfig};
@@ -11,6 +10,8 @@ use fairpath_scenario::{Distribution, PathRoute, Traffic};
 use fairpath_sim::{FlowIndex, Recorder, View, run};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+use crate::common::{Net, ms};
 
 /// For how long the two paths of the first flow are in one group.
 #[derive(Default)]

@@ -4,7 +4,6 @@
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_net::{
     Filter, GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig, Rate, Reorder,
@@ -12,6 +11,8 @@ use fairpath_net::{
 use fairpath_scenario::{Change, ChangeKind, PathRoute, Scenario, ScenarioFile, Traffic};
 use fairpath_sim::{FlowIndex, Parallel, Recorder, SimError, Simulation, View};
 use proptest::prelude::*;
+
+use crate::common::{Net, ms};
 
 /// All that a recorder is told, in words.
 #[derive(Default, PartialEq)]

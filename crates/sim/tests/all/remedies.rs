@@ -1,12 +1,13 @@
 //! Remedies in the simulator: what each is for, alone and together with the others.
 
-use crate::common::{Net, ms};
 use fairpath_core::Bytes;
 use fairpath_engine::{EngineConfig, Remedies};
 use fairpath_net::QueueConfig;
 use fairpath_scenario::{Scenario, Traffic};
 use fairpath_sim::{Outcome, run};
 use proptest::prelude::*;
+
+use crate::common::{Net, ms};
 
 const NONE: Remedies = Remedies { bloat_clamp: None, probe: false, penalty: false };
 

@@ -1,12 +1,13 @@
 //! Schedulers in the simulator: what each is for, and that none stands still.
 
-use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes, PathId};
 use fairpath_engine::EngineConfig;
 use fairpath_net::QueueConfig;
 use fairpath_scenario::Traffic;
 use fairpath_sim::{Outcome, run};
 use proptest::prelude::*;
+
+use crate::common::{Net, ms};
 
 /// A transfer of `size` over paths of so many Mbit/s and so many ms one way, with queues of 30 ms.
 fn transfer(scheduler: &str, size: u64, paths: &[(u64, u64)], receive_buffer: Option<u64>, seed: u64) -> Outcome {

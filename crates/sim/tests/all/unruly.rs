@@ -2,70 +2,13 @@
 
 use core::time::Duration;
 
-use crate::common::{Net, ms};
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_net::{Filter, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig, Reorder};
-use fairpath_scenario::{Change, ChangeKind, PathRoute, Scenario, Traffic};
-use fairpath_sim::{Outcome, Simulation};
+use fairpath_scenario::{Change, ChangeKind, PathRoute, Traffic};
 use proptest::prelude::*;
 
-/// Runs it; every packet must be accounted for, and data delivered once and in order.
-fn checked(scenario: &Scenario) -> Outcome {
-    let mut simulation = Simulation::new(scenario).unwrap();
-    simulation.run(&mut ()).unwrap();
-    simulation.check().unwrap();
-    simulation.outcome()
-}
-
-fn reordering(share: f64, by: Duration) -> Impairments {
-    Impairments { reorder: (share > 0.0).then_some(Reorder { share, by }), ..Impairments::default() }
-}
-
-/// How long 8 MB take over paths of 100 Mbit/s together and 40 ms there and back, where a share of
-/// the packets is held back.
-fn eight_megabytes(congestion: &str, paths: u64, impairments: Impairments) -> (Duration, Outcome) {
-    let mut net = Net::new(300, 1);
-    let paths: Vec<PathRoute> = (0..paths)
-        .map(|_| {
-            let rate = Bitrate::from_mbps(100 / paths);
-            let config = LinkConfig::new(rate).delay(ms(20)).queue(QueueConfig::sojourn(ms(40)));
-            let there = net.link(config.impairments(impairments));
-            let back = net.link(LinkConfig::pure_delay(ms(20)));
-            PathRoute { forward: vec![there], backward: vec![back] }
-        })
-        .collect();
-    net.flow("download", congestion, &paths).traffic = Traffic::Finite { size: Bytes::new(8_000_000) };
-    let outcome = checked(&net.scenario);
-    let took = outcome.flows[0].completions.first().copied().unwrap_or(Duration::MAX);
-    (took, outcome)
-}
-
-/// Prints the table of `docs/performance.md`: `cargo test -p fairpath-sim --test all unruly:: -- --ignored --nocapture`.
-#[test]
-#[ignore = "prints a table"]
-fn what_reordering_costs() {
-    for (congestion, paths) in [("reno", 1), ("cubic", 1), ("lia", 1), ("lia", 2)] {
-        let (clean, _) = eight_megabytes(congestion, paths, Impairments::default());
-        println!("{congestion}, {paths} paths: {:.2} s without", clean.as_secs_f64());
-        for by in [2, 10, 30, 60] {
-            for share in [0.01, 0.05] {
-                let (took, outcome) = eight_megabytes(congestion, paths, reordering(share, ms(by)));
-                let path = outcome.flows[0].paths[0].count;
-                println!(
-                    "    {by:2} ms, {:.0} %: {:6.2} s, {:5.2} x; lost {} of {}, {} episodes, {} timeouts, {} duplicates",
-                    share * 100.0,
-                    took.as_secs_f64(),
-                    took.as_secs_f64() / clean.as_secs_f64(),
-                    path.lost,
-                    path.sent,
-                    path.episodes,
-                    path.timeouts,
-                    outcome.flows[0].duplicates,
-                );
-            }
-        }
-    }
-}
+use crate::common::{Net, ms};
+use crate::reordering::*;
 
 #[test]
 fn reordering_costs_little_however_late_packets_are() {

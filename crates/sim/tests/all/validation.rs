@@ -2,11 +2,12 @@
 
 use core::time::Duration;
 
-use crate::common::{Net, ms, packets};
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};
 use fairpath_sim::{FlowIndex, Outcome, Recorder, View, run};
+
+use crate::common::{Net, ms, packets};
 
 fn outcome(net: &Net) -> Outcome {
     run(&net.scenario, &mut ()).unwrap()

@@ -2,11 +2,12 @@
 
 use core::time::Duration;
 
-use crate::common::{Link, World};
 use bytes::Bytes;
 use fairpath_core::{Bytes as Size, Groups, PathId, Timestamp};
 use fairpath_stream::{Cargo, Config, Copies, FlowId, PathFacts, PathTerms, Playout, Receiver, Sender, Status};
 use proptest::prelude::*;
+
+use crate::common::{Link, World};
 
 /// A block of so many pieces, of these lengths, with its repair, as it leaves.
 fn block(lengths: &[usize], loss: u32) -> Vec<(Cargo, Bytes)> {

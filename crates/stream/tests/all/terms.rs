@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
-use crate::common::{Link, World};
 use fairpath_core::Bitrate;
 use fairpath_stream::{Config, Copies, FlowId, PathTerms};
+
+use crate::common::{Link, World};
 
 const DEADLINE: Duration = Duration::from_millis(300);
 

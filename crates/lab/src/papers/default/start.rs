@@ -32,7 +32,7 @@
 //!   each path, and with one initial window for both.
 //! - All paths open at once. Those of a real connection open round trips later than the first, of which there are few in
 //!   the first seconds behind a deep queue: over the real stack two paths have what one flow has there
-//!   (`cargo test -p fairpath-faults --test fair behind_a_queue`).
+//!   (`cargo test -p fairpath-faults --test all fair::behind_a_queue`).
 //! - The quick form has one queue and two seeds.
 
 use core::time::Duration;

@@ -1,17 +1,16 @@
 //! An address translator between the ends, while the end that was connected to sends: over a link of
 //! 100 Mbit/s, with real sockets.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use common::Pair;
-use common::translator::Translator;
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_emu::{Emulator, LinkConfig, QueueConfig};
 use fairpath_quic::EngineConfig;
 use fairpath_quic::bulk::{Sink, Source};
+
+use crate::common::Pair;
+use crate::common::translator::Translator;
 
 /// Within this time data must flow again. It takes a validation, one or two round trips; the rest is for
 /// busy machines.

@@ -1,13 +1,12 @@
 //! Two ends on loopback, without limits.
 
-mod common;
-
-use common::{Pair, receive, send};
 use fairpath_quic::{
     ChannelId, ConnectConfig, ConnectionError, Error, Fingerprint, ListenConfig, Listener, Outcome, PathState, Record,
     WhyNot, connect,
 };
 use std::time::Duration;
+
+use crate::common::{Pair, receive, send};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bulk_data_crosses_two_paths_intact() {

@@ -1,14 +1,13 @@
 //! Paths that go down and come up, in the emulator: data flows as long as any path can carry it.
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::Pair;
 use fairpath_core::{Bitrate, PathId};
 use fairpath_emu::{Emulator, LinkConfig};
 use fairpath_quic::bulk::{Sink, Source};
 use fairpath_quic::{Connection, EngineConfig, PathReport, PathState};
+
+use crate::common::Pair;
 
 /// Small records arrive whole soon even over 2 Mbit/s.
 const RECORD: usize = 4096;

@@ -3,12 +3,10 @@
 //! The pairs are those of `scenarios/profiles/`, with normal jitter that reorders; FAIRPATH_PROFILES names those to run,
 //! or `all`.
 
-mod common;
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Pair, receive, send};
+use crate::common::{Pair, receive, send};
 use fairpath_emu::{Emulator, LinkConfig, LossConfig};
 use fairpath_quic::EngineConfig;
 use fairpath_scenario::{Scenario, ScenarioFile};
@@ -103,9 +101,7 @@ async fn minute(links: &[LinkConfig], seed: u64) -> f64 {
 }
 
 /// 20 MiB over each pair: each link alone, and both with each of the two schedulers that one would choose.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "minutes of real time, in which nothing else may want the processors"]
-async fn no_bond_is_slower_than_its_better_link_in_real_time() {
+pub(crate) async fn better_link() {
     let mut slower = Vec::new();
     for name in wanted() {
         let links = links(&scenario(&name));
@@ -134,9 +130,7 @@ async fn no_bond_is_slower_than_its_better_link_in_real_time() {
 
 /// A minute over each pair, in parts of the sum of each link alone. The links alone are tried at the same time: both
 /// together are what the bond takes.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "half an hour of real time, in which nothing else may want the processors"]
-async fn a_minute_has_most_of_the_sum_in_real_time() {
+pub(crate) async fn minute_of_the_sum() {
     let mut less = Vec::new();
     for name in wanted() {
         let links = links(&scenario(&name));

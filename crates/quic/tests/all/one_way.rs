@@ -1,16 +1,15 @@
 //! Round-trip times contain the way back of another path; one-way delays do not.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use common::Pair;
 use fairpath_core::{Bitrate, PathId};
 use fairpath_emu::{Emulator, LinkConfig, QueueConfig, QueueLimit};
 use fairpath_quic::EngineConfig;
 use fairpath_quic::bulk::{Sink, Source};
 use tokio::net::UdpSocket;
+
+use crate::common::Pair;
 
 /// By how much the delays of a path spread: from the 10th to the 90th percentile.
 fn spread(mut delays: Vec<Duration>) -> Duration {

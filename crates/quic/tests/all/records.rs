@@ -1,13 +1,12 @@
 //! Bulk data over paths of very unequal delay.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Pair, receive, send};
 use fairpath_core::Bitrate;
 use fairpath_emu::{Emulator, LinkConfig, LossConfig};
 use fairpath_quic::EngineConfig;
+
+use crate::common::{Pair, receive, send};
 
 /// 10 ms against 300 ms, 100 Mbit/s each, 2 % loss: much is out of order, and much is sent again.
 #[tokio::test(flavor = "multi_thread")]

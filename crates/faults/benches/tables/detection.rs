@@ -1,8 +1,6 @@
 //! What the engine says of two paths over the real stack in virtual time, on networks that are drawn as those of the
 //! lab's `tr/grid` are: recall, precision, the time together where paths share and where they do not, false verdicts and
 //! the time to the first correct one.
-//!
-//! `cargo test --release -p fairpath-faults --test detection -- --ignored --nocapture` prints the whole of it.
 
 use std::time::Duration;
 
@@ -236,9 +234,7 @@ impl Summary {
 }
 
 /// The goals: 0.95 found, 0.05 of the time wrongly together, and 10 s.
-#[test]
-#[ignore = "minutes of processor time"]
-fn the_grid_over_the_real_stack() {
+pub(crate) fn table() {
     let gots: Vec<Got> =
         (0..180).collect::<Vec<u64>>().into_par_iter().map(|seed| run(Factors::of(seed), 120)).collect();
     println!(

@@ -1,17 +1,16 @@
 //! A listener under hostile load, over loopback: who was invited comes in all the same.
 
-mod common;
-
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{receive, send};
 use fairpath_quic::{ConnectConfig, Connection, Error, KnockKey, ListenConfig, Listener, connect};
 use noq::crypto::rustls::QuicClientConfig;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
+
+use crate::common::{receive, send};
 
 const KEY: KnockKey = KnockKey::from_bytes([7; 32]);
 

@@ -1,16 +1,14 @@
 //! The simulator and the real stack in virtual time are two models of the same thing: they agree on throughput.
 
-mod models;
-mod pairs;
-
 use std::time::Duration;
 
 use fairpath_faults::Wire;
 use fairpath_net::{Jitter, JitterDistribution};
 use fairpath_scenario::Scenario;
-use models::{Window, as_scenario, simulated, stacked, wire};
-use pairs::{pair, scenario};
 use rayon::prelude::*;
+
+use crate::models::{Window, as_scenario, simulated, stacked, wire};
+use crate::pairs::{pair, scenario};
 
 /// By how much two hosts may differ whose packets, headers and timers are not the same: QUIC has more of a datagram for
 /// itself than the 52 bytes of the simulator's, and paths that come one after the other.

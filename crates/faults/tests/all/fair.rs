@@ -1,0 +1,97 @@
+//! Connections that share links over the real stack in virtual time: two paths beside flows of others.
+//!
+//! `cargo bench -p fairpath-faults --bench tables -- fair` prints more cells.
+
+use std::time::Duration;
+
+use fairpath_core::Bitrate;
+use fairpath_faults::Crowd;
+use fairpath_net::{LinkConfig, QueueConfig};
+use fairpath_quic_core::{Coupling, EngineConfig};
+use rayon::prelude::*;
+
+use crate::cells::{Cell, DEMO, SEPARATE, SHARED, flow, mean, ratios};
+
+/// The goals of detection, where they are easily met: a link that is shared is found within 5 s, and two that are not
+/// are one for a twentieth of the time at most.
+#[test]
+fn the_engine_finds_one_link_and_keeps_two_apart() {
+    let times = [Duration::from_secs(5), Duration::from_secs(15)];
+    let cells = [SHARED, SEPARATE].map(|cell| Cell { mbps: [10, 10], ..cell });
+    let runs: Vec<(Cell, u64)> = cells.iter().flat_map(|cell| [1, 2].map(|seed| (*cell, seed))).collect();
+    runs.into_par_iter().for_each(|(cell, seed)| {
+        let got = cell.run(&EngineConfig::live(), &[0, 1], seed, times);
+        let name = cell.name();
+        if cell.is_shared {
+            let first = got.first.unwrap_or(Duration::MAX);
+            assert!(first <= Duration::from_secs(5), "{name}, seed {seed}: found after {first:?}");
+        } else {
+            assert!(got.together <= 0.05, "{name}, seed {seed}: one for {:.3} of the time", got.together);
+        }
+    });
+}
+
+/// Headers take a twentieth. An acknowledgement that left in a train of packets once made all of the train be sent again,
+/// which took another tenth where a connection had one path.
+#[test]
+fn one_path_alone_carries_each_byte_once() {
+    let mut crowd = Crowd::new(1);
+    let link = LinkConfig::new(Bitrate::from_mbps(20)).queue(QueueConfig::sojourn(Duration::from_millis(50)));
+    let link = crowd.link("link", &link);
+    let alone = crowd.join(&EngineConfig::live(), &[(link, Duration::from_millis(20))]);
+    crowd.run_for(Duration::from_secs(3));
+    let begun = crowd.received(alone);
+    crowd.run_for(Duration::from_secs(5));
+    let part = (crowd.received(alone) - begun) as f64 * 8.0 / (5.0 * 20e6);
+    assert!(part >= 0.94, "{part:.3} of the link's rate");
+}
+
+/// A path of the group that the watchdog left alone for a trial would take its share along.
+#[test]
+fn two_paths_have_what_one_flow_has_where_the_demo_shows_them() {
+    let seeds: Vec<u64> = (1..=8).collect();
+    let (ratios, _) = ratios(&DEMO, &seeds, [Duration::from_secs(5), Duration::from_secs(20)]);
+    assert!((0.93..=1.15).contains(&mean(&ratios)), "{:.2} {ratios:.2?}", mean(&ratios));
+}
+
+/// A flow's part of the link are four packets, and the least windows of four paths are eight. To let a path have less than a
+/// datagram, and pace it, was tried: over this stack the paths had 1.55 of one of them then, in place of 1.14, though in the
+/// simulator less than before. With a single packet in flight nearly every loss waits for a probe timeout, whose packets no
+/// window holds back: that is likely why, and was not taken apart. That the paths share is said, not found.
+#[test]
+fn four_paths_among_many_flows_have_what_one_of_them_alone_has() {
+    let cell = Cell { mbps: [5, 5], queue_ms: 50, rivals: 10, ..SHARED };
+    let times = [Duration::from_secs(10), Duration::from_secs(60)];
+    let engine = EngineConfig { coupling: Coupling::Always, ..EngineConfig::live() };
+    let runs = (1..=6u64).collect::<Vec<_>>().into_par_iter().map(|seed| {
+        let [ours, one] = [&[0, 1, 2, 3][..], &[0]].map(|over| cell.run(&engine, over, seed, times).mbps);
+        (ours, one)
+    });
+    let (ours, one): (Vec<f64>, Vec<f64>) = runs.unzip();
+    let ratio = mean(&ours) / mean(&one);
+    println!("{ratio:.2} of {one:.3?}: {ours:.3?}");
+    assert!((0.67..=1.35).contains(&ratio), "{ratio:.2} of {one:.3?}: {ours:.3?}");
+}
+
+/// What a start takes of a queue that another flow has filled, the queue keeps for it. In the simulator, where all paths
+/// open at once, two have 1.56 of one flow's share there (`fairpath lab run default/start`). What arrives is counted in
+/// records of 64 kB, of which there are six to eight.
+#[test]
+fn behind_a_queue_of_a_second_that_another_has_filled_two_paths_begin_as_one_flow() {
+    let first = |paths: usize, seed: u64| {
+        let mut crowd = Crowd::new(seed);
+        let queue = QueueConfig::sojourn(Duration::from_secs(1));
+        let link = crowd.link("bottleneck", &LinkConfig::new(Bitrate::from_mbps(20)).queue(queue));
+        let path = (link, Duration::from_millis(40));
+        crowd.join(&flow("cubic"), &[path]);
+        crowd.run_for(Duration::from_secs(10) + Duration::from_millis(173 * seed));
+        let ours = crowd.join(&EngineConfig::live(), &vec![path; paths]);
+        crowd.run_for(Duration::from_secs(10));
+        crowd.received(ours) as f64
+    };
+    let runs = (1..=8u64).collect::<Vec<_>>().into_par_iter().map(|seed| (first(2, seed), first(1, seed)));
+    let (both, one): (Vec<f64>, Vec<f64>) = runs.unzip();
+    let ratio = mean(&both) / mean(&one);
+    println!("{ratio:.2} of {one:.0?}: {both:.0?}");
+    assert!((0.67..=1.5).contains(&ratio), "{ratio:.2} of {one:.0?}: {both:.0?}");
+}

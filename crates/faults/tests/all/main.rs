@@ -1,0 +1,27 @@
+//! The tests of ends in virtual time, as one program: it is linked once.
+
+mod agreement;
+mod appetite;
+#[path = "../bonds/mod.rs"]
+mod bonds;
+#[path = "../cells/mod.rs"]
+mod cells;
+mod delays;
+mod fair;
+mod files;
+mod flows;
+mod hosts;
+mod keys;
+#[path = "../models/mod.rs"]
+mod models;
+mod named;
+mod null;
+#[path = "../pairs/mod.rs"]
+mod pairs;
+mod pictures;
+mod profiles;
+mod repeats;
+mod schedulers;
+mod seeds;
+#[path = "../trial/mod.rs"]
+mod trial;

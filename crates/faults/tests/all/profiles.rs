@@ -1,0 +1,26 @@
+//! Pairs of links on which public bonds are slower than their better link: over the real stack the default never is.
+//!
+//! The pairs are those of `scenarios/profiles/`, which the laboratory has in the simulator (`odd_couple/profiles`).
+
+use fairpath_quic_core::EngineConfig;
+use rayon::prelude::*;
+
+use crate::bonds::{names, ratio};
+use crate::pairs::pair;
+
+/// A bond is not slower than its better link where it has so much of it: what is lost between is the last packets of
+/// a transfer, of which no scheduler knows whether they will be lost.
+const NO_SLOWER: f64 = 0.97;
+
+#[test]
+fn no_bond_is_slower_than_its_better_link() {
+    let scheduler = EngineConfig::live().scheduler;
+    let slower: Vec<String> = names()
+        .into_par_iter()
+        .filter_map(|name| {
+            let ratio = ratio(&scheduler, pair(&name), 1);
+            (ratio < NO_SLOWER).then(|| format!("{name}: {ratio:.3}"))
+        })
+        .collect();
+    assert!(slower.is_empty(), "slower than the better link with {scheduler}: {slower:?}");
+}

@@ -1,0 +1,11 @@
+//! The tests of connections over sockets, as one program: it is linked once.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod loopback;
+mod one_way;
+mod paths;
+mod rebinding;
+mod records;
+mod strangers;
+mod ways;
