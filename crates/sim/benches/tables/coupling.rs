@@ -1,4 +1,4 @@
-//! What coupled BBRv3 takes beside others, as in `docs/performance.md`: minutes.
+//! Coupled BBRv3 beside others, as in `docs/performance.md`: minutes.
 
 use fairpath_net::QueueConfig;
 use fairpath_sim::run;

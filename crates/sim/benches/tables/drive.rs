@@ -1,4 +1,4 @@
-//! What senders carry over recorded links, in parts of what each link carries alone.
+//! The goodput of senders over recorded links, in parts of what each link carries alone.
 
 use fairpath_engine::Remedies;
 use rayon::prelude::*;

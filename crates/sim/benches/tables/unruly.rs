@@ -1,4 +1,4 @@
-//! What reordering costs, as in `docs/performance.md`.
+//! The cost of reordering, as in `docs/performance.md`.
 
 use fairpath_net::Impairments;
 
