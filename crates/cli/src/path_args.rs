@@ -58,7 +58,7 @@ impl Said {
 
     /// Whether it is said of this path.
     pub(crate) fn is_of(&self, path: &PathReport) -> bool {
-        self.of == path.interface || path.local.is_some_and(|local| local.to_string() == self.of)
+        self.of == path.interface || path.address().is_some_and(|local| local.to_string() == self.of)
     }
 }
 

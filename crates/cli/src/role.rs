@@ -32,7 +32,7 @@ impl Role {
     /// The address that tells paths of one interface apart: the sender's, where paths begin.
     fn origin(self, path: &PathReport) -> Option<IpAddr> {
         match self {
-            Self::Send => path.local,
+            Self::Send => path.address(),
             Self::Receive => Some(path.remote.ip()),
         }
     }

@@ -20,7 +20,7 @@ impl Way {
     pub(crate) fn all(tried: &[Tried]) -> Vec<Self> {
         let way = |one: &Tried| Self {
             interface: one.interface.clone(),
-            local: one.local.to_string(),
+            local: one.address().to_string(),
             remote: one.remote.to_string(),
             result: one.outcome.to_string(),
         };

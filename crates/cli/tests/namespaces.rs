@@ -4,10 +4,14 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "namespaces/addresses.rs"]
+mod addresses;
 #[path = "namespaces/faults.rs"]
 mod faults;
 #[path = "namespaces/kernel.rs"]
 mod kernel;
+#[path = "namespaces/lan.rs"]
+mod lan;
 #[path = "namespaces/network.rs"]
 mod network;
 #[path = "namespaces/transfer.rs"]

@@ -574,7 +574,7 @@ fn interfaces(wires: &Wires) -> Vec<(String, std::net::IpAddr)> {
 fn pairs(wires: &Wires) -> Vec<Pair> {
     let pair = |(at, way): (usize, &_)| {
         let crate::wires::Way { client, server, .. } = way;
-        let local = Interface { name: name(at), address: client.ip(), prefix_bits: 24, unusable: None };
+        let local = Interface { name: name(at), address: client.ip(), twin: 0, prefix_bits: 24, unusable: None };
         Pair { local, remote: *server }
     };
     wires.ways.iter().enumerate().map(pair).collect()

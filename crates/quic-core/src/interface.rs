@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use crate::address::{is_link_local, stand_in};
+
 /// Why an address is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
@@ -40,6 +42,8 @@ pub struct Interface {
     pub name: String,
     /// The address.
     pub address: IpAddr,
+    /// Which of the interfaces that have this address it is: 0 where no other has it.
+    pub twin: u16,
     /// How many leading bits of the address name its subnet.
     pub prefix_bits: u8,
     /// `None`: a path can start here; else why not.
@@ -47,6 +51,16 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// The name by which paths know the address: no other interface's.
+    pub fn local(&self) -> IpAddr {
+        stand_in(self.address, self.twin).unwrap_or(self.address)
+    }
+
+    /// Whether the address has a meaning at its own link only.
+    pub fn is_link_local(&self) -> bool {
+        is_link_local(self.address)
+    }
+
     /// Whether `other` lies in the subnet of this address.
     pub fn same_subnet(&self, other: IpAddr) -> bool {
         fn common_bits(a: &[u8], b: &[u8]) -> u32 {

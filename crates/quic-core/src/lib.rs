@@ -78,7 +78,7 @@ mod receipts;
 mod tls;
 mod transport;
 
-pub use address::{mapped, unmapped};
+pub use address::{mapped, own_address, stand_in, twin_of, unmapped};
 pub use channel::ChannelId;
 pub use connection::{Connection, Event, Held, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};

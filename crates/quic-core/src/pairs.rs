@@ -33,7 +33,7 @@ pub struct Pair {
 
 impl Pair {
     fn key(&self) -> Key {
-        (self.local.address, self.remote)
+        (self.local.local(), self.remote)
     }
 }
 
@@ -105,14 +105,14 @@ impl Candidates {
     /// The interfaces there are now. What was known of an address that is gone is forgotten: when it comes
     /// back, it may be in another network. Where a new one has a choice, it is to be asked.
     pub fn set_locals(&mut self, locals: &[Interface], now: Instant) {
-        let before: BTreeSet<IpAddr> = self.starts.iter().flatten().map(|one| one.address).collect();
+        let before: BTreeSet<IpAddr> = self.starts.iter().flatten().map(Interface::local).collect();
         if starts(locals) == self.starts {
             return;
         }
         self.change_locals(locals);
         if self.is_choice() {
-            let new = locals.iter().filter(|local| !before.contains(&local.address));
-            new.for_each(|local| self.doubt(local.address, now));
+            let new = locals.iter().filter(|local| !before.contains(&local.local()));
+            new.for_each(|local| self.doubt(local.local(), now));
         }
     }
 
@@ -120,7 +120,7 @@ impl Candidates {
         self.starts = starts(locals);
         self.revision += 1;
         self.doubts.clear();
-        let present: BTreeSet<IpAddr> = locals.iter().map(|local| local.address).collect();
+        let present: BTreeSet<IpAddr> = locals.iter().map(Interface::local).collect();
         self.known.retain(|(local, _), _| present.contains(local));
         let reaching = |ipv4: bool| {
             let reaches = |start: &&Vec<Interface>| {
@@ -290,7 +290,7 @@ impl Candidates {
             }
         }
         let is_due = |pair: &Pair| {
-            let start = self.start_of(pair.local.address);
+            let start = self.start_of(pair.local.local());
             due.contains(&Doubted::Remote(pair.remote)) || start.is_some_and(|at| due.contains(&Doubted::Start(at)))
         };
         let pairs = self.all().filter(is_due).collect();
@@ -312,7 +312,7 @@ impl Candidates {
     /// The addresses that stand in for each other at the interface with this one, itself among them.
     pub fn alternatives(&self, local: IpAddr) -> Vec<IpAddr> {
         let start = self.start_of(local).map(|start| &self.starts[start]);
-        start.into_iter().flatten().map(|one| one.address).collect()
+        start.into_iter().flatten().map(Interface::local).collect()
     }
 
     /// What was tried, and what came of it, in the order of the interfaces.
@@ -325,13 +325,13 @@ impl Candidates {
                 None if known.answers => Outcome::Answers,
                 None => return None,
             };
-            Some(Tried { interface: pair.local.name, local: pair.local.address, remote: pair.remote, outcome })
+            Some(Tried { interface: pair.local.name, local: pair.local.local(), remote: pair.remote, outcome })
         };
         self.all().filter_map(tried).collect()
     }
 
     fn start_of(&self, local: IpAddr) -> Option<usize> {
-        self.starts.iter().position(|start| start.iter().any(|one| one.address == local))
+        self.starts.iter().position(|start| start.iter().any(|one| one.local() == local))
     }
 
     fn of_start(&self, start: usize) -> impl Iterator<Item = Pair> {

@@ -225,6 +225,6 @@ fn name(at: usize) -> String {
 }
 
 fn pair(at: usize, way: &Way) -> Pair {
-    let local = Interface { name: name(at), address: way.client.ip(), prefix_bits: 24, unusable: None };
+    let local = Interface { name: name(at), address: way.client.ip(), twin: 0, prefix_bits: 24, unusable: None };
     Pair { local, remote: way.server }
 }

@@ -106,7 +106,7 @@ impl End {
     /// An end that connects on the first of the pairs.
     pub fn client(fingerprint: Fingerprint, engine: &EngineConfig, pairs: Vec<Pair>, process: Process) -> Self {
         let interfaces: Interfaces =
-            pairs.iter().map(|pair| (pair.local.name.clone(), pair.local.address)).collect::<Vec<_>>().into();
+            pairs.iter().map(|pair| (pair.local.name.clone(), pair.local.local())).collect::<Vec<_>>().into();
         let mut end = Self::new(None, engine, interfaces, process);
         let connecting = Connecting {
             local: pairs[0].local.address,
@@ -414,7 +414,7 @@ impl End {
             for pair in connection.questions(now) {
                 were_any = true;
                 let answer = if pairs.contains(&pair) { Ok(()) } else { Err(WhyNot::NoRoute) };
-                connection.on_answer(pair.local.address, pair.remote, answer);
+                connection.on_answer(pair.local.local(), pair.remote, answer);
             }
         }
         self.pairs = pairs;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fairpath_engine::EngineConfig;
 use fairpath_quic_core::guests::{Arrival, GUESTS_MAX, Guests, Source, Verdict};
-use fairpath_quic_core::{KnockKey, Trust, unmapped};
+use fairpath_quic_core::{KnockKey, Trust, own_address, unmapped};
 use noq_proto::{ConnectionHandle, Incoming};
 use tokio::sync::mpsc;
 
@@ -181,5 +181,5 @@ impl<Connection> Door<Connection> {
 
 /// The first hop of the connection, where it is known.
 pub(crate) fn way(incoming: &Incoming) -> Option<(IpAddr, SocketAddr)> {
-    incoming.local_ip().map(|local| (local.to_canonical(), unmapped(incoming.remote_address())))
+    incoming.local_ip().map(|local| (own_address(local.to_canonical()), unmapped(incoming.remote_address())))
 }

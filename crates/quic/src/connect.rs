@@ -73,7 +73,7 @@ impl ConnectConfig {
 pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     config.engine.build()?;
     config.machine.check_names(&config.via)?;
-    let found = config.machine.towards(&config.via, &config.remotes)?;
+    let found = config.machine.towards(&config.via, &config.remotes, &[])?;
     if found.is_empty() {
         return Err(Error::NoUsableInterface);
     }
@@ -184,7 +184,7 @@ impl Race {
             Ok(connection) => connection,
             Err(BeginError::Connect(error)) => {
                 tracing::debug!(%error, remote = %pair.remote, "not begun");
-                self.candidates.failed(pair.local.address, pair.remote, WhyNot::NoRoute);
+                self.candidates.failed(pair.local.local(), pair.remote, WhyNot::NoRoute);
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
@@ -203,7 +203,7 @@ impl Race {
             Error::Unreachable { .. } => WhyNot::Silent,
             _ => WhyNot::Stranger,
         };
-        self.candidates.failed(pair.local.address, pair.remote, why);
+        self.candidates.failed(pair.local.local(), pair.remote, why);
         if why != WhyNot::Silent && self.failure.is_none() {
             self.failure = Some(error);
         }
@@ -212,7 +212,7 @@ impl Race {
     /// A handshake that was refused need not be waited for.
     fn give_up_if_certain(&mut self, (local, remote): (std::net::IpAddr, SocketAddr), why: WhyNot) {
         if why.is_certain() {
-            let is_meant = |pair: &Pair| pair.local.address == local && pair.remote == remote;
+            let is_meant = |pair: &Pair| pair.local.local() == local && pair.remote == remote;
             self.running.iter().filter(|(pair, _)| is_meant(pair)).for_each(|(_, attempt)| attempt.abort());
             self.running.retain(|(pair, _)| !is_meant(pair));
         }
@@ -239,7 +239,7 @@ struct Caller {
 impl Caller {
     fn call(&self, pair: &Pair) -> Result<Connection, BeginError> {
         let link = self.shared.begin(Connecting {
-            local: pair.local.address,
+            local: pair.local.local(),
             remote: pair.remote,
             verify: Verify::Fingerprint(self.fingerprint),
             knock: self.knock.as_ref(),

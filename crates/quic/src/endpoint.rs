@@ -124,7 +124,7 @@ impl Listener {
 
 fn usable_interfaces(machine: &Machine, via: &[String]) -> Result<Vec<Interface>, Error> {
     machine.check_names(via)?;
-    let found = machine.usable(via)?;
+    let found = machine.usable(via, &[])?;
     if found.is_empty() {
         return Err(Error::NoUsableInterface);
     }

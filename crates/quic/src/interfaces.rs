@@ -3,6 +3,7 @@
 
 mod kind;
 mod lost;
+mod twins;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,6 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 pub use fairpath_quic_core::{Interface, Kind, Unusable};
 pub(crate) use kind::of as kind;
 pub use lost::{Link, Lost};
+pub(crate) use twins::number as number_twins;
 
 /// A name or address asked for that this machine does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +58,7 @@ pub fn interfaces(via: &[String]) -> io::Result<Vec<Interface>> {
         } else {
             None
         };
-        found.push(Interface { name: interface.name, address, prefix_bits, unusable });
+        found.push(Interface { name: interface.name, address, twin: 0, prefix_bits, unusable });
     }
     Ok(found)
 }
@@ -89,7 +91,7 @@ pub fn usable(via: &[String]) -> io::Result<Vec<Interface>> {
     for address in via.iter().filter_map(|name| loopback_alias(name)) {
         if !found.iter().any(|one| one.address == address) {
             let name = format!("lo:{address}");
-            found.push(Interface { name, address, prefix_bits: 8, unusable: None });
+            found.push(Interface { name, address, twin: 0, prefix_bits: 8, unusable: None });
         }
     }
     Ok(found)
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     fn interface(address: &str, prefix_bits: u8) -> Interface {
-        Interface { name: "eth0".into(), address: address.parse().unwrap(), prefix_bits, unusable: None }
+        Interface { name: "eth0".into(), address: address.parse().unwrap(), twin: 0, prefix_bits, unusable: None }
     }
 
     #[test]

@@ -9,11 +9,11 @@ use std::net::{IpAddr, SocketAddr};
 #[cfg(feature = "simulation")]
 use std::sync::Arc;
 
-use fairpath_quic_core::{Endpoint, EndpointConfig};
+use fairpath_quic_core::{Endpoint, EndpointConfig, own_address};
 use noq_proto::MtuDiscoveryConfig;
 
 use crate::error::Error;
-use crate::interfaces::{self, Interface, Lost};
+use crate::interfaces::{self, Interface, Lost, number_twins};
 
 /// Where an endpoint runs.
 #[derive(Clone, Debug, Default)]
@@ -70,19 +70,24 @@ impl Machine {
         }
     }
 
-    /// The addresses that paths start from.
-    pub(crate) fn usable(&self, via: &[String]) -> io::Result<Vec<Interface>> {
+    /// The addresses that paths start from; those in `known` keep the names by which paths know them.
+    pub(crate) fn usable(&self, via: &[String], known: &[(String, IpAddr)]) -> io::Result<Vec<Interface>> {
         match self {
-            Self::System => interfaces::usable(via),
+            Self::System => Ok(number_twins(interfaces::usable(via)?, known)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Ok(machine.interfaces()),
         }
     }
 
-    /// The addresses that paths to `remotes` start from.
-    pub(crate) fn towards(&self, via: &[String], remotes: &[SocketAddr]) -> io::Result<Vec<Interface>> {
+    /// The addresses that paths to `remotes` start from; those in `known` keep the names by which paths know them.
+    pub(crate) fn towards(
+        &self,
+        via: &[String],
+        remotes: &[SocketAddr],
+        known: &[(String, IpAddr)],
+    ) -> io::Result<Vec<Interface>> {
         match self {
-            Self::System => interfaces::towards(via, remotes),
+            Self::System => Ok(number_twins(interfaces::towards(via, remotes)?, known)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Ok(machine.interfaces()),
         }
@@ -91,7 +96,7 @@ impl Machine {
     /// Why no path can start at this address any more, in words.
     pub(crate) fn lost(&self, name: &str, address: IpAddr, via: &[String]) -> String {
         match self {
-            Self::System => Lost::look(name, address, via).to_string(),
+            Self::System => Lost::look(name, own_address(address), via).to_string(),
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => Lost::Gone.to_string(),
         }

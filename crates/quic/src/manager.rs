@@ -69,9 +69,9 @@ impl Manager {
     fn look_at_interfaces(&self) {
         let Plan { via, remotes } = &self.plan;
         let sockets = &self.shared.sockets;
-        let Ok(found) = sockets.machine().towards(via, remotes) else { return };
+        let Ok(found) = sockets.machine().towards(via, remotes, &sockets.interfaces()) else { return };
         let mut is_changed = false;
-        for interface in found.iter().filter(|interface| sockets.of(interface.address).is_none()) {
+        for interface in found.iter().filter(|interface| sockets.of(interface.local()).is_none()) {
             match sockets.add(interface) {
                 Ok(()) => is_changed = true,
                 Err(error) => tracing::debug!(interface = %interface.name, %error, "not bound yet"),
@@ -82,7 +82,7 @@ impl Manager {
         }
         // A socket that is broken is replaced by another at the next look.
         let fault = |local: IpAddr| sockets.of(local).and_then(|socket| socket.fault());
-        let present = |local: IpAddr| found.iter().any(|one| one.address == local) && fault(local).is_none();
+        let present = |local: IpAddr| found.iter().any(|one| one.local() == local) && fault(local).is_none();
         let absence = |name: &str, local| {
             let broken = || fault(local).map(|fault| format!("its socket cannot be read: {fault}"));
             (!present(local)).then(|| broken().unwrap_or_else(|| sockets.machine().lost(name, local, via)))

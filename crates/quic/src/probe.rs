@@ -51,7 +51,7 @@ impl Questions {
     /// Asks what is not being asked already. Must be called within a tokio runtime.
     pub(crate) fn ask(&mut self, pairs: impl IntoIterator<Item = Pair>) {
         for Pair { local, remote } in pairs {
-            let key = (local.address, remote);
+            let key = (local.local(), remote);
             if self.asked.insert(key) {
                 let machine = self.machine.clone();
                 self.tasks.spawn(async move { (key, ask(&machine, &local, remote).await) });
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn loopback() -> Interface {
-        Interface { name: "lo".into(), address: "127.0.0.1".parse().unwrap(), prefix_bits: 8, unusable: None }
+        Interface { name: "lo".into(), address: "127.0.0.1".parse().unwrap(), twin: 0, prefix_bits: 8, unusable: None }
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod medium;
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -58,6 +58,8 @@ struct Backlog {
 pub(crate) struct BoundSocket {
     pub(crate) interface: String,
     pub(crate) local: SocketAddr,
+    /// The name by which paths know the address.
+    pub(crate) name: IpAddr,
     pub(crate) binding: Binding,
     medium: Medium,
     backlog: Mutex<Backlog>,
@@ -72,10 +74,12 @@ impl BoundSocket {
         let address = SocketAddr::new(interface.address, port);
         let (medium, binding) = match machine {
             Machine::System => {
-                let (socket, binding) = unbound(interface)?;
-                socket.bind(&address.into())?;
-                let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
-                (Medium::Kernel(Kernel::new(socket)?), binding)
+                let Tied { own, elsewhere, binding } = tied(interface, address)?;
+                let kernel = |socket: Socket| {
+                    let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
+                    Kernel::new(socket)
+                };
+                (Medium::Kernel { own: kernel(own)?, elsewhere: elsewhere.map(kernel).transpose()? }, binding)
             }
             #[cfg(feature = "simulation")]
             Machine::Simulated(machine) => (Medium::Simulated(machine.bind(address)?), Binding::Device),
@@ -83,6 +87,7 @@ impl BoundSocket {
         let bound = Arc::new(Self {
             interface: interface.name.clone(),
             local: medium.local_addr()?,
+            name: interface.local(),
             binding,
             medium,
             backlog: Mutex::default(),
@@ -203,16 +208,57 @@ impl BoundSocket {
     }
 }
 
-/// A socket that is tied to the interface, without an address yet.
-fn unbound(interface: &Interface) -> io::Result<(Socket, Binding)> {
-    let address = SocketAddr::new(interface.address, 0);
+/// Sockets of one address and port.
+struct Tied {
+    /// What is sent leaves through it, by the interface.
+    own: Socket,
+    /// Takes what comes for the address on other interfaces: where several are in one network, hosts may answer for
+    /// the addresses of all of them on each, as Linux does.
+    elsewhere: Option<Socket>,
+    binding: Binding,
+}
+
+/// Sockets that are tied to the interface and bound to the address.
+fn tied(interface: &Interface, address: SocketAddr) -> io::Result<Tied> {
+    let own = unbound(address)?;
+    let binding = bind_to_device(&own, interface);
+    // Link-local addresses have a meaning at their interface only.
+    if binding == Binding::Device && !interface.is_link_local() {
+        let elsewhere = bind_beside(&own, address)?;
+        return Ok(Tied { own, elsewhere: Some(elsewhere), binding });
+    }
+    own.bind(&address.into())?;
+    Ok(Tied { own, elsewhere: None, binding })
+}
+
+/// Binds `own`, which is tied to an interface, to the address, and makes a socket for what comes on others.
+#[cfg(target_os = "linux")]
+fn bind_beside(own: &Socket, address: SocketAddr) -> io::Result<Socket> {
+    let elsewhere = unbound(address)?;
+    elsewhere.bind(&address.into())?;
+    let address = elsewhere.local_addr()?;
+    // The other has the port too only while both allow it: nobody else is to have it.
+    elsewhere.set_reuse_port(true)?;
+    own.set_reuse_port(true)?;
+    own.bind(&address)?;
+    own.set_reuse_port(false)?;
+    elsewhere.set_reuse_port(false)?;
+    Ok(elsewhere)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_beside(_: &Socket, _: SocketAddr) -> io::Result<Socket> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A socket of the family of the address.
+fn unbound(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    let binding = bind_to_device(&socket, interface);
-    Ok((socket, binding))
+    Ok(socket)
 }
 
 /// Ties the socket to the device where that is allowed and makes sense: what comes for an address of the
@@ -231,9 +277,7 @@ fn bind_to_device(socket: &Socket, interface: &Interface) -> Binding {
 
 /// How a path from this address would be tied to its interface.
 pub fn binding_of(interface: &Interface) -> io::Result<Binding> {
-    let (socket, binding) = unbound(interface)?;
-    socket.bind(&SocketAddr::new(interface.address, 0).into())?;
-    Ok(binding)
+    Ok(tied(interface, SocketAddr::new(interface.address, 0))?.binding)
 }
 
 #[cfg(test)]
@@ -247,7 +291,7 @@ mod tests {
         /// From now on reading fails, or does not any more.
         fn set_faulty(&self, is_faulty: bool) {
             match &self.medium {
-                Medium::Kernel(kernel) => kernel.is_faulty.store(is_faulty, Ordering::Relaxed),
+                Medium::Kernel { own, .. } => own.is_faulty.store(is_faulty, Ordering::Relaxed),
                 #[cfg(feature = "simulation")]
                 Medium::Simulated(_) => {}
             }
@@ -255,7 +299,7 @@ mod tests {
     }
 
     fn loopback() -> Interface {
-        Interface { name: "lo".into(), address: "127.0.0.1".parse().unwrap(), prefix_bits: 8, unusable: None }
+        Interface { name: "lo".into(), address: "127.0.0.1".parse().unwrap(), twin: 0, prefix_bits: 8, unusable: None }
     }
 
     /// Reads from the sockets for a while. What came, and how often they were asked.

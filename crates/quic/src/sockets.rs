@@ -28,9 +28,9 @@ impl Sockets {
         let mut sockets: Vec<Arc<BoundSocket>> = Vec::new();
         let mut failure = None;
         for interface in found {
-            let shared = sockets.first().map_or(port, |socket| socket.local.port());
+            let shared = shared_port(&sockets, interface, port);
             let bound = BoundSocket::bind(&machine, interface, shared).or_else(|error| match port {
-                0 => BoundSocket::bind(&machine, interface, 0),
+                _ if port == 0 || interface.twin > 0 => BoundSocket::bind(&machine, interface, 0),
                 _ => Err(error),
             });
             match bound {
@@ -63,17 +63,17 @@ impl Sockets {
 
     /// The socket of a local address.
     pub(crate) fn of(&self, local: IpAddr) -> Option<Arc<BoundSocket>> {
-        self.all().iter().find(|socket| socket.local.ip() == local).cloned()
+        self.all().iter().find(|socket| socket.name == local).cloned()
     }
 
     /// The addresses that have a socket, by the names of their interfaces.
     pub(crate) fn interfaces(&self) -> Interfaces {
-        self.all().iter().map(|socket| (socket.interface.clone(), socket.local.ip())).collect()
+        self.all().iter().map(|socket| (socket.interface.clone(), socket.name)).collect()
     }
 
     /// Adds a socket for an interface that appeared.
     pub(crate) fn add(&self, interface: &Interface) -> io::Result<()> {
-        let port = self.all().first().map_or(0, |socket| socket.local.port());
+        let port = shared_port(&self.all(), interface, 0);
         let bind = |port| BoundSocket::bind(&self.machine, interface, port);
         let socket = bind(port).or_else(|_| bind(0))?;
         self.replace(|sockets| sockets.iter().cloned().chain([socket]).collect());
@@ -81,11 +81,20 @@ impl Sockets {
     }
 
     pub(crate) fn remove(&self, local: IpAddr) {
-        self.replace(|sockets| sockets.iter().filter(|socket| socket.local.ip() != local).cloned().collect());
+        self.replace(|sockets| sockets.iter().filter(|socket| socket.name != local).cloned().collect());
     }
 
     fn replace(&self, with: impl FnOnce(&[Arc<BoundSocket>]) -> Vec<Arc<BoundSocket>>) {
         let mut sockets = self.all.write().unwrap_or_else(PoisonError::into_inner);
         *sockets = with(&sockets).into();
+    }
+}
+
+/// The port of the sockets that there are, or `port` where there are none. Of interfaces with one address each has its
+/// own: what comes for one may come in on another.
+fn shared_port(sockets: &[Arc<BoundSocket>], interface: &Interface, port: u16) -> u16 {
+    match interface.twin {
+        0 => sockets.first().map_or(port, |socket| socket.local.port()),
+        _ => 0,
     }
 }

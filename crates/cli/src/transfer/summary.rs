@@ -248,7 +248,7 @@ fn path_summaries(role: Role, paths: &[PathReport], elapsed: Duration, books: &B
     let of_path = |((path, name), facts): ((&PathReport, String), Facts)| PathSummary {
         name,
         interface: path.interface.clone(),
-        local: path.local.map(|ip| ip.to_string()),
+        local: path.address().map(|ip| ip.to_string()),
         remote: path.remote.to_string(),
         bound_by: path.binding.map(|binding| binding.to_string()),
         bytes: role.bytes(path).get(),

@@ -41,6 +41,11 @@ impl Scratch {
         scratch
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
     /// How much there is to send.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes

@@ -184,5 +184,5 @@ impl SimulatedSocket for Socket {
 
 /// An interface with this address.
 pub(super) fn interface(name: String, address: IpAddr) -> Interface {
-    Interface { name, address, prefix_bits: 24, unusable: None }
+    Interface { name, address, twin: 0, prefix_bits: 24, unusable: None }
 }

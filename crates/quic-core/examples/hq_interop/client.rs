@@ -84,6 +84,7 @@ impl Client {
         let interface = |address: &IpAddr| Interface {
             name: address.to_string(),
             address: *address,
+            twin: 0,
             prefix_bits: if address.is_ipv4() { 32 } else { 128 },
             unusable: None,
         };
@@ -265,7 +266,7 @@ impl Role for Client {
         }
         // Nothing is asked beforehand: whether a path leads anywhere, its challenge finds out.
         for pair in connection.questions(now) {
-            connection.on_answer(pair.local.address, pair.remote, Ok(()));
+            connection.on_answer(pair.local.local(), pair.remote, Ok(()));
         }
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn local(name: &str, address: &str) -> Interface {
-    Interface { name: name.into(), address: address.parse().unwrap(), prefix_bits: 24, unusable: None }
+    Interface { name: name.into(), address: address.parse().unwrap(), twin: 0, prefix_bits: 24, unusable: None }
 }
 
 impl Candidates {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use crate::address::own_address;
+
 /// Why a pair of addresses carries no path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WhyNot {
@@ -81,12 +83,19 @@ impl fmt::Display for Outcome {
 pub struct Tried {
     /// The interface here.
     pub interface: String,
-    /// The address here.
+    /// The name by which paths know the address here.
     pub local: IpAddr,
     /// The address of the peer.
     pub remote: SocketAddr,
     /// What came of it.
     pub outcome: Outcome,
+}
+
+impl Tried {
+    /// The address here.
+    pub fn address(&self) -> IpAddr {
+        own_address(self.local)
+    }
 }
 
 /// The peer's addresses that were tried in vain, each once, with the reasons.

@@ -17,7 +17,7 @@ use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats, PathStatus};
 use super::notice::PathNotice;
 use super::slot::{Seen, Slot};
 use crate::adapter::ConnectionEngine;
-use crate::address::{mapped, unmapped};
+use crate::address::{mapped, own_address, unmapped};
 use crate::pairs::{Candidates, Pair};
 use crate::tls::Application;
 use ways::Ways;
@@ -86,7 +86,7 @@ impl Policy {
         let mut slot = Slot::of_pair(first, at);
         slot.opened(PathId::ZERO, at);
         policy.slots.push(slot);
-        policy.ways.succeeded(first.local.address, first.remote);
+        policy.ways.succeeded(first.local.local(), first.remote);
         policy.look(paths, now);
         policy
     }
@@ -306,7 +306,7 @@ impl Policy {
                 let remote = paths.network_path(id).map(|way| unmapped(way.remote()));
                 slot.set_engine_path(paths.engine_path(id), remote);
                 if let Some(path) = slot.engine_path() {
-                    let local = slot.local().to_string();
+                    let local = own_address(slot.local()).to_string();
                     self.engine.with(now, |engine, _| engine.name_path(path, &[slot.name(), &local]));
                 }
             }
@@ -413,7 +413,7 @@ impl Policy {
         let slot = &self.slots[at];
         let others = self.slots.iter().enumerate().filter(|(other, one)| *other != at && one.was_ever_opened());
         let begin = match self.side {
-            Side::Opener => slot.local(),
+            Side::Opener => own_address(slot.local()),
             Side::Acceptor => slot.remote().ip(),
         };
         match others.map(|(_, one)| one.name()).any(|name| name == slot.name()) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fairpath_engine::{Bitrate, Bytes, PathSnapshot};
 
+use crate::address::own_address;
 use crate::interface::Binding;
 
 /// How a path is doing.
@@ -36,7 +37,7 @@ impl std::fmt::Display for PathState {
 pub struct PathReport {
     /// The interface here.
     pub interface: String,
-    /// The address here.
+    /// The name by which paths know the address here.
     pub local: Option<IpAddr>,
     /// The peer's address.
     pub remote: SocketAddr,
@@ -61,6 +62,11 @@ pub struct PathReport {
 }
 
 impl PathReport {
+    /// The address here.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.local.map(own_address)
+    }
+
     /// The smoothed round-trip time.
     pub fn smoothed_rtt(&self) -> Option<Duration> {
         self.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed)

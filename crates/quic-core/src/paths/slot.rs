@@ -78,7 +78,7 @@ impl Slot {
 
     /// A pair that this end opens.
     pub(super) fn of_pair(pair: &Pair, now: Timestamp) -> Self {
-        Self::new(pair.local.name.clone(), pair.local.address, pair.remote, now)
+        Self::new(pair.local.name.clone(), pair.local.local(), pair.remote, now)
     }
 
     /// A pair that the peer opened.

@@ -97,7 +97,7 @@ impl Inbox {
             *bytes += meta.len;
             arrived.push(Arrived {
                 remote: unmapped(meta.addr),
-                local: socket.local.ip(),
+                local: socket.name,
                 ecn: meta.ecn.map(ecn),
                 datagram: meta.stride.max(1),
                 contents: BytesMut::from(&buffer[..meta.len]),

@@ -107,7 +107,7 @@ mod tests {
     const OLD: &str = "192.0.2.7";
 
     fn found(name: &str, address: &str, unusable: Option<Unusable>) -> Interface {
-        Interface { name: name.into(), address: address.parse().unwrap(), prefix_bits: 24, unusable }
+        Interface { name: name.into(), address: address.parse().unwrap(), twin: 0, prefix_bits: 24, unusable }
     }
 
     /// What is said of the address 192.0.2.7 of wlan0.

@@ -4,8 +4,11 @@ use std::io;
 use std::net::SocketAddr;
 #[cfg(feature = "simulation")]
 use std::sync::Arc;
+use std::task::Poll;
 
-use super::unbound;
+use super::{Tied, tied};
+use socket2::Socket;
+
 use crate::interfaces::Interface;
 use crate::machine::Machine;
 #[cfg(feature = "simulation")]
@@ -14,7 +17,11 @@ use crate::machine::SimulatedSocket;
 /// A socket connected to one peer.
 #[derive(Debug)]
 pub(crate) enum Asking {
-    Kernel(tokio::net::UdpSocket),
+    Kernel {
+        own: tokio::net::UdpSocket,
+        /// Takes what comes on other interfaces.
+        elsewhere: Option<tokio::net::UdpSocket>,
+    },
     #[cfg(feature = "simulation")]
     Simulated(Arc<dyn SimulatedSocket>, SocketAddr),
 }
@@ -25,10 +32,14 @@ impl Asking {
         let address = SocketAddr::new(from.address, 0);
         match machine {
             Machine::System => {
-                let (socket, _) = unbound(from)?;
-                socket.bind(&address.into())?;
-                socket.connect(&remote.into())?;
-                Ok(Self::Kernel(tokio::net::UdpSocket::from_std(socket.into())?))
+                let Tied { own, elsewhere, .. } = tied(from, address)?;
+                let connected = |socket: Socket| {
+                    socket.connect(&remote.into())?;
+                    tokio::net::UdpSocket::from_std(socket.into())
+                };
+                // Where the routing table knows no way, nothing comes on another interface either.
+                let elsewhere = elsewhere.and_then(|socket| connected(socket).ok());
+                Ok(Self::Kernel { own: connected(own)?, elsewhere })
             }
             #[cfg(feature = "simulation")]
             Machine::Simulated(machine) => Ok(Self::Simulated(machine.bind(address)?, remote)),
@@ -37,7 +48,7 @@ impl Asking {
 
     pub(crate) async fn send(&self, datagram: &[u8]) -> io::Result<()> {
         match self {
-            Self::Kernel(socket) => socket.send(datagram).await.map(drop),
+            Self::Kernel { own, .. } => own.send(datagram).await.map(drop),
             #[cfg(feature = "simulation")]
             Self::Simulated(socket, remote) => {
                 socket.send(*remote, datagram);
@@ -49,7 +60,18 @@ impl Asking {
     /// The next datagram of the peer: how long it is.
     pub(crate) async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Kernel(socket) => socket.recv(buffer).await,
+            Self::Kernel { own, elsewhere: None } => own.recv(buffer).await,
+            Self::Kernel { own, elsewhere: Some(elsewhere) } => {
+                std::future::poll_fn(|cx| {
+                    let mut into = tokio::io::ReadBuf::new(buffer);
+                    let polled = match own.poll_recv(cx, &mut into) {
+                        Poll::Pending => elsewhere.poll_recv(cx, &mut into),
+                        ready => ready,
+                    };
+                    polled.map_ok(|()| into.filled().len())
+                })
+                .await
+            }
             #[cfg(feature = "simulation")]
             Self::Simulated(socket, remote) => loop {
                 let (length, from) = std::future::poll_fn(|cx| socket.poll_recv(cx, buffer)).await?;

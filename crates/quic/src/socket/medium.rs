@@ -22,7 +22,12 @@ const TRAIN: usize = 10;
 /// A socket.
 #[derive(Debug)]
 pub(super) enum Medium {
-    Kernel(Kernel),
+    Kernel {
+        /// What is sent leaves through it.
+        own: Kernel,
+        /// Takes what comes on other interfaces.
+        elsewhere: Option<Kernel>,
+    },
     #[cfg(feature = "simulation")]
     Simulated(Arc<dyn SimulatedSocket>),
 }
@@ -56,12 +61,30 @@ impl Kernel {
         }
         self.state.recv((&self.io).into(), bufs, meta)
     }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        match self.io.poll_recv_ready(cx) {
+            Poll::Ready(Ok(())) => Poll::Ready(self.io.try_io(Interest::READABLE, || self.receive(bufs, meta))),
+            Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Has the kernel note from now on when a datagram came.
+    fn stamp_arrivals(&self) {
+        #[cfg(target_os = "linux")]
+        let _ = nix::sys::socket::setsockopt(&self.io, nix::sys::socket::sockopt::ReceiveTimestampns, &true);
+    }
 }
 
 impl Medium {
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
-            Self::Kernel(kernel) => kernel.io.local_addr(),
+            Self::Kernel { own, .. } => own.io.local_addr(),
             #[cfg(feature = "simulation")]
             Self::Simulated(socket) => Ok(socket.local_addr()),
         }
@@ -70,13 +93,10 @@ impl Medium {
     /// Has the kernel note from now on when a datagram came.
     pub(super) fn stamp_arrivals(&self) {
         match self {
-            #[cfg(target_os = "linux")]
-            Self::Kernel(kernel) => {
-                let option = nix::sys::socket::sockopt::ReceiveTimestampns;
-                let _ = nix::sys::socket::setsockopt(&kernel.io, option, &true);
+            Self::Kernel { own, elsewhere } => {
+                own.stamp_arrivals();
+                elsewhere.iter().for_each(Kernel::stamp_arrivals);
             }
-            #[cfg(not(target_os = "linux"))]
-            Self::Kernel(_) => {}
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => {}
         }
@@ -85,7 +105,7 @@ impl Medium {
     /// How many datagrams it takes at once.
     pub(super) fn train_datagrams(&self) -> usize {
         match self {
-            Self::Kernel(kernel) => kernel.state.max_gso_segments().get(),
+            Self::Kernel { own, .. } => own.state.max_gso_segments().get(),
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => TRAIN,
         }
@@ -93,8 +113,8 @@ impl Medium {
 
     pub(super) fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         match self {
-            Self::Kernel(kernel) => {
-                kernel.io.try_io(Interest::WRITABLE, || kernel.state.try_send((&kernel.io).into(), transmit))
+            Self::Kernel { own, .. } => {
+                own.io.try_io(Interest::WRITABLE, || own.state.try_send((&own.io).into(), transmit))
             }
             #[cfg(feature = "simulation")]
             Self::Simulated(socket) => {
@@ -107,7 +127,7 @@ impl Medium {
 
     pub(super) fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Kernel(kernel) => kernel.io.poll_send_ready(cx),
+            Self::Kernel { own, .. } => own.io.poll_send_ready(cx),
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => Poll::Ready(Ok(())),
         }
@@ -121,10 +141,20 @@ impl Medium {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Kernel(kernel) => match kernel.io.poll_recv_ready(cx) {
-                Poll::Ready(Ok(())) => Poll::Ready(kernel.io.try_io(Interest::READABLE, || kernel.receive(bufs, meta))),
-                Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
-            },
+            Self::Kernel { own, elsewhere } => {
+                let of_own = own.poll_recv(cx, bufs, meta);
+                let has_nothing = |poll: &Poll<io::Result<usize>>| match poll {
+                    Poll::Ready(Err(error)) => error.kind() == io::ErrorKind::WouldBlock,
+                    other => other.is_pending(),
+                };
+                let Some(elsewhere) = elsewhere.as_ref().filter(|_| has_nothing(&of_own)) else { return of_own };
+                match elsewhere.poll_recv(cx, bufs, meta) {
+                    Poll::Pending => of_own,
+                    // The interface's own socket tells of errors, and is there without this one.
+                    Poll::Ready(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => of_own,
+                    ready => ready,
+                }
+            }
             #[cfg(feature = "simulation")]
             Self::Simulated(socket) => socket.poll_recv(cx, &mut bufs[0]).map_ok(|(len, addr)| {
                 (meta[0].addr, meta[0].len, meta[0].stride) = (addr, len, len);

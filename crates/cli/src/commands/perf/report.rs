@@ -114,7 +114,7 @@ impl Report {
                 .map(|(path, facts)| {
                     let mut told = json!({
                         "interface": path.interface,
-                        "local": path.local,
+                        "local": path.address(),
                         "remote": path.remote,
                         "bound_by": path.binding.map(|binding| binding.to_string()),
                         "state": path.state.to_string(),

@@ -62,7 +62,7 @@ mod tests {
             let now = begun + STEP * step;
             policy.look(&mut stack, now);
             for pair in policy.questions(now) {
-                policy.on_answer(pair.local.address, pair.remote, Ok(()));
+                policy.on_answer(pair.local.local(), pair.remote, Ok(()));
             }
         }
         assert!(stack.opened.iter().all(|(_, from, _)| *from != local), "{:?}", stack.opened);

@@ -105,14 +105,14 @@ impl Policy {
         self.ways.refresh();
         let plan = std::mem::take(&mut self.ways.plan);
         for slot in &mut self.slots {
-            slot.is_wanted = plan.iter().any(|pair| slot.is_pair(pair.local.address, pair.remote));
+            slot.is_wanted = plan.iter().any(|pair| slot.is_pair(pair.local.local(), pair.remote));
         }
         for index in 0..self.slots.len() {
             self.give_up(paths, index, &plan, now);
         }
         self.slots.retain(|slot| slot.is_wanted || slot.was_ever_opened() || slot.id().is_some());
         for pair in &plan {
-            let known = self.slots.iter().any(|slot| slot.is_pair(pair.local.address, pair.remote));
+            let known = self.slots.iter().any(|slot| slot.is_pair(pair.local.local(), pair.remote));
             if !known && self.ids_spare() > 0 {
                 self.slots.push(Slot::of_pair(pair, at));
             }
@@ -128,7 +128,7 @@ impl Policy {
         let candidates = &self.ways.candidates;
         let instead = candidates.alternatives(slot.local());
         let better = |pair: &&Pair| {
-            let (local, remote) = (pair.local.address, pair.remote);
+            let (local, remote) = (pair.local.local(), pair.remote);
             let is_open = self.slots.iter().any(|other| other.is_pair(local, remote) && other.is_open());
             instead.contains(&local) && candidates.answers(local, remote) && !is_open
         };
@@ -238,7 +238,7 @@ pub(super) mod tests {
     }
 
     pub(in crate::paths) fn local(name: &str, address: &str) -> Interface {
-        Interface { name: name.into(), address: address.parse().unwrap(), prefix_bits: 24, unusable: None }
+        Interface { name: name.into(), address: address.parse().unwrap(), twin: 0, prefix_bits: 24, unusable: None }
     }
 
     pub(in crate::paths) fn policy(
@@ -273,7 +273,7 @@ pub(super) mod tests {
                 // Each interface reaches one of the two.
                 let is_reached = (pair.local.name == "a") == (pair.remote == remotes[0]);
                 let answer = if is_reached { Ok(()) } else { Err(WhyNot::Silent) };
-                policy.on_answer(pair.local.address, pair.remote, answer);
+                policy.on_answer(pair.local.local(), pair.remote, answer);
             }
         }
         assert!(stack.opening().contains(&"10.0.2.1>10.0.9.2".to_owned()), "{:?}", stack.opening());
@@ -291,7 +291,7 @@ pub(super) mod tests {
             let now = begun + STEP * step;
             policy.look(&mut stack, now);
             for pair in policy.questions(now) {
-                policy.on_answer(pair.local.address, pair.remote, Err(WhyNot::NoRoute));
+                policy.on_answer(pair.local.local(), pair.remote, Err(WhyNot::NoRoute));
             }
             notices.extend(policy.take_notices().iter().map(ToString::to_string));
         }
@@ -320,7 +320,7 @@ pub(super) mod tests {
                 policy.look(&mut stack, now);
                 for pair in policy.questions(now) {
                     let answer = answers.next().expect("they begin again");
-                    policy.on_answer(pair.local.address, pair.remote, *answer);
+                    policy.on_answer(pair.local.local(), pair.remote, *answer);
                 }
             }
             // The path of the handshake has an id too.

@@ -39,7 +39,7 @@ struct Scene {
 impl Scene {
     async fn new() -> Self {
         let address = Ipv4Addr::LOCALHOST.into();
-        let interface = Interface { name: "lo".into(), address, prefix_bits: 8, unusable: None };
+        let interface = Interface { name: "lo".into(), address, twin: 0, prefix_bits: 8, unusable: None };
         let sockets = Sockets::bind(crate::Machine::default(), &[interface], 0).unwrap();
         let mut outbox = Outbox::new();
         let socket = sockets.all()[0].clone();

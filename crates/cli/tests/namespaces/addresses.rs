@@ -1,0 +1,95 @@
+//! Addresses and interfaces as people have them: two modems of one maker, several interfaces on one switch.
+
+use std::time::Duration;
+
+use crate::lan::Lan;
+use crate::transfer::Scratch;
+use crate::{place, say};
+
+/// What two links of 20 Mbit/s carry together in about three seconds.
+const BYTES: u64 = 15_000_000;
+
+/// Of each link, in Mbit/s.
+const RATE: u64 = 20;
+
+/// How long a transfer of [`BYTES`] may take on a busy machine, over one link or two.
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// Namespaces of these names, and a place for them. `None` where this machine cannot have them.
+fn lan(names: &[&str]) -> Option<(std::sync::MutexGuard<'static, ()>, Lan)> {
+    let place = place();
+    match Lan::new(names) {
+        Ok(lan) => Some((place, lan)),
+        Err(reason) => {
+            say(&format!("{}: skipped, {reason}", std::thread::current().name().unwrap_or("a test")));
+            None
+        }
+    }
+}
+
+/// Two modems of one maker: each is a router that gives the host 192.168.8.100 and has a network of its own behind it.
+#[test]
+fn two_modems_that_give_the_host_one_address_carry_a_file_together() {
+    let Some((_place, mut lan)) = lan(&["sender", "modem0", "modem1", "receiver"]) else { return };
+    for (at, modem) in ["modem0", "modem1"].into_iter().enumerate() {
+        let (here, there) = (format!("usb{at}"), format!("wan{at}"));
+        lan.cable(("sender", &here), (modem, "lan"));
+        lan.cable((modem, "wan"), ("receiver", &there));
+        lan.address("sender", &here, "192.168.8.100/24");
+        lan.address(modem, "lan", "192.168.8.1/24");
+        lan.address(modem, "wan", &format!("10.9.{at}.1/24"));
+        lan.address("receiver", &there, &format!("10.9.{at}.2/24"));
+        lan.limit("sender", &here, RATE);
+        lan.relay(modem, "192.168.8.1:4433", &format!("10.9.{at}.2:4433"));
+    }
+    let scratch = Scratch::with_tree(BYTES);
+    let options = ["--listen", "0.0.0.0:4433", "--advertise", "192.168.8.1:4433"];
+    let (mut receiver, ticket) = lan.receiver("receiver", &options, &scratch);
+    let mut sender = lan.sender("sender", &ticket, &["--via", "usb0", "--via", "usb1"], &scratch);
+    assert!(sender.end(LIMIT).success(), "{}", sender.said());
+    assert!(receiver.end(LIMIT).success(), "{}", receiver.said());
+    scratch.assert_arrived_identical();
+    let carried = ["wan0", "wan1"].map(|interface| lan.carried("receiver", interface));
+    assert!(carried.iter().all(|bytes| *bytes > BYTES / 4), "{carried:?}\n{}", sender.said());
+}
+
+/// A NAS with two interfaces, at 10.6.0.2 and 10.6.0.3, and a computer with one, on one switch. Linux answers for both
+/// addresses of the NAS on either of its interfaces.
+fn switched(scratch: &Scratch, options: &[&str]) -> Option<([u64; 2], String)> {
+    let (_place, lan) = lan(&["sender", "switch", "receiver"])?;
+    lan.ip("switch", "link add bridge type bridge");
+    lan.ip("switch", "link set bridge up");
+    for (port, host, interface) in [("p0", "sender", "eth0"), ("p1", "receiver", "nas0"), ("p2", "receiver", "nas1")] {
+        lan.cable((host, interface), ("switch", port));
+        lan.ip("switch", &format!("link set {port} master bridge"));
+    }
+    lan.address("sender", "eth0", "10.6.0.1/24");
+    for (port, interface, address) in [("p1", "nas0", "10.6.0.2/24"), ("p2", "nas1", "10.6.0.3/24")] {
+        lan.address("receiver", interface, address);
+        lan.limit("switch", port, RATE);
+        lan.limit("receiver", interface, RATE);
+    }
+    let (mut receiver, ticket) = lan.receiver("receiver", options, scratch);
+    let mut sender = lan.sender("sender", &ticket, &[], scratch);
+    assert!(sender.end(LIMIT).success(), "{}", sender.said());
+    assert!(receiver.end(LIMIT).success(), "{}", receiver.said());
+    scratch.assert_arrived_identical();
+    Some((["nas0", "nas1"].map(|interface| lan.carried("receiver", interface)), sender.said()))
+}
+
+#[test]
+fn two_interfaces_of_a_receiver_on_one_switch_carry_a_file_together() {
+    let scratch = Scratch::with_tree(BYTES);
+    let Some((carried, said)) = switched(&scratch, &[]) else { return };
+    assert!(carried.iter().all(|bytes| *bytes > BYTES / 4), "{carried:?}\n{said}");
+}
+
+#[test]
+fn either_interface_of_a_receiver_on_one_switch_is_reached_alone() {
+    for interface in ["nas0", "nas1"] {
+        let scratch = Scratch::with_tree(1_000_000);
+        if switched(&scratch, &["--via", interface]).is_none() {
+            return;
+        }
+    }
+}
