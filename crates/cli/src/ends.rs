@@ -6,12 +6,15 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
+use fairpath_quic::interfaces::{advice, interfaces};
 use fairpath_quic::{ConnectConfig, Connection, Error, Fingerprint, ListenConfig, Listener};
 use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket};
 
 use crate::engine_args::EngineArgs;
 use crate::error::UsageError;
+use crate::host_port::HostPort;
 use crate::path_args::PathArgs;
+use crate::text::tell;
 
 /// Which interfaces to use.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,13 +27,14 @@ pub(crate) struct Via {
 /// The options of an end that listens.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListenArgs {
-    /// Listen on this address only; 0.0.0.0:PORT listens everywhere, on that port
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
-    listen: Option<SocketAddr>,
+    /// Listen on this address only, given by number or by the name of a host; 0.0.0.0:PORT listens on every address of
+    /// this machine, on that port
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
+    listen: Option<HostPort>,
     /// Put this address into the ticket, before the machine's own: where a NAT or a firewall passes UDP on
-    /// to this machine; may be given several times
+    /// to this machine; the name of a host stands for all its addresses; may be given several times
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = reachable_address)]
-    advertise: Vec<SocketAddr>,
+    advertise: Vec<HostPort>,
     #[command(flatten)]
     via: Via,
     #[command(flatten)]
@@ -59,19 +63,27 @@ impl ListenArgs {
     /// Binds the sockets and makes a ticket with a new key and a new secret.
     pub(crate) async fn open(&self) -> anyhow::Result<Host> {
         let engine = self.engine.config_with(&self.paths)?;
-        if let Some(address) = self.listen.filter(|address| !address.ip().is_unspecified() && !self.via.via.is_empty())
-        {
+        let names_one = |listen: &&HostPort| listen.ip().is_none_or(|ip| !ip.is_unspecified());
+        if let Some(address) = self.listen.as_ref().filter(names_one).filter(|_| !self.via.via.is_empty()) {
             return Err(UsageError(format!(
                 "--listen {address} names one address already; for a port on the interfaces of --via use --listen 0.0.0.0:{}",
                 address.port()
             ))
             .into());
         }
+        let listen = match &self.listen {
+            Some(listen) => Some(own_address(listen).await?),
+            None => None,
+        };
+        let mut addresses = Vec::new();
+        for advertised in &self.advertise {
+            addresses.extend(advertised.resolve().await?);
+        }
         let secret = Secret::generate().context("the system gives no randomness")?;
         let listener = once_up(async || {
             let config = ListenConfig {
                 knock: Some(secret.knock_key()),
-                listen: self.listen,
+                listen,
                 via: self.via.via.clone(),
                 engine: engine.clone(),
                 ..ListenConfig::new()?
@@ -79,7 +91,9 @@ impl ListenArgs {
             Listener::bind(config)
         });
         let listener = listener.await.map_err(with_advice)?;
-        let mut addresses = self.advertise.clone();
+        for advice in advice(&interfaces(&self.via.via)?) {
+            tell(format!("warning: {advice}"));
+        }
         addresses.extend(listener.addresses());
         let mut known = std::collections::BTreeSet::new();
         addresses.retain(|address| known.insert(*address));
@@ -89,20 +103,31 @@ impl ListenArgs {
     }
 }
 
-fn socket_address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse()
-        .map_err(|_| "an IP address and a port are needed, such as 192.0.2.1:4433, [2001:db8::1]:4433 or 0.0.0.0:4433")
+fn listen_address(text: &str) -> Result<HostPort, String> {
+    HostPort::parse(
+        text,
+        "an address and a port are needed, such as 192.0.2.1:4433, [2001:db8::1]:4433 or 0.0.0.0:4433",
+    )
+}
+
+/// The first address of this machine that is meant.
+async fn own_address(listen: &HostPort) -> anyhow::Result<SocketAddr> {
+    let addresses = listen.resolve().await?;
+    let own = interfaces(&[])?;
+    let is_own = |address: &&SocketAddr| own.iter().any(|one| one.address == address.ip());
+    Ok(*addresses.iter().find(is_own).unwrap_or(&addresses[0]))
 }
 
 /// An address that others can send to.
-fn reachable_address(text: &str) -> Result<SocketAddr, &'static str> {
-    let address: SocketAddr = text
-        .parse()
-        .map_err(|_| "an IP address and a port are needed, such as 203.0.113.7:4433 or [2001:db8::1]:4433")?;
+fn reachable_address(text: &str) -> Result<HostPort, String> {
+    let right = "an address and a port are needed, such as 203.0.113.7:4433, [2001:db8::1]:4433 or nas.example:4433";
+    let address = HostPort::parse(text, right)?;
     match address.ip() {
-        _ if address.port() == 0 => Err("a port is needed that packets are passed on from, such as 203.0.113.7:4433"),
-        ip if ip.is_unspecified() || ip.is_multicast() => {
-            Err("nobody can connect to this address: give the one by which others reach this machine")
+        _ if address.port() == 0 => {
+            Err("a port is needed that packets are passed on from, such as 203.0.113.7:4433".into())
+        }
+        Some(ip) if ip.is_unspecified() || ip.is_multicast() => {
+            Err("nobody can connect to this address: give the one by which others reach this machine".into())
         }
         _ => Ok(address),
     }
@@ -186,8 +211,8 @@ mod tests {
 
     #[test]
     fn an_address_without_a_port_is_told_what_would_be_right() {
-        assert!(socket_address("127.0.0.1").unwrap_err().contains("192.0.2.1:4433"));
-        assert!(socket_address("[::]:0").is_ok());
+        assert!(listen_address("127.0.0.1").unwrap_err().contains("192.0.2.1:4433"));
+        assert!(listen_address("[::]:0").is_ok());
         assert!(reachable_address("203.0.113.7").unwrap_err().contains("203.0.113.7:4433"));
         assert!(reachable_address("0.0.0.0:4433").unwrap_err().contains("nobody can connect"));
         assert!(reachable_address("203.0.113.7:0").unwrap_err().contains("a port is needed"));

@@ -6,6 +6,7 @@ mod engine_args;
 mod error;
 mod failure;
 mod file_args;
+mod host_port;
 mod knocks;
 #[cfg(feature = "metrics")]
 mod metrics;

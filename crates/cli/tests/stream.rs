@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -99,6 +99,44 @@ fn packet(number: usize) -> Vec<u8> {
     let mut packet: Vec<u8> = (0..length).map(|at| (number * 31 + at * 7) as u8).collect();
     packet[..4].copy_from_slice(&(number as u32).to_be_bytes());
     packet
+}
+
+#[test]
+fn places_are_named_as_players_and_encoders_name_them() {
+    let (encoder_port, player_port) = (free_port(), free_port());
+    let player = program(player_port);
+    let to = format!("udp://localhost:{player_port}?pkt_size=1316");
+    let receiver = Listening::start(&["stream", "recv", "--listen", "localhost:0", "--to", &to]);
+    let sending = Sending::start(&receiver.ticket, &["--from", &format!("udp://@:{encoder_port}?fifo_size=1000")]);
+    meet(&UdpSocket::bind("127.0.0.1:0").unwrap(), encoder_port, &player);
+    interrupt(&sending.0);
+    assert_eq!(sending.end().0, Some(0));
+}
+
+#[test]
+fn packets_of_a_group_go_on_to_a_group() {
+    let (from_port, to_port) = (free_port(), free_port());
+    let [from, to] = [("239.77.0.1", from_port), ("239.77.0.2", to_port)];
+    let place = |(group, port)| format!("udp://{group}:{port}?localaddr=127.0.0.1");
+    let player = UdpSocket::bind(("0.0.0.0", to_port)).unwrap();
+    player.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let loopback = Ipv4Addr::LOCALHOST;
+    if player.join_multicast_v4(&to.0.parse().unwrap(), &loopback).is_err() {
+        eprintln!("skipped: this machine has no groups on loopback");
+        return;
+    }
+    let receiver = Listening::start(&["stream", "recv", "--listen", "127.0.0.1:0", "--to", &place(to)]);
+    let sending = Sending::start(&receiver.ticket, &["--from", &place(from)]);
+    let encoder = socket2::SockRef::from(&UdpSocket::bind("127.0.0.1:0").unwrap()).try_clone().unwrap();
+    encoder.set_multicast_if_v4(&loopback).unwrap();
+    let group: std::net::SocketAddr = format!("{}:{}", from.0, from.1).parse().unwrap();
+    let (begun, mut buffer) = (Instant::now(), [0; 100]);
+    while !player.recv_from(&mut buffer).is_ok_and(|(length, _)| &buffer[..length] == b"hello") {
+        assert!(begun.elapsed() < PATIENCE, "nothing came");
+        encoder.send_to(b"hello", &group.into()).unwrap();
+    }
+    interrupt(&sending.0);
+    assert_eq!(sending.end().0, Some(0));
 }
 
 #[test]

@@ -15,6 +15,27 @@ pub fn unmapped(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
+/// How far an address is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// In the site only [RFC1918 §3] [RFC6598 §4] [RFC4193 §3].
+    Site,
+    /// Everywhere.
+    Global,
+}
+
+/// How far the address is known.
+pub(crate) fn scope(address: IpAddr) -> Scope {
+    let is_of_site = match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            v4.is_private() || v4.is_loopback() || v4.is_link_local() || (a == 100 && b & 0xc0 == 64)
+        }
+        IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_loopback(),
+    };
+    if is_of_site { Scope::Site } else { Scope::Global }
+}
+
 /// Whether an address has a meaning at one link only.
 pub(crate) fn is_link_local(address: IpAddr) -> bool {
     match address {

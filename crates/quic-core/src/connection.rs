@@ -34,6 +34,7 @@ use crate::one_way::{Mark, OneWay};
 use crate::pairs::{Candidates, Pair, Tried, WhyNot};
 use crate::paths::policy::Policy;
 use crate::paths::{PathNotice, PathReport};
+use crate::peer_addresses::Announcement;
 use crate::receipts::{self, Receipts};
 use crate::tls::Application;
 use crate::transport::{Trust, trust};
@@ -104,6 +105,7 @@ pub struct Connection {
     one_way: OneWay,
     receipts: Receipts,
     receipt_at: Instant,
+    announcement: Option<Announcement>,
     output: Output,
     flows: Option<Box<Flows>>,
     /// What the stack's queue of datagrams has room for while it is empty.
@@ -152,6 +154,7 @@ impl Connection {
             one_way: OneWay::new(observes, now),
             receipts: Receipts::default(),
             receipt_at: now,
+            announcement: None,
             output: Output::default(),
             flows: None,
             fates: Vec::new(),
@@ -355,6 +358,17 @@ impl Connection {
         });
     }
 
+    /// The addresses at which peers reach this end have changed to these: the peer is told.
+    pub fn announce(&mut self, addresses: &[SocketAddr], now: Instant) {
+        self.announcement = Some(Announcement::new(addresses, now));
+    }
+
+    /// The addresses at which the peer may be reached, for an end that opens paths: those it was given, and those that
+    /// the peer has told of since.
+    pub fn peer_addresses(&self) -> Vec<SocketAddr> {
+        self.policy.as_ref().map(|policy| policy.peer_addresses().to_vec()).unwrap_or_default()
+    }
+
     /// The pairs to ask now whether anything answers there.
     pub fn questions(&mut self, now: Instant) -> Vec<Pair> {
         self.policy.as_mut().map(|policy| policy.questions(now)).unwrap_or_default()
@@ -436,6 +450,7 @@ impl Connection {
             self.end_if_silent(now);
             self.with_policy(now, |policy, live| policy.look(live, now));
             self.give_receipts(now);
+            self.tell_addresses(now);
         }
         if self.is_connected && self.one_way.next_timeout(now).is_some_and(|at| at <= now) {
             let room = self.quic.datagrams().max_size().unwrap_or(0);
@@ -526,6 +541,15 @@ impl Connection {
         self.quic.close(now, code.into(), Bytes::new());
         let close = ApplicationClose { error_code: code.into(), reason };
         self.note_closed(ConnectionError::ApplicationClosed(close), now);
+    }
+
+    /// Says on every path at which addresses this end is reached now, where they changed.
+    fn tell_addresses(&mut self, now: Instant) {
+        let Some(said) = self.announcement.as_mut().and_then(|announcement| announcement.say(now)) else { return };
+        let Some(policy) = &self.policy else { return };
+        for path in policy.open_paths().filter_map(|(_, path)| path) {
+            self.output.add_on(path, said.clone());
+        }
     }
 
     /// Says on every path what came on each, while that is of use.

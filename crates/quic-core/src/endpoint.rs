@@ -185,6 +185,7 @@ impl Endpoint {
             DatagramEvent::ConnectionEvent(handle, event) => {
                 if let Some(connection) = self.connections.get_mut(&handle) {
                     connection.on_arrival(mark, at);
+                    connection.on_source(remote);
                     connection.handle_event(event, now);
                     self.exchange(handle);
                 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::address::{is_link_local, stand_in};
+use crate::address::{Scope, is_link_local, scope, stand_in};
 
 /// Why an address is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,11 @@ impl Interface {
     /// Whether the address has a meaning at its own link only.
     pub fn is_link_local(&self) -> bool {
         is_link_local(self.address)
+    }
+
+    /// Whether the address is known everywhere.
+    pub fn is_global(&self) -> bool {
+        scope(self.address) == Scope::Global
     }
 
     /// Whether `other` lies in the subnet of this address.

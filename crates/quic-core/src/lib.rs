@@ -74,6 +74,7 @@ mod one_way;
 mod origin;
 pub mod pairs;
 mod paths;
+mod peer_addresses;
 mod receipts;
 mod tls;
 mod transport;

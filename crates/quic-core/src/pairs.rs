@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use web_time::{Duration, Instant};
 
+use crate::address::scope;
 use crate::interface::Interface;
 
 pub use tried::in_vain;
@@ -21,6 +22,9 @@ const ASK_AGAIN: Duration = Duration::from_secs(4);
 
 /// The longest wait before they are asked again: a link that comes back is found within this time.
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(30);
+
+/// So many addresses of the peer are known at most: those of a ticket, and as many that it tells of later.
+const REMOTES_MAX: usize = 64;
 
 /// Where a path begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +118,21 @@ impl Candidates {
             let new = locals.iter().filter(|local| !before.contains(&local.local()));
             new.for_each(|local| self.doubt(local.local(), now));
         }
+    }
+
+    /// The peer may be reached at this address, too. False where that is known, or too many are.
+    pub fn add_remote(&mut self, remote: SocketAddr) -> bool {
+        let is_new = !self.remotes.contains(&remote) && self.remotes.len() < REMOTES_MAX;
+        if is_new {
+            self.remotes.push(remote);
+            self.revision += 1;
+        }
+        is_new
+    }
+
+    /// The peer's addresses.
+    pub fn remotes(&self) -> &[SocketAddr] {
+        &self.remotes
     }
 
     fn change_locals(&mut self, locals: &[Interface]) {
@@ -325,7 +344,7 @@ impl Candidates {
                 None if known.answers => Outcome::Answers,
                 None => return None,
             };
-            Some(Tried { interface: pair.local.name, local: pair.local.local(), remote: pair.remote, outcome })
+            Some(Tried { local: pair.local.local(), interface: pair.local.name, remote: pair.remote, outcome })
         };
         self.all().filter_map(tried).collect()
     }
@@ -386,26 +405,6 @@ fn starts(locals: &[Interface]) -> Vec<Vec<Interface>> {
 fn plausible(local: &Interface, remote: SocketAddr) -> bool {
     let remote = remote.ip();
     local.address.is_ipv4() == remote.is_ipv4() && local.address.is_loopback() == remote.is_loopback()
-}
-
-/// How far an address is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
-    /// In the site only [RFC1918 §3] [RFC6598 §4] [RFC4193 §3].
-    Site,
-    /// Everywhere.
-    Global,
-}
-
-fn scope(address: IpAddr) -> Scope {
-    let is_of_site = match address {
-        IpAddr::V4(v4) => {
-            let [a, b, ..] = v4.octets();
-            v4.is_private() || v4.is_loopback() || v4.is_link_local() || (a == 100 && b & 0xc0 == 64)
-        }
-        IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_loopback(),
-    };
-    if is_of_site { Scope::Site } else { Scope::Global }
 }
 
 #[cfg(test)]

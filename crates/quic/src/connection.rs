@@ -312,6 +312,12 @@ impl Connection {
         self.paths()
     }
 
+    /// The addresses at which the peer may be reached, for the end that connected: those it was given, and those that the
+    /// peer has told of since.
+    pub fn peer_addresses(&self) -> Vec<SocketAddr> {
+        self.with(|connection, _| connection.peer_addresses()).unwrap_or_default()
+    }
+
     /// Closes the path on a pair of addresses, which stays closed at this end; an end that opens paths may open it
     /// again. False where there is none, or no other.
     pub fn close_path(&self, local: IpAddr, remote: SocketAddr) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairpath_engine::EngineConfig;
 use fairpath_quic_core::{Application, DATAGRAM_MAX, EndpointConfig, Fingerprint, Identity, KnockKey};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::accept::{Door, Knocks, Manners};
 use crate::connection::{Connection, FAREWELL, drained};
@@ -14,13 +14,16 @@ use crate::error::Error;
 use crate::interfaces::Interface;
 use crate::machine::Machine;
 use crate::sockets::Sockets;
+use crate::watch::{self as watching, Plan};
 
 /// What a listener needs.
 #[derive(Debug)]
 pub struct ListenConfig {
-    /// Listen on this address only; an unspecified address (`0.0.0.0`) sets the port only. `None`:
-    /// on every usable interface, on any port.
+    /// Listen on this address only; an unspecified address (`0.0.0.0`) means every address of this machine, or of
+    /// `via`, at this port. `None`: on every usable interface, on any port.
     pub listen: Option<SocketAddr>,
+    /// Addresses that peers are told of before the machine's own: where a NAT passes packets on to it.
+    pub advertise: Vec<SocketAddr>,
     /// Interfaces or addresses to use; empty: all usable ones.
     pub via: Vec<String>,
     /// The key the peers will recognise.
@@ -45,6 +48,7 @@ impl ListenConfig {
     pub fn new() -> Result<Self, Error> {
         Ok(Self {
             listen: None,
+            advertise: Vec::new(),
             via: Vec::new(),
             identity: Identity::generate()?,
             engine: EngineConfig::live(),
@@ -61,6 +65,7 @@ impl ListenConfig {
 pub struct Listener {
     shared: Arc<Shared>,
     fingerprint: Fingerprint,
+    addresses: watch::Receiver<Vec<SocketAddr>>,
     accepted: tokio::sync::Mutex<mpsc::Receiver<Handle>>,
     _owner: Owner,
 }
@@ -69,13 +74,17 @@ impl Listener {
     /// Binds the sockets. Must be called within a tokio runtime.
     pub fn bind(config: ListenConfig) -> Result<Self, Error> {
         config.engine.build()?;
-        let ListenConfig { listen, via, identity, engine, connections_max, knock, datagram_max, machine } = config;
-        let (via, port) = match listen {
-            Some(address) if address.ip().is_unspecified() => (via, address.port()),
-            Some(address) => (vec![address.ip().to_string()], address.port()),
-            None => (via, 0),
+        let ListenConfig { listen, advertise, via, identity, engine, connections_max, knock, datagram_max, machine } = config;
+        let (via, port, is_everywhere) = match listen {
+            Some(address) if address.ip().is_unspecified() => (via.clone(), address.port(), via.is_empty()),
+            Some(address) => (vec![address.ip().to_string()], address.port(), false),
+            None => (via, 0, false),
         };
-        let sockets = Sockets::bind(machine.clone(), &usable_interfaces(&machine, &via)?, port)?;
+        let found = match is_everywhere {
+            true => machine.everywhere(&[])?,
+            false => usable_interfaces(&machine, &via)?,
+        };
+        let sockets = Sockets::bind(machine.clone(), &found, port)?;
         let fingerprint = identity.fingerprint();
         let endpoint = machine.endpoint(EndpointConfig {
             datagram_max,
@@ -86,12 +95,20 @@ impl Listener {
         let shared = Shared::new(endpoint, sockets, Some(door));
         let owner = shared.owner();
         driver::spawn(&shared);
-        Ok(Self { shared, fingerprint, accepted: tokio::sync::Mutex::new(accepted), _owner: owner })
+        let plan = Plan { via, is_everywhere, advertise };
+        let (told, addresses) = watch::channel(plan.told(&shared));
+        watching::spawn(&shared, plan, told);
+        Ok(Self { addresses, shared, fingerprint, accepted: tokio::sync::Mutex::new(accepted), _owner: owner })
     }
 
-    /// The addresses that peers may connect to.
+    /// The addresses that peers are told of.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.shared.sockets.all().iter().map(|socket| socket.local).collect()
+        self.addresses.borrow().clone()
+    }
+
+    /// The same, and when they change. Peers that are connected are told by themselves.
+    pub fn watch_addresses(&self) -> watch::Receiver<Vec<SocketAddr>> {
+        self.addresses.clone()
     }
 
     /// What peers must be told to recognise this end.

@@ -1,6 +1,7 @@
 //! The network interfaces of this machine: which of their addresses a path can start from, and why
 //! not from the others.
 
+mod advice;
 mod kind;
 mod lost;
 mod twins;
@@ -8,6 +9,7 @@ mod twins;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+pub use advice::{Advice, advice};
 pub use fairpath_quic_core::{Interface, Kind, Unusable};
 pub(crate) use kind::of as kind;
 pub use lost::{Link, Lost};
@@ -83,6 +85,34 @@ pub fn check_names(via: &[String], found: &[Interface]) -> Result<(), UnknownInt
 pub fn loopback_alias(name: &str) -> Option<IpAddr> {
     let address: IpAddr = name.parse().ok()?;
     (address.is_ipv4() && address.is_loopback()).then_some(address)
+}
+
+/// The number by which the system knows the interface, given by its name or as that number.
+pub fn index(name: &str) -> Option<u32> {
+    let listed = || if_addrs::get_if_addrs().ok()?.into_iter().find(|one| one.name == name)?.index;
+    name.parse().ok().or_else(listed)
+}
+
+/// How many addresses are listened on everywhere: some machines have thousands on one interface.
+const EVERYWHERE_MAX: usize = 64;
+
+/// The addresses at which a machine is reached that listens on all it has, the usable ones first. Loopback, and what
+/// is of use only to guests on this machine or stands behind another address, is marked unusable: nobody is told of it.
+pub fn everywhere() -> io::Result<Vec<Interface>> {
+    let mut found = interfaces(&[])?;
+    found.retain_mut(|one| match one.unusable {
+        None | Some(Unusable::SecondAddress | Unusable::Loopback) => true,
+        // Routers lead to a public address that lies on an interface without a wire, or it would not be there.
+        Some(Unusable::LeadsNowhere(_)) if one.is_global() => {
+            one.unusable = None;
+            true
+        }
+        Some(Unusable::LeadsNowhere(kind)) => kind == Kind::GuestBridge,
+        Some(_) => false,
+    });
+    found.sort_by_key(|one| one.unusable.is_some());
+    found.truncate(EVERYWHERE_MAX);
+    Ok(found)
 }
 
 /// The addresses that paths start from: the usable ones, and loopback addresses named in `via`.

@@ -42,6 +42,7 @@ mod manager;
 mod probe;
 mod socket;
 mod sockets;
+mod watch;
 
 pub use accept::{CROWDED, Knocks};
 pub use connect::{ConnectConfig, connect};

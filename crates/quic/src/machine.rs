@@ -79,6 +79,25 @@ impl Machine {
         }
     }
 
+    /// Every address that there is, with its interface.
+    pub(crate) fn addresses(&self) -> io::Result<Vec<(String, IpAddr)>> {
+        let found = match self {
+            Self::System => interfaces::interfaces(&[])?,
+            #[cfg(feature = "simulation")]
+            Self::Simulated(machine) => machine.interfaces(),
+        };
+        Ok(found.into_iter().map(|one| (one.name, one.address)).collect())
+    }
+
+    /// All addresses that a machine listens on which listens everywhere.
+    pub(crate) fn everywhere(&self, known: &[(String, IpAddr)]) -> io::Result<Vec<Interface>> {
+        match self {
+            Self::System => Ok(number_twins(interfaces::everywhere()?, known)),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(machine) => Ok(machine.interfaces()),
+        }
+    }
+
     /// The addresses that paths to `remotes` start from; those in `known` keep the names by which paths know them.
     pub(crate) fn towards(
         &self,

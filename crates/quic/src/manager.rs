@@ -67,7 +67,9 @@ impl Manager {
 
     /// Has the paths of interfaces closed that are gone, and binds sockets on those that are new.
     fn look_at_interfaces(&self) {
-        let Plan { via, remotes } = &self.plan;
+        let Plan { via, .. } = &self.plan;
+        let remotes = self.shared.with(&self.link, |connection, _| connection.peer_addresses());
+        let remotes = &remotes.filter(|remotes| !remotes.is_empty()).unwrap_or_else(|| self.plan.remotes.clone());
         let sockets = &self.shared.sockets;
         let Ok(found) = sockets.machine().towards(via, remotes, &sockets.interfaces()) else { return };
         let mut is_changed = false;

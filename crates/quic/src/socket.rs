@@ -61,6 +61,8 @@ pub(crate) struct BoundSocket {
     /// The name by which paths know the address.
     pub(crate) name: IpAddr,
     pub(crate) binding: Binding,
+    /// Whether peers are told of it.
+    pub(crate) is_told: bool,
     medium: Medium,
     backlog: Mutex<Backlog>,
     faults: Faults,
@@ -89,6 +91,7 @@ impl BoundSocket {
             local: medium.local_addr()?,
             name: interface.local(),
             binding,
+            is_told: interface.unusable.is_none(),
             medium,
             backlog: Mutex::default(),
             faults: Faults::default(),

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use fairpath_quic_core::Interfaces;
+use fairpath_quic_core::{Interfaces, own_address};
 
 use crate::error::Error;
 use crate::interfaces::Interface;
@@ -16,11 +16,19 @@ use crate::socket::BoundSocket;
 pub(crate) struct Sockets {
     machine: Machine,
     all: Arc<RwLock<Arc<[Arc<BoundSocket>]>>>,
+    /// The port of the first of them.
+    port: u16,
+    /// The names of addresses that are gone, with their interfaces: paths that begin there go on from another.
+    retired: Arc<Mutex<Vec<(IpAddr, String)>>>,
 }
+
+/// So many addresses that are gone are remembered.
+const RETIRED_MAX: usize = 64;
 
 impl Sockets {
     pub(crate) fn new(machine: Machine, sockets: Vec<Arc<BoundSocket>>) -> Self {
-        Self { machine, all: Arc::new(RwLock::new(sockets.into())) }
+        let port = sockets.first().map_or(0, |socket| socket.local.port());
+        Self { machine, all: Arc::new(RwLock::new(sockets.into())), port, retired: Arc::default() }
     }
 
     /// One socket per address, all on one port where that is free on all.
@@ -35,8 +43,8 @@ impl Sockets {
             });
             match bound {
                 Ok(socket) => sockets.push(socket),
-                // A port asked for is asked for on all of them.
-                Err(source) if port != 0 => {
+                // A port asked for is asked for on all that peers are told of.
+                Err(source) if port != 0 && interface.unusable.is_none() => {
                     return Err(Error::Bind { address: SocketAddr::new(interface.address, port), source });
                 }
                 Err(source) => {
@@ -73,7 +81,7 @@ impl Sockets {
 
     /// Adds a socket for an interface that appeared.
     pub(crate) fn add(&self, interface: &Interface) -> io::Result<()> {
-        let port = shared_port(&self.all(), interface, 0);
+        let port = if interface.twin == 0 { self.port } else { 0 };
         let bind = |port| BoundSocket::bind(&self.machine, interface, port);
         let socket = bind(port).or_else(|_| bind(0))?;
         self.replace(|sockets| sockets.iter().cloned().chain([socket]).collect());
@@ -82,6 +90,27 @@ impl Sockets {
 
     pub(crate) fn remove(&self, local: IpAddr) {
         self.replace(|sockets| sockets.iter().filter(|socket| socket.name != local).cloned().collect());
+    }
+
+    /// Removes a socket whose address is gone. What leaves from there leaves from another, if there is one.
+    pub(crate) fn retire(&self, socket: &BoundSocket) {
+        self.remove(socket.name);
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.retain(|(name, _)| *name != socket.name);
+        retired.push((socket.name, socket.interface.clone()));
+        if retired.len() > RETIRED_MAX {
+            retired.remove(0);
+        }
+    }
+
+    /// The socket from which leaves what began at an address that is gone: of the same interface, if that has another.
+    pub(crate) fn in_place_of(&self, name: IpAddr) -> Option<Arc<BoundSocket>> {
+        let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, interface) = retired.iter().find(|(retired, _)| *retired == name)?;
+        let is_ipv4 = own_address(name).is_ipv4();
+        let all = self.all();
+        let alike = || all.iter().filter(|socket| socket.is_told && socket.local.is_ipv4() == is_ipv4);
+        alike().find(|socket| socket.interface == *interface).or_else(|| alike().next()).cloned()
     }
 
     fn replace(&self, with: impl FnOnce(&[Arc<BoundSocket>]) -> Vec<Arc<BoundSocket>>) {

@@ -134,7 +134,7 @@ impl Delivery<'_> {
                         }
                         let since = in_vain.map_or_else(Instant::now, |(since, _)| since);
                         short_lived = if began.elapsed() < SHORT_LIVED { short_lived + 1 } else { 0 };
-                        self.instead(&error, since, pause(short_lived)).await?
+                        self.instead(&error, since, (&connection, pause(short_lived))).await?
                     }
                 },
                 next = self.successor(&connection), if !self.give_up_after.is_zero() => {
@@ -148,8 +148,13 @@ impl Delivery<'_> {
         }
     }
 
-    /// A connection in place of one that has ended, tried after `pause`; `since` then it has been tried in vain.
-    async fn instead(&self, error: &SendError, since: Instant, pause: Duration) -> Result<Connection, SendError> {
+    /// A connection in place of one that has ended, tried after a pause; `since` then it has been tried in vain.
+    async fn instead(
+        &self,
+        error: &SendError,
+        since: Instant,
+        (ended, pause): (&Connection, Duration),
+    ) -> Result<Connection, SendError> {
         self.sender.progress().enter(Phase::Waiting);
         let why = match error {
             SendError::PeerGone(why) => why.clone(),
@@ -159,7 +164,7 @@ impl Delivery<'_> {
         let patience = self.give_up_after.saturating_sub(since.elapsed());
         let dialled = async {
             tokio::time::sleep(pause).await;
-            self.dial(Instant::now()).await
+            self.dial(Instant::now(), ended).await
         };
         let connected = tokio::time::timeout(patience, dialled).await;
         let progress = self.sender.progress().snapshot();
@@ -178,7 +183,7 @@ impl Delivery<'_> {
             let next = tokio::select! {
                 biased;
                 () = sound(connection) => continue,
-                next = self.dial(since) => next,
+                next = self.dial(since, connection) => next,
             };
             if self.sender.progress().snapshot().phase == Phase::Done {
                 // The receiver may have ended: it would tell another connection nothing of what it told this one.
@@ -188,12 +193,14 @@ impl Delivery<'_> {
         }
     }
 
-    /// Tries again and again, each try beside the ones before, until one gets through.
-    async fn dial(&self, lost_since: Instant) -> Connection {
+    /// Tries again and again, each try beside the ones before, until one gets through, also at the addresses that the
+    /// receiver told of over the connection before.
+    async fn dial(&self, lost_since: Instant, before: &Connection) -> Connection {
         let mut tries = JoinSet::new();
         loop {
             let wait = (lost_since.elapsed() / TRY_SHARE).clamp(TRY_EVERY.0, TRY_EVERY.1);
-            let config = self.redial.clone();
+            let mut config = self.redial.clone();
+            config.remotes.extend(before.peer_addresses());
             tries.spawn(tokio::time::timeout(TRY_FOR.max(2 * wait), connect(config)));
             let turn = tokio::time::sleep(wait);
             tokio::pin!(turn);

@@ -55,6 +55,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         1 => writeln!(out, "One path can start here: there is nothing to bond it with.")?,
         paths => writeln!(out, "{paths} paths can start here.")?,
     }
+    for advice in interfaces::advice(&shown) {
+        writeln!(out, "Note: {advice}.")?;
+    }
     let in_ticket: Vec<String> = in_ticket(&shown).map(|one| one.address.to_string()).collect();
     if !in_ticket.is_empty() {
         writeln!(out, "A ticket would name {}.", in_ticket.join(", "))?;

@@ -4,6 +4,7 @@ mod carry;
 mod control;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod place;
 mod port;
 mod protocol;
 mod recv;
@@ -22,7 +23,7 @@ use crate::ends::{ConnectArgs, ListenArgs};
 use crate::metrics::local_address;
 use crate::text::duration;
 use crate::ticket_args::TicketArgs;
-use port::{Place, place};
+use place::Place;
 
 const COMMON: &str = "\
 Common use:
@@ -111,8 +112,9 @@ struct SendArgs {
     words: Vec<PathBuf>,
     #[command(flatten)]
     ticket: TicketArgs,
-    /// Take packets at this address, udp://ADDRESS:PORT; for several flows, again
-    #[arg(long, value_name = "UDP", required = true, value_parser = place)]
+    /// Take packets at this address, udp://ADDRESS:PORT, or of this group, udp://239.0.0.1:PORT; udp://@:PORT takes them
+    /// at every address of this machine; for several flows, again
+    #[arg(long, value_name = "UDP", required = true, value_parser = place::source)]
     from: Vec<Place>,
     /// How long a packet may take from here to there, such as 300ms: later ones are dropped
     #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = deadline)]
@@ -136,8 +138,8 @@ struct SendArgs {
     fairpath stream recv --to udp://127.0.0.1:6000 --playout steady\n  \
     ffplay -fflags nobuffer udp://127.0.0.1:6000")]
 struct RecvArgs {
-    /// Pass packets on to this address, udp://ADDRESS:PORT; one for each --from of the sender, in that order
-    #[arg(long, value_name = "UDP", required = true, value_parser = place)]
+    /// Pass packets on to this address or group, udp://ADDRESS:PORT; one for each --from of the sender, in that order
+    #[arg(long, value_name = "UDP", required = true, value_parser = place::destination)]
     to: Vec<Place>,
     /// Wait for the next sender when one has ended; the ticket stays good
     #[arg(long)]

@@ -93,3 +93,44 @@ fn either_interface_of_a_receiver_on_one_switch_is_reached_alone() {
         }
     }
 }
+
+/// A strict check of where packets come from keeps one of the two from being used.
+#[test]
+fn two_interfaces_on_one_switch_are_told_what_to_set() {
+    let Some((_place, lan)) = lan(&["sender", "receiver"]) else { return };
+    for (interface, address) in [("nas0", "10.6.0.2/24"), ("nas1", "10.6.0.3/24")] {
+        lan.cable(("receiver", interface), ("sender", interface));
+        lan.address("receiver", interface, address);
+    }
+    let advice = "nas0 and nas1 are in one network";
+    for (value, is_told) in [("1", true), ("2", false)] {
+        lan.set("receiver", "net/ipv4/conf/all/rp_filter", value);
+        let said = lan.fairpath("receiver", &["paths"]).unwrap();
+        assert_eq!(said.contains(advice), is_told, "{value}: {said}");
+    }
+}
+
+/// As where routers bring the traffic of an address to a machine that has it on no interface with a wire.
+#[test]
+fn a_public_address_on_loopback_is_listened_on_everywhere() {
+    let Some((_place, lan)) = lan(&["sender", "receiver"]) else { return };
+    lan.cable(("sender", "eth0"), ("receiver", "eth0"));
+    lan.address("sender", "eth0", "10.8.0.1/24");
+    lan.address("receiver", "eth0", "10.9.0.2/24");
+    lan.ip("receiver", "link set lo up");
+    lan.address("receiver", "lo", "203.0.113.9/32");
+    // Nothing else of the receiver is reached.
+    lan.ip("sender", "route add 203.0.113.9 dev eth0");
+    lan.ip("receiver", "route add 10.8.0.0/24 dev eth0");
+    let scratch = Scratch::with_tree(1_000_000);
+    let (mut receiver, ticket) = lan.receiver("receiver", &["--listen", "0.0.0.0:4433"], &scratch);
+    let mut sender = lan.sender("sender", &ticket, &[], &scratch);
+    assert!(sender.end(LIMIT).success(), "{}", sender.said());
+    assert!(receiver.end(LIMIT).success(), "{}", receiver.said());
+    assert!(
+        receiver.said().contains("203.0.113.9:4433") && !receiver.said().contains("127.0.0.1"),
+        "{}",
+        receiver.said()
+    );
+    scratch.assert_arrived_identical();
+}

@@ -1,5 +1,6 @@
 //! What comes: datagrams of the peer, by way of the stack, and what became of those that left.
 
+use std::net::SocketAddr;
 use web_time::Instant;
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use crate::channel::ChannelId;
 use crate::farewell;
 use crate::one_way::report::Message as DelayMessage;
 use crate::paths::policy::Policy;
+use crate::peer_addresses;
 use crate::receipts;
 
 impl Connection {
@@ -23,6 +25,13 @@ impl Connection {
             false => self.output.look_again(),
         }
         self.absorb(now);
+    }
+
+    /// A datagram of this connection came from `remote`. It is not known whether the peer sent it.
+    pub(crate) fn on_source(&mut self, remote: SocketAddr) {
+        if let Some(policy) = &mut self.policy {
+            policy.on_source(remote);
+        }
     }
 
     /// What the stack has to say to the endpoint that has it.
@@ -129,6 +138,11 @@ impl Connection {
                 if let Some((code, reason)) = farewell::read(&datagram) {
                     self.on_farewell(code, reason, now);
                 }
+            }
+            // An end that is connected to has the addresses that its peers come from.
+            peer_addresses::KIND if !self.is_server => {
+                let told = peer_addresses::read(&datagram[1..]);
+                self.with_policy(now, |policy, _| policy.on_peer_addresses(&told));
             }
             receipts::KIND => self.receipts.on_receipt(&datagram[1..], now),
             kind if fairpath_stream::is_stream(kind) => self.on_flow(&datagram, now),

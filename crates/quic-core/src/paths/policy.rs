@@ -275,6 +275,7 @@ impl Policy {
         self.measure(paths, now);
         self.nurse(paths, now);
         if self.side == Side::Opener {
+            self.ways.is_lost = !self.slots.iter().any(Slot::answers);
             self.find_ways(paths, now);
             self.open_due(paths, now);
         }

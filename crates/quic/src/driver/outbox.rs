@@ -59,7 +59,7 @@ impl Train {
 impl Train {
     fn leave(&self, way: Way, sockets: &Sockets) {
         let socket = match way.local {
-            Some(local) => sockets.of(local),
+            Some(local) => sockets.of(local).or_else(|| sockets.in_place_of(local)),
             None => sockets.all().iter().find(|socket| socket.local.is_ipv4() == way.remote.is_ipv4()).cloned(),
         };
         let Some(socket) = socket.filter(|socket| socket.local.is_ipv4() == way.remote.is_ipv4()) else { return };

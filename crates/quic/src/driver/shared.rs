@@ -118,6 +118,13 @@ impl Shared {
         link.rest().as_mut().map(|connection| act(connection, now))
     }
 
+    /// Looks at all connections that are driven.
+    pub(crate) fn with_all(&self, mut act: impl FnMut(&mut Core, Instant)) {
+        let mut state = self.lock();
+        let now = clock::now();
+        state.endpoint.connections().for_each(|(_, connection)| act(connection, now));
+    }
+
     /// Begins a handshake.
     pub(crate) fn begin(&self, connecting: Connecting<'_>) -> Result<Arc<Link>, BeginError> {
         let mut state = self.lock();

@@ -4,29 +4,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 
-/// An address as the command line names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(pub(super) SocketAddr);
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "udp://{}", self.0)
-    }
-}
-
-/// What `udp://ADDRESS:PORT` names.
-pub(super) fn place(text: &str) -> Result<Place, &'static str> {
-    const RIGHT: &str = "udp:// with an IP address and a port is needed, such as udp://127.0.0.1:5000";
-    let address: SocketAddr = text.strip_prefix("udp://").ok_or(RIGHT)?.parse().map_err(|_| RIGHT)?;
-    match address.port() {
-        0 => Err(RIGHT),
-        _ if address.ip().is_multicast() => Err("groups are not joined: give an address of one machine"),
-        _ => Ok(Place(address)),
-    }
-}
+use super::place::Place;
 
 /// No more packets than this wait at a port: the system holds some hundred kB for a program that does not read.
 const WAITING_MAX: usize = 65_536;
@@ -41,33 +23,42 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// A port at which programs send packets, and are answered.
-    pub(super) async fn at(place: Place) -> anyhow::Result<Self> {
-        let socket = UdpSocket::bind(place.0).await.map_err(|error| match error.kind() {
+    /// A port at which programs send packets, and are answered. Of a group all that is sent to it is taken.
+    pub(super) async fn at(place: &Place) -> anyhow::Result<Self> {
+        let mut refused = None;
+        for address in place.at.resolve().await? {
+            match bound(address, place) {
+                Ok(socket) => return Ok(Self { socket, peer: Mutex::new(None), is_fixed: false }),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        let error = refused.expect("a host has an address");
+        Err(match error.kind() {
             io::ErrorKind::AddrInUse => anyhow!("cannot take packets at {place}: another program uses this port"),
             io::ErrorKind::AddrNotAvailable => {
                 anyhow!(
                     "cannot take packets at {place}: this machine has no such address; 0.0.0.0 takes all of its own"
                 )
             }
+            _ if is_group(place) && place.local.is_none() => anyhow!(
+                "cannot join the group of {place}: {error}; name an address of the interface it comes on, such as \
+                 {place}?localaddr=192.0.2.7"
+            ),
             _ => anyhow::Error::from(error).context(format!("cannot take packets at {place}")),
-        })?;
-        Ok(Self { socket, peer: Mutex::new(None), is_fixed: false })
+        })
     }
 
-    /// A port from which packets go to a program.
-    pub(super) async fn towards(place: Place) -> anyhow::Result<Self> {
-        let any: IpAddr = match place.0 {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let bound = async {
-            let socket = UdpSocket::bind((any, 0)).await?;
-            socket.connect(place.0).await?;
-            Ok::<_, io::Error>(socket)
-        };
-        let socket = bound.await.with_context(|| format!("cannot send packets to {place}"))?;
-        Ok(Self { socket, peer: Mutex::new(Some(place.0)), is_fixed: true })
+    /// A port from which packets go to a program, or to a group.
+    pub(super) async fn towards(place: &Place) -> anyhow::Result<Self> {
+        let mut refused = None;
+        for address in place.at.resolve().await? {
+            match connected(address, place) {
+                Ok(socket) => return Ok(Self { socket, peer: Mutex::new(Some(address)), is_fixed: true }),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        let error = refused.expect("a host has an address");
+        Err(anyhow::Error::from(error).context(format!("cannot send packets to {place}")))
     }
 
     fn peer(&self) -> Option<SocketAddr> {
@@ -121,17 +112,69 @@ impl Port {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn is_group(place: &Place) -> bool {
+    place.at.ip().is_some_and(|ip| ip.is_multicast())
+}
 
-    #[test]
-    fn a_place_is_an_address_and_a_port() {
-        assert_eq!(place("udp://127.0.0.1:5000"), Ok(Place("127.0.0.1:5000".parse().unwrap())));
-        assert!(place("udp://[::1]:5000").is_ok());
-        for wrong in ["127.0.0.1:5000", "udp://127.0.0.1", "udp://127.0.0.1:0", "srt://127.0.0.1:5000", "udp://:5000"] {
-            assert!(place(wrong).unwrap_err().contains("such as udp://127.0.0.1:5000"), "{wrong}");
+/// A socket on which comes what is sent to this address.
+fn bound(address: SocketAddr, place: &Place) -> io::Result<UdpSocket> {
+    let socket = unbound(address)?;
+    if address.ip().is_multicast() {
+        // Every program on this machine that joins a group has its packets.
+        socket.set_reuse_address(true)?;
+    }
+    socket.bind(&address.into())?;
+    match (address, place.local) {
+        (SocketAddr::V4(v4), local) if v4.ip().is_multicast() => {
+            let on = local.map_or(Ok(Ipv4Addr::UNSPECIFIED), v4_only)?;
+            socket.join_multicast_v4(v4.ip(), &on)?;
         }
-        assert!(place("udp://239.0.0.1:5000").unwrap_err().contains("groups"));
+        (SocketAddr::V6(v6), _) if v6.ip().is_multicast() => socket.join_multicast_v6(v6.ip(), v6.scope_id())?,
+        _ => {}
+    }
+    UdpSocket::from_std(socket.into())
+}
+
+/// A socket that sends to this address.
+fn connected(address: SocketAddr, place: &Place) -> io::Result<UdpSocket> {
+    let socket = unbound(address)?;
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    socket.bind(&SocketAddr::new(place.local.unwrap_or(any), 0).into())?;
+    if address.is_ipv4() && address.ip().is_multicast() {
+        if let Some(local) = place.local {
+            socket.set_multicast_if_v4(&v4_only(local)?)?;
+        }
+        if let Some(ttl) = place.ttl {
+            socket.set_multicast_ttl_v4(ttl)?;
+        }
+    } else if address.ip().is_multicast() {
+        if let SocketAddr::V6(v6) = address
+            && v6.scope_id() > 0
+        {
+            socket.set_multicast_if_v6(v6.scope_id())?;
+        }
+        if let Some(ttl) = place.ttl {
+            socket.set_multicast_hops_v6(ttl)?;
+        }
+    }
+    socket.connect(&address.into())?;
+    UdpSocket::from_std(socket.into())
+}
+
+fn unbound(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+fn v4_only(address: IpAddr) -> io::Result<Ipv4Addr> {
+    match address {
+        IpAddr::V4(v4) => Ok(v4),
+        IpAddr::V6(_) => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "localaddr of a group of IPv4 is one of IPv4"))
+        }
     }
 }

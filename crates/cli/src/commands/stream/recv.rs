@@ -29,7 +29,7 @@ pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     args.listen.paths().check_uncounted("stream recv")?;
     let mut ports = Vec::new();
     for place in &args.to {
-        ports.push(Port::towards(*place).await?);
+        ports.push(Port::towards(place).await?);
     }
     let view = View::open(Role::Receive, args.flow).await?;
     let host = args.listen.open().await?;

@@ -32,7 +32,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
     args.connect.check_live_flows()?;
     let mut ports = Vec::new();
     for place in &args.from {
-        ports.push(Port::at(*place).await?);
+        ports.push(Port::at(place).await?);
     }
     let ports: Arc<[Port]> = ports.into();
     let control = args.budget.as_deref().map(Control::at).transpose()?;

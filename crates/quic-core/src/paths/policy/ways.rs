@@ -26,6 +26,10 @@ const DOUBT_AFTER: Duration = Duration::from_secs(2);
 /// A path that is not validated by then, although something answers there, never will be.
 const DESPAIR_AFTER: Duration = Duration::from_secs(8);
 
+/// So many addresses are tried in the life of a connection because datagrams came from them. Anybody may copy a datagram
+/// and send it from elsewhere, and each address may cost a path id.
+const HEARD_MAX: usize = 4;
+
 /// What is known of the ways to the peer.
 #[derive(Debug)]
 pub(super) struct Ways {
@@ -38,12 +42,16 @@ pub(super) struct Ways {
     wasted: usize,
     /// The addresses here of which it was said that they lead nowhere.
     told: Vec<IpAddr>,
+    /// Whether no path answers: the peer may have moved.
+    pub(super) is_lost: bool,
+    /// Addresses that only the source of a datagram named.
+    heard: usize,
 }
 
 impl Ways {
     pub(super) fn new(candidates: Candidates) -> Self {
         let (plan, tried, told) = (Vec::new(), Vec::new(), Vec::new());
-        Self { candidates, plan, tried, revision: None, wasted: 0, told }
+        Self { candidates, plan, tried, revision: None, wasted: 0, told, is_lost: false, heard: 0 }
     }
 
     fn refresh(&mut self) {
@@ -82,6 +90,32 @@ impl Policy {
     /// The interfaces there are now.
     pub(crate) fn on_interfaces(&mut self, found: &[Interface], now: Instant) {
         self.ways.candidates.set_locals(found, now);
+    }
+
+    /// The peer says at which addresses it is reached now. A pair with another that does not answer is given up.
+    pub(crate) fn on_peer_addresses(&mut self, addresses: &[SocketAddr]) {
+        for address in addresses {
+            self.ways.candidates.add_remote(*address);
+        }
+        let stale = self.slots.iter().filter(|slot| !slot.answers() && !addresses.contains(&slot.remote()));
+        for slot in stale {
+            self.ways.candidates.failed(slot.local(), slot.remote(), WhyNot::Silent);
+        }
+    }
+
+    /// A datagram of the connection came from this address. While no path answers, it may be that the peer has another one
+    /// now, so that is tried; a path there opens only where the peer has the keys.
+    pub(crate) fn on_source(&mut self, remote: SocketAddr) {
+        let is_hint = self.ways.is_lost && self.ways.heard < HEARD_MAX;
+        if is_hint && self.ways.candidates.add_remote(remote) {
+            self.ways.heard += 1;
+            tracing::debug!(%remote, "the peer may be here now");
+        }
+    }
+
+    /// The addresses at which the peer may be reached.
+    pub(crate) fn peer_addresses(&self) -> &[SocketAddr] {
+        self.ways.candidates.remotes()
     }
 
     /// What was tried to reach the peer.

@@ -1,0 +1,87 @@
+//! What a person should set on this machine for its interfaces to work together.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use super::Interface;
+
+/// Something that keeps interfaces from working together, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Both are in one network, and the system drops packets that come in on the one that it would not answer through.
+    ReversePath {
+        /// The interfaces, in the order of the system.
+        interfaces: [String; 2],
+    },
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReversePath { interfaces: [a, b] } => write!(
+                f,
+                "{a} and {b} are in one network, and this system drops what comes in on one of them (rp_filter is 1), so \
+                 that only one carries data; to use both: sysctl -w net.ipv4.conf.all.rp_filter=2"
+            ),
+        }
+    }
+}
+
+/// What is to be set for these interfaces to work together.
+pub fn advice(found: &[Interface]) -> Vec<Advice> {
+    reverse_path(found, reverse_path_filter)
+}
+
+/// `filter` says how the system checks where packets come from that come in on an interface.
+fn reverse_path(found: &[Interface], filter: impl Fn(&str) -> Option<u8>) -> Vec<Advice> {
+    let usable: Vec<&Interface> = found.iter().filter(|one| one.unusable.is_none() && one.address.is_ipv4()).collect();
+    let mut advice: Vec<Advice> = Vec::new();
+    for (at, one) in usable.iter().enumerate() {
+        for other in &usable[at + 1..] {
+            let is_strict = || [one, other].iter().any(|one| filter(&one.name) == Some(STRICT));
+            if one.name != other.name && are_neighbours(one, other.address) && is_strict() {
+                let found = Advice::ReversePath { interfaces: [one.name.clone(), other.name.clone()] };
+                advice.extend((!advice.contains(&found)).then_some(found));
+            }
+        }
+    }
+    advice
+}
+
+/// Two modems that give one address are two networks.
+fn are_neighbours(one: &Interface, other: IpAddr) -> bool {
+    one.address != other && one.same_subnet(other)
+}
+
+/// The value of `rp_filter` with which packets are dropped that come in on another interface than the best way back.
+const STRICT: u8 = 1;
+
+/// The value of `rp_filter` that counts for the interface: the larger of its own and the one for all.
+fn reverse_path_filter(name: &str) -> Option<u8> {
+    let read = |name: &str| -> Option<u8> {
+        std::fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter")).ok()?.trim().parse().ok()
+    };
+    read(name).max(read("all"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(name: &str, address: &str) -> Interface {
+        Interface { name: name.into(), address: address.parse().unwrap(), twin: 0, prefix_bits: 24, unusable: None }
+    }
+
+    #[test]
+    fn two_interfaces_in_one_network_need_a_filter_that_lets_both_be_used() {
+        let found = [interface("a", "10.6.0.2"), interface("b", "10.6.0.3"), interface("c", "10.7.0.3")];
+        let advice = reverse_path(&found, |_| Some(STRICT));
+        assert_eq!(advice, [Advice::ReversePath { interfaces: ["a".into(), "b".into()] }]);
+        for harmless in [None, Some(0), Some(2)] {
+            assert!(reverse_path(&found, |_| harmless).is_empty(), "{harmless:?}");
+        }
+        assert!(reverse_path(&found[1..], |_| Some(STRICT)).is_empty());
+        let modems = [interface("a", "192.168.8.100"), interface("b", "192.168.8.100")];
+        assert!(reverse_path(&modems, |_| Some(STRICT)).is_empty(), "networks of two modems");
+    }
+}
