@@ -13,6 +13,7 @@ use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket};
 use crate::engine_args::EngineArgs;
 use crate::error::UsageError;
 use crate::host_port::HostPort;
+use crate::later::Later;
 use crate::path_args::PathArgs;
 use crate::text::tell;
 
@@ -47,6 +48,8 @@ pub(crate) struct ListenArgs {
 pub(crate) struct Host {
     pub(crate) listener: Listener,
     pub(crate) ticket: Ticket,
+    /// The tickets that follow where the machine gets other addresses.
+    pub(crate) later: Later,
 }
 
 impl ListenArgs {
@@ -75,15 +78,16 @@ impl ListenArgs {
             Some(listen) => Some(own_address(listen).await?),
             None => None,
         };
-        let mut addresses = Vec::new();
+        let mut advertise = Vec::new();
         for advertised in &self.advertise {
-            addresses.extend(advertised.resolve().await?);
+            advertise.extend(advertised.resolve().await?);
         }
         let secret = Secret::generate().context("the system gives no randomness")?;
         let listener = once_up(async || {
             let config = ListenConfig {
                 knock: Some(secret.knock_key()),
                 listen,
+                advertise: advertise.clone(),
                 via: self.via.via.clone(),
                 engine: engine.clone(),
                 ..ListenConfig::new()?
@@ -94,12 +98,11 @@ impl ListenArgs {
         for advice in advice(&interfaces(&self.via.via)?) {
             tell(format!("warning: {advice}"));
         }
-        addresses.extend(listener.addresses());
-        let mut known = std::collections::BTreeSet::new();
-        addresses.retain(|address| known.insert(*address));
+        let mut addresses = listener.addresses();
         addresses.truncate(MAX_ADDRESSES);
         let ticket = Ticket { addresses, fingerprint: listener.fingerprint().0, secret };
-        Ok(Host { listener, ticket })
+        let later = Later::new(listener.watch_addresses(), ticket.clone());
+        Ok(Host { listener, ticket, later })
     }
 }
 

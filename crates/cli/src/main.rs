@@ -8,6 +8,7 @@ mod failure;
 mod file_args;
 mod host_port;
 mod knocks;
+mod later;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod path_args;

@@ -115,7 +115,7 @@ fn advice(left: Bytes) -> &'static str {
     match left {
         // The word that all is in place is missing, nothing else.
         Bytes::ZERO => "everything may be in place: look there before you send it again",
-        _ => "run the same command again to resume, if the receiver still waits",
+        _ => "run the same command again to resume, with the ticket that the receiver printed last, if it still waits",
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use crate::ends::{ConnectArgs, Host, ListenArgs, connect, say_goodbye};
 use crate::error::{Interrupted, UsageError, describe};
 use crate::knocks::Doorbell;
+use crate::later::PRINTED;
 use crate::path_facts::Books;
 use crate::signals::Interruption;
 use crate::text::{print_line, tell};
@@ -95,7 +96,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn serve(args: ServerArgs) -> anyhow::Result<()> {
     args.listen.paths().check_uncounted("perf server")?;
-    let Host { listener, ticket } = args.listen.open().await?;
+    let Host { listener, ticket, mut later } = args.listen.open().await?;
     print_line(&ticket.to_string())?;
     let interruption = Interruption::listen()?;
     let mut clients = JoinSet::new();
@@ -113,6 +114,10 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
                 Ok(Err(error)) => tell(format!("a measurement failed: {}; still waiting", describe(&error))),
                 Err(refused) => doorbell.rang(&refused),
             },
+            ticket = later.ticket() => {
+                print_line(&ticket.to_string())?;
+                tell(PRINTED);
+            }
             _ = tick.tick() => {
                 if let Some(line) = doorbell.news(listener.knocks(), Instant::now()) {
                     tell(line);

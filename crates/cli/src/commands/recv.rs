@@ -15,6 +15,7 @@ use crate::ends::{Host, ListenArgs};
 use crate::error::{Incomplete, Interrupted};
 use crate::file_args::ReceivedFiles;
 use crate::knocks::Doorbell;
+use crate::later::{Later, PRINTED};
 use crate::path_facts::Books;
 use crate::role::Role;
 use crate::signals::Interruption;
@@ -69,7 +70,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     fairpath_transfer::check_destination(&args.dir)?;
     args.listen.paths().check_receiving()?;
     let books = Books::open(args.listen.paths().all())?;
-    let Host { listener, ticket } = args.listen.open().await?;
+    let Host { listener, ticket, later } = args.listen.open().await?;
     print_line(&ticket.to_string())?;
     let receiver = Arc::new(Receiver::new(ReceiveConfig {
         directory: args.dir.clone(),
@@ -98,6 +99,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         lingers_until: None,
         unsent: 0,
         books,
+        later,
     };
     let result = desk.run().await;
     let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
@@ -137,6 +139,7 @@ struct Desk<'a> {
     /// How much of the last transfer the sender could not offer.
     unsent: usize,
     books: Books,
+    later: Later,
 }
 
 /// What became of a connection, and whose it was.
@@ -168,6 +171,10 @@ impl Desk<'_> {
                 }
                 () = until(self.lingers_until) => return Ok(self.unsent),
                 Some(notice) = self.notices.recv() => self.view.notice(notice),
+                ticket = self.later.ticket() => {
+                    print_line(&ticket.to_string())?;
+                    self.view.line(PRINTED);
+                }
                 _ = tick.tick() => {
                     let paths = self.main_connection().map(|connection| connection.paths()).unwrap_or_default();
                     self.view.tick(&paths);

@@ -16,7 +16,7 @@ const RATE: u64 = 20;
 const LIMIT: Duration = Duration::from_secs(40);
 
 /// Namespaces of these names, and a place for them. `None` where this machine cannot have them.
-fn lan(names: &[&str]) -> Option<(std::sync::MutexGuard<'static, ()>, Lan)> {
+pub(crate) fn lan(names: &[&str]) -> Option<(std::sync::MutexGuard<'static, ()>, Lan)> {
     let place = place();
     match Lan::new(names) {
         Ok(lan) => Some((place, lan)),
@@ -133,4 +133,50 @@ fn a_public_address_on_loopback_is_listened_on_everywhere() {
         receiver.said()
     );
     scratch.assert_arrived_identical();
+}
+
+/// The receiver's only address is replaced in mid-transfer, or a second interface comes up.
+fn changing(change: impl FnOnce(&Lan), scratch: &Scratch) -> Option<(Lan, String, String)> {
+    let (_place, lan) = lan(&["sender", "receiver"])?;
+    for at in 0..2 {
+        let (a, b) = (format!("a{at}"), format!("b{at}"));
+        lan.cable(("sender", &a), ("receiver", &b));
+        lan.address("sender", &a, &format!("10.5.{at}.1/24"));
+        lan.limit("sender", &a, RATE);
+    }
+    lan.address("receiver", "b0", "10.5.0.2/24");
+    let (mut receiver, ticket) = lan.receiver("receiver", &[], scratch);
+    let mut sender = lan.sender("sender", &ticket, &["--give-up-after", "30s"], scratch);
+    sender.until("a part", LIMIT, |_| lan.carried("receiver", "b0") > BYTES / 5);
+    change(&lan);
+    let ended = sender.end(LIMIT);
+    assert!(ended.success(), "{}\n{}", sender.said(), receiver.said());
+    assert!(receiver.end(LIMIT).success(), "{}", receiver.said());
+    scratch.assert_arrived_identical();
+    let printed = receiver.printed();
+    let tickets: Vec<fairpath_transfer::Ticket> = printed.lines().map(|line| line.parse().unwrap()).collect();
+    assert!(tickets.len() == 2 && tickets[0].secret == tickets[1].secret, "{printed}");
+    Some((lan, sender.said(), receiver.said()))
+}
+
+#[test]
+fn a_transfer_goes_on_when_the_only_address_of_the_receiver_changes() {
+    let scratch = Scratch::with_tree(BYTES);
+    let change = |lan: &Lan| {
+        lan.ip("receiver", "address del 10.5.0.2/24 dev b0");
+        std::thread::sleep(Duration::from_secs(1));
+        lan.address("receiver", "b0", "10.5.0.9/24");
+    };
+    let Some((_lan, sender, receiver)) = changing(change, &scratch) else { return };
+    assert!(receiver.contains("this machine has another address now"), "{receiver}");
+    assert!(!sender.contains("giving up"), "the connection goes on: {sender}");
+}
+
+#[test]
+fn an_interface_that_the_receiver_gets_later_is_used() {
+    let scratch = Scratch::with_tree(BYTES);
+    let change = |lan: &Lan| lan.address("receiver", "b1", "10.5.1.2/24");
+    let Some((lan, sender, _)) = changing(change, &scratch) else { return };
+    let carried = lan.carried("receiver", "b1");
+    assert!(carried > BYTES / 5, "{carried} bytes\n{sender}");
 }

@@ -17,6 +17,7 @@ use super::view::View;
 use crate::ends::{Host, say_goodbye};
 use crate::error::describe;
 use crate::knocks::Doorbell;
+use crate::later::PRINTED;
 use crate::role::Role;
 use crate::signals::Interruption;
 use crate::text::print_line;
@@ -78,6 +79,8 @@ impl Desk {
                             doorstep.spawn(hear(connection, door.clone()));
                         }
                         Some(Ok(Err(refused))) = doorstep.join_next() => doorbell.rang(&refused),
+                        // The sender that is there is told by itself.
+                        ticket = host.later.ticket() => print_line(&ticket.to_string())?,
                     }
                 }
             };
@@ -122,6 +125,10 @@ impl Desk {
                     if let Some(line) = self.doorbell.news(self.host.listener.knocks(), Instant::now()) {
                         self.view.say(&line);
                     }
+                }
+                ticket = self.host.later.ticket() => {
+                    print_line(&ticket.to_string())?;
+                    self.view.say(PRINTED);
                 }
                 () = self.interruption.asked() => return Ok(None),
             }

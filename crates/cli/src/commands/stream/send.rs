@@ -24,7 +24,7 @@ use crate::text::clock;
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
-    let (more, ticket) = args.ticket.take(args.words.clone())?;
+    let (more, mut ticket) = args.ticket.take(args.words.clone())?;
     if !more.is_empty() {
         return Err(UsageError("one word is expected, the ticket, and several are given".into()).into());
     }
@@ -42,7 +42,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
     let mut view = View::open(Role::Send, args.flow).await?;
     let mut lost_at: Option<Instant> = None;
     loop {
-        let lost = match converse(&args, &ticket, id, &ports, &mut view, &mut control, &interruption).await? {
+        let lost = match converse(&args, &mut ticket, id, &ports, &mut view, &mut control, &interruption).await? {
             Turn::Over => return Ok(()),
             // Who was never connected has not lost anything.
             Turn::Lost { why, has_begun: false } if lost_at.is_none() => return Err(why),
@@ -78,7 +78,7 @@ enum Turn {
 
 async fn converse(
     args: &SendArgs,
-    ticket: &Ticket,
+    ticket: &mut Ticket,
     id: SenderId,
     ports: &Arc<[Port]>,
     view: &mut View,
@@ -112,7 +112,11 @@ async fn converse(
     match carry(&connection, ports, view, control, interruption).await? {
         Ended::Asked => say_goodbye(&connection).await,
         Ended::ByPeer => view.say("the receiver has ended"),
-        Ended::Lost(error) => return Ok(Turn::Lost { why: anyhow!("{error}"), has_begun: true }),
+        Ended::Lost(error) => {
+            // The receiver may have told of others since.
+            ticket.addresses = connection.peer_addresses();
+            return Ok(Turn::Lost { why: anyhow!("{error}"), has_begun: true });
+        }
     }
     Ok(Turn::Over)
 }
