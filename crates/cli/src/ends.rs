@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use fairpath_quic::interfaces::{advice, interfaces};
+use fairpath_quic::interfaces::{Advice, advice, interfaces};
 use fairpath_quic::{ConnectConfig, Connection, Error, Fingerprint, ListenConfig, Listener};
 use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket};
 
@@ -95,7 +95,9 @@ impl ListenArgs {
             Listener::bind(config)
         });
         let listener = listener.await.map_err(with_advice)?;
-        for advice in advice(&interfaces(&self.via.via)?) {
+        // Of a VPN `fairpath paths` tells: it may well be meant.
+        let advice = advice(&interfaces(&self.via.via)?);
+        for advice in advice.iter().filter(|advice| !matches!(advice, Advice::Vpn { .. })) {
             tell(format!("warning: {advice}"));
         }
         let mut addresses = listener.addresses();

@@ -6,6 +6,8 @@
 
 #[path = "namespaces/addresses.rs"]
 mod addresses;
+#[path = "namespaces/cables.rs"]
+mod cables;
 #[path = "namespaces/faults.rs"]
 mod faults;
 #[path = "namespaces/kernel.rs"]

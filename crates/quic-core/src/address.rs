@@ -37,7 +37,7 @@ pub(crate) fn scope(address: IpAddr) -> Scope {
 }
 
 /// Whether an address has a meaning at one link only.
-pub(crate) fn is_link_local(address: IpAddr) -> bool {
+pub fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_unicast_link_local(),

@@ -10,14 +10,18 @@ use crate::address::{Scope, is_link_local, scope, stand_in};
 pub enum Unusable {
     /// It reaches only this machine.
     Loopback,
-    /// It reaches only the local link, and peers cannot be told which link is meant.
+    /// It reaches only the local link.
     LinkLocal,
     /// The interface is down, or has no carrier.
     Down,
+    /// The largest packets that leave through the interface, of so many bytes, are smaller than QUIC needs.
+    SmallPackets(u32),
     /// It was not among those asked for.
     NotSelected,
     /// Nothing but this machine is behind the interface, or only routers know a way to it.
     LeadsNowhere(Kind),
+    /// It is public, and beside the VPN of this name, which is to carry all that leaves for the Internet.
+    OutsideVpn(String),
     /// The interface has a better address of the same family already.
     SecondAddress,
 }
@@ -25,14 +29,33 @@ pub enum Unusable {
 impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::SmallPackets(mtu) => {
+                let [v4, v6] = [PACKET_MIN + 20 + 8, PACKET_MIN + 40 + 8];
+                return write!(f, "its MTU is {mtu} bytes; QUIC needs {v4} with IPv4 and {v6} with IPv6");
+            }
             Self::LeadsNowhere(kind) => return write!(f, "{kind} (name it with --via to use it)"),
+            Self::OutsideVpn(vpn) => {
+                return write!(
+                    f,
+                    "outside the VPN {vpn}, which carries what leaves here (name it with --via to use it)"
+                );
+            }
             Self::Loopback => "reaches only this machine (name it with --via to use it)",
-            Self::LinkLocal => "link-local, reaches only its own link",
+            Self::LinkLocal => "link-local, reaches only its own link (name it with --via to use it)",
             Self::Down => "the interface is down or has no carrier",
             Self::NotSelected => "not among the interfaces asked for",
             Self::SecondAddress => "the interface has another address of this family, which is used",
         })
     }
+}
+
+/// The UDP payload that QUIC needs every network to carry, in bytes [RFC9000 §14].
+const PACKET_MIN: u32 = 1200;
+
+/// Whether packets of this many bytes, headers included, are too small for QUIC from an address of this family.
+pub fn is_too_small(mtu: u32, address: IpAddr) -> bool {
+    let headers = if address.is_ipv4() { 20 + 8 } else { 40 + 8 };
+    mtu < PACKET_MIN + headers
 }
 
 /// One address of one interface.
@@ -101,6 +124,8 @@ pub enum Kind {
     GuestBridge,
     /// An interface that exists to hold addresses.
     Dummy,
+    /// A tunnel without hardware of its own, as of a VPN: what it sends leaves over another interface.
+    Tunnel,
 }
 
 impl fmt::Display for Kind {
@@ -111,6 +136,7 @@ impl fmt::Display for Kind {
             Self::EmptyBridge => "a bridge without ports",
             Self::GuestBridge => "a bridge to containers or virtual machines on this machine",
             Self::Dummy => "an interface that only holds addresses",
+            Self::Tunnel => "a tunnel over another interface",
         })
     }
 }
@@ -118,7 +144,7 @@ impl fmt::Display for Kind {
 impl Kind {
     /// Whether packets for an address of it can come in on it.
     pub fn has_wire(self) -> bool {
-        matches!(self, Self::Link | Self::GuestBridge)
+        matches!(self, Self::Link | Self::GuestBridge | Self::Tunnel)
     }
 }
 

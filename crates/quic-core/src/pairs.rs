@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use web_time::{Duration, Instant};
 
-use crate::address::scope;
+use crate::address::{is_link_local, scope};
 use crate::interface::Interface;
 
 pub use tried::in_vain;
@@ -257,7 +257,12 @@ impl Candidates {
     /// The pair was tried in vain.
     pub fn failed(&mut self, local: IpAddr, remote: SocketAddr, why: WhyNot) {
         let known = self.learn(local, remote);
-        let Known { is_proven, is_opening, .. } = *known;
+        let Known { is_proven, is_opening, failed, .. } = *known;
+        // Silence says less than what was found out.
+        let why = match failed {
+            Some(WhyNot::TooSmall) if why == WhyNot::Silent => WhyNot::TooSmall,
+            _ => why,
+        };
         *known = Known { is_proven, is_opening, failed: Some(why), ..Known::default() };
     }
 
@@ -400,11 +405,13 @@ fn starts(locals: &[Interface]) -> Vec<Vec<Interface>> {
     starts
 }
 
-/// Whether packets from here could arrive there at all: both of one family, and a loopback address is
-/// reached from another one only.
+/// Whether packets from here could arrive there at all: both of one family, and a loopback address, or one of the
+/// local link, is reached from another one only.
 fn plausible(local: &Interface, remote: SocketAddr) -> bool {
     let remote = remote.ip();
-    local.address.is_ipv4() == remote.is_ipv4() && local.address.is_loopback() == remote.is_loopback()
+    local.address.is_ipv4() == remote.is_ipv4()
+        && local.address.is_loopback() == remote.is_loopback()
+        && local.is_link_local() == is_link_local(remote)
 }
 
 #[cfg(test)]

@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn addresses_survive_and_what_is_cut_or_too_long_is_left_out() {
-        let all: Vec<SocketAddr> = ["192.0.2.7:4433", "[2001:db8::1]:1"].iter().map(|text| text.parse().unwrap()).collect();
+        let all: Vec<SocketAddr> =
+            ["192.0.2.7:4433", "[2001:db8::1]:1"].iter().map(|text| text.parse().unwrap()).collect();
         let datagram = write(&all);
         assert_eq!((datagram[0], read(&datagram[1..])), (KIND, all.clone()));
         for length in 1..datagram.len() {

@@ -11,7 +11,7 @@ use crate::accept::{Door, Knocks, Manners};
 use crate::connection::{Connection, FAREWELL, drained};
 use crate::driver::{self, Handle, Owner, Shared};
 use crate::error::Error;
-use crate::interfaces::Interface;
+use crate::interfaces::{self, Interface};
 use crate::machine::Machine;
 use crate::sockets::Sockets;
 use crate::watch::{self as watching, Plan};
@@ -74,10 +74,11 @@ impl Listener {
     /// Binds the sockets. Must be called within a tokio runtime.
     pub fn bind(config: ListenConfig) -> Result<Self, Error> {
         config.engine.build()?;
-        let ListenConfig { listen, advertise, via, identity, engine, connections_max, knock, datagram_max, machine } = config;
+        let ListenConfig { listen, advertise, via, identity, engine, connections_max, knock, datagram_max, machine } =
+            config;
         let (via, port, is_everywhere) = match listen {
             Some(address) if address.ip().is_unspecified() => (via.clone(), address.port(), via.is_empty()),
-            Some(address) => (vec![address.ip().to_string()], address.port(), false),
+            Some(address) => (vec![with_zone(address)], address.port(), false),
             None => (via, 0, false),
         };
         let found = match is_everywhere {
@@ -136,6 +137,15 @@ impl Listener {
             }
         })
         .await;
+    }
+}
+
+/// The address as it is named among interfaces: one of the local link with its own.
+fn with_zone(address: SocketAddr) -> String {
+    let SocketAddr::V6(v6) = address else { return address.ip().to_string() };
+    match interfaces::name(v6.scope_id()) {
+        Some(name) => format!("{}%{name}", v6.ip()),
+        None => v6.ip().to_string(),
     }
 }
 

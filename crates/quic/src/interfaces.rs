@@ -5,15 +5,19 @@ mod advice;
 mod kind;
 mod lost;
 mod twins;
+mod vpn;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 pub use advice::{Advice, advice};
 pub use fairpath_quic_core::{Interface, Kind, Unusable};
+use fairpath_quic_core::{is_link_local, is_too_small};
 pub(crate) use kind::of as kind;
 pub use lost::{Link, Lost};
 pub(crate) use twins::number as number_twins;
+use vpn::System;
+pub use vpn::is_vpn;
 
 /// A name or address asked for that this machine does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +33,9 @@ pub struct UnknownInterface {
 /// or address is named there are usable, and loopback addresses may be named too.
 pub fn interfaces(via: &[String]) -> io::Result<Vec<Interface>> {
     let mut found: Vec<Interface> = Vec::new();
-    for interface in if_addrs::get_if_addrs()? {
+    let listed = if_addrs::get_if_addrs()?;
+    let has_more = |name: &str| listed.iter().any(|one| one.name == name && !one.is_link_local());
+    for interface in &listed {
         let address = interface.ip();
         let prefix_bits = match &interface.addr {
             if_addrs::IfAddr::V4(v4) => v4.prefixlen,
@@ -41,35 +47,48 @@ pub fn interfaces(via: &[String]) -> io::Result<Vec<Interface>> {
             if_addrs::IfOperStatus::Unknown | if_addrs::IfOperStatus::Testing => cfg!(unix),
             _ => true,
         };
-        let named = via.iter().any(|name| *name == interface.name || *name == address.to_string());
-        let by_address = via.iter().any(|name| *name == address.to_string());
+        let by_address = via.iter().any(|name| is_address(name, &interface.name, address));
+        let named = by_address || via.contains(&interface.name);
         let rivals = |other: &&Interface| other.name == interface.name && other.address.is_ipv4() == address.is_ipv4();
         let has_address = found.iter().filter(rivals).any(|other| other.unusable.is_none());
         let unusable = if !via.is_empty() && !named {
             Some(Unusable::NotSelected)
         } else if down {
             Some(Unusable::Down)
+        } else if let Some(mtu) = kind::mtu(&interface.name).filter(|mtu| is_too_small(*mtu, address)) {
+            Some(Unusable::SmallPackets(mtu))
         } else if address.is_loopback() && via.is_empty() {
             Some(Unusable::Loopback)
-        } else if interface.is_link_local() {
+        } else if interface.is_link_local() && !by_address && (!named || has_more(&interface.name)) {
             Some(Unusable::LinkLocal)
-        } else if let Some(kind) = Some(kind(&interface.name)).filter(|kind| *kind != Kind::Link && !named) {
+        } else if let Some(kind) =
+            Some(kind(&interface.name)).filter(|kind| !matches!(kind, Kind::Link | Kind::Tunnel) && !named)
+        {
             Some(Unusable::LeadsNowhere(kind))
         } else if has_address && !by_address {
             Some(Unusable::SecondAddress)
         } else {
             None
         };
-        found.push(Interface { name: interface.name, address, twin: 0, prefix_bits, unusable });
+        found.push(Interface { name: interface.name.clone(), address, twin: 0, prefix_bits, unusable });
+    }
+    if via.is_empty() {
+        System::REAL.hide(&mut found);
     }
     Ok(found)
+}
+
+/// Whether `text` is the address, which may have its interface behind it: `fe80::1%eth0`.
+fn is_address(text: &str, interface: &str, address: IpAddr) -> bool {
+    let (text, zone) = text.split_once('%').map_or((text, None), |(text, zone)| (text, Some(zone)));
+    zone.is_none_or(|zone| zone == interface) && text.parse() == Ok(address)
 }
 
 /// Checks that every name in `via` is an interface or an address of this machine. Addresses inside a
 /// loopback subnet count: the whole of it is this machine's.
 pub fn check_names(via: &[String], found: &[Interface]) -> Result<(), UnknownInterface> {
     for name in via {
-        let known = found.iter().any(|one| one.name == *name || one.address.to_string() == *name);
+        let known = found.iter().any(|one| one.name == *name || is_address(name, &one.name, one.address));
         if !known && loopback_alias(name).is_none() {
             let mut available: Vec<String> = found.iter().map(|one| one.name.clone()).collect();
             available.sort_unstable();
@@ -93,6 +112,12 @@ pub fn index(name: &str) -> Option<u32> {
     name.parse().ok().or_else(listed)
 }
 
+/// The name of the interface that the system knows by this number.
+pub(crate) fn name(index: u32) -> Option<String> {
+    let listed = if_addrs::get_if_addrs().ok()?;
+    listed.into_iter().find(|one| one.index == Some(index)).map(|one| one.name)
+}
+
 /// How many addresses are listened on everywhere: some machines have thousands on one interface.
 const EVERYWHERE_MAX: usize = 64;
 
@@ -101,7 +126,7 @@ const EVERYWHERE_MAX: usize = 64;
 pub fn everywhere() -> io::Result<Vec<Interface>> {
     let mut found = interfaces(&[])?;
     found.retain_mut(|one| match one.unusable {
-        None | Some(Unusable::SecondAddress | Unusable::Loopback) => true,
+        None | Some(Unusable::SecondAddress | Unusable::Loopback | Unusable::OutsideVpn(_)) => true,
         // Routers lead to a public address that lies on an interface without a wire, or it would not be there.
         Some(Unusable::LeadsNowhere(_)) if one.is_global() => {
             one.unusable = None;
@@ -132,8 +157,15 @@ pub fn usable(via: &[String]) -> io::Result<Vec<Interface>> {
 pub fn towards(via: &[String], remotes: &[SocketAddr]) -> io::Result<Vec<Interface>> {
     let mut found = usable(via)?;
     if via.is_empty() {
+        found = System::REAL.choose(found, remotes);
         let leads_to = |one: &Interface| match one.unusable {
-            Some(Unusable::LeadsNowhere(_)) => remotes.iter().any(|remote| one.same_subnet(remote.ip())),
+            Some(Unusable::LeadsNowhere(_) | Unusable::OutsideVpn(_)) => {
+                remotes.iter().any(|remote| one.same_subnet(remote.ip()))
+            }
+            // A ticket names one only where its receiver was told to.
+            Some(Unusable::LinkLocal) => {
+                remotes.iter().any(|remote| is_link_local(remote.ip()) && remote.is_ipv4() == one.address.is_ipv4())
+            }
             // Every loopback address is reached from every other.
             Some(Unusable::Loopback) => {
                 remotes.iter().any(|remote| remote.ip().is_loopback() && remote.is_ipv4() == one.address.is_ipv4())

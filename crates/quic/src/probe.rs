@@ -27,6 +27,13 @@ const SIZE: usize = 1200;
 /// The connection id of each side, in bytes: as many as servers have to accept [RFC9000 §7.2].
 const ID: usize = 8;
 
+/// A question that is small enough for every network. Our own end answers it all the same: where it does so and did not
+/// answer to a larger one, larger ones do not pass.
+const SIZE_SMALL: usize = 60;
+
+/// How long to wait for the answer to a small one.
+const WAIT_SMALL: Duration = Duration::from_millis(500);
+
 /// How long to wait for an answer after each packet. Together as long as a way over a satellite and a
 /// full queue may take, and with packets enough for one that loses half.
 const WAITS: [Duration; 4] =
@@ -69,12 +76,16 @@ impl Questions {
 
 /// Whether anything that speaks QUIC answers at `remote`.
 async fn ask(machine: &Machine, from: &Interface, remote: SocketAddr) -> Result<(), WhyNot> {
-    let refused = |error: std::io::Error| WhyNot::of(&error);
+    let refused = |error: std::io::Error| match noq_udp::is_msg_size_err(&error) {
+        true => WhyNot::TooSmall,
+        false => WhyNot::of(&error),
+    };
     let socket = Asking::open(machine, from, remote).map_err(refused)?;
     let mut ids = [0; 2 * ID];
     // Guessable ids would only let somebody say that an address answers.
     machine.fill(&mut ids);
     let question = question(ids);
+    socket.keep_whole();
     for wait in WAITS {
         socket.send(&question).await.map_err(refused)?;
         match tokio::time::timeout(wait, answer_to(&socket, &ids[ID..])).await {
@@ -82,7 +93,12 @@ async fn ask(machine: &Machine, from: &Interface, remote: SocketAddr) -> Result<
             Err(_) => continue,
         }
     }
-    Err(WhyNot::Silent)
+    socket.send(&question[..SIZE_SMALL]).await.map_err(refused)?;
+    match tokio::time::timeout(WAIT_SMALL, answer_to(&socket, &ids[ID..])).await {
+        Ok(Ok(())) => Err(WhyNot::TooSmall),
+        Ok(Err(error)) => Err(refused(error)),
+        Err(_) => Err(WhyNot::Silent),
+    }
 }
 
 async fn answer_to(socket: &Asking, our_id: &[u8]) -> std::io::Result<()> {

@@ -14,12 +14,12 @@ mod medium;
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use fairpath_quic_core::Binding;
+use fairpath_quic_core::{Binding, unmapped};
 use noq_udp::{EcnCodepoint, RecvMeta, Transmit};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -73,7 +73,7 @@ pub(crate) struct BoundSocket {
 impl BoundSocket {
     /// Binds to the interface's address and `port` (0: any), on `machine`.
     pub(crate) fn bind(machine: &Machine, interface: &Interface, port: u16) -> io::Result<Arc<Self>> {
-        let address = SocketAddr::new(interface.address, port);
+        let address = bindable(interface, port);
         let (medium, binding) = match machine {
             Machine::System => {
                 let Tied { own, elsewhere, binding } = tied(interface, address)?;
@@ -88,7 +88,7 @@ impl BoundSocket {
         };
         let bound = Arc::new(Self {
             interface: interface.name.clone(),
-            local: medium.local_addr()?,
+            local: unmapped(medium.local_addr()?),
             name: interface.local(),
             binding,
             is_told: interface.unusable.is_none(),
@@ -211,6 +211,16 @@ impl BoundSocket {
     }
 }
 
+/// The address to bind to. One of the local link says nothing without its interface.
+fn bindable(interface: &Interface, port: u16) -> SocketAddr {
+    match interface.address {
+        IpAddr::V6(v6) if interface.is_link_local() => {
+            SocketAddrV6::new(v6, port, 0, interfaces::index(&interface.name).unwrap_or(0)).into()
+        }
+        address => SocketAddr::new(address, port),
+    }
+}
+
 /// Sockets of one address and port.
 struct Tied {
     /// What is sent leaves through it, by the interface.
@@ -280,7 +290,7 @@ fn bind_to_device(socket: &Socket, interface: &Interface) -> Binding {
 
 /// How a path from this address would be tied to its interface.
 pub fn binding_of(interface: &Interface) -> io::Result<Binding> {
-    Ok(tied(interface, SocketAddr::new(interface.address, 0))?.binding)
+    Ok(tied(interface, bindable(interface, 0))?.binding)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use anyhow::Context as _;
-use fairpath_quic::interfaces::{self, Interface};
+use fairpath_quic::interfaces::{self, Advice, Interface};
 use fairpath_transfer::MAX_ADDRESSES;
 use serde_json::json;
 
@@ -50,12 +50,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         })
         .collect();
     write!(out, "{}", table(&["interface", "address", "bound by", ""], &rows))?;
-    match interfaces::starts(&shown) {
+    let advice = interfaces::advice(&shown);
+    // A VPN that is not named starts none beside what it runs over.
+    let is_beside = |one: &Interface| {
+        via.is_empty() && advice.iter().any(|advice| matches!(advice, Advice::Vpn { name } if *name == one.name))
+    };
+    let counted: Vec<Interface> = shown.iter().filter(|one| !is_beside(one)).cloned().collect();
+    match interfaces::starts(&counted) {
         0 => writeln!(out, "No path can start here.")?,
         1 => writeln!(out, "One path can start here: there is nothing to bond it with.")?,
         paths => writeln!(out, "{paths} paths can start here.")?,
     }
-    for advice in interfaces::advice(&shown) {
+    for advice in &advice {
         writeln!(out, "Note: {advice}.")?;
     }
     let in_ticket: Vec<String> = in_ticket(&shown).map(|one| one.address.to_string()).collect();

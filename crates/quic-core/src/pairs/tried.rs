@@ -10,6 +10,8 @@ use crate::address::own_address;
 pub enum WhyNot {
     /// Nothing came back.
     Silent,
+    /// Packets of the size that a handshake takes do not pass; smaller ones may.
+    TooSmall,
     /// Somebody is there, but nobody listens on that port.
     Refused,
     /// There is no route from here, or a router on the way says so.
@@ -48,6 +50,7 @@ impl fmt::Display for WhyNot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Silent => "no answer",
+            Self::TooSmall => "packets of 1,200 bytes, which QUIC needs, do not pass",
             Self::Refused => "refused",
             Self::NoRoute => "no route",
             Self::NotAllowed => "not allowed by this system",

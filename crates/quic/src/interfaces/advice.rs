@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use super::Interface;
+use super::{Interface, is_vpn};
 
 /// Something that keeps interfaces from working together, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,11 +13,21 @@ pub enum Advice {
         /// The interfaces, in the order of the system.
         interfaces: [String; 2],
     },
+    /// The interface is a tunnel over another.
+    Vpn {
+        /// Its name.
+        name: String,
+    },
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Vpn { name } => write!(
+                f,
+                "{name} is a VPN over another interface, and adds nothing to what that carries: unless --via names it, it \
+                 is used only towards peers that the routing table sends through it"
+            ),
             Self::ReversePath { interfaces: [a, b] } => write!(
                 f,
                 "{a} and {b} are in one network, and this system drops what comes in on one of them (rp_filter is 1), so \
@@ -29,7 +39,13 @@ impl fmt::Display for Advice {
 
 /// What is to be set for these interfaces to work together.
 pub fn advice(found: &[Interface]) -> Vec<Advice> {
-    reverse_path(found, reverse_path_filter)
+    let usable = || found.iter().filter(|one| one.unusable.is_none());
+    let has_card = usable().any(|one| !is_vpn(&one.name));
+    let mut names: Vec<String> =
+        usable().filter(|one| has_card && is_vpn(&one.name)).map(|one| one.name.clone()).collect();
+    names.dedup();
+    let vpns = names.into_iter().map(|name| Advice::Vpn { name });
+    reverse_path(found, reverse_path_filter).into_iter().chain(vpns).collect()
 }
 
 /// `filter` says how the system checks where packets come from that come in on an interface.

@@ -10,6 +10,11 @@ pub(crate) fn of(name: &str) -> Kind {
     read(Path::new("/sys/class/net"), name)
 }
 
+/// The largest packets that leave through the interface, in bytes, where the system says so.
+pub(crate) fn mtu(name: &str) -> Option<u32> {
+    read_number(&Path::new("/sys/class/net").join(name).join("mtu")).and_then(|mtu| mtu.try_into().ok())
+}
+
 /// `root` has a directory for each interface.
 fn read(root: &Path, name: &str) -> Kind {
     let directory = root.join(name);
@@ -24,6 +29,9 @@ fn read(root: &Path, name: &str) -> Kind {
             true => Kind::GuestBridge,
             false => Kind::Link,
         };
+    }
+    if number("type").is_some_and(|kind| TUNNELS.contains(&kind)) && !directory.join("device").exists() {
+        return Kind::Tunnel;
     }
     // An Ethernet without hardware and without neighbours. Tunnels have no neighbours either; they are
     // no Ethernet, or say what they are.
@@ -40,6 +48,10 @@ fn read(root: &Path, name: &str) -> Kind {
 const LOOPBACK: u64 = 772;
 const ETHERNET: u64 = 1;
 const NOARP: u64 = 0x80;
+
+/// `ARPHRD_NONE`, of `tun` devices and WireGuard, and those of packets in packets: `ARPHRD_TUNNEL`, `ARPHRD_TUNNEL6`,
+/// `ARPHRD_SIT`, `ARPHRD_IPGRE`, `ARPHRD_IP6GRE`. Modems that carry bare packets are `ARPHRD_NONE` too, and have hardware.
+const TUNNELS: [u64; 6] = [65534, 768, 769, 776, 778, 823];
 
 /// Whether a port of a bridge is one end of a cable inside this machine: a veth pair or a tap device. Both
 /// are virtual, have nothing below them, and do not name their kind, as tunnels and VLANs do.
@@ -143,10 +155,11 @@ mod tests {
             .has("eth0", &[("flags", "0x1003\n"), ("iflink", "8\n")])
             .has("tun0", &[("type", "65534\n"), noarp, ("iflink", "7\n")])
             .has("ipvlan0", &[noarp, ("iflink", "3\n"), ("lower_eno1/", "")])
-            .has("wwan0", &[noarp, ("iflink", "7\n"), ("device/", "")]);
+            .has("wwan0", &[("type", "65534\n"), noarp, ("iflink", "7\n"), ("device/", "")]);
         assert_eq!(sys.kind("lo"), Kind::Loopback);
         assert_eq!(sys.kind("dummy0"), Kind::Dummy);
-        for link in ["eth0", "tun0", "ipvlan0", "wwan0", "there-is-none"] {
+        assert_eq!(sys.kind("tun0"), Kind::Tunnel);
+        for link in ["eth0", "ipvlan0", "wwan0", "there-is-none"] {
             assert_eq!(sys.kind(link), Kind::Link, "{link}");
         }
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use fairpath_quic_core::is_link_local;
+
 use super::{Interface, Unusable, interfaces};
 
 /// Why an address that a path started from is of no use any more.
@@ -52,8 +54,10 @@ impl Lost {
     /// Why `address` of the interface `name` is of no use, where `found` are all addresses there are,
     /// the unusable ones included.
     pub fn classify(name: &str, address: IpAddr, found: &[Interface], link: Link) -> Self {
-        let instead =
-            |one: &&Interface| one.name == name && one.address != address && one.address.is_ipv4() == address.is_ipv4();
+        let instead = |one: &&Interface| {
+            let is_alike = one.address.is_ipv4() == address.is_ipv4() && one.is_link_local() == is_link_local(address);
+            one.name == name && one.address != address && is_alike
+        };
         let usable = || found.iter().filter(instead).find(|one| one.unusable.is_none());
         // One that was not asked for is told too: who named the old address wants to know the new one.
         let unwanted = || {

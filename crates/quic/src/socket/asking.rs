@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::{Tied, tied};
+use super::{Tied, bindable, tied};
 use socket2::Socket;
 
 use crate::interfaces::Interface;
@@ -29,7 +29,7 @@ pub(crate) enum Asking {
 impl Asking {
     /// A socket that is tied to the interface, on any port, and connected to `remote`.
     pub(crate) fn open(machine: &Machine, from: &Interface, remote: SocketAddr) -> io::Result<Self> {
-        let address = SocketAddr::new(from.address, 0);
+        let address = bindable(from, 0);
         match machine {
             Machine::System => {
                 let Tied { own, elsewhere, .. } = tied(from, address)?;
@@ -43,6 +43,23 @@ impl Asking {
             }
             #[cfg(feature = "simulation")]
             Machine::Simulated(machine) => Ok(Self::Simulated(machine.bind(address)?, remote)),
+        }
+    }
+
+    /// Has no packet be sent in pieces: where it is too large for the way, as far as that is known, sending it fails.
+    pub(crate) fn keep_whole(&self) {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Kernel { own, .. } => {
+                use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+                // Where the system refuses, pieces are what there is.
+                let _ = rustix::net::sockopt::set_ip_mtu_discover(own, Ipv4PathMtuDiscovery::DO);
+                let _ = rustix::net::sockopt::set_ipv6_mtu_discover(own, Ipv6PathMtuDiscovery::DO);
+            }
+            #[cfg(not(target_os = "linux"))]
+            Self::Kernel { .. } => {}
+            #[cfg(feature = "simulation")]
+            Self::Simulated(..) => {}
         }
     }
 
