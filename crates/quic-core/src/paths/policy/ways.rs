@@ -334,6 +334,24 @@ pub(super) mod tests {
         assert_eq!(stack.opening(), ["10.0.2.1>10.0.1.2", "10.0.1.1>10.0.1.2"], "and yet it is not given up");
     }
 
+    #[test]
+    fn datagrams_from_elsewhere_name_few_addresses_and_only_while_no_path_answers() {
+        let locals = [local("a", "10.0.1.1")];
+        let remotes = peer(&["10.0.1.2"]);
+        let (mut stack, begun) = (Stack::default(), Instant::now());
+        let mut policy = policy(&locals, &remotes, &mut stack, begun);
+        let elsewhere: Vec<SocketAddr> = (1..20).flat_map(|at| peer(&[&format!("192.0.2.{at}")])).collect();
+        elsewhere.iter().for_each(|remote| policy.on_source(*remote));
+        assert_eq!(policy.peer_addresses(), remotes, "a path answers");
+        // Nothing ever comes in on this stack.
+        (0..200).for_each(|step| policy.look(&mut stack, begun + STEP * step));
+        elsewhere.iter().for_each(|remote| policy.on_source(*remote));
+        assert_eq!(policy.peer_addresses(), [&remotes[..], &elsewhere[..HEARD_MAX]].concat());
+        // The peer's own word is worth more.
+        policy.on_peer_addresses(&elsewhere[10..12]);
+        assert_eq!(policy.peer_addresses().len(), 1 + HEARD_MAX + 2);
+    }
+
     proptest! {
         /// Whatever is answered, and however often that changes: tries never use up the path ids.
         #[test]
