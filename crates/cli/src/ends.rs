@@ -33,7 +33,7 @@ pub(crate) struct ListenArgs {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     listen: Option<HostPort>,
     /// Put this address into the ticket, before the machine's own: where a NAT or a firewall passes UDP on
-    /// to this machine; the name of a host stands for all its addresses; may be given several times
+    /// to this machine. The name of a host stands for all its addresses; may be given several times
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = reachable_address)]
     advertise: Vec<HostPort>,
     #[command(flatten)]

@@ -65,7 +65,7 @@ pub struct Interface {
     pub name: String,
     /// The address.
     pub address: IpAddr,
-    /// Which of the interfaces that have this address it is: 0 where no other has it.
+    /// The number of the interface among those that have this address: 0 where no other has it.
     pub twin: u16,
     /// How many leading bits of the address name its subnet.
     pub prefix_bits: u8,

@@ -23,7 +23,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(4);
 /// The longest wait before they are asked again: a link that comes back is found within this time.
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(30);
 
-/// So many addresses of the peer are known at most: those of a ticket, and as many that it tells of later.
+/// The most addresses of the peer that are known: those of a ticket, and as many that it tells of later.
 const REMOTES_MAX: usize = 64;
 
 /// Where a path begins and ends.

@@ -35,7 +35,7 @@ impl Announcement {
         Self { datagram: write(addresses), said: 0, next: now }
     }
 
-    /// What is to be said now, if anything.
+    /// The datagram to be said now, if any.
     pub(crate) fn say(&mut self, now: Instant) -> Option<Bytes> {
         if self.said == TIMES || now < self.next {
             return None;

@@ -223,7 +223,7 @@ fn bindable(interface: &Interface, port: u16) -> SocketAddr {
 
 /// Sockets of one address and port.
 struct Tied {
-    /// What is sent leaves through it, by the interface.
+    /// Everything that is sent leaves through it, by the interface.
     own: Socket,
     /// Takes what comes for the address on other interfaces: where several are in one network, hosts may answer for
     /// the addresses of all of them on each, as Linux does.

@@ -22,7 +22,7 @@ pub(crate) struct Sockets {
     retired: Arc<Mutex<Vec<(IpAddr, String)>>>,
 }
 
-/// So many addresses that are gone are remembered.
+/// The most addresses that are remembered after they are gone.
 const RETIRED_MAX: usize = 64;
 
 impl Sockets {

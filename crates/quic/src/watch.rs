@@ -1,4 +1,4 @@
-//! What an end that listens does when its addresses change: it binds sockets to new ones, and tells its peers.
+//! The reaction of an end that listens when its addresses change: it binds sockets to new ones, and tells its peers.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
@@ -13,7 +13,7 @@ use crate::interfaces::Interface;
 /// How often the interfaces are looked at.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// What was asked for.
+/// The addresses and interfaces that were asked for.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The interfaces asked for.

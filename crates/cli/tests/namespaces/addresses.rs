@@ -6,10 +6,10 @@ use crate::lan::Lan;
 use crate::transfer::Scratch;
 use crate::{place, say};
 
-/// What two links of 20 Mbit/s carry together in about three seconds.
+/// The amount that two links of 20 Mbit/s carry together in about three seconds.
 const BYTES: u64 = 15_000_000;
 
-/// Of each link, in Mbit/s.
+/// The rate of each link, in Mbit/s.
 const RATE: u64 = 20;
 
 /// How long a transfer of [`BYTES`] may take on a busy machine, over one link or two.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::addresses::lan;
 use crate::transfer::Scratch;
 
-/// What takes no time to carry.
+/// An amount that takes no time to carry.
 const BYTES: u64 = 1_000_000;
 
 /// How long that may take on a busy machine.

@@ -95,7 +95,7 @@ impl Lan {
         run(&[&device[..], &["tbf", "rate", &rate, "burst", BURST, "latency", QUEUE]].concat()).unwrap();
     }
 
-    /// What the kernel says of an interface.
+    /// An attribute of an interface, as the kernel has it.
     pub(crate) fn attribute(&self, (name, interface): (&str, &str), attribute: &str) -> String {
         let file = format!("/sys/class/net/{interface}/{attribute}");
         self.exec(name, &["cat", &file]).unwrap().trim().to_owned()
@@ -106,7 +106,7 @@ impl Lan {
         self.attribute((name, interface), "statistics/rx_bytes").parse().unwrap()
     }
 
-    /// What comes to the address `from` in the namespace goes on to `to`, and back, as through a router that
+    /// Packets that come to the address `from` in the namespace go on to `to`, and back, as through a router that
     /// translates addresses. It is for one peer, the last that sent.
     pub(crate) fn relay(&mut self, name: &str, from: &str, to: &str) {
         let [from, to]: [SocketAddr; 2] = [from, to].map(|address| address.parse().unwrap());
@@ -131,7 +131,7 @@ impl Lan {
         Process::start(&self.namespace(name), arguments, &scratch.path())
     }
 
-    /// What `fairpath` prints in a namespace, and whether it went well.
+    /// The output of `fairpath` in a namespace, and whether it went well.
     pub(crate) fn fairpath(&self, name: &str, arguments: &[&str]) -> Result<String, String> {
         self.exec(name, &[&[env!("CARGO_BIN_EXE_fairpath")][..], arguments].concat())
     }

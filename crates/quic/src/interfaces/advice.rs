@@ -1,4 +1,4 @@
-//! What a person should set on this machine for its interfaces to work together.
+//! Settings that a person should change on this machine for its interfaces to work together.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -37,7 +37,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// What is to be set for these interfaces to work together.
+/// The settings to change for these interfaces to work together.
 pub fn advice(found: &[Interface]) -> Vec<Advice> {
     let usable = || found.iter().filter(|one| one.unusable.is_none());
     let has_card = usable().any(|one| !is_vpn(&one.name));

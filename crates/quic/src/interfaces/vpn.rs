@@ -16,7 +16,7 @@ pub fn is_vpn(name: &str) -> bool {
     kind(name) == Kind::Tunnel
 }
 
-/// What the system knows.
+/// The knowledge of the system.
 pub(super) struct System<'a> {
     pub(super) is_vpn: &'a dyn Fn(&str) -> bool,
     /// The address from which the routing table sends there.

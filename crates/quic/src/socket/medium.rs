@@ -23,7 +23,7 @@ const TRAIN: usize = 10;
 #[derive(Debug)]
 pub(super) enum Medium {
     Kernel {
-        /// What is sent leaves through it.
+        /// Everything that is sent leaves through it.
         own: Kernel,
         /// Takes what comes on other interfaces.
         elsewhere: Option<Kernel>,

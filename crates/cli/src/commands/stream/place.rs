@@ -8,7 +8,7 @@ use crate::host_port::HostPort;
 
 const RIGHT: &str = "udp:// with an address and a port is needed, such as udp://127.0.0.1:5000";
 
-/// What programs say of buffers and waits of their own: it means nothing here.
+/// Options about the buffers and waits of other programs. They mean nothing here.
 const OF_OTHERS: [&str; 6] = ["buffer_size", "fifo_size", "overrun_nonfatal", "reuse", "reuse_socket", "timeout"];
 
 /// A place as the command line names it.
@@ -27,7 +27,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What names a place to take packets at. `udp://@:5000`, as players write it, is any address of this machine.
+/// Reads a place to take packets at. `udp://@:5000`, as players write it, is any address of this machine.
 pub(crate) fn source(text: &str) -> Result<Place, String> {
     let (host, options) = split(text)?;
     let host = host.strip_prefix('@').unwrap_or(host);
@@ -41,7 +41,7 @@ pub(crate) fn source(text: &str) -> Result<Place, String> {
     place(at, options)
 }
 
-/// What names a place to send packets to.
+/// Reads a place to send packets to.
 pub(crate) fn destination(text: &str) -> Result<Place, String> {
     let (host, options) = split(text)?;
     let at = HostPort::parse(host, RIGHT)?;

@@ -26,7 +26,7 @@ const DOUBT_AFTER: Duration = Duration::from_secs(2);
 /// A path that is not validated by then, although something answers there, never will be.
 const DESPAIR_AFTER: Duration = Duration::from_secs(8);
 
-/// So many addresses are tried in the life of a connection because datagrams came from them. Anybody may copy a datagram
+/// The most addresses that are tried in the life of a connection because datagrams came from them. Anybody may copy a datagram
 /// and send it from elsewhere, and each address may cost a path id.
 const HEARD_MAX: usize = 4;
 
