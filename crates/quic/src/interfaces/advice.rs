@@ -13,6 +13,12 @@ pub enum Advice {
         /// The interfaces, in the order of the system.
         interfaces: [String; 2],
     },
+    /// Both are in one network, and the system answers for the addresses of both on either, so that others may reach both
+    /// through one.
+    Answers {
+        /// The interfaces, in the order of the system.
+        interfaces: [String; 2],
+    },
     /// The interface is a tunnel over another.
     Vpn {
         /// Its name.
@@ -23,6 +29,11 @@ pub enum Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Answers { interfaces: [a, b] } => write!(
+                f,
+                "{a} and {b} are in one network, and this system answers for the addresses of both on either, so that \
+                 others may send all through one; to use both: sysctl -w net.ipv4.conf.all.arp_ignore=1"
+            ),
             Self::Vpn { name } => write!(
                 f,
                 "{name} is a VPN over another interface, and adds nothing to what that carries: unless --via names it, it \
@@ -45,18 +56,26 @@ pub fn advice(found: &[Interface]) -> Vec<Advice> {
         usable().filter(|one| has_card && is_vpn(&one.name)).map(|one| one.name.clone()).collect();
     names.dedup();
     let vpns = names.into_iter().map(|name| Advice::Vpn { name });
-    reverse_path(found, reverse_path_filter).into_iter().chain(vpns).collect()
+    let strict = |name: &str| setting(name, "rp_filter") == Some(STRICT);
+    let answers = |name: &str| setting(name, "arp_ignore") == Some(0) && setting(name, "arp_filter") == Some(0);
+    let paths = neighbours(found, strict, |interfaces| Advice::ReversePath { interfaces });
+    let answers = neighbours(found, answers, |interfaces| Advice::Answers { interfaces });
+    paths.into_iter().chain(answers).chain(vpns).collect()
 }
 
-/// `filter` says how the system checks where packets come from that come in on an interface.
-fn reverse_path(found: &[Interface], filter: impl Fn(&str) -> Option<u8>) -> Vec<Advice> {
+/// The advice on each two interfaces in one network, where `is_amiss` of one of them.
+fn neighbours(
+    found: &[Interface],
+    is_amiss: impl Fn(&str) -> bool,
+    advice_on: impl Fn([String; 2]) -> Advice,
+) -> Vec<Advice> {
     let usable: Vec<&Interface> = found.iter().filter(|one| one.unusable.is_none() && one.address.is_ipv4()).collect();
     let mut advice: Vec<Advice> = Vec::new();
     for (at, one) in usable.iter().enumerate() {
         for other in &usable[at + 1..] {
-            let is_strict = || [one, other].iter().any(|one| filter(&one.name) == Some(STRICT));
-            if one.name != other.name && are_neighbours(one, other.address) && is_strict() {
-                let found = Advice::ReversePath { interfaces: [one.name.clone(), other.name.clone()] };
+            let is_amiss = || [one, other].iter().any(|one| is_amiss(&one.name));
+            if one.name != other.name && are_neighbours(one, other.address) && is_amiss() {
+                let found = advice_on([one.name.clone(), other.name.clone()]);
                 advice.extend((!advice.contains(&found)).then_some(found));
             }
         }
@@ -72,10 +91,10 @@ fn are_neighbours(one: &Interface, other: IpAddr) -> bool {
 /// The value of `rp_filter` with which packets are dropped that come in on another interface than the best way back.
 const STRICT: u8 = 1;
 
-/// The value of `rp_filter` that counts for the interface: the larger of its own and the one for all.
-fn reverse_path_filter(name: &str) -> Option<u8> {
+/// The value of a setting that counts for the interface: the larger of its own and the one for all.
+fn setting(name: &str, setting: &str) -> Option<u8> {
     let read = |name: &str| -> Option<u8> {
-        std::fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter")).ok()?.trim().parse().ok()
+        std::fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{name}/{setting}")).ok()?.trim().parse().ok()
     };
     read(name).max(read("all"))
 }
@@ -91,13 +110,14 @@ mod tests {
     #[test]
     fn two_interfaces_in_one_network_need_a_filter_that_lets_both_be_used() {
         let found = [interface("a", "10.6.0.2"), interface("b", "10.6.0.3"), interface("c", "10.7.0.3")];
-        let advice = reverse_path(&found, |_| Some(STRICT));
+        let advised = |found: &[Interface], is_amiss: bool| {
+            neighbours(found, |_| is_amiss, |interfaces| Advice::ReversePath { interfaces })
+        };
+        let advice = advised(&found, true);
         assert_eq!(advice, [Advice::ReversePath { interfaces: ["a".into(), "b".into()] }]);
-        for harmless in [None, Some(0), Some(2)] {
-            assert!(reverse_path(&found, |_| harmless).is_empty(), "{harmless:?}");
-        }
-        assert!(reverse_path(&found[1..], |_| Some(STRICT)).is_empty());
+        assert!(advised(&found, false).is_empty());
+        assert!(advised(&found[1..], true).is_empty());
         let modems = [interface("a", "192.168.8.100"), interface("b", "192.168.8.100")];
-        assert!(reverse_path(&modems, |_| Some(STRICT)).is_empty(), "networks of two modems");
+        assert!(advised(&modems, true).is_empty(), "networks of two modems");
     }
 }
