@@ -18,8 +18,10 @@ mod recording;
 #[cfg(all(test, feature = "demo", feature = "metrics", feature = "research"))]
 mod reference;
 mod role;
+mod sender_seat;
 mod sharing;
 mod signals;
+mod state;
 mod text;
 mod ticket_args;
 mod transfer;
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("FAIRPATH_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
+    let filter = without_secrets(filter);
     // Colours are for terminals: in a file their codes are noise.
     let is_coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_coloured).with_writer(std::io::stderr).init();
@@ -120,6 +123,12 @@ fn main() -> ExitCode {
             ExitCode::from(error::exit_code(&error))
         }
     }
+}
+
+/// Without what gives secrets away: at the level of `debug` rustls writes down what the peer says in the handshake, the
+/// token among it by which anybody could end the connection [RFC9000 §10.3].
+fn without_secrets(filter: tracing_subscriber::EnvFilter) -> tracing_subscriber::EnvFilter {
+    filter.add_directive("rustls=warn".parse().expect("a directive"))
 }
 
 /// Help and versions are asked for; everything else is a command line that cannot be read.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use crate::path_args::Said;
+use crate::state;
 
 /// So much is written ahead of what was used: at 1 Gbit/s that of 0.1 s.
 const AHEAD: u64 = 12_500_000;
@@ -55,12 +56,10 @@ pub(crate) struct Book {
 impl Book {
     /// That of this user.
     pub(crate) fn of_user() -> anyhow::Result<Self> {
-        let own = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-        let state = own.or_else(home).ok_or_else(|| {
+        let state = state::directory().ok_or_else(|| {
             anyhow!("there is no place for the count of a quota: neither XDG_STATE_HOME nor HOME is set")
         })?;
-        Ok(Self { path: state.join("fairpath/quota.json") })
+        Ok(Self { path: state.join("quota.json") })
     }
 
     /// Adds to the counts of this month, or takes away, and gives what they are then.

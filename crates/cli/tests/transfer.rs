@@ -332,3 +332,15 @@ fn two_files_of_one_name_are_told_by_their_paths() {
         "{error}"
     );
 }
+
+#[test]
+fn no_level_of_the_log_shows_what_would_end_a_connection() {
+    let scratch = Scratch::new();
+    let file = scratch.file("from/x", b"content");
+    let recv = receive(&scratch, &[]);
+    let sent = fairpath(&["send", text(&file), &recv.ticket]).env("FAIRPATH_LOG", "debug").output().unwrap();
+    assert!(sent.status.success(), "{sent:?}");
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert!(said.contains("DEBUG"), "{said}");
+    assert!(!said.contains("encrypted extensions"), "{said}");
+}

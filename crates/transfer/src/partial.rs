@@ -29,6 +29,12 @@ const LOCK_STEP: Duration = Duration::from_millis(100);
 const RESERVE: &str = "reserve";
 const RESERVE_BYTES: usize = 64 << 10;
 
+/// The end of the names of directories that stood where this program keeps files.
+const ASIDE: &str = ".aside";
+
+/// How many of one name are kept.
+const ASIDES_MAX: u32 = 100;
+
 /// The permissions of others than the owner.
 const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
@@ -223,12 +229,33 @@ impl Partial {
         rustix::fs::renameat(&self.fd, &new, &self.fd, name).map_err(|error| self.io(name, error.into()))
     }
 
-    /// Removes a file here, if it is there.
+    /// Removes a file here, if it is there. A directory is not of this program's making: it is set aside whole.
     pub(crate) fn remove(&self, name: &str) -> Result<(), ReceiveError> {
+        let is_directory = || {
+            let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+            stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+        };
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
+            // Systems other than Linux call it not permitted.
+            Err(Errno::ISDIR | Errno::PERM) if is_directory() => self.set_aside(name),
             Err(error) => Err(self.io(name, error.into())),
         }
+    }
+
+    /// Gives a directory here another name, under which it stays.
+    fn set_aside(&self, name: &str) -> Result<(), ReceiveError> {
+        if name.ends_with(ASIDE) {
+            return Ok(());
+        }
+        let mut failed = Errno::EXIST;
+        for number in 1..=ASIDES_MAX {
+            match rustix::fs::renameat(&self.fd, name, &self.fd, format!("{name}.{number}{ASIDE}")) {
+                Ok(()) => return Ok(()),
+                Err(error) => failed = error,
+            }
+        }
+        Err(self.io(name, failed.into()))
     }
 
     /// Removes an unfinished file and its journal.

@@ -107,6 +107,9 @@ struct InPlace {
 /// lost link would give the ticket away; with it, both ends take a peer for dead.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
+/// How long packets of a sender that is gone may still come: longer than most queues of modems hold them.
+const QUEUED: Duration = Duration::from_secs(3);
+
 /// A connection whose peer was let in.
 #[derive(Debug)]
 pub struct Admitted {
@@ -137,16 +140,22 @@ impl Holder {
     }
 
     /// Whether anything is heard of it within [`SILENCE`]: an idle path asks for a sign of life more
-    /// often than that.
+    /// often than that. Packets of the first moments prove nothing: they may have waited in a queue since their
+    /// sender was killed.
     async fn is_alive(&self) -> bool {
         let heard = || self.connection.datagrams_received();
+        tokio::select! {
+            biased;
+            _ = self.connection.closed() => return false,
+            () = tokio::time::sleep(QUEUED) => {}
+        }
         let before = heard();
         let word = async {
             while self.is_connected() && heard() == before {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        let _ = tokio::time::timeout(SILENCE, word).await;
+        let _ = tokio::time::timeout(SILENCE.saturating_sub(QUEUED), word).await;
         self.is_connected() && heard() != before
     }
 }
@@ -211,6 +220,8 @@ impl Receiver {
             return Err(ReceiveError::Declined);
         }
         *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Some(offer);
+        // The same sender may come back with other files.
+        self.progress.begin_anew();
         Ok(())
     }
 

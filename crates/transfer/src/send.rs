@@ -236,6 +236,7 @@ impl Sender {
         if proof != claimed {
             return Err(SendError::OtherFiles);
         }
+        self.progress.add_resumed(self.progress.snapshot().bytes_total.get());
         *self.left_out() = ledger.skipped(&selection);
         Ok(())
     }

@@ -47,6 +47,12 @@ impl Secret {
         ))
     }
 
+    /// A name for what is kept about this secret, from which nobody can learn it.
+    pub fn label(&self) -> String {
+        let hash = blake3::derive_key("fairpath 2026 name of what is kept about a ticket 1", &self.0);
+        hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// A secret with this content, for tests and for callers with a store of their own.
     pub const fn from_bytes(secret: [u8; SECRET]) -> Self {
         Self(secret)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use fairpath_quic::{Connection, PathNotice};
-use fairpath_transfer::{DeliveryEvent, Refusal, Selection, SendError, Sender};
+use fairpath_transfer::{DeliveryEvent, Refusal, Selection, SendError, Sender, Sent};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 
@@ -16,6 +16,7 @@ use crate::file_args::SentFiles;
 use crate::path_facts::Books;
 use crate::recording::{TraceFile, records};
 use crate::role::Role;
+use crate::sender_seat::Seat;
 use crate::signals::Interruption;
 use crate::text::{clock, duration};
 use crate::ticket_args::TicketArgs;
@@ -87,7 +88,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         connection = connect(&redial) => connection?,
         () = interruption.asked() => bail!(Interrupted("interrupted before the receiver had answered".into())),
     };
-    let sender = Sender::new(selection, ticket.secret)?;
+    let seat = Seat::take(&ticket.secret).map_err(SendError::NoRandomness)?;
+    let sender = Sender::with_id(selection, ticket.secret, seat.id());
     let view = View::new(Role::Send, sender.progress(), args.shown.quiet).giving_up_after(args.give_up_after);
     skipped.iter().for_each(|one| view.line(&one.to_string()));
 
@@ -95,7 +97,12 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let history = History::default();
     let mut watch = Watch { connection: connection.clone(), view, history, trace, events, books };
     let sent = tokio::select! {
-        sent = sender.deliver(connection, &redial, args.give_up_after, &tell) => sent.map_err(explained),
+        sent = sender.deliver(connection, &redial, args.give_up_after, &tell) => {
+            if is_over(&sent) {
+                seat.forget();
+            }
+            sent.map_err(explained)
+        }
         error = watch.run(&interruption, args.give_up_after) => Err(error),
     };
     let Watch { connection, mut view, history, trace, mut books, .. } = watch;
@@ -122,6 +129,16 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         (0, 0) => Ok(()),
         (0, _) => Err(Incomplete(format!("{hidden} not sent: the receiver takes no hidden names")).into()),
         (count, _) => Err(Incomplete(left_out(count, progress.files_total, can_follow)).into()),
+    }
+}
+
+/// Whether the ticket is of no more use to this sender.
+fn is_over(sent: &Result<Sent, SendError>) -> bool {
+    let of_no_use = |refusal: &Refusal| matches!(refusal, Refusal::Used | Refusal::WrongSecret | Refusal::WrongPurpose);
+    match sent {
+        Ok(_) | Err(SendError::OtherFiles) => true,
+        Err(SendError::Refused { refusal, .. }) => of_no_use(refusal),
+        Err(_) => false,
     }
 }
 

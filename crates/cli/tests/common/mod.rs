@@ -39,7 +39,8 @@ impl Drop for Scratch {
 
 pub(crate) fn fairpath(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairpath"));
-    command.args(args);
+    // Runs keep some things for later ones: below the target directory, not in the tester's home.
+    command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state")).args(args);
     command
 }
 

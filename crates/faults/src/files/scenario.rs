@@ -63,6 +63,8 @@ pub struct Transfer {
     pub bytes: u64,
     /// What protects packets.
     pub cryptography: Cryptography,
+    /// Whether a sender that is started again has the number of the one before it, as in the program.
+    pub is_same_sender: bool,
     /// What happens, in order.
     pub faults: Vec<Scheduled>,
 }
@@ -90,7 +92,8 @@ impl Transfer {
         faults.retain(|scheduled| !matches!(scheduled.fault, Fault::Copy | Fault::Attack));
         hurry(&mut faults, (Bytes::new(bytes) / rate(&wires)).mul_f64(1.3) + Duration::from_millis(500));
         faults.sort_by_key(|scheduled| scheduled.at);
-        Self { seed, wires, files, bytes, cryptography: Cryptography::default(), faults }
+        let (cryptography, is_same_sender) = (Cryptography::default(), seed.is_multiple_of(2));
+        Self { seed, wires, files, bytes, cryptography, is_same_sender, faults }
     }
 
     fn tree(&self) -> Tree {
@@ -114,7 +117,7 @@ impl Transfer {
 
     /// Runs it, and tells what happens.
     pub fn run_told(&self, teller: Option<Teller>) -> Result<Outcome, Failure> {
-        let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed, None)
+        let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed, (None, self.is_same_sender))
             .map_err(|error| Failure(format!("the files cannot be written: {error}")))?;
         world.tell(teller);
         for scheduled in &self.faults {
@@ -150,7 +153,7 @@ impl Transfer {
 
     /// Runs it with a receiver that lies, for at most so long: what the sender came to, if anything.
     pub fn run_lied_to(&self, lie: Lie, patience: Duration) -> Result<Option<LiedTo>, Failure> {
-        let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed, Some(lie))
+        let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed, (Some(lie), true))
             .map_err(|error| Failure(format!("the files cannot be written: {error}")))?;
         let mut ended = None;
         for scheduled in &self.faults {

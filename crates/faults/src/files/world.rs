@@ -84,6 +84,9 @@ pub(super) struct World {
     identity: Identity,
     /// The receiver's lie, if it lies.
     lie: Option<Lie>,
+    /// A sender that is started again has the number of the one before it.
+    is_same_sender: bool,
+    id: Option<SenderId>,
     cryptography: Cryptography,
     luck: ChaCha8Rng,
     trace: Trace,
@@ -97,7 +100,7 @@ impl World {
         tree: Tree,
         cryptography: Cryptography,
         seed: u64,
-        lie: Option<Lie>,
+        (lie, is_same_sender): (Option<Lie>, bool),
     ) -> std::io::Result<Self> {
         let disk = match std::path::Path::new(MEMORY).is_dir() {
             true => tempfile::tempdir_in(MEMORY)?,
@@ -126,6 +129,8 @@ impl World {
             looked: Duration::ZERO,
             identity: identity(),
             lie,
+            is_same_sender,
+            id: None,
             cryptography,
             luck: ChaCha8Rng::seed_from_u64(seed),
             trace: Trace::default(),
@@ -153,13 +158,15 @@ impl World {
             Side::Client => {
                 let mut id = [0; 16];
                 self.luck.fill_bytes(&mut id);
+                let kept = self.id.filter(|_| self.is_same_sender);
+                let id = *self.id.insert(kept.unwrap_or(SenderId::from_bytes(id)));
                 let root = self.tree.keys().next().expect("a tree has a root");
                 let sending = Sending {
                     machine: place,
                     remotes: self.wires.ways.iter().map(|way| SocketAddr::new(way.server.ip(), PORT)).collect(),
                     fingerprint: self.identity.fingerprint(),
                     files: self.disk.path().join("from").join(root),
-                    id: SenderId::from_bytes(id),
+                    id,
                     connections,
                 };
                 self.sender = Some(Process::new(self.now, machine, ends::send(sending)));
@@ -329,7 +336,9 @@ impl World {
             match end {
                 Ok(sent) => self.done = Some(Done::Sent(sent)),
                 // A sender before this one has sent everything, and was ended before it heard of that.
-                Err(Unsent::Send(SendError::Refused { refusal: Refusal::Used, .. })) => self.done = Some(Done::Before),
+                Err(Unsent::Send(SendError::Refused { refusal: Refusal::Used, .. } | SendError::OtherFiles)) => {
+                    self.done = Some(Done::Before);
+                }
                 Err(Unsent::Send(
                     error @ (SendError::Refused { refusal: Refusal::Taken, .. } | SendError::PeerGone(_)),
                 )) => {

@@ -104,9 +104,20 @@ fn what_changed_on_the_receivers_disk_is_found_and_sent_again() {
 }
 
 #[test]
-fn a_sender_that_is_started_again_waits_until_the_one_before_is_known_to_be_silent() {
+fn a_sender_that_is_started_again_takes_over_from_the_one_before_at_once() {
+    let at = Duration::from_secs(1);
+    let took = takes(&[(at, Fault::Restart { side: Side::Client, keeps_ports: false })]);
+    // A handshake, the plan, and what came since the last journal.
+    let bound = alone() + at + Duration::from_millis(700);
+    assert!(took < bound, "{took:?}, more than {bound:?}");
+}
+
+#[test]
+fn another_sender_waits_until_the_one_before_is_known_to_be_silent() {
     let restart = Fault::Restart { side: Side::Client, keeps_ports: false };
-    let took = takes(&[(Duration::from_secs(1), restart)]);
+    let faults = vec![Scheduled { at: Duration::from_secs(1), fault: restart, whole: 0 }];
+    let transfer = Transfer { faults, is_same_sender: false, ..transfer() };
+    let took = transfer.run().unwrap_or_else(|failure| panic!("{failure}\n{transfer}")).virtual_time;
     // So long it is asked whether the one before is still there; and half of a second's data may be sent again.
     let bound = alone() + fairpath_transfer::SILENCE + Duration::from_secs(2);
     assert!(took < bound, "{took:?}, more than {bound:?}");

@@ -12,6 +12,7 @@ mod files;
 mod flows;
 mod hosts;
 mod keys;
+mod lies;
 #[path = "../models/mod.rs"]
 mod models;
 mod named;

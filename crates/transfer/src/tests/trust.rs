@@ -48,6 +48,27 @@ async fn nothing_is_resumed_from_a_directory_that_others_could_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_directory_where_a_part_or_a_journal_should_be_is_set_aside_whole() {
+    for ending in [".part", ".journal"] {
+        let net = Net::new();
+        let (from, to, path) = interrupted(&net).await;
+        let place = part(to.path()).with_extension(&ending[1..]);
+        fs::remove_file(&place).unwrap();
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("precious"), "precious").unwrap();
+        let (sent, received) = net.transfer(&receiver(to.path()), std::slice::from_ref(&path)).await;
+        assert!(sent.is_ok() && received.is_ok(), "{ending}: {sent:?} {received:?}");
+        assert_eq!(fs::read(to.path().join("big")).unwrap(), fs::read(from.path().join("big")).unwrap());
+        let aside = names(to.path()).into_iter().find(|name| name.ends_with("precious"));
+        assert!(
+            aside.is_some_and(|name| name.contains(&format!("{ending}.1.aside"))),
+            "{ending}: {:?}",
+            names(to.path())
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_part_with_a_second_name_or_behind_a_link_is_not_resumed() {
     for is_link in [false, true] {
         let net = Net::new();
