@@ -9,7 +9,7 @@ WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 # The oldest Rust with which everything builds, as rust-version in Cargo.toml says.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo release test bench bench-sim faults live fuzz package setup fmt lint fetch unit wasm msrv clean
+.PHONY: help demo release test bench bench-sim faults live fuzz interop package setup fmt lint fetch unit wasm msrv clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -62,6 +62,9 @@ package: setup ## the crates that are to be published, packed and built from the
 
 fuzz: setup ## everything that is parsed of others, one minute for each (FUZZ_SECONDS); needs a C++ compiler
 	@sh scripts/fuzz.sh
+
+interop: ## the example of hq-interop against another QUIC stack, aioquic; needs Python and PyPI
+	@sh scripts/interop.sh
 
 setup: ## check the tools, and install what is missing where that is possible
 	@sh scripts/setup.sh

@@ -23,12 +23,13 @@ use web_time::{Duration, Instant};
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};
 use noq_proto::crypto::ExportKeyingMaterialError;
-use noq_proto::{ApplicationClose, ConnectionError, PathId, StreamEvent, TransportError, VarInt};
+use noq_proto::{ApplicationClose, ConnectionError, ConnectionId, PathId, StreamEvent, TransportError, VarInt};
 
 use crate::adapter::{ConnectionEngine, Fate};
 use crate::bulk::{Record, RecordTooLarge};
 use crate::channel::{Channel, ChannelId};
 use crate::farewell::{Farewell, Turn};
+use crate::forged;
 use crate::interface::Interface;
 use crate::one_way::{Mark, OneWay};
 use crate::pairs::{Candidates, Pair, Tried, WhyNot};
@@ -115,6 +116,8 @@ pub struct Connection {
     is_connected: bool,
     is_draining: bool,
     silence: Silence,
+    /// The id that the first packet is addressed to, at the end that connects.
+    first_id: Option<ConnectionId>,
     closed: Option<ConnectionError>,
     farewell: Option<Farewell>,
     is_guest: bool,
@@ -162,6 +165,7 @@ impl Connection {
             is_connected: false,
             is_draining: false,
             silence: Silence::new(now),
+            first_id: None,
             closed: None,
             farewell: None,
         }
@@ -318,6 +322,16 @@ impl Connection {
     pub(crate) fn speak(&mut self, application: Application) {
         self.application = application;
         self.output.is_mute = !application.is_fairpath();
+    }
+
+    /// The id that the first packet of this end is addressed to.
+    pub(crate) fn begin_with(&mut self, first_id: ConnectionId) {
+        self.first_id = Some(first_id);
+    }
+
+    /// Whether a Retry packet answers the first packet of this end.
+    pub(crate) fn expects(&self, retry: &[u8]) -> bool {
+        self.first_id.is_some_and(|id| forged::is_of_server(self.quic.crypto_session(), id, retry))
     }
 
     /// From now on this end opens paths, on the pairs among `candidates`. The connection was made on `first`.

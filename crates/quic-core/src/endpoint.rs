@@ -18,6 +18,7 @@ use crate::adapter::ConnectionEngine;
 use crate::address::mapped;
 use crate::connection::{Connection, Interfaces};
 use crate::datagram::take_up_to;
+use crate::forged::{self, Early};
 use crate::knock::KnockKey;
 use crate::one_way::Mark;
 use crate::origin::{Origin, System};
@@ -147,15 +148,14 @@ impl Endpoint {
         let engine = connecting.engine.build().map(ConnectionEngine::new)?;
         let mut client = self.origin.client(verify, application)?;
         client.transport_config(transport(&engine, connecting.datagrams, Trust::Full, application));
-        let (origin, knock) = (self.origin.clone(), connecting.knock.cloned());
-        client.initial_dst_cid_provider(Arc::new(move || {
-            let random = origin.first_id();
-            knock.as_ref().map_or(random, |key| key.put_on(random))
-        }));
+        let random = self.origin.first_id();
+        let first_id = connecting.knock.map_or(random, |key| key.put_on(random));
+        client.initial_dst_cid_provider(Arc::new(move || first_id));
         let (handle, quic) = self.quic.connect(now, client, mapped(connecting.remote), tls::SERVER_NAME)?;
         let primary = Some(connecting.local);
         let mut connection = Connection::new(quic, engine, Trust::Full, self.interfaces.clone(), primary, now);
         connection.speak(application);
+        connection.begin_with(first_id);
         self.connections.insert(handle, connection);
         Ok(handle)
     }
@@ -181,6 +181,9 @@ impl Endpoint {
             true => BytesMut::from(&datagram[..]),
             false => datagram,
         };
+        if is_long && self.is_forged(&datagram) {
+            return None;
+        }
         match self.quic.handle(now, FourTuple::new(mapped(remote), Some(local)), ecn, datagram, answer)? {
             DatagramEvent::ConnectionEvent(handle, event) => {
                 if let Some(connection) = self.connections.get_mut(&handle) {
@@ -195,6 +198,15 @@ impl Endpoint {
             DatagramEvent::Response(transmit) => {
                 Some(Received::Answer(Transmit { src_ip: transmit.src_ip.or(Some(local)), ..transmit }))
             }
+        }
+    }
+
+    /// Whether a datagram says what nobody says who should be heard.
+    fn is_forged(&self, datagram: &[u8]) -> bool {
+        match forged::early(datagram) {
+            None => false,
+            Some(Early::VersionNegotiation) => true,
+            Some(Early::Retry) => !self.connections.values().any(|connection| connection.expects(datagram)),
         }
     }
 

@@ -16,8 +16,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use web_time::Instant;
 
-/// How many guests there may be. Each holds less than 64 kB, all of them so less than 4 MB.
+/// How many guests there may be.
 pub const GUESTS_MAX: usize = 64;
+
+/// The most that one of them takes of memory, in bytes, whatever it says.
+pub const GUEST_BYTES_MAX: usize = 128 << 10;
 
 /// How many handshakes may go on with peers that have not shown that they receive at their address. As
 /// many as a person may start at once; an attack with forged addresses fills them and costs others one

@@ -65,6 +65,7 @@ mod connection;
 mod datagram;
 mod endpoint;
 mod farewell;
+mod forged;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod guests;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use noq_proto::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
 use noq_proto::crypto::{ClientConfig as ClientCrypto, ServerConfig as ServerCrypto};
+use noq_proto::{ConnectionError, TransportErrorCode};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::cipher_suite::{
     TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
@@ -43,7 +44,26 @@ impl Application {
     pub(crate) fn is_fairpath(self) -> bool {
         self == Self::Fairpath
     }
+
+    /// Why a connection of this application ended, in words: of TLS's alerts noq knows the numbers only.
+    pub fn words_for(self, reason: &ConnectionError) -> String {
+        let code = match reason {
+            ConnectionError::TransportError(error) => error.code,
+            ConnectionError::ConnectionClosed(close) => close.error_code,
+            _ => return reason.to_string(),
+        };
+        match code == TransportErrorCode::crypto(NO_APPLICATION_PROTOCOL) {
+            true => {
+                let offered = String::from_utf8_lossy(&self.alpn()).into_owned();
+                format!("the peer speaks another protocol: '{offered}' was offered (ALPN), and it takes none of that")
+            }
+            false => reason.to_string(),
+        }
+    }
 }
+
+/// The alert `no_application_protocol`, of a peer that speaks none of the protocols that are offered.
+const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// What an end that connects demands of the certificate it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,10 @@ mod host;
 #[expect(dead_code, reason = "the example uses all of it")]
 mod server;
 
+use std::io::{Cursor, Read};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,6 +21,7 @@ use fairpath_quic_core::{
     BeginError, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, PathReport, PathState,
     Verify, search,
 };
+use noq_proto::{TransportError, TransportErrorCode};
 
 use client::{Case, Client};
 use host::{HQ, Host, Leaving};
@@ -55,6 +59,8 @@ struct World {
     network: Network<Datagram>,
     routes: Vec<(SocketAddr, PathRoutes)>,
     remote: SocketAddr,
+    /// The link that carries nothing.
+    cut: Option<usize>,
     client: Host<Client>,
     server: Host<Server>,
 }
@@ -79,8 +85,9 @@ impl World {
         end.connect(connecting(locals[0], remote, &EngineConfig::live()), start).expect("an address");
         let identity = Identity::generate().expect("a key");
         let server = endpoint(Some(identity), vec![("server".to_owned(), remote.ip())]);
-        let (client, server) = (Host::new(end, client), Host::new(server, Server::new(contents)));
-        Self { start, now: start, network, routes, remote, client, server }
+        let find = |name: &str| contents(name).map(|contents| Box::new(Cursor::new(contents)) as server::File);
+        let (client, server) = (Host::new(end, client), Host::new(server, Server::new(find)));
+        Self { start, now: start, network, routes, remote, cut: None, client, server }
     }
 
     fn at(&self) -> Timestamp {
@@ -90,7 +97,11 @@ impl World {
     fn leave(&mut self, is_client: bool, Leaving { from, to, contents }: Leaving) {
         let from = from.map(|ip| ip.to_canonical());
         let is_way = |(client, _): &&(SocketAddr, _)| if is_client { from == Some(client.ip()) } else { to == *client };
-        let (client, routes) = self.routes.iter().find(is_way).expect("every packet says where it leaves");
+        let at = self.routes.iter().position(|way| is_way(&way)).expect("every packet says where it leaves");
+        if self.cut == Some(at) {
+            return;
+        }
+        let (client, routes) = &self.routes[at];
         let (from, route) = if is_client { (*client, routes.forward) } else { (self.remote, routes.backward) };
         let datagram = Datagram { from, to, contents };
         let size = datagram.size();
@@ -207,6 +218,48 @@ fn status_takes_data_off_a_path_that_stays_open() {
     let sent = |at: usize| (paths[at].acked - meanwhile[at].acked).get();
     assert!(sent(1) > FILE as u64 / 4, "{} bytes on the path that is left", sent(1));
     assert!(sent(0) < sent(1) / 100, "{} bytes on the backup path, {} on the other", sent(0), sent(1));
+}
+
+/// A file without end, and how much of it was read.
+struct Endless(Arc<AtomicU64>);
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+        Ok(buffer.len())
+    }
+}
+
+#[test]
+fn a_large_file_is_read_as_it_is_sent() {
+    let mut world = World::new(Case::Transfer, &["/endless"]);
+    let read = Arc::new(AtomicU64::new(0));
+    let counted = read.clone();
+    world.server.role = Server::new(move |_| Some(Box::new(Endless(counted.clone())) as server::File));
+    world.run_until(Duration::from_secs(3), |_| false);
+    let read = read.load(Ordering::Relaxed);
+    assert_eq!(world.client.role.verdict, None);
+    // The stack's buffer of unacknowledged data, all that has arrived at 40 Mbit/s, and a piece.
+    assert!((5_000_000..20_000_000 + 15_000_000 + 65_536).contains(&read), "{read} bytes");
+}
+
+#[test]
+fn a_path_that_cannot_be_opened_keeps_no_file_from_coming() {
+    let mut world = World::new(Case::Transfer, &["/large"]);
+    world.cut = Some(1);
+    assert!(world.run_until(Duration::from_secs(20), |world| world.client.role.verdict.is_some()));
+    assert_eq!(world.client.role.verdict, Some(Ok(())));
+    assert_eq!(world.client.role.files.len(), 1);
+    // 3 s for the path, and some 4 for the file over one link.
+    assert!(world.now - world.start < Duration::from_secs(9), "{:?}", world.now - world.start);
+    assert!(world.client.role.remarks[0].contains("going on over 1 path"), "{:?}", world.client.role.remarks);
+}
+
+#[test]
+fn a_wrong_protocol_is_named() {
+    let of = |code| HQ.words_for(&TransportError::new(code, String::new()).into());
+    assert!(of(TransportErrorCode::crypto(120)).contains("'hq-interop' was offered (ALPN)"));
+    assert!(!of(TransportErrorCode::crypto(40)).contains("ALPN"));
 }
 
 /// Peers that are not Fairpath know nothing of our datagrams, and may end a connection that brings some.

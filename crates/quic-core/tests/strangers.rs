@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fairpath_quic_core::{
-    Accepting, Application, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, Received,
-    Trust, Verify, search,
+    Accepting, Application, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Event, Identity,
+    Received, Trust, Verify, search,
 };
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -16,6 +16,65 @@ const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 fn endpoint(identity: Option<Identity>) -> Endpoint {
     let config = EndpointConfig { datagram_max: DATAGRAM_ETHERNET, identity, application: Application::Fairpath };
     Endpoint::new(config).expect("an endpoint")
+}
+
+/// Somebody who knows an id of the connection makes up what the server would say first.
+#[test]
+fn a_forged_retry_or_version_negotiation_does_not_keep_a_client_from_the_real_one() {
+    let identity = Identity::generate().expect("an identity");
+    let (mut client, mut server) = (endpoint(None), endpoint(Some(identity.clone())));
+    let (here, there) = (SocketAddr::new(HERE, 1), SocketAddr::new(THERE, 2));
+    #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
+    let start = Instant::now();
+    let (engine, mut now) = (EngineConfig::live(), start);
+    let connecting = Connecting {
+        local: HERE,
+        remote: there,
+        verify: Verify::Fingerprint(identity.fingerprint()),
+        knock: None,
+        engine: &engine,
+        datagrams: search([], DATAGRAM_ETHERNET),
+    };
+    let of_client = client.connect(connecting, now).expect("a connection");
+    let (mut buffer, mut answer, mut retries) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..40 {
+        now += Duration::from_millis(10);
+        while let Some((_, transmit)) = client.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
+            let datagram = BytesMut::from(&buffer[..transmit.size]);
+            let received = server.handle_datagram((here, THERE), None, datagram, now, now, &mut answer);
+            let Some(Received::New(incoming)) = received else { continue };
+            if incoming.remote_address_validated() {
+                let accepting =
+                    Accepting { engine: &engine, datagrams: search([], DATAGRAM_ETHERNET), trust: Trust::Guest };
+                server.accept(*incoming, accepting, now, &mut answer).expect("a guest");
+                continue;
+            }
+            answer.clear();
+            let transmit = server.retry(*incoming, &mut answer).expect("it has shown nothing yet");
+            let real = &answer[..transmit.size];
+            let mut changed = real.to_vec();
+            *changed.last_mut().expect("a check sequence") ^= 1;
+            // The same ids, no version that anybody speaks.
+            let ids = 5 + 1 + usize::from(real[5]) + 1 + usize::from(real[6 + usize::from(real[5])]);
+            let mut versions = real[..ids].to_vec();
+            versions[1..5].fill(0);
+            versions.extend([0x1a, 0x2a, 0x3a, 0x4a]);
+            for datagram in [&versions[..], &changed, real] {
+                client.handle_datagram((there, HERE), None, datagram.into(), now, now, &mut Vec::new());
+            }
+            retries += 1;
+        }
+        while let Some((_, transmit)) = server.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
+            let datagram = BytesMut::from(&buffer[..transmit.size]);
+            client.handle_datagram((there, HERE), None, datagram, now, now, &mut answer);
+        }
+        client.handle_timeout(now);
+        server.handle_timeout(now);
+    }
+    assert_eq!(retries, 1);
+    let connection = client.connection(of_client).expect("it is not over");
+    let is_connected = std::iter::from_fn(|| connection.poll_event()).any(|event| matches!(event, Event::Connected));
+    assert!(is_connected, "{:?}", connection.close_reason());
 }
 
 /// A system may give many datagrams in one buffer. Whatever is kept of one of them keeps that buffer: of somebody who

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use fairpath_engine::UnknownName;
 use fairpath_quic_core::pairs::{Tried, in_vain};
-use fairpath_quic_core::{BeginError, Fingerprint, WRONG_FINGERPRINT};
+use fairpath_quic_core::{Application, BeginError, Fingerprint, WRONG_FINGERPRINT};
 use noq_proto::{ConnectionError, TransportErrorCode};
 
 use crate::interfaces::UnknownInterface;
@@ -63,7 +63,7 @@ pub enum Error {
     #[error("the peer at {0} does not speak multipath QUIC")]
     NoMultipath(SocketAddr),
     /// The handshake failed in another way.
-    #[error("no connection to {address}: {source}")]
+    #[error("no connection to {address}: {}", Application::Fairpath.words_for(source))]
     Handshake {
         /// The peer.
         address: SocketAddr,

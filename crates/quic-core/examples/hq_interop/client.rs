@@ -9,10 +9,11 @@ use fairpath_quic_core::pairs::{Candidates, Pair};
 use fairpath_quic_core::{Connection, Event, Interface, PATHS_MAX, PathReport, PathState};
 use noq_proto::{ConnectionHandle, Dir, StreamId};
 
-use crate::host::Role;
+use crate::host::{HQ, Role};
 
-/// All paths are open by then: three challenges may be lost, and asked for again at growing intervals.
-const OPEN_WITHIN: Duration = Duration::from_secs(10);
+/// For so long more paths are waited for after the last was opened: a challenge may be lost, and asked for again at
+/// growing intervals.
+const OPEN_WITHIN: Duration = Duration::from_secs(3);
 
 /// So much has come at least when a path is closed or kept back: slow start is behind most paths.
 const ACT_AFTER: u64 = 500_000;
@@ -44,6 +45,7 @@ enum Stage {
     Settling,
     Opening {
         until: Instant,
+        open: usize,
     },
     Fetching,
     Over,
@@ -73,6 +75,8 @@ pub(crate) struct Client {
     settled: Option<Vec<PathReport>>,
     /// What each path was when all files had come.
     pub(crate) paths: Vec<PathReport>,
+    /// Remarks for a person on how it went.
+    pub(crate) remarks: Vec<String>,
     /// What came of it, once it is over.
     pub(crate) verdict: Option<Result<(), String>>,
 }
@@ -101,6 +105,7 @@ impl Client {
             acted: None,
             settled: None,
             paths: Vec::new(),
+            remarks: Vec::new(),
             verdict: None,
         }
     }
@@ -116,18 +121,29 @@ impl Client {
     }
 
     fn open(&mut self, connection: &mut Connection, now: Instant) {
+        // A peer without multipath is none that a path could be opened to.
+        let (offers, wanted) = (connection.quic().is_multipath_negotiated(), self.locals.len());
+        if !offers && wanted > 1 {
+            self.remarks.push(format!("the peer offers one path, no multipath: {wanted} were asked for"));
+        }
+        let locals = if offers { &self.locals[..] } else { &self.locals[..1] };
         let remotes = [self.first.remote];
-        let candidates = Candidates::new(&self.locals, &remotes, self.locals.len().min(PATHS_MAX as usize));
+        let candidates = Candidates::new(locals, &remotes, locals.len().min(PATHS_MAX as usize));
         connection.open_paths(candidates, &self.first, now);
-        self.stage = Stage::Opening { until: now + OPEN_WITHIN };
+        self.stage = if offers { Stage::Opening { until: now + OPEN_WITHIN, open: 1 } } else { Stage::Fetching };
     }
 
-    fn await_paths(&mut self, connection: &mut Connection, until: Instant, now: Instant) {
+    fn await_paths(&mut self, connection: &mut Connection, (until, before): (Instant, usize), now: Instant) {
         let open = connection.paths().iter().filter(|path| path.state == PathState::Open).count();
-        if open == self.locals.len() {
+        let wanted = self.locals.len();
+        if open == wanted {
             self.stage = Stage::Fetching;
+        } else if open > before {
+            self.stage = Stage::Opening { until: now + OPEN_WITHIN, open };
         } else if now > until {
-            self.end(Err(format!("{open} of {} paths are open after {OPEN_WITHIN:?}", self.locals.len())));
+            let paths = if open == 1 { "1 path".to_owned() } else { format!("{open} paths") };
+            self.remarks.push(format!("going on over {paths}: {wanted} were asked for, and the peer takes no more"));
+            self.stage = Stage::Fetching;
         }
     }
 
@@ -189,6 +205,7 @@ impl Client {
         let Pair { local, remote } = &self.first;
         let is_done = match self.case {
             Case::Handshake | Case::Transfer => return Ok(()),
+            Case::Abandon | Case::Status if connection.paths().len() < 2 => return Ok(()),
             Case::Abandon => connection.close_path(local.address, *remote, now),
             Case::Status => connection.set_path_backup(local.address, *remote, true, now),
         };
@@ -215,6 +232,9 @@ impl Client {
         let idle = self.paths.iter().find(|path| path.received.get() < CARRIED);
         match (self.case, idle) {
             (Case::Handshake, _) => return Ok(()),
+            (Case::Abandon | Case::Status, _) if self.paths.len() < 2 => {
+                return Err("there was one path: none could be given up for another".to_owned());
+            }
             (_, Some(path)) => return Err(format!("the path from {} brought only {}", path.interface, path.received)),
             (Case::Transfer, None) => return Ok(()),
             (Case::Abandon | Case::Status, None) => {}
@@ -248,7 +268,7 @@ impl Role for Client {
             Stage::Settling if connection.snapshots(now).iter().all(|path| path.in_flight.get() == 0) => {
                 self.open(connection, now);
             }
-            Stage::Opening { until } => self.await_paths(connection, until, now),
+            Stage::Opening { until, open } => self.await_paths(connection, (until, open), now),
             Stage::Fetching => {
                 if let Err(error) = self.fetch(connection, now) {
                     connection.close(1, Bytes::from(error.clone()), now);
@@ -260,7 +280,7 @@ impl Role for Client {
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::Connected => self.stage = Stage::Settling,
-                Event::Closed(reason) => self.end(Err(reason.to_string())),
+                Event::Closed(reason) => self.end(Err(HQ.words_for(&reason))),
                 _ => {}
             }
         }

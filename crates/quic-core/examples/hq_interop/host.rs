@@ -39,13 +39,15 @@ pub(crate) struct Host<R> {
     /// The connections.
     pub(crate) endpoint: Endpoint,
     engine: EngineConfig,
+    /// Whether peers have to show first that they receive at their addresses.
+    pub(crate) asks_for_addresses: bool,
     /// What it is for.
     pub(crate) role: R,
 }
 
 impl<R: Role> Host<R> {
     pub(crate) fn new(endpoint: Endpoint, role: R) -> Self {
-        Self { endpoint, engine: EngineConfig::live(), role }
+        Self { endpoint, engine: EngineConfig::live(), asks_for_addresses: false, role }
     }
 
     /// A datagram came. Gives what it is answered with at once, if anything.
@@ -55,6 +57,9 @@ impl<R: Role> Host<R> {
         let transmit = match received {
             Received::Connection(_) => None,
             Received::Answer(transmit) => Some(transmit),
+            Received::New(incoming) if self.asks_for_addresses && !incoming.remote_address_validated() => {
+                self.endpoint.retry(*incoming, &mut answer)
+            }
             Received::New(incoming) if R::ACCEPTS => {
                 for (handle, _) in self.endpoint.take_drained() {
                     self.role.forget(handle);

@@ -54,6 +54,9 @@ enum Args {
         /// Its key, PKCS #8 as PEM.
         #[arg(long, requires = "cert")]
         key: Option<PathBuf>,
+        /// Ask each client to show that it receives at its address, before anything else.
+        #[arg(long)]
+        retry: bool,
     },
     /// Fetches files.
     Client {
@@ -74,7 +77,7 @@ enum Args {
 
 fn main() -> ExitCode {
     let result = match Args::parse() {
-        Args::Server { listen, root, cert, key } => serve(&listen, root, cert.zip(key)),
+        Args::Server { listen, root, cert, key, retry } => serve(&listen, root, cert.zip(key), retry),
         Args::Client { case, bind, out, urls } => fetch(case, &bind, &out, &urls),
     };
     match result {
@@ -86,7 +89,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(listen: &[SocketAddr], root: PathBuf, pem: Option<(PathBuf, PathBuf)>) -> Result<(), String> {
+fn serve(listen: &[SocketAddr], root: PathBuf, pem: Option<(PathBuf, PathBuf)>, retry: bool) -> Result<(), String> {
     let identity = match pem {
         Some((cert, key)) => read_identity(&cert, &key)?,
         None => Identity::generate().map_err(|error| format!("no certificate: {error}"))?,
@@ -94,8 +97,13 @@ fn serve(listen: &[SocketAddr], root: PathBuf, pem: Option<(PathBuf, PathBuf)>) 
     let sockets = Sockets::bind(listen)?;
     let mut endpoint = endpoint(Some(identity))?;
     endpoint.set_interfaces(listen.iter().map(|at| (at.ip().to_string(), at.ip())).collect());
-    let find = move |name: &str| Some(std::fs::read(server::under(&root, name)?).ok()?.into());
-    sockets.run(&mut Host::new(endpoint, Server::new(find)), |_| false)
+    let find = move |name: &str| {
+        let file = std::fs::File::open(server::under(&root, name)?).ok()?;
+        file.metadata().ok()?.is_file().then(|| Box::new(file) as server::File)
+    };
+    let mut host = Host::new(endpoint, Server::new(find));
+    host.asks_for_addresses = retry;
+    sockets.run(&mut host, |_| false)
 }
 
 fn read_identity(cert: &Path, key: &Path) -> Result<Identity, String> {
@@ -128,6 +136,9 @@ fn fetch(case: Case, bind: &[IpAddr], out: &Path, urls: &[String]) -> Result<(),
     sockets.run(&mut host, |client| {
         client.verdict.is_some() && over.get_or_insert_with(Instant::now).elapsed() > LINGER
     })?;
+    for remark in &host.role.remarks {
+        eprintln!("{remark}");
+    }
     for path in &host.role.paths {
         println!("{}: {}, {} received", path.interface, path.state, path.received);
     }

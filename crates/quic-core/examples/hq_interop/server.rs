@@ -1,6 +1,7 @@
 //! The server's part of `hq-interop`: a request on a stream is answered on it with the contents of a file.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
@@ -16,16 +17,25 @@ const REQUEST_MAX: usize = 4_096;
 /// With this code a stream is ended that asked for what is not there.
 const NOT_FOUND: u32 = 1;
 
+/// How much of a file is read at a time: all clients wait meanwhile.
+const PIECE: usize = 64 << 10;
+
+/// How much of one file is handed to the stack before the others have their turn.
+const TURN: usize = 16 * PIECE;
+
 /// What is known of a request.
 enum Exchange {
     /// It is still coming.
     Asking(Vec<u8>),
-    /// This is left to send.
-    Answering(Bytes),
+    /// This is left to send: what was read, and what is to be read.
+    Answering(Bytes, File),
 }
 
+/// A file that is given out.
+pub(crate) type File = Box<dyn Read>;
+
 /// Finds the file of a name.
-type Find = dyn Fn(&str) -> Option<Bytes>;
+type Find = dyn Fn(&str) -> Option<File>;
 
 /// Gives out files.
 pub(crate) struct Server {
@@ -35,30 +45,42 @@ pub(crate) struct Server {
 
 impl Server {
     /// A server of what `find` finds.
-    pub(crate) fn new(find: impl Fn(&str) -> Option<Bytes> + 'static) -> Self {
+    pub(crate) fn new(find: impl Fn(&str) -> Option<File> + 'static) -> Self {
         Self { find: Box::new(find), exchanges: BTreeMap::new() }
     }
 
     /// Goes on with one exchange; `None` where it is over.
     fn go_on(&self, exchange: Exchange, id: StreamId, quic: &mut noq_proto::Connection) -> Option<Exchange> {
-        let mut left = match exchange {
-            Exchange::Answering(left) => left,
+        let (mut left, mut file) = match exchange {
+            Exchange::Answering(left, file) => (left, file),
             Exchange::Asking(request) => match asked(request, id, quic) {
                 Asked::Partly(request) => return Some(Exchange::Asking(request)),
                 Asked::For(name) => match (self.find)(&name) {
-                    Some(contents) => contents,
+                    Some(file) => (Bytes::new(), file),
                     None => return refuse(id, quic),
                 },
                 Asked::Nonsense => return refuse(id, quic),
             },
         };
         let mut stream = quic.send_stream(id);
-        while !left.is_empty() {
+        let mut handed_on = 0;
+        loop {
+            if left.is_empty() {
+                match piece(&mut file) {
+                    Ok(piece) if piece.is_empty() => break,
+                    Ok(piece) => left = piece,
+                    Err(_) => return refuse(id, quic),
+                }
+            }
             match stream.write(&left) {
                 Ok(written) => drop(left.split_to(written)),
-                Err(noq_proto::WriteError::Blocked) => return Some(Exchange::Answering(left)),
+                Err(noq_proto::WriteError::Blocked) => return Some(Exchange::Answering(left, file)),
                 // The client wants no more of it.
                 Err(_) => return None,
+            }
+            handed_on += PIECE;
+            if handed_on >= TURN {
+                return Some(Exchange::Answering(left, file));
             }
         }
         // It fails only where the client wants no more of it.
@@ -92,6 +114,13 @@ impl Role for Server {
     fn forget(&mut self, handle: ConnectionHandle) {
         self.exchanges.retain(|(of, _), _| *of != handle);
     }
+}
+
+/// The next piece of a file; an empty one at its end.
+fn piece(file: &mut File) -> std::io::Result<Bytes> {
+    let mut piece = Vec::with_capacity(PIECE);
+    file.take(PIECE as u64).read_to_end(&mut piece)?;
+    Ok(piece.into())
 }
 
 /// What has come of a request.

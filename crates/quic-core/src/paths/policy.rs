@@ -10,8 +10,8 @@ mod ways;
 use std::net::IpAddr;
 use web_time::{Duration, Instant};
 
-use fairpath_engine::health::{self, Action, Expected, PathHealth, Traffic};
-use fairpath_engine::{Bitrate, Engine, PathId as EnginePath, Timestamp};
+use fairpath_engine::health::{self, Action, Complaint, Expected, PathHealth, Traffic};
+use fairpath_engine::{Bitrate, Bytes as Size, Engine, PathId as EnginePath, Timestamp};
 use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats, PathStatus};
 
 use super::notice::PathNotice;
@@ -357,9 +357,22 @@ impl Policy {
             }
             let all: Vec<&PathHealth<PathId>> = self.slots.iter().map(|slot| &slot.health).collect();
             for action in health::treatment(&all, index, best, is_busy, at) {
-                self.carry_out(paths, index, action, now);
+                if !self.is_kept(index, &action, now) {
+                    self.carry_out(paths, index, action, now);
+                }
             }
         }
+    }
+
+    /// Whether a path is kept that is to be closed. A peer that is no Fairpath may not open it again, and this end cannot.
+    fn is_kept(&self, at: usize, action: &Action, now: Instant) -> bool {
+        let Action::Close(complaint) = action else { return false };
+        if self.side == Side::Opener || self.application.is_fairpath() {
+            return false;
+        }
+        let path = self.slots[at].engine_path();
+        let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
+        is_worth_keeping(complaint, snapshot.map_or(Size::ZERO, |path| path.in_flight))
     }
 
     /// Whether this end sends less than a tenth of what it gets.
@@ -490,9 +503,38 @@ impl Policy {
     }
 }
 
+/// For how long a path is kept at least that the peer may not open again: longer than most outages.
+const KEPT: Duration = Duration::from_secs(6);
+
+/// The most in flight on a path that is kept for longer, in bytes: probes and signs of life, no data. The stack sends
+/// the data of streams again only where a path is closed, or heard again.
+const KEPT_WITH: Size = Size::new(1_200);
+
+/// Whether a path may be as it is for a while, as a backup.
+fn is_worth_keeping(complaint: &Complaint, in_flight: Size) -> bool {
+    match complaint {
+        Complaint::Unacknowledged(time) | Complaint::Unheard(time) => *time < KEPT || in_flight < KEPT_WITH,
+        _ => false,
+    }
+}
+
 /// A slot for a path that the peer opened.
 fn accepted_slot(paths: &mut dyn Paths, id: PathId, now: Timestamp) -> Option<Slot> {
     let network_path = paths.network_path(id)?;
     let (interface, local) = paths.interface(network_path.local_ip().map(|ip| ip.to_canonical()))?;
     Some(Slot::accepted(interface, local, unmapped(network_path.remote()), now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_cannot_be_opened_again_outlives_an_outage_but_holds_no_data_for_long() {
+        let silent = |seconds| Complaint::Unacknowledged(Duration::from_secs(seconds));
+        assert!(is_worth_keeping(&silent(2), Size::new(1 << 20)));
+        assert!(!is_worth_keeping(&silent(7), Size::new(1 << 20)), "its data goes over the others");
+        assert!(is_worth_keeping(&silent(60), Size::new(100)));
+        assert!(!is_worth_keeping(&Complaint::Unvalidated, Size::ZERO));
+    }
 }
