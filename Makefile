@@ -26,6 +26,8 @@ release: setup ## the program, optimised and small, with its debug information i
 	mv target/release/fairpath.stripped target/release/fairpath
 	@ls -l target/release/fairpath target/release/fairpath.debug
 
+# A first build has nothing to begin from, and what a later one would begin from costs it a part of its time.
+test: export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental),1,0)
 test: setup ## everything that must hold before a change lands
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory fetch
