@@ -5,12 +5,17 @@
 //! budget is a part of what there was on average, and rises slowly. As long as little would wait of it, or waits, the
 //! budget stays, and then it falls to what there is.
 //!
+//! Windows that were never filled say nothing of what a path carries: those of the beginning are guesses, and those of an
+//! encoder that sends little stay as they are. So the budget is at most half as much again as what arrived in the last
+//! seconds; who follows it tries that, and has more once it has arrived.
+//!
 //! # Symbols
 //! | symbol | here | unit |
 //! |---|---|---|
-//! | r | `now`: USED of the mean room, or less | bit/s |
+//! | r | `now`: USED of the mean room, or less, and at most [`TRIES`] P | bit/s |
 //! | room | what the paths may send, less repair and copies | bit/s |
 //! | B | `waits`: grows by r − room, and is never below 0 nor below what has waited for [`STANDS`] | bit |
+//! | P | `passed`: what arrived in [`MEAN_OF`], at its most in [`PASSED_FOR`] | bit/s |
 //! | d | how long packets may wait: r falls where B > d room | s |
 
 use core::time::Duration;
@@ -38,6 +43,16 @@ const RISES: f64 = 0.05;
 /// What of the rates is left free, so that a picture larger than others finds room.
 const USED: f64 = 0.9;
 
+/// What may be tried, in parts of what has passed: a link that carries no more loses a third of it for about as long as a
+/// loss takes to be seen.
+const TRIES: f64 = 1.5;
+
+/// For how long it counts what has passed: an encoder whose picture stands still for a while may have what it had.
+const PASSED_FOR: Duration = Duration::from_secs(10);
+
+/// What may be tried before anything has passed: what a small picture takes.
+const FIRST_TRY: f64 = 500e3;
+
 /// By how much it varies is said of the last so long.
 const SPREAD_OF: Duration = Duration::from_secs(30);
 
@@ -53,14 +68,41 @@ pub struct Budget {
     room: VecDeque<(Timestamp, f64)>,
     waiting: VecDeque<(Timestamp, f64)>,
     past: VecDeque<(Timestamp, f64)>,
+    /// All that has arrived, in bits.
+    arrived: f64,
+    /// The same, as it was.
+    arrivals: VecDeque<(Timestamp, f64)>,
+    /// The mean rates at which it arrived.
+    passed: VecDeque<(Timestamp, f64)>,
 }
 
 impl Budget {
+    /// So much of the application's data has arrived.
+    pub(crate) fn on_arrived(&mut self, bytes: Bytes) {
+        self.arrived += 8.0 * bytes.as_f64();
+    }
+
+    /// What an encoder may try now.
+    fn tries(&mut self, now: Timestamp) -> f64 {
+        self.arrivals.push_back((now, self.arrived));
+        // The newest that is as old as what is averaged over stays.
+        while self.arrivals.get(1).is_some_and(|(at, _)| now.since(*at) >= MEAN_OF) {
+            self.arrivals.pop_front();
+        }
+        let (at, before) = self.arrivals.front().copied().unwrap_or((now, self.arrived));
+        let mean = (self.arrived - before) / now.since(at).max(MEAN_OF).as_secs_f64();
+        self.passed.push_back((now, mean));
+        keep(&mut self.passed, PASSED_FOR, now);
+        let passed = self.passed.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        FIRST_TRY.max(TRIES * passed)
+    }
+
     /// The paths may send `whole`, of which this share is repair and copies; what is sent may wait for so long, and so much
     /// waits.
     pub(crate) fn on_rates(&mut self, whole: Bitrate, beside: f64, wait: Duration, waiting: Bytes, now: Timestamp) {
         let room = (1.0 - beside.clamp(0.0, 1.0)) * whole.as_bps() as f64;
-        let passed = self.set_at.map_or(0.0, |at| now.since(at).as_secs_f64());
+        let elapsed = self.set_at.map_or(0.0, |at| now.since(at).as_secs_f64());
+        let tries = self.tries(now);
         self.room.push_back((now, room));
         keep(&mut self.room, MEAN_OF, now);
         let mean = self.room.iter().map(|(_, room)| *room).sum::<f64>() / self.room.len() as f64;
@@ -72,12 +114,13 @@ impl Budget {
             self.waiting.pop_front();
         }
         let stands = self.waiting.iter().map(|(_, waiting)| *waiting).fold(f64::INFINITY, f64::min);
-        self.waits = (self.waits + passed * (self.now - room)).max(stands);
+        self.waits = (self.waits + elapsed * (self.now - room)).max(stands);
         let is_full = self.waits > wait.min(WAIT_MAX).as_secs_f64() * room;
-        let most = USED * if is_full { mean.min(room) } else { mean };
+        let all = USED * if is_full { mean.min(room) } else { mean };
+        let most = all.min(tries);
         // A stream that begins has no budget that it could be steady at.
         let is_first = self.past.front().is_none_or(|(at, _)| now.since(*at) < MEAN_OF);
-        let risen = self.steady + RISES * passed * most.max(self.steady);
+        let risen = self.steady + RISES * elapsed * all.max(self.steady);
         self.steady = if is_first { most } else { most.min(risen) };
         self.now = if is_full { self.steady.min(DRAINED * room) } else { self.steady };
         self.set_at = Some(now);
@@ -111,11 +154,17 @@ mod tests {
 
     const WAIT: Duration = Duration::from_millis(75);
 
+    /// A tenth of a second of an encoder that sends, and whose data arrive, as fast as the paths take them.
+    fn deliver(budget: &mut Budget, tenth: u64, offer: u64, waiting: Bytes) {
+        let offer = Bitrate::from_mbps(offer);
+        budget.on_arrived(offer * Duration::from_millis(100));
+        budget.on_rates(offer, 0.0, WAIT, waiting, Timestamp::from_millis(100 * tenth));
+    }
+
     /// The budget, in Mbit/s, at the end of so many seconds of rates that are offered, in Mbit/s.
     fn run(budget: &mut Budget, from: u64, seconds: u64, offer: impl Fn(u64) -> u64) -> f64 {
         for tenth in 10 * from..10 * (from + seconds) {
-            let now = Timestamp::from_millis(100 * tenth);
-            budget.on_rates(Bitrate::from_mbps(offer(tenth)), 0.0, WAIT, Bytes::ZERO, now);
+            deliver(budget, tenth, offer(tenth), Bytes::ZERO);
         }
         budget.rate().as_mbps_f64()
     }
@@ -145,8 +194,7 @@ mod tests {
         for tenth in 100..130 {
             waits = f64::max(0.0, waits + 0.1 * (budget.rate().as_mbps_f64() - 4.0) / 4.0);
             most = f64::max(most, waits);
-            let now = Timestamp::from_millis(100 * tenth);
-            budget.on_rates(Bitrate::from_mbps(4), 0.0, WAIT, Bytes::ZERO, now);
+            deliver(&mut budget, tenth, 4, Bytes::ZERO);
             assert!(tenth < 102 || waits < WAIT.as_secs_f64(), "{waits} at {tenth}");
         }
         // What was sent before anybody knew: (9 - 4) / 4 of a tenth.
@@ -164,14 +212,39 @@ mod tests {
             let (mut budget, mut least) = (Budget::default(), f64::INFINITY);
             for tenth in 0..100 {
                 let waiting = Bytes::new(if tenth % 10 < tenths { 100_000 } else { 0 });
-                let now = Timestamp::from_millis(100 * tenth);
-                budget.on_rates(Bitrate::from_mbps(10), 0.0, WAIT, waiting, now);
-                least = budget.rate().as_mbps_f64().min(least);
+                deliver(&mut budget, tenth, 10, waiting);
+                // In the first seconds it grows to what has passed.
+                least = if tenth < 20 { least } else { budget.rate().as_mbps_f64().min(least) };
             }
             least
         };
         assert!((least(2) - 9.0).abs() < 1e-6, "{}", least(2));
         assert!((least(5) - 5.0).abs() < 1e-6, "{}", least(5));
+    }
+
+    #[test]
+    fn a_budget_is_half_as_much_again_as_what_has_passed_whatever_windows_say() {
+        let mut budget = Budget::default();
+        let mut say = |tenths: core::ops::Range<u64>, sends: &dyn Fn(f64) -> f64| {
+            for tenth in tenths {
+                let sent = sends(budget.rate().as_mbps_f64());
+                budget.on_arrived(Bytes::new((sent * 1e5 / 8.0) as u64));
+                let now = Timestamp::from_millis(100 * tenth);
+                budget.on_rates(Bitrate::from_mbps(60), 0.0, WAIT, Bytes::ZERO, now);
+            }
+            budget.rate().as_mbps_f64()
+        };
+        let idle = say(0..20, &|_| 0.0);
+        assert!((idle - 0.5).abs() < 1e-3, "{idle}: a first try");
+        let little = say(20..100, &|_| 1.0);
+        assert!((little - 1.5).abs() < 1e-3, "{little}");
+        // Ten seconds in which it sends nothing, then as it is told: a half more in a bit more than two seconds.
+        let after_a_pause = say(100..180, &|_| 0.0);
+        assert!((after_a_pause - 1.5).abs() < 1e-3, "{after_a_pause}");
+        assert!((say(180..230, &|_| 0.0) - 0.5).abs() < 1e-3);
+        let follows = say(230..330, &|told| told);
+        assert!((4.0..54.0).contains(&follows), "{follows} after ten seconds");
+        assert!((say(330..600, &|told| told) - 54.0).abs() < 1e-3, "nine tenths of what windows say");
     }
 
     #[test]

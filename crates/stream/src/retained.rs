@@ -51,6 +51,8 @@ pub(crate) struct Gone {
     pub(crate) again: Option<PieceId>,
     /// Whether it had been taken for lost.
     pub(crate) was_lost: bool,
+    /// The bytes of the piece that is whole at the peer with it, for the first time.
+    pub(crate) completes: usize,
 }
 
 /// How many packets of a path are remembered that were taken for lost: where paths reorder, some of them come.
@@ -137,8 +139,9 @@ impl Retained {
         let was_lost = awaited.is_none();
         let Left { piece, part, at, .. } = awaited.or_else(|| on_path.lost.remove(&number))?;
         self.tidy(path);
+        let kept = self.bytes;
         let again = piece.and_then(|piece| self.on_arrived(piece, part));
-        Some(Gone { sent_at: at, again, was_lost })
+        Some(Gone { sent_at: at, again, was_lost, completes: kept - self.bytes })
     }
 
     /// A piece arrived, or a part of it; the piece where another part was lost and nothing of it is on its way.
@@ -161,7 +164,7 @@ impl Retained {
             on_path.lost.pop_first();
         }
         self.tidy(path);
-        Some(Gone { sent_at: left.at, again: self.given_up(left), was_lost: false })
+        Some(Gone { sent_at: left.at, again: self.given_up(left), was_lost: false, completes: 0 })
     }
 
     /// The path fell silent: what is on its way there goes elsewhere too. An answer that comes late still counts, and so
