@@ -5,6 +5,7 @@ use core::str::FromStr;
 use core::time::Duration;
 
 use fairpath_cc::Controller;
+use fairpath_core::Bitrate;
 use fairpath_sbd::{Always, Detector, Held, Never};
 
 use crate::engine::Engine;
@@ -96,6 +97,8 @@ pub struct EngineConfig {
     pub remedies: Remedies,
     /// What a person has said of paths.
     pub terms: Vec<NamedTerms>,
+    /// How much all paths together send in a second, at most.
+    pub limit: Option<Bitrate>,
 }
 
 /// What is published: the standard coupling [RFC6356 §3], always on, and the scheduler that evaluations compare with.
@@ -116,6 +119,7 @@ impl Default for EngineConfig {
             watchdog: false,
             remedies: Remedies::default(),
             terms: Vec::new(),
+            limit: None,
         }
     }
 }
@@ -175,6 +179,10 @@ impl EngineConfig {
         let joint_start = self.joint_start && self.coupling == Coupling::Auto && !self.is_rate_based();
         let engine = if joint_start { engine.with_joint_start() } else { engine };
         let engine = if self.watchdog { engine.with_watchdog() } else { engine };
+        let engine = match self.limit {
+            Some(rate) => engine.with_limit(rate),
+            None => engine,
+        };
         Ok(engine.with_remedies(self.remedies).with_terms(self.terms.clone()))
     }
 

@@ -31,6 +31,7 @@ pub use verdict::Verdict;
 use crate::control::Control;
 use crate::dips::{self, Candidate, Dips};
 use crate::joint_start::JointStart;
+use crate::limit::Limit;
 use crate::named_terms::NamedTerms;
 use crate::pacer::BURST_DATAGRAMS;
 use crate::path::Path;
@@ -69,6 +70,8 @@ pub struct Engine {
     said: Vec<NamedTerms>,
     /// Whether a path may not send as much as the network takes.
     has_caps: bool,
+    /// The limit of all paths together.
+    limit: Option<Limit>,
     /// When a one-way delay was last reported.
     one_way_at: Option<Timestamp>,
     /// Whether the detector makes anything of delays.
@@ -100,6 +103,7 @@ impl Engine {
             remedies: None,
             said: Vec::new(),
             has_caps: false,
+            limit: None,
             one_way_at: None,
         }
     }
@@ -125,6 +129,16 @@ impl Engine {
     /// The same, with what a person has said of paths: see [`Engine::name_path`].
     pub fn with_terms(self, said: Vec<NamedTerms>) -> Self {
         Self { said, ..self }
+    }
+
+    /// The same, with all paths together sending no more than this in a second.
+    pub fn with_limit(self, rate: Bitrate) -> Self {
+        Self { limit: Some(Limit::new(rate)), ..self }
+    }
+
+    /// The rate that all paths together keep to; `None`: as much as the network takes.
+    pub fn limit(&self) -> Option<Bitrate> {
+        self.limit.as_ref().map(Limit::rate)
     }
 
     /// The same, sending as its windows allow and without regard to pacing rates. Published models
@@ -195,9 +209,9 @@ impl Engine {
         }
     }
 
-    /// Whether the path is for emergencies only, as was said of it.
+    /// Whether the path is for emergencies only, as was said of it by the host or a person.
     pub fn is_backup(&self, path: PathId) -> bool {
-        self.paths.get(path).is_some_and(|state| state.backup)
+        self.paths.get(path).is_some_and(Path::is_backup)
     }
 
     /// What a person has said of the path.
@@ -305,6 +319,9 @@ impl Engine {
         if let Some(rate) = allowed.pacing {
             state.pacer.on_sent(now, bytes, rate);
         }
+        if let Some(limit) = &mut self.limit {
+            limit.on_sent(now, bytes);
+        }
         let next = in_flight + state.max_datagram;
         let is_all_used = next > allowed.less_dip || !state.pacer.may_send(now);
         state.on_filled(next > allowed.window, is_all_used, now);
@@ -333,7 +350,10 @@ impl Engine {
 
     /// The host has more to send than the paths took: what is the limit is the windows and their pacing.
     pub fn on_held_back(&mut self, now: Timestamp) {
-        let Self { paths, controller, .. } = self;
+        let Self { paths, controller, limit, .. } = self;
+        if let Some(limit) = limit {
+            limit.set_waited_for(true);
+        }
         for (id, state) in paths.iter_mut().filter(|(_, state)| state.usable) {
             if state.in_flight() * 2 >= controller.window(id) {
                 state.on_filled(true, false, now);
@@ -485,6 +505,9 @@ impl Engine {
             state.rate.on_app_limited(state.in_flight());
             state.pacer.set_waited_for(false);
         }
+        if let Some(limit) = &mut self.limit {
+            limit.set_waited_for(false);
+        }
         if let Some(watchdog) = &mut self.watchdog {
             watchdog.on_nothing_to_send(now);
         }
@@ -524,7 +547,7 @@ impl Engine {
                 path,
                 group: groups.of(path),
                 delivered: state.rate.delivered(),
-                usable: state.usable && !state.backup && !state.suspected(now),
+                usable: state.usable && !state.is_backup() && !state.suspected(now),
                 smoothed: state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed),
                 rate: state.rate.last(),
             };

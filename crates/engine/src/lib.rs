@@ -30,6 +30,7 @@ mod dips;
 mod engine;
 pub mod health;
 mod joint_start;
+mod limit;
 mod named_terms;
 mod pacer;
 mod path;

@@ -140,6 +140,11 @@ impl Path {
         }
     }
 
+    /// Whether it is for emergencies only.
+    pub(crate) fn is_backup(&self) -> bool {
+        self.backup || self.terms.backup
+    }
+
     pub(crate) fn is_used_up(&self) -> bool {
         self.terms.quota == Some(Bytes::ZERO)
     }

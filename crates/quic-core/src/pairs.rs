@@ -83,6 +83,8 @@ pub struct Candidates {
     starts: Vec<Vec<Interface>>,
     remotes: Vec<SocketAddr>,
     paths_max: usize,
+    /// Interfaces or addresses that a connection is made over last.
+    spared: Vec<String>,
     prefers_ipv4: bool,
     known: BTreeMap<Key, Known>,
     doubts: BTreeMap<Doubted, Doubt>,
@@ -96,9 +98,20 @@ impl Candidates {
         let mut seen = BTreeSet::new();
         let remotes = remotes.iter().copied().filter(|remote| seen.insert(*remote)).collect();
         let (starts, known, doubts) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        let mut candidates = Self { starts, remotes, paths_max, prefers_ipv4: true, known, doubts, revision: 0 };
+        let mut candidates =
+            Self { starts, remotes, paths_max, spared: Vec::new(), prefers_ipv4: true, known, doubts, revision: 0 };
         candidates.change_locals(locals);
         candidates
+    }
+
+    /// The same, with a connection made over these interfaces or addresses only where none of the others gives one: the
+    /// peer's acknowledgements ride on its first path.
+    pub fn sparing(self, spared: Vec<String>) -> Self {
+        Self { spared, ..self }
+    }
+
+    fn is_spared(&self, local: &Interface) -> bool {
+        self.spared.iter().any(|name| *name == local.name || *name == local.address.to_string())
     }
 
     /// Of an end that opens nothing.
@@ -219,7 +232,8 @@ impl Candidates {
         let left = self.all().filter(|pair| !begun.contains(pair) && !is_ruled_out(pair));
         left.min_by_key(|pair| {
             let from_here = begun.iter().filter(|other| other.local == pair.local).count();
-            (!self.known(pair).answers, self.known(pair).failed, from_here, self.rank(pair, begun))
+            let known = self.known(pair);
+            (self.is_spared(&pair.local), !known.answers, known.failed, from_here, self.rank(pair, begun))
         })
     }
 

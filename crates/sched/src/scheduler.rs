@@ -75,6 +75,8 @@ pub struct Terms {
     pub weight: u32,
     /// What using it costs: a path is spared where one that costs less will do.
     pub cost: u32,
+    /// Whether it is used only where no other path can be.
+    pub backup: bool,
     /// How much may be sent on it in a second, at most; `None`: as much as the network takes.
     pub cap: Option<Bitrate>,
     /// How much may still be sent on it, before it is not usable any more; `None`: without bound.
@@ -84,7 +86,7 @@ pub struct Terms {
 impl Default for Terms {
     /// All are alike, cost nothing, and have no cap and no quota.
     fn default() -> Self {
-        Self { weight: 1, cost: 0, cap: None, quota: None }
+        Self { weight: 1, cost: 0, backup: false, cap: None, quota: None }
     }
 }
 

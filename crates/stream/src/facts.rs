@@ -36,7 +36,28 @@ impl PathFacts {
             max_datagram: engine.max_datagram(path.path).unwrap_or_default(),
             terms: PathTerms::of(engine, path.path),
         };
-        engine.snapshots(now).map(fact).collect()
+        let mut facts: Vec<Self> = engine.snapshots(now).map(fact).collect();
+        if let Some(limit) = engine.limit() {
+            share(&mut facts, limit);
+        }
+        facts
+    }
+}
+
+/// Caps the paths so that together they keep to the limit. Each has the part of it that its window is of all windows; those
+/// that carry nothing while a cheaper one serves take no part.
+fn share(facts: &mut [PathFacts], limit: Bitrate) {
+    let rate = |fact: &PathFacts| match fact.rtt {
+        Some(rtt) if fact.usable && !rtt.is_zero() => 8.0 * fact.window.as_f64() / rtt.as_secs_f64(),
+        _ => 0.0,
+    };
+    let Some(cheapest) = facts.iter().filter(|fact| fact.usable).map(|fact| fact.terms.backup).min() else { return };
+    let counts = |fact: &PathFacts| fact.terms.backup == cheapest;
+    let all: f64 = facts.iter().filter(|fact| counts(fact)).map(rate).sum();
+    for fact in facts {
+        let part = if all > 0.0 && counts(fact) { rate(fact) / all } else { 1.0 };
+        let own = limit.scaled(part);
+        fact.terms.cap = Some(fact.terms.cap.map_or(own, |cap| cap.min(own)));
     }
 }
 

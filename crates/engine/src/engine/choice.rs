@@ -11,7 +11,13 @@ impl Engine {
     /// host that was told to wait asks again then, if no acknowledgement comes before.
     #[inline]
     pub fn paced_until(&self, now: Timestamp) -> Option<Timestamp> {
-        if self.paces || self.has_caps { self.first_paced(now) } else { None }
+        match self.limit.as_ref().and_then(|limit| limit.asked_again_at(now)) {
+            Some(at) => {
+                self.paths.iter().any(|(id, state)| state.usable && self.has_room(id, state, now)).then_some(at)
+            }
+            None if self.paces || self.has_caps => self.first_paced(now),
+            None => None,
+        }
     }
 
     fn first_paced(&self, now: Timestamp) -> Option<Timestamp> {
@@ -24,6 +30,9 @@ impl Engine {
 
     /// The path for the next packet, or the paths.
     pub fn pick(&mut self, connection: &ConnectionView, work: &Work, now: Timestamp) -> Choice {
+        if self.limit.as_mut().is_some_and(|limit| limit.holds(now)) {
+            return Choice::Wait;
+        }
         if self.paths.len() == 1 {
             return self.pick_only(now);
         }
@@ -49,6 +58,7 @@ impl Engine {
         let room = self.window_of(path, state, now).saturating_sub(next);
         let rate = self.pacing_rate(path, state);
         let allowance = rate.map_or(room, |rate| room.min(state.pacer.allowance(now, rate)));
+        let allowance = self.limit.as_ref().map_or(allowance, |limit| allowance.min(limit.allowance(now)));
         let following = allowance.get() / state.max_datagram.get().max(1);
         Some(match train {
             Train::All => following,
@@ -61,7 +71,7 @@ impl Engine {
     #[inline]
     pub fn room_alone(&self, now: Timestamp) -> Option<(PathId, u64)> {
         let mut paths = self.paths.iter();
-        let paces = self.paces || self.has_caps;
+        let paces = self.paces || self.has_caps || self.limit.is_some();
         let (Some((path, state)), None, false) = (paths.next(), paths.next(), paces) else { return None };
         let room = self.window_of(path, state, now).saturating_sub(state.in_flight());
         // Mostly there is room for none or for one: comparisons are cheaper than a division.
@@ -240,5 +250,38 @@ mod tests {
         assert_eq!(picked(&mut engine, ms(100)), Choice::Send(path(0)));
         engine.set_usable(path(0), false);
         assert_eq!(picked(&mut engine, ms(100)), Choice::Wait);
+        // What a person says holds, whatever the host says.
+        for id in [0, 1] {
+            engine.set_usable(path(id), true);
+        }
+        engine.set_terms(path(0), fairpath_sched::Terms { backup: true, ..Default::default() });
+        engine.set_backup(path(0), false);
+        assert!(engine.is_backup(path(0)));
+        assert_eq!(picked(&mut engine, ms(100)), Choice::Send(path(1)));
+    }
+
+    #[test]
+    fn all_paths_together_keep_to_a_limit_that_each_of_them_could_fill() {
+        let limit = fairpath_core::Bitrate::from_mbps(1);
+        let mut engine = engine("min_rtt", Coupling::Always).with_limit(limit);
+        warm_up(&mut engine, 0, 20);
+        warm_up(&mut engine, 1, 60);
+        let (mut sent, mut number) = ([0, 0], [1_000, 1_000]);
+        for now in (1_000..5_000).map(ms) {
+            while let Choice::Send(id) | Choice::Ahead(id, _) = picked(&mut engine, now) {
+                let at = id.get() as usize;
+                engine.on_sent(id, number[at], MTU, now);
+                engine.on_ack(id, number[at], now);
+                engine.on_ack_end(id, Duration::ZERO, now);
+                number[at] += 1;
+                sent[at] += MTU.get();
+            }
+            assert!(engine.paced_until(now).is_some_and(|at| at > now), "something is to be sent all the time");
+            let late = now + Duration::from_millis(300);
+            assert!(engine.paced_until(late).is_some(), "and the host is woken, however late it sets its timer");
+        }
+        // Four seconds at a megabit in each, and a burst of ten datagrams of 1,500 bytes.
+        let all = sent[0] + sent[1];
+        assert!((490_000..=500_000 + 15_000 + MTU.get()).contains(&all), "{sent:?}");
     }
 }

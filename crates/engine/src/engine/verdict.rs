@@ -50,7 +50,9 @@ impl Engine {
 
     /// Whether a full datagram may leave on the path now.
     pub(super) fn may_send(&self, path: PathId, state: &Path, now: Timestamp) -> bool {
-        self.has_room(path, state, now) && state.is_free(now)
+        self.has_room(path, state, now)
+            && state.is_free(now)
+            && self.limit.as_ref().is_none_or(|limit| limit.may_send(now))
     }
 
     /// Whether a full datagram has room in the window.

@@ -67,7 +67,7 @@ impl Surroundings<'_> {
             heard_at: state.heard_at,
             oldest_sent: state.oldest(),
             usable: state.usable && !state.suspected(now),
-            backup: state.backup || self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_parked(id)),
+            backup: state.is_backup() || self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_parked(id)),
             terms: state.terms,
         }
     }

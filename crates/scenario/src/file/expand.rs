@@ -287,6 +287,7 @@ fn terms(entry: &FlowEntry, paths: usize) -> Result<Vec<Terms>, Fault> {
             cost: said(&costs, path).unwrap_or(default.cost),
             cap: caps.as_ref().and_then(|caps| caps[path]),
             quota: quotas.as_ref().and_then(|quotas| quotas[path]),
+            ..default
         }
     };
     Ok((0..paths).map(of).collect())

@@ -1,0 +1,59 @@
+//! The limit of all paths of a connection together.
+
+use fairpath_core::{Bitrate, Bytes, Timestamp};
+
+use crate::pacer::{BURST_DATAGRAMS, Pacer};
+
+/// A full datagram of Ethernet. As many may leave at once as on a path [RFC9002 §7.7].
+const DATAGRAM: Bytes = Bytes::new(1_500);
+
+/// A bucket of tokens for all paths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    rate: Bitrate,
+    pacer: Pacer,
+    /// Whether it held the host back when that last asked. Between asking and setting a timer a busy machine may lose the
+    /// time that was left, and the timer is to be set all the same.
+    is_holding: bool,
+}
+
+impl Limit {
+    pub(crate) fn new(rate: Bitrate) -> Self {
+        Self { rate, pacer: Pacer::with_burst(DATAGRAM * BURST_DATAGRAMS), is_holding: false }
+    }
+
+    pub(crate) fn rate(&self) -> Bitrate {
+        self.rate
+    }
+
+    /// A packet left on one of the paths.
+    pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: Bytes) {
+        self.pacer.on_sent(now, bytes, self.rate);
+    }
+
+    /// Whether a packet has to wait. The host asks, to send one.
+    pub(crate) fn holds(&mut self, now: Timestamp) -> bool {
+        self.is_holding = !self.pacer.may_send(now);
+        self.is_holding
+    }
+
+    /// When to ask again; `None` where it is not what the host waits for.
+    pub(crate) fn asked_again_at(&self, now: Timestamp) -> Option<Timestamp> {
+        (self.is_holding || !self.pacer.may_send(now)).then(|| self.pacer.free_at())
+    }
+
+    /// Says whether the host has something to send, and waits only for this.
+    pub(crate) fn set_waited_for(&mut self, is_waited_for: bool) {
+        self.pacer.set_waited_for(is_waited_for);
+    }
+
+    /// How much may leave before the next packet has to wait.
+    pub(crate) fn allowance(&self, now: Timestamp) -> Bytes {
+        self.pacer.allowance(now, self.rate)
+    }
+
+    /// Whether a packet may leave.
+    pub(crate) fn may_send(&self, now: Timestamp) -> bool {
+        self.pacer.may_send(now)
+    }
+}
