@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
+use fairpath_core::Bitrate;
 use fairpath_quic::interfaces::{Advice, advice, interfaces};
-use fairpath_quic::{ConnectConfig, Connection, Error, Fingerprint, ListenConfig, Listener};
+use fairpath_quic::{ConnectConfig, Connection, EngineConfig, Error, Fingerprint, ListenConfig, Listener};
 use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket};
 
 use crate::engine_args::EngineArgs;
@@ -15,6 +16,7 @@ use crate::error::UsageError;
 use crate::host_port::HostPort;
 use crate::later::Later;
 use crate::path_args::PathArgs;
+use crate::path_facts::Books;
 use crate::text::tell;
 
 /// Which interfaces to use.
@@ -64,7 +66,7 @@ impl ListenArgs {
     }
 
     /// Binds the sockets and makes a ticket with a new key and a new secret.
-    pub(crate) async fn open(&self) -> anyhow::Result<Host> {
+    pub(crate) async fn open(&self, books: &Books) -> anyhow::Result<Host> {
         let engine = self.engine.config_with(&self.paths)?;
         let names_one = |listen: &&HostPort| listen.ip().is_none_or(|ip| !ip.is_unspecified());
         if let Some(address) = self.listen.as_ref().filter(names_one).filter(|_| !self.via.via.is_empty()) {
@@ -90,6 +92,7 @@ impl ListenArgs {
                 advertise: advertise.clone(),
                 via: self.via.via.clone(),
                 engine: engine.clone(),
+                allowances: books.meters.allowances(),
                 ..ListenConfig::new()?
             };
             Listener::bind(config)
@@ -121,6 +124,14 @@ async fn own_address(listen: &HostPort) -> anyhow::Result<SocketAddr> {
     let own = interfaces(&[])?;
     let is_own = |address: &&SocketAddr| own.iter().any(|one| one.address == address.ip());
     Ok(*addresses.iter().find(is_own).unwrap_or(&addresses[0]))
+}
+
+/// A total rate that lets something through.
+fn limit(text: &str) -> Result<Bitrate, String> {
+    match fairpath_scenario::units::rate(text) {
+        Ok(rate) if rate == Bitrate::ZERO => Err("nothing could be sent; a rate such as 20Mbit/s is needed".into()),
+        result => result.map_err(|error| error.to_string()),
+    }
 }
 
 /// An address that others can send to.
@@ -158,11 +169,24 @@ pub(crate) struct ConnectArgs {
     via: Via,
     #[command(flatten)]
     paths: PathArgs,
+    /// Send no more than this on all paths together, such as 20Mbit/s
+    #[arg(long, value_name = "RATE", value_parser = limit)]
+    limit: Option<Bitrate>,
     #[command(flatten)]
     engine: EngineArgs,
 }
 
 impl ConnectArgs {
+    /// Refuses what says how to send, where this end receives.
+    pub(crate) fn check_receiving(&self) -> Result<(), UsageError> {
+        match self.limit {
+            Some(rate) => {
+                Err(UsageError(format!("--limit {rate} says what is sent, and this end receives; leave it out")))
+            }
+            None => self.paths.check_receiving(),
+        }
+    }
+
     /// What is said of single paths.
     pub(crate) fn paths(&self) -> &PathArgs {
         &self.paths
@@ -174,11 +198,12 @@ impl ConnectArgs {
     }
 
     /// What it takes to connect to whoever printed the ticket.
-    pub(crate) fn config(&self, ticket: &Ticket) -> anyhow::Result<ConnectConfig> {
+    pub(crate) fn config(&self, ticket: &Ticket, books: &Books) -> anyhow::Result<ConnectConfig> {
         Ok(ConnectConfig {
             via: self.via.via.clone(),
-            engine: self.engine.config_with(&self.paths)?,
+            engine: EngineConfig { limit: self.limit, ..self.engine.config_with(&self.paths)? },
             knock: Some(ticket.secret.knock_key()),
+            allowances: books.meters.allowances(),
             ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
         })
     }

@@ -1,4 +1,4 @@
-//! What a person says of single paths: `--path wwan0:cost=1,cap=5Mbit/s,quota=20GB`.
+//! What a person says of single paths: `--path wwan0:cost=1,cap=5Mbit/s,quota=20GB`, `--path wwan0:backup`.
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{NamedTerms, Terms};
@@ -7,6 +7,9 @@ use fairpath_quic::interfaces::{check_names, interfaces};
 use fairpath_scenario::units;
 
 use crate::error::UsageError;
+
+/// The word that takes no value.
+const BACKUP: &str = "backup";
 
 /// The keys, each with an example.
 const KEYS: [(&str, &str); 4] = [("cost", "1"), ("weight", "2"), ("cap", "5Mbit/s"), ("quota", "20GB")];
@@ -18,7 +21,8 @@ const NUMBER_MAX: u32 = 1_000;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct PathArgs {
     /// Terms of the paths of an interface or address, such as `wwan0:cost=1,cap=5Mbit/s,quota=20GB`; may be
-    /// given several times. `cost`: a path carries only what those that cost less have no room for; `weight`: its
+    /// given several times. `backup`, which takes no value: a path carries data only where all others fail;
+    /// `cost`: a path carries only what those that cost less have no room for; `weight`: its
     /// share, with `--scheduler weighted`; `cap`: no more is sent on it; `quota`: what may go over the interface both
     /// ways in a calendar month (UTC), counted over all runs; then its paths are closed
     #[arg(long, value_name = "IF:KEY=VALUE,...", value_parser = said)]
@@ -32,6 +36,7 @@ pub(crate) struct Said {
     pub(crate) of: String,
     /// As it was given.
     text: String,
+    backup: bool,
     cost: Option<u32>,
     weight: Option<u32>,
     cap: Option<Bitrate>,
@@ -43,7 +48,13 @@ impl Said {
     fn terms(&self) -> Terms {
         let default = Terms::default();
         // The quota is one of both ways and of all runs of a month: not the engine counts it.
-        Terms { weight: self.weight.unwrap_or(default.weight), cost: self.cost(), cap: self.cap, ..default }
+        let weight = self.weight.unwrap_or(default.weight);
+        Terms { weight, cost: self.cost(), backup: self.backup, cap: self.cap, ..default }
+    }
+
+    /// Whether the path is used only where all others fail.
+    pub(crate) fn is_backup(&self) -> bool {
+        self.backup
     }
 
     /// What using the path costs.
@@ -102,17 +113,6 @@ impl PathArgs {
         Ok(())
     }
 
-    /// Refuses a quota where nobody would count what went over the interface.
-    pub(crate) fn check_uncounted(&self, command: &str) -> Result<(), UsageError> {
-        match self.path.iter().find(|said| said.quota.is_some()) {
-            Some(said) => {
-                let text = &said.text;
-                Err(UsageError(format!("quota in --path {text} is not counted by {command}; give it to the other end")))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Refuses what a scheduler would go by, of which live flows have none.
     pub(crate) fn check_live_flows(&self) -> Result<(), UsageError> {
         match self.path.iter().find(|said| said.weight.is_some()) {
@@ -127,8 +127,9 @@ impl PathArgs {
     /// Refuses what says how to send, at an end that receives and sends next to nothing.
     pub(crate) fn check_receiving(&self) -> Result<(), UsageError> {
         for said in &self.path {
-            let given = [("cost", said.cost.is_some()), ("weight", said.weight.is_some()), ("cap", said.cap.is_some())];
-            if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            let numbers = [("cost", said.cost.is_some()), ("weight", said.weight.is_some())];
+            let given = numbers.into_iter().chain([("cap", said.cap.is_some()), (BACKUP, said.backup)]);
+            if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
                 let text = &said.text;
                 return Err(UsageError(format!(
                     "{key} in --path {text} says what is sent, and this end receives; give it to the end that sends \
@@ -144,14 +145,21 @@ impl PathArgs {
 fn said(text: &str) -> Result<Said, String> {
     const RIGHT: &str = "an interface and what is said of it are needed, such as wwan0:cost=1,cap=5Mbit/s,quota=20GB";
     // An IPv6 address has colons of its own.
-    let equals = text.find('=').ok_or(RIGHT)?;
-    let colon = text[..equals].rfind(':').ok_or(RIGHT)?;
+    let keys_end = text.find('=').unwrap_or(text.len());
+    let colon = text[..keys_end].rfind(':').ok_or(RIGHT)?;
     let (of, list) = (text[..colon].trim(), &text[colon + 1..]);
-    if of.is_empty() {
+    if of.is_empty() || list.trim().is_empty() {
         return Err(RIGHT.into());
     }
-    let mut said = Said { of: of.to_owned(), text: text.to_owned(), cost: None, weight: None, cap: None, quota: None };
+    let (of, text) = (of.to_owned(), text.to_owned());
+    let mut said = Said { of, text, backup: false, cost: None, weight: None, cap: None, quota: None };
     for part in list.split(',') {
+        if part.trim() == BACKUP {
+            if std::mem::replace(&mut said.backup, true) {
+                return Err("backup is given twice".into());
+            }
+            continue;
+        }
         let Some((key, value)) = part.split_once('=') else {
             return Err(format!("{:?} is no KEY=VALUE; {}", part.trim(), keys()));
         };
@@ -184,7 +192,7 @@ fn said(text: &str) -> Result<Said, String> {
 
 fn keys() -> String {
     let keys = KEYS.map(|(key, example)| format!("{key}={example}"));
-    format!("what can be said is like {}", keys.join(","))
+    format!("what can be said is like {},{BACKUP}", keys.join(","))
 }
 
 fn number(key: &str, value: &str, least: u32) -> Result<u32, String> {
@@ -203,11 +211,15 @@ pub(crate) mod tests {
     #[test]
     fn what_is_said_of_a_path_is_read_in_any_order() {
         let all = said("wwan0:quota=20GB,cap=5Mbit/s, weight=2,cost=1");
-        assert_eq!(all.terms(), Terms { weight: 2, cost: 1, cap: Some(Bitrate::from_mbps(5)), quota: None });
+        assert_eq!(all.terms(), Terms { weight: 2, cost: 1, cap: Some(Bitrate::from_mbps(5)), ..Terms::default() });
         assert_eq!((all.of.as_str(), all.quota), ("wwan0", Some(Bytes::new(20_000_000_000))));
         let little = said("lo:127.0.1.1:cost=3");
         assert_eq!((little.of.as_str(), little.terms()), ("lo:127.0.1.1", Terms { cost: 3, ..Terms::default() }));
         assert_eq!(said("2001:db8::1:cap=1kbit/s").of, "2001:db8::1");
+        for (text, of) in [("wwan0:backup", "wwan0"), ("2001:db8::1:backup,cap=1kbit/s", "2001:db8::1")] {
+            let said = said(text);
+            assert_eq!((said.of.as_str(), said.terms().backup), (of, true), "{text}");
+        }
     }
 
     #[test]
@@ -225,6 +237,12 @@ pub(crate) mod tests {
             ("wwan0:quota=20Gbit", "quota: \"Gbit\" in \"20Gbit\" is no unit of a size"),
             ("wwan0:quota=0GB", "always used up"),
             ("wwan0:cost=1,cost=2", "cost is given twice"),
+            ("wwan0:backup,backup", "backup is given twice"),
+            (
+                "wwan0:backup=1",
+                "there is no key \"backup\"; what can be said is like cost=1,weight=2,cap=5Mbit/s,quota=20GB,backup",
+            ),
+            ("wwan0:", "such as wwan0:cost=1"),
         ] {
             let error = super::said(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_quic::{Connection, PathReport, PathState};
+use fairpath_quic::{PathReport, PathState};
 use serde::Serialize;
 
 use crate::path_args::Said;
@@ -45,38 +45,39 @@ impl Books {
         Self { said: said.to_vec(), meters: Meters::default(), alone_since: None }
     }
 
-    /// Counts what went over metered interfaces, and closes the paths of those whose quota is used up. What was found
-    /// is told with `tell`.
+    /// Says which quotas are used up already, before anything is sent.
+    pub(crate) fn announce(&mut self, tell: impl Fn(&str)) {
+        self.meters.news().iter().for_each(|used_up| tell(&format!("{used_up}; it is not used")));
+    }
+
+    /// Writes down what went over metered interfaces. Their sockets close the paths of those whose quota is used up;
+    /// that is told with `tell`.
     ///
     /// # Errors
     ///
-    /// Where the count cannot be kept, or no path is left.
-    pub(crate) fn enforce(
-        &mut self,
-        paths: &[PathReport],
-        connection: &Connection,
-        tell: impl Fn(&str),
-    ) -> anyhow::Result<()> {
-        self.meters.count(paths)?;
+    /// Where the count cannot be kept, or where none but such paths are left. Then the connections are to be closed.
+    pub(crate) fn enforce(&mut self, paths: &[PathReport], tell: impl Fn(&str)) -> anyhow::Result<()> {
+        self.meters.count()?;
         let news = self.meters.news();
         news.iter().for_each(|used_up| tell(&format!("{used_up}; its paths are closed")));
-        let is_in_use = |path: &&PathReport| path.state != PathState::Closed;
-        let mut name = None;
-        for path in paths.iter().filter(is_in_use).filter(|path| self.meters.is_used_up(path)) {
-            let is_closed = path.local.is_some_and(|local| connection.close_path(local, path.remote));
-            let has_other = paths.iter().filter(is_in_use).any(|other| !self.meters.is_used_up(other));
-            name = name.or((!is_closed && !has_other).then_some(&path.interface));
-        }
-        let Some(name) = name else {
+        let in_use = || paths.iter().filter(|path| path.state != PathState::Closed);
+        let used_up = in_use().find(|path| self.meters.is_used_up(path));
+        let Some(path) = used_up.filter(|_| in_use().all(|path| self.meters.is_used_up(path))) else {
             self.alone_since = None;
             return Ok(());
         };
         if self.alone_since.get_or_insert_with(Instant::now).elapsed() >= OPENING {
-            bail!("the quota of {name} is used up, and no other path is there; what has arrived is kept");
+            self.meters.allow_goodbye();
+            bail!(NoPathLeft(path.interface.clone()));
         }
         Ok(())
     }
 }
+
+/// Nothing may be sent any more. The interface of the last path.
+#[derive(Debug, thiserror::Error)]
+#[error("the quota of {0} is used up, and no other path is there; what has arrived is kept")]
+pub(crate) struct NoPathLeft(String);
 
 /// What is told of one path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -186,6 +187,13 @@ fn idle(
         return None;
     }
     let said = |path: &PathReport| books.said.iter().find(|said| said.is_of(path));
+    let is_backup = |path: &PathReport| said(path).is_some_and(Said::is_backup);
+    if is_backup(path)
+        && let Some((_, name)) =
+            paths.iter().zip(names).find(|(other, _)| other.state == PathState::Open && !is_backup(other))
+    {
+        return Some(format!("idle: it is a backup, and {name} works"));
+    }
     let cost = |path: &PathReport| said(path).map_or(0, Said::cost);
     if let Some(cap) = said(path).and_then(Said::cap)
         // Bursts make the rate of a moment far less than the cap, too.
@@ -246,6 +254,7 @@ mod tests {
         let dear = why(&paths, &["wwan0:cost=2", "eth0:cost=1"]);
         assert_eq!(dear, "idle: it costs 2, and eth0, which costs 1, has room for what is sent");
         assert_eq!(why(&paths, &["wwan0:cap=8Mbit/s"]), "idle: its cap is 8.0 Mbit/s");
+        assert_eq!(why(&paths, &["wwan0:backup"]), "idle: it is a backup, and eth0 works");
         // 1,000 bytes in two seconds are 4 kbit/s, whatever the last moment was like.
         let at_rest = paths.clone().map(|path| PathReport { send_rate: Bitrate::ZERO, ..path });
         assert_eq!(why(&at_rest, &["wwan0:cap=4kbit/s"]), "idle: its cap is 4.0 kbit/s");

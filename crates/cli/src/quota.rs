@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use fairpath_core::Bytes;
-use fairpath_quic::PathReport;
+use fairpath_quic::{Allowance, PathReport};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -19,14 +19,11 @@ use time::OffsetDateTime;
 use crate::path_args::Said;
 use crate::state;
 
-/// So much is written ahead of what was used: at 1 Gbit/s that of 0.1 s.
-const AHEAD: u64 = 12_500_000;
+/// The largest amount that is written ahead of what was used: at 1 Gbit/s that of 0.1 s.
+const AHEAD_MAX: u64 = 12_500_000;
 
-/// A datagram takes so much more on the way than its contents: headers of UDP and IPv6, the larger ones.
-const HEADERS: Bytes = Bytes::new(48);
-
-/// The contents of a full datagram are at least so large [RFC9000 §14]; by it headers are reckoned.
-const DATAGRAM: Bytes = Bytes::new(1_200);
+/// The smallest.
+const AHEAD_MIN: u64 = 64_000;
 
 /// A month of the calendar, like `2026-11`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,8 +114,9 @@ impl Book {
 struct Meter {
     said: Said,
     quota: Bytes,
-    /// What this run has used, and what of it the book has, which is ahead.
-    used: Bytes,
+    /// The allowance of this run, and its use.
+    allowance: Allowance,
+    /// The part of it that the book has, which is ahead.
     written: Bytes,
     /// What the book had of all runs when this one wrote last, this one included.
     counted: Bytes,
@@ -126,9 +124,19 @@ struct Meter {
 }
 
 impl Meter {
+    /// The use of all other runs.
+    fn others(&self) -> Bytes {
+        self.counted.saturating_sub(self.written)
+    }
+
     /// What all runs have used.
     fn all(&self) -> Bytes {
-        self.counted.saturating_sub(self.written) + self.used
+        self.others() + self.allowance.used()
+    }
+
+    /// How much is written ahead: a fiftieth of the quota, so that a run that is killed costs no more.
+    fn ahead(&self) -> Bytes {
+        Bytes::new((self.quota.get() / 50).clamp(AHEAD_MIN, AHEAD_MAX))
     }
 }
 
@@ -169,29 +177,40 @@ impl Meters {
         let mut meters = Vec::new();
         for (said, quota) in metered {
             let counted = book.add(&said.of, 0, now)?;
-            let (used, written) = (Bytes::ZERO, Bytes::ZERO);
-            meters.push(Meter { said: (*said).clone(), quota: *quota, used, written, counted, is_told: false });
+            let allowance = Allowance::new(&said.of, quota.saturating_sub(counted));
+            let (said, quota, written) = ((*said).clone(), *quota, Bytes::ZERO);
+            meters.push(Meter { said, quota, allowance, written, counted, is_told: false });
         }
         Ok(Self { book: Some(book), meters })
     }
 
-    /// Takes what the paths of this run have carried up to now, both ways.
-    pub(crate) fn count(&mut self, paths: &[PathReport]) -> anyhow::Result<()> {
-        self.count_at(paths, OffsetDateTime::now_utc())
+    /// The allowances of this run, for its connections.
+    pub(crate) fn allowances(&self) -> Vec<Allowance> {
+        self.meters.iter().map(|meter| meter.allowance.clone()).collect()
     }
 
-    fn count_at(&mut self, paths: &[PathReport], now: OffsetDateTime) -> anyhow::Result<()> {
+    /// Writes down what was used up to now, and takes in what other runs have used.
+    pub(crate) fn count(&mut self) -> anyhow::Result<()> {
+        self.count_at(OffsetDateTime::now_utc())
+    }
+
+    fn count_at(&mut self, now: OffsetDateTime) -> anyhow::Result<()> {
         let Some(book) = &self.book else { return Ok(()) };
         for meter in &mut self.meters {
-            let carried: Bytes = paths.iter().filter(|path| meter.said.is_of(path)).map(on_the_way).sum();
-            meter.used = meter.used.max(carried);
-            if meter.used > meter.written {
-                let more = meter.used + Bytes::new(AHEAD) - meter.written;
+            let used = meter.allowance.used();
+            if used > meter.written {
+                let more = used + meter.ahead() - meter.written;
                 meter.counted = book.add(&meter.said.of, more.get() as i64, now)?;
                 meter.written += more;
+                meter.allowance.grant(meter.quota.saturating_sub(meter.others()));
             }
         }
         Ok(())
+    }
+
+    /// Lets out what tells the peers of the end of all connections, which are closed next.
+    pub(crate) fn allow_goodbye(&self) {
+        self.meters.iter().for_each(|meter| meter.allowance.allow_goodbye());
     }
 
     /// Whether the quota of the path is used up.
@@ -215,14 +234,15 @@ impl Meters {
         Some((meter.all(), meter.quota))
     }
 
-    /// Gives back what was written ahead.
+    /// Gives back what was written ahead, or adds what was used since.
     fn close_at(&mut self, now: OffsetDateTime) -> anyhow::Result<()> {
         let Some(book) = &self.book else { return Ok(()) };
         for meter in &mut self.meters {
-            let rest = meter.written.saturating_sub(meter.used);
-            if rest > Bytes::ZERO {
-                meter.counted = book.add(&meter.said.of, -(rest.get() as i64), now)?;
-                meter.written = meter.used;
+            let used = meter.allowance.used();
+            let rest = meter.written.get() as i64 - used.get() as i64;
+            if rest != 0 {
+                meter.counted = book.add(&meter.said.of, -rest, now)?;
+                meter.written = used;
             }
         }
         Ok(())
@@ -234,12 +254,6 @@ impl Drop for Meters {
     fn drop(&mut self) {
         let _ = self.close_at(OffsetDateTime::now_utc());
     }
-}
-
-/// What a path has carried both ways, with headers. What was lost was sent, too.
-fn on_the_way(path: &PathReport) -> Bytes {
-    let contents = path.acked + path.lost + path.received;
-    contents + HEADERS * (contents / DATAGRAM)
 }
 
 #[cfg(test)]
@@ -281,42 +295,66 @@ mod tests {
         }
     }
 
-    /// A path on which 30 MB went each way: with headers 60 · (1 + 48 / 1,200) = 62.4 MB.
-    fn carried() -> [PathReport; 2] {
-        [path("wwan0", "192.0.2.1:9", 30_000_000), path("eth0", "192.0.2.1:9", 900_000_000)]
+    /// The path of the metered interface.
+    fn metered() -> PathReport {
+        path("wwan0", "192.0.2.1:9", 0)
     }
 
-    const BOTH_WAYS: Bytes = Bytes::new(62_400_000);
+    /// Has so much go over the interface.
+    fn carry(meters: &Meters, megabytes: u64) {
+        let allowance = &meters.allowances()[0];
+        allowance.add(Bytes::new(megabytes * 1_000_000));
+    }
+
+    const CARRIED: Bytes = Bytes::new(60_000_000);
 
     #[test]
     fn what_went_over_the_interface_both_ways_is_counted_over_all_runs_of_a_month() {
         let place = Place::new("runs");
         let mut first = place.meters(NOVEMBER);
-        first.count_at(&carried(), at(NOVEMBER)).unwrap();
-        assert_eq!(first.of(&carried()[0]), Some((BOTH_WAYS, Bytes::new(100_000_000))));
-        assert!(!first.is_used_up(&carried()[0]) && first.news().is_empty());
+        carry(&first, 60);
+        first.count_at(at(NOVEMBER)).unwrap();
+        assert_eq!(first.of(&metered()), Some((CARRIED, Bytes::new(100_000_000))));
+        assert!(!first.is_used_up(&metered()) && first.news().is_empty());
         first.close_at(at(NOVEMBER)).unwrap();
         let mut second = place.meters(NOVEMBER);
-        assert_eq!(second.of(&carried()[0]).map(|(used, _)| used), Some(BOTH_WAYS));
-        second.count_at(&carried(), at(NOVEMBER)).unwrap();
-        assert!(second.is_used_up(&carried()[0]));
-        assert_eq!(second.news()[0].to_string(), "wwan0: the quota of 100.0 MB is used up (124.8 MB in this month)");
+        assert_eq!(second.of(&metered()).map(|(used, _)| used), Some(CARRIED));
+        assert!(!second.allowances()[0].is_spent(), "40 MB are left");
+        carry(&second, 60);
+        second.count_at(at(NOVEMBER)).unwrap();
+        assert!(second.is_used_up(&metered()) && second.allowances()[0].is_spent());
+        assert_eq!(second.news()[0].to_string(), "wwan0: the quota of 100.0 MB is used up (120.0 MB in this month)");
         assert!(second.news().is_empty(), "it is told once");
         second.close_at(at(NOVEMBER)).unwrap();
-        assert_eq!(place.meters(DECEMBER).of(&carried()[0]).map(|(used, _)| used), Some(Bytes::ZERO));
+        assert!(place.meters(NOVEMBER).allowances()[0].is_spent(), "before anything is sent");
+        assert_eq!(place.meters(DECEMBER).of(&metered()).map(|(used, _)| used), Some(Bytes::ZERO));
     }
 
     #[test]
     fn a_run_that_is_killed_has_counted_what_it_used_and_a_little_more() {
         let place = Place::new("killed");
         let mut killed = place.meters(NOVEMBER);
-        killed.count_at(&carried(), at(NOVEMBER)).unwrap();
+        carry(&killed, 60);
+        killed.count_at(at(NOVEMBER)).unwrap();
         std::mem::forget(killed);
-        let used = place.meters(NOVEMBER).of(&carried()[0]).map(|(used, _)| used).unwrap();
-        assert!(used >= BOTH_WAYS && used <= BOTH_WAYS + Bytes::new(AHEAD), "{used}");
+        let used = place.meters(NOVEMBER).of(&metered()).map(|(used, _)| used).unwrap();
+        assert!(used >= CARRIED && used <= CARRIED + Bytes::new(2_000_000), "{used}: a fiftieth of the quota");
         // What another run was writing when it was killed is not taken for a count.
         fs::write(place.0.join("fairpath/quota.json.part"), "{").unwrap();
-        assert!(place.meters(NOVEMBER).of(&carried()[0]).is_some());
+        assert!(place.meters(NOVEMBER).of(&metered()).is_some());
+    }
+
+    #[test]
+    fn what_another_run_uses_meanwhile_is_not_granted_a_second_time() {
+        let place = Place::new("both");
+        let [mut first, mut second] = [(); 2].map(|()| place.meters(NOVEMBER));
+        for _ in 0..4 {
+            for run in [&mut first, &mut second] {
+                carry(run, 15);
+                run.count_at(at(NOVEMBER)).unwrap();
+            }
+        }
+        assert!(first.allowances()[0].is_spent() && second.allowances()[0].is_spent());
     }
 
     #[test]

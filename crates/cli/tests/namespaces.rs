@@ -14,6 +14,8 @@ mod faults;
 mod kernel;
 #[path = "namespaces/lan.rs"]
 mod lan;
+#[path = "namespaces/money.rs"]
+mod money;
 #[path = "namespaces/network.rs"]
 mod network;
 #[path = "namespaces/transfer.rs"]

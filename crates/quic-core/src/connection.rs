@@ -347,6 +347,12 @@ impl Connection {
         self.with_policy(now, |policy, live| policy.shut(live, local, remote, now)).unwrap_or(false)
     }
 
+    /// Closes the paths from an address here for good, but for the last of the connection, and tells the peer not to
+    /// open them again.
+    pub fn shut_address(&mut self, local: IpAddr, why: &str, now: Instant) {
+        self.with_policy(now, |policy, live| policy.shut_address(live, local, why, now));
+    }
+
     /// Keeps data off the path on a pair as long as another works, or no longer does so, and tells the peer.
     /// False where no such pair is known.
     pub fn set_path_backup(&mut self, local: IpAddr, remote: SocketAddr, backup: bool, now: Instant) -> bool {

@@ -25,8 +25,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 pub struct Knocks {
     /// Refused for load, or because all connections were taken.
     pub refused: u64,
-    /// Handshakes that failed or were not finished in time, and peers that had to make room for newer ones
-    /// before they had proved themselves.
+    /// Handshakes of the uninvited that failed or were not finished in time, and uninvited peers that had to make room for
+    /// newer ones before they had proved themselves.
     pub unfinished: u64,
     /// First packets that were answered by asking to show the address. Most honest peers that are asked
     /// come back, so this is no number of attempts in vain.
@@ -56,6 +56,9 @@ struct Place {
     /// When the handshake must be over; `None`: it is.
     until: Option<Instant>,
     is_resident: bool,
+    /// Its first packet was marked by who knows the ticket: a sender that tries several ways at a time, and drops those
+    /// that it does not need.
+    is_invited: bool,
 }
 
 /// The guest list, and what is counted at the door. What it lets in is the driver's to say.
@@ -75,6 +78,8 @@ pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
     /// Who has to leave for it.
     pub(crate) leaves: Option<ConnectionHandle>,
+    /// Whether it was invited.
+    pub(crate) is_invited: bool,
 }
 
 impl<Connection> Door<Connection> {
@@ -104,13 +109,14 @@ impl<Connection> Door<Connection> {
     /// A peer wants in.
     pub(crate) fn decide(&mut self, incoming: &Incoming, now: Instant) -> Decision {
         if self.accepted.is_none() {
-            return Decision { verdict: Verdict::Refuse, leaves: None };
+            return Decision { verdict: Verdict::Refuse, leaves: None, is_invited: false };
         }
         let arrival = Arrival {
             source: Source::from(incoming.remote_address().ip()),
             is_validated: incoming.remote_address_validated(),
             is_invited: self.manners.knock.as_ref().is_some_and(|key| key.is_on(&incoming.orig_dst_cid())),
         };
+        let is_invited = arrival.is_invited;
         let (verdict, leaving) = self.guests.arrive(arrival, now);
         match verdict {
             Verdict::Accept(_) => {}
@@ -118,20 +124,20 @@ impl<Connection> Door<Connection> {
             Verdict::Refuse => self.knocks.refused += 1,
         }
         let leaves = leaving.and_then(|number| self.evict(number));
-        Decision { verdict, leaves }
+        Decision { verdict, leaves, is_invited }
     }
 
     /// The connection of a guest that is not on the list any more.
     fn evict(&mut self, number: u64) -> Option<ConnectionHandle> {
         let handle = self.places.iter().find(|(_, place)| place.number == number).map(|(handle, _)| *handle)?;
-        self.places.remove(&handle);
-        self.knocks.unfinished += 1;
+        let place = self.places.remove(&handle)?;
+        self.knocks.unfinished += u64::from(!place.is_invited);
         Some(handle)
     }
 
     /// The guest of this number is the connection `handle`, whose handshake begins.
-    pub(crate) fn entered(&mut self, number: u64, handle: ConnectionHandle, now: Instant) {
-        self.places.insert(handle, Place { number, until: Some(now + HANDSHAKE), is_resident: false });
+    pub(crate) fn entered(&mut self, number: u64, handle: ConnectionHandle, is_invited: bool, now: Instant) {
+        self.places.insert(handle, Place { number, until: Some(now + HANDSHAKE), is_resident: false, is_invited });
     }
 
     /// The guest of this number did not become a connection.
@@ -160,7 +166,7 @@ impl<Connection> Door<Connection> {
     /// A connection is over: its place is free.
     pub(crate) fn left(&mut self, handle: ConnectionHandle) {
         if let Some(place) = self.places.remove(&handle) {
-            self.knocks.unfinished += u64::from(place.until.is_some());
+            self.knocks.unfinished += u64::from(place.until.is_some() && !place.is_invited);
             self.guests.leave(place.number, place.is_resident);
         }
     }

@@ -17,6 +17,7 @@ use noq_proto::MtuDiscoveryConfig;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
+use crate::allowance::{Allowance, Allowances};
 use crate::connection::Connection;
 use crate::driver::{self, Handle, Shared};
 use crate::error::Error;
@@ -53,6 +54,8 @@ pub struct ConnectConfig {
     pub datagram_max: u16,
     /// What the peer knows the invited by ([`ListenConfig::knock`](crate::ListenConfig::knock)).
     pub knock: Option<KnockKey>,
+    /// How much may go over which interfaces; those of which it is spent are not used.
+    pub allowances: Vec<Allowance>,
     /// Where it runs.
     pub machine: Machine,
 }
@@ -63,8 +66,9 @@ impl ConnectConfig {
     pub fn new(remotes: Vec<SocketAddr>, fingerprint: Fingerprint) -> Self {
         let engine = EngineConfig::live();
         let paths_max = PATHS_MAX as usize;
-        let (via, knock, machine) = (Vec::new(), None, Machine::default());
-        Self { remotes, fingerprint, via, engine, paths_max, datagram_max: DATAGRAM_MAX, knock, machine }
+        let (via, allowances) = (Vec::new(), Vec::new());
+        let (knock, machine, datagram_max) = (None, Machine::default(), DATAGRAM_MAX);
+        Self { remotes, fingerprint, via, engine, paths_max, datagram_max, knock, allowances, machine }
     }
 }
 
@@ -73,15 +77,22 @@ impl ConnectConfig {
 pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     config.engine.build()?;
     config.machine.check_names(&config.via)?;
-    let found = config.machine.towards(&config.via, &config.remotes, &[])?;
+    let mut found = config.machine.towards(&config.via, &config.remotes, &[])?;
     if found.is_empty() {
         return Err(Error::NoUsableInterface);
     }
-    let candidates = Candidates::new(&found, &config.remotes, config.paths_max.min(PATHS_MAX as usize));
+    let allowances = Allowances::from(config.allowances);
+    let spent = allowances.take_spent(&mut found);
+    let dear = config.engine.terms.iter().filter(|said| said.terms.backup || said.terms.cost > 0);
+    let candidates = Candidates::new(&found, &config.remotes, config.paths_max.min(PATHS_MAX as usize))
+        .sparing(dear.map(|said| said.of.clone()).collect());
     if candidates.is_empty() {
+        if !spent.is_empty() {
+            return Err(Error::UsedUp { interfaces: spent });
+        }
         return Err(Error::OtherFamily { peer: config.remotes });
     }
-    let sockets = Sockets::bind(config.machine.clone(), &found, 0)?;
+    let sockets = Sockets::bind(config.machine.clone(), allowances, &found, 0)?;
     let endpoint = config.machine.endpoint(EndpointConfig {
         datagram_max: config.datagram_max,
         identity: None,
@@ -92,7 +103,7 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
     let _owner = shared.owner();
     driver::spawn(&shared);
     let ways: Vec<_> = candidates.plan().iter().map(|pair| (pair.local.address, pair.remote)).collect();
-    let ConnectConfig { via, remotes, fingerprint, engine, datagram_max, knock, machine, paths_max: _ } = config;
+    let ConnectConfig { via, remotes, fingerprint, engine, datagram_max, knock, machine, .. } = config;
     let datagrams = machine.search(ways, datagram_max);
     let caller = Arc::new(Caller { shared: shared.clone(), fingerprint, engine, datagrams, knock });
     let race = Race {

@@ -139,6 +139,11 @@ impl Driver {
             take_in(state, arrived, now, &mut self.answer, &mut self.outbox);
         }
         state.endpoint.handle_timeout(now);
+        for spent in sockets.iter().filter(|socket| socket.is_spent()) {
+            for (_, connection) in state.endpoint.connections() {
+                connection.shut_address(spent.name, "its quota is used up", now);
+            }
+        }
         state.close_late(now);
         turn.is_unfinished = self.make(state);
         turn.collect(state, &shared);
@@ -177,11 +182,15 @@ impl Driver {
 
 /// Hands datagrams to the core.
 fn take_in(state: &mut State, arrived: Arrived, now: Instant, answer: &mut Vec<u8>, outbox: &mut Outbox) {
-    let Arrived { remote, local, ecn, datagram, mut contents, at } = arrived;
+    let Arrived { remote, local, ecn, datagram, mut contents, at, is_spent } = arrived;
     while !contents.is_empty() {
         let one: BytesMut = contents.split_to(datagram.min(contents.len()));
         answer.clear();
         let transmit = match state.endpoint.handle_datagram((remote, local), ecn, one, at, now, answer) {
+            Some(Received::New(incoming)) if is_spent => {
+                state.endpoint.ignore(*incoming);
+                None
+            }
             Some(Received::New(incoming)) => state.meet(*incoming, now, answer),
             Some(Received::Answer(transmit)) => Some(transmit),
             Some(Received::Connection(_)) | None => None,
@@ -199,7 +208,7 @@ impl State {
             self.endpoint.ignore(incoming);
             return None;
         };
-        let Decision { verdict, leaves } = door.decide(&incoming, now);
+        let Decision { verdict, leaves, is_invited } = door.decide(&incoming, now);
         if let Some(connection) = leaves.and_then(|handle| self.endpoint.connection(handle)) {
             let (code, reason): (u32, &[u8]) = match connection.is_connected() {
                 true => (CROWDED, b"too many peers at once have not proved themselves, try again"),
@@ -208,13 +217,19 @@ impl State {
             connection.close(code, Bytes::from_static(reason), now);
         }
         match verdict {
-            Verdict::Accept(number) => self.let_in(incoming, number, now, answer),
+            Verdict::Accept(number) => self.let_in(incoming, (number, is_invited), now, answer),
             Verdict::Retry => self.endpoint.retry(incoming, answer),
             Verdict::Refuse => Some(self.endpoint.refuse(incoming, answer)),
         }
     }
 
-    fn let_in(&mut self, incoming: Incoming, number: u64, now: Instant, answer: &mut Vec<u8>) -> Option<Transmit> {
+    fn let_in(
+        &mut self,
+        incoming: Incoming,
+        (number, is_invited): (u64, bool),
+        now: Instant,
+        answer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         // The newcomer may get the handle of one of them.
         self.take_drained();
         let door = self.door.as_mut()?;
@@ -223,7 +238,7 @@ impl State {
         let accepting = Accepting { engine: &manners.engine, datagrams, trust };
         match self.endpoint.accept(incoming, accepting, now, answer) {
             Ok(handle) => {
-                door.entered(number, handle, now);
+                door.entered(number, handle, is_invited, now);
                 self.link(handle, trust == Trust::Full);
                 None
             }

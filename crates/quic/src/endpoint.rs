@@ -8,6 +8,7 @@ use fairpath_quic_core::{Application, DATAGRAM_MAX, EndpointConfig, Fingerprint,
 use tokio::sync::{mpsc, watch};
 
 use crate::accept::{Door, Knocks, Manners};
+use crate::allowance::{Allowance, Allowances};
 use crate::connection::{Connection, FAREWELL, drained};
 use crate::driver::{self, Handle, Owner, Shared};
 use crate::error::Error;
@@ -38,6 +39,8 @@ pub struct ListenConfig {
     pub knock: Option<KnockKey>,
     /// The largest datagrams to send and to take, in bytes of UDP payload.
     pub datagram_max: u16,
+    /// How much may go over which interfaces; those of which it is spent are not used.
+    pub allowances: Vec<Allowance>,
     /// Where it runs.
     pub machine: Machine,
 }
@@ -55,6 +58,7 @@ impl ListenConfig {
             connections_max: 64,
             knock: None,
             datagram_max: DATAGRAM_MAX,
+            allowances: Vec::new(),
             machine: Machine::default(),
         })
     }
@@ -74,18 +78,23 @@ impl Listener {
     /// Binds the sockets. Must be called within a tokio runtime.
     pub fn bind(config: ListenConfig) -> Result<Self, Error> {
         config.engine.build()?;
-        let ListenConfig { listen, advertise, via, identity, engine, connections_max, knock, datagram_max, machine } =
-            config;
+        let ListenConfig { listen, advertise, via, identity, engine, connections_max, knock, .. } = config;
+        let (datagram_max, allowances, machine) = (config.datagram_max, config.allowances, config.machine);
         let (via, port, is_everywhere) = match listen {
             Some(address) if address.ip().is_unspecified() => (via.clone(), address.port(), via.is_empty()),
             Some(address) => (vec![with_zone(address)], address.port(), false),
             None => (via, 0, false),
         };
-        let found = match is_everywhere {
+        let mut found = match is_everywhere {
             true => machine.everywhere(&[])?,
             false => usable_interfaces(&machine, &via)?,
         };
-        let sockets = Sockets::bind(machine.clone(), &found, port)?;
+        let allowances = Allowances::from(allowances);
+        let spent = allowances.take_spent(&mut found);
+        if !spent.is_empty() && !found.iter().any(|one| one.unusable.is_none()) {
+            return Err(Error::UsedUp { interfaces: spent });
+        }
+        let sockets = Sockets::bind(machine.clone(), allowances, &found, port)?;
         let fingerprint = identity.fingerprint();
         let endpoint = machine.endpoint(EndpointConfig {
             datagram_max,

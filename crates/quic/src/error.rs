@@ -22,6 +22,12 @@ pub enum Error {
     /// No interface can carry a path.
     #[error("no usable network interface; `fairpath paths` says why")]
     NoUsableInterface,
+    /// Nothing may go over the interfaces that there are.
+    #[error("the quota of {} is used up, and no other interface is there to use", interfaces.join(", "))]
+    UsedUp {
+        /// The interfaces.
+        interfaces: Vec<String>,
+    },
     /// No interface has an address of the family of the peer's addresses.
     #[error(
         "no usable interface has an address of the family of {}; `fairpath paths` shows those there are",
@@ -83,6 +89,11 @@ impl Error {
     /// Whether the caller gave something that cannot be, rather than the network failing.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::UnknownName(_) | Self::UnknownInterface(_))
+    }
+
+    /// Whether another attempt would fail for the same reason, whatever the network does.
+    pub fn is_lasting(&self) -> bool {
+        self.is_usage() || matches!(self, Self::UsedUp { .. })
     }
 
     pub(crate) fn handshake(address: SocketAddr, expected: Fingerprint, source: ConnectionError) -> Self {

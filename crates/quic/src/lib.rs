@@ -28,6 +28,7 @@
 //! ```
 
 mod accept;
+mod allowance;
 pub mod bulk;
 mod clock;
 mod connect;
@@ -45,6 +46,7 @@ mod sockets;
 mod watch;
 
 pub use accept::{CROWDED, Knocks};
+pub use allowance::Allowance;
 pub use connect::{ConnectConfig, connect};
 #[cfg(feature = "simulation")]
 pub use connection::Observer;

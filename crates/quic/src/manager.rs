@@ -71,7 +71,8 @@ impl Manager {
         let remotes = self.shared.with(&self.link, |connection, _| connection.peer_addresses());
         let remotes = &remotes.filter(|remotes| !remotes.is_empty()).unwrap_or_else(|| self.plan.remotes.clone());
         let sockets = &self.shared.sockets;
-        let Ok(found) = sockets.machine().towards(via, remotes, &sockets.interfaces()) else { return };
+        let Ok(mut found) = sockets.machine().towards(via, remotes, &sockets.interfaces()) else { return };
+        sockets.allowances().take_spent(&mut found);
         let mut is_changed = false;
         for interface in found.iter().filter(|interface| sockets.of(interface.local()).is_none()) {
             match sockets.add(interface) {

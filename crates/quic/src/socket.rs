@@ -23,6 +23,7 @@ use fairpath_quic_core::{Binding, unmapped};
 use noq_udp::{EcnCodepoint, RecvMeta, Transmit};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::allowance::Allowance;
 use crate::interfaces::{self, Interface};
 use crate::machine::Machine;
 pub(crate) use asking::Asking;
@@ -64,6 +65,8 @@ pub(crate) struct BoundSocket {
     /// Whether peers are told of it.
     pub(crate) is_told: bool,
     medium: Medium,
+    /// How much may go over it; `None`: without bound.
+    allowance: Option<Allowance>,
     backlog: Mutex<Backlog>,
     faults: Faults,
     /// Whether the kernel notes when datagrams come.
@@ -72,7 +75,12 @@ pub(crate) struct BoundSocket {
 
 impl BoundSocket {
     /// Binds to the interface's address and `port` (0: any), on `machine`.
-    pub(crate) fn bind(machine: &Machine, interface: &Interface, port: u16) -> io::Result<Arc<Self>> {
+    pub(crate) fn bind(
+        machine: &Machine,
+        interface: &Interface,
+        allowance: Option<Allowance>,
+        port: u16,
+    ) -> io::Result<Arc<Self>> {
         let address = bindable(interface, port);
         let (medium, binding) = match machine {
             Machine::System => {
@@ -93,6 +101,7 @@ impl BoundSocket {
             binding,
             is_told: interface.unusable.is_none(),
             medium,
+            allowance,
             backlog: Mutex::default(),
             faults: Faults::default(),
             is_stamping: AtomicBool::new(false),
@@ -117,8 +126,20 @@ impl BoundSocket {
         self.medium.train_datagrams()
     }
 
+    /// Whether what may go over it is used up.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.allowance.as_ref().is_some_and(Allowance::is_spent)
+    }
+
     /// Sends, keeps back, or drops.
     pub(crate) fn send(&self, transmit: &Transmit<'_>) {
+        if let Some(allowance) = &self.allowance {
+            if !allowance.lets_out() {
+                return;
+            }
+            let (length, each) = (transmit.contents.len(), transmit.segment_size);
+            allowance.count(each.map_or(1, |each| length.div_ceil(each.max(1))), length, self.local.is_ipv4());
+        }
         let mut backlog = self.backlog();
         if backlog.waiting.is_empty() {
             match self.medium.try_send(transmit) {
@@ -181,6 +202,14 @@ impl BoundSocket {
         true
     }
 
+    /// Counts what came.
+    fn count(&self, meta: &[RecvMeta]) {
+        let Some(allowance) = &self.allowance else { return };
+        meta.iter().for_each(|one| {
+            allowance.count(one.len.div_ceil(one.stride.max(1)), one.len, self.local.is_ipv4());
+        });
+    }
+
     /// Why it cannot be read any more, if that is so. It may recover.
     pub(crate) fn fault(&self) -> Option<io::ErrorKind> {
         self.faults.broken()
@@ -198,6 +227,7 @@ impl BoundSocket {
             match ready!(self.medium.poll_recv(cx, bufs, meta)) {
                 Ok(count) => {
                     self.faults.clear();
+                    self.count(&meta[..count]);
                     return Poll::Ready(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.faults.clear(),
@@ -298,6 +328,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::allowance::Allowances;
     use crate::sockets::Sockets;
 
     impl BoundSocket {
@@ -334,13 +365,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_socket_that_fails_does_not_spin_and_the_others_are_read() {
-        let [bad, good] = [(); 2].map(|()| BoundSocket::bind(&Machine::System, &loopback(), 0).unwrap());
+        let [bad, good] = [(); 2].map(|()| BoundSocket::bind(&Machine::System, &loopback(), None, 0).unwrap());
         bad.set_faulty(true);
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for socket in [&bad, &good] {
             sender.send_to(b"hello", socket.local).unwrap();
         }
-        let sockets = Sockets::new(Machine::System, vec![bad.clone(), good]);
+        let sockets = Sockets::new(Machine::System, Allowances::default(), vec![bad.clone(), good]);
         let (count, polls) = read(&sockets, Duration::from_secs(3)).await;
         assert_eq!(count, 1, "what came on the other");
         assert!(polls < 100, "asked {polls} times");

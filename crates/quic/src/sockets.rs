@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use fairpath_quic_core::{Interfaces, own_address};
 
+use crate::allowance::Allowances;
 use crate::error::Error;
 use crate::interfaces::Interface;
 use crate::machine::Machine;
@@ -15,6 +16,7 @@ use crate::socket::BoundSocket;
 #[derive(Clone, Debug)]
 pub(crate) struct Sockets {
     machine: Machine,
+    allowances: Allowances,
     all: Arc<RwLock<Arc<[Arc<BoundSocket>]>>>,
     /// The port of the first of them.
     port: u16,
@@ -26,19 +28,25 @@ pub(crate) struct Sockets {
 const RETIRED_MAX: usize = 64;
 
 impl Sockets {
-    pub(crate) fn new(machine: Machine, sockets: Vec<Arc<BoundSocket>>) -> Self {
+    pub(crate) fn new(machine: Machine, allowances: Allowances, sockets: Vec<Arc<BoundSocket>>) -> Self {
         let port = sockets.first().map_or(0, |socket| socket.local.port());
-        Self { machine, all: Arc::new(RwLock::new(sockets.into())), port, retired: Arc::default() }
+        Self { machine, allowances, all: Arc::new(RwLock::new(sockets.into())), port, retired: Arc::default() }
     }
 
     /// One socket per address, all on one port where that is free on all.
-    pub(crate) fn bind(machine: Machine, found: &[Interface], port: u16) -> Result<Self, Error> {
+    pub(crate) fn bind(
+        machine: Machine,
+        allowances: Allowances,
+        found: &[Interface],
+        port: u16,
+    ) -> Result<Self, Error> {
         let mut sockets: Vec<Arc<BoundSocket>> = Vec::new();
         let mut failure = None;
         for interface in found {
             let shared = shared_port(&sockets, interface, port);
-            let bound = BoundSocket::bind(&machine, interface, shared).or_else(|error| match port {
-                _ if port == 0 || interface.twin > 0 => BoundSocket::bind(&machine, interface, 0),
+            let bind = |port| BoundSocket::bind(&machine, interface, allowances.of(interface), port);
+            let bound = bind(shared).or_else(|error| match port {
+                _ if port == 0 || interface.twin > 0 => bind(0),
                 _ => Err(error),
             });
             match bound {
@@ -56,13 +64,18 @@ impl Sockets {
         match (sockets.is_empty(), failure) {
             (true, Some(error)) => Err(error),
             (true, None) => Err(Error::NoUsableInterface),
-            (false, _) => Ok(Self::new(machine, sockets)),
+            (false, _) => Ok(Self::new(machine, allowances, sockets)),
         }
     }
 
     /// The machine that they are on.
     pub(crate) fn machine(&self) -> &Machine {
         &self.machine
+    }
+
+    /// How much may go over which interfaces.
+    pub(crate) fn allowances(&self) -> &Allowances {
+        &self.allowances
     }
 
     pub(crate) fn all(&self) -> Arc<[Arc<BoundSocket>]> {
@@ -82,7 +95,7 @@ impl Sockets {
     /// Adds a socket for an interface that appeared.
     pub(crate) fn add(&self, interface: &Interface) -> io::Result<()> {
         let port = if interface.twin == 0 { self.port } else { 0 };
-        let bind = |port| BoundSocket::bind(&self.machine, interface, port);
+        let bind = |port| BoundSocket::bind(&self.machine, interface, self.allowances.of(interface), port);
         let socket = bind(port).or_else(|_| bind(0))?;
         self.replace(|sockets| sockets.iter().cloned().chain([socket]).collect());
         Ok(())

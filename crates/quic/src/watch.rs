@@ -64,7 +64,8 @@ impl Watch {
             true => machine.everywhere(&known),
             false => machine.usable(&self.plan.via, &known),
         };
-        let Ok(found) = found else { return };
+        let Ok(mut found) = found else { return };
+        shared.sockets.allowances().take_spent(&mut found);
         let is_new = self.bind(shared, &found);
         let is_lost = self.leave(shared);
         if !is_new && !is_lost {

@@ -166,7 +166,11 @@ impl Delivery<'_> {
             tokio::time::sleep(pause).await;
             self.dial(Instant::now(), ended).await
         };
-        let connected = tokio::time::timeout(patience, dialled).await;
+        let connected = match tokio::time::timeout(patience, dialled).await {
+            Ok(Err(never)) => return Err(SendError::NoOther { why, never }),
+            Ok(Ok(connection)) => Ok(connection),
+            Err(late) => Err(late),
+        };
         let progress = self.sender.progress().snapshot();
         let left = progress.bytes_total.saturating_sub(progress.bytes_done);
         connected.map_err(|_| SendError::GivenUp { after: self.give_up_after, why, left })
@@ -183,7 +187,11 @@ impl Delivery<'_> {
             let next = tokio::select! {
                 biased;
                 () = sound(connection) => continue,
-                next = self.dial(since, connection) => next,
+                next = self.dial(since, connection) => match next {
+                    Ok(next) => next,
+                    // The one that is silent may be heard again.
+                    Err(_) => return std::future::pending().await,
+                },
             };
             if self.sender.progress().snapshot().phase == Phase::Done {
                 // The receiver may have ended: it would tell another connection nothing of what it told this one.
@@ -193,9 +201,9 @@ impl Delivery<'_> {
         }
     }
 
-    /// Tries again and again, each try beside the ones before, until one gets through, also at the addresses that the
-    /// receiver told of over the connection before.
-    async fn dial(&self, lost_since: Instant, before: &Connection) -> Connection {
+    /// Tries again and again, each try beside the ones before, until one gets through or none ever will, also at the
+    /// addresses that the receiver told of over the connection before.
+    async fn dial(&self, lost_since: Instant, before: &Connection) -> Result<Connection, fairpath_quic::Error> {
         let mut tries = JoinSet::new();
         loop {
             let wait = (lost_since.elapsed() / TRY_SHARE).clamp(TRY_EVERY.0, TRY_EVERY.1);
@@ -208,7 +216,8 @@ impl Delivery<'_> {
                 tokio::select! {
                     biased;
                     Some(ended) = tries.join_next() => match ended {
-                        Ok(Ok(Ok(connection))) => return connection,
+                        Ok(Ok(Ok(connection))) => return Ok(connection),
+                        Ok(Ok(Err(error))) if error.is_lasting() => return Err(error),
                         Ok(Ok(Err(error))) => tracing::debug!(%error, "a try at a new connection failed"),
                         Ok(Err(_)) | Err(_) => {}
                     },

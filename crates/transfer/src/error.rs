@@ -88,6 +88,14 @@ pub enum SendError {
         /// What the receiver had not said to be written.
         left: Bytes,
     },
+    /// The connection was lost, and no other will be made.
+    #[error("connection lost ({why}); {never}")]
+    NoOther {
+        /// Why the connection ended.
+        why: String,
+        /// Why there is none in its place.
+        never: fairpath_quic::Error,
+    },
     /// The connection is there, but nothing moves.
     #[error("given up: no progress for {}", spell(*patience))]
     Stuck {

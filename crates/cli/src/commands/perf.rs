@@ -95,8 +95,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn serve(args: ServerArgs) -> anyhow::Result<()> {
-    args.listen.paths().check_uncounted("perf server")?;
-    let Host { listener, ticket, mut later } = args.listen.open().await?;
+    let mut books = Books::open(args.listen.paths().all())?;
+    books.announce(|line| tell(line));
+    let Host { listener, ticket, mut later } = args.listen.open(&books).await?;
     print_line(&ticket.to_string())?;
     let interruption = Interruption::listen()?;
     let mut clients = JoinSet::new();
@@ -119,6 +120,7 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
                 tell(PRINTED);
             }
             _ = tick.tick() => {
+                books.enforce(&[], |line| tell(line))?;
                 if let Some(line) = doorbell.news(listener.knocks(), Instant::now()) {
                     tell(line);
                 }
@@ -170,15 +172,17 @@ async fn measure(args: ClientArgs) -> anyhow::Result<()> {
         return Err(UsageError("one word is expected, the ticket, and several are given".into()).into());
     }
     if args.reverse {
-        args.connect.paths().check_receiving()?;
+        args.connect.check_receiving()?;
     }
-    let config = args.connect.config(&ticket)?;
+    let mut books = Books::open(args.connect.paths().all())?;
+    books.announce(|line| tell(line));
+    let config = args.connect.config(&ticket, &books)?;
     let interruption = Interruption::listen()?;
     let connection = tokio::select! {
         connection = connect(&config) => connection?,
         () = interruption.asked() => bail!(Interrupted("interrupted before the server had answered".into())),
     };
-    let measured = measure_over(&connection, &ticket.secret, &args, &interruption).await;
+    let measured = measure_over(&connection, &ticket.secret, &args, &mut books, &interruption).await;
     say_goodbye(&connection).await;
     measured
 }
@@ -187,12 +191,12 @@ async fn measure_over(
     connection: &Connection,
     secret: &Secret,
     args: &ClientArgs,
+    books: &mut Books,
     interruption: &Interruption,
 ) -> anyhow::Result<()> {
     let mut notices = connection.notices();
     let direction = if args.reverse { Direction::Download } else { Direction::Upload };
     let control = protocol::ask(connection, secret, direction).await?;
-    let mut books = Books::open(args.connect.paths().all())?;
     let mut report = Report::new(direction, args.json);
     let begun = Instant::now();
     let (sink, source) = match direction {
@@ -211,7 +215,7 @@ async fn measure_over(
                     break;
                 }
             }
-            _ = tick.tick() => books.enforce(&connection.paths(), connection, |line| tell(line))?,
+            _ = tick.tick() => books.enforce(&connection.paths(), |line| tell(line))?,
             Ok(notice) = notices.recv() => report.notice(&notice),
             closed = connection.closed() => bail!("the server is gone: {closed}"),
             () = interruption.asked() => break,
@@ -223,6 +227,6 @@ async fn measure_over(
     let told = control.stop().await?;
     let total = received.map_or(told, |bytes| Total { bytes, elapsed });
     let paths = connection.paths_now().await;
-    books.meters.count(&paths)?;
-    report.finish(total, (&paths, &books), &connection.tried())
+    books.meters.count()?;
+    report.finish(total, (&paths, books), &connection.tried())
 }

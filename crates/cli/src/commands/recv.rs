@@ -19,7 +19,7 @@ use crate::later::{Later, PRINTED};
 use crate::path_facts::Books;
 use crate::role::Role;
 use crate::signals::Interruption;
-use crate::text::{clock, print_line};
+use crate::text::{clock, print_line, tell};
 use crate::transfer::{History, Shown, Summary, TICK, View, consent};
 
 const COMMON: &str = "\
@@ -69,8 +69,9 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     fairpath_transfer::check_destination(&args.dir)?;
     args.listen.paths().check_receiving()?;
-    let books = Books::open(args.listen.paths().all())?;
-    let Host { listener, ticket, later } = args.listen.open().await?;
+    let mut books = Books::open(args.listen.paths().all())?;
+    books.announce(|line| tell(line));
+    let Host { listener, ticket, later } = args.listen.open(&books).await?;
     print_line(&ticket.to_string())?;
     let receiver = Arc::new(Receiver::new(ReceiveConfig {
         directory: args.dir.clone(),
@@ -195,7 +196,7 @@ impl Desk<'_> {
             Some((_, history)) => history.with(connection.paths()),
             None => connection.paths(),
         };
-        self.books.enforce(&paths, &connection, |line| self.view.line(line))
+        self.books.enforce(&paths, |line| self.view.line(line))
     }
 
     fn hear(&mut self, connection: Connection) {
@@ -281,7 +282,7 @@ impl Desk<'_> {
             _ => connection.paths(),
         };
         let progress = self.receiver.progress().snapshot();
-        self.books.meters.count(&paths)?;
+        self.books.meters.count()?;
         let summary = Summary::new(Role::Receive, &progress, received.elapsed, (&paths, &self.books), happened);
         summary
             .after(received.reconnections)

@@ -18,7 +18,7 @@ use crate::recording::{TraceFile, records};
 use crate::role::Role;
 use crate::sender_seat::Seat;
 use crate::signals::Interruption;
-use crate::text::{clock, duration};
+use crate::text::{clock, duration, tell};
 use crate::ticket_args::TicketArgs;
 use crate::transfer::{History, Shown, Summary, TICK, View};
 
@@ -29,6 +29,8 @@ Common use:
   fairpath send photos/ TICKET --path wwan0:cost=1           the modem only for what the others cannot carry
   fairpath send photos/ TICKET --path wwan0:cap=5Mbit/s      no more than that on the modem
   fairpath send photos/ TICKET --path wwan0:quota=20GB       no more than that in a month
+  fairpath send photos/ TICKET --path wwan0:backup           the modem only where all others fail
+  fairpath send photos/ TICKET --limit 20Mbit/s              leaves the rest to others
   fairpath send photos/ TICKET --give-up-after 2h            waits longer for a network that is gone
   fairpath send photos/ --ticket-file FILE                   other users do not see the ticket
   fairpath send photos/ TICKET --quiet --json                for programs: the summary as JSON";
@@ -79,8 +81,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let choice = args.files.choice();
     let selection = tokio::task::spawn_blocking(move || Selection::collect_with(&files, &choice)).await??;
     let mut skipped = selection.skipped().to_vec();
-    let redial = args.connect.config(&ticket)?;
-    let books = Books::open(args.connect.paths().all())?;
+    let mut books = Books::open(args.connect.paths().all())?;
+    books.announce(|line| tell(line));
+    let redial = args.connect.config(&ticket, &books)?;
     let trace = args.trace.as_deref().map(|path| TraceFile::create(path, "send")).transpose()?;
 
     let interruption = Interruption::listen()?;
@@ -93,11 +96,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let view = View::new(Role::Send, sender.progress(), args.shown.quiet).giving_up_after(args.give_up_after);
     skipped.iter().for_each(|one| view.line(&one.to_string()));
 
-    let (tell, events) = mpsc::unbounded_channel();
+    let (events_sender, events) = mpsc::unbounded_channel();
     let history = History::default();
     let mut watch = Watch { connection: connection.clone(), view, history, trace, events, books };
     let sent = tokio::select! {
-        sent = sender.deliver(connection, &redial, args.give_up_after, &tell) => {
+        sent = sender.deliver(connection, &redial, args.give_up_after, &events_sender) => {
             if is_over(&sent) {
                 seat.forget();
             }
@@ -108,7 +111,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let Watch { connection, mut view, history, trace, mut books, .. } = watch;
     let happened = view.end();
     let paths = history.with(connection.paths_now().await);
-    books.meters.count(&paths)?;
+    books.meters.count()?;
     say_goodbye(&connection).await;
     if let Some(trace) = trace {
         trace.finish()?;
@@ -184,7 +187,7 @@ impl Watch {
                     self.view.tick(&paths);
                     self.view.sharing(&self.connection);
                     let all = self.history.with(paths);
-                    if let Err(error) = self.books.enforce(&all, &self.connection, |line| self.view.line(line)) {
+                    if let Err(error) = self.books.enforce(&all, |line| self.view.line(line)) {
                         self.connection.close(1, "the sender may not use its interfaces any longer");
                         return error;
                     }

@@ -51,6 +51,15 @@ impl Scratch {
         self.bytes
     }
 
+    /// Notes how much went over an interface of one end in this month, in the state of `send` or `recv`.
+    pub(crate) fn note_used(&self, command: &str, interface: &str, bytes: u64) {
+        let state = self.path.join(format!("state-{command}/fairpath"));
+        fs::create_dir_all(&state).unwrap();
+        // A month that is still to come counts as this one.
+        let counts = format!("{{\"month\":\"9999-12\",\"bytes\":{{\"{interface}\":{bytes}}}}}");
+        fs::write(state.join("quota.json"), counts).unwrap();
+    }
+
     /// Empties the receiver's directory.
     pub(crate) fn forget_what_arrived(&self) {
         let to = self.path.join("to");
@@ -95,8 +104,15 @@ impl Transfer {
 
     /// With more options for the sender.
     pub(crate) fn start_with(network: &Network, scratch: &Scratch, options: &[&str]) -> Self {
+        Self::start_both(network, scratch, options, &[])
+    }
+
+    /// With more options for both.
+    pub(crate) fn start_both(network: &Network, scratch: &Scratch, options: &[&str], receiver: &[&str]) -> Self {
         let path = |name: &str| scratch.path.join(name).display().to_string();
-        let mut receiver = Process::start(network.name(End::Receiver), &["recv", "--dir", &path("to")], &scratch.path);
+        let to = path("to");
+        let arguments = [&["recv", "--dir", &to], receiver].concat();
+        let mut receiver = Process::start(network.name(End::Receiver), &arguments, &scratch.path);
         receiver.until("a ticket", PATIENCE, |receiver| receiver.printed().ends_with('\n'));
         let ticket = receiver.printed().trim_end().to_owned();
         let since = Instant::now();
@@ -109,6 +125,17 @@ impl Transfer {
     /// Waits for something that happens while the transfer runs.
     pub(crate) fn until(&mut self, what: &str, mut is_so: impl FnMut() -> bool) {
         self.sender.until(what, PATIENCE, |_| is_so());
+    }
+
+    /// Waits for the end of the sender; a receiver that waits for another is stopped.
+    pub(crate) fn end_sender(mut self, limit: Duration) -> Ended {
+        let sender = self.sender.end(limit.saturating_sub(self.since.elapsed()));
+        let elapsed = self.since.elapsed();
+        if !sender.success() {
+            self.receiver.signal("INT");
+        }
+        let receiver = self.receiver.end(PATIENCE);
+        Ended { sender, receiver, sender_said: self.sender.said(), receiver_said: self.receiver.said(), elapsed }
     }
 
     /// Waits for the end.
@@ -144,6 +171,7 @@ impl Process {
         let child = Command::new("ip")
             .args(["netns", "exec", namespace, env!("CARGO_BIN_EXE_fairpath")])
             .args(arguments)
+            .env("XDG_STATE_HOME", directory.join(format!("state-{}", arguments[0])))
             .stdout(File::create(&printed).unwrap())
             .stderr(File::create(&said).unwrap())
             .spawn()

@@ -62,9 +62,9 @@ impl Paths for Live<'_> {
         let _ = self.quic.set_path_status(id, status);
     }
 
-    fn close(&mut self, id: PathId) -> bool {
+    fn close_with(&mut self, id: PathId, code: u32) -> bool {
         let path = self.engine_path(id);
-        let is_closed = self.quic.close_path(self.now, id, 0u32.into()).is_ok();
+        let is_closed = self.quic.close_path(self.now, id, code.into()).is_ok();
         // The stack says of no packet of it that it is lost until it forgets the path, three probe timeouts later.
         if let Some(path) = path.filter(|_| is_closed) {
             self.resend(path);

@@ -12,7 +12,7 @@ use web_time::{Duration, Instant};
 
 use fairpath_engine::health::{self, Action, Complaint, Expected, PathHealth, Traffic};
 use fairpath_engine::{Bitrate, Bytes as Size, Engine, PathId as EnginePath, Timestamp};
-use noq_proto::{FourTuple, PathError, PathEvent, PathId, PathStats, PathStatus};
+use noq_proto::{FourTuple, PathAbandonReason, PathError, PathEvent, PathId, PathStats, PathStatus};
 
 use super::notice::PathNotice;
 use super::slot::{Seen, Slot};
@@ -21,6 +21,9 @@ use crate::address::{mapped, own_address, unmapped};
 use crate::pairs::{Candidates, Pair};
 use crate::tls::Application;
 use ways::Ways;
+
+/// The code of a path that is closed for good: the end that opens paths does not open it again.
+const FOR_GOOD: u32 = 0x1f1;
 
 /// The paths of a connection, as the policy acts on them.
 pub(crate) trait Paths {
@@ -40,9 +43,13 @@ pub(crate) trait Paths {
     fn resend(&mut self, path: EnginePath);
     /// Whether data and acknowledgements leave on the path only where no other is available.
     fn set_backup(&mut self, id: PathId, backup: bool);
-    /// Closes the path. False where it is the last one, which stays: without it there would be no
-    /// connection.
-    fn close(&mut self, id: PathId) -> bool;
+    /// Closes the path, and tells the peer this code. False where it is the last one, which stays: without it there
+    /// would be no connection.
+    fn close_with(&mut self, id: PathId, code: u32) -> bool;
+    /// The same with a code that means nothing.
+    fn close(&mut self, id: PathId) -> bool {
+        self.close_with(id, 0)
+    }
     /// Opens a path, as a backup or not.
     fn open(&mut self, network_path: FourTuple, backup: bool) -> Result<PathId, PathError>;
     /// The interface and the address here that carry what has this local address, or that carry what
@@ -144,10 +151,14 @@ impl Policy {
                 // that came with the next look would be megabytes late.
                 self.measure(paths, now);
             }
-            PathEvent::Abandoned { id, .. } => {
+            PathEvent::Abandoned { id, reason, .. } => {
                 self.tell_engine(paths, *id, now, |engine, path| engine.set_usable(path, false));
                 if let Some(path) = paths.engine_path(*id) {
                     paths.resend(path);
+                }
+                let is_for_good = matches!(reason, PathAbandonReason::RemoteAbandoned { error_code } if *error_code == FOR_GOOD.into());
+                if is_for_good && self.application.is_fairpath() {
+                    self.on_shut(paths, *id, now);
                 }
                 self.on_abandoned(*id, now);
             }
@@ -437,8 +448,12 @@ impl Policy {
     }
 
     fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {
+        self.close_with(paths, at, 0, reason, now);
+    }
+
+    fn close_with(&mut self, paths: &mut dyn Paths, at: usize, code: u32, reason: &str, now: Instant) {
         let Some(id) = self.slots[at].id() else { return };
-        if paths.close(id) {
+        if paths.close_with(id, code) {
             self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, false));
             if !self.fall_back(at, now) {
                 self.note_closed(at, reason, now);

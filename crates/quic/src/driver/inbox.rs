@@ -38,6 +38,8 @@ pub(super) struct Arrived {
     pub(super) datagram: usize,
     pub(super) contents: BytesMut,
     pub(super) at: Instant,
+    /// Nobody may come in that way any more: what may go over the interface is used up.
+    pub(super) is_spent: bool,
 }
 
 /// Reads sockets.
@@ -102,6 +104,7 @@ impl Inbox {
                 datagram: meta.stride.max(1),
                 contents: BytesMut::from(&buffer[..meta.len]),
                 at: now.checked_sub(age.min(AGE_MAX)).unwrap_or(now),
+                is_spent: socket.is_spent(),
             });
         }
         Poll::Ready(())

@@ -12,6 +12,7 @@ use super::control::Control;
 use super::port::Port;
 use super::protocol;
 use super::view::View;
+use crate::path_facts::Books;
 use crate::signals::Interruption;
 
 /// How often the statistics are shown.
@@ -37,6 +38,7 @@ pub(super) async fn carry(
     ports: &Arc<[Port]>,
     view: &mut View,
     control: &mut Option<Control>,
+    books: &mut Books,
     interruption: &Interruption,
 ) -> anyhow::Result<Ended> {
     view.connected();
@@ -54,7 +56,8 @@ pub(super) async fn carry(
     let ended = loop {
         tokio::select! {
             _ = shown.tick() => view.second(connection)?,
-            _ = told.tick(), if is_sender => {
+            _ = told.tick() => {
+                books.enforce(&connection.paths(), |line| view.say(line))?;
                 if let Some((status, _)) = connection.flows() && let Some(control) = control {
                     control.tell(&status);
                 }

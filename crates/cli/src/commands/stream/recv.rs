@@ -18,6 +18,7 @@ use crate::ends::{Host, say_goodbye};
 use crate::error::describe;
 use crate::knocks::Doorbell;
 use crate::later::PRINTED;
+use crate::path_facts::{Books, NoPathLeft};
 use crate::role::Role;
 use crate::signals::Interruption;
 use crate::text::print_line;
@@ -27,13 +28,14 @@ pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     check(args.to.len(), "--to")?;
     args.listen.check_live_flows()?;
     args.listen.paths().check_receiving()?;
-    args.listen.paths().check_uncounted("stream recv")?;
     let mut ports = Vec::new();
     for place in &args.to {
         ports.push(Port::towards(place).await?);
     }
     let view = View::open(Role::Receive, args.flow).await?;
-    let host = args.listen.open().await?;
+    let mut books = Books::open(args.listen.paths().all())?;
+    books.announce(|line| view.say(line));
+    let host = args.listen.open(&books).await?;
     print_line(&host.ticket.to_string())?;
     let mut desk = Desk {
         host,
@@ -41,6 +43,7 @@ pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
         view,
         interruption: Interruption::listen()?,
         doorbell: Doorbell::default(),
+        books,
         args,
     };
     let addresses: Vec<String> = desk.host.listener.addresses().iter().map(ToString::to_string).collect();
@@ -57,6 +60,7 @@ struct Desk {
     view: View,
     interruption: Interruption,
     doorbell: Doorbell,
+    books: Books,
     args: RecvArgs,
 }
 
@@ -67,8 +71,8 @@ impl Desk {
     async fn run(&mut self) -> anyhow::Result<()> {
         while let Some((connection, mut doorstep, door)) = self.admit().await? {
             let ended = {
-                let Self { ports, view, interruption, args, host, doorbell, .. } = self;
-                let carried = serve(&connection, ports, view, interruption, args);
+                let Self { ports, view, interruption, args, host, doorbell, books } = self;
+                let carried = serve(&connection, ports, view, (books, interruption), args);
                 tokio::pin!(carried);
                 loop {
                     tokio::select! {
@@ -95,6 +99,10 @@ impl Desk {
                 }
                 Ok(Ended::ByPeer) => self.view.say("the sender has ended; waiting for the next"),
                 Ok(Ended::Lost(error)) => self.view.say(&format!("connection lost ({error}); waiting for the sender")),
+                Err(error) if error.is::<NoPathLeft>() => {
+                    say_goodbye(&connection).await;
+                    return Err(error);
+                }
                 Err(error) => self.view.say(&format!("{}; still waiting", describe(&error))),
             }
         }
@@ -144,7 +152,7 @@ async fn serve(
     connection: &Connection,
     ports: &Arc<[Port]>,
     view: &mut View,
-    interruption: &Interruption,
+    (books, interruption): (&mut Books, &Interruption),
     args: &RecvArgs,
 ) -> anyhow::Result<Ended> {
     let deadline = tokio::select! {
@@ -153,5 +161,5 @@ async fn serve(
     };
     begin(connection, args.flow, ports.len(), deadline);
     view.say(&format!("a sender is there, with a deadline of {deadline:?}"));
-    carry(connection, ports, view, &mut None, interruption).await
+    carry(connection, ports, view, &mut None, books, interruption).await
 }

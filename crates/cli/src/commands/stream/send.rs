@@ -16,6 +16,7 @@ use super::view::View;
 use super::{FlowArgs, SendArgs};
 use crate::ends::{connect, say_goodbye};
 use crate::error::{Interrupted, UsageError};
+use crate::path_facts::Books;
 use crate::role::Role;
 use crate::signals::Interruption;
 use crate::text::clock;
@@ -40,9 +41,12 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
     let interruption = Interruption::listen()?;
     let id = SenderId::generate().context("the system gives no randomness")?;
     let mut view = View::open(Role::Send, args.flow).await?;
+    let mut books = Books::open(args.connect.paths().all())?;
+    books.announce(|line| view.say(line));
     let mut lost_at: Option<Instant> = None;
     loop {
-        let lost = match converse(&args, &mut ticket, id, &ports, &mut view, &mut control, &interruption).await? {
+        let talk = Talk { args: &args, id, ports: &ports, interruption: &interruption };
+        let lost = match talk.converse(&mut ticket, &mut view, &mut control, &mut books).await? {
             Turn::Over => return Ok(()),
             // Who was never connected has not lost anything.
             Turn::Lost { why, has_begun: false } if lost_at.is_none() => return Err(why),
@@ -76,49 +80,61 @@ enum Turn {
     Lost { why: anyhow::Error, has_begun: bool },
 }
 
-async fn converse(
-    args: &SendArgs,
-    ticket: &mut Ticket,
+/// All that stays the same over the connections.
+struct Talk<'a> {
+    args: &'a SendArgs,
     id: SenderId,
-    ports: &Arc<[Port]>,
-    view: &mut View,
-    control: &mut Option<Control>,
-    interruption: &Interruption,
-) -> anyhow::Result<Turn> {
-    args.connect.paths().check_uncounted("stream send")?;
-    let config = args.connect.config(ticket)?;
-    let connection = tokio::select! {
-        connection = connect(&config) => connection,
-        () = interruption.asked() => bail!(Interrupted("interrupted before the receiver had answered".into())),
-    };
-    let connection = match connection {
-        Ok(connection) => connection,
-        Err(error) if error.is_usage() => return Err(error.into()),
-        Err(error) => return Ok(Turn::Lost { why: error.into(), has_begun: false }),
-    };
-    let asked = tokio::select! {
-        asked = protocol::ask(&connection, &ticket.secret, id, ports.len(), args.deadline) => asked,
-        () = interruption.asked() => bail!(Interrupted("interrupted before the receiver had answered".into())),
-    };
-    match asked {
-        Ok(()) => {}
-        Err(NotBegun::Refused(why)) => {
-            say_goodbye(&connection).await;
-            return Err(why);
+    ports: &'a Arc<[Port]>,
+    interruption: &'a Interruption,
+}
+
+impl Talk<'_> {
+    async fn converse(
+        &self,
+        ticket: &mut Ticket,
+        view: &mut View,
+        control: &mut Option<Control>,
+        books: &mut Books,
+    ) -> anyhow::Result<Turn> {
+        let Self { args, id, ports, interruption } = *self;
+        let config = args.connect.config(ticket, books)?;
+        let connection = tokio::select! {
+            connection = connect(&config) => connection,
+            () = interruption.asked() => bail!(Interrupted("interrupted before the receiver had answered".into())),
+        };
+        let connection = match connection {
+            Ok(connection) => connection,
+            Err(error) if error.is_lasting() => return Err(error.into()),
+            Err(error) => return Ok(Turn::Lost { why: error.into(), has_begun: false }),
+        };
+        let asked = tokio::select! {
+            asked = protocol::ask(&connection, &ticket.secret, id, ports.len(), args.deadline) => asked,
+            () = interruption.asked() => bail!(Interrupted("interrupted before the receiver had answered".into())),
+        };
+        match asked {
+            Ok(()) => {}
+            Err(NotBegun::Refused(why)) => {
+                say_goodbye(&connection).await;
+                return Err(why);
+            }
+            Err(NotBegun::Lost(why)) => return Ok(Turn::Lost { why, has_begun: false }),
         }
-        Err(NotBegun::Lost(why)) => return Ok(Turn::Lost { why, has_begun: false }),
-    }
-    begin(&connection, args.flow, ports.len(), args.deadline);
-    match carry(&connection, ports, view, control, interruption).await? {
-        Ended::Asked => say_goodbye(&connection).await,
-        Ended::ByPeer => view.say("the receiver has ended"),
-        Ended::Lost(error) => {
-            // The receiver may have told of others since.
-            ticket.addresses = connection.peer_addresses();
-            return Ok(Turn::Lost { why: anyhow!("{error}"), has_begun: true });
+        begin(&connection, args.flow, ports.len(), args.deadline);
+        match carry(&connection, ports, view, control, books, interruption).await {
+            Ok(Ended::Asked) => say_goodbye(&connection).await,
+            Ok(Ended::ByPeer) => view.say("the receiver has ended"),
+            Ok(Ended::Lost(error)) => {
+                // The receiver may have told of others since.
+                ticket.addresses = connection.peer_addresses();
+                return Ok(Turn::Lost { why: anyhow!("{error}"), has_begun: true });
+            }
+            Err(error) => {
+                say_goodbye(&connection).await;
+                return Err(error);
+            }
         }
+        Ok(Turn::Over)
     }
-    Ok(Turn::Over)
 }
 
 /// Lets packets of flows in and out.

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use web_time::Instant;
 
-use super::{Paths, Policy};
+use noq_proto::PathId;
+
+use super::{FOR_GOOD, Paths, Policy};
 
 impl Policy {
     /// Closes the path on the pair for good. False where there is none, or no other to stay.
@@ -11,14 +13,39 @@ impl Policy {
         let Some(at) = self.slots.iter().position(|slot| slot.is_pair(local, remote) && slot.is_open()) else {
             return false;
         };
+        self.shut_at(paths, at, "it was asked for", now)
+    }
+
+    /// Closes the paths from an address here for good, but for the last one.
+    pub(crate) fn shut_address(&mut self, paths: &mut dyn Paths, local: IpAddr, why: &str, now: Instant) {
+        for at in 0..self.slots.len() {
+            if self.slots[at].local() == local && self.slots[at].is_open() {
+                self.shut_at(paths, at, why, now);
+            }
+        }
+    }
+
+    fn shut_at(&mut self, paths: &mut dyn Paths, at: usize, why: &str, now: Instant) -> bool {
         // A second path of the pair would take the place of the first.
         if let Some(spare) = self.slots[at].spare.take() {
-            paths.close(spare);
+            paths.close_with(spare, FOR_GOOD);
         }
-        self.close(paths, at, "it was asked for", now);
+        self.close_with(paths, at, FOR_GOOD, why, now);
         let is_shut = !self.slots[at].is_open();
         self.slots[at].health.set_shut(is_shut);
         is_shut
+    }
+
+    /// The peer has closed a path for good.
+    pub(super) fn on_shut(&mut self, paths: &mut dyn Paths, id: PathId, now: Instant) {
+        let is_meant = |slot: &&mut super::Slot| slot.id() == Some(id) || slot.spare == Some(id);
+        let Some(slot) = self.slots.iter_mut().find(is_meant) else { return };
+        slot.health.set_shut(true);
+        // The peer closes the other path of the pair, too.
+        if let Some(spare) = slot.spare.take_if(|spare| *spare != id) {
+            paths.close(spare);
+            self.tell_engine(paths, spare, now, |engine, path| engine.set_usable(path, false));
+        }
     }
 
     /// Keeps data off the path on the pair, also when it is opened again. False where the pair is not known.
@@ -39,8 +66,6 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use noq_proto::PathId;
-
     use super::*;
     use crate::paths::policy::ways::tests::{STEP, Stack, local, peer, policy};
     use crate::tls::Application;

@@ -254,7 +254,7 @@ pub(super) mod tests {
             self.backups.push((id, backup));
         }
 
-        fn close(&mut self, id: PathId) -> bool {
+        fn close_with(&mut self, id: PathId, _: u32) -> bool {
             self.closed.push(id);
             true
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use noq_udp::{RecvMeta, UdpSocketState};
 
 use super::*;
+use crate::allowance::Allowances;
 use crate::interfaces::Interface;
 
 /// A socket that takes whole trains.
@@ -40,7 +41,7 @@ impl Scene {
     async fn new() -> Self {
         let address = Ipv4Addr::LOCALHOST.into();
         let interface = Interface { name: "lo".into(), address, twin: 0, prefix_bits: 8, unusable: None };
-        let sockets = Sockets::bind(crate::Machine::default(), &[interface], 0).unwrap();
+        let sockets = Sockets::bind(crate::Machine::default(), Allowances::default(), &[interface], 0).unwrap();
         let mut outbox = Outbox::new();
         let socket = sockets.all()[0].clone();
         outbox.begin(socket.train_datagrams());
