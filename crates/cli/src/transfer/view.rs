@@ -1,5 +1,6 @@
 //! The progress of a transfer: a bar or plain lines on standard error.
 
+use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,6 +23,12 @@ const LINE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long the paths are given to open before the open ones are named. Each takes two round trips.
 const OPENING: Duration = Duration::from_millis(500);
 
+/// The time left follows the rate of so long.
+const RATE_OF: Duration = Duration::from_secs(10);
+
+/// Before so many round trips have passed, paths send less than they will: windows double in each, from ten datagrams on.
+const START_ROUNDS: u32 = 8;
+
 /// When nothing has arrived for this long, no time that is left can be told.
 const STALLED: Duration = Duration::from_secs(2);
 
@@ -37,8 +44,8 @@ pub(crate) struct View {
     is_plain: bool,
     is_quiet: bool,
     last_line: Instant,
-    /// When data began to flow, and how much was there then.
-    flowing: Option<(Instant, Bytes)>,
+    /// How much was there at each of the last moments, since data began to flow.
+    flowing: VecDeque<(Instant, Bytes)>,
     /// When the last byte arrived, and how much was there then.
     moved: (Instant, Bytes),
     /// When files were last read back, and how much was read then.
@@ -69,7 +76,7 @@ impl View {
             is_plain: !std::io::stderr().is_terminal(),
             is_quiet,
             last_line: Instant::now(),
-            flowing: None,
+            flowing: VecDeque::new(),
             moved: (Instant::now(), Bytes::ZERO),
             examined: (Instant::now(), Bytes::ZERO),
             changed: (Instant::now(), None),
@@ -109,7 +116,8 @@ impl View {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
-        (self.begun, self.is_introduced, self.flowing) = (None, false, None);
+        (self.begun, self.is_introduced) = (None, false);
+        self.flowing.clear();
     }
 
     /// Tells what happened to a path, and keeps it for the summary.
@@ -142,21 +150,26 @@ impl View {
             self.examined = (Instant::now(), now.bytes_examined);
         }
         if now.phase != Phase::Transferring {
-            self.flowing = None;
+            self.flowing.clear();
             if now.phase == Phase::Preparing && self.begun.is_some_and(|begun| begun.elapsed() >= LINE_INTERVAL) {
                 self.show_comparing(&now);
             }
             return;
         }
-        if self.flowing.is_none() || now.bytes_done != self.moved.1 {
+        if self.flowing.is_empty() || now.bytes_done != self.moved.1 {
             self.moved = (Instant::now(), now.bytes_done);
         }
-        let (since, before) = *self.flowing.get_or_insert(self.moved);
+        self.flowing.push_back((Instant::now(), now.bytes_done));
+        while self.flowing.get(1).is_some_and(|(at, _)| at.elapsed() >= RATE_OF) {
+            self.flowing.pop_front();
+        }
+        let (since, before) = self.flowing.front().copied().unwrap_or(self.moved);
+        let left = eta(&now, (since.elapsed(), before), starts_for(paths));
         let idle = match (self.moved.0.elapsed(), self.examined.0.elapsed()) {
             (idle, reading) if idle >= STALLED && reading < STALLED => Idle::Reading(now.bytes_examined),
             (idle, _) => Idle::For(idle),
         };
-        let amounts = amounts(&now, eta(&now, since.elapsed(), before), idle);
+        let amounts = amounts(&now, left, idle);
         let rates = self.rates(paths);
         if self.is_quiet {
             return;
@@ -280,15 +293,27 @@ enum Idle {
 fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Idle) -> String {
     let text = format!("{} of {}, file {} of {}", now.bytes_done, now.bytes_total, now.files_done, now.files_total);
     match (idle, eta) {
-        (Idle::Reading(read), _) => text + &format!(", verifying what is there, {read} read"),
+        (Idle::Reading(read), _) if now.bytes_resumed > Bytes::ZERO => {
+            text + &format!(", verifying what is there, {read} read")
+        }
+        (Idle::Reading(read), _) => text + &format!(", reading back what has come, {read} read"),
         (Idle::For(idle), _) if idle >= STALLED => text + &format!(", nothing new for {}", clock(idle)),
         (_, Some(eta)) => text + &format!(", {} left", clock(eta)),
         (_, None) => text,
     }
 }
 
-/// The time left at the mean rate so far.
-fn eta(now: &ProgressSnapshot, elapsed: Duration, before: Bytes) -> Option<Duration> {
+/// How long the paths take until they send what they can.
+fn starts_for(paths: &[PathReport]) -> Duration {
+    let slowest = paths.iter().filter(|path| works(path)).filter_map(PathReport::smoothed_rtt).max();
+    START_ROUNDS * slowest.unwrap_or_default()
+}
+
+/// The time left at the rate since `before` was there; `None` as long as paths start, or nothing is known.
+fn eta(now: &ProgressSnapshot, (elapsed, before): (Duration, Bytes), start: Duration) -> Option<Duration> {
+    if elapsed < start.min(RATE_OF) {
+        return None;
+    }
     let rate = now.bytes_done.saturating_sub(before).per(elapsed).filter(|rate| *rate > Bitrate::ZERO)?;
     Some(now.bytes_total.saturating_sub(now.bytes_done) / rate)
 }
@@ -326,6 +351,9 @@ mod tests {
         let seconds = |count| Idle::For(Duration::from_secs(count));
         assert_eq!(amounts(&halfway(), left, seconds(1)), "600 B of 1000 B, file 0 of 1, 4 s left");
         assert_eq!(amounts(&halfway(), left, seconds(9)), "600 B of 1000 B, file 0 of 1, nothing new for 9 s");
+        let anew = ProgressSnapshot { bytes_resumed: Bytes::ZERO, ..halfway() };
+        let reading = amounts(&anew, left, Idle::Reading(Bytes::new(300)));
+        assert_eq!(reading, "600 B of 1000 B, file 0 of 1, reading back what has come, 300 B read");
         let reading = amounts(&halfway(), left, Idle::Reading(Bytes::new(300)));
         assert_eq!(reading, "600 B of 1000 B, file 0 of 1, verifying what is there, 300 B read");
     }
@@ -342,10 +370,15 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_follows_the_mean_rate_of_this_run() {
+    fn the_time_left_follows_the_rate_of_the_last_seconds_and_is_not_told_while_paths_start() {
         let (now, bytes) = (halfway(), Bytes::new);
         // 200 bytes in 2 s, 400 are to come: 4 s.
-        assert_eq!(eta(&now, Duration::from_secs(2), bytes(400)), Some(Duration::from_secs(4)));
-        assert_eq!(eta(&now, Duration::from_secs(2), bytes(600)), None);
+        let (two, none) = (Duration::from_secs(2), Duration::ZERO);
+        assert_eq!(eta(&now, (two, bytes(400)), none), Some(Duration::from_secs(4)));
+        assert_eq!(eta(&now, (two, bytes(600)), none), None);
+        // A round trip of 700 ms: 5.6 s of doubling windows.
+        let start = START_ROUNDS * Duration::from_millis(700);
+        assert_eq!(eta(&now, (two, bytes(400)), start), None);
+        assert!(eta(&now, (3 * two, bytes(400)), start).is_some());
     }
 }

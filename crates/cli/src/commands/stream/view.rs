@@ -1,5 +1,6 @@
 //! What is shown of a stream while it runs.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use fairpath_core::{Bitrate, Bytes};
@@ -23,6 +24,8 @@ pub(super) struct View {
     last: Instant,
     /// What had been sent on each path when the last line was shown.
     sent: Vec<(fairpath_quic::PathId, Bytes)>,
+    /// The last names of the paths, also of those that are closed.
+    names: BTreeMap<fairpath_quic::PathId, String>,
     #[cfg(feature = "metrics")]
     metrics: Option<Metrics>,
 }
@@ -44,6 +47,7 @@ impl View {
             begun: now,
             last: now,
             sent: Vec::new(),
+            names: BTreeMap::new(),
             #[cfg(feature = "metrics")]
             metrics,
         })
@@ -52,6 +56,7 @@ impl View {
     /// A connection is there: its paths have sent nothing yet.
     pub(super) fn connected(&mut self) {
         (self.sent, self.last) = (Vec::new(), Instant::now());
+        self.names.clear();
         #[cfg(feature = "metrics")]
         self.metrics.iter_mut().for_each(Metrics::connected);
     }
@@ -79,12 +84,13 @@ impl View {
         let now = Instant::now();
         let elapsed = now - std::mem::replace(&mut self.last, now);
         let names = self.names(connection);
+        self.names.extend(names);
         let before = std::mem::take(&mut self.sent);
         let rate = |path: &PathStatus| {
             let earlier = before.iter().find(|(id, _)| *id == path.path).map_or(Bytes::ZERO, |(_, sent)| *sent);
             path.sent.saturating_sub(earlier).per(elapsed).unwrap_or(Bitrate::ZERO)
         };
-        let paths: Vec<Path> = status.paths.iter().map(|path| Path::of(path, rate(path), &names)).collect();
+        let paths: Vec<Path> = status.paths.iter().map(|path| Path::of(path, rate(path), &self.names)).collect();
         self.sent = status.paths.iter().map(|path| (path.path, path.sent)).collect();
         #[cfg(feature = "metrics")]
         if let Some(metrics) = &mut self.metrics {
@@ -179,8 +185,8 @@ struct Path {
 }
 
 impl Path {
-    fn of(status: &PathStatus, rate: Bitrate, names: &[(fairpath_quic::PathId, String)]) -> Self {
-        let name = names.iter().find(|(id, _)| *id == status.path).map(|(_, name)| name.clone());
+    fn of(status: &PathStatus, rate: Bitrate, names: &BTreeMap<fairpath_quic::PathId, String>) -> Self {
+        let name = names.get(&status.path).cloned();
         Self { name: name.unwrap_or_else(|| format!("path {}", status.path.get())), status: *status, rate }
     }
 
