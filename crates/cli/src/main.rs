@@ -13,6 +13,7 @@ mod later;
 mod metrics;
 mod path_args;
 mod path_facts;
+mod qr;
 mod quota;
 mod recording;
 #[cfg(all(test, feature = "demo", feature = "metrics", feature = "research"))]

@@ -17,9 +17,10 @@ use crate::file_args::ReceivedFiles;
 use crate::knocks::Doorbell;
 use crate::later::{Later, PRINTED};
 use crate::path_facts::Books;
+use crate::qr;
 use crate::role::Role;
 use crate::signals::Interruption;
-use crate::text::{clock, print_line, tell};
+use crate::text::{clock, print_line, tell, tell_part};
 use crate::transfer::{History, Shown, Summary, TICK, View, consent};
 
 const COMMON: &str = "\
@@ -27,6 +28,7 @@ Common use:
   fairpath recv --dir inbox                     prints a ticket; one transfer, then it ends
   fairpath recv --dir inbox --yes               takes what is offered without asking
   fairpath recv --dir inbox --force             overwrites what is there
+  fairpath recv --dir inbox --qr                draws the ticket, too, for a camera
   fairpath recv --dir inbox --keep              stays; the ticket is good again and again
   fairpath recv --dir inbox --via eth0 --via wlan0          over these interfaces only
   fairpath recv --listen 0.0.0.0:4433 --advertise 203.0.113.7:4433    behind a NAT
@@ -57,6 +59,9 @@ pub(crate) struct Args {
     /// Take what is offered without asking; where there is no terminal nobody is asked
     #[arg(long)]
     yes: bool,
+    /// Draw the ticket as a QR code too, on standard error: for a sender with a camera
+    #[arg(long)]
+    qr: bool,
     #[command(flatten)]
     files: ReceivedFiles,
     #[command(flatten)]
@@ -73,6 +78,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     books.announce(|line| tell(line));
     let Host { listener, ticket, later } = args.listen.open(&books).await?;
     print_line(&ticket.to_string())?;
+    if args.qr {
+        tell_part(qr::drawn(&ticket.to_string())?);
+    }
     let receiver = Arc::new(Receiver::new(ReceiveConfig {
         directory: args.dir.clone(),
         existing: args.files.existing(),
