@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(picked(&mut engine, ms(100)), Choice::Send(path(0)));
         engine.set_usable(path(0), false);
         assert_eq!(picked(&mut engine, ms(100)), Choice::Wait);
-        // What a person says holds, whatever the host says.
+        // Terms hold, whatever the host says.
         for id in [0, 1] {
             engine.set_usable(path(id), true);
         }
