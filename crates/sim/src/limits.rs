@@ -146,7 +146,7 @@ mod tests {
         let error = end(&scenario(fast, "traffic = \"bulk\"")).unwrap_err();
         assert!(matches!(&error, SimError::TooManyPackets { name, .. } if name == "x"), "{error}");
         let said = error.to_string();
-        for part in ["10000 packets", "link \"x\"", "10000.0 Gbit/s", "`rate`", "`queue`", "100ms"] {
+        for part in ["10000 packets", "link \"x\"", "10000.00 Gbit/s", "`rate`", "`queue`", "100ms"] {
             assert!(said.contains(part), "{said}");
         }
         let flood =

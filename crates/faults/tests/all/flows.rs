@@ -16,7 +16,7 @@ const LENGTH: usize = 1_316;
 /// How often the player looks, by which packets may seem later than they were.
 const LOOK: Duration = GAP;
 
-/// What came of a flow from the server to the client.
+/// The outcome of a flow from the server to the client.
 #[derive(Debug)]
 struct Outcome {
     /// The share of packets that the player had by their deadline.
@@ -179,7 +179,7 @@ struct Encoded {
     on_time: Vec<f64>,
     /// Packets that left and were lost or late there, by the end of each second.
     missing: Vec<u64>,
-    /// What came in each second.
+    /// The rate at which packets came, second by second.
     came: Vec<Bitrate>,
 }
 
@@ -252,8 +252,8 @@ fn a_budget_is_never_more_than_half_above_what_has_passed() {
     }
 }
 
-/// What is tried grows by halves, so that an encoder that follows gets to what there is, and loses next to nothing on the
-/// way: neither at the beginning nor where it wants more after a quiet while.
+/// The budget grows by halves of what has passed, so that an encoder that follows it gets all there is. It loses next to
+/// nothing on the way, neither at the beginning nor where it wants more after a quiet while.
 #[test]
 fn an_encoder_that_follows_its_budget_grows_to_what_there_is() {
     // Nine tenths of windows that swing between a half and all of what there is, three quarters of it on average; of that a
@@ -261,9 +261,8 @@ fn an_encoder_that_follows_its_budget_grows_to_what_there_is() {
     let least = 6.0 * 0.9 * 0.75 * 0.95;
     for (delay, seed) in [(2, 3), (20, 4), (60, 5)] {
         // On each of two paths the budget goes beyond what there is once, by a half at most. A third of what is sent is then
-        // lost until the budget falls: a round trip, with a queue of 0.1 s, and the quarter of a second for which the budget
-        // stays where packets wait. As
-        // much again stands in the queue, and is late.
+        // lost until the budget falls. That takes a round trip, with a queue of 0.1 s, and the quarter of a second for which
+        // the budget stays where packets wait. As much again stands in the queue, and is late.
         let seen_after = 0.25 + 0.1 + 2.0 * delay as f64 / 1e3;
         let late_most = 2.0 * seen_after * (2.0 / 3.0) / 15.0;
         let wires = [Wire::new(3, delay), Wire::new(3, delay)];
