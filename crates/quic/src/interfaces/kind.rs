@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fairpath_quic_core::Kind;
 
-/// What the system says of the interface `name`. Where it says nothing, it is a link.
+/// The kind of the interface `name`, as the system tells it. Where it says nothing, it is a link.
 pub(crate) fn of(name: &str) -> Kind {
     read(Path::new("/sys/class/net"), name)
 }
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// What the system says of some interfaces; it disappears in the end.
+    /// Kinds of some interfaces as a system tells them; they disappear in the end.
     struct Sys(PathBuf);
 
     impl Sys {

@@ -79,7 +79,7 @@ impl Lost {
     }
 }
 
-/// What the system says of the interface `name`.
+/// The state of the interface `name`, as the system tells it.
 #[cfg(target_os = "linux")]
 fn link(name: &str, _: &[Interface]) -> Link {
     use nix::net::if_::InterfaceFlags;
