@@ -43,14 +43,14 @@ const RISES: f64 = 0.05;
 /// What of the rates is left free, so that a picture larger than others finds room.
 const USED: f64 = 0.9;
 
-/// What may be tried, in parts of what has passed: a link that carries no more loses a third of it for about as long as a
+/// The rate that may be tried, in parts of what has passed: a link that carries no more loses a third of it for about as long as a
 /// loss takes to be seen.
 const TRIES: f64 = 1.5;
 
 /// For how long it counts what has passed: an encoder whose picture stands still for a while may have what it had.
 const PASSED_FOR: Duration = Duration::from_secs(10);
 
-/// What may be tried before anything has passed: what a small picture takes.
+/// The rate that may be tried before anything has passed: a small picture takes it.
 const FIRST_TRY: f64 = 500e3;
 
 /// By how much it varies is said of the last so long.
@@ -77,12 +77,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So much of the application's data has arrived.
+    /// This many bytes of the application's data have arrived.
     pub(crate) fn on_arrived(&mut self, bytes: Bytes) {
         self.arrived += 8.0 * bytes.as_f64();
     }
 
-    /// What an encoder may try now.
+    /// The rate that an encoder may try now.
     fn tries(&mut self, now: Timestamp) -> f64 {
         self.arrivals.push_back((now, self.arrived));
         // The newest that is as old as what is averaged over stays.
