@@ -98,7 +98,7 @@ impl ListenArgs {
             Listener::bind(config)
         });
         let listener = listener.await.map_err(with_advice)?;
-        // Of a VPN `fairpath paths` tells: it may well be meant.
+        // A VPN may well be meant, so only `fairpath paths` tells of it.
         let advice = advice(&interfaces(&self.via.via)?);
         for advice in advice.iter().filter(|advice| !matches!(advice, Advice::Vpn { .. })) {
             tell(format!("warning: {advice}"));

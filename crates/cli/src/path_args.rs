@@ -1,4 +1,4 @@
-//! What a person says of single paths: `--path wwan0:cost=1,cap=5Mbit/s,quota=20GB`, `--path wwan0:backup`.
+//! The terms that a person gives for single paths: `--path wwan0:cost=1,cap=5Mbit/s,quota=20GB`, `--path wwan0:backup`.
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{NamedTerms, Terms};

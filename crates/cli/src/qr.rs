@@ -38,7 +38,7 @@ mod tests {
         assert!(drawing.lines().next().unwrap().chars().all(|one| one == '█'), "the margin");
         let cells = width - 8;
         for (left, top) in [(0, 0), (cells - 7, 0), (0, cells - 7)] {
-            // Of seven cells: a dark ring, a light one, and three dark ones within.
+            // The eye has seven cells: a dark ring, a light ring, and three dark cells within.
             let row: Vec<bool> = (0..7).map(|x| is_dark(&drawing, left + x, top + 3)).collect();
             assert_eq!(row, [true, false, true, true, true, false, true], "at {left}, {top}");
         }

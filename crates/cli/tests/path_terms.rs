@@ -1,4 +1,4 @@
-//! What a person says of single paths, as a person says it, over loopback: costs, caps and quotas.
+//! Terms of single paths, given on the command line, over loopback: costs, caps and quotas.
 
 mod common;
 

@@ -43,8 +43,8 @@ const RISES: f64 = 0.05;
 /// What of the rates is left free, so that a picture larger than others finds room.
 const USED: f64 = 0.9;
 
-/// The rate that may be tried, in parts of what has passed: a link that carries no more loses a third of it for about as long as a
-/// loss takes to be seen.
+/// The rate that may be tried, in parts of what has passed. A link that carries no more loses a third of it, for about as
+/// long as a loss takes to be seen.
 const TRIES: f64 = 1.5;
 
 /// For how long it counts what has passed: an encoder whose picture stands still for a while may have what it had.
