@@ -28,11 +28,8 @@ const SIZE: usize = 1200;
 const ID: usize = 8;
 
 /// A question that is small enough for every network. Our own end answers it all the same: where it does so and did not
-/// answer to a larger one, larger ones do not pass.
+/// answer to a larger one, larger ones do not pass. It leaves beside the last of the others.
 const SIZE_SMALL: usize = 60;
-
-/// How long to wait for the answer to a small one.
-const WAIT_SMALL: Duration = Duration::from_millis(500);
 
 /// How long to wait for an answer after each packet. Together as long as a way over a satellite and a
 /// full queue may take, and with packets enough for one that loses half.
@@ -81,32 +78,36 @@ async fn ask(machine: &Machine, from: &Interface, remote: SocketAddr) -> Result<
         false => WhyNot::of(&error),
     };
     let socket = Asking::open(machine, from, remote).map_err(refused)?;
-    let mut ids = [0; 2 * ID];
     // Guessable ids would only let somebody say that an address answers.
-    machine.fill(&mut ids);
-    let question = question(ids);
+    let mut ids = [[0; 2 * ID]; 2];
+    ids.iter_mut().for_each(|id| machine.fill(id));
+    let [large, small] = ids.map(question);
+    let our_ids = ids.each_ref().map(|id| &id[ID..]);
+    let mut passes_small = false;
     socket.keep_whole();
-    for wait in WAITS {
-        socket.send(&question).await.map_err(refused)?;
-        match tokio::time::timeout(wait, answer_to(&socket, &ids[ID..])).await {
-            Ok(answer) => return answer.map_err(refused),
-            Err(_) => continue,
+    for (at, wait) in WAITS.into_iter().enumerate() {
+        socket.send(&large).await.map_err(refused)?;
+        if at + 1 == WAITS.len() {
+            socket.send(&small[..SIZE_SMALL]).await.map_err(refused)?;
+        }
+        let until = tokio::time::Instant::now() + wait;
+        while let Ok(answer) = tokio::time::timeout_at(until, answered(&socket, our_ids)).await {
+            match answer.map_err(refused)? {
+                0 => return Ok(()),
+                _ => passes_small = true,
+            }
         }
     }
-    socket.send(&question[..SIZE_SMALL]).await.map_err(refused)?;
-    match tokio::time::timeout(WAIT_SMALL, answer_to(&socket, &ids[ID..])).await {
-        Ok(Ok(())) => Err(WhyNot::TooSmall),
-        Ok(Err(error)) => Err(refused(error)),
-        Err(_) => Err(WhyNot::Silent),
-    }
+    Err(if passes_small { WhyNot::TooSmall } else { WhyNot::Silent })
 }
 
-async fn answer_to(socket: &Asking, our_id: &[u8]) -> std::io::Result<()> {
+/// Which of the ids the next answer is for.
+async fn answered(socket: &Asking, our_ids: [&[u8]; 2]) -> std::io::Result<usize> {
     let mut datagram = [0; SIZE];
     loop {
         let length = socket.recv(&mut datagram).await?;
-        if is_answer(&datagram[..length], our_id) {
-            return Ok(());
+        if let Some(at) = our_ids.iter().position(|id| is_answer(&datagram[..length], id)) {
+            return Ok(at);
         }
     }
 }
