@@ -17,7 +17,7 @@ help: ## this list
 		printf 'make %-9s %s\n' "$$name" "$$text"; done
 
 demo: setup ## fast over two links, fair on one: no root, no network; half a minute once built
-	cargo run --profile demo -p fairpath --no-default-features --features demo -- demo
+	cargo run --profile demo -p fairpath-demo
 
 release: setup ## the program, optimised and small, with its debug information in a file beside it (ten minutes)
 	cargo build --release -p fairpath
@@ -80,7 +80,7 @@ clean: ## remove what was built
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy -p fairpath --no-default-features --features demo -- -D warnings
+	cargo check -p fairpath --no-default-features
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 # The licence check reads the crates of all platforms, where they can be had.

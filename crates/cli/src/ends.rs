@@ -17,7 +17,7 @@ use crate::host_port::HostPort;
 use crate::later::Later;
 use crate::path_args::PathArgs;
 use crate::path_facts::Books;
-use crate::text::tell;
+use fairpath_report::text::tell;
 
 /// Which interfaces to use.
 #[derive(Clone, Debug, clap::Args)]

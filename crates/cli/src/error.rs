@@ -1,7 +1,7 @@
 //! Exit codes: 0 for success, 2 where the command line cannot be meant, 3 where a part was done and the
 //! rest was named, 1 for everything else.
 
-use crate::text::safe;
+use fairpath_report::text::safe;
 
 /// The exit code of a failure.
 pub(crate) const FAILURE: u8 = 1;

@@ -15,15 +15,12 @@ mod path_args;
 mod path_facts;
 mod qr;
 mod quota;
-mod recording;
-#[cfg(all(test, feature = "demo", feature = "metrics", feature = "research"))]
+#[cfg(all(test, feature = "metrics", feature = "research"))]
 mod reference;
 mod role;
 mod sender_seat;
-mod sharing;
 mod signals;
 mod state;
-mod text;
 mod ticket_args;
 mod transfer;
 mod ways;
@@ -34,7 +31,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use failure::Failure;
-use text::{print_line, tell};
+use fairpath_report::text::{print_line, safe, tell};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 const COMMON: &str = "\
 Common use:
@@ -66,8 +66,7 @@ enum Command {
     Paths(commands::paths::Args),
     Stream(commands::stream::Args),
     Perf(commands::perf::Args),
-    #[cfg(feature = "demo")]
-    Demo(commands::demo::Args),
+    Demo(fairpath_demo::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     #[cfg(feature = "research")]
@@ -98,12 +97,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return told_by_clap(&error),
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("FAIRPATH_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
-    let filter = without_secrets(filter);
     // Colours are for terminals: in a file their codes are noise.
     let is_coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_coloured).with_writer(std::io::stderr).init();
+    let lines = tracing_subscriber::fmt::layer().with_ansi(is_coloured).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines).with(log_filter()).init();
     let result = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let result = runtime.block_on(run(cli.command));
@@ -126,10 +123,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// Without what gives secrets away: at the level of `debug` rustls writes down what the peer says in the handshake, the
-/// token among it by which anybody could end the connection [RFC9000 §10.3].
-fn without_secrets(filter: tracing_subscriber::EnvFilter) -> tracing_subscriber::EnvFilter {
-    filter.add_directive("rustls=warn".parse().expect("a directive"))
+/// The lines that `FAIRPATH_LOG` asks for, but none of rustls below a warning: its debug log shows the token by which
+/// anybody could end the connection [RFC9000 §10.3].
+fn log_filter() -> Targets {
+    let Ok(asked) = std::env::var("FAIRPATH_LOG") else { return Targets::new() };
+    match asked.parse::<Targets>() {
+        Ok(targets) => targets.with_target("rustls", LevelFilter::WARN),
+        Err(error) => {
+            let right = "right are debug, or fairpath_quic=trace,info";
+            tell(format_args!("FAIRPATH_LOG={} is left aside: {error}; {right}", safe(&asked)));
+            Targets::new()
+        }
+    }
 }
 
 /// Help and versions are asked for; everything else is a command line that cannot be read.
@@ -156,8 +161,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Paths(args) => commands::paths::run(&args),
         Command::Stream(args) => commands::stream::run(args).await,
         Command::Perf(args) => commands::perf::run(args).await,
-        #[cfg(feature = "demo")]
-        Command::Demo(args) => commands::demo::run(args).await,
+        Command::Demo(args) => fairpath_demo::run(args).await,
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
         #[cfg(feature = "research")]

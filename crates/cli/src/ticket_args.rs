@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use fairpath_transfer::{Ticket, TicketError};
 
 use crate::error::UsageError;
-use crate::text::tell;
+use fairpath_report::text::tell;
 
 /// The environment's ticket.
 pub(crate) const VARIABLE: &str = "FAIRPATH_TICKET";

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use clap_complete::Shell;
 
-use crate::text::output;
+use fairpath_report::text::output;
 
 const EXAMPLE: &str = "\
 Example:

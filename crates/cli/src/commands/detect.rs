@@ -15,7 +15,7 @@ use fairpath_trace::rtt::{Format, Limits, RttError, RttSample, TooMuch, Traces, 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::UsageError;
-use crate::text::{print_line, safe, tell};
+use fairpath_report::text::{print_line, safe, tell};
 use judge::judge;
 use report::Report;
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::sim;
 use crate::error::UsageError;
 use crate::signals::Interruption;
-use crate::text::{print_line, table};
+use fairpath_report::text::{print_line, table};
 
 /// Put a described network between a real UDP program and its server, without root
 ///

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::error::UsageError;
-use crate::text::{print_line, table};
+use fairpath_report::text::{print_line, table};
 
 /// Run the tables and figures of the papers again, and say which claims hold
 ///

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use crate::text::print_line;
+use fairpath_report::text::print_line;
 
 /// Write manual pages of all commands into a directory
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,6 @@
 //! One file per subcommand.
 
 pub(crate) mod completions;
-#[cfg(feature = "demo")]
-pub(crate) mod demo;
 #[cfg(feature = "research")]
 pub(crate) mod detect;
 #[cfg(feature = "research")]

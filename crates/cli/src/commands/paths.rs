@@ -8,7 +8,7 @@ use fairpath_transfer::MAX_ADDRESSES;
 use serde_json::json;
 
 use crate::ends::Via;
-use crate::text::{output, table};
+use fairpath_report::text::{output, table};
 
 /// Show the interfaces and addresses that would be used and stand in a ticket, and why others are not
 #[derive(Debug, clap::Args)]

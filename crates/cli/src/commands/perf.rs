@@ -20,9 +20,9 @@ use crate::knocks::Doorbell;
 use crate::later::PRINTED;
 use crate::path_facts::Books;
 use crate::signals::Interruption;
-use crate::text::{print_line, tell};
 use crate::ticket_args::TicketArgs;
 use crate::transfer::TICK;
+use fairpath_report::text::{print_line, tell};
 use protocol::{Control, Direction, Total};
 use report::Report;
 

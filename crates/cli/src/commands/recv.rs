@@ -20,8 +20,8 @@ use crate::path_facts::Books;
 use crate::qr;
 use crate::role::Role;
 use crate::signals::Interruption;
-use crate::text::{clock, print_line, tell, tell_part};
 use crate::transfer::{History, Shown, Summary, TICK, View, consent};
+use fairpath_report::text::{clock, print_line, tell, tell_part};
 
 const COMMON: &str = "\
 Common use:

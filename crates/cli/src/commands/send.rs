@@ -14,13 +14,13 @@ use crate::engine_args::RESEARCH;
 use crate::error::{Incomplete, Interrupted, UsageError};
 use crate::file_args::SentFiles;
 use crate::path_facts::Books;
-use crate::recording::{TraceFile, records};
 use crate::role::Role;
 use crate::sender_seat::Seat;
 use crate::signals::Interruption;
-use crate::text::{clock, duration, tell};
 use crate::ticket_args::TicketArgs;
 use crate::transfer::{History, Shown, Summary, TICK, View};
+use fairpath_report::recording::{TraceFile, records};
+use fairpath_report::text::{clock, duration, tell};
 
 const COMMON: &str = "\
 Common use:

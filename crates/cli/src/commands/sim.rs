@@ -21,7 +21,7 @@ use fairpath_sim::{SimError, Simulation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::UsageError;
-use crate::text::print_line;
+use fairpath_report::text::print_line;
 use files::Files;
 use run::Run;
 

@@ -21,8 +21,8 @@ use fairpath_quic::flows::{Copies, DEADLINE_MAX, DEADLINE_MIN, Playout};
 use crate::ends::{ConnectArgs, ListenArgs};
 #[cfg(feature = "metrics")]
 use crate::metrics::local_address;
-use crate::text::duration;
 use crate::ticket_args::TicketArgs;
+use fairpath_report::text::duration;
 use place::Place;
 
 const COMMON: &str = "\

@@ -7,7 +7,7 @@ use fairpath_core::Bytes;
 use fairpath_transfer::{Consent, LeftOut};
 use tokio::sync::oneshot;
 
-use crate::text::{tell, tell_part};
+use fairpath_report::text::{tell, tell_part};
 
 /// Names and sizes on one line, and how many more there are.
 pub(crate) fn contents(shown: &[(String, Bytes)], more: u64) -> String {

@@ -12,9 +12,9 @@ use super::offer::{contents, omissions};
 use crate::knocks::InVain;
 use crate::path_facts::{Books, Facts};
 use crate::role::Role;
-use crate::sharing::{Sharing, Together};
-use crate::text::{print_line, safe, tell_part};
 use crate::ways::{Way, in_vain};
+use fairpath_report::sharing::{Sharing, Together};
+use fairpath_report::text::{print_line, safe, tell_part};
 
 /// From this multiple of the busiest path's share on, the others were worth their while.
 const WORTH_IT: f64 = 1.05;
@@ -294,6 +294,17 @@ mod tests {
     use super::*;
     use crate::role::tests::path;
 
+    /// What is known of two paths alone.
+    fn of_pair(first: &str, second: &str, confidence: f64, shared: bool) -> Sharing {
+        let pair = fairpath_report::sharing::Pair {
+            paths: [first.to_owned(), second.to_owned()],
+            confidence,
+            shared,
+            since_seconds: 1.0,
+        };
+        Sharing { pairs: vec![pair], ..Sharing::default() }
+    }
+
     fn summary(paths: &[PathReport], notices: Vec<PathNotice>) -> Summary {
         let books = Books::of(&[]);
         let paths = path_summaries(Role::Send, paths, Duration::from_secs(1), &books);
@@ -365,12 +376,12 @@ mod tests {
             Summary { sharing, ..summary(&paths, vec![]) }.text()
         };
         // 1 / 0.61 = 1.64
-        let separate = of([1_220, 780], Sharing::of_pair("eth0", "wwan0", 0.05, false));
+        let separate = of([1_220, 780], of_pair("eth0", "wwan0", 0.05, false));
         assert!(separate.contains("wwan0 39 %; together 1.6 times what eth0 carried\n"), "{separate}");
-        let shared = of([1_000, 1_000], Sharing::of_pair("wwan0", "eth0", 0.95, true));
+        let shared = of([1_000, 1_000], of_pair("wwan0", "eth0", 0.95, true));
         assert!(!shared.contains("times what"), "{shared}");
         assert!(shared.contains("wwan0 50 %; eth0 and wwan0 share a bottleneck, over which"), "{shared}");
-        let unknown = of([1_000, 1_000], Sharing::of_pair("eth0", "wwan0", 0.5, false));
+        let unknown = of([1_000, 1_000], of_pair("eth0", "wwan0", 0.5, false));
         assert!(unknown.contains("  2 paths: eth0 50 %, wwan0 50 %\n"), "{unknown}");
     }
 

@@ -11,8 +11,8 @@ use fairpath_transfer::{Phase, Progress, ProgressSnapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::role::Role;
-use crate::sharing::Sharing;
-use crate::text::{clock, safe, tell};
+use fairpath_report::sharing::Sharing;
+use fairpath_report::text::{clock, safe, tell};
 
 /// How often a bar moves.
 pub(crate) const TICK: Duration = Duration::from_millis(200);

@@ -29,9 +29,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("faults", &["core", "net", "quic-core", "quic-sim", "quic", "transfer"]),
     ("quic", &["core", "engine", "trace", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
+    ("report", &["core", "engine", "trace", "quic"]),
+    ("demo", &["core", "emu", "trace", "quic-sim", "quic", "report"]),
     (
         "cli",
-        &["core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic-sim", "quic", "transfer"],
+        &[
+            "core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic", "transfer", "report",
+            "demo",
+        ],
     ),
     ("fuzz", &["core", "net", "quic-core", "scenario", "stream", "trace", "transfer"]),
     ("house", &[]),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::judge::{Judgement, Pair, Span};
 use super::{Named, first, last};
-use crate::text::table;
+use fairpath_report::text::table;
 
 /// Of more pairs the table shows only those that share.
 const PAIRS_SHOWN: usize = 30;

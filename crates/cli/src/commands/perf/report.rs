@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::protocol::{Direction, Total};
 use crate::path_facts::{Books, Facts};
 use crate::role::Role;
-use crate::sharing::Sharing;
-use crate::text::{output, table, tell};
 use crate::ways::{Way, in_vain};
+use fairpath_report::sharing::Sharing;
+use fairpath_report::text::{output, table, tell};
 
 /// The names of the paths: this end has opened them, whichever way the data go.
 fn names(paths: &[PathReport]) -> Vec<String> {

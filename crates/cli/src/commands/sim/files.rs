@@ -11,7 +11,7 @@ use fairpath_trace::parquet::Table;
 use fairpath_trace::{Header, LinkHeader, LinkRecord, Record, Writer};
 
 use super::picture::Picture;
-use crate::recording::sample;
+use fairpath_report::recording::sample;
 
 /// Writes every sample, and draws.
 pub(crate) struct Files {

@@ -12,7 +12,7 @@ use super::measured::{Facts, Point, Run};
 use super::tables::Results;
 use super::{Args, Described, bar, expand, means, prepare, scenario, too_much};
 use crate::error::UsageError;
-use crate::text::print_line;
+use fairpath_report::text::print_line;
 
 /// The results of at most so many flows and links are kept, of about a kilobyte each.
 const OUTCOMES_MAX: u64 = 2_000_000;

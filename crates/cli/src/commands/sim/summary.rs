@@ -7,7 +7,7 @@ use fairpath_scenario::Scenario;
 use fairpath_sim::{FlowOutcome, LinkOutcome, Outcome, PathCount, jain_index};
 use serde_json::{Value, json};
 
-use crate::text::table;
+use fairpath_report::text::table;
 
 /// The classes of a scenario, in its order.
 pub(super) fn classes(scenario: &Scenario) -> Vec<&str> {

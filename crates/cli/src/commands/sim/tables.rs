@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::measured::{CLASS, LINK, LinkMeans, PATH, PATH_IN_CLASS, Point, Quantity};
 use super::summary::LINKS_MAX;
-use crate::text::table;
+use fairpath_report::text::table;
 
 /// A line of a table has at most so many characters of a value of a parameter.
 const VALUE_CHARS_MAX: usize = 40;

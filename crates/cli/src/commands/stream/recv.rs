@@ -21,8 +21,8 @@ use crate::later::PRINTED;
 use crate::path_facts::{Books, NoPathLeft};
 use crate::role::Role;
 use crate::signals::Interruption;
-use crate::text::print_line;
 use crate::transfer::TICK;
+use fairpath_report::text::print_line;
 
 pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     check(args.to.len(), "--to")?;

@@ -19,7 +19,7 @@ use crate::error::{Interrupted, UsageError};
 use crate::path_facts::Books;
 use crate::role::Role;
 use crate::signals::Interruption;
-use crate::text::clock;
+use fairpath_report::text::clock;
 
 /// How long after one attempt to connect again the next is made.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -12,7 +12,7 @@ use super::FlowArgs;
 #[cfg(feature = "metrics")]
 use super::metrics::{Metrics, Row};
 use crate::role::Role;
-use crate::text::{print_line, tell};
+use fairpath_report::text::{print_line, tell};
 
 /// Shows a line each second.
 #[derive(Debug)]

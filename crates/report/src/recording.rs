@@ -9,7 +9,7 @@ use fairpath_quic::Connection;
 use fairpath_trace::{Header, Record, Sample, State, WriteError, Writer};
 
 /// The records of all paths of a connection at this moment.
-pub(crate) fn records(connection: &Connection, run: Option<&str>, flow: Option<&str>) -> Vec<Record> {
+pub fn records(connection: &Connection, run: Option<&str>, flow: Option<&str>) -> Vec<Record> {
     let (now, snapshots) = connection.snapshots();
     snapshots
         .iter()
@@ -22,7 +22,7 @@ pub(crate) fn records(connection: &Connection, run: Option<&str>, flow: Option<&
 }
 
 /// A path as a trace shows it.
-pub(crate) fn sample(now: Timestamp, path: &PathSnapshot) -> Sample {
+pub fn sample(now: Timestamp, path: &PathSnapshot) -> Sample {
     Sample {
         now,
         path: path.path,
@@ -43,14 +43,14 @@ pub(crate) fn sample(now: Timestamp, path: &PathSnapshot) -> Sample {
 }
 
 /// A trace that is being written.
-pub(crate) struct TraceFile {
+pub struct TraceFile {
     path: PathBuf,
     writer: Writer<File>,
 }
 
 impl TraceFile {
     /// Creates the file, with its header.
-    pub(crate) fn create(path: &Path, run: &str) -> anyhow::Result<Self> {
+    pub fn create(path: &Path, run: &str) -> anyhow::Result<Self> {
         let name = || format!("cannot write the trace {}", path.display());
         let file = File::create(path).with_context(name)?;
         let writer = Writer::new(file, &Header::new(Some(run))).with_context(name)?;
@@ -58,13 +58,13 @@ impl TraceFile {
     }
 
     /// Adds records.
-    pub(crate) fn write<'a>(&mut self, records: impl IntoIterator<Item = &'a Record>) -> anyhow::Result<()> {
+    pub fn write<'a>(&mut self, records: impl IntoIterator<Item = &'a Record>) -> anyhow::Result<()> {
         let written = records.into_iter().try_for_each(|record| self.writer.write(record));
         self.named(written)
     }
 
     /// Brings everything to the file.
-    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+    pub fn finish(mut self) -> anyhow::Result<()> {
         let written = self.writer.flush();
         self.named(written)
     }

@@ -15,7 +15,7 @@ const LINES_MAX: usize = 100;
 
 /// A message as it may be shown. It may quote names and contents of files, and what a peer says: these
 /// must neither flood the screen nor control it.
-pub(crate) fn safe(message: &str) -> String {
+pub fn safe(message: &str) -> String {
     let mut lines = message.split('\n').map(|line| printable(line, LINE_CHARS_MAX));
     let mut shown: Vec<String> = lines.by_ref().take(LINES_MAX).collect();
     let left_out = lines.count();
@@ -26,29 +26,29 @@ pub(crate) fn safe(message: &str) -> String {
 }
 
 /// A line on standard output.
-pub(crate) fn print_line(line: &str) -> anyhow::Result<()> {
+pub fn print_line(line: &str) -> anyhow::Result<()> {
     writeln!(Output(io::stdout()), "{line}").context("cannot write to standard output")
 }
 
 /// Standard output, for what has more than a line.
-pub(crate) fn output() -> Output<io::StdoutLock<'static>> {
+pub fn output() -> Output<io::StdoutLock<'static>> {
     Output(io::stdout().lock())
 }
 
 /// A line on standard error, which may be closed: that ends nothing.
-pub(crate) fn tell(line: impl Display) {
+pub fn tell(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// The same without an end of the line.
-pub(crate) fn tell_part(part: impl Display) {
+pub fn tell_part(part: impl Display) {
     let _ = write!(io::stderr(), "{part}");
 }
 
 /// Takes everything where nobody reads any more: `fairpath … | head` has what it wanted, and what the
 /// program does beside telling goes on.
 #[derive(Debug)]
-pub(crate) struct Output<W>(W);
+pub struct Output<W>(W);
 
 impl<W: Write> Write for Output<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -68,7 +68,7 @@ fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
 }
 
 /// A time as a person gives it: a number and its unit, or 0.
-pub(crate) fn duration(text: &str) -> Result<Duration, &'static str> {
+pub fn duration(text: &str) -> Result<Duration, &'static str> {
     const RIGHT: &str = "a number and a unit are needed, such as 90s, 10min or 2h; or 0";
     let text = text.trim();
     if text == "0" {
@@ -87,7 +87,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, &'static str> {
 }
 
 /// A time for a person, short and with its unit.
-pub(crate) fn clock(time: Duration) -> String {
+pub fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -98,7 +98,7 @@ pub(crate) fn clock(time: Duration) -> String {
 
 /// A table with a line of headings; columns are as wide as their widest cell, and those whose cells
 /// begin with a digit or a dash stand to the right.
-pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([headings[column].chars().count()]).max().unwrap_or(0)

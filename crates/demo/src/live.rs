@@ -11,7 +11,7 @@ use fairpath_quic::{ConnectConfig, Connection, EngineConfig, ListenConfig, Liste
 use serde::Serialize;
 
 use super::scene::{LINK, Mode, Network, QUEUE, RTT};
-use crate::sharing::Sharing;
+use fairpath_report::sharing::Sharing;
 
 /// An emulator that is later than this for one packet in a hundred moves delays by a tenth of a queue, which
 /// detection takes for the network's.
@@ -24,26 +24,26 @@ const START_UP: Duration = Duration::from_secs(4);
 const MEASURED: Duration = Duration::from_secs(10);
 
 /// The time that a live scene takes.
-pub(super) const TIME: Duration = START_UP.saturating_add(MEASURED);
+pub(crate) const TIME: Duration = START_UP.saturating_add(MEASURED);
 
 /// Paths are open within this time, or something is wrong.
 const OPEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// The result of a live scene.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Live {
-    pub(super) network: Network,
-    pub(super) mode: Mode,
-    pub(super) seconds: f64,
+pub(crate) struct Live {
+    pub(crate) network: Network,
+    pub(crate) mode: Mode,
+    pub(crate) seconds: f64,
     #[serde(rename = "goodput_mbps", serialize_with = "as_mbps")]
-    pub(super) goodput: Bitrate,
+    pub(crate) goodput: Bitrate,
     #[serde(rename = "competitor_mbps", serialize_with = "as_optional_mbps")]
-    pub(super) competitor: Option<Bitrate>,
+    pub(crate) competitor: Option<Bitrate>,
     /// One packet in a hundred left the emulator later than this.
-    pub(super) late_ms: f64,
+    pub(crate) late_ms: f64,
     /// Whether the machine was too busy to judge.
-    pub(super) too_busy: bool,
-    pub(super) sharing: Sharing,
+    pub(crate) too_busy: bool,
+    pub(crate) sharing: Sharing,
 }
 
 fn as_mbps<S: serde::Serializer>(rate: &Bitrate, serializer: S) -> Result<S::Ok, S::Error> {
@@ -56,7 +56,7 @@ fn as_optional_mbps<S: serde::Serializer>(rate: &Option<Bitrate>, serializer: S)
 
 impl Live {
     /// One line for people.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let network = match self.network {
             Network::Separate => "two separate links",
             Network::Shared => "one shared link",
@@ -101,7 +101,7 @@ impl Flow {
 }
 
 /// Runs one mode over one network, in real time.
-pub(super) async fn run(network: Network, mode: Mode) -> anyhow::Result<Live> {
+pub(crate) async fn run(network: Network, mode: Mode) -> anyhow::Result<Live> {
     let engine = mode.engine();
     let listener = listen(&engine)?;
     let competitor_engine = Mode::OnePath.engine();

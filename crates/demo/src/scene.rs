@@ -10,16 +10,16 @@ use fairpath_quic_sim::{Crowd, Cryptography};
 use fairpath_trace::Record;
 use serde::Serialize;
 
-use crate::recording::sample;
+use fairpath_report::recording::sample;
 
 /// The rate of every link.
-pub(super) const LINK: Bitrate = Bitrate::from_mbps(20);
+pub(crate) const LINK: Bitrate = Bitrate::from_mbps(20);
 
 /// The round-trip time without queues.
-pub(super) const RTT: Duration = Duration::from_millis(20);
+pub(crate) const RTT: Duration = Duration::from_millis(20);
 
 /// The queue of a link, as time: common for access links.
-pub(super) const QUEUE: Duration = Duration::from_millis(50);
+pub(crate) const QUEUE: Duration = Duration::from_millis(50);
 
 /// How often a run is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ const ALONE_STEP: Duration = Duration::from_millis(173);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Network {
+pub(crate) enum Network {
     /// Two links, one for each path, and nobody else.
     Separate,
     /// One link for both paths and for somebody else's connection.
@@ -43,11 +43,11 @@ pub(super) enum Network {
 }
 
 impl Network {
-    pub(super) const ALL: [Self; 2] = [Self::Separate, Self::Shared];
+    pub(crate) const ALL: [Self; 2] = [Self::Separate, Self::Shared];
 
     /// The time until slow start and the first losses are over, and the time that is measured. Where two share a
     /// link they win from each other by turns, so that takes longer.
-    pub(super) fn times(self) -> [Duration; 2] {
+    pub(crate) fn times(self) -> [Duration; 2] {
         match self {
             Self::Separate => [Duration::from_secs(4), Duration::from_secs(8)],
             Self::Shared => [Duration::from_secs(6), Duration::from_secs(20)],
@@ -58,7 +58,7 @@ impl Network {
 /// How the connection under test sends. All use CUBIC, as the competitor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     OnePath,
     /// Two paths that know nothing of each other.
     Uncoupled,
@@ -67,9 +67,9 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    pub(super) const ALL: [Self; 3] = [Self::OnePath, Self::Uncoupled, Self::Fairpath];
+    pub(crate) const ALL: [Self; 3] = [Self::OnePath, Self::Uncoupled, Self::Fairpath];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OnePath => "one path",
             Self::Uncoupled => "two paths, uncoupled",
@@ -77,11 +77,11 @@ impl Mode {
         }
     }
 
-    pub(super) fn paths(self) -> usize {
+    pub(crate) fn paths(self) -> usize {
         if self == Self::OnePath { 1 } else { 2 }
     }
 
-    pub(super) fn engine(self) -> EngineConfig {
+    pub(crate) fn engine(self) -> EngineConfig {
         match self {
             Self::Fairpath => EngineConfig::live(),
             Self::OnePath | Self::Uncoupled => {
@@ -93,34 +93,34 @@ impl Mode {
 
 /// A point of the picture: the rates since the point before.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Point {
+pub(crate) struct Point {
     /// Since the competitor began, or the connection under test where there is none.
-    pub(super) at: Duration,
-    pub(super) paths: [Bitrate; 2],
-    pub(super) competitor: Bitrate,
+    pub(crate) at: Duration,
+    pub(crate) paths: [Bitrate; 2],
+    pub(crate) competitor: Bitrate,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub(super) network: Network,
-    pub(super) mode: Mode,
-    pub(super) seed: u64,
+pub(crate) struct Run {
+    pub(crate) network: Network,
+    pub(crate) mode: Mode,
+    pub(crate) seed: u64,
     /// Application data of the connection under test, while it was measured.
-    pub(super) goodput: Bitrate,
+    pub(crate) goodput: Bitrate,
     /// The same of the competitor.
-    pub(super) competitor: Option<Bitrate>,
+    pub(crate) competitor: Option<Bitrate>,
     /// The time from the connection's beginning until its paths were found to share a link.
-    pub(super) found_after: Option<Duration>,
+    pub(crate) found_after: Option<Duration>,
     /// The part of the measured time in which they were taken for paths that share one.
-    pub(super) together: f64,
+    pub(crate) together: f64,
     /// The time from the competitor's beginning until the connection under test began.
-    pub(super) begun: Duration,
-    pub(super) points: Vec<Point>,
-    pub(super) records: Vec<Record>,
+    pub(crate) begun: Duration,
+    pub(crate) points: Vec<Point>,
+    pub(crate) records: Vec<Record>,
 }
 
 /// Runs one mode over one network with this seed.
-pub(super) fn run(network: Network, mode: Mode, seed: u64) -> anyhow::Result<Run> {
+pub(crate) fn run(network: Network, mode: Mode, seed: u64) -> anyhow::Result<Run> {
     let mut crowd = Crowd::protected_by(Cryptography::Tls, seed);
     let config = LinkConfig::new(LINK).queue(QueueConfig::sojourn(QUEUE));
     let first = crowd.link("link 1", &config);

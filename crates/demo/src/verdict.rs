@@ -24,26 +24,26 @@ const MISTAKEN: f64 = 0.05;
 
 /// A row of a scene's table.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
-    pub(super) network: Network,
-    pub(super) mode: Mode,
+pub(crate) struct Row {
+    pub(crate) network: Network,
+    pub(crate) mode: Mode,
     /// In Mbit/s.
     #[serde(rename = "goodput_mbps", serialize_with = "estimate")]
-    pub(super) goodput: Estimate,
+    pub(crate) goodput: Estimate,
     /// In Mbit/s; on the shared link.
     #[serde(rename = "competitor_mbps", serialize_with = "optional")]
-    pub(super) competitor: Option<Estimate>,
+    pub(crate) competitor: Option<Estimate>,
     /// Goodput over that of one path; on separate links.
     #[serde(serialize_with = "optional")]
-    pub(super) times_one_path: Option<Estimate>,
+    pub(crate) times_one_path: Option<Estimate>,
     /// Goodput over the competitor's; on the shared link.
     #[serde(serialize_with = "optional")]
-    pub(super) share: Option<Estimate>,
+    pub(crate) share: Option<Estimate>,
     /// The seconds until the paths were found to share a link, for each seed in which they were.
-    pub(super) found_after: Vec<f64>,
+    pub(crate) found_after: Vec<f64>,
     /// Whether it came out as the README promises.
-    pub(super) as_promised: bool,
-    pub(super) verdict: String,
+    pub(crate) as_promised: bool,
+    pub(crate) verdict: String,
 }
 
 fn estimate<S: Serializer>(one: &Estimate, serializer: S) -> Result<S::Ok, S::Error> {
@@ -61,7 +61,7 @@ fn ends(estimate: &Estimate) -> (f64, f64) {
 }
 
 /// The rows of one scene, from the runs of all seeds.
-pub(super) fn rows(network: Network, runs: &[Run]) -> Vec<Row> {
+pub(crate) fn rows(network: Network, runs: &[Run]) -> Vec<Row> {
     let of = |mode: Mode| runs.iter().filter(move |run| (run.network, run.mode) == (network, mode));
     let goodput = |mode: Mode| mbps(of(mode).map(|run| Some(run.goodput)));
     let row = |mode: Mode| {

@@ -19,7 +19,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// The picture as SVG text.
-pub(super) fn draw(rows: &[Row], runs: &[Run]) -> anyhow::Result<String> {
+pub(crate) fn draw(rows: &[Row], runs: &[Run]) -> anyhow::Result<String> {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();

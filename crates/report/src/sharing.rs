@@ -1,4 +1,4 @@
-//! Which paths share a bottleneck, in words and for programs.
+//! The bottlenecks that paths share, in words and for programs.
 
 use std::fmt;
 
@@ -8,38 +8,32 @@ use serde::Serialize;
 /// Evidence this far from an even chance is worth a word.
 const SAYS_SOMETHING: f64 = 0.1;
 
-/// What the sending end of a connection has found out about its bottlenecks.
+/// The findings of a sending end about the bottlenecks of its connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Sharing {
+pub struct Sharing {
     /// The names of the paths that are coupled with each other.
-    pub(crate) groups: Vec<Vec<String>>,
-    /// What speaks for that; empty where nothing is detected.
-    pub(crate) pairs: Vec<Pair>,
+    pub groups: Vec<Vec<String>>,
+    /// The evidence for that; empty where nothing is detected.
+    pub pairs: Vec<Pair>,
 }
 
 /// Two paths.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Pair {
-    pub(crate) paths: [String; 2],
+pub struct Pair {
+    /// Their names.
+    pub paths: [String; 2],
     /// How sure it is that they share a bottleneck, from 0 to 1.
-    pub(crate) confidence: f64,
+    pub confidence: f64,
     /// Whether they are taken to share one, and so are coupled.
-    pub(crate) shared: bool,
+    pub shared: bool,
     /// Since when, in seconds after the connection began.
-    pub(crate) since_seconds: f64,
+    pub since_seconds: f64,
 }
 
 impl Sharing {
-    /// What is known of two paths alone.
-    #[cfg(test)]
-    pub(crate) fn of_pair(first: &str, second: &str, confidence: f64, shared: bool) -> Self {
-        let paths = [first.to_owned(), second.to_owned()];
-        Self { pairs: vec![Pair { paths, confidence, shared, since_seconds: 1.0 }], ..Self::default() }
-    }
-
-    /// What `connection` has found, its paths called by `names` in the order of
+    /// The findings of `connection`, its paths called by `names` in the order of
     /// [`Connection::paths`]. A path that is closed is not in it.
-    pub(crate) fn of(connection: &Connection, names: &[String]) -> Self {
+    pub fn of(connection: &Connection, names: &[String]) -> Self {
         let reports = connection.paths();
         let named: Vec<(PathSnapshot, String)> =
             reports.iter().zip(names).filter_map(|(path, name)| Some((path.snapshot?, name.clone()))).collect();
@@ -71,12 +65,12 @@ impl Sharing {
 
     /// A sentence for each pair. What the paths deliver together is not told: the sum of what each
     /// delivers at present is no figure of them all.
-    pub(crate) fn sentences(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         self.pairs.iter().map(ToString::to_string).collect()
     }
 
-    /// What is known of these paths.
-    pub(crate) fn together(&self, names: &[&str]) -> Together {
+    /// The findings about these paths as a whole.
+    pub fn together(&self, names: &[&str]) -> Together {
         let pairs = self.pairs.iter().filter(|pair| pair.paths.iter().all(|path| names.contains(&path.as_str())));
         let (shared, apart): (Vec<&Pair>, Vec<&Pair>) = pairs.partition(|pair| pair.shared);
         let is_shared = |name: &&&str| shared.iter().any(|pair| pair.paths.iter().any(|path| path == **name));
@@ -89,20 +83,20 @@ impl Sharing {
     }
 
     /// The sentences about pairs that were not so, or not there, `before`.
-    pub(crate) fn news(&self, before: &Self) -> Vec<String> {
+    pub fn news(&self, before: &Self) -> Vec<String> {
         let was = |pair: &Pair| before.pairs.iter().find(|old| old.paths == pair.paths).is_some_and(|old| old.shared);
         self.pairs.iter().filter(|pair| pair.shared != was(pair)).map(ToString::to_string).collect()
     }
 }
 
-/// What is known of several paths.
+/// A finding about several paths as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Together {
+pub enum Together {
     /// These of them share a bottleneck with another of them.
     Shared(Vec<String>),
     /// Each has one of its own.
     Separate,
-    /// Of some it is not known.
+    /// Some may share one or not.
     Unknown,
 }
 

@@ -1,15 +1,12 @@
-//! `fairpath demo` as a person runs it: it shows what the README shows, however busy the machine is.
-
-mod common;
+//! The demo as a person runs it: it shows what the README shows, however busy the machine is.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Scratch, error_of, run, text};
 use fairpath_trace::Reader;
 use serde_json::Value;
 
@@ -40,6 +37,10 @@ impl Drop for Busy {
     }
 }
 
+fn run(args: &[&str], out: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fairpath-demo")).args(args).arg("--out").arg(out).output().unwrap()
+}
+
 fn document(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
@@ -47,15 +48,15 @@ fn document(name: &str) -> PathBuf {
 #[test]
 fn a_busy_machine_shows_what_the_readme_shows() {
     let busy = Busy::start(4);
-    let scratch = Scratch::new();
-    let output = run(&["demo", "--no-live", "--out", text(&scratch.0)]);
+    let scratch = tempfile::tempdir().unwrap();
+    let output = run(&["--no-live"], scratch.path());
     drop(busy);
     assert!(output.status.success(), "{output:?}");
     let shown = String::from_utf8(output.stdout).unwrap();
     let (table, rest) = shown.split_once("\nPicture: ").expect("it says where the picture is");
     let last = rest.lines().last().unwrap();
     let shown = format!("{table}\n{last}\n");
-    let picture = fs::read_to_string(scratch.0.join("demo.svg")).unwrap();
+    let picture = fs::read_to_string(scratch.path().join("demo.svg")).unwrap();
     assert_eq!(picture.matches("<text").count(), picture.matches("</text>").count());
 
     let (readme, kept) = (document("README.md"), document("docs/demo.svg"));
@@ -76,9 +77,9 @@ fn a_busy_machine_shows_what_the_readme_shows() {
 
 #[test]
 fn a_live_scene_and_a_trace_come_out() {
-    let scratch = Scratch::new();
-    let out = scratch.0.join("not/yet/there");
-    let output = run(&["demo", "--seeds", "2", "--json", "--out", text(&out)]);
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("not/yet/there");
+    let output = run(&["--seeds", "2", "--json"], &out);
     // Two seeds may be too few for a verdict; then an error follows the result.
     let mut objects = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
     let result = objects.next().unwrap().unwrap();
@@ -103,13 +104,16 @@ fn a_live_scene_and_a_trace_come_out() {
 
 #[test]
 fn a_directory_that_cannot_be_created_is_told_before_the_runs() {
-    let scratch = Scratch::new();
-    let below_a_file = scratch.file("file", b"").join("out");
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("file");
+    fs::write(&file, b"").unwrap();
+    let below_a_file = file.join("out");
     let begun = Instant::now();
-    let output = run(&["demo", "--out", text(&below_a_file)]);
+    let output = run(&[], &below_a_file);
     assert!(begun.elapsed() < Duration::from_secs(5), "no run was waited for");
-    let error = error_of(&output);
-    assert!(error.contains("cannot create the directory") && error.contains(text(&below_a_file)), "{error}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    let expected = format!("error: cannot create the directory {}", below_a_file.display());
+    assert!(error.starts_with(&expected) && error.lines().count() == 1, "{error}");
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stdout.is_empty());
 }

@@ -14,8 +14,8 @@ use anyhow::Context as _;
 use fairpath_core::Estimate;
 use serde_json::json;
 
-use crate::recording::TraceFile;
-use crate::text::{output, table, tell};
+use fairpath_report::recording::TraceFile;
+use fairpath_report::text::{output, table, tell};
 use live::Live;
 use scene::{LINK, Mode, Network, QUEUE, RTT, Run};
 use verdict::Row;
@@ -31,7 +31,7 @@ use verdict::Row;
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example:\n  fairpath demo\n  fairpath demo --live --out /tmp/demo\n  \
     fairpath demo --no-live --json")]
-pub(crate) struct Args {
+pub struct Args {
     /// Where the picture and the trace go
     #[arg(long, value_name = "DIR", default_value = "fairpath-demo")]
     out: PathBuf,
@@ -49,7 +49,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+/// Runs it, and fails where it did not show what is promised.
+pub async fn run(args: Args) -> anyhow::Result<()> {
     // Before anything runs: can the results be kept?
     let files = Files::create(&args.out)?;
     let seeds = args.seeds;
