@@ -101,7 +101,7 @@ async fn ask(machine: &Machine, from: &Interface, remote: SocketAddr) -> Result<
     Err(if passes_small { WhyNot::TooSmall } else { WhyNot::Silent })
 }
 
-/// Which of the ids the next answer is for.
+/// The index of the id that the next answer is for.
 async fn answered(socket: &Asking, our_ids: [&[u8]; 2]) -> std::io::Result<usize> {
     let mut datagram = [0; SIZE];
     loop {
