@@ -1,5 +1,6 @@
 //! Which end of a transfer this is, and what paths are called there.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use fairpath_core::{Bitrate, Bytes};
@@ -37,23 +38,28 @@ impl Role {
         }
     }
 
-    /// A name for every path, and no two alike: that of its interface, with an address where that is not
-    /// enough, with the peer's where that is not, and with a number in the end.
+    /// A name for every path, and no two alike: that of its interface, and where several share one, the least that tells
+    /// these apart: the sender's address, the peer's, both, or a number.
     pub(crate) fn names(self, paths: &[PathReport]) -> Vec<String> {
-        let mut names: Vec<String> = paths.iter().map(|path| path.interface.clone()).collect();
-        let further: [&dyn Fn(usize) -> Option<String>; 3] = [
-            &|at| self.origin(&paths[at]).map(|address| format!("/{address}")),
-            &|at| Some(format!("/{}", paths[at].remote)),
-            &|at| Some(format!("#{}", at + 1)),
+        let origin = |at: usize| self.origin(&paths[at]).map_or(String::new(), |address| address.to_string());
+        let ways: [&dyn Fn(usize) -> String; 6] = [
+            &|_| String::new(),
+            &|at| format!("/{}", origin(at)),
+            &|at| format!("/{}", paths[at].remote.ip()),
+            &|at| format!("/{}", paths[at].remote),
+            &|at| format!("/{}/{}", origin(at), paths[at].remote),
+            &|at| format!("#{}", at + 1),
         ];
-        for more in further {
-            let is_double = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
-            let double: Vec<bool> = names.iter().map(is_double).collect();
-            for (at, name) in names.iter_mut().enumerate().filter(|(at, _)| double[*at]) {
-                name.push_str(&more(at).unwrap_or_default());
-            }
-        }
-        names
+        let name = |at: usize| {
+            let alike = || (0..paths.len()).filter(|other| paths[*other].interface == paths[at].interface);
+            let tells_apart = |way: &&&dyn Fn(usize) -> String| {
+                let words: BTreeSet<String> = alike().map(*way).collect();
+                words.len() == alike().count()
+            };
+            let way = ways.iter().find(tells_apart).expect("no two have the same number");
+            format!("{}{}", paths[at].interface, way(at))
+        };
+        (0..paths.len()).map(name).collect()
     }
 }
 
@@ -88,11 +94,27 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn no_address_is_in_a_name_that_tells_nothing_apart() {
+        let from = |local: &str, remote: &str| {
+            let local = Some(local.parse().unwrap());
+            PathReport { local, ..path("eth0", remote, 1) }
+        };
+        let one_address = [from("10.0.0.1", "192.0.2.1:9"), from("10.0.0.1", "192.0.2.2:9")];
+        assert_eq!(Role::Send.names(&one_address), ["eth0/192.0.2.1", "eth0/192.0.2.2"]);
+        let ports = [from("10.0.0.1", "192.0.2.1:8"), from("10.0.0.1", "192.0.2.1:9")];
+        assert_eq!(Role::Send.names(&ports), ["eth0/192.0.2.1:8", "eth0/192.0.2.1:9"]);
+        let crossed = ["1", "2"]
+            .map(|last| ["1", "2"].map(|other| from(&format!("10.0.0.{last}"), &format!("192.0.2.{other}:9"))));
+        let names = Role::Send.names(&crossed.concat());
+        assert_eq!(names[1], "eth0/10.0.0.1/192.0.2.2:9");
+    }
+
+    #[test]
     fn no_two_paths_have_the_same_name() {
         let alike = ["192.0.2.1:9", "192.0.2.2:9", "192.0.2.2:9"].map(|remote| path("lo", remote, 1));
         for role in [Role::Send, Role::Receive] {
             let mut names = role.names(&alike);
-            assert!(names.iter().all(|name| name.starts_with("lo/")), "{names:?}");
+            assert!(names.iter().all(|name| name.starts_with("lo#")), "{names:?}");
             names.dedup();
             assert_eq!(names.len(), 3, "{names:?}");
         }

@@ -178,14 +178,18 @@ impl Summary {
         };
         let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
         let (bytes, rate) = (Bytes::new(self.bytes), Bitrate::from_bps(self.rate_bps));
-        let mut text = format!("{verb} {files}, {bytes}, in {:.1} s ({rate})\n", self.seconds);
+        let all_was_there = self.bytes > 0 && self.resumed_bytes == self.bytes;
+        let mut text = match all_was_there {
+            true => format!("{verb} {files}, {bytes}: all of it was there before\n"),
+            false => format!("{verb} {files}, {bytes}, in {:.1} s ({rate})\n", self.seconds),
+        };
         if let Some(contents) = &self.contents {
             text += &format!("  {contents}\n");
         }
         if let Some(omissions) = omissions(&self.not_taken) {
             text += &format!("  {omissions}\n");
         }
-        if self.resumed_bytes > 0 {
+        if self.resumed_bytes > 0 && !all_was_there {
             text += &format!("  {} were there before\n", Bytes::new(self.resumed_bytes));
         }
         for skipped in self.skipped.iter().take(NAMED_MAX) {
@@ -345,6 +349,12 @@ mod tests {
         let expected = "sent 1 file, 2000 B, in 1.0 s (12.0 kbit/s)\n  500 B were there before\n  \
             b: path closed, no answer for 1.0 s; its data goes over a (2 times)\n  a: path open again\n";
         assert_eq!(summary(&[], notices).text(), expected);
+    }
+
+    #[test]
+    fn no_rate_is_told_where_nothing_had_to_travel() {
+        let all = Summary { resumed_bytes: 2_000, rate_bps: 0, ..summary(&[], vec![]) };
+        assert_eq!(all.text(), "sent 1 file, 2000 B: all of it was there before\n");
     }
 
     #[test]
