@@ -9,6 +9,7 @@ use anyhow::{Context as _, anyhow};
 use fairpath_core::Bitrate;
 use fairpath_quic::interfaces::{Advice, advice, interfaces};
 use fairpath_quic::{ConnectConfig, Connection, EngineConfig, Error, Fingerprint, ListenConfig, Listener};
+use fairpath_report::text::tell;
 use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket};
 
 use crate::engine_args::EngineArgs;
@@ -17,7 +18,6 @@ use crate::host_port::HostPort;
 use crate::later::Later;
 use crate::path_args::PathArgs;
 use crate::path_facts::Books;
-use fairpath_report::text::tell;
 
 /// Which interfaces to use.
 #[derive(Clone, Debug, clap::Args)]

@@ -29,9 +29,9 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use fairpath_report::text::{print_line, safe, tell};
 
 use failure::Failure;
-use fairpath_report::text::{print_line, safe, tell};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;

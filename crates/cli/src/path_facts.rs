@@ -107,7 +107,7 @@ pub(crate) struct Facts {
 impl Facts {
     /// What is told of each of these paths.
     pub(crate) fn all(role: Role, paths: &[PathReport], elapsed: Duration, books: &Books) -> Vec<Self> {
-        let names = role.names(paths);
+        let names = PathReport::names(paths);
         (0..paths.len()).map(|at| Self::of(role, paths, &names, at, elapsed, books)).collect()
     }
 

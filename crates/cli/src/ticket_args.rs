@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
+use fairpath_report::text::tell;
 use fairpath_transfer::{Ticket, TicketError};
 
 use crate::error::UsageError;
-use fairpath_report::text::tell;
 
 /// The environment's ticket.
 pub(crate) const VARIABLE: &str = "FAIRPATH_TICKET";

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use fairpath_core::Estimate;
-use serde_json::json;
-
 use fairpath_report::recording::TraceFile;
 use fairpath_report::text::{output, table, tell};
+use serde_json::json;
+
 use live::Live;
 use scene::{LINK, Mode, Network, QUEUE, RTT, Run};
 use verdict::Row;

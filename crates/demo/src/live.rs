@@ -8,10 +8,10 @@ use fairpath_core::{Bitrate, Bytes};
 use fairpath_emu::{Emulator, LinkConfig, QueueConfig};
 use fairpath_quic::bulk::{Sink, Source};
 use fairpath_quic::{ConnectConfig, Connection, EngineConfig, ListenConfig, Listener, connect};
+use fairpath_report::sharing::Sharing;
 use serde::Serialize;
 
 use super::scene::{LINK, Mode, Network, QUEUE, RTT};
-use fairpath_report::sharing::Sharing;
 
 /// An emulator that is later than this for one packet in a hundred moves delays by a tenth of a queue, which
 /// detection takes for the network's.

@@ -7,10 +7,9 @@ use fairpath_core::{Bitrate, Bytes};
 use fairpath_emu::{LinkConfig, QueueConfig};
 use fairpath_quic::{Coupling, EngineConfig};
 use fairpath_quic_sim::{Crowd, Cryptography};
+use fairpath_report::recording::sample;
 use fairpath_trace::Record;
 use serde::Serialize;
-
-use fairpath_report::recording::sample;
 
 /// The rate of every link.
 pub(crate) const LINK: Bitrate = Bitrate::from_mbps(20);

@@ -9,6 +9,7 @@
 //! every path, and what came on it ([`receipts`](crate::receipts)).
 
 mod meter;
+mod name;
 mod notice;
 pub(crate) mod policy;
 mod report;

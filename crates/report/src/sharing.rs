@@ -63,10 +63,18 @@ impl Sharing {
         }
     }
 
-    /// A sentence for each pair. What the paths deliver together is not told: the sum of what each
+    /// A sentence for each pair of which something is known. What the paths deliver together is not told: the sum of what each
     /// delivers at present is no figure of them all.
     pub fn sentences(&self) -> Vec<String> {
-        self.pairs.iter().map(ToString::to_string).collect()
+        let known: Vec<String> = self.pairs.iter().filter(|pair| pair.is_known()).map(ToString::to_string).collect();
+        match self.pairs.len() {
+            // A pair for each two of many paths would fill a screen with what is not known.
+            2.. if known.is_empty() => {
+                vec!["nothing shows that any of the paths share a bottleneck: not coupled".into()]
+            }
+            2.. => known,
+            _ => self.pairs.iter().map(ToString::to_string).collect(),
+        }
     }
 
     /// The findings about these paths as a whole.
@@ -101,6 +109,10 @@ pub enum Together {
 }
 
 impl Pair {
+    fn is_known(&self) -> bool {
+        self.shared || self.is_separate()
+    }
+
     /// Whether it is known that they have bottlenecks of their own.
     fn is_separate(&self) -> bool {
         !self.shared && self.confidence < 0.5 - SAYS_SOMETHING
@@ -144,6 +156,9 @@ mod tests {
         let apart = pair(0.02, false).to_string();
         assert_eq!(apart, "wlan0 and wwan0 have bottlenecks of their own (confidence 0.98): not coupled");
         assert!(pair(0.5, false).to_string().contains("nothing shows"));
+        let many = sharing(vec![pair(0.5, false), pair(0.02, false), pair(0.5, false)]).sentences();
+        assert_eq!(many, [apart]);
+        assert_eq!(sharing(vec![pair(0.5, false), pair(0.5, false)]).sentences().len(), 1);
         assert!(sharing(Vec::new()).sentences().is_empty(), "nothing was detected, nothing is said");
     }
 

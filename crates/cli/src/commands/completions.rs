@@ -4,7 +4,6 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use clap_complete::Shell;
-
 use fairpath_report::text::output;
 
 const EXAMPLE: &str = "\

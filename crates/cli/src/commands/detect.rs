@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fairpath_core::Timestamp;
+use fairpath_report::text::{print_line, safe, tell};
 use fairpath_sbd::Held;
 use fairpath_trace::rtt::{Format, Limits, RttError, RttSample, TooMuch, Traces, read_within};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::UsageError;
-use fairpath_report::text::{print_line, safe, tell};
 use judge::judge;
 use report::Report;
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fairpath_emu::{Emulator, LinkId};
+use fairpath_report::text::{print_line, table};
 use fairpath_scenario::{ChangeKind, Flow, Scenario};
 use serde_json::json;
 
 use super::sim;
 use crate::error::UsageError;
 use crate::signals::Interruption;
-use fairpath_report::text::{print_line, table};
 
 /// Put a described network between a real UDP program and its server, without root
 ///

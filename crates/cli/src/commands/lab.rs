@@ -7,11 +7,11 @@ use fairpath_lab::{
     Context, Effort, Experiment, Failure, NoSuchExperiment, Outcome, Seeds, State, Store, StoredReport, papers, select,
     table_text, verdict_text,
 };
+use fairpath_report::text::{print_line, table};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::error::UsageError;
-use fairpath_report::text::{print_line, table};
 
 /// Run the tables and figures of the papers again, and say which claims hold
 ///

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-
 use fairpath_report::text::print_line;
 
 /// Write manual pages of all commands into a directory

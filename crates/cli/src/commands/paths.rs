@@ -4,11 +4,11 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use fairpath_quic::interfaces::{self, Advice, Interface};
+use fairpath_report::text::{output, table};
 use fairpath_transfer::MAX_ADDRESSES;
 use serde_json::json;
 
 use crate::ends::Via;
-use fairpath_report::text::{output, table};
 
 /// Show the interfaces and addresses that would be used and stand in a ticket, and why others are not
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for advice in &advice {
         writeln!(out, "Note: {advice}.")?;
     }
-    let in_ticket: Vec<String> = in_ticket(&shown).map(|one| one.address.to_string()).collect();
+    let mut in_ticket: Vec<String> = in_ticket(&shown).map(|one| one.address.to_string()).collect();
+    // Two modems may give the same address.
+    in_ticket.dedup();
     if !in_ticket.is_empty() {
         writeln!(out, "A ticket would name {}.", in_ticket.join(", "))?;
     }

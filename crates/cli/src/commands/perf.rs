@@ -11,6 +11,7 @@ use anyhow::{Context as _, bail};
 use fairpath_core::Bytes;
 use fairpath_quic::Connection;
 use fairpath_quic::bulk::{Sink, Source};
+use fairpath_report::text::{print_line, tell};
 use fairpath_transfer::{AdmissionError, Door, Purpose, Secret};
 use tokio::task::JoinSet;
 
@@ -22,7 +23,6 @@ use crate::path_facts::Books;
 use crate::signals::Interruption;
 use crate::ticket_args::TicketArgs;
 use crate::transfer::TICK;
-use fairpath_report::text::{print_line, tell};
 use protocol::{Control, Direction, Total};
 use report::Report;
 

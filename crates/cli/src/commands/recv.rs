@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use fairpath_core::Bytes;
 use fairpath_quic::{Connection, Listener, PathNotice};
+use fairpath_report::text::{clock, print_line, tell, tell_part};
 use fairpath_transfer::{Admitted, GIVE_UP_AFTER, ReceiveConfig, ReceiveError, Received, Receiver, SenderId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -21,7 +22,6 @@ use crate::qr;
 use crate::role::Role;
 use crate::signals::Interruption;
 use crate::transfer::{History, Shown, Summary, TICK, View, consent};
-use fairpath_report::text::{clock, print_line, tell, tell_part};
 
 const COMMON: &str = "\
 Common use:

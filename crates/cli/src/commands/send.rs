@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use fairpath_quic::{Connection, PathNotice};
+use fairpath_report::recording::{TraceFile, records};
+use fairpath_report::text::{clock, duration, tell};
 use fairpath_transfer::{DeliveryEvent, Refusal, Selection, SendError, Sender, Sent};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
@@ -19,8 +21,6 @@ use crate::sender_seat::Seat;
 use crate::signals::Interruption;
 use crate::ticket_args::TicketArgs;
 use crate::transfer::{History, Shown, Summary, TICK, View};
-use fairpath_report::recording::{TraceFile, records};
-use fairpath_report::text::{clock, duration, tell};
 
 const COMMON: &str = "\
 Common use:

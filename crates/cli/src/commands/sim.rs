@@ -16,12 +16,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fairpath_core::Timestamp;
 use fairpath_quic::Coupling;
+use fairpath_report::text::print_line;
 use fairpath_scenario::{Scenario, ScenarioFile, Sweep};
 use fairpath_sim::{SimError, Simulation};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::UsageError;
-use fairpath_report::text::print_line;
 use files::Files;
 use run::Run;
 

@@ -17,12 +17,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fairpath_quic::flows::{Copies, DEADLINE_MAX, DEADLINE_MIN, Playout};
+use fairpath_report::text::duration;
 
 use crate::ends::{ConnectArgs, ListenArgs};
 #[cfg(feature = "metrics")]
 use crate::metrics::local_address;
 use crate::ticket_args::TicketArgs;
-use fairpath_report::text::duration;
 use place::Place;
 
 const COMMON: &str = "\

@@ -4,10 +4,9 @@ use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fairpath_core::Bytes;
+use fairpath_report::text::{tell, tell_part};
 use fairpath_transfer::{Consent, LeftOut};
 use tokio::sync::oneshot;
-
-use fairpath_report::text::{tell, tell_part};
 
 /// Names and sizes on one line, and how many more there are.
 pub(crate) fn contents(shown: &[(String, Bytes)], more: u64) -> String {

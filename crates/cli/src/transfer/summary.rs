@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic::{PathNotice, PathReport, Tried};
+use fairpath_report::sharing::{Sharing, Together};
+use fairpath_report::text::{print_line, safe, tell_part};
 use fairpath_transfer::{LeftOut, Offer, ProgressSnapshot, Skipped, shown_path};
 use serde::{Serialize, Serializer};
 
@@ -13,8 +15,6 @@ use crate::knocks::InVain;
 use crate::path_facts::{Books, Facts};
 use crate::role::Role;
 use crate::ways::{Way, in_vain};
-use fairpath_report::sharing::{Sharing, Together};
-use fairpath_report::text::{print_line, safe, tell_part};
 
 /// From this multiple of the busiest path's share on, the others were worth their while.
 const WORTH_IT: f64 = 1.05;
@@ -262,7 +262,7 @@ fn path_summaries(role: Role, paths: &[PathReport], elapsed: Duration, books: &B
         facts,
     };
     let facts = Facts::all(role, paths, elapsed, books);
-    paths.iter().zip(role.names(paths)).zip(facts).map(of_path).collect()
+    paths.iter().zip(PathReport::names(paths)).zip(facts).map(of_path).collect()
 }
 
 /// What each path carried, and whether it paid to have several, as far as that is known: paths that

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic::{Binding, Connection, PathNotice, PathReport, PathState};
+use fairpath_report::sharing::Sharing;
+use fairpath_report::text::{clock, safe, tell};
 use fairpath_transfer::{Phase, Progress, ProgressSnapshot};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::role::Role;
-use fairpath_report::sharing::Sharing;
-use fairpath_report::text::{clock, safe, tell};
 
 /// How often a bar moves.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
@@ -131,7 +131,7 @@ impl View {
 
     /// Tells what was found out about the bottlenecks, where that has changed.
     pub(crate) fn sharing(&mut self, connection: &Connection) {
-        let sharing = Sharing::of(connection, &self.role.names(&connection.paths()));
+        let sharing = Sharing::of(connection, &PathReport::names(&connection.paths()));
         sharing.news(&self.sharing).iter().for_each(|sentence| self.line(sentence));
         self.sharing = sharing;
     }
@@ -219,7 +219,7 @@ impl View {
             }
         } else if now.phase != Phase::Done && self.stuck_since.is_none() && self.changed.0.elapsed() >= STUCK {
             self.stuck_since = Some(self.changed.0);
-            self.line(&standstill(now.phase, &self.role.names(paths), paths, self.gives_up_after));
+            self.line(&standstill(now.phase, &PathReport::names(paths), paths, self.gives_up_after));
         }
     }
 
@@ -229,7 +229,7 @@ impl View {
             return;
         }
         self.is_introduced = true;
-        self.line(&introduction(&self.role.names(paths), paths));
+        self.line(&introduction(&PathReport::names(paths), paths));
     }
 
     /// The end of a transfer: removes the bar and gives what happened to its paths, and what was known
@@ -241,7 +241,7 @@ impl View {
     }
 
     fn rates(&self, paths: &[PathReport]) -> String {
-        let names = self.role.names(paths);
+        let names = PathReport::names(paths);
         let open = paths.iter().zip(names).filter(|(path, _)| works(path));
         let rates: Vec<_> = open.map(|(path, name)| format!("{name} {}", self.role.rate(path))).collect();
         if rates.is_empty() { "no path works".to_owned() } else { rates.join(", ") }
@@ -328,7 +328,7 @@ mod tests {
         let mut paths = ["eth0", "wwan0", "eth1"].map(|name| path(name, "192.0.2.1:9", 0));
         paths[1].binding = Some(Binding::Address);
         paths[2].state = PathState::Closed;
-        let names = Role::Send.names(&paths);
+        let names = PathReport::names(&paths);
         assert_eq!(introduction(&names, &paths), "paths: eth0 (device), wwan0 (source address)");
     }
 
@@ -362,7 +362,7 @@ mod tests {
     fn a_standstill_is_told_with_the_state_of_every_path_and_when_it_is_given_up() {
         let mut paths = ["eth0", "wwan0"].map(|name| path(name, "192.0.2.1:9", 0));
         paths[1].state = PathState::Suspected;
-        let names = Role::Send.names(&paths);
+        let names = PathReport::names(&paths);
         let told = standstill(Phase::Transferring, &names, &paths, Some(Duration::from_secs(600)));
         assert_eq!(told, "no progress for 15 s: eth0 open, wwan0 suspected; giving up in 9:45 min");
         let told = standstill(Phase::Preparing, &[], &[], None);

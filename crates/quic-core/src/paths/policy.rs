@@ -14,6 +14,7 @@ use fairpath_engine::health::{self, Action, Complaint, Expected, PathHealth, Tra
 use fairpath_engine::{Bitrate, Bytes as Size, Engine, PathId as EnginePath, Timestamp};
 use noq_proto::{FourTuple, PathAbandonReason, PathError, PathEvent, PathId, PathStats, PathStatus};
 
+use super::name::{Ends, names};
 use super::notice::PathNotice;
 use super::slot::{Seen, Slot};
 use crate::adapter::ConnectionEngine;
@@ -432,19 +433,16 @@ impl Policy {
         others.map(|(other, _)| self.name(other)).collect()
     }
 
-    /// What a person calls the path of slot `at`: its interface, and where several paths begin there, the
-    /// address as well from which it begins.
+    /// The name of the path of slot `at`, among all that were ever open.
     fn name(&self, at: usize) -> String {
-        let slot = &self.slots[at];
-        let others = self.slots.iter().enumerate().filter(|(other, one)| *other != at && one.was_ever_opened());
-        let begin = match self.side {
-            Side::Opener => own_address(slot.local()),
-            Side::Acceptor => slot.remote().ip(),
-        };
-        match others.map(|(_, one)| one.name()).any(|name| name == slot.name()) {
-            true => format!("{}/{begin}", slot.name()),
-            false => slot.name().to_owned(),
-        }
+        let known = || self.slots.iter().enumerate().filter(|(other, one)| *other == at || one.was_ever_opened());
+        let ends = known().map(|(_, one)| Ends {
+            interface: one.name(),
+            ours: Some(own_address(one.local())),
+            theirs: one.remote(),
+        });
+        let place = known().position(|(other, _)| other == at).expect("it is known");
+        names(&ends.collect::<Vec<_>>()).swap_remove(place)
     }
 
     fn close(&mut self, paths: &mut dyn Paths, at: usize, reason: &str, now: Instant) {

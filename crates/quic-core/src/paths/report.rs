@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fairpath_engine::{Bitrate, Bytes, PathSnapshot};
 
+use super::name::{Ends, names};
 use crate::address::own_address;
 use crate::interface::Binding;
 
@@ -62,6 +63,13 @@ pub struct PathReport {
 }
 
 impl PathReport {
+    /// A name for each of them, and no two alike: the interface, with an address where several share one.
+    pub fn names(reports: &[Self]) -> Vec<String> {
+        let ends =
+            reports.iter().map(|one| Ends { interface: &one.interface, ours: one.address(), theirs: one.remote });
+        names(&ends.collect::<Vec<_>>())
+    }
+
     /// The address here.
     pub fn address(&self) -> Option<IpAddr> {
         self.local.map(own_address)

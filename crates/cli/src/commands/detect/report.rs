@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use fairpath_core::Timestamp;
+use fairpath_report::text::table;
 use serde_json::{Value, json};
 
 use super::judge::{Judgement, Pair, Span};
 use super::{Named, first, last};
-use fairpath_report::text::table;
 
 /// Of more pairs the table shows only those that share.
 const PAIRS_SHOWN: usize = 30;

@@ -5,19 +5,14 @@ use std::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic::{Connection, PathNotice, PathReport, Tried};
+use fairpath_report::sharing::Sharing;
+use fairpath_report::text::{output, table, tell};
 use serde_json::{Value, json};
 
 use super::protocol::{Direction, Total};
 use crate::path_facts::{Books, Facts};
 use crate::role::Role;
 use crate::ways::{Way, in_vain};
-use fairpath_report::sharing::Sharing;
-use fairpath_report::text::{output, table, tell};
-
-/// The names of the paths: this end has opened them, whichever way the data go.
-fn names(paths: &[PathReport]) -> Vec<String> {
-    Role::Send.names(paths)
-}
 
 /// A report in the making.
 pub(super) struct Report {
@@ -69,7 +64,7 @@ impl Report {
                 .collect();
             self.intervals.push(json!({ "end_s": now.as_secs_f64(), "paths": per_path }));
         } else {
-            let names = names(paths);
+            let names = PathReport::names(paths);
             let shown: Vec<String> = names.iter().zip(&rates).map(|(name, rate)| format!("{name} {rate}")).collect();
             let total: Bitrate = rates.into_iter().sum();
             tell(format!("{:4.0} s  {total:>14}   {}", now.as_secs_f64(), shown.join(", ")));
@@ -88,7 +83,7 @@ impl Report {
     /// out.
     pub(super) fn sharing(&mut self, connection: &Connection) {
         if self.direction == Direction::Upload {
-            let sharing = Sharing::of(connection, &names(&connection.paths()));
+            let sharing = Sharing::of(connection, &PathReport::names(&connection.paths()));
             if !self.json {
                 sharing.news(&self.sharing).iter().for_each(|sentence| tell(format!("        {sentence}")));
             }
@@ -142,7 +137,7 @@ impl Report {
             return Ok(());
         }
         let ms = |nanos: Option<u64>| nanos.map_or("-".into(), |nanos| format!("{:.1}", nanos as f64 / 1e6));
-        let names = names(paths);
+        let names = PathReport::names(paths);
         let row = |((path, name), facts): ((&PathReport, &String), &Facts)| {
             vec![
                 name.clone(),

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use fairpath_core::Timestamp;
+use fairpath_report::recording::sample;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{Recorder, View};
 use fairpath_trace::parquet::Table;
 use fairpath_trace::{Header, LinkHeader, LinkRecord, Record, Writer};
 
 use super::picture::Picture;
-use fairpath_report::recording::sample;
 
 /// Writes every sample, and draws.
 pub(crate) struct Files {

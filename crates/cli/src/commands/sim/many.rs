@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use fairpath_report::text::print_line;
 use fairpath_scenario::{ParameterValue, Scenario};
 use rayon::prelude::*;
 
@@ -12,7 +13,6 @@ use super::measured::{Facts, Point, Run};
 use super::tables::Results;
 use super::{Args, Described, bar, expand, means, prepare, scenario, too_much};
 use crate::error::UsageError;
-use fairpath_report::text::print_line;
 
 /// The results of at most so many flows and links are kept, of about a kilobyte each.
 const OUTCOMES_MAX: u64 = 2_000_000;

@@ -3,11 +3,10 @@
 use core::time::Duration;
 
 use fairpath_lab::Estimate;
+use fairpath_report::text::table;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{FlowOutcome, LinkOutcome, Outcome, PathCount, jain_index};
 use serde_json::{Value, json};
-
-use fairpath_report::text::table;
 
 /// The classes of a scenario, in its order.
 pub(super) fn classes(scenario: &Scenario) -> Vec<&str> {

@@ -1,12 +1,12 @@
 //! Tables of several runs: for people, for programs, and as comma-separated values.
 
 use fairpath_lab::Estimate;
+use fairpath_report::text::table;
 use fairpath_scenario::{ParameterValue, Sweep};
 use serde_json::{Map, Value, json};
 
 use super::measured::{CLASS, LINK, LinkMeans, PATH, PATH_IN_CLASS, Point, Quantity};
 use super::summary::LINKS_MAX;
-use fairpath_report::text::table;
 
 /// A line of a table has at most so many characters of a value of a parameter.
 const VALUE_CHARS_MAX: usize = 40;

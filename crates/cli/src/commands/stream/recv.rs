@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use fairpath_quic::Connection;
+use fairpath_report::text::print_line;
 use fairpath_transfer::{AdmissionError, Door, Guest, Purpose};
 use tokio::task::JoinSet;
 
@@ -19,10 +20,8 @@ use crate::error::describe;
 use crate::knocks::Doorbell;
 use crate::later::PRINTED;
 use crate::path_facts::{Books, NoPathLeft};
-use crate::role::Role;
 use crate::signals::Interruption;
 use crate::transfer::TICK;
-use fairpath_report::text::print_line;
 
 pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     check(args.to.len(), "--to")?;
@@ -32,7 +31,7 @@ pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     for place in &args.to {
         ports.push(Port::towards(place).await?);
     }
-    let view = View::open(Role::Receive, args.flow).await?;
+    let view = View::open(args.flow).await?;
     let mut books = Books::open(args.listen.paths().all())?;
     books.announce(|line| view.say(line));
     let host = args.listen.open(&books).await?;

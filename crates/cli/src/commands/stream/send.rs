@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use fairpath_quic::Connection;
 use fairpath_quic::flows::{Config, FLOWS_MAX};
+use fairpath_report::text::clock;
 use fairpath_transfer::{SenderId, Ticket};
 
 use super::carry::{Ended, carry};
@@ -17,9 +18,7 @@ use super::{FlowArgs, SendArgs};
 use crate::ends::{connect, say_goodbye};
 use crate::error::{Interrupted, UsageError};
 use crate::path_facts::Books;
-use crate::role::Role;
 use crate::signals::Interruption;
-use fairpath_report::text::clock;
 
 /// How long after one attempt to connect again the next is made.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -40,7 +39,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
     let mut control = Some(control.unwrap_or_else(Control::none));
     let interruption = Interruption::listen()?;
     let id = SenderId::generate().context("the system gives no randomness")?;
-    let mut view = View::open(Role::Send, args.flow).await?;
+    let mut view = View::open(args.flow).await?;
     let mut books = Books::open(args.connect.paths().all())?;
     books.announce(|line| view.say(line));
     let mut lost_at: Option<Instant> = None;

@@ -6,18 +6,16 @@ use std::time::Instant;
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_quic::flows::{Counts, PathStatus, Status};
 use fairpath_quic::{Connection, PathNotice};
+use fairpath_report::text::{print_line, tell};
 use serde_json::{Value, json};
 
 use super::FlowArgs;
 #[cfg(feature = "metrics")]
 use super::metrics::{Metrics, Row};
-use crate::role::Role;
-use fairpath_report::text::{print_line, tell};
 
 /// Shows a line each second.
 #[derive(Debug)]
 pub(super) struct View {
-    role: Role,
     json: bool,
     quiet: bool,
     begun: Instant,
@@ -32,7 +30,7 @@ pub(super) struct View {
 
 impl View {
     /// For one end; Prometheus can ask from now on, where it is to.
-    pub(super) async fn open(role: Role, args: FlowArgs) -> anyhow::Result<Self> {
+    pub(super) async fn open(args: FlowArgs) -> anyhow::Result<Self> {
         #[cfg(feature = "metrics")]
         let metrics = match args.metrics {
             Some(address) => Some(Metrics::at(address).await?),
@@ -41,7 +39,6 @@ impl View {
         let now = Instant::now();
         let FlowArgs { json, quiet, .. } = args;
         Ok(Self {
-            role,
             json,
             quiet,
             begun: now,
@@ -113,7 +110,7 @@ impl View {
     /// The names of the interfaces, by the numbers of their paths.
     fn names(&self, connection: &Connection) -> Vec<(fairpath_quic::PathId, String)> {
         let paths = connection.paths();
-        let names = self.role.names(&paths);
+        let names = fairpath_quic::PathReport::names(&paths);
         paths.iter().zip(names).filter_map(|(path, name)| Some((path.snapshot?.path, name))).collect()
     }
 
