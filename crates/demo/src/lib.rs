@@ -75,7 +75,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         writeln!(output(), "\nPicture: {}\nTrace:   {}", picture.display(), trace.display())?;
         let live = run_live(&args).await?;
         if !live.is_empty() {
-            writeln!(output(), "\nLive, over real sockets on this machine:")?;
+            writeln!(
+                output(),
+                "\nLive, over real sockets on this machine (one run of {} s decides nothing):",
+                live::TIME.as_secs()
+            )?;
         }
         live.iter().try_for_each(|one| writeln!(output(), "  {}", one.line()))?;
         writeln!(output(), "\n{}", last_line(as_promised))?;
