@@ -6,6 +6,8 @@ mod engine_args;
 mod error;
 mod failure;
 mod file_args;
+#[cfg(all(test, feature = "metrics", feature = "research"))]
+mod guide;
 mod host_port;
 mod knocks;
 mod later;
