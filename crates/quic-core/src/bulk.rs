@@ -22,8 +22,6 @@
 //! the congestion windows bound, a few words for each fragment in flight, which the congestion windows bound, and 64 kB
 //! that DATAGRAMs are cut from.
 
-mod coverage;
-mod in_flight;
 mod receiver;
 mod record;
 mod sender;

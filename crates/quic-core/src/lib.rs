@@ -60,6 +60,7 @@
 mod adapter;
 mod address;
 pub mod bulk;
+mod carrier;
 mod channel;
 mod connection;
 mod datagram;

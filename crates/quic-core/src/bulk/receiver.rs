@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use rangemap::RangeSet;
 
-use super::coverage::Coverage;
 use super::record::{Credit, HEAD, MAX_BODY, Record};
 use super::wire::{FragmentHeader, expand};
+use crate::carrier::Assembly;
 
 /// The smallest window in which every record arrives, in bytes. In a smaller one some wait until it is enlarged.
 ///
@@ -69,14 +69,6 @@ pub enum Violation {
     },
 }
 
-/// A record of which something has come and something is missing.
-#[derive(Debug)]
-struct Assembly {
-    /// The body up to the furthest byte that has come; what is missing in between is 0.
-    body: Vec<u8>,
-    come: Coverage,
-}
-
 /// Puts records together from fragments that come in any order, some of them more than once.
 ///
 /// What it holds, the bodies of incomplete records and of complete ones that were not taken, never exceeds the window:
@@ -95,6 +87,7 @@ pub struct Receiver {
     taken: Credit,
     /// One more than the highest number that has come.
     expected: u64,
+    /// The bodies of which something has come and something is missing.
     incomplete: BTreeMap<u64, Assembly>,
     complete: VecDeque<Record>,
     /// The numbers of all records that are complete. Between two of its ranges stands a number below the limit that is
@@ -149,12 +142,12 @@ impl Receiver {
             return Err(Violation::FragmentRange { record, offset, data: data.len(), length });
         }
         if let Some(assembly) = self.incomplete.get_mut(&record) {
-            let before = assembly.come.length();
+            let before = assembly.length();
             if before != length {
                 return Err(Violation::LengthChanged { record, before, length });
             }
             let new = assembly.place(offset, data);
-            let is_full = assembly.come.is_full();
+            let is_full = assembly.is_full();
             self.count(data.len(), new);
             if is_full && let Some(assembly) = self.incomplete.remove(&record) {
                 self.finish(record, assembly);
@@ -166,10 +159,10 @@ impl Receiver {
             return Ok(());
         }
         self.admit(record, length)?;
-        let mut assembly = Assembly::new(length);
+        let mut assembly = Assembly::allocated(length);
         let new = assembly.place(offset, data);
         self.count(data.len(), new);
-        if assembly.come.is_full() {
+        if assembly.is_full() {
             self.finish(record, assembly);
         } else {
             self.incomplete.insert(record, assembly);
@@ -256,7 +249,7 @@ impl Receiver {
     /// Moves a record in which nothing is missing to those that may be taken.
     fn finish(&mut self, number: u64, assembly: Assembly) {
         self.completed.insert(number..number + 1);
-        self.complete.extend(Record::from_body(Bytes::from(assembly.body)));
+        self.complete.extend(Record::from_body(Bytes::from(assembly.into_data())));
     }
 
     fn count(&mut self, come: usize, new: u32) {
@@ -268,29 +261,6 @@ impl Receiver {
         let Self { window, taken, limit, .. } = self;
         limit.bytes = limit.bytes.max(taken.bytes.saturating_add(window.bytes));
         limit.records = limit.records.max(taken.records.saturating_add(window.records));
-    }
-}
-
-impl Assembly {
-    fn new(length: u32) -> Self {
-        Self { body: Vec::with_capacity(length as usize), come: Coverage::new(length) }
-    }
-
-    /// Puts data in its place; says how many bytes of it are new. Where none is, nothing changes.
-    fn place(&mut self, offset: u32, data: &[u8]) -> u32 {
-        let (start, end) = (offset as usize, offset as usize + data.len());
-        let new = self.come.insert(offset..end as u32);
-        if new == 0 {
-            return 0;
-        }
-        // What comes in order is written once; only what is left out is written as zeros first.
-        if self.body.len() < start {
-            self.body.resize(start, 0);
-        }
-        let (within, beyond) = data.split_at((self.body.len() - start).min(data.len()));
-        self.body[start..start + within.len()].copy_from_slice(within);
-        self.body.extend_from_slice(beyond);
-        new
     }
 }
 

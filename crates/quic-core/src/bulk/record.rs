@@ -4,6 +4,8 @@ use core::ops::Range;
 
 use bytes::Bytes;
 
+use crate::carrier;
+
 /// The largest data of one record, in bytes.
 pub const MAX_RECORD: usize = 1 << 20;
 
@@ -88,5 +90,11 @@ impl Part {
     /// The bytes of the body.
     pub(super) fn range(self) -> Range<u32> {
         self.start..self.end
+    }
+}
+
+impl carrier::Part for Part {
+    fn is_tail(self) -> bool {
+        self.why == Why::Tail
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use fairpath_engine::{PathId, PathMap};
+use fairpath_engine::PathId;
 
-use super::in_flight::InFlight;
 use super::record::{Credit, MAX_BODY, MAX_RECORD, Part, Record, Why};
 use super::unfinished::Unfinished;
 use super::wire::FragmentHeader;
+use crate::carrier::InFlight;
 
 /// How many bytes an application may put ahead of what was sent: at 10 Gbit/s those of 0.8 ms, in which a host runs
 /// many times, and no more to be held than one record of the largest size.
@@ -54,9 +54,7 @@ pub struct Sender {
     begun: Credit,
     cutting: Option<Cutting>,
     unfinished: Unfinished,
-    paths: PathMap<InFlight>,
-    /// How many fragments were sent.
-    sent: u64,
+    in_flight: InFlight<Part>,
     resent_bytes: u64,
 }
 
@@ -147,10 +145,8 @@ impl Sender {
             return None;
         }
         loop {
-            let others = self.paths.iter_mut().filter(|(other, _)| *other != path && slower(*other));
-            let newest = others.filter_map(|(_, in_flight)| Some((in_flight.newest()?, in_flight)));
-            let (_, in_flight) = newest.max_by_key(|(order, _)| *order)?;
-            self.unfinished.send_again(in_flight.hand_on_newest()?);
+            let newest = self.in_flight.hand_on_newest(path, &slower)?;
+            self.unfinished.send_again(newest);
             // There is none where another copy has arrived. Where it is more than this path takes in a datagram, the
             // rest is what is to be sent next.
             if let Some(part) = self.unfinished.take_again(space) {
@@ -175,24 +171,13 @@ impl Sender {
     /// Notes that `part` left on `path` in packet `number`, which may carry several. After [`Sender::on_path_gone`]
     /// nothing is sent on that path; what was to go there is given back.
     pub fn on_sent(&mut self, part: Part, path: PathId, number: u64) {
-        let order = self.sent;
-        self.on_path(path).insert(number, order, part);
-        self.sent += 1;
+        self.in_flight.on_sent(part, path, number);
     }
 
     /// Notes that a copy of `part` left. It answers for nothing: where it is lost nothing is sent again, and where
     /// it arrives the other need not.
     pub fn on_copy_sent(&mut self, part: Part, path: PathId, number: u64) {
-        let order = self.sent;
-        self.on_path(path).insert_copy(number, order, part);
-        self.sent += 1;
-    }
-
-    fn on_path(&mut self, path: PathId) -> &mut InFlight {
-        if !self.paths.contains(path) {
-            self.paths.insert(path, InFlight::default());
-        }
-        self.paths.get_mut(path).expect("a path that was put in")
+        self.in_flight.on_copy_sent(part, path, number);
     }
 
     /// Notes that `part` was not sent after all. It is sent again.
@@ -202,35 +187,29 @@ impl Sender {
 
     /// Notes that packet `number` of `path` was acknowledged. Unknown ones are ignored.
     pub fn on_acked(&mut self, path: PathId, number: u64) {
-        if let Some(in_flight) = self.paths.get_mut(path) {
-            in_flight.settle(number, |part, _| self.unfinished.on_acked(part));
-        }
+        self.in_flight.settle(path, number, |part, _| self.unfinished.on_acked(part));
     }
 
     /// Notes that packet `number` of `path` was lost. Unknown ones are ignored. What it carried is sent again,
     /// unless it arrived in another copy, or one is under way.
     pub fn on_lost(&mut self, path: PathId, number: u64) {
-        if let Some(in_flight) = self.paths.get_mut(path) {
-            in_flight.settle(number, |part, answerable| {
-                if answerable {
-                    self.unfinished.send_again(part);
-                }
-            });
-        }
+        self.in_flight.settle(path, number, |part, answerable| {
+            if answerable {
+                self.unfinished.send_again(part);
+            }
+        });
     }
 
     /// Sends again what is in flight on `path`, which fell ill. Acknowledgements that come late still count. What was
     /// copied already is not copied again.
     pub fn resend(&mut self, path: PathId) {
-        if let Some(in_flight) = self.paths.get_mut(path) {
-            in_flight.hand_on_all(|part| self.unfinished.send_again(part));
-        }
+        self.in_flight.hand_on(path, |part| self.unfinished.send_again(part));
     }
 
     /// Sends again what is in flight on `path`, of which nothing will be heard any more.
     pub fn on_path_gone(&mut self, path: PathId) {
         self.resend(path);
-        self.paths.remove(path);
+        self.in_flight.forget(path);
     }
 
     /// Takes the peer's credit, which only rises: an older one may arrive after a newer one.
@@ -273,13 +252,13 @@ impl Sender {
     /// Whether no packet is in flight on any path.
     #[cfg(test)]
     pub(super) fn is_nothing_in_flight(&self) -> bool {
-        self.paths.values().all(InFlight::is_empty)
+        self.in_flight.is_empty()
     }
 
     /// Checks the rule that this type states.
     #[cfg(test)]
     pub(super) fn assert_each_byte_is_answered_for_once(&self) {
-        let answerable: Vec<_> = self.paths.values().flat_map(InFlight::answerable).collect();
+        let answerable: Vec<_> = self.in_flight.answerable().collect();
         self.unfinished.assert_each_byte_is_answered_for_once(&answerable, |number| {
             self.cutting.filter(|cutting| cutting.record == number).map(|cutting| cutting.at)
         });

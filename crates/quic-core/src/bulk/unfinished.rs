@@ -3,12 +3,12 @@
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use rangemap::RangeSet;
 
-use super::coverage::Coverage;
 use super::record::{HEAD, Part, Record, Why};
 use super::wire::FragmentHeader;
+use crate::carrier::{Buffer, Coverage};
 
 #[derive(Debug)]
 struct Sending {
@@ -27,14 +27,8 @@ pub(super) struct Unfinished {
     /// Those of which something is to be sent again.
     again: BTreeSet<u64>,
     /// What the next DATAGRAMs are cut from.
-    buffer: BytesMut,
+    buffer: Buffer,
 }
-
-/// How much memory DATAGRAMs share, in bytes: those that leave together need not be allocated one by one.
-const SHARED: usize = 64 << 10;
-
-/// From which length on they do, in bytes. Smaller ones are few, or cost little.
-const SHARING: usize = 1 << 10;
 
 impl Unfinished {
     /// Whether everything that was begun is acknowledged.
@@ -129,22 +123,19 @@ impl Unfinished {
     /// The whole DATAGRAM that carries `part`.
     pub(super) fn datagram(&mut self, part: Part) -> Option<Bytes> {
         let record = &self.records.get(&part.record)?.record;
-        let datagram = &mut self.buffer;
         let length = FragmentHeader::LEN + (part.end - part.start) as usize;
-        if datagram.capacity() < length && length >= SHARING {
-            // Where all that was cut from it has left, it is used again.
-            datagram.reserve(SHARED.max(length));
-        }
-        // The receiver expands the number again.
-        FragmentHeader { record: part.record as u32, length: record.body(), offset: part.start }.put(datagram);
-        if part.start < HEAD {
-            datagram.extend_from_slice(&record.head()[part.start as usize..part.end.min(HEAD) as usize]);
-        }
-        if part.end > HEAD {
-            datagram
-                .extend_from_slice(&record.data[part.start.saturating_sub(HEAD) as usize..(part.end - HEAD) as usize]);
-        }
-        Some(datagram.split().freeze())
+        let datagram = self.buffer.datagram(length, |to| {
+            // The receiver expands the number again.
+            FragmentHeader { record: part.record as u32, length: record.body(), offset: part.start }.put(to);
+            if part.start < HEAD {
+                to.extend_from_slice(&record.head()[part.start as usize..part.end.min(HEAD) as usize]);
+            }
+            if part.end > HEAD {
+                let data = part.start.saturating_sub(HEAD) as usize..(part.end - HEAD) as usize;
+                to.extend_from_slice(&record.data[data]);
+            }
+        });
+        Some(datagram)
     }
 
     /// Checks that for each byte that has been cut and is not acknowledged exactly one answers: a part of

@@ -201,7 +201,7 @@ proptest! {
             if take && let Some(record) = receiver.take() {
                 taken += u64::from(record.body());
             }
-            let buffers = receiver.incomplete.values().map(|assembly| assembly.body.capacity() as u64);
+            let buffers = receiver.incomplete.values().map(|assembly| assembly.capacity() as u64);
             let complete = receiver.complete.iter().map(|record| u64::from(record.body()));
             prop_assert_eq!(buffers.sum::<u64>() + complete.sum::<u64>(), receiver.held_bytes());
             prop_assert!(receiver.held_bytes() <= WINDOW_BYTES_MIN);

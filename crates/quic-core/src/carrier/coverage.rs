@@ -1,4 +1,4 @@
-//! Which bytes of a record's body have come, or are acknowledged.
+//! Which bytes of a stretch of data have come, or are acknowledged.
 
 use core::ops::Range;
 
@@ -10,7 +10,7 @@ use fixedbitset::FixedBitSet;
 /// whatever the peer sends, where a set of ranges would take many times the body for a peer that sends every second
 /// byte.
 #[derive(Clone, Debug)]
-pub(super) struct Coverage {
+pub(crate) struct Coverage {
     length: u32,
     covered: u32,
     /// Empty while exactly the first `covered` positions are in the set.
@@ -19,22 +19,22 @@ pub(super) struct Coverage {
 
 impl Coverage {
     /// The empty set of positions below `length`.
-    pub(super) fn new(length: u32) -> Self {
+    pub(crate) fn new(length: u32) -> Self {
         Self { length, covered: 0, bits: FixedBitSet::new() }
     }
 
     /// The length of what may be covered.
-    pub(super) fn length(&self) -> u32 {
+    pub(crate) fn length(&self) -> u32 {
         self.length
     }
 
     /// Whether every position is in the set.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.covered == self.length
     }
 
     /// Adds a range that does not end beyond the length; says how many positions are new.
-    pub(super) fn insert(&mut self, range: Range<u32>) -> u32 {
+    pub(crate) fn insert(&mut self, range: Range<u32>) -> u32 {
         debug_assert!(range.start < range.end && range.end <= self.length, "{range:?} in {}", self.length);
         if self.bits.is_empty() {
             if range.start <= self.covered {
@@ -52,8 +52,24 @@ impl Coverage {
         new
     }
 
+    /// The first position at or after `at` that is not in the set; the length where there is none.
+    pub(crate) fn end_of_run(&self, at: u32) -> u32 {
+        if self.bits.is_empty() {
+            return self.covered.max(at);
+        }
+        let mut missing = self.length;
+        // Most often the next byte is missing, or none is.
+        if !self.bits.contains(at as usize) && at < self.length {
+            return at;
+        }
+        if !self.is_full() {
+            missing = (at..self.length).find(|at| !self.bits.contains(*at as usize)).unwrap_or(self.length);
+        }
+        missing
+    }
+
     /// Calls `each` with the parts of `range` that are not in the set, in order.
-    pub(super) fn missing(&self, range: Range<u32>, mut each: impl FnMut(Range<u32>)) {
+    pub(crate) fn missing(&self, range: Range<u32>, mut each: impl FnMut(Range<u32>)) {
         if self.bits.is_empty() {
             let start = range.start.max(self.covered);
             if start < range.end {
