@@ -51,6 +51,7 @@ bench-sim: setup ## how fast the simulator is, beside htsim (HTSIM_DUMBBELL) and
 
 faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links down for 2 to 25 s too (half an hour)
 	cargo run --release -p fairpath-faults -- --seeds $(or $(SEEDS),0..10000)
+	cargo run --release -p fairpath-faults -- --streams --seeds $(or $(SEEDS),0..10000)
 	cargo run --release -p fairpath-faults -- --files --seeds $(or $(SEEDS),0..10000)
 	cargo test -p fairpath --test namespaces table_of_outages -- --ignored --nocapture
 	@sh scripts/seed-shifts.sh

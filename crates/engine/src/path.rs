@@ -188,6 +188,12 @@ impl Path {
         waited_ns > 2 * ACK_DELAY_MAX.as_nanos() as u64 && Duration::from_nanos(waited_ns) > self.patience()
     }
 
+    /// Whether an answer is late: packets wait for it for more than one probe timeout, half of what makes the path
+    /// suspected, and nothing was heard in that time.
+    pub(crate) fn is_late(&self, now: Timestamp) -> bool {
+        self.oldest().is_some_and(|oldest| now.since(oldest.max(self.heard_at)) > self.patience() / 2)
+    }
+
     /// Since when nothing was heard of the path, if it was silent for longer than an answer takes, and a packet
     /// sent at `sent_at`, which is acknowledged now, left before that was known.
     #[inline]

@@ -13,7 +13,9 @@ mod trace;
 mod wires;
 mod world;
 
-pub use fairpath_quic_sim::{Account, Clock, Crowd, Cryptography, End, Host, Leaving, Pinned, Process, Side, Skew};
+pub use fairpath_quic_sim::{
+    Account, Clock, Crowd, Cryptography, End, Host, Leaving, Pinned, Plan, Process, Side, Skew,
+};
 pub use files::{LiedTo, Transfer};
 pub use scenario::{Failure, Fault, Outcome, Scenario, Scheduled};
 pub use trace::Teller;

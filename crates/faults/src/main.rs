@@ -33,6 +33,9 @@ struct Arguments {
     /// Tell what happens to each seed: the faults, each datagram that leaves or comes, and how the paths stand
     #[arg(long)]
     trace: bool,
+    /// Open streams, and go on with them on a new connection where one is lost
+    #[arg(long, conflicts_with = "files")]
+    streams: bool,
     /// Transfer files, with all of the product above the sockets
     #[arg(long)]
     files: bool,
@@ -56,6 +59,29 @@ impl Run for Scenario {
 
     fn minimised(&self, fails: impl Fn(&Self) -> bool) -> Self {
         self.minimised(fails)
+    }
+}
+
+/// A scenario with streams.
+struct OnStreams(Scenario);
+
+impl std::fmt::Display for OnStreams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Run for OnStreams {
+    fn of(seed: u64, cryptography: Cryptography) -> Self {
+        Self(Scenario { cryptography, ..Scenario::of_streams(seed) })
+    }
+
+    fn run(&self, teller: Option<Teller>) -> Result<Outcome, Failure> {
+        self.0.run_told(teller)
+    }
+
+    fn minimised(&self, fails: impl Fn(&Self) -> bool) -> Self {
+        Self(self.0.minimised(|scenario| fails(&Self(scenario.clone()))))
     }
 }
 
@@ -115,14 +141,15 @@ fn run(scenario: &impl Run, twice: bool, told: bool) -> Result<Outcome, Failure>
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     std::panic::set_hook(Box::new(|_| {}));
-    match arguments.files {
-        true => run_all::<Transfer>(&arguments),
-        false => run_all::<Scenario>(&arguments),
+    match (arguments.files, arguments.streams) {
+        (true, _) => run_all::<Transfer>(&arguments),
+        (false, true) => run_all::<OnStreams>(&arguments),
+        (false, false) => run_all::<Scenario>(&arguments),
     }
 }
 
 fn run_all<T: Run>(arguments: &Arguments) -> ExitCode {
-    let &Arguments { ref seeds, twice, whole, null, trace, files } = arguments;
+    let &Arguments { ref seeds, twice, whole, null, trace, files, streams } = arguments;
     let count = seeds.end - seeds.start;
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} seeds, {msg}{eta} to go").expect("a template");
     let bar = ProgressBar::new(count).with_style(style);
@@ -144,7 +171,7 @@ fn run_all<T: Run>(arguments: &Arguments) -> ExitCode {
                 bar.suspend(|| {
                     eprintln!("seed {seed}: {failure}\n{scenario}");
                     let null = if null { " --null" } else { "" };
-                    let files = if files { " --files" } else { "" };
+                    let files = if files { " --files" } else if streams { " --streams" } else { "" };
                     eprintln!(
                         "again: cargo run -q --release -p fairpath-faults -- --seeds {seed} --whole --trace{null}{files}\n"
                     );

@@ -1,11 +1,12 @@
 //! A scenario from a seed: wires, traffic, and a schedule of faults. While faults last anything may be slow,
 //! but nothing may break (safety); once they have ended, everything has to work again (liveness).
 
+mod draw;
+
 use std::fmt;
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, PathId};
-use fairpath_net::{Impairments, Jitter, Reorder};
+use fairpath_core::{Bytes, PathId};
 use fairpath_quic_core::{EngineConfig, IDLE_TIMEOUT, PathSnapshot};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -13,10 +14,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::trace::Teller;
 use crate::wires::{Impair, Wire};
 use crate::world::World;
-use fairpath_quic_sim::Cryptography;
-use fairpath_quic_sim::Host;
-use fairpath_quic_sim::Side;
-use fairpath_quic_sim::Skew;
+pub(crate) use draw::{draw, draw_of_host};
+use draw::{skew, wire};
+use fairpath_quic_sim::{Cryptography, Host, Plan, Side, Skew};
 
 /// In this time faults begin.
 pub(crate) const FAULTY: Duration = Duration::from_secs(8);
@@ -122,6 +122,8 @@ pub struct Scenario {
     pub cryptography: Cryptography,
     /// The clocks of the hosts of client and server.
     pub clocks: [Skew; 2],
+    /// Streams beside that.
+    pub streams: Option<Plan>,
     /// What happens, in order.
     pub faults: Vec<Scheduled>,
 }
@@ -181,8 +183,20 @@ impl Scenario {
             handshake_loss,
             cryptography: Cryptography::default(),
             clocks,
+            streams: None,
             faults,
         }
+    }
+
+    /// The scenario of a seed with streams, and records beside them in a few.
+    pub fn of_streams(seed: u64) -> Self {
+        let mut scenario = Self::of(seed);
+        let (plan, are_records_beside) = draw::streams(seed);
+        scenario.streams = Some(plan);
+        if !are_records_beside {
+            (scenario.client_sends, scenario.server_sends) = (0, 0);
+        }
+        scenario
     }
 
     /// Runs it.
@@ -210,6 +224,9 @@ impl Scenario {
         for (side, bytes) in [(Side::Client, self.client_sends), (Side::Server, self.server_sends)] {
             world.end(side).send(bytes);
             world.end(side).greeting = bytes;
+        }
+        if let Some(plan) = self.streams {
+            Side::ALL.into_iter().for_each(|side| world.end(side).begin_streams(plan));
         }
         world.redials = true;
         let begun = world.now;
@@ -365,11 +382,13 @@ impl Scenario {
     fn check_liveness(&self, world: &mut World) -> Result<(), Failure> {
         let slowest = self.wires.iter().map(|wire| wire.rate).min().expect("a wire");
         // Both directions at once, at half the rate of the slowest wire, after all have come back.
-        let bytes = self.client_sends.max(self.server_sends);
-        let bound = REOPENED + Bytes::new(bytes) / slowest.scaled(0.5);
+        let bytes = self.client_sends.max(self.server_sends) + self.bytes_of_streams();
+        let bound = REOPENED + Bytes::new(bytes) / slowest.scaled(0.5) + self.rounds_of_streams();
         let all = |world: &mut World| {
             let World { client, server, .. } = world;
-            client.sent() == server.came() && server.sent() == client.came()
+            let are_streams_done = client.has_done_streams() && server.has_done_streams();
+            let are_streams_done = are_streams_done && client.shares_streams_with(server);
+            are_streams_done && client.sent() == server.came() && server.sent() == client.came()
         };
         if !world.run_until(bound, all) {
             let World { client, server, .. } = &*world;
@@ -380,7 +399,11 @@ impl Scenario {
                 client.came(),
                 server.sent()
             );
-            return Err(Failure(format!("{come}: {}", world.state())));
+            let streams = [world.client.state_of_streams(), world.server.state_of_streams()].join("; at the server ");
+            return Err(Failure(format!("{come}; of streams {streams}: {}", world.state())));
+        }
+        if self.streams.is_some() {
+            return self.check_streams(world);
         }
         // And then every path carries data, both ways.
         world.client.send(u64::MAX);
@@ -404,10 +427,37 @@ impl Scenario {
         }
     }
 
+    /// Each stream ended at its reader as its writer has said, and none was lost with a connection.
+    fn check_streams(&self, world: &World) -> Result<(), Failure> {
+        let World { client, server, .. } = world;
+        if let Some(what) = client.streams_differ_from(server).or_else(|| server.streams_differ_from(client)) {
+            return Err(Failure(what));
+        }
+        match client.streams_lost() {
+            lost @ 1.. if !self.restarts() => Err(Failure(format!("all streams were lost {lost} times"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The most that streams carry, in one direction.
+    fn bytes_of_streams(&self) -> u64 {
+        self.streams.map_or(0, |plan| u64::from(plan.by_client + plan.by_server) * plan.longest)
+    }
+
+    /// How long the opening of streams may take where only some may be open at once, each for a few round trips and as
+    /// long as its reader waits.
+    fn rounds_of_streams(&self) -> Duration {
+        let Some(Plan { by_client, by_server, open_max, .. }) = self.streams else { return Duration::ZERO };
+        let rtt = self.wires.iter().map(|wire| 2 * wire.delay + wire.queue / wire.rate).max().expect("a wire");
+        (Duration::from_secs(3) + 4 * rtt) * by_client.max(by_server).div_ceil(open_max)
+    }
+
     /// The end is known to both within three probe timeouts, and then some.
     fn check_closing(&self, world: &mut World) -> Result<(), Failure> {
         let rtt = self.wires.iter().map(|wire| 2 * (wire.delay + wire.queue / wire.rate)).max().expect("a wire");
         world.redials = false;
+        // All that streams carry may have come while a host still sleeps.
+        world.run_until_awake();
         world.client.close(world.now);
         let known = |world: &mut World| world.server.ended().is_some();
         match world.run_until(9 * rtt + Duration::from_secs(1), known) {
@@ -447,88 +497,11 @@ impl fmt::Display for Scenario {
             let queue = (*queue / *rate).as_millis();
             writeln!(f, "  wire {at}: {:.0} Mbit/s, {delay:?}, queue of {queue} ms, loss {loss}", rate.as_mbps_f64())?;
         }
+        if let Some(Plan { by_client, by_server, longest, open_max, .. }) = self.streams {
+            writeln!(f, "  streams: {by_client} and {by_server}, {open_max} at once, {longest} B at most")?;
+        }
         self.faults
             .iter()
             .try_for_each(|Scheduled { at, fault, .. }| writeln!(f, "  {:7.3} s  {fault:?}", at.as_secs_f64()))
-    }
-}
-
-fn wire(luck: &mut ChaCha8Rng) -> Wire {
-    let rate = Bitrate::from_mbps(luck.random_range(2..=20));
-    let delay = Duration::from_millis(luck.random_range(2..=100));
-    let queue = rate * Duration::from_millis(luck.random_range(40..=300));
-    let loss = if luck.random_bool(0.3) { 0.01 } else { 0.0 };
-    Wire { rate, delay, queue, loss, jitter: Jitter::default() }
-}
-
-/// Clocks are off by up to an hour, and by the 100 millionths of a poor quartz.
-fn skew(luck: &mut ChaCha8Rng) -> Skew {
-    match luck.random_bool(0.5) {
-        true => {
-            Skew { ahead: Duration::from_millis(luck.random_range(0..3_600_000)), ppm: luck.random_range(-100..=100) }
-        }
-        false => Skew::default(),
-    }
-}
-
-/// One fault of a host.
-pub(crate) fn draw_of_host(luck: &mut ChaCha8Rng, whole: usize, faults: &mut Vec<Scheduled>) {
-    let at = FAULTY.mul_f64(luck.random());
-    let side = if luck.random() { Side::Server } else { Side::Client };
-    let time = (FAULT_MAX / 2).mul_f64(luck.random());
-    let fault = match luck.random_range(0..6) {
-        0 | 1 => Fault::Sleep(side, time),
-        2 | 3 => Fault::Jump(side, time),
-        4 => Fault::Restart { side, keeps_ports: luck.random() },
-        _ => return,
-    };
-    faults.push(Scheduled { at, fault, whole });
-}
-
-/// One fault, with what mends it, where it does not pass by itself.
-pub(crate) fn draw(luck: &mut ChaCha8Rng, count: usize, whole: usize, faults: &mut Vec<Scheduled>) {
-    let at = FAULTY.mul_f64(luck.random());
-    let end = at + FAULT_MAX.mul_f64(luck.random());
-    let way = luck.random_range(0..count);
-    let mut add = |at: Duration, fault: Fault| faults.push(Scheduled { at, fault, whole });
-    match luck.random_range(0..18) {
-        0 | 1 => (add(at, Fault::There(way, false)), add(end, Fault::There(way, true))).1,
-        2 | 3 => (add(at, Fault::Back(way, false)), add(end, Fault::Back(way, true))).1,
-        4 | 5 => (add(at, Fault::Both(way, false)), add(end, Fault::Both(way, true))).1,
-        6 => (add(at, Fault::All(false)), add(at + (end - at) / 2, Fault::All(true))).1,
-        7 => {
-            // A link that flaps.
-            let pause = Duration::from_millis(luck.random_range(50..1_000));
-            for turn in 0..6 {
-                add(at + pause * turn, Fault::Both(way, turn % 2 == 1));
-            }
-        }
-        8 => add(at, Fault::Rebind(way)),
-        9 => add(at, Fault::RebindAll),
-        10 => add(at, Fault::RebindSoftly(way)),
-        11 => add(at, Fault::Copy),
-        12 => add(at, Fault::Stall(Side::Server, (end - at) / 2)),
-        13 => add(at, Fault::Stall(Side::Client, (end - at) / 2)),
-        14 => add(at, Fault::Attack),
-        kind => {
-            let impair = match kind {
-                15 => Impair { mtu: Some(Bytes::new(luck.random_range(1_250..1_400))), ..Impair::default() },
-                16 => Impair { delay: Duration::from_millis(luck.random_range(20..500)), ..Impair::default() },
-                _ => Impair {
-                    loss: luck.random_range(0.0..0.1),
-                    passing: Impairments {
-                        duplicate: luck.random_range(0.0..0.1),
-                        corrupt: luck.random_range(0.0..0.1),
-                        reorder: Some(Reorder {
-                            share: luck.random_range(0.0..0.2),
-                            by: Duration::from_millis(luck.random_range(1..50)),
-                        }),
-                    },
-                    ..Impair::default()
-                },
-            };
-            add(at, Fault::Impair(way, impair));
-            add(end, Fault::Impair(way, Impair::default()));
-        }
     }
 }

@@ -193,6 +193,12 @@ impl World {
         self.run_until(time, |_| false);
     }
 
+    /// Lets time pass until no host stands still.
+    pub(crate) fn run_until_awake(&mut self) {
+        let until = self.machines.iter().map(|machine| machine.stalled_until).max();
+        self.run_for(until.map_or(Duration::ZERO, |until| until.saturating_duration_since(self.now)));
+    }
+
     /// Lets time pass until something is so; false where it is not so after `patience`.
     pub fn run_until(&mut self, patience: Duration, done: impl Fn(&mut Self) -> bool) -> bool {
         let end = self.now + patience;
@@ -496,10 +502,13 @@ impl World {
         let ended = self.client.ended().unwrap_or("not made in time").to_owned();
         self.endings.push(ended);
         self.wires.replace_sockets();
-        self.dial(self.dials);
+        let old = self.dial(self.dials);
+        let now = self.now;
+        self.client.inherit_streams(old, now);
     }
 
-    fn dial(&mut self, first: usize) {
+    /// The client begins again, on the wire of this number. The end that was before.
+    fn dial(&mut self, first: usize) -> End {
         self.dials += 1;
         self.dialled_at = self.now;
         let mut pairs = pairs(&self.wires);
@@ -507,7 +516,7 @@ impl World {
         pairs.rotate_left(first % count);
         let process = self.process(Side::Client);
         let client = End::client(self.identity.fingerprint(), &self.engine, pairs, process);
-        self.replace(Side::Client, client);
+        self.replace(Side::Client, client)
     }
 
     fn process(&mut self, side: Side) -> Process {
@@ -516,10 +525,12 @@ impl World {
         Process { origin, clock: self.end(side).clock, now: self.now }
     }
 
-    fn replace(&mut self, side: Side, by: End) {
+    fn replace(&mut self, side: Side, by: End) -> End {
         let end = self.end(side);
-        let End { host, greeting, violation, .. } = std::mem::replace(end, by);
-        (end.host, end.greeting, end.violation) = (host, greeting, violation);
+        let mut old = std::mem::replace(end, by);
+        (end.host, end.greeting, end.violation) = (old.host, old.greeting, old.violation.take());
+        old.plan_of_streams().into_iter().for_each(|plan| end.begin_streams(plan));
+        old
     }
 
     /// The address translator forgets the client and gives it another port.

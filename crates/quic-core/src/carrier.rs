@@ -1,4 +1,4 @@
-//! What all reliable data stands on: messages, records and streams.
+//! The base of all reliable data: messages, records and streams.
 //!
 //! Each of them is cut into fragments that travel in QUIC's DATAGRAM frames, pinned to a path. QUIC sends none of these
 //! again (RFC 9221, section 5); its acknowledgements say packet by packet what became of them. So what went out in which
@@ -14,4 +14,4 @@ mod in_flight;
 pub(crate) use assembly::Assembly;
 pub(crate) use buffer::Buffer;
 pub(crate) use coverage::Coverage;
-pub(crate) use in_flight::{InFlight, Part};
+pub(crate) use in_flight::{InFlight, Part, Why};

@@ -4,16 +4,20 @@
 //! It owns all of them. So what leaves next is decided here, packet by packet: the engine picks a path, the
 //! packet's contents are chosen for that path, its gate is opened, and the stack is asked for one packet.
 
+mod end;
 mod flows;
 mod held;
 mod intake;
+mod lanes;
 mod live;
 mod output;
 mod owed;
 mod owing;
 mod probes;
 mod queue;
+mod rescue;
 mod silence;
+mod streams;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -23,12 +27,12 @@ use web_time::{Duration, Instant};
 use bytes::Bytes;
 use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};
 use noq_proto::crypto::ExportKeyingMaterialError;
-use noq_proto::{ApplicationClose, ConnectionError, ConnectionId, PathId, StreamEvent, TransportError, VarInt};
+use noq_proto::{ConnectionError, ConnectionId, PathId, StreamEvent};
 
 use crate::adapter::{ConnectionEngine, Fate};
 use crate::bulk::{Record, RecordTooLarge};
-use crate::channel::{Channel, ChannelId};
-use crate::farewell::{Farewell, Turn};
+use crate::channel::ChannelId;
+use crate::farewell::Farewell;
 use crate::forged;
 use crate::interface::Interface;
 use crate::one_way::{Mark, OneWay};
@@ -37,10 +41,13 @@ use crate::paths::policy::Policy;
 use crate::paths::{PathNotice, PathReport};
 use crate::peer_addresses::Announcement;
 use crate::receipts::{self, Receipts};
+use crate::streams::{StreamEvent as StreamsEvent, StreamsToken};
 use crate::tls::Application;
 use crate::transport::{Trust, trust};
+pub use end::{VIOLATION, violation};
 use flows::Flows;
 pub use held::Held;
+use lanes::Lanes;
 use live::Live;
 use output::Output;
 pub use output::TRAIN_MAX;
@@ -48,17 +55,6 @@ use silence::Silence;
 
 /// How often the paths are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// The code with which a connection is closed whose peer breaks the rules of the channels.
-pub const VIOLATION: u32 = 0x1f1;
-
-/// How the peer broke the rules of a channel, where this end closed the connection for that.
-pub fn violation(reason: &ConnectionError) -> Option<&str> {
-    match reason {
-        ConnectionError::TransportError(error) if u64::from(error.code) == u64::from(VIOLATION) => Some(&error.reason),
-        _ => None,
-    }
-}
 
 /// The number of the object that messages are pieces of. Theirs is the only one on their channel.
 const MESSAGES: u32 = 0;
@@ -80,8 +76,13 @@ pub enum Event {
     Datagram(Bytes),
     /// A packet of a flow may be there: see [`Connection::take_packet`].
     Packet,
-    /// Something happened to a stream.
+    /// Something happened to a stream of QUIC.
     Stream(StreamEvent),
+    /// Something happened to the streams: see [`Connection::streams`].
+    Streams(StreamsEvent),
+    /// The client asks for the streams of another connection, by their token: answer with
+    /// [`Connection::resume_streams`] or [`Connection::refuse_streams`]. The other connection may seem to live.
+    StreamsAsked(StreamsToken),
 }
 
 /// The addresses here, by the names of their interfaces.
@@ -98,7 +99,7 @@ pub struct Connection {
     /// The address that packets leave from which name none.
     primary: Option<IpAddr>,
     is_server: bool,
-    channels: [Channel; 2],
+    lanes: Lanes,
     messages_taken: u64,
     messages_sent: u64,
     /// Channels that had no room when it was asked for.
@@ -142,6 +143,7 @@ impl Connection {
         Self {
             is_server: quic.side().is_server(),
             queue_space: quic.datagrams().send_buffer_space(),
+            lanes: Lanes::new(trust, quic.side().is_server()),
             is_guest: trust == Trust::Guest,
             quic,
             engine,
@@ -150,7 +152,6 @@ impl Connection {
             look_at: now,
             interfaces,
             primary,
-            channels: ChannelId::ALL.map(|id| Channel::new(id, trust.window(id))),
             messages_taken: 0,
             messages_sent: 0,
             full: [false; 2],
@@ -177,31 +178,31 @@ impl Connection {
     /// likes; see [`Connection::has_room`].
     pub fn send_message(&mut self, message: Bytes) -> Result<(), RecordTooLarge> {
         let record = Record { object: MESSAGES, offset: self.messages_sent, data: message };
-        self.channels[ChannelId::Messages as usize].queue(record)?;
+        self.lanes.channel_mut(ChannelId::Messages).queue(record)?;
         self.messages_sent += 1;
         Ok(())
     }
 
     /// The next message of the peer, if it has come.
     pub fn take_message(&mut self) -> Option<Bytes> {
-        let record = self.channels[ChannelId::Messages as usize].take_at(self.messages_taken)?;
+        let record = self.lanes.channel_mut(ChannelId::Messages).take_at(self.messages_taken)?;
         self.messages_taken += 1;
         Some(record.data)
     }
 
     /// Queues a record: it arrives once, before or after others.
     pub fn send_record(&mut self, record: Record) -> Result<(), RecordTooLarge> {
-        self.channels[ChannelId::Bulk as usize].queue(record)
+        self.lanes.channel_mut(ChannelId::Bulk).queue(record)
     }
 
     /// The next record that is complete.
     pub fn take_record(&mut self) -> Option<Record> {
-        self.channels[ChannelId::Bulk as usize].take()
+        self.lanes.channel_mut(ChannelId::Bulk).take()
     }
 
     /// Whether more should be queued on a channel now. Where not, [`Event::Writable`] follows.
     pub fn has_room(&mut self, channel: ChannelId) -> bool {
-        let has_room = self.channels[channel as usize].sender.has_room();
+        let has_room = self.lanes.channel(channel).sender.has_room();
         self.full[channel as usize] = !has_room;
         has_room
     }
@@ -209,27 +210,27 @@ impl Connection {
     /// Whether nothing of what was queued on a channel waits to be sent. What is queued then, nobody sends before
     /// the next [`Connection::poll_transmit`].
     pub fn is_all_sent(&self, channel: ChannelId) -> bool {
-        self.channels[channel as usize].sender.unsent() == 0
+        self.lanes.channel(channel).sender.unsent() == 0
     }
 
     /// Whether what waits on a channel waits for the peer's credit alone.
     pub fn is_blocked(&self, channel: ChannelId) -> bool {
-        self.channels[channel as usize].sender.is_blocked()
+        self.lanes.channel(channel).sender.is_blocked()
     }
 
     /// Whether the peer is to be told on a channel that it may send more.
     pub fn is_credit_due(&self, channel: ChannelId) -> bool {
-        self.channels[channel as usize].is_credit_due()
+        self.lanes.channel(channel).is_credit_due()
     }
 
     /// Whether all that was queued on a channel has been acknowledged.
     pub fn is_flushed(&self, channel: ChannelId) -> bool {
-        self.channels[channel as usize].sender.is_idle()
+        self.lanes.channel(channel).sender.is_idle()
     }
 
     /// What has come on a channel, each byte once, taken or not.
     pub fn received_bytes(&self, channel: ChannelId) -> u64 {
-        self.channels[channel as usize].received_bytes()
+        self.lanes.channel(channel).received_bytes()
     }
 
     /// The stack's connection, for its streams.
@@ -254,42 +255,13 @@ impl Connection {
         trust(&mut self.quic);
         self.output.look_again();
         for id in ChannelId::ALL {
-            self.channels[id as usize].set_window(Trust::Full.window(id));
+            self.lanes.channel_mut(id).set_window(Trust::Full.window(id));
         }
     }
 
     /// Whether the peer has not proved itself yet.
     pub(crate) fn is_guest(&self) -> bool {
         self.is_guest
-    }
-
-    /// Ends the connection and tells the peer `code` and `reason`.
-    pub fn close(&mut self, code: u32, reason: Bytes, now: Instant) {
-        self.close_for(ConnectionError::LocallyClosed, code, reason, now);
-    }
-
-    /// The peer broke the rules of a channel.
-    fn fail(&mut self, what: String, now: Instant) {
-        let reason = Bytes::from(what.clone());
-        let code = VarInt::from_u32(VIOLATION).into();
-        self.close_for(TransportError::new(code, what).into(), VIOLATION, reason, now);
-    }
-
-    fn close_for(&mut self, cause: ConnectionError, code: u32, reason: Bytes, now: Instant) {
-        if self.closed.is_some() {
-            return;
-        }
-        match self.policy.as_ref().filter(|_| self.application.is_fairpath()) {
-            Some(policy) => self.farewell = Some(Farewell::new(code, reason, policy.slowest_answer(), now)),
-            None => self.quic.close(now, code.into(), reason),
-        }
-        self.note_closed(cause, now);
-        self.bid_farewell(now);
-    }
-
-    /// Why the connection ended; `None` while it is open.
-    pub fn close_reason(&self) -> Option<&ConnectionError> {
-        self.closed.as_ref()
     }
 
     /// Whether the handshake is complete.
@@ -471,6 +443,8 @@ impl Connection {
             self.with_policy(now, |policy, live| policy.look(live, now));
             self.give_receipts(now);
             self.tell_addresses(now);
+            self.size_windows(now);
+            self.rescue_streams(now);
         }
         if self.is_connected && self.one_way.next_timeout(now).is_some_and(|at| at <= now) {
             let room = self.quic.datagrams().max_size().unwrap_or(0);
@@ -483,7 +457,7 @@ impl Connection {
 
     /// What happened since this was last asked.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop_front().or_else(|| self.lanes.streams.poll_event().map(Event::Streams))
     }
 
     /// Whether nothing is left to do for it, nor to be told of it.
@@ -515,8 +489,8 @@ impl Connection {
     /// The policy, and what it acts on.
     fn policy_and_live(&mut self, now: Instant) -> (&mut Option<Policy>, Live<'_>) {
         let has_flows = self.flows.is_some();
-        let Self { quic, policy, interfaces, primary, receipts, output, channels, .. } = self;
-        (policy, Live { quic, interfaces, primary: *primary, receipts, output, channels, has_flows, now })
+        let Self { quic, policy, interfaces, primary, receipts, output, lanes, .. } = self;
+        (policy, Live { quic, interfaces, primary: *primary, receipts, output, lanes, has_flows, now })
     }
 
     fn with_policy<T>(&mut self, now: Instant, act: impl FnOnce(&mut Policy, &mut Live<'_>) -> T) -> Option<T> {
@@ -527,40 +501,6 @@ impl Connection {
         let notices = policy.take_notices();
         self.events.extend(notices.into_iter().map(Event::Notice));
         Some(done)
-    }
-
-    fn note_closed(&mut self, reason: ConnectionError, now: Instant) {
-        if self.closed.is_none() {
-            self.measure(now);
-            self.closed = Some(reason.clone());
-            self.events.push_back(Event::Closed(reason));
-        }
-    }
-
-    /// Says on every path that this is the end, again and again, until the peer ends too or it has been said
-    /// often enough. The stack says it on one path, once, and that may be lost.
-    fn bid_farewell(&mut self, now: Instant) {
-        let (Some(farewell), Some(policy)) = (&mut self.farewell, &self.policy) else { return };
-        match farewell.say(now) {
-            Turn::Wait => {}
-            Turn::Say(datagram) => {
-                for path in policy.open_paths().filter_map(|(_, path)| path) {
-                    self.output.say_on(path, datagram.clone());
-                }
-            }
-            Turn::Leave { code, reason } => {
-                self.farewell = None;
-                self.quic.close(now, code.into(), reason);
-            }
-        }
-    }
-
-    /// The peer says that this is the end.
-    fn on_farewell(&mut self, code: u32, reason: Bytes, now: Instant) {
-        self.farewell = None;
-        self.quic.close(now, code.into(), Bytes::new());
-        let close = ApplicationClose { error_code: code.into(), reason };
-        self.note_closed(ConnectionError::ApplicationClosed(close), now);
     }
 
     /// Says on every path at which addresses this end is reached now, where they changed.

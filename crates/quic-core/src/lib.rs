@@ -2,8 +2,8 @@
 //! a clock and without a runtime. `fairpath-quic` drives them in real time, tests in virtual time.
 //!
 //! [`Endpoint`] takes in datagrams and hands out packets; [`Connection`] joins the stack (`noq-proto`) to
-//! the engine, decides on which path each packet leaves, watches the paths, and has two channels: messages
-//! and bulk records.
+//! the engine, decides on which path each packet leaves, watches the paths, and carries messages,
+//! bulk records and [`streams`].
 //!
 //! Two ends in one process, and a network between them that takes 10 ms. Over sockets and by the wall clock the calls
 //! are the same.
@@ -78,6 +78,7 @@ pub mod pairs;
 mod paths;
 mod peer_addresses;
 mod receipts;
+pub mod streams;
 mod tls;
 mod transport;
 

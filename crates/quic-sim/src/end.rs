@@ -1,5 +1,7 @@
 //! One end: an endpoint with its connections, and an application that sends and counts.
 
+mod streams;
+
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use crate::clock::Clock;
 use crate::lateness::{Duty, Host, LATE, Lateness};
 use crate::pinned::Pinned;
 use crate::session::{self, Account, Session};
+use streams::StreamsOf;
 
 /// How many packets are made at once.
 const TRAIN: NonZeroUsize = NonZeroUsize::new(10).expect("not zero");
@@ -47,6 +50,8 @@ pub struct End {
     pub greeting: u64,
     /// How much of bulk its application takes of each connection, in all: a disk may be slower than the network.
     pub appetite: u64,
+    /// The streams of its connections.
+    streams: StreamsOf,
     /// The latest time that the endpoint was told.
     latest: Instant,
     next_look: Instant,
@@ -87,6 +92,7 @@ impl End {
             lateness,
             greeting: 0,
             appetite: u64::MAX,
+            streams: StreamsOf::default(),
             is_due: true,
             wake_at: None,
             violation: None,
@@ -303,10 +309,11 @@ impl End {
     fn do_all(&mut self, now: Instant, send: &mut dyn FnMut(Leaving)) {
         self.endpoint.handle_timeout(now);
         self.read_events(now);
+        self.run_streams(now);
         self.write();
         self.transmit(now, send);
         // What comes of these may have to leave at once.
-        self.is_due = self.read_events(now) | self.answer_questions(now);
+        self.is_due = self.read_events(now) | self.run_streams(now) | self.answer_questions(now);
         self.wake_at = self.endpoint.next_timeout(now);
     }
 
@@ -323,7 +330,9 @@ impl End {
             }
             match duty {
                 Duty::Timers => self.endpoint.handle_timeout(now),
-                Duty::Events => self.is_due = self.read_events(now) | self.answer_questions(now),
+                Duty::Events => {
+                    self.is_due = self.read_events(now) | self.run_streams(now) | self.answer_questions(now);
+                }
                 Duty::Write => self.write(),
                 Duty::Transmit => self.transmit(now, send),
             }
@@ -378,6 +387,7 @@ impl End {
         });
         if let Some(made) = made {
             self.open_paths(made, now);
+            self.begin_streams_on(made, now);
         }
         self.forget_drained();
         has_read

@@ -15,6 +15,7 @@ mod null;
 mod pinned;
 mod session;
 mod side;
+mod streams;
 
 pub use clock::{Clock, Skew};
 pub use crowd::Crowd;
@@ -23,3 +24,4 @@ pub use lateness::Host;
 pub use pinned::{Cryptography, Pinned, identity};
 pub use session::Account;
 pub use side::Side;
+pub use streams::{Ends, Plan};

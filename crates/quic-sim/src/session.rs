@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use fairpath_quic_core::bulk::Record;
+use fairpath_quic_core::streams::{StreamEvent, StreamsToken};
 use fairpath_quic_core::{ChannelId, Connection, Event, Held, PathNotice, PathReport, PathSnapshot, PathState};
 use noq_proto::ConnectionHandle;
 
@@ -35,6 +36,12 @@ pub(crate) struct Session {
     windows: Vec<Watched>,
     /// Whether the path of an interface was said to be open, or to be closed, where either was said.
     told: BTreeMap<String, bool>,
+    /// Events of streams, in order.
+    pub(crate) streams: Vec<StreamEvent>,
+    /// The streams that the peer asks for.
+    pub(crate) asked: Option<StreamsToken>,
+    /// Whether the streams are to be kept for another connection.
+    pub(crate) is_lost: bool,
 }
 
 /// What a path may have in flight.
@@ -70,12 +77,14 @@ pub struct Account {
 }
 
 /// Whether something waits that was never sent and is within the peer's credit, and a path has room for it now.
-pub(crate) fn could_send(connection: &Connection, now: Instant) -> bool {
+pub(crate) fn could_send(connection: &mut Connection, now: Instant) -> bool {
+    let streams = connection.streams(now);
+    let do_streams_wait = streams.unsent_bytes() > 0 && !streams.is_blocked();
     let waits = |channel: &ChannelId| !connection.is_all_sent(*channel) && !connection.is_blocked(*channel);
     let has_room = || {
         connection.with_engine(now, |engine, at| engine.snapshots(at).any(|one| engine.verdict(one.path, at).may_send))
     };
-    [ChannelId::Messages, ChannelId::Bulk].iter().any(waits) && has_room()
+    (do_streams_wait || [ChannelId::Messages, ChannelId::Bulk].iter().any(waits)) && has_room()
 }
 
 impl Session {
@@ -93,6 +102,9 @@ impl Session {
             violation: None,
             windows: Vec::new(),
             told: BTreeMap::new(),
+            streams: Vec::new(),
+            asked: None,
+            is_lost: false,
         }
     }
 
@@ -133,7 +145,13 @@ impl Session {
                 self.secret = Some(u64::from_le_bytes(secret));
                 return Some(true);
             }
-            Event::Closed(reason) => self.ended = Some(reason.to_string()),
+            Event::Closed(reason) => {
+                use noq_proto::ConnectionError::{ApplicationClosed, LocallyClosed};
+                self.is_lost = !matches!(reason, ApplicationClosed(_) | LocallyClosed);
+                self.ended = Some(reason.to_string());
+            }
+            Event::Streams(event) => self.streams.push(event),
+            Event::StreamsAsked(token) => self.asked = Some(token),
             Event::Notice(PathNotice::Opened { interface } | PathNotice::Reopened { interface }) => {
                 self.told.insert(interface, true);
             }

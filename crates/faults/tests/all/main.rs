@@ -24,5 +24,6 @@ mod profiles;
 mod repeats;
 mod schedulers;
 mod seeds;
+mod streams;
 #[path = "../trial/mod.rs"]
 mod trial;

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use bytes::Bytes;
 
-use crate::carrier;
+use crate::carrier::{self, Why};
 
 /// The largest data of one record, in bytes.
 pub const MAX_RECORD: usize = 1 << 20;
@@ -68,17 +68,6 @@ pub struct Part {
     pub(super) end: u32,
     /// Why it was cut.
     pub(super) why: Why,
-}
-
-/// Why a fragment was cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
-    /// It was never sent.
-    New,
-    /// It was lost, or its path fell ill.
-    Again,
-    /// It was in flight on a slower path, and there was nothing else to send.
-    Tail,
 }
 
 impl Part {

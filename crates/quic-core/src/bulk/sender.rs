@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use fairpath_engine::PathId;
 
-use super::record::{Credit, MAX_BODY, MAX_RECORD, Part, Record, Why};
+use super::record::{Credit, MAX_BODY, MAX_RECORD, Part, Record};
 use super::unfinished::Unfinished;
 use super::wire::FragmentHeader;
-use crate::carrier::InFlight;
+use crate::carrier::{InFlight, Why};
 
 /// How many bytes an application may put ahead of what was sent: at 10 Gbit/s those of 0.8 ms, in which a host runs
 /// many times, and no more to be held than one record of the largest size.

@@ -8,8 +8,8 @@ use fairpath_engine::PathId;
 use rand::{Rng as _, RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::record::Why;
 use super::*;
+use crate::carrier::Why;
 
 /// The most packets in flight on one path.
 const CWND: usize = 64;

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use rangemap::RangeSet;
 
-use super::record::{HEAD, Part, Record, Why};
+use super::record::{HEAD, Part, Record};
 use super::wire::FragmentHeader;
-use crate::carrier::{Buffer, Coverage};
+use crate::carrier::{Buffer, Coverage, Why};
 
 #[derive(Debug)]
 struct Sending {

@@ -35,7 +35,7 @@ impl Assembly {
         self.come.end_of_run(at)
     }
 
-    /// What has come, with zeros where something is missing.
+    /// The data that has come, with zeros where something is missing.
     pub(crate) fn data(&self) -> &[u8] {
         &self.data
     }
@@ -56,7 +56,7 @@ impl Assembly {
         let (start, end) = (offset as usize, offset as usize + data.len());
         let range = offset..end as u32;
         if start >= self.data.len() {
-            // What comes in order is written once; only what is left out is written as zeros first.
+            // Data that comes in order is written once; only what is left out is written as zeros first.
             self.data.resize(start, 0);
             self.data.extend_from_slice(data);
             return self.come.insert(range);

@@ -8,7 +8,7 @@ const SHARED: usize = 64 << 10;
 /// From which length on they do, in bytes. Smaller ones are few, or cost little.
 const SHARING: usize = 1 << 10;
 
-/// What the next DATAGRAMs are cut from.
+/// Memory for the next DATAGRAMs.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer(BytesMut);
 

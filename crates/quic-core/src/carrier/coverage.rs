@@ -57,15 +57,17 @@ impl Coverage {
         if self.bits.is_empty() {
             return self.covered.max(at);
         }
-        let mut missing = self.length;
-        // Most often the next byte is missing, or none is.
-        if !self.bits.contains(at as usize) && at < self.length {
-            return at;
+        let word_bits = usize::BITS as usize;
+        let (mut at, length) = (at as usize, self.length as usize);
+        let words = self.bits.as_slice();
+        while at < length {
+            let run = (words[at / word_bits] >> (at % word_bits)).trailing_ones() as usize;
+            at += run;
+            if run == 0 || !at.is_multiple_of(word_bits) {
+                break;
+            }
         }
-        if !self.is_full() {
-            missing = (at..self.length).find(|at| !self.bits.contains(*at as usize)).unwrap_or(self.length);
-        }
-        missing
+        at.min(length) as u32
     }
 
     /// Calls `each` with the parts of `range` that are not in the set, in order.
@@ -133,6 +135,10 @@ mod tests {
             coverage.missing(asked.clone(), |range| missing.push(range));
             prop_assert!(missing.windows(2).all(|pair| pair[0].end < pair[1].start), "{:?}", missing);
             let missing: Vec<_> = missing.into_iter().flatten().collect();
+            for at in asked.clone() {
+                let run = (at..200).take_while(|at| model.contains(at)).count() as u32;
+                prop_assert_eq!(coverage.end_of_run(at), at + run);
+            }
             prop_assert_eq!(missing, asked.filter(|at| !model.contains(at)).collect::<Vec<_>>());
         }
     }

@@ -4,10 +4,21 @@ use std::collections::VecDeque;
 
 use fairpath_engine::{PathId, PathMap};
 
-/// What a fragment carries, as its sender knows it.
+/// The content of a fragment, as its sender knows it.
 pub(crate) trait Part: Copy {
     /// Whether it is a copy made for the tail, which is not copied again.
     fn is_tail(self) -> bool;
+}
+
+/// Why a fragment was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It was never sent.
+    New,
+    /// It was lost, or its path fell ill.
+    Again,
+    /// It was in flight on a slower path, and there was nothing else to send.
+    Tail,
 }
 
 /// The fragments of one sender that are in flight, on all paths.
@@ -62,6 +73,12 @@ impl<P: Part> InFlight<P> {
         }
     }
 
+    /// What is answerable on `path`, in the order in which it left.
+    pub(crate) fn answerable_on(&self, path: PathId) -> impl Iterator<Item = P> {
+        let entries = self.paths.get(path).into_iter().flat_map(|on_path| &on_path.entries);
+        entries.filter(|entry| entry.state == State::Answerable).map(|entry| entry.part)
+    }
+
     /// Forgets `path`, of which nothing will be heard any more.
     pub(crate) fn forget(&mut self, path: PathId) {
         self.paths.remove(path);
@@ -87,7 +104,7 @@ impl<P: Part> InFlight<P> {
         self.paths.values().all(|on_path| on_path.entries.is_empty())
     }
 
-    /// What is answerable.
+    /// All that is answerable.
     #[cfg(test)]
     pub(crate) fn answerable(&self) -> impl Iterator<Item = P> {
         let entries = self.paths.values().flat_map(|on_path| &on_path.entries);
@@ -95,7 +112,7 @@ impl<P: Part> InFlight<P> {
     }
 }
 
-/// What became of a fragment.
+/// The fate of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// It answers for its bytes: where it is lost, they are sent again.

@@ -7,7 +7,7 @@ use crate::bulk::{MAX_RECORD, UNSENT_MAX};
 use crate::channel::ChannelId;
 use crate::transport::Trust;
 
-/// What one end holds of the data of a connection, messages and bulk together.
+/// The messages and records that one end of a connection holds. Streams say themselves how much they hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Of the peer's: records that are not complete, as a whole, and those that the application has not taken.
@@ -38,7 +38,7 @@ impl Connection {
     /// What this end holds of the connection's data.
     pub fn held(&self) -> Held {
         let mut held = Held::default();
-        for channel in &self.channels {
+        for channel in ChannelId::ALL.map(|id| self.lanes.channel(id)) {
             held.received += Bytes::new(channel.held_bytes());
             held.unsent += Bytes::new(channel.sender.unsent() as u64);
             held.unacknowledged += Bytes::new(channel.sender.unfinished());

@@ -16,6 +16,7 @@ use crate::one_way::report::Message as DelayMessage;
 use crate::paths::policy::Policy;
 use crate::peer_addresses;
 use crate::receipts;
+use crate::streams::is_streams;
 
 impl Connection {
     pub(crate) fn handle_event(&mut self, event: noq_proto::ConnectionEvent, now: Instant) {
@@ -72,6 +73,7 @@ impl Connection {
                 ProtoEvent::Connected => {
                     self.is_connected = true;
                     self.engine.find_losses(self.application.is_fairpath());
+                    self.name_streams();
                     self.events.push_back(Event::Connected);
                     if self.is_server {
                         self.change_keys();
@@ -114,13 +116,13 @@ impl Connection {
         self.engine.take_fates(&mut self.fates);
         flows::learn(&mut self.flows, &self.fates, || self.engine.at(now));
         for fate in self.fates.drain(..) {
-            self.channels.iter_mut().for_each(|channel| channel.on_fate(fate));
+            self.lanes.on_fate(fate);
             if let Fate::Discarded(path) = fate {
                 self.output.forget(path);
             }
         }
         for channel in ChannelId::ALL {
-            if self.full[channel as usize] && self.channels[channel as usize].sender.has_room() {
+            if self.full[channel as usize] && self.lanes.channel(channel).sender.has_room() {
                 self.full[channel as usize] = false;
                 self.events.push_back(Event::Writable(channel));
             }
@@ -146,6 +148,7 @@ impl Connection {
             }
             receipts::KIND => self.receipts.on_receipt(&datagram[1..], now),
             kind if fairpath_stream::is_stream(kind) => self.on_flow(&datagram, now),
+            kind if is_streams(kind) => self.on_streams(&datagram, now),
             APPLICATION => self.events.push_back(Event::Datagram(datagram.slice(1..))),
             _ => match DelayMessage::read(&datagram) {
                 Some(DelayMessage::Ask) => self.one_way.on_ask(now),
@@ -159,7 +162,7 @@ impl Connection {
     }
 
     fn on_channel(&mut self, id: ChannelId, datagram: &[u8], now: Instant) {
-        let channel = &mut self.channels[id as usize];
+        let channel = self.lanes.channel_mut(id);
         let before = channel.complete_records();
         let result = channel.on_datagram(datagram);
         if channel.complete_records() > before {

@@ -6,9 +6,9 @@ use web_time::Instant;
 use fairpath_engine::PathId as EnginePath;
 use noq_proto::{FourTuple, PathError, PathId, PathStats, PathStatus};
 
+use super::lanes::Lanes;
 use super::output::Output;
 use crate::adapter::PathHandle;
-use crate::channel::Channel;
 use crate::paths::policy::Paths;
 use crate::receipts::Receipts;
 
@@ -18,7 +18,7 @@ pub(super) struct Live<'a> {
     pub(super) primary: Option<IpAddr>,
     pub(super) receipts: &'a Receipts,
     pub(super) output: &'a mut Output,
-    pub(super) channels: &'a mut [Channel; 2],
+    pub(super) lanes: &'a mut Lanes,
     pub(super) has_flows: bool,
     pub(super) now: Instant,
 }
@@ -54,7 +54,7 @@ impl Paths for Live<'_> {
     }
 
     fn resend(&mut self, path: EnginePath) {
-        self.channels.iter_mut().for_each(|channel| channel.resend(path));
+        self.lanes.resend(path);
     }
 
     fn set_backup(&mut self, id: PathId, backup: bool) {

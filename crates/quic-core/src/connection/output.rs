@@ -9,12 +9,12 @@ use fairpath_engine::{Bytes as Size, Choice, Class, ConnectionView, PathId as En
 use noq_proto::{FrameStats, Transmit};
 
 use super::flows::Flows;
+use super::lanes::{Ahead, Lanes, Load};
 use super::owed::Owed;
 use super::owing::Owing;
 use super::queue::{Frames, Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
 use crate::adapter::{Gate, Left};
-use crate::channel::{Cargo, Channel, ChannelId};
 
 /// What an application may queue of datagrams, in number: they are for what is worth little when it is old.
 const DATAGRAMS_MAX: usize = 256;
@@ -27,6 +27,9 @@ pub const TRAIN_MAX: usize = 65_536 - 1 - 14 - 40 - 8;
 /// The least of a record that is worth a fragment of its own to fill a packet, in bytes: it has a header of 11, and
 /// the stack makes no more of datagrams at once than fill their packets up to 32 bytes.
 const FILLING_MIN: usize = 64;
+
+/// The longest frame of control, in bytes: three numbers, or a credit of records.
+const CONTROL_MAX: usize = 1 + 3 * 8;
 
 /// How often the stack is asked for what it says of a handshake that was closed, each time that something came or was
 /// due. It says so in each space, with a datagram for each; where it may make one only it begins with the first again,
@@ -210,9 +213,9 @@ impl Connection {
         }
         for path in paths.iter() {
             if self.engine.with(now, |engine, at| engine.verdict(path, at).may_send)
-                && let Some((id, part)) = self.output.owed.take(path, &self.channels)
-                && let Some((datagram, cargo)) = self.channels[id as usize].repeat(part)
-                && self.put(datagram, Queued::Channel(id, cargo))
+                && let Some(debt) = self.output.owed.take(path, &self.lanes)
+                && let Some((datagram, load)) = self.lanes.repeat(debt)
+                && self.put(datagram, Queued::Load(load))
             {
                 self.engine.open_gate(Gate::Only(path));
                 return self.emit(now, NonZeroUsize::MIN, buffer);
@@ -230,19 +233,16 @@ impl Connection {
     /// What a scheduler sees of the connection, and of what is to leave next. Windows and buffers are those of bulk
     /// data: of what comes before it there is little.
     fn waiting(&self) -> (ConnectionView, Work) {
-        let bulk = &self.channels[ChannelId::Bulk as usize].sender;
-        let used = Size::new(bulk.unfinished());
-        // An application that has filled the room there is has more.
-        let unsent = bulk.has_room().then(|| Size::new(bulk.unsent() as u64));
+        let Ahead { unsent, used, credit } = self.lanes.ahead();
         let view = ConnectionView {
-            unsent,
-            window: Some(used + Size::new(bulk.credit_left())),
-            window_used: used,
-            buffered: used,
-            is_blocked: bulk.is_blocked(),
+            unsent: unsent.map(Size::new),
+            window: Some(Size::new(used + credit)),
+            window_used: Size::new(used),
+            buffered: Size::new(used),
+            is_blocked: self.lanes.are_blocked(),
             ..ConnectionView::default()
         };
-        let is_small = !self.output.datagrams.is_empty() || self.channels[ChannelId::Messages as usize].has_work();
+        let is_small = !self.output.datagrams.is_empty() || self.lanes.have_small();
         let class = if is_small { Class::Interactive } else { Class::Bulk };
         (view, Work { class, ..Work::default() })
     }
@@ -252,6 +252,10 @@ impl Connection {
         let had_more = std::mem::take(&mut self.output.is_held_back);
         if self.output.owing != Owing::Anything && self.is_listening() {
             return self.emit_owing(now, buffer);
+        }
+        if let Some(transmit) = self.emit_rescue(now, buffer) {
+            self.output.is_held_back = true;
+            return Some(transmit);
         }
         let (choice, following) = self.pick(now);
         let Some(path) = choice.path() else {
@@ -286,7 +290,7 @@ impl Connection {
         // What left may have been the last of a stream: then the next look finds nothing.
         self.output.is_held_back = transmit.is_some() || !self.output.queue.is_empty();
         if !self.output.is_held_back {
-            let is_blocked = self.channels[ChannelId::Bulk as usize].sender.is_blocked();
+            let is_blocked = self.lanes.are_blocked();
             self.engine.with(now, |engine, at| {
                 engine.on_app_limited(path, at);
                 if is_blocked {
@@ -332,21 +336,24 @@ impl Connection {
 
     /// Whether nothing of ours is to be sent, nor on its way.
     fn is_listening(&mut self) -> bool {
-        let are_listening = self.channels.iter().all(Channel::is_listening) && self.output.datagrams.is_empty();
+        let are_listening = self.lanes.are_listening() && self.output.datagrams.is_empty();
         are_listening && self.output.queue.is_empty() && self.quic.streams().send_streams() == 0
     }
 
     fn has_cargo(&self) -> bool {
-        !self.output.datagrams.is_empty() || self.channels.iter().any(|channel| channel.has_work())
+        !self.output.datagrams.is_empty() || self.lanes.have_data()
     }
 
     /// Puts what is to leave next on the path into the stack's queue: what fills up to `packets_max` packets. How
     /// many they are.
     fn load(&mut self, path: EnginePath, packets_max: usize) -> NonZeroUsize {
         let Some(room) = self.quic.datagrams().max_size() else { return NonZeroUsize::MIN };
+        if self.load_control(room) {
+            return NonZeroUsize::MIN;
+        }
         if let Some((datagram, queued)) = self.next_small(room) {
-            if let Queued::Channel(id, cargo) = &queued {
-                self.output.owed.order(*id, cargo, &self.channels);
+            if let Queued::Load(load) = &queued {
+                self.output.owed.order(load, &self.lanes);
             }
             self.put(datagram, queued);
             return NonZeroUsize::MIN;
@@ -365,20 +372,20 @@ impl Connection {
         }
         if packets > 0 {
             self.put_loaded();
-        } else if let Some((datagram, cargo)) = self.reinjected(path, room) {
-            self.put(datagram, Queued::Channel(ChannelId::Bulk, cargo));
+        } else if let Some((datagram, load)) = self.reinjected(path, room) {
+            self.put(datagram, Queued::Load(load));
         }
         NonZeroUsize::new(packets).unwrap_or(NonZeroUsize::MIN)
     }
 
     /// Puts what was loaded into the stack's queue.
     fn put_loaded(&mut self) {
-        let Self { quic, output, channels, flows, queue_space, .. } = self;
+        let Self { quic, output, lanes, flows, queue_space, .. } = self;
         let count = quic.datagrams().send_many(&output.loaded, false);
         if count.as_ref().ok() != Some(&output.loaded.len()) {
             tracing::debug!(?count, "datagrams were refused");
             let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
-            output.queue.disown(left_over, |queued| tell(queued, channels, flows, None));
+            output.queue.disown(left_over, |queued| tell(queued, lanes, flows, None));
         }
         output.loaded.clear();
     }
@@ -388,11 +395,11 @@ impl Connection {
     fn load_packet(&mut self, room: usize) -> Filled {
         let mut space = room;
         while space >= FILLING_MIN
-            && let Some((datagram, cargo)) = self.channels[ChannelId::Bulk as usize].next(space)
+            && let Some((datagram, load)) = self.lanes.next_bulk(space)
         {
             space = space.saturating_sub(frame(datagram.len()));
-            self.output.owed.order(ChannelId::Bulk, &cargo, &self.channels);
-            self.output.queue.push(Queued::Channel(ChannelId::Bulk, cargo), datagram.len());
+            self.output.owed.order(&load, &self.lanes);
+            self.output.queue.push(Queued::Load(load), datagram.len());
             self.output.loaded.push(datagram);
         }
         self.output.queue.end_packet();
@@ -409,12 +416,12 @@ impl Connection {
     }
 
     /// Puts a datagram into the stack's queue; false where it is refused.
-    fn put(&mut self, datagram: Bytes, queued: Queued) -> bool {
+    pub(super) fn put(&mut self, datagram: Bytes, queued: Queued) -> bool {
         let bytes = datagram.len();
         if let Err(error) = self.quic.datagrams().send(datagram, false) {
             tracing::debug!(%error, "a datagram was refused");
-            if let Queued::Channel(channel, cargo) = queued {
-                self.channels[channel as usize].on_unsent(cargo);
+            if let Queued::Load(load) = queued {
+                self.lanes.on_unsent(load);
             }
             return false;
         }
@@ -422,29 +429,36 @@ impl Connection {
         true
     }
 
-    /// What goes before bulk data: credits, datagrams, messages.
-    fn next_small(&mut self, room: usize) -> Option<(Bytes, Queued)> {
-        let of = |id| move |(datagram, cargo)| (datagram, Queued::Channel(id, cargo));
-        let mut channels = ChannelId::ALL.into_iter();
-        if let Some(credit) = channels.find_map(|id| self.channels[id as usize].credit().map(of(id))) {
-            return Some(credit);
+    /// Puts credits and the control of streams into the stack's queue, as many as fit into one packet. Whether there
+    /// were any.
+    fn load_control(&mut self, room: usize) -> bool {
+        let mut space = room;
+        while space >= CONTROL_MAX
+            && let Some((datagram, load)) = self.lanes.next_control()
+        {
+            space = space.saturating_sub(frame(datagram.len()));
+            self.put(datagram, Queued::Load(load));
         }
+        space < room
+    }
+
+    /// Datagrams and messages, which go before bulk data.
+    fn next_small(&mut self, room: usize) -> Option<(Bytes, Queued)> {
         if let Some(datagram) = self.output.datagrams.pop_front() {
             return Some((datagram, Queued::Other));
         }
-        self.channels[ChannelId::Messages as usize].next(room).map(of(ChannelId::Messages))
+        self.lanes.next_message(room).map(|(datagram, load)| (datagram, Queued::Load(load)))
     }
 
     /// Nothing waits, and the path has room: what is on its way on a slower one goes here too, so that the
     /// last bytes do not wait for the slowest path.
-    fn reinjected(&mut self, path: EnginePath, room: usize) -> Option<(Bytes, Cargo)> {
-        let Self { channels, engine, .. } = self;
-        let channel = &mut channels[ChannelId::Bulk as usize];
-        if channel.sender.is_idle() {
+    fn reinjected(&mut self, path: EnginePath, room: usize) -> Option<(Bytes, Load)> {
+        let Self { lanes, engine, .. } = self;
+        if lanes.are_idle() {
             return None;
         }
         let own = engine.smoothed_rtt(path)?;
-        channel.reinject(path, room, |other| engine.smoothed_rtt(other).is_some_and(|rtt| rtt > own))
+        lanes.reinject(path, room, |other| engine.smoothed_rtt(other).is_some_and(|rtt| rtt > own))
     }
 
     /// Asks the stack for so many packets with the gates as they are, and notes what they carried.
@@ -467,23 +481,28 @@ impl Connection {
 
     /// Notes in which packets the queued datagrams left, those that did.
     fn unload(&mut self, frames: Option<Frames>) {
-        let Self { quic, output, channels, flows, queue_space, .. } = self;
+        let Self { quic, output, lanes, flows, queue_space, .. } = self;
         if output.queue.is_empty() {
             return;
         }
         let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
         let outcome = Outcome { left_over, packets: &output.left, frames };
-        output.queue.settle(outcome, |queued, left| tell(queued, channels, flows, left));
+        output.queue.settle(outcome, |queued, left| tell(queued, lanes, flows, left));
+    }
+
+    /// Whatever lies in the stack's queue, nobody waits for it any more.
+    pub(super) fn forget_queue(&mut self) {
+        let Self { quic, output, lanes, flows, queue_space, .. } = self;
+        let left_over = queue_space.saturating_sub(quic.datagrams().send_buffer_space());
+        output.queue.disown(left_over, |queued| tell(queued, lanes, flows, None));
     }
 }
 
 /// Tells the channel or the flow whose a datagram is in which packet it left, or that it did not.
-fn tell(queued: Queued, channels: &mut [Channel; 2], flows: &mut Option<Box<Flows>>, left: Option<Left>) {
+fn tell(queued: Queued, lanes: &mut Lanes, flows: &mut Option<Box<Flows>>, left: Option<Left>) {
     match (queued, left) {
-        (Queued::Channel(channel, cargo), Some(left)) => {
-            channels[channel as usize].on_sent(cargo, left.path, left.number);
-        }
-        (Queued::Channel(channel, cargo), None) => channels[channel as usize].on_unsent(cargo),
+        (Queued::Load(load), Some(left)) => lanes.on_sent(load, left.path, left.number),
+        (Queued::Load(load), None) => lanes.on_unsent(load),
         (Queued::Flow(cargo), left) => {
             if let Some(flows) = flows {
                 flows.on_left(cargo, left);

@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 
 use fairpath_engine::{Choice, PathId, PathMap, PathSet};
 
-use crate::bulk::Part;
-use crate::channel::{Cargo, Channel, ChannelId};
+use super::lanes::{Debt, Lanes, Load};
 
 /// The fragments that other paths have carried, path by path, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Owed {
     /// The paths that owe what is sent next.
     debtors: Option<PathSet>,
-    paths: PathMap<VecDeque<(ChannelId, Part)>>,
+    paths: PathMap<VecDeque<Debt>>,
 }
 
 impl Owed {
@@ -25,27 +24,24 @@ impl Owed {
     }
 
     /// A fragment was made that leaves on another path.
-    pub(super) fn order(&mut self, id: ChannelId, cargo: &Cargo, channels: &[Channel; 2]) {
+    pub(super) fn order(&mut self, load: &Load, lanes: &Lanes) {
         // What is sent again they owe already.
-        let (Some(debtors), Cargo::Fragment(part)) = (&self.debtors, cargo) else { return };
-        if !part.is_new() {
-            return;
-        }
+        let (Some(debtors), Some(debt)) = (&self.debtors, load.debt()) else { return };
         for path in debtors.iter() {
             if !self.paths.contains(path) {
                 self.paths.insert(path, VecDeque::new());
             }
             let Some(owed) = self.paths.get_mut(path) else { continue };
             // A path that carries nothing for long owes no more than what is on its way elsewhere.
-            forgive(owed, channels);
-            owed.push_back((id, *part));
+            forgive(owed, lanes);
+            owed.push_back(debt);
         }
     }
 
     /// The oldest that a path owes.
-    pub(super) fn take(&mut self, path: PathId, channels: &[Channel; 2]) -> Option<(ChannelId, Part)> {
+    pub(super) fn take(&mut self, path: PathId, lanes: &Lanes) -> Option<Debt> {
         let owed = self.paths.get_mut(path)?;
-        forgive(owed, channels);
+        forgive(owed, lanes);
         owed.pop_front()
     }
 
@@ -56,8 +52,8 @@ impl Owed {
 }
 
 /// What has arrived is owed no longer.
-fn forgive(owed: &mut VecDeque<(ChannelId, Part)>, channels: &[Channel; 2]) {
-    while owed.front().is_some_and(|(id, part)| channels[*id as usize].sender.has_arrived(*part)) {
+fn forgive(owed: &mut VecDeque<Debt>, lanes: &Lanes) {
+    while owed.front().is_some_and(|debt| lanes.has_arrived(*debt)) {
         owed.pop_front();
     }
 }

@@ -10,7 +10,7 @@ impl Connection {
     /// When the next path is to be probed. Only while the application has something under way: of a connection at rest
     /// the probe of each path would call for one of another, for ever.
     pub(super) fn probe_at(&self, now: Instant) -> Option<Instant> {
-        if self.channels.iter().all(|channel| channel.sender.is_idle()) {
+        if self.lanes.are_idle() {
             return None;
         }
         self.engine.instant(self.engine.with(now, |engine, _| engine.probe_at())?)

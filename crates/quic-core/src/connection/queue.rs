@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 
+use super::lanes::Load;
 use crate::adapter::Left;
-use crate::channel::{Cargo, ChannelId};
 
 /// The least that a packet takes beside its frames: a byte of flags, one of its number, and the tag
 /// [RFC9001 §5.3].
@@ -22,7 +22,7 @@ const SPREAD_MAX: usize = 8;
 /// Whose a datagram is.
 #[derive(Debug)]
 pub(super) enum Queued {
-    Channel(ChannelId, Cargo),
+    Load(Load),
     /// Of a flow of the application's packets.
     Flow(fairpath_stream::Cargo),
     /// Nobody asks what becomes of it.

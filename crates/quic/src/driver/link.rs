@@ -120,7 +120,7 @@ impl Link {
             Event::Datagram(datagram) => self.keep_datagram(datagram),
             Event::Packet => self.packet_came.notify_waiters(),
             // Nobody uses streams.
-            Event::Stream(_) => {}
+            Event::Stream(_) | Event::Streams(_) | Event::StreamsAsked(_) => {}
         }
     }
 

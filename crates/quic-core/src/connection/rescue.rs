@@ -1,0 +1,54 @@
+//! Streams do not wait for a path that falls silent until it is known to be dead.
+
+use std::num::NonZeroUsize;
+use web_time::Instant;
+
+use fairpath_engine::PathId as EnginePath;
+use noq_proto::Transmit;
+
+use super::Connection;
+use super::queue::Queued;
+use crate::adapter::Gate;
+
+impl Connection {
+    /// Where the answer of a path is late and another path answers, what streams wait for is copied; once the path is
+    /// suspected, all that streams have on it is sent again. Health comes to the same later, when the path is to be closed
+    /// or kept as a backup (600 ms), which costs more where it was wrong.
+    pub(super) fn rescue_streams(&mut self, now: Instant) {
+        let used = self.lanes.streams.paths_in_use();
+        if used.is_empty() {
+            return;
+        }
+        let paths: Vec<(EnginePath, bool, bool)> = self.engine.with(now, |engine, at| {
+            let open = engine.snapshots(at).filter(|path| path.usable || used.contains(&path.path));
+            let late: Vec<_> = open.map(|path| (path.path, path.suspected)).collect();
+            late.into_iter().map(|(path, suspected)| (path, engine.is_late(path, at), suspected)).collect()
+        });
+        let does_any_answer = paths.iter().any(|(_, is_late, _)| !is_late);
+        for (path, is_late, is_suspected) in paths.into_iter().filter(|(path, ..)| used.contains(path)) {
+            if is_suspected && does_any_answer {
+                self.lanes.streams.resend(path);
+            }
+            self.lanes.streams.note_late(path, is_late && does_any_answer);
+        }
+    }
+
+    /// The next copy of what a stream waits for, on the quickest path that has room and answers.
+    pub(super) fn emit_rescue(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        if !self.lanes.streams.has_rescue() || !self.output.is_clear() {
+            return None;
+        }
+        let path = self.engine.with(now, |engine, at| {
+            let paths = engine.snapshots(at).filter(|path| path.usable).collect::<Vec<_>>();
+            let free =
+                paths.into_iter().filter(|one| !engine.is_late(one.path, at) && engine.verdict(one.path, at).may_send);
+            free.min_by_key(|one| one.rtt.map(|rtt| rtt.smoothed)).map(|one| one.path)
+        })?;
+        let (datagram, load) = self.lanes.next_rescue(path)?;
+        if !self.put(datagram, Queued::Load(load)) {
+            return None;
+        }
+        self.engine.open_gate(Gate::Only(path));
+        self.emit(now, NonZeroUsize::MIN, buffer)
+    }
+}

@@ -1,0 +1,93 @@
+//! One stream, both ways, and sums over all.
+
+use super::id::StreamKind;
+use super::recv::RecvHalf;
+use super::send::SendHalf;
+
+/// How much every stream may have written and not sent, in bytes, however much others have.
+pub(super) const UNSENT_EACH: u64 = 64 << 10;
+
+/// How much a stream may have so while all together have less than [`UNSENT_ALL`], in bytes.
+const UNSENT_ONE: u64 = 1 << 20;
+
+/// As long as all streams together have less than this unsent, one may have more than its [`UNSENT_EACH`], in bytes.
+pub(super) const UNSENT_ALL: u64 = 4 << 20;
+
+/// One stream, both ways.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) send: SendHalf,
+    pub(super) recv: RecvHalf,
+    /// Unknown of a stream of the peer until it comes.
+    pub(super) kind: Option<StreamKind>,
+    /// The application waits for something to read.
+    pub(super) wants_to_read: bool,
+    /// It waits for room.
+    pub(super) wants_to_write: bool,
+    /// Whether the application knows that all arrived.
+    pub(super) is_finish_told: bool,
+}
+
+impl Stream {
+    /// How much may be written now, where all streams together have `all` unsent.
+    pub(super) fn room(&self, all: u64) -> u64 {
+        let bound = if all < UNSENT_ALL { UNSENT_ONE } else { UNSENT_EACH };
+        bound.saturating_sub(self.send.unsent())
+    }
+
+    /// Whether an application that waits is to be woken: at half of what it may have unsent, so that it writes more than
+    /// a packet at a time.
+    pub(super) fn has_room(&self, all: u64) -> bool {
+        let unsent = self.send.unsent();
+        unsent < UNSENT_EACH / 2 || all < UNSENT_ALL && unsent < UNSENT_ONE / 2
+    }
+}
+
+/// Sums over all streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    pub(super) unsent: u64,
+    pub(super) unacked: u64,
+    /// How many streams have something to send that costs no credit.
+    pub(super) free: usize,
+    /// How many have something that was never sent, and credit of their own for it.
+    pub(super) new: usize,
+    /// How many have an application that waits for room.
+    pub(super) full: usize,
+    /// How many have not told the peer all that they have to tell, or do not know that it knows.
+    pub(super) unsettled: usize,
+}
+
+impl Sums {
+    pub(super) fn subtract(&mut self, stream: &Stream) {
+        let Self { unsent, unacked, free, new, full, unsettled } = Self::of(stream);
+        self.unsent -= unsent;
+        self.unacked -= unacked;
+        self.free -= free;
+        self.new -= new;
+        self.full -= full;
+        self.unsettled -= unsettled;
+    }
+
+    pub(super) fn add(&mut self, stream: &Stream) {
+        let Self { unsent, unacked, free, new, full, unsettled } = Self::of(stream);
+        self.unsent += unsent;
+        self.unacked += unacked;
+        self.free += free;
+        self.new += new;
+        self.full += full;
+        self.unsettled += unsettled;
+    }
+
+    fn of(stream: &Stream) -> Self {
+        let send = &stream.send;
+        Self {
+            unsent: send.unsent(),
+            unacked: send.unacked(),
+            free: usize::from(send.has_free()),
+            new: usize::from(send.has_new()),
+            full: usize::from(stream.wants_to_write),
+            unsettled: usize::from(send.is_unsettled()),
+        }
+    }
+}
