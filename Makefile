@@ -58,7 +58,7 @@ faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links
 
 live: ## a picture that ffmpeg sends over two links, of which one goes bad, with and without us (a quarter of an hour; needs ffmpeg)
 	@sh scripts/setup.sh ffmpeg
-	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath --test live -- --ignored --nocapture
+	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath --test all live:: -- --ignored --nocapture
 
 package: setup ## the crates that are to be published, packed and built from their packages; BASE=COMMIT compares interfaces (five minutes)
 	@sh scripts/package.sh

@@ -108,14 +108,12 @@ impl Network {
     }
 
     /// Runs `ip` at one end.
-    #[allow(dead_code, reason = "not all tests with namespaces need it")]
     pub(crate) fn ip(&self, end: End, arguments: &str) {
         let words: Vec<&str> = arguments.split(' ').collect();
         run(&[&["ip", "-n", self.name(end)], &words[..]].concat()).unwrap();
     }
 
     /// A command at one end.
-    #[allow(dead_code, reason = "not all tests with namespaces need it")]
     pub(crate) fn command(&self, end: End, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", self.name(end), program]);
@@ -138,14 +136,12 @@ impl Network {
     }
 
     /// The same for what one end sends.
-    #[allow(dead_code, reason = "not all tests with namespaces need it")]
     pub(crate) fn swallow_from(&self, link: &Link, end: End) {
         self.shape_end(link, end, &["limit", "1"]).unwrap();
     }
 
     /// Both ends of a link of IPv4 know each other's hardware addresses for good: asking takes both directions, and
     /// an end that is not answered sends nothing any more.
-    #[allow(dead_code, reason = "not all tests with namespaces need it")]
     pub(crate) fn introduce(&self, link: &Link) {
         for (end, other) in [(End::Sender, End::Receiver), (End::Receiver, End::Sender)] {
             let (name, subnet, host) = (link.name, link.subnet, other as u8 + 1);

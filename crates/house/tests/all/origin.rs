@@ -62,7 +62,8 @@ fn whoever_runs_in_virtual_time_chooses_in_order() {
 }
 
 /// Who may accept any certificate: an example that is run against other stacks, and its test.
-const INTEROPERABILITY: &[&str] = &["crates/quic-core/examples/hq_interop/", "crates/quic-core/tests/hq_interop.rs"];
+const INTEROPERABILITY: &[&str] =
+    &["crates/quic-core/examples/hq_interop/", "crates/quic-core/tests/all/hq_interop.rs"];
 
 /// Where it stands what that means, and that Fairpath's own protocol refuses it.
 const VERIFIERS: &[&str] = &["crates/quic-core/src/tls.rs", "crates/quic-core/src/endpoint.rs"];

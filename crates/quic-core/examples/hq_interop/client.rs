@@ -9,7 +9,7 @@ use fairpath_quic_core::pairs::{Candidates, Pair};
 use fairpath_quic_core::{Connection, Event, Interface, PATHS_MAX, PathReport, PathState};
 use noq_proto::{ConnectionHandle, Dir, StreamId};
 
-use crate::host::{HQ, Role};
+use super::host::{HQ, Role};
 
 /// For so long more paths are waited for after the last was opened: a challenge may be lost, and asked for again at
 /// growing intervals.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use fairpath_quic_core::Connection;
 use noq_proto::{ConnectionHandle, Dir, StreamId};
 
-use crate::host::Role;
+use super::host::Role;
 
 /// No request is longer, in bytes.
 const REQUEST_MAX: usize = 4_096;

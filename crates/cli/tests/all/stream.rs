@@ -1,7 +1,5 @@
 //! `fairpath stream` as programs use it, over loopback: two addresses of it are two paths.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -10,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use common::{Listening, Scratch, error_of, fairpath, run, text};
+use crate::common::{Listening, Scratch, error_of, fairpath, run, text};
 use fairpath_core::{Bitrate, PathId};
 use fairpath_emu::{Emulator, LinkConfig};
 use fairpath_transfer::Ticket;

@@ -4,26 +4,19 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "namespaces/addresses.rs"]
 mod addresses;
-#[path = "namespaces/cables.rs"]
 mod cables;
-#[path = "namespaces/faults.rs"]
 mod faults;
-#[path = "namespaces/kernel.rs"]
 mod kernel;
-#[path = "namespaces/lan.rs"]
 mod lan;
-#[path = "namespaces/money.rs"]
 mod money;
-#[path = "namespaces/network.rs"]
 mod network;
-#[path = "namespaces/transfer.rs"]
 mod transfer;
+mod ways;
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use network::{End, FAST, Family, LINKS, Link, Network, SLOW};
@@ -159,9 +152,15 @@ fn an_outage(name: &str, reason: &str, cut: impl Fn(&Network), mend: impl Fn(&Ne
 fn place() -> MutexGuard<'static, ()> {
     static PLACES: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let place = &PLACES[NEXT.fetch_add(1, Ordering::Relaxed) % PLACES.len()];
-    // A test that failed has left nothing that could disturb the next.
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+    let free = PLACES.iter().find_map(|place| match place.try_lock() {
+        // A test that failed has left nothing that could disturb the next.
+        Err(TryLockError::Poisoned(failed)) => Some(failed.into_inner()),
+        other => other.ok(),
+    });
+    free.unwrap_or_else(|| {
+        let place = &PLACES[NEXT.fetch_add(1, Ordering::Relaxed) % PLACES.len()];
+        place.lock().unwrap_or_else(PoisonError::into_inner)
+    })
 }
 
 /// A network, and a place for it. `None` where this machine cannot have one.

@@ -1,22 +1,15 @@
 //! What is kept of those who have not proved themselves.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fairpath_quic_core::{
-    Accepting, Application, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Event, Identity,
-    Received, Trust, Verify, search,
+    Accepting, Connecting, DATAGRAM_ETHERNET, EngineConfig, Event, Identity, Received, Trust, Verify, search,
 };
 
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
-const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
-
-fn endpoint(identity: Option<Identity>) -> Endpoint {
-    let config = EndpointConfig { datagram_max: DATAGRAM_ETHERNET, identity, application: Application::Fairpath };
-    Endpoint::new(config).expect("an endpoint")
-}
+use crate::{HERE, THERE, endpoint};
 
 /// Somebody who knows an id of the connection makes up what the server would say first.
 #[test]

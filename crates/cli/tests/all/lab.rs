@@ -1,10 +1,8 @@
 //! `fairpath lab` as a person runs it.
 
-mod common;
-
 use std::fs;
 
-use common::{Scratch, error_of, run, text};
+use crate::common::{Scratch, error_of, run, text};
 use serde_json::Value;
 
 #[test]

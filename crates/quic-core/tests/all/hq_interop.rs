@@ -1,10 +1,10 @@
 //! The example of `hq-interop` against itself: each case in virtual time, over two links.
 
-#[path = "../examples/hq_interop/client.rs"]
+#[path = "../../examples/hq_interop/client.rs"]
 mod client;
-#[path = "../examples/hq_interop/host.rs"]
+#[path = "../../examples/hq_interop/host.rs"]
 mod host;
-#[path = "../examples/hq_interop/server.rs"]
+#[path = "../../examples/hq_interop/server.rs"]
 #[expect(dead_code, reason = "the example uses all of it")]
 mod server;
 

@@ -1,35 +1,18 @@
 //! Which addresses stand in tickets, and how the paths find those that work, between two network
-//! namespaces. Needs root and `ip`; without them each test says that it is skipped, and why.
+//! namespaces.
 
-#![cfg(target_os = "linux")]
-
-#[allow(dead_code)]
-#[path = "namespaces/network.rs"]
-mod network;
-
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use fairpath_transfer::Ticket;
-use network::{End, Family, LINKS, Network};
 use serde_json::Value;
 
-const FAIRPATH: &str = env!("CARGO_BIN_EXE_fairpath");
+use crate::network;
+use crate::network::{End, Family, LINKS, Network};
 
-/// A network, or `None` where this machine cannot have one.
-fn network() -> Option<Network> {
-    match Network::new(Family::V4, LINKS) {
-        Ok(network) => Some(network),
-        Err(reason) => {
-            let test = std::thread::current().name().unwrap_or("a test").to_owned();
-            // Past the capture of test output.
-            let _ = writeln!(std::io::stderr(), "{test}: skipped, {reason}");
-            None
-        }
-    }
-}
+const FAIRPATH: &str = env!("CARGO_BIN_EXE_fairpath");
 
 /// `fairpath perf server` at the receiver's end, killed when it is dropped.
 struct Server {
@@ -121,7 +104,7 @@ const NOBODY: [&str; 2] = ["no answer", "no route"];
 
 #[test]
 fn an_address_of_the_loopback_interface_that_is_routed_from_outside_answers() {
-    let Some(network) = network() else { return };
+    let Some((_place, network)) = network(Family::V4, LINKS) else { return };
     add_anycast(&network);
     let server = Server::start(&network, &["--listen", "10.9.9.9:4433"]);
     assert_eq!(server.addresses(), ["10.9.9.9"]);
@@ -131,7 +114,7 @@ fn an_address_of_the_loopback_interface_that_is_routed_from_outside_answers() {
 
 #[test]
 fn an_address_that_leads_nowhere_takes_no_interface_out_of_use() {
-    let Some(network) = network() else { return };
+    let Some((_place, network)) = network(Family::V4, LINKS) else { return };
     add_anycast(&network);
     // Packets for it reach the other end, which does not know what to do with them.
     network.ip(End::Sender, "route add 172.17.0.0/16 via 10.77.1.2 dev slow");
@@ -152,7 +135,7 @@ fn an_address_that_leads_nowhere_takes_no_interface_out_of_use() {
 
 #[test]
 fn each_interface_finds_the_one_address_that_it_reaches() {
-    let Some(network) = network() else { return };
+    let Some((_place, network)) = network(Family::V4, LINKS) else { return };
     keep_interfaces_apart(&network);
     network.ip(End::Receiver, "link set lo up");
     network.ip(End::Receiver, "address add 10.9.9.9/32 dev lo");
@@ -171,7 +154,7 @@ fn each_interface_finds_the_one_address_that_it_reaches() {
 
 #[test]
 fn an_interface_without_a_way_to_the_peer_is_told_with_the_reasons() {
-    let Some(network) = network() else { return };
+    let Some((_place, network)) = network(Family::V4, LINKS) else { return };
     keep_interfaces_apart(&network);
     let server = Server::start(&network, &["--via", "slow"]);
     let peer = format!("10.77.1.2:{}", server.port());
@@ -193,7 +176,7 @@ fn an_interface_without_a_way_to_the_peer_is_told_with_the_reasons() {
 
 #[test]
 fn interfaces_that_lead_nowhere_are_left_out_of_tickets_unless_they_are_named() {
-    let Some(network) = network() else { return };
+    let Some((_place, network)) = network(Family::V4, LINKS) else { return };
     network.ip(End::Receiver, "link set lo up");
     network.ip(End::Receiver, "address add 10.9.9.9/32 dev lo");
     network.ip(End::Receiver, "link add empty type bridge");

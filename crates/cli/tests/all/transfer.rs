@@ -1,13 +1,11 @@
 //! `fairpath recv` and `fairpath send` as a person runs them, over loopback.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Listening, Scratch, error_of, fairpath, text};
+use crate::common::{Listening, Scratch, error_of, fairpath, text};
 use fairpath_transfer::Ticket;
 use serde_json::Value;
 
@@ -105,7 +103,7 @@ fn what_the_user_can_get_wrong_is_one_clear_error() {
 fn a_file_in_place_of_the_directory_is_told_before_anybody_is_invited() {
     let scratch = Scratch::new();
     let below_a_file = scratch.file("file", b"").join("inbox");
-    let output = common::run(&["recv", "--dir", text(&below_a_file)]);
+    let output = crate::common::run(&["recv", "--dir", text(&below_a_file)]);
     assert!(error_of(&output).ends_with("file is not a directory"), "{output:?}");
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stdout.is_empty(), "no ticket");

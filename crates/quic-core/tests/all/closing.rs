@@ -1,27 +1,19 @@
 //! Connections that are closed in the midst of their handshakes.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fairpath_quic_core::{
-    Accepting, Application, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, Received,
-    Trust, Verify, search,
+    Accepting, Connecting, DATAGRAM_ETHERNET, Endpoint, EngineConfig, Identity, Received, Trust, Verify, search,
 };
-
 use noq_proto::ConnectionHandle;
 
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
-const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+use crate::{HERE, THERE, endpoint};
 
 /// A close in each of the spaces that a handshake has, and what else was to be said.
 const LAST_WORDS_MAX: usize = 8;
-
-fn endpoint(identity: Option<Identity>) -> Endpoint {
-    let config = EndpointConfig { datagram_max: DATAGRAM_ETHERNET, identity, application: Application::Fairpath };
-    Endpoint::new(config).expect("an endpoint")
-}
 
 /// Two ends, with what is on the way between them.
 struct Pair {

@@ -1,10 +1,8 @@
 //! `fairpath paths` as a person runs it.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{error_of, run};
+use crate::common::{error_of, run};
 use serde_json::Value;
 
 #[test]

@@ -1,8 +1,6 @@
 //! `fairpath perf` as a person runs it, over loopback.
 
-mod common;
-
-use common::{Listening, Scratch, error_of, run, text};
+use crate::common::{Listening, Scratch, error_of, run, text};
 use serde_json::Value;
 
 const LOOPBACK: [&str; 4] = ["perf", "server", "--listen", "127.0.0.1:0"];

@@ -1,17 +1,10 @@
 //! A picture that ffmpeg sends over two links, of which one goes bad in the middle, and what another ffmpeg decodes of it:
 //! through `fairpath stream`, over each link alone, and sent twice. Needs ffmpeg; without it the test says so.
 
-mod common;
-
-#[path = "live/links.rs"]
 mod links;
-#[path = "live/picture.rs"]
 mod picture;
-#[path = "live/plain.rs"]
 mod plain;
-#[path = "live/programs.rs"]
 mod programs;
-#[path = "live/report.rs"]
 mod report;
 
 use std::fs;
@@ -20,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Scratch, fairpath, text};
+use crate::common::{Scratch, fairpath, text};
 use fairpath_transfer::Ticket;
 use links::Links;
 use picture::{SECONDS, SENT};

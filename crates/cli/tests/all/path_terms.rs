@@ -1,12 +1,10 @@
 //! Terms of single paths, given on the command line, over loopback: costs, caps and quotas.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Listening, Scratch, error_of, fairpath, run, text};
+use crate::common::{Listening, Scratch, error_of, fairpath, run, text};
 use serde_json::Value;
 
 const LOOPBACK: [&str; 5] = ["perf", "server", "--listen", "127.0.0.1:0", "--once"];

@@ -1,13 +1,11 @@
 //! Tickets and strangers, as a person meets them.
 
-mod common;
-
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{Listening, Scratch, error_of, fairpath, run, text};
+use crate::common::{Listening, Scratch, error_of, fairpath, run, text};
 use fairpath_transfer::Ticket;
 use serde_json::Value;
 

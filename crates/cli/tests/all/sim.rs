@@ -1,7 +1,5 @@
 //! `fairpath sim` and `fairpath emu` as a person runs them.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
@@ -9,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Scratch, error_of, run, text};
+use crate::common::{Scratch, error_of, run, text};
 use serde_json::Value;
 
 /// Two separate links of 10 and 5 Mbit/s, the second lossy.

@@ -1,13 +1,11 @@
 //! `fairpath detect` as a person runs it.
 
-mod common;
-
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::{Scratch, error_of, run, text};
+use crate::common::{Scratch, error_of, run, text};
 use serde_json::{Value, json};
 
 /// A minute of a queue of up to 60 ms that fills in 2 to 3 s and drains at once, again and again,

@@ -1,10 +1,8 @@
 //! How the program tells what went wrong, and what it does where nobody reads.
 
-mod common;
-
 use std::process::Stdio;
 
-use common::{Scratch, error_of, fairpath, run, text};
+use crate::common::{Scratch, error_of, fairpath, run, text};
 use serde_json::Value;
 
 /// The only line of standard output, as an object.
@@ -16,7 +14,7 @@ fn object(output: &std::process::Output) -> Value {
 
 #[test]
 fn a_program_that_asked_for_json_has_errors_as_objects_too() {
-    let ticket = common::ticket_of_nobody();
+    let ticket = crate::common::ticket_of_nobody();
     for (args, code, exit) in [
         (&["send", "no such file", ticket.as_str(), "--json"][..], "no_such_file", 1),
         (&["send", "Cargo.toml", "fp1wrong", "--json"], "usage", 2),
@@ -50,7 +48,7 @@ fn a_pipe_that_nobody_reads_is_no_failure() {
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success() && said.is_empty(), "{args:?}: {:?}: {said}", ended.status);
     }
-    let mut child = fairpath(&["send", "no such file", &common::ticket_of_nobody()])
+    let mut child = fairpath(&["send", "no such file", &crate::common::ticket_of_nobody()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -61,11 +59,18 @@ fn a_pipe_that_nobody_reads_is_no_failure() {
 
 #[test]
 fn what_the_log_says_has_no_codes_of_colour_in_a_file() {
-    let output =
-        fairpath(&["send", "Cargo.toml", &common::ticket_of_nobody(), "--via", "127.0.0.1", "--give-up-after", "0"])
-            .env("FAIRPATH_LOG", "trace")
-            .output()
-            .unwrap();
+    let output = fairpath(&[
+        "send",
+        "Cargo.toml",
+        &crate::common::ticket_of_nobody(),
+        "--via",
+        "127.0.0.1",
+        "--give-up-after",
+        "0",
+    ])
+    .env("FAIRPATH_LOG", "trace")
+    .output()
+    .unwrap();
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(log.lines().count() > 3, "there is no log: {log}");
     assert!(!log.contains('\u{1b}'), "{log:?}");
@@ -102,7 +107,7 @@ fn people_are_helped_first_and_research_comes_last() {
 /// It was taken before, and flows went their own ways.
 #[test]
 fn a_scheduler_of_live_flows_is_refused_in_words() {
-    let ticket = common::ticket_of_nobody();
+    let ticket = crate::common::ticket_of_nobody();
     let send = ["stream", "send", "--from", "udp://127.0.0.1:9", ticket.as_str()];
     let recv = ["stream", "recv", "--to", "udp://127.0.0.1:9"];
     for (end, more, words) in [

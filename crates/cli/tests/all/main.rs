@@ -1,0 +1,17 @@
+//! The tests of the program as a person runs it, as one program: it is linked once.
+//!
+//! Apart from it are those between network namespaces (`namespaces`), which measure rates and so run two at a time at most.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod detect;
+mod lab;
+mod live;
+mod path_terms;
+mod paths;
+mod perf;
+mod sim;
+mod strangers;
+mod stream;
+mod telling;
+mod transfer;
