@@ -4,6 +4,8 @@
 mod bonds;
 #[path = "../../tests/cells/mod.rs"]
 mod cells;
+#[path = "../../../sim/benches/tables/choose.rs"]
+mod choose;
 mod detection;
 mod fair;
 #[path = "../../tests/pairs/mod.rs"]
@@ -14,7 +16,7 @@ mod profiles;
 mod trial;
 
 /// Their names, and what they show.
-const TABLES: &[(&str, &str, fn())] = &[
+const TABLES: &[choose::Table] = &[
     ("fair", "thirteen cells of the default beside others, in parts of one flow of CUBIC", fair::table),
     ("detection", "what the engine says of two paths on 180 networks that are drawn", detection::table),
     (
@@ -27,18 +29,5 @@ const TABLES: &[(&str, &str, fn())] = &[
 ];
 
 fn main() {
-    // Cargo says `--bench`.
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    if let Some(unknown) = wanted.iter().find(|wanted| TABLES.iter().all(|(name, ..)| name != wanted)) {
-        let names: Vec<&str> = TABLES.iter().map(|(name, ..)| *name).collect();
-        eprintln!("error: there is no table '{unknown}'; there are {}", names.join(", "));
-        std::process::exit(2);
-    }
-    for (name, shows, print) in TABLES {
-        if wanted.is_empty() {
-            println!("{name:<20} {shows}");
-        } else if wanted.iter().any(|wanted| wanted == name) {
-            print();
-        }
-    }
+    choose::run(TABLES);
 }
