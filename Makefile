@@ -9,7 +9,7 @@ WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 # The oldest Rust with which everything builds, as rust-version in Cargo.toml says.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo release test bench bench-sim faults live fuzz interop package setup fmt lint fetch unit wasm msrv clean
+.PHONY: help demo release test bench bench-sim faults live fuzz interop package setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -29,10 +29,9 @@ release: setup ## the program, optimised and small, with its debug information i
 # A first build has nothing to begin from, and what a later one would begin from costs it a part of its time.
 test: export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental),1,0)
 test: setup ## everything that must hold before a change lands
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory fmt-check clippy
 	@$(MAKE) --no-print-directory fetch
 	@$(MAKE) --no-print-directory unit
-	@$(MAKE) --no-print-directory wasm
 
 bench: setup ## the figures: one acknowledgement, one delay sample, one decision, the emulator's timing, goodput against plain QUIC, how fast virtual time runs, small files against tar
 	cargo bench -p fairpath-cc
@@ -78,19 +77,28 @@ fmt: ## bring the code into its form
 clean: ## remove what was built
 	cargo clean
 
-lint:
+lint: fmt-check clippy check-least doc
+
+fmt-check:
 	cargo fmt --all --check
+
+clippy:
 	cargo clippy --workspace --all-targets -- -D warnings
+
+# The program without what its features bring.
+check-least:
 	cargo check -p fairpath --no-default-features
+
+doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 # The licence check reads the crates of all platforms, where they can be had.
 fetch:
 	@cargo fetch --quiet || echo "fetch: not all crates could be had; licences are checked for this platform only"
 
-# Tests that wait for the real clock one after the other, and beside them what only computes.
+# Tests that wait for the real clock one after the other, and beside them what only computes and what is left to check.
 unit:
-	cargo run --quiet -p fairpath-house --bin side-by-side -- --workspace
+	cargo run --quiet -p fairpath-house --bin side-by-side -- --beside "$(MAKE) -k --no-print-directory check-least doc wasm" --workspace
 
 wasm:
 	@if [ -d "$$(rustc --print target-libdir --target $(WASM_TARGET) 2>/dev/null)" ]; then \

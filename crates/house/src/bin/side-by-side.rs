@@ -1,9 +1,10 @@
-//! Runs the tests of the workspace side by side: `side-by-side [OPTIONS OF cargo test]`.
+//! Runs the tests of the workspace side by side: `side-by-side [--beside COMMAND] [OPTIONS OF cargo test]`.
 //!
 //! `cargo test` runs one test program after the other, and those that wait for the real clock leave the processors
 //! idle. Here they run one after the other as well, at ordinary priority, so that no two of them disturb each other's
-//! timing. Programs that only compute run beside them at the lowest priority and take what they leave. The output of a
-//! program is printed as a whole when it ends, in the form of `cargo test`.
+//! timing. Programs that only compute run beside them at the lowest priority and take what they leave, and so do the
+//! examples in the documentation and the command of the shell that `--beside` names. The output of each is printed as a
+//! whole when it ends, in the form of `cargo test`.
 
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
@@ -55,6 +56,10 @@ impl Program {
         self.folder.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
+    fn title(&self) -> String {
+        format!("{}/{} ({})", self.package(), self.source, self.target)
+    }
+
     fn is_real_time(&self) -> bool {
         let known = (self.package(), self.target.as_str());
         REAL_TIME.contains(&known.0) || REAL_TIME_PROGRAMS.contains(&known)
@@ -78,6 +83,26 @@ impl Program {
     }
 }
 
+/// Something else that is run beside the tests.
+struct Extra {
+    title: String,
+    /// The command that runs it at the lowest priority, word for word.
+    words: Vec<String>,
+}
+
+impl Extra {
+    fn new(title: &str, words: &[String]) -> Self {
+        let nice = ["nice", "-n", "19"].map(str::to_owned);
+        Self { title: title.to_owned(), words: [&nice, words].concat() }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]);
+        command
+    }
+}
+
 /// A program's result.
 struct Ended {
     title: String,
@@ -86,11 +111,8 @@ struct Ended {
 }
 
 fn main() -> ExitCode {
-    let mut options: Vec<String> = std::env::args().skip(1).collect();
-    if options.is_empty() {
-        options.push("--workspace".to_owned());
-    }
-    match run(&options) {
+    let (beside, options) = arguments(std::env::args().skip(1));
+    match run(beside.as_deref(), &options) {
         Ok(failed) if failed.is_empty() => ExitCode::SUCCESS,
         Ok(failed) => {
             eprintln!("error: {} test programs failed:\n    {}", failed.len(), failed.join("\n    "));
@@ -103,8 +125,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command that is run beside the tests, and the options of cargo.
+fn arguments(said: impl Iterator<Item = String>) -> (Option<String>, Vec<String>) {
+    let mut options: Vec<String> = said.collect();
+    let beside = (options.first().is_some_and(|first| first == "--beside") && options.len() > 1).then(|| {
+        options.remove(0);
+        options.remove(0)
+    });
+    if options.is_empty() {
+        options.push("--workspace".to_owned());
+    }
+    (beside, options)
+}
+
 /// Builds, runs everything, and returns what failed.
-fn run(options: &[String]) -> Result<Vec<String>, String> {
+fn run(beside: Option<&str>, options: &[String]) -> Result<Vec<String>, String> {
     let mut programs = built(options)?;
     programs.sort_by_key(Program::rank);
     let (real_time, computing): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::is_real_time);
@@ -118,24 +153,35 @@ fn run(options: &[String]) -> Result<Vec<String>, String> {
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some(program) = next else { break };
-                    if ended.send(end(&program)).is_err() {
+                    if ended.send(end(&program.title(), program.command())).is_err() {
                         break;
                     }
                 }
             });
         }
-        drop(ended);
+        // One after the other, for each wants the whole of the target folder.
+        scope.spawn(move || {
+            for extra in extras(beside, options) {
+                if ended.send(end(&extra.title, extra.command())).is_err() {
+                    break;
+                }
+            }
+        });
         for ending in endings {
             print(&ending);
             failed.extend(ending.failed.then_some(ending.title));
         }
     });
-    // A program of its own for each example, which cargo builds: it comes last, for it wants the whole of the target folder.
-    let status = Command::new(cargo()).arg("test").args(options).args(["--doc", "--no-fail-fast"]).status();
-    if !status.map_err(|error| format!("cargo test --doc: {error}"))?.success() {
-        failed.push("the examples in the documentation".to_owned());
-    }
     Ok(failed)
+}
+
+/// The examples in the documentation, each of which cargo builds as a program of its own, and the command of the shell.
+fn extras(beside: Option<&str>, options: &[String]) -> Vec<Extra> {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let examples = [words(&[&cargo(), "test"]), options.to_vec(), words(&["--doc", "--no-fail-fast"])].concat();
+    let mut extras = vec![Extra::new("the examples in the documentation", &examples)];
+    extras.extend(beside.map(|command| Extra::new(command, &words(&["sh", "-c", command]))));
+    extras
 }
 
 fn cargo() -> String {
@@ -163,9 +209,9 @@ fn built(options: &[String]) -> Result<Vec<Program>, String> {
 }
 
 /// Runs a program to its end.
-fn end(program: &Program) -> Ended {
-    let title = format!("{}/{} ({})", program.package(), program.source, program.target);
-    match program.command().stdin(Stdio::null()).output() {
+fn end(title: &str, mut command: Command) -> Ended {
+    let title = title.to_owned();
+    match command.stdin(Stdio::null()).output() {
         Ok(output) => {
             let mut said = output.stderr;
             said.extend(output.stdout);
@@ -216,6 +262,18 @@ mod tests {
             assert_eq!(program.is_real_time(), is_real_time, "{package}/{target}");
             assert_eq!(program.command().get_program() == "nice", !is_real_time, "{package}/{target}");
         }
+    }
+
+    #[test]
+    fn a_command_beside_the_tests_comes_before_the_options_of_cargo() {
+        let said = |words: &[&str]| arguments(words.iter().map(|word| (*word).to_owned()));
+        let all = vec!["--workspace".to_owned()];
+        assert_eq!(said(&[]), (None, all.clone()));
+        assert_eq!(said(&["--beside", "make doc"]), (Some("make doc".to_owned()), all));
+        assert_eq!(said(&["-p", "fairpath-net"]), (None, vec!["-p".to_owned(), "fairpath-net".to_owned()]));
+        let extras = extras(Some("make doc"), &["--workspace".to_owned()]);
+        assert_eq!(extras[1].words, ["nice", "-n", "19", "sh", "-c", "make doc"]);
+        assert_eq!(extras[0].words[4..], ["test", "--workspace", "--doc", "--no-fail-fast"]);
     }
 
     #[test]

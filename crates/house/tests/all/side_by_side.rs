@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 /// Writes a package whose library has one test that passes, and runs its tests side by side.
-fn run(name: &str, integration_test: &str) -> Output {
+fn run(name: &str, integration_test: &str, options: &[&str]) -> Output {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let files = [
         // A workspace of its own, so that it is none of the packages of the one around it.
@@ -19,6 +19,7 @@ fn run(name: &str, integration_test: &str) -> Output {
         fs::write(path, content).unwrap();
     }
     Command::new(env!("CARGO_BIN_EXE_side-by-side"))
+        .args(options)
         .args(["--workspace", "--offline"])
         .current_dir(&folder)
         .env("CARGO_TARGET_DIR", folder.join("target"))
@@ -32,7 +33,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn a_program_that_fails_fails_the_whole_and_is_shown() {
-    let output = run("one_fails", "#[test]\nfn it_fails() {\n    assert_eq!(1 + 1, 3, \"the reason\");\n}\n");
+    let output = run("one_fails", "#[test]\nfn it_fails() {\n    assert_eq!(1 + 1, 3, \"the reason\");\n}\n", &[]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     for line in [
@@ -50,7 +51,7 @@ fn a_program_that_fails_fails_the_whole_and_is_shown() {
 
 #[test]
 fn a_program_that_is_killed_fails_the_whole() {
-    let output = run("one_aborts", "#[test]\nfn it_aborts() {\n    std::process::abort();\n}\n");
+    let output = run("one_aborts", "#[test]\nfn it_aborts() {\n    std::process::abort();\n}\n", &[]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("one_aborts/tests/other.rs (other): signal: 6"), "{said}");
@@ -58,7 +59,7 @@ fn a_program_that_is_killed_fails_the_whole() {
 
 #[test]
 fn tests_that_cannot_be_built_fail_the_whole() {
-    let output = run("one_is_no_rust", "#[test]\nfn it_is_no_rust( {}\n");
+    let output = run("one_is_no_rust", "#[test]\nfn it_is_no_rust( {}\n", &[]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("error: the tests could not be built"), "{said}");
@@ -66,8 +67,18 @@ fn tests_that_cannot_be_built_fail_the_whole() {
 
 #[test]
 fn where_all_pass_it_succeeds() {
-    let output = run("all_pass", "#[test]\nfn it_passes_too() {}\n");
+    let output = run("all_pass", "#[test]\nfn it_passes_too() {}\n", &["--beside", "echo it was run"]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert_eq!(said.matches("test result: ok. 1 passed; 0 failed").count(), 2, "{said}");
+    assert!(said.contains("Running echo it was run\nit was run\n"), "{said}");
+}
+
+#[test]
+fn a_command_beside_the_tests_that_fails_fails_the_whole() {
+    let output = run("all_but_the_command_pass", "#[test]\nfn it_passes_too() {}\n", &["--beside", "echo why; exit 3"]);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("why\necho why; exit 3: exit status: 3\n"), "{said}");
+    assert!(said.contains("error: 1 test programs failed:\n    echo why; exit 3\n"), "{said}");
 }
