@@ -65,7 +65,7 @@ package: setup ## the crates that are to be published, packed and built from the
 fuzz: setup ## everything that is parsed of others, one minute for each (FUZZ_SECONDS); needs a C++ compiler
 	@sh scripts/fuzz.sh
 
-interop: ## the example of hq-interop against another QUIC stack, aioquic; needs Python and PyPI
+interop: ## the example of hq-interop against other QUIC stacks, aioquic and picoquic; needs Python, PyPI and cmake (five minutes)
 	@sh scripts/interop.sh
 
 setup: ## check the tools, and install what is missing where that is possible

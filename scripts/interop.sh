@@ -1,101 +1,71 @@
 #!/bin/sh
-# Tries the example of hq-interop against aioquic, each as client and as server, over loopback.
+# Tries the example of hq-interop against aioquic and picoquic, each as client and as server, over loopback.
 #
-# aioquic comes from PyPI into a virtual environment below target. Where there is no Python or no PyPI, it is skipped.
+# Both come from PyPI: aioquic into a virtual environment below target; picoquic out of the source package of aiopquic,
+# which brings it and picotls along, compiled with cmake. What cannot be had is skipped, and said so.
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
 PATH="${CARGO_HOME:-${HOME:-/root}/.cargo}/bin:$PATH"
 export PATH
 
-place=target/interop
-port=${INTEROP_PORT:-24433}
-running=
+place=$PWD/target/interop
+python=$place/venv/bin/python
+aiopquic=aiopquic-0.6.1
+
+say() {
+    printf 'interop: %s\n' "$*"
+}
 
 skip() {
-    printf 'interop: skipped: %s\n' "$*" >&2
+    say "skipped: $*"
     exit 0
 }
 
-fail() {
-    printf 'interop: %s\n' "$*" >&2
-    exit 1
+# Compiles picoquic's demo, and prints where it is.
+picoquic() {
+    demo=$place/picoquic/picoquicdemo
+    if [ -x "$demo" ]; then
+        say "picoquic: $demo" >&2
+    else
+        compile >"$place/picoquic.log" 2>&1 || {
+            say "picoquic is skipped: $(tail -n 1 "$place/picoquic.log"), see $place/picoquic.log" >&2
+            demo=-
+        }
+    fi
+    printf '%s\n' "$demo"
 }
 
-# The processes that were started here, and no others.
-stop() {
-    for process in $running; do kill "$process" 2>/dev/null; done
-    running=
+compile() {
+    for tool in cmake cc tar; do
+        command -v "$tool" >/dev/null 2>&1 || { printf 'there is no %s\n' "$tool"; return 1; }
+    done
+    say "picoquic is compiled, which takes about two minutes" >&3
+    # pip looks at the package's metadata, for which it wants a newer Python than its C sources do.
+    "$python" -m pip download --quiet --no-deps --no-binary aiopquic --ignore-requires-python -d "$place" \
+        "aiopquic==${aiopquic#aiopquic-}" || { printf 'aiopquic cannot be had from PyPI\n'; return 1; }
+    tar -xzf "$place/$aiopquic.tar.gz" -C "$place" || return 1
+    sources=$place/$aiopquic/third_party tls=$place/picotls
+    cmake -S "$sources/picotls" -B "$tls" -DCMAKE_BUILD_TYPE=Release -DWITH_FUSION=OFF &&
+        cmake --build "$tls" -j 2 --target picotls-core picotls-openssl picotls-minicrypto &&
+        cmake -S "$sources/picoquic" -B "$place/picoquic" -DCMAKE_BUILD_TYPE=Release -Dpicoquic_BUILD_TESTS=OFF \
+            -DBUILD_PICO_SIM=OFF -DBUILD_PQBENCH=OFF -DBUILD_LOGREADER=OFF \
+            "-DPTLS_INCLUDE_DIR=$sources/picotls/include" "-DPTLS_CORE_LIBRARY=$tls/libpicotls-core.a" \
+            "-DPTLS_OPENSSL_LIBRARY=$tls/libpicotls-openssl.a" \
+            "-DPTLS_MINICRYPTO_LIBRARY=$tls/libpicotls-minicrypto.a" &&
+        cmake --build "$place/picoquic" -j 2 --target picoquicdemo && return 0
+    printf 'it does not compile (it needs OpenSSL with its headers)\n'
+    return 1
 }
-trap stop EXIT
-trap 'exit 1' HUP INT TERM
 
 command -v python3 >/dev/null 2>&1 || skip 'there is no python3'
 mkdir -p "$place" || exit 1
-[ -x "$place/venv/bin/python" ] || python3 -m venv "$place/venv" || skip 'python3 makes no virtual environment'
-"$place/venv/bin/python" -c 'import aioquic' 2>/dev/null ||
-    "$place/venv/bin/pip" install --quiet 'aioquic==1.*' || skip 'aioquic cannot be installed from PyPI'
-python=$place/venv/bin/python
+[ -x "$python" ] || python3 -m venv "$place/venv" || skip 'python3 makes no virtual environment'
+"$python" -c 'import aioquic' 2>/dev/null ||
+    "$python" -m pip install --quiet 'aioquic==1.*' || skip 'aioquic cannot be installed from PyPI'
+exec 3>&1
+demo=$(picoquic)
+say 'the example is compiled'
 cargo build --quiet -p fairpath-quic-core --example hq_interop || exit 1
-ours=${CARGO_TARGET_DIR:-target}/debug/examples/hq_interop
-
-rm -rf "$place/root" "$place/out"
-mkdir -p "$place/root"
-head -c 3000 /dev/urandom >"$place/root/small"
-head -c 10000000 /dev/urandom >"$place/root/large"
-"$python" - "$place" <<'END' || fail 'no certificate could be made'
-import datetime, sys
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-place, now = sys.argv[1], datetime.datetime.now(datetime.timezone.utc)
-key = ec.generate_private_key(ec.SECP256R1())
-name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "interop")])
-builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-builder = builder.serial_number(1).not_valid_before(now).not_valid_after(now + datetime.timedelta(days=2))
-pem = serialization.Encoding.PEM
-with open(f"{place}/cert.pem", "wb") as file:
-    file.write(builder.sign(key, hashes.SHA256()).public_bytes(pem))
-with open(f"{place}/key.pem", "wb") as file:
-    file.write(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-END
-
-# Starts a server in the background, and gives it a moment.
-start() {
-    "$@" 2>"$place/server.log" &
-    running="$running $!"
-    sleep 2
-}
-
-# Whether both files came as they are.
-same() {
-    for file in small large; do
-        cmp -s "$place/root/$file" "$place/out/$file" || fail "$1: $file came damaged, or not at all"
-    done
-    printf 'interop: %s: as it should\n' "$1"
-    rm -rf "$place/out"
-}
-
-for retry in '' --retry; do
-    mkdir -p "$place/out"
-    start "$ours" server --listen "127.0.0.1:$port" --root "$place/root" $retry
-    timeout 120 "$python" scripts/interop.py client "$port" "$place/out" small large || fail "aioquic's client failed"
-    stop
-    same "aioquic's client, our server $retry"
-done
-
-start "$python" scripts/interop.py server "$port" "$place/cert.pem" "$place/key.pem" "$place/root"
-timeout 120 "$ours" client --case transfer --bind 127.0.0.1 --bind 127.0.0.2 --out "$place/out" \
-    "https://127.0.0.1:$port/small" "https://127.0.0.1:$port/large" 2>"$place/client.log" ||
-    fail "our client failed: $(cat "$place/client.log")"
-grep -q 'the peer offers one path' "$place/client.log" || fail "our client says nothing of the one path that there was"
-stop
-same "our client, aioquic's server, which asks for a Retry and has no multipath"
-
-start "$python" scripts/interop.py server "$port" "$place/cert.pem" "$place/key.pem" "$place/root" h3
-timeout 60 "$ours" client --case handshake --bind 127.0.0.1 --out "$place/out" "https://127.0.0.1:$port/small" \
-    2>"$place/client.log" && fail 'our client took a server that speaks another protocol'
-grep -q "'hq-interop' was offered (ALPN)" "$place/client.log" ||
-    fail "our client does not name the protocol: $(cat "$place/client.log")"
-stop
-printf 'interop: a server of another protocol: named\n'
+exec "$python" scripts/interop.py "$place" "${CARGO_TARGET_DIR:-target}/debug/examples/hq_interop" \
+    "$PWD/scripts/interop_aioquic.py" "$demo" "$@"

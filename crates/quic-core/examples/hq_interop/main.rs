@@ -3,7 +3,7 @@
 //! QUIC interop runner.
 //!
 //! ```text
-//! hq_interop server --listen 127.0.0.1:4433 --root /www [--cert cert.pem --key key.pem]
+//! hq_interop server --listen 127.0.0.1:4433 --root /www [--cert cert.pem --key key.pem] [--retry] [--act abandon]
 //! hq_interop client --case transfer --bind 127.0.0.1 --bind 127.0.0.2 --out /tmp/files https://127.0.0.1:4433/file
 //! ```
 //!
@@ -11,6 +11,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a host has a clock")]
 
+mod act;
 mod client;
 mod host;
 mod server;
@@ -28,6 +29,7 @@ use fairpath_quic_core::{
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
+use act::Act;
 use client::{Case, Client};
 use host::{HQ, Host, Leaving, Role};
 use server::Server;
@@ -57,6 +59,9 @@ enum Args {
         /// Ask each client to show that it receives at its address, before anything else.
         #[arg(long)]
         retry: bool,
+        /// An act on the first path of each connection, once two have carried data.
+        #[arg(long)]
+        act: Option<Act>,
     },
     /// Fetches files.
     Client {
@@ -77,7 +82,7 @@ enum Args {
 
 fn main() -> ExitCode {
     let result = match Args::parse() {
-        Args::Server { listen, root, cert, key, retry } => serve(&listen, root, cert.zip(key), retry),
+        Args::Server { listen, root, cert, key, retry, act } => serve(&listen, (root, act), cert.zip(key), retry),
         Args::Client { case, bind, out, urls } => fetch(case, &bind, &out, &urls),
     };
     match result {
@@ -89,7 +94,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(listen: &[SocketAddr], root: PathBuf, pem: Option<(PathBuf, PathBuf)>, retry: bool) -> Result<(), String> {
+fn serve(
+    listen: &[SocketAddr],
+    (root, act): (PathBuf, Option<Act>),
+    pem: Option<(PathBuf, PathBuf)>,
+    retry: bool,
+) -> Result<(), String> {
     let identity = match pem {
         Some((cert, key)) => read_identity(&cert, &key)?,
         None => Identity::generate().map_err(|error| format!("no certificate: {error}"))?,
@@ -101,9 +111,12 @@ fn serve(listen: &[SocketAddr], root: PathBuf, pem: Option<(PathBuf, PathBuf)>, 
         let file = std::fs::File::open(server::under(&root, name)?).ok()?;
         file.metadata().ok()?.is_file().then(|| Box::new(file) as server::File)
     };
-    let mut host = Host::new(endpoint, Server::new(find));
+    let mut host = Host::new(endpoint, Server::new(find).acting(act));
     host.asks_for_addresses = retry;
-    sockets.run(&mut host, |_| false)
+    sockets.run(&mut host, |server| {
+        server.verdicts.drain(..).for_each(|line| println!("{line}"));
+        false
+    })
 }
 
 fn read_identity(cert: &Path, key: &Path) -> Result<Identity, String> {
@@ -194,9 +207,9 @@ impl Sockets {
     }
 
     /// Drives the host until it is done.
-    fn run<R: Role>(&self, host: &mut Host<R>, mut is_done: impl FnMut(&R) -> bool) -> Result<(), String> {
+    fn run<R: Role>(&self, host: &mut Host<R>, mut is_done: impl FnMut(&mut R) -> bool) -> Result<(), String> {
         let mut buffer = vec![0; usize::from(u16::MAX)];
-        while !is_done(&host.role) {
+        while !is_done(&mut host.role) {
             let mut is_idle = true;
             for (local, socket) in &self.0 {
                 match socket.recv_from(&mut buffer) {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use fairpath_quic_core::Connection;
 use noq_proto::{ConnectionHandle, Dir, StreamId};
 
+use super::act::{Act, Acting};
 use super::host::Role;
 
 /// No request is longer, in bytes.
@@ -41,12 +42,23 @@ type Find = dyn Fn(&str) -> Option<File>;
 pub(crate) struct Server {
     find: Box<Find>,
     exchanges: BTreeMap<(ConnectionHandle, StreamId), Exchange>,
+    /// The act on the first path of each connection.
+    act: Option<Act>,
+    acting: BTreeMap<ConnectionHandle, Acting>,
+    /// A line on each act whose connection is over.
+    pub(crate) verdicts: Vec<String>,
 }
 
 impl Server {
     /// A server of what `find` finds.
     pub(crate) fn new(find: impl Fn(&str) -> Option<File> + 'static) -> Self {
-        Self { find: Box::new(find), exchanges: BTreeMap::new() }
+        let (exchanges, acting) = (BTreeMap::new(), BTreeMap::new());
+        Self { find: Box::new(find), exchanges, act: None, acting, verdicts: Vec::new() }
+    }
+
+    /// Does this to the first path of each connection.
+    pub(crate) fn acting(self, act: Option<Act>) -> Self {
+        Self { act, ..self }
     }
 
     /// Goes on with one exchange; `None` where it is over.
@@ -92,11 +104,14 @@ impl Server {
 impl Role for Server {
     const ACCEPTS: bool = true;
 
-    fn act(&mut self, handle: ConnectionHandle, connection: &mut Connection, _now: Instant) {
+    fn act(&mut self, handle: ConnectionHandle, connection: &mut Connection, now: Instant) {
         // All streams are looked at each time, whatever happened on which.
         while connection.poll_event().is_some() {}
         if connection.close_reason().is_some() {
             return self.forget(handle);
+        }
+        if let Some(act) = self.act {
+            self.acting.entry(handle).or_insert_with(|| Acting::new(act)).go_on(connection, now);
         }
         let quic = connection.quic();
         while let Some(id) = quic.streams().accept(Dir::Bi) {
@@ -113,6 +128,7 @@ impl Role for Server {
 
     fn forget(&mut self, handle: ConnectionHandle) {
         self.exchanges.retain(|(of, _), _| *of != handle);
+        self.verdicts.extend(self.acting.remove(&handle).map(|acting| acting.judge()));
     }
 }
 

@@ -1,5 +1,7 @@
 //! The example of `hq-interop` against itself: each case in virtual time, over two links.
 
+#[path = "../../examples/hq_interop/act.rs"]
+mod act;
 #[path = "../../examples/hq_interop/client.rs"]
 mod client;
 #[path = "../../examples/hq_interop/host.rs"]
@@ -21,8 +23,9 @@ use fairpath_quic_core::{
     BeginError, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, PathReport, PathState,
     Verify, search,
 };
-use noq_proto::{TransportError, TransportErrorCode};
+use noq_proto::{FourTuple, PathStatus, TransportError, TransportErrorCode};
 
+use act::Act;
 use client::{Case, Client};
 use host::{HQ, Host, Leaving};
 use server::Server;
@@ -67,6 +70,11 @@ struct World {
 
 impl World {
     fn new(case: Case, files: &[&str]) -> Self {
+        Self::with_paths(case, files, 2)
+    }
+
+    /// The client opens so many of the two paths.
+    fn with_paths(case: Case, files: &[&str], paths: usize) -> Self {
         #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
         let start = Instant::now();
         let remote: SocketAddr = "10.0.9.2:443".parse().expect("an address");
@@ -79,7 +87,7 @@ impl World {
             let back = network.add_link(&format!("{at} back"), &config).expect("a link");
             routes.push((at.parse().expect("an address"), network.add_path(&[there], &[back]).expect("routes")));
         }
-        let locals: Vec<IpAddr> = routes.iter().map(|(at, _): &(SocketAddr, _)| at.ip()).collect();
+        let locals: Vec<IpAddr> = routes.iter().take(paths).map(|(at, _): &(SocketAddr, _)| at.ip()).collect();
         let client = Client::new(case, &locals, remote, files.iter().map(ToString::to_string).collect());
         let mut end = endpoint(None, client.interfaces());
         end.connect(connecting(locals[0], remote, &EngineConfig::live()), start).expect("an address");
@@ -171,6 +179,18 @@ impl World {
         [meanwhile, self.of_server()]
     }
 
+    /// The client opens a path that its policy knows nothing of, so that it neither closes it nor opens it again.
+    fn open_and_leave_alone(&mut self, at: usize) {
+        let ip = |ip: IpAddr| match ip {
+            IpAddr::V4(ip) => IpAddr::V6(ip.to_ipv6_mapped()),
+            IpAddr::V6(_) => ip,
+        };
+        let remote = SocketAddr::new(ip(self.remote.ip()), self.remote.port());
+        let way = FourTuple::new(remote, Some(ip(self.routes[at].0.ip())));
+        let (_, connection) = self.client.endpoint.connections().next().expect("a connection");
+        connection.quic().open_path(way, PathStatus::Available, self.now).expect("the server takes another path");
+    }
+
     fn has_datagrams(&mut self) -> bool {
         let ends = self.client.endpoint.connections().chain(self.server.endpoint.connections());
         ends.map(|(_, connection)| connection.quic().stats()).any(|stats| stats.frame_tx.datagram > 0)
@@ -220,6 +240,26 @@ fn status_takes_data_off_a_path_that_stays_open() {
     assert!(sent(0) < sent(1) / 100, "{} bytes on the backup path, {} on the other", sent(0), sent(1));
 }
 
+/// A server that does this to the first path, while the client only fetches: what it says of that.
+fn server_acts(act: Act) -> Vec<String> {
+    let mut world = World::new(Case::Handshake, &["/large"]);
+    let find = |name: &str| contents(name).map(|contents| Box::new(Cursor::new(contents)) as server::File);
+    world.server.role = Server::new(find).acting(Some(act));
+    let over = |world: &mut World| !world.server.role.verdicts.is_empty();
+    assert!(world.run_until(Duration::from_secs(20), over), "it goes on after 20 s");
+    assert_eq!(world.client.role.verdict, Some(Ok(())));
+    assert!(world.client.role.files["/large"] == contents("/large").expect("one of ours"));
+    world.server.role.verdicts
+}
+
+#[test]
+fn a_server_closes_a_path_and_keeps_one_back_as_its_switch_says() {
+    for (act, words) in [(Act::Abandon, "abandon: passed: "), (Act::Status, "status: passed: ")] {
+        let verdicts = server_acts(act);
+        assert!(verdicts.len() == 1 && verdicts[0].starts_with(words), "{verdicts:?}");
+    }
+}
+
 /// A file without end, and how much of it was read.
 struct Endless(Arc<AtomicU64>);
 
@@ -241,6 +281,26 @@ fn a_large_file_is_read_as_it_is_sent() {
     assert_eq!(world.client.role.verdict, None);
     // The stack's buffer of unacknowledged data, all that has arrived at 40 Mbit/s, and a piece.
     assert!((5_000_000..20_000_000 + 15_000_000 + 65_536).contains(&read), "{read} bytes");
+}
+
+/// A client of another stack may never open again what the server closed.
+#[test]
+fn a_server_keeps_a_path_over_an_outage_and_sends_on_it_again() {
+    let mut world = World::with_paths(Case::Handshake, &["/endless"], 1);
+    world.server.role = Server::new(|_| Some(Box::new(Endless(Arc::default())) as server::File));
+    world.run_until(Duration::from_secs(1), |_| false);
+    world.open_and_leave_alone(1);
+    world.run_until(Duration::from_secs(1), |_| false);
+    assert_eq!(states(&world.of_server()), [PathState::Open; 2]);
+    world.cut = Some(1);
+    world.run_until(Duration::from_secs(4), |_| false);
+    world.cut = None;
+    let before = world.of_server()[1].acked;
+    world.run_until(Duration::from_secs(4), |_| false);
+    let path = &world.of_server()[1];
+    assert_eq!((path.state, path.opened), (PathState::Open, 1));
+    // A probe may be up to 2 s away; what one second carries at the rate of the link is a fair share of the rest.
+    assert!((path.acked - before).get() > 2_500_000, "{}", path.acked - before);
 }
 
 #[test]
