@@ -16,6 +16,7 @@ mod metrics;
 mod path_args;
 mod path_facts;
 mod qr;
+mod question;
 mod quota;
 #[cfg(all(test, feature = "metrics", feature = "research"))]
 mod reference;

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -25,9 +26,53 @@ pub fn safe(message: &str) -> String {
     shown.join("\n")
 }
 
+/// The question that stands in the terminal without an end of its line, if there is one.
+static QUESTION: Mutex<Option<Question>> = Mutex::new(None);
+
+struct Question {
+    text: String,
+    is_open: Box<dyn Fn() -> bool + Send>,
+}
+
+/// Goes to the beginning of the line, and clears it.
+const CLEAR_LINE: &str = "\r\u{1b}[2K";
+
+/// Writes a question to standard error, which is a terminal. What is told later stands above it, until it is not open any
+/// more. There is one terminal, and so one question: a newer one takes the place of an older one.
+pub fn ask(text: &str, is_open: impl Fn() -> bool + Send + 'static) {
+    let mut question = question();
+    *question = Some(Question { text: text.to_owned(), is_open: Box::new(is_open) });
+    let _ = write!(io::stderr(), "{text}");
+}
+
+/// The question was answered: the terminal has ended its line.
+pub fn answered() {
+    *question() = None;
+}
+
+fn question() -> MutexGuard<'static, Option<Question>> {
+    QUESTION.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes something. A question that is open stands below it afterwards.
+fn above<T>(write: impl FnOnce() -> T) -> T {
+    let mut question = question();
+    if question.is_some() {
+        let _ = write!(io::stderr(), "{CLEAR_LINE}");
+    }
+    let written = write();
+    match &*question {
+        Some(open) if (open.is_open)() => {
+            let _ = write!(io::stderr(), "{}", open.text);
+        }
+        _ => *question = None,
+    }
+    written
+}
+
 /// A line on standard output.
 pub fn print_line(line: &str) -> anyhow::Result<()> {
-    writeln!(Output(io::stdout()), "{line}").context("cannot write to standard output")
+    above(|| writeln!(Output(io::stdout()), "{line}")).context("cannot write to standard output")
 }
 
 /// Standard output, for what has more than a line.
@@ -37,12 +82,12 @@ pub fn output() -> Output<io::StdoutLock<'static>> {
 
 /// A line on standard error, which may be closed: that ends nothing.
 pub fn tell(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = above(|| writeln!(io::stderr(), "{line}"));
 }
 
 /// The same without an end of the line.
 pub fn tell_part(part: impl Display) {
-    let _ = write!(io::stderr(), "{part}");
+    let _ = above(|| write!(io::stderr(), "{part}"));
 }
 
 /// Takes everything where nobody reads any more: `fairpath … | head` has what it wanted, and what the

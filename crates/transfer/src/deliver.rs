@@ -84,19 +84,19 @@ impl Sender {
         let start = Instant::now();
         tokio::select! {
             biased;
-            delivered = delivery.run(first) => delivered.map(|sent| Sent { elapsed: start.elapsed(), ..sent }),
+            delivered = delivery.run(first) => delivered.map(|sent| Sent { elapsed: start.elapsed().saturating_sub(self.asked()), ..sent }),
             () = self.stuck(patience) => Err(SendError::Stuck { patience }),
         }
     }
 
-    /// Waits until nothing has moved for so long while a connection is there.
+    /// Waits until nothing has moved for so long while a connection is there. A person who is asked has all the time.
     async fn stuck(&self, patience: Duration) {
         let progress = self.progress();
         let mut last = (progress.snapshot(), Instant::now());
         loop {
             tokio::time::sleep(LOOK.min(patience)).await;
             let now = progress.snapshot();
-            if now != last.0 || now.phase == Phase::Waiting {
+            if now != last.0 || matches!(now.phase, Phase::Waiting | Phase::Asking) {
                 last = (now, Instant::now());
             } else if last.1.elapsed() >= patience {
                 return;

@@ -100,6 +100,7 @@ pub fn receiver_messages() -> Vec<(&'static str, Vec<u8>)> {
         ("arrived", FromReceiver::Arrived([6; 16])),
         ("receiver_failed", FromReceiver::Failed { fault: Fault::Io, text: "no".into() }),
         ("examined", FromReceiver::Examined(1 << 33)),
+        ("asking", FromReceiver::Asking),
     ];
     messages.into_iter().map(|(name, message)| (name, encoded(&message))).collect()
 }

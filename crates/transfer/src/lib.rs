@@ -50,7 +50,7 @@
 //!    before. If so, `LeftOut [entries]`… and `Arrived(proof)` follow, and nothing else.
 //! 3. sender: `Entries […]`…: names, sizes, times, permissions; directories; symbolic links. `Unsent […]`…
 //!    names what cannot be sent, `Hidden` what the terms exclude; `EntriesEnd`.
-//! 4. receiver: `Compare [files]`…, `Compare []`: files of that size exist.
+//! 4. receiver: `Asking` if its user has to agree and has not; `Compare [files]`…, `Compare []`: files of that size exist.
 //! 5. sender: `Tags […]`…, one for each of them, in that order: keyed hashes of their digests (`proof.rs`).
 //! 6. receiver: `Same [files with proofs]`…, `Have {file, ranges}`… (interrupted before), `LeftOut [entries]`… (cannot
 //!    be written), `Begin`.

@@ -109,8 +109,14 @@ impl Consent {
         })
     }
 
-    pub(crate) async fn given(&self, offer: &Offer) -> bool {
-        (self.0)(offer).await.unwrap_or(false)
+    /// The decision, or the channel out of which it will come.
+    pub(crate) fn given(&self, offer: &Offer) -> Result<bool, oneshot::Receiver<bool>> {
+        let mut answer = (self.0)(offer);
+        match answer.try_recv() {
+            Ok(is_taken) => Ok(is_taken),
+            Err(oneshot::error::TryRecvError::Closed) => Ok(false),
+            Err(oneshot::error::TryRecvError::Empty) => Err(answer),
+        }
     }
 }
 

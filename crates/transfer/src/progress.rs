@@ -12,6 +12,8 @@ pub enum Phase {
     Waiting,
     /// The two ends agree on what is to be sent; existing files are compared.
     Preparing,
+    /// The receiver's user is asked whether to take what is offered.
+    Asking,
     /// Data flows.
     Transferring,
     /// Everything is in place.
@@ -63,7 +65,8 @@ impl Progress {
             phase: match self.phase.load(Ordering::Relaxed) {
                 0 => Phase::Waiting,
                 1 => Phase::Preparing,
-                2 => Phase::Transferring,
+                2 => Phase::Asking,
+                3 => Phase::Transferring,
                 _ => Phase::Done,
             },
             bytes_total: bytes(&self.bytes_total),
@@ -79,8 +82,9 @@ impl Progress {
         let number = match phase {
             Phase::Waiting => 0,
             Phase::Preparing => 1,
-            Phase::Transferring => 2,
-            Phase::Done => 3,
+            Phase::Asking => 2,
+            Phase::Transferring => 3,
+            Phase::Done => 4,
         };
         self.phase.store(number, Ordering::Relaxed);
         if phase == Phase::Transferring {

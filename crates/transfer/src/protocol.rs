@@ -115,6 +115,8 @@ pub(crate) enum FromReceiver {
     /// How many bytes of its own files the receiver has read, to compare and to verify them. It is said
     /// while that goes on, so that a sender does not give up on a slow disk.
     Examined(u64),
+    /// Its user is asked whether to take what is offered: the plan follows once that is answered.
+    Asking,
 }
 
 /// Why the conversation broke.

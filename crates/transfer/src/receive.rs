@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fairpath_core::Bytes;
 use fairpath_quic::{ChannelId, Connection};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::admission::{AdmissionError, Door, say_goodbye};
@@ -61,7 +62,7 @@ pub struct Received {
     pub skipped: Vec<Skipped>,
     /// The things that the sender could not offer. No other try brings them.
     pub unsent: Vec<Skipped>,
-    /// From the first proof of the secret to the last file in place.
+    /// From the first proof of the secret to the last file in place, without the time in which the user was asked.
     pub elapsed: Duration,
     /// How many connections of the sender took the place of one that was lost.
     pub reconnections: u32,
@@ -88,6 +89,8 @@ fn is_complete(skipped: &[Skipped]) -> bool {
 struct Run {
     sender: SenderId,
     since: Instant,
+    /// How long the user was asked meanwhile.
+    asked: Duration,
     connections: u32,
     /// What it has brought, once all of that is in place.
     received: Option<InPlace>,
@@ -207,14 +210,22 @@ impl Receiver {
     }
 
     /// Asks whether the offer is taken, unless it was before: the sender may have come back.
-    async fn agree(&self, connection: &Connection, offer: Offer) -> Result<(), ReceiveError> {
+    async fn agree(&self, control: &Control, offer: Offer) -> Result<(), ReceiveError> {
         if self.offer().is_some_and(|agreed| agreed.is_same(&offer)) {
             return Ok(());
         }
-        let is_taken = tokio::select! {
-            biased;
-            is_taken = self.config.consent.given(&offer) => is_taken,
-            gone = connection.closed() => return Err(ProtocolError::from(gone).into()),
+        let is_taken = match self.config.consent.given(&offer) {
+            Ok(is_taken) => is_taken,
+            Err(answer) => {
+                let since = Instant::now();
+                self.progress.enter(Phase::Asking);
+                let answered = self.answered(control, answer).await;
+                self.progress.enter(Phase::Preparing);
+                if let Some(run) = &mut *self.sender_run() {
+                    run.asked += since.elapsed();
+                }
+                answered?
+            }
         };
         if !is_taken {
             return Err(ReceiveError::Declined);
@@ -223,6 +234,16 @@ impl Receiver {
         // The same sender may come back with other files.
         self.progress.begin_anew();
         Ok(())
+    }
+
+    /// Waits for the user's answer, and has the sender know that.
+    async fn answered(&self, control: &Control, answer: oneshot::Receiver<bool>) -> Result<bool, ReceiveError> {
+        control.write(&FromReceiver::Asking).await?;
+        tokio::select! {
+            biased;
+            is_taken = answer => Ok(is_taken.unwrap_or(false)),
+            gone = control.connection.closed() => Err(ProtocolError::from(gone).into()),
+        }
     }
 
     /// Whether a sender can still be admitted.
@@ -334,7 +355,7 @@ impl Receiver {
         control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden, has_all: false }).await?;
         let Listed { manifest, hidden, unsent } = read_manifest(control, self.config.limits, self.workers).await?;
         let manifest = Arc::new(manifest);
-        self.agree(&control.connection, Offer::new(&manifest, hidden)).await?;
+        self.agree(control, Offer::new(&manifest, hidden)).await?;
         self.progress.set_totals(manifest.bytes(), manifest.files());
         let files = self.prepare(&manifest, control, seal).await?;
         self.progress.enter(Phase::Transferring);
@@ -359,7 +380,8 @@ impl Receiver {
             is_repeat: false,
         };
         if let Some(run) = &mut *self.sender_run() {
-            (received.elapsed, received.reconnections) = (run.since.elapsed(), run.connections - 1);
+            (received.elapsed, received.reconnections) =
+                (run.since.elapsed().saturating_sub(run.asked), run.connections - 1);
             let left_out = left_out.into_iter().map(|(entry, skipped)| (entry, skipped.reason)).collect();
             run.received = Some(InPlace { received: received.clone(), all, left_out });
         }
@@ -372,7 +394,8 @@ impl Receiver {
         match &mut *current {
             Some(run) if run.sender == sender => run.connections += 1,
             _ => {
-                *current = Some(Run { sender, since: Instant::now(), connections: 1, received: None });
+                *current =
+                    Some(Run { sender, since: Instant::now(), asked: Duration::ZERO, connections: 1, received: None });
                 self.progress.begin_anew();
             }
         }

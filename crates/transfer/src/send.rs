@@ -56,7 +56,7 @@ pub struct Sent {
     pub resumed: Bytes,
     /// What either end left out after the selection was made.
     pub skipped: Vec<Skipped>,
-    /// From the greeting to the receiver's word that all is in place.
+    /// From the greeting to the receiver's word that all is in place, without the time in which its user was asked.
     pub elapsed: Duration,
     /// How many connections took the place of one that was lost.
     pub reconnections: u32,
@@ -75,6 +75,8 @@ pub struct Sender {
     /// What was left out, as the last connection on which there was something had it.
     left_out: Mutex<Vec<Skipped>>,
     not_taken: Mutex<LeftOut>,
+    /// How long the receiver's user was asked.
+    asked: Mutex<Duration>,
     workers: Workers,
 }
 
@@ -106,6 +108,7 @@ impl Sender {
             progress: Arc::default(),
             left_out: Mutex::default(),
             not_taken: Mutex::default(),
+            asked: Mutex::default(),
             workers: Workers::default(),
         }
     }
@@ -130,7 +133,7 @@ impl Sender {
     ///
     /// One variant per cause. The receiver has been told what it did not cause itself.
     pub async fn send(&self, connection: &Connection) -> Result<Sent, SendError> {
-        let start = Instant::now();
+        let (start, asked_before) = (Instant::now(), self.asked());
         self.progress.enter(Phase::Preparing);
         let sent = match self.converse(connection).await {
             Ok(sent) => sent,
@@ -153,7 +156,7 @@ impl Sender {
             sent,
             resumed: progress.bytes_resumed,
             skipped: self.left_out().clone(),
-            elapsed: start.elapsed(),
+            elapsed: start.elapsed().saturating_sub(self.asked() - asked_before),
             reconnections: 0,
         })
     }
@@ -161,6 +164,11 @@ impl Sender {
     /// What the receiver does not take, since it takes no hidden names; known once it has said so.
     pub fn not_taken(&self) -> LeftOut {
         self.not_taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How long the receiver's user was asked so far: time in which nothing could be sent.
+    pub(crate) fn asked(&self) -> Duration {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn selection(&self) -> Arc<Selection> {
@@ -318,6 +326,20 @@ impl Sender {
         unless_refused(control, control.write(&FromSender::EntriesEnd)).await
     }
 
+    /// The receiver's first answer to the list. Its user may be asked before.
+    async fn agreed(&self, control: &Control) -> Result<FromReceiver, SendError> {
+        let message = next(control).await?;
+        if message != FromReceiver::Asking {
+            return Ok(message);
+        }
+        let since = Instant::now();
+        self.progress.enter(Phase::Asking);
+        let answer = next(control).await;
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
+        self.progress.enter(Phase::Preparing);
+        answer
+    }
+
     /// Answers with the tags of the files that the receiver may have already.
     async fn compare(
         &self,
@@ -327,8 +349,13 @@ impl Sender {
         pieces: &mut mpsc::Receiver<Piece>,
     ) -> Result<(), SendError> {
         let mut wanted: usize = 0;
+        let mut first = Some(self.agreed(control).await?);
         loop {
-            match next(control).await? {
+            let message = match first.take() {
+                Some(message) => message,
+                None => next(control).await?,
+            };
+            match message {
                 FromReceiver::Compare(files) if files.is_empty() => break,
                 FromReceiver::Compare(files) => {
                     for file in files {

@@ -1,12 +1,12 @@
 //! What is offered, told to a person, who may be asked whether to take it.
 
 use std::io::IsTerminal as _;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fairpath_core::Bytes;
-use fairpath_report::text::{tell, tell_part};
+use fairpath_report::text::tell;
 use fairpath_transfer::{Consent, LeftOut};
-use tokio::sync::oneshot;
+
+use crate::question;
 
 /// Names and sizes on one line, and how many more there are.
 pub(crate) fn contents(shown: &[(String, Bytes)], more: u64) -> String {
@@ -34,8 +34,7 @@ pub(crate) fn consent(is_yes: bool) -> Consent {
     if is_yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Consent::always();
     }
-    let pending = Pending::default();
-    Consent::ask(move |offer| {
+    Consent::ask(|offer| {
         let files = if offer.files == 1 { "1 file".to_owned() } else { format!("{} files", offer.files) };
         tell(format!("The sender offers {files}, {}: {}", offer.bytes, contents(&offer.shown, offer.more())));
         match offer.links {
@@ -44,41 +43,8 @@ pub(crate) fn consent(is_yes: bool) -> Consent {
             links => tell(format!("  and {links} symbolic links inside")),
         }
         omissions(&offer.left_out).iter().for_each(|line| tell(format!("  {line}")));
-        tell_part("Take this? [y/N] ");
-        pending.ask()
+        question::ask("Take this? [y/N] ")
     })
-}
-
-/// The question that waits for a line. A newer one takes the place of an older one, whose sender is gone.
-#[derive(Clone, Default)]
-struct Pending {
-    answer: Arc<Mutex<Option<oneshot::Sender<bool>>>>,
-    is_read: Arc<OnceLock<()>>,
-}
-
-impl Pending {
-    fn ask(&self) -> oneshot::Receiver<bool> {
-        let (answer, given) = oneshot::channel();
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-        let waiting = self.answer.clone();
-        // A thread of its own, which nobody waits for: reading a terminal cannot be given up.
-        self.is_read.get_or_init(|| drop(std::thread::spawn(move || read(&waiting))));
-        given
-    }
-}
-
-fn read(waiting: &Mutex<Option<oneshot::Sender<bool>>>) {
-    for line in std::io::stdin().lines().map_while(Result::ok) {
-        if let Some(answer) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = answer.send(is_yes(&line));
-        }
-    }
-    // The input has ended: that is no consent.
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
-}
-
-fn is_yes(line: &str) -> bool {
-    matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 #[cfg(test)]
@@ -97,11 +63,5 @@ mod tests {
         let two = LeftOut { count: 3, names: vec![".a".into(), "d/.b".into()] };
         let expected = "3 hidden not taken (`fairpath recv --allow-hidden` takes them): .a, d/.b, and 1 more";
         assert_eq!(omissions(&two).as_deref(), Some(expected));
-    }
-
-    #[test]
-    fn only_a_clear_yes_is_one() {
-        assert!(is_yes("y\n") && is_yes(" YES "));
-        assert!(!is_yes("") && !is_yes("n") && !is_yes("yep, or no"));
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct View {
     changed: (Instant, Option<ProgressSnapshot>),
     /// Since when nothing moves, once that was said.
     stuck_since: Option<Instant>,
+    /// Whether it was told that the receiver's user is asked.
+    is_asking_told: bool,
     /// When this end gives up where nothing moves; it may never.
     gives_up_after: Option<Duration>,
     /// Whether a connection has taken the place of a lost one, and that was not told yet.
@@ -81,6 +83,7 @@ impl View {
             examined: (Instant::now(), Bytes::ZERO),
             changed: (Instant::now(), None),
             stuck_since: None,
+            is_asking_told: false,
             gives_up_after: None,
             is_connected_again: false,
             begun: None,
@@ -144,6 +147,7 @@ impl View {
         } else if self.begun.get_or_insert_with(Instant::now).elapsed() >= OPENING {
             self.introduce(paths);
         }
+        self.tell_asking(&now);
         self.tell_resumption(&now);
         self.tell_standstill(&now, paths);
         if now.bytes_examined != self.examined.1 {
@@ -199,6 +203,15 @@ impl View {
         }
     }
 
+    /// Tells a sender, once, that a person at the other end decides. That one has the question before their eyes.
+    fn tell_asking(&mut self, now: &ProgressSnapshot) {
+        let is_asking = now.phase == Phase::Asking;
+        if is_asking && !self.is_asking_told && self.role == Role::Send {
+            self.line("waiting for the receiver's yes");
+        }
+        self.is_asking_told = is_asking;
+    }
+
     /// Tells where a transfer goes on, once its new connection has found that out.
     fn tell_resumption(&mut self, now: &ProgressSnapshot) {
         if self.is_connected_again && matches!(now.phase, Phase::Transferring | Phase::Done) {
@@ -209,8 +222,8 @@ impl View {
 
     /// Tells that nothing moves, and that it moves again.
     fn tell_standstill(&mut self, now: &ProgressSnapshot, paths: &[PathReport]) {
-        // Without a connection that is what was said last.
-        if self.changed.1 != Some(*now) || now.phase == Phase::Waiting {
+        // Without a connection that is what was said last, and a person who is asked may take their time.
+        if self.changed.1 != Some(*now) || matches!(now.phase, Phase::Waiting | Phase::Asking) {
             let moves =
                 self.changed.1.is_some_and(|before| now.bytes_done > before.bytes_done) || now.phase == Phase::Done;
             self.changed = (Instant::now(), Some(*now));

@@ -10,6 +10,7 @@ mod live;
 mod path_terms;
 mod paths;
 mod perf;
+mod question;
 mod sim;
 mod strangers;
 mod stream;

@@ -72,8 +72,13 @@ impl Listening {
         Self::of(fairpath(args))
     }
 
-    pub(crate) fn of(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    pub(crate) fn of(command: Command) -> Self {
+        Self::with_errors(command, Stdio::piped())
+    }
+
+    /// The same with its standard error somewhere else.
+    pub(crate) fn with_errors(mut command: Command, errors: Stdio) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(errors).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
@@ -85,6 +90,13 @@ impl Listening {
         let mut wrong: Ticket = self.ticket.parse().unwrap();
         wrong.secret = Secret::from_bytes([0; 16]);
         wrong.to_string()
+    }
+
+    /// The exit code, and the rest of standard output.
+    pub(crate) fn end_of_output(&mut self) -> (Option<i32>, String) {
+        let mut output = String::new();
+        self.output.read_to_string(&mut output).unwrap();
+        (self.child.wait().unwrap().code(), output)
     }
 
     /// The exit code, the rest of standard output, and standard error.

@@ -5,7 +5,7 @@ use std::fs;
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::{Fault, ManifestError, NameFault, SenderId};
+use crate::{Fault, ManifestError, NameFault, Phase, SenderId};
 
 fn careful(directory: &Path) -> Arc<Receiver> {
     receiver_with(directory, |config| (config.limits.hidden, config.limits.modes) = (false, false))
@@ -88,4 +88,39 @@ async fn nothing_is_written_before_the_offer_is_taken() {
             assert!(!directory.exists());
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sender_knows_that_a_person_is_asked_and_the_time_counts_at_neither_end() {
+    const ASKED: Duration = Duration::from_millis(300);
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("x");
+    fs::write(&path, content(1000, 1)).unwrap();
+    let (asked, mut questions) = tokio::sync::mpsc::unbounded_channel();
+    let waiting = receiver_with(to.path(), |config| {
+        config.consent = Consent::ask(move |_| {
+            let (answer, given) = oneshot::channel();
+            asked.send(answer).unwrap();
+            given
+        });
+    });
+    let (sending, receiving) = net.connect().await;
+    let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
+    let serving = serve(&waiting, receiving);
+    let phases = [sender.progress(), waiting.progress()];
+    let phase = |end: usize| phases[end].snapshot().phase;
+    let answering = async {
+        let answer = questions.recv().await.unwrap();
+        while [phase(0), phase(1)] != [Phase::Asking; 2] {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(ASKED).await;
+        assert_eq!([phase(0), phase(1)], [Phase::Asking; 2]);
+        answer.send(true).unwrap();
+    };
+    let start = tokio::time::Instant::now();
+    let (sent, ()) = tokio::join!(sender.send(&sending), answering);
+    let (sent, received) = (sent.unwrap(), serving.await.unwrap().unwrap());
+    let most = start.elapsed() - ASKED;
+    assert!(sent.elapsed <= most && received.elapsed <= most, "{sent:?} {received:?}, {most:?}");
 }
