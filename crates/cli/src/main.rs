@@ -158,6 +158,7 @@ fn wants_json() -> bool {
 }
 
 async fn run(command: Command) -> anyhow::Result<()> {
+    signals::outlive_file_limits();
     match command {
         Command::Recv(args) => commands::recv::run(args).await,
         Command::Send(args) => commands::send::run(args).await,

@@ -57,6 +57,13 @@ impl Interruption {
     }
 }
 
+/// Has a write that goes beyond the limit of file sizes (`ulimit -f`) fail, so that a file is left out and named. By
+/// default the signal that comes with it ends the process without a word. Must be called within a tokio runtime.
+pub(crate) fn outlive_file_limits() {
+    // Once there is a handler it stays. Where there is no room for one, all is as it was.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+}
+
 async fn next(signal: Option<&mut Signal>) -> Option<()> {
     match signal {
         Some(signal) => signal.recv().await,

@@ -60,7 +60,7 @@ pub enum Reason {
     #[error("has a name that the receiver's file system does not take")]
     NameRefused,
     /// The receiver's file system does not take a file of that size.
-    #[error("is too large for the receiver's file system")]
+    #[error("is too large for the receiver's file system, or for the limit set there (`ulimit -f`)")]
     TooLarge,
     /// The content did not arrive as it was sent, twice.
     #[error("arrived damaged twice")]

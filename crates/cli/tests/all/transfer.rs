@@ -342,3 +342,19 @@ fn no_level_of_the_log_shows_what_would_end_a_connection() {
     assert!(said.contains("DEBUG"), "{said}");
     assert!(!said.contains("encrypted extensions"), "{said}");
 }
+
+#[test]
+fn a_limit_of_file_sizes_leaves_a_file_out_and_ends_nothing() {
+    let scratch = Scratch::new();
+    let (large, small) = (large_file(&scratch, 30), scratch.file("from/small", b"small"));
+    let program =
+        format!("ulimit -f 10240 && exec '{}' recv --listen 127.0.0.1:0 --dir to", env!("CARGO_BIN_EXE_fairpath"));
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", &program]).current_dir(&scratch.0);
+    let mut recv = Listening::of(limited);
+    let sent = send(&[&large, &small], &recv.ticket, &[]);
+    assert_eq!(sent.status.code(), Some(3), "{sent:?}");
+    assert!(String::from_utf8_lossy(&sent.stderr).contains("ulimit -f"), "{sent:?}");
+    assert_eq!(fs::read(to(&scratch).join("small")).unwrap(), b"small");
+    assert_eq!(recv.child.try_wait().unwrap(), None, "it waits for what was left out");
+}
