@@ -49,6 +49,7 @@ pub(crate) mod tests {
             send_rate: Bitrate::from_mbps(8),
             receive_rate: Bitrate::from_mbps(8),
             snapshot: None,
+            numbers: Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use fairpath_engine::{Bitrate, Bytes, PathSnapshot};
+use fairpath_engine::{Bitrate, Bytes, PathId, PathSnapshot};
 
 use super::name::{Ends, names};
 use crate::address::own_address;
@@ -60,6 +60,8 @@ pub struct PathReport {
     pub receive_rate: Bitrate,
     /// What the engine knows; `None` while the path is closed.
     pub snapshot: Option<PathSnapshot>,
+    /// The engine's numbers of its paths, the present one last.
+    pub numbers: Vec<PathId>,
 }
 
 impl PathReport {

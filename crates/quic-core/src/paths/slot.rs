@@ -12,6 +12,9 @@ use super::meter::Meter;
 use super::report::{PathReport, PathState};
 use crate::pairs::Pair;
 
+/// The most numbers of former paths that are remembered, for whoever has heard of them.
+const NUMBERS_MAX: usize = 16;
+
 /// One interface pair.
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -21,6 +24,8 @@ pub(crate) struct Slot {
     pub(super) health: PathHealth<PathId>,
     /// The engine's name of the open path.
     engine_path: Option<EnginePath>,
+    /// Those that there were, the last of them.
+    numbers: Vec<EnginePath>,
     /// A second path on the same pair, to take the place of one that may never work again.
     pub(super) spare: Option<PathId>,
     /// Whether a path on this pair is to be opened.
@@ -65,6 +70,7 @@ impl Slot {
             remote,
             health: PathHealth::new(now),
             engine_path: None,
+            numbers: Vec::new(),
             spare: None,
             is_wanted: true,
             draining: None,
@@ -137,6 +143,13 @@ impl Slot {
             self.before.acked += std::mem::take(&mut self.current.acked);
             self.before.lost += std::mem::take(&mut self.current.lost);
             self.sending.reset();
+        }
+        if let Some(path) = path.filter(|_| path != self.engine_path) {
+            self.numbers.retain(|number| *number != path);
+            self.numbers.push(path);
+            if self.numbers.len() > NUMBERS_MAX {
+                self.numbers.remove(0);
+            }
         }
         self.engine_path = path;
         self.remote = remote.unwrap_or(self.remote);
@@ -228,6 +241,7 @@ impl Slot {
             send_rate: if open { self.sending.rate() } else { Bitrate::ZERO },
             receive_rate: if open { self.receiving.rate() } else { Bitrate::ZERO },
             snapshot: self.snapshot,
+            numbers: self.numbers.clone(),
         }
     }
 }

@@ -87,7 +87,7 @@ impl View {
             let earlier = before.iter().find(|(id, _)| *id == path.path).map_or(Bytes::ZERO, |(_, sent)| *sent);
             path.sent.saturating_sub(earlier).per(elapsed).unwrap_or(Bitrate::ZERO)
         };
-        let paths: Vec<Path> = status.paths.iter().map(|path| Path::of(path, rate(path), &self.names)).collect();
+        let paths: Vec<Path> = status.paths.iter().filter_map(|path| Path::of(path, rate(path), &self.names)).collect();
         self.sent = status.paths.iter().map(|path| (path.path, path.sent)).collect();
         #[cfg(feature = "metrics")]
         if let Some(metrics) = &mut self.metrics {
@@ -111,7 +111,8 @@ impl View {
     fn names(&self, connection: &Connection) -> Vec<(fairpath_quic::PathId, String)> {
         let paths = connection.paths();
         let names = fairpath_quic::PathReport::names(&paths);
-        paths.iter().zip(names).filter_map(|(path, name)| Some((path.snapshot?.path, name))).collect()
+        let numbered = paths.iter().zip(names);
+        numbered.flat_map(|(path, name)| path.numbers.iter().map(move |number| (*number, name.clone()))).collect()
     }
 
     fn line(&self, status: &Status, received: Counts, paths: &[Path]) -> String {
@@ -182,9 +183,10 @@ struct Path {
 }
 
 impl Path {
-    fn of(status: &PathStatus, rate: Bitrate, names: &BTreeMap<fairpath_quic::PathId, String>) -> Self {
-        let name = names.get(&status.path).cloned();
-        Self { name: name.unwrap_or_else(|| format!("path {}", status.path.get())), status: *status, rate }
+    /// `None` where the path is not known by a name yet: it is being validated.
+    fn of(status: &PathStatus, rate: Bitrate, names: &BTreeMap<fairpath_quic::PathId, String>) -> Option<Self> {
+        let name = names.get(&status.path)?.clone();
+        Some(Self { name, status: *status, rate })
     }
 
     fn words(&self) -> String {
