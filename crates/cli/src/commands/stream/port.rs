@@ -1,10 +1,11 @@
 //! The UDP ports at which packets come in and go out.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::anyhow;
+use fairpath_quic::interfaces::{index, interfaces};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 
@@ -34,16 +35,15 @@ impl Port {
         }
         let error = refused.expect("a host has an address");
         Err(match error.kind() {
+            _ if is_group(place) && place.local.is_none() => {
+                anyhow!("cannot join the group of {place}: {error}; {}", advice(place))
+            }
             io::ErrorKind::AddrInUse => anyhow!("cannot take packets at {place}: another program uses this port"),
             io::ErrorKind::AddrNotAvailable => {
                 anyhow!(
                     "cannot take packets at {place}: this machine has no such address; 0.0.0.0 takes all of its own"
                 )
             }
-            _ if is_group(place) && place.local.is_none() => anyhow!(
-                "cannot join the group of {place}: {error}; name an address of the interface it comes on, such as \
-                 {place}?localaddr=192.0.2.7"
-            ),
             _ => anyhow::Error::from(error).context(format!("cannot take packets at {place}")),
         })
     }
@@ -58,7 +58,10 @@ impl Port {
             }
         }
         let error = refused.expect("a host has an address");
-        Err(anyhow::Error::from(error).context(format!("cannot send packets to {place}")))
+        Err(match is_group(place) && place.local.is_none() {
+            true => anyhow!("cannot send packets to {place}: {error}; {}", advice(place)),
+            false => anyhow::Error::from(error).context(format!("cannot send packets to {place}")),
+        })
     }
 
     fn peer(&self) -> Option<SocketAddr> {
@@ -129,7 +132,9 @@ fn bound(address: SocketAddr, place: &Place) -> io::Result<UdpSocket> {
             let on = local.map_or(Ok(Ipv4Addr::UNSPECIFIED), v4_only)?;
             socket.join_multicast_v4(v4.ip(), &on)?;
         }
-        (SocketAddr::V6(v6), _) if v6.ip().is_multicast() => socket.join_multicast_v6(v6.ip(), v6.scope_id())?,
+        (SocketAddr::V6(v6), local) if v6.ip().is_multicast() => {
+            socket.join_multicast_v6(v6.ip(), interface_of(v6, local)?)?
+        }
         _ => {}
     }
     UdpSocket::from_std(socket.into())
@@ -138,6 +143,11 @@ fn bound(address: SocketAddr, place: &Place) -> io::Result<UdpSocket> {
 /// A socket that sends to this address.
 fn connected(address: SocketAddr, place: &Place) -> io::Result<UdpSocket> {
     let socket = unbound(address)?;
+    if let SocketAddr::V6(v6) = address
+        && v6.ip().is_multicast()
+    {
+        socket.set_multicast_if_v6(interface_of(v6, place.local)?)?;
+    }
     let any: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -150,18 +160,40 @@ fn connected(address: SocketAddr, place: &Place) -> io::Result<UdpSocket> {
         if let Some(ttl) = place.ttl {
             socket.set_multicast_ttl_v4(ttl)?;
         }
-    } else if address.ip().is_multicast() {
-        if let SocketAddr::V6(v6) = address
-            && v6.scope_id() > 0
-        {
-            socket.set_multicast_if_v6(v6.scope_id())?;
-        }
-        if let Some(ttl) = place.ttl {
-            socket.set_multicast_hops_v6(ttl)?;
-        }
+    } else if address.ip().is_multicast()
+        && let Some(ttl) = place.ttl
+    {
+        socket.set_multicast_hops_v6(ttl)?;
     }
     socket.connect(&address.into())?;
     UdpSocket::from_std(socket.into())
+}
+
+/// The number of the interface that is meant for a group, by its zone or by an address of it; 0: the system chooses.
+fn interface_of(group: SocketAddrV6, local: Option<IpAddr>) -> io::Result<u32> {
+    match local {
+        _ if group.scope_id() > 0 => Ok(group.scope_id()),
+        None => Ok(0),
+        Some(IpAddr::V4(_)) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "localaddr of a group of IPv6 is one of IPv6, or its interface stands behind it (%eth0)",
+        )),
+        Some(local) => {
+            let own = interfaces(&[])?.into_iter().find(|one| one.address == local);
+            let index = own.and_then(|one| index(&one.name));
+            index.ok_or_else(|| {
+                io::Error::new(io::ErrorKind::AddrNotAvailable, format!("{local} is not on this machine"))
+            })
+        }
+    }
+}
+
+/// The advice on a group that the system finds no interface for.
+fn advice(place: &Place) -> String {
+    match place.at.ip() {
+        Some(IpAddr::V6(group)) => format!("name its interface, such as udp://[{group}%eth0]:{}", place.at.port()),
+        _ => format!("name an address of its interface, such as {place}?localaddr=192.0.2.7"),
+    }
 }
 
 fn unbound(address: SocketAddr) -> io::Result<Socket> {
@@ -176,5 +208,24 @@ fn v4_only(address: IpAddr) -> io::Result<Ipv4Addr> {
         IpAddr::V6(_) => {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "localaddr of a group of IPv4 is one of IPv4"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_of_ipv6_has_the_interface_of_its_zone_or_of_the_local_address() {
+        let group = |zone| SocketAddrV6::new("ff15::1".parse().unwrap(), 5000, 0, zone);
+        let interface = |zone, local: &str| interface_of(group(zone), Some(local.parse().unwrap()));
+        assert_eq!(interface_of(group(7), None).unwrap(), 7);
+        assert_eq!(interface(7, "2001:db8::1").unwrap(), 7);
+        assert_eq!(interface_of(group(0), None).unwrap(), 0, "the system chooses");
+        if let Some(loopback) = interfaces(&[]).unwrap().iter().find(|one| one.address == Ipv6Addr::LOCALHOST) {
+            assert_eq!(interface(0, "::1").ok(), index(&loopback.name));
+        }
+        assert!(interface(0, "127.0.0.1").unwrap_err().to_string().contains("is one of IPv6"));
+        assert!(interface(0, "2001:db8::1").unwrap_err().to_string().contains("2001:db8::1 is not on this machine"));
     }
 }
