@@ -5,16 +5,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use fairpath_core::Bitrate;
 use fairpath_quic::interfaces::{Advice, advice, interfaces};
 use fairpath_quic::{ConnectConfig, Connection, EngineConfig, Error, Fingerprint, ListenConfig, Listener};
 use fairpath_report::text::tell;
-use fairpath_transfer::{MAX_ADDRESSES, Secret, Ticket};
+use fairpath_transfer::{MAX_ADDRESSES, Ticket};
 
 use crate::engine_args::EngineArgs;
 use crate::error::UsageError;
 use crate::host_port::HostPort;
+use crate::lasting::Being;
 use crate::later::Later;
 use crate::path_args::PathArgs;
 use crate::path_facts::Books;
@@ -67,6 +68,11 @@ impl ListenArgs {
 
     /// Binds the sockets and makes a ticket with a new key and a new secret.
     pub(crate) async fn open(&self, books: &Books) -> anyhow::Result<Host> {
+        self.open_as(Being::new()?, books).await
+    }
+
+    /// The same with a key and a secret that are given.
+    pub(crate) async fn open_as(&self, being: Being, books: &Books) -> anyhow::Result<Host> {
         let engine = self.engine.config_with(&self.paths)?;
         let names_one = |listen: &&HostPort| listen.ip().is_none_or(|ip| !ip.is_unspecified());
         if let Some(address) = self.listen.as_ref().filter(names_one).filter(|_| !self.via.via.is_empty()) {
@@ -84,11 +90,13 @@ impl ListenArgs {
         for advertised in &self.advertise {
             advertise.extend(advertised.resolve().await?);
         }
-        let secret = Secret::generate().context("the system gives no randomness")?;
+        let Being { identity, secret, port } = being;
         let listener = once_up(async || {
             let config = ListenConfig {
                 knock: Some(secret.knock_key()),
                 listen,
+                port,
+                identity: identity.clone(),
                 advertise: advertise.clone(),
                 via: self.via.via.clone(),
                 engine: engine.clone(),

@@ -87,6 +87,7 @@ fn of_sender(error: &SendError) -> (&'static str, Option<&'static str>) {
         SendError::Refused { refusal: Refusal::Taken, .. } => {
             ("ticket_in_use", Some("wait until the other sender is gone"))
         }
+        SendError::Refused { refusal: Refusal::Busy, .. } => ("busy", Some("try again in a while")),
         SendError::Refused { refusal: Refusal::Version, .. } => ("version", Some("update the older end")),
         SendError::Refused { .. } => ("refused", Some(NEW_TICKET)),
         SendError::Receiver { fault, .. } => of_peer(*fault),

@@ -64,6 +64,8 @@ impl Doorbell {
     pub(crate) fn rang(&mut self, why: &AdmissionError) {
         let count = match why {
             AdmissionError::WrongSecret => &mut self.counted.wrong_secret,
+            // It waits for its turn, and comes again.
+            AdmissionError::Busy => return,
             AdmissionError::Used | AdmissionError::Taken => &mut self.counted.ticket_in_use,
             AdmissionError::WrongPurpose | AdmissionError::Version(_) | AdmissionError::NotOurs => {
                 &mut self.counted.wrong_kind

@@ -1,5 +1,6 @@
 //! Fairpath: multipath transport that is fast on separate paths and fair on a shared bottleneck.
 
+mod closed;
 mod commands;
 mod ends;
 mod engine_args;
@@ -10,6 +11,7 @@ mod file_args;
 mod guide;
 mod host_port;
 mod knocks;
+mod lasting;
 mod later;
 #[cfg(feature = "metrics")]
 mod metrics;

@@ -4,7 +4,7 @@
 //! over from the dead connection at once, and learns what has arrived. The file is locked while a sender uses it: a
 //! second one beside it is another sender, with a number of its own.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use fairpath_transfer::{Secret, SenderId};
 use rustix::fs::FlockOperation;
 
-use crate::state;
+use crate::{closed, state};
 
 /// Numbers of senders that never came back are forgotten after this time: receivers do not wait for so long.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(31 * 24 * 3600);
@@ -50,10 +50,10 @@ impl Seat {
 
 /// The kept number of this ticket's sender; `None` where another sender uses it.
 fn keep(directory: &Path, secret: &Secret) -> io::Result<Option<(SenderId, PathBuf, File)>> {
-    create_closed(directory)?;
+    closed::create_directory(directory)?;
     forget_old(directory);
     let path = directory.join(secret.label());
-    let mut file = open_closed(&path)?;
+    let mut file = closed::open_file(&path)?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
@@ -72,24 +72,6 @@ fn keep(directory: &Path, secret: &Secret) -> io::Result<Option<(SenderId, PathB
         }
     };
     Ok(Some((id, path, file)))
-}
-
-/// A directory that is open to this user alone.
-fn create_closed(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
-}
-
-/// A file that is open to this user alone.
-fn open_closed(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 /// Removes the numbers of senders that will not come back.

@@ -169,6 +169,23 @@ impl Identity {
         Ok(Self::of_chain(certificate.into(), Vec::new(), PrivatePkcs8KeyDer::from(key.serialize_der())))
     }
 
+    /// What it takes to be the same end in a later run, to be kept where nobody else can read it: the length of the
+    /// certificate in 4 bytes, the certificate, the key. The certificates of authorities are left out.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let length = (self.certificate.len() as u32).to_be_bytes();
+        [&length[..], &self.certificate, self.key.secret_pkcs8_der()].concat()
+    }
+
+    /// The identity that was kept so; `None` where this is none. Whether certificate and key belong together is found
+    /// out where an endpoint is made.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&length, rest) = bytes.split_first_chunk::<4>()?;
+        let (certificate, key) = rest.split_at_checked(u32::from_be_bytes(length) as usize)?;
+        let is_whole = !certificate.is_empty() && !key.is_empty();
+        let (certificate, key) = (CertificateDer::from(certificate.to_vec()), PrivatePkcs8KeyDer::from(key.to_vec()));
+        is_whole.then(|| Self::of_chain(certificate, Vec::new(), key))
+    }
+
     /// The identity of a key whose certificate somebody else has made. Whether the two belong together is found
     /// out where an endpoint is made.
     pub fn of_chain(
@@ -314,6 +331,16 @@ mod tests {
         let all = rustls::crypto::ring::default_provider().cipher_suites;
         let is_left_out = |suite: &&SupportedCipherSuite| suite.tls13().is_some() && !suites(true).contains(suite);
         assert_eq!(all.iter().find(is_left_out), None);
+    }
+
+    #[test]
+    fn an_identity_that_was_kept_is_the_same_and_a_part_of_one_is_none() {
+        let identity = Identity::generate().unwrap();
+        let kept = identity.to_bytes();
+        assert_eq!(Identity::from_bytes(&kept).unwrap().fingerprint(), identity.fingerprint());
+        assert_eq!(Identity::from_bytes(&kept).unwrap().to_bytes(), kept);
+        let certificate_ends = 4 + identity.certificate.len();
+        assert!((0..=certificate_ends).all(|length| Identity::from_bytes(&kept[..length]).is_none()));
     }
 
     #[test]

@@ -21,8 +21,10 @@ use crate::watch::{self as watching, Plan};
 #[derive(Debug)]
 pub struct ListenConfig {
     /// Listen on this address only; an unspecified address (`0.0.0.0`) means every address of this machine, or of
-    /// `via`, at this port. `None`: on every usable interface, on any port.
+    /// `via`, at this port. `None`: on every usable interface, on any port, or on `port`.
     pub listen: Option<SocketAddr>,
+    /// The port where `listen` names none; 0: any.
+    pub port: u16,
     /// Addresses that peers are told of before the machine's own: where a NAT passes packets on to it.
     pub advertise: Vec<SocketAddr>,
     /// Interfaces or addresses to use; empty: all usable ones.
@@ -51,6 +53,7 @@ impl ListenConfig {
     pub fn new() -> Result<Self, Error> {
         Ok(Self {
             listen: None,
+            port: 0,
             advertise: Vec::new(),
             via: Vec::new(),
             identity: Identity::generate()?,
@@ -83,7 +86,7 @@ impl Listener {
         let (via, port, is_everywhere) = match listen {
             Some(address) if address.ip().is_unspecified() => (via.clone(), address.port(), via.is_empty()),
             Some(address) => (vec![with_zone(address)], address.port(), false),
-            None => (via, 0, false),
+            None => (via, config.port, false),
         };
         let mut found = match is_everywhere {
             true => machine.everywhere(&[])?,
@@ -119,6 +122,11 @@ impl Listener {
     /// The same, and when they change. Peers that are connected are told by themselves.
     pub fn watch_addresses(&self) -> watch::Receiver<Vec<SocketAddr>> {
         self.addresses.clone()
+    }
+
+    /// The port of its sockets. Those that found it taken have another one.
+    pub fn port(&self) -> u16 {
+        self.shared.sockets.port()
     }
 
     /// What peers must be told to recognise this end.

@@ -68,6 +68,11 @@ impl Sockets {
         }
     }
 
+    /// The port of the first of them.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The machine that they are on.
     pub(crate) fn machine(&self) -> &Machine {
         &self.machine

@@ -36,11 +36,21 @@ pub enum Refusal {
     Late,
     /// It does not speak the protocol.
     Malformed,
+    /// Another sender's transfer goes on, and this one has its turn when that has ended.
+    Busy,
 }
 
 impl Refusal {
-    const ALL: [Self; 7] =
-        [Self::WrongSecret, Self::Used, Self::Taken, Self::WrongPurpose, Self::Version, Self::Late, Self::Malformed];
+    const ALL: [Self; 8] = [
+        Self::WrongSecret,
+        Self::Used,
+        Self::Taken,
+        Self::WrongPurpose,
+        Self::Version,
+        Self::Late,
+        Self::Malformed,
+        Self::Busy,
+    ];
 
     /// The code of the close. Far from the small ones with which both programs end connections.
     fn code(self) -> u32 {
@@ -65,6 +75,7 @@ impl Refusal {
             Self::Version => "the two ends speak different versions: update the older one",
             Self::Late => "no proof of the secret came in time",
             Self::Malformed => "the greeting could not be understood",
+            Self::Busy => "another sender's transfer goes on: try again when that has ended",
         }
     }
 }
@@ -81,6 +92,9 @@ pub enum AdmissionError {
     /// Another sender uses the ticket.
     #[error("a second sender came with the ticket while the first one is there: it was refused")]
     Taken,
+    /// Another sender's transfer goes on, and the ticket is good for many.
+    #[error("another sender came while one is served: it has its turn when that has ended")]
+    Busy,
     /// The peer came for something else.
     #[error("a peer came with the ticket of another command")]
     WrongPurpose,
@@ -108,6 +122,7 @@ impl AdmissionError {
             Self::WrongSecret => Refusal::WrongSecret,
             Self::Used => Refusal::Used,
             Self::Taken => Refusal::Taken,
+            Self::Busy => Refusal::Busy,
             Self::WrongPurpose => Refusal::WrongPurpose,
             Self::Version(_) => Refusal::Version,
             Self::Late => Refusal::Late,

@@ -23,6 +23,9 @@ use crate::error::SendError;
 use crate::progress::Phase;
 use crate::send::{Sender, Sent};
 
+/// With this code a receiver closes a connection that ends for now, and will be there again with the same ticket.
+pub const COMES_BACK: u32 = 0x1f1;
+
 /// How long a sender tries to go on by default, and how long a receiver that has everything waits for a
 /// sender that does not know it yet. The two are one, so that a sender that goes on trying is answered.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
@@ -61,6 +64,8 @@ pub enum DeliveryEvent {
     },
     /// Another connection goes on.
     Connected(Connection),
+    /// The receiver serves another sender; it is asked again until it has time. Told once.
+    Busy,
 }
 
 impl Sender {
@@ -84,7 +89,7 @@ impl Sender {
         let start = Instant::now();
         tokio::select! {
             biased;
-            delivered = delivery.run(first) => delivered.map(|sent| Sent { elapsed: start.elapsed().saturating_sub(self.asked()), ..sent }),
+            delivered = delivery.run(first) => delivered.map(|sent| Sent { elapsed: start.elapsed().saturating_sub(self.waited()), ..sent }),
             () = self.stuck(patience) => Err(SendError::Stuck { patience }),
         }
     }
@@ -120,12 +125,24 @@ impl Delivery<'_> {
         // nothing is no reason to begin counting anew.
         let mut in_vain: Option<(Instant, Bytes)> = None;
         let mut short_lived = 0;
+        let mut is_busy_told = false;
         loop {
             let began = Instant::now();
             let next = tokio::select! {
                 biased;
                 ended = self.sender.send(&connection) => match ended {
                     Ok(sent) => return Ok(Sent { reconnections, ..sent }),
+                    Err(SendError::Refused { refusal: Refusal::Busy, .. }) if !self.give_up_after.is_zero() => {
+                        if !std::mem::replace(&mut is_busy_told, true) {
+                            self.tell(DeliveryEvent::Busy);
+                        }
+                        let since = Instant::now();
+                        let next = self.turn(&connection).await?;
+                        self.sender.has_waited_since(since);
+                        self.tell(DeliveryEvent::Connected(next.clone()));
+                        connection = next;
+                        continue;
+                    }
                     Err(error) if self.give_up_after.is_zero() || !is_worth_another(&error, &connection) => return Err(error),
                     Err(error) => {
                         let done = self.sender.progress().snapshot().bytes_done;
@@ -145,6 +162,22 @@ impl Delivery<'_> {
             reconnections += 1;
             connection = next;
             self.tell(DeliveryEvent::Connected(connection.clone()));
+        }
+    }
+
+    /// A connection to a receiver that serves another sender: it may have time now, and says if it has not. Nobody
+    /// gives up on a receiver that answers.
+    async fn turn(&self, refused: &Connection) -> Result<Connection, SendError> {
+        self.sender.progress().enter(Phase::Waiting);
+        tokio::time::sleep(TRY_EVERY.0).await;
+        let dialled = tokio::time::timeout(self.give_up_after, self.dial(Instant::now(), refused)).await;
+        match dialled {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(never)) => Err(SendError::NoOther { why: "the receiver was busy".into(), never }),
+            Err(_) => {
+                let (after, left) = (self.give_up_after, self.sender.progress().snapshot().bytes_total);
+                Err(SendError::GivenUp { after, why: "the receiver was busy, and then no longer there".into(), left })
+            }
         }
     }
 
@@ -252,6 +285,7 @@ fn is_worth_another(error: &SendError, connection: &Connection) -> bool {
         Some(ConnectionError::TimedOut | ConnectionError::Reset | ConnectionError::TransportError(_)) => true,
         // This end has closed it, since it could not be used any more.
         None | Some(ConnectionError::LocallyClosed) => true,
+        Some(ConnectionError::ApplicationClosed(close)) => close.error_code == COMES_BACK.into(),
         Some(_) => false,
     };
     by_network && matches!(error, SendError::PeerGone(_))

@@ -126,7 +126,7 @@ mod tests;
 pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
 pub use choice::{Choice, Links};
 pub use collect::Selection;
-pub use deliver::{DeliveryEvent, GIVE_UP_AFTER};
+pub use deliver::{COMES_BACK, DeliveryEvent, GIVE_UP_AFTER};
 pub use destination::check_destination;
 pub use entry::{Entry, Kind, PERMISSIONS};
 pub use error::{Conflict, ReceiveError, SendError};

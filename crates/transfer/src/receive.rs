@@ -1,7 +1,7 @@
 //! The receiving side of a transfer.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fairpath_core::Bytes;
@@ -37,7 +37,8 @@ pub struct ReceiveConfig {
     pub directory: PathBuf,
     /// How existing files with other content are treated.
     pub existing: Existing,
-    /// Whether the ticket stays good after a complete transfer.
+    /// Whether the ticket stays good after a complete transfer, also for other senders: those have their turn one after
+    /// another.
     pub keep: bool,
     /// The secret of the ticket.
     pub secret: Secret,
@@ -173,8 +174,8 @@ pub struct Receiver {
     current: Mutex<Option<Holder>>,
     running: tokio::sync::Mutex<()>,
     run: Mutex<Option<Run>>,
-    /// What was agreed to last.
-    offer: Mutex<Option<Offer>>,
+    /// What was agreed to last, and whose offer that was.
+    offer: Mutex<Option<(SenderId, Offer)>>,
     workers: Workers,
 }
 
@@ -206,12 +207,16 @@ impl Receiver {
 
     /// What the sender offered, once that was agreed to.
     pub fn offer(&self) -> Option<Offer> {
-        self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.agreed().as_ref().map(|(_, offer)| offer.clone())
+    }
+
+    fn agreed(&self) -> MutexGuard<'_, Option<(SenderId, Offer)>> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks whether the offer is taken, unless it was before: the sender may have come back.
-    async fn agree(&self, control: &Control, offer: Offer) -> Result<(), ReceiveError> {
-        if self.offer().is_some_and(|agreed| agreed.is_same(&offer)) {
+    async fn agree(&self, sender: SenderId, control: &Control, offer: Offer) -> Result<(), ReceiveError> {
+        if self.agreed().as_ref().is_some_and(|(whose, agreed)| *whose == sender && agreed.is_same(&offer)) {
             return Ok(());
         }
         let is_taken = match self.config.consent.given(&offer) {
@@ -230,7 +235,7 @@ impl Receiver {
         if !is_taken {
             return Err(ReceiveError::Declined);
         }
-        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Some(offer);
+        *self.agreed() = Some((sender, offer));
         // The same sender may come back with other files.
         self.progress.begin_anew();
         Ok(())
@@ -289,7 +294,7 @@ impl Receiver {
                 }
             };
             if other.is_alive().await {
-                return Err(AdmissionError::Taken);
+                return Err(if self.config.keep { AdmissionError::Busy } else { AdmissionError::Taken });
             }
             other.connection.close(1, "nothing was heard for a while, and another sender came");
         }
@@ -355,7 +360,7 @@ impl Receiver {
         control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden, has_all: false }).await?;
         let Listed { manifest, hidden, unsent } = read_manifest(control, self.config.limits, self.workers).await?;
         let manifest = Arc::new(manifest);
-        self.agree(control, Offer::new(&manifest, hidden)).await?;
+        self.agree(sender, control, Offer::new(&manifest, hidden)).await?;
         self.progress.set_totals(manifest.bytes(), manifest.files());
         let files = self.prepare(&manifest, control, seal).await?;
         self.progress.enter(Phase::Transferring);
@@ -461,11 +466,11 @@ impl Receiver {
         }
     }
 
-    fn sender_run(&self) -> std::sync::MutexGuard<'_, Option<Run>> {
+    fn sender_run(&self) -> MutexGuard<'_, Option<Run>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn current(&self) -> std::sync::MutexGuard<'_, Option<Holder>> {
+    fn current(&self) -> MutexGuard<'_, Option<Holder>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -56,7 +56,8 @@ pub struct Sent {
     pub resumed: Bytes,
     /// What either end left out after the selection was made.
     pub skipped: Vec<Skipped>,
-    /// From the greeting to the receiver's word that all is in place, without the time in which its user was asked.
+    /// From the answer to the greeting to the receiver's word that all is in place. The time in which its user was
+    /// asked, or in which it served another sender, does not count.
     pub elapsed: Duration,
     /// How many connections took the place of one that was lost.
     pub reconnections: u32,
@@ -75,8 +76,8 @@ pub struct Sender {
     /// What was left out, as the last connection on which there was something had it.
     left_out: Mutex<Vec<Skipped>>,
     not_taken: Mutex<LeftOut>,
-    /// How long the receiver's user was asked.
-    asked: Mutex<Duration>,
+    /// How long the receiver had this sender wait: while its user was asked, and while it served another sender.
+    waited: Mutex<Duration>,
     workers: Workers,
 }
 
@@ -108,7 +109,7 @@ impl Sender {
             progress: Arc::default(),
             left_out: Mutex::default(),
             not_taken: Mutex::default(),
-            asked: Mutex::default(),
+            waited: Mutex::default(),
             workers: Workers::default(),
         }
     }
@@ -133,7 +134,7 @@ impl Sender {
     ///
     /// One variant per cause. The receiver has been told what it did not cause itself.
     pub async fn send(&self, connection: &Connection) -> Result<Sent, SendError> {
-        let (start, asked_before) = (Instant::now(), self.asked());
+        let (start, waited_before) = (Instant::now(), self.waited());
         self.progress.enter(Phase::Preparing);
         let sent = match self.converse(connection).await {
             Ok(sent) => sent,
@@ -156,7 +157,7 @@ impl Sender {
             sent,
             resumed: progress.bytes_resumed,
             skipped: self.left_out().clone(),
-            elapsed: start.elapsed().saturating_sub(self.asked() - asked_before),
+            elapsed: start.elapsed().saturating_sub(self.waited() - waited_before),
             reconnections: 0,
         })
     }
@@ -166,9 +167,14 @@ impl Sender {
         self.not_taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How long the receiver's user was asked so far: time in which nothing could be sent.
-    pub(crate) fn asked(&self) -> Duration {
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How long the receiver had this sender wait so far.
+    pub(crate) fn waited(&self) -> Duration {
+        *self.waited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The receiver has had this sender wait since then.
+    pub(crate) fn has_waited_since(&self, since: Instant) {
+        *self.waited.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
     }
 
     fn selection(&self) -> Arc<Selection> {
@@ -190,7 +196,11 @@ impl Sender {
     }
 
     async fn converse(&self, connection: &Connection) -> Result<Bytes, SendError> {
-        knock(connection, &self.secret, Purpose::Transfer, self.id).await?;
+        // A receiver that serves somebody else may take its time to let this end in.
+        let since = Instant::now();
+        let admitted = knock(connection, &self.secret, Purpose::Transfer, self.id).await;
+        self.has_waited_since(since);
+        admitted?;
         let control = Control::new(connection);
         let seal = Seal::of(connection)?;
         let result = match next(&control).await {
@@ -335,7 +345,7 @@ impl Sender {
         let since = Instant::now();
         self.progress.enter(Phase::Asking);
         let answer = next(control).await;
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
+        self.has_waited_since(since);
         self.progress.enter(Phase::Preparing);
         answer
     }

@@ -53,6 +53,11 @@ impl Secret {
         hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// Its content, to be kept where nobody else can read it.
+    pub const fn to_bytes(&self) -> [u8; SECRET] {
+        self.0
+    }
+
     /// A secret with this content, for tests and for callers with a store of their own.
     pub const fn from_bytes(secret: [u8; SECRET]) -> Self {
         Self(secret)

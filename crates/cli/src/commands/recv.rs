@@ -8,7 +8,9 @@ use anyhow::{Context, bail};
 use fairpath_core::Bytes;
 use fairpath_quic::{Connection, Listener, PathNotice};
 use fairpath_report::text::{clock, print_line, tell, tell_part};
-use fairpath_transfer::{Admitted, GIVE_UP_AFTER, ReceiveConfig, ReceiveError, Received, Receiver, SenderId};
+use fairpath_transfer::{
+    Admitted, COMES_BACK, GIVE_UP_AFTER, ReceiveConfig, ReceiveError, Received, Receiver, SenderId,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -16,6 +18,7 @@ use crate::ends::{Host, ListenArgs};
 use crate::error::{Incomplete, Interrupted};
 use crate::file_args::ReceivedFiles;
 use crate::knocks::Doorbell;
+use crate::lasting::{Being, Lasting};
 use crate::later::{Later, PRINTED};
 use crate::path_facts::Books;
 use crate::qr;
@@ -30,6 +33,7 @@ Common use:
   fairpath recv --dir inbox --force             overwrites what is there
   fairpath recv --dir inbox --qr                draws the ticket, too, for a camera
   fairpath recv --dir inbox --keep              stays; the ticket is good again and again
+  fairpath recv --dir inbox --keep --state DIR              and after a restart, too
   fairpath recv --dir inbox --via eth0 --via wlan0          over these interfaces only
   fairpath recv --listen 0.0.0.0:4433 --advertise 203.0.113.7:4433    behind a NAT
   fairpath recv --dir inbox --json              for programs: the summary as JSON";
@@ -39,7 +43,7 @@ It prints one ticket, alone on a line; give that to the sender, who runs
   fairpath send photos/ TICKET
 
 The ticket is good for one complete transfer; an interrupted one may be resumed with it. It belongs to
-the first sender that comes with it, until that is gone.
+the first sender that comes with it, until that is gone. With --keep it is good for any number of them.
 
 The sender must be able to send UDP packets to one of the addresses in the ticket, which are those of this
 machine's interfaces. Behind a NAT or a firewall, have a UDP port passed on to this machine, and name the
@@ -53,9 +57,16 @@ pub(crate) struct Args {
     /// Where the files go
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Go on after a transfer; the ticket stays good
+    /// Go on after a transfer: the ticket stays good, for many senders, which have their turn one after another
     #[arg(long)]
     keep: bool,
+    /// Keep key, secret and port in this directory, open to this user alone: the ticket is then the same after a
+    /// restart. It stands there in the file `ticket`, too
+    #[arg(long, value_name = "DIR", requires = "keep")]
+    state: Option<PathBuf>,
+    /// Make a new secret: tickets that were given away before are of no more use
+    #[arg(long, requires = "state")]
+    new_ticket: bool,
     /// Take what is offered without asking; where there is no terminal nobody is asked
     #[arg(long)]
     yes: bool,
@@ -76,7 +87,17 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     args.listen.paths().check_receiving()?;
     let mut books = Books::open(args.listen.paths().all())?;
     books.announce(|line| tell(line));
-    let Host { listener, ticket, later } = args.listen.open(&books).await?;
+    let mut lasting = args.state.as_deref().map(|state| Lasting::open(state, args.new_ticket)).transpose()?;
+    let being = match &lasting {
+        Some(lasting) => lasting.being()?,
+        None => Being::new()?,
+    };
+    let Host { listener, ticket, later } = args.listen.open_as(being, &books).await?;
+    if let Some(lasting) = &mut lasting {
+        lasting.found_at(listener.port(), &ticket)?;
+    }
+    // A signal may come as soon as the ticket is there.
+    let interruption = Interruption::listen()?;
     print_line(&ticket.to_string())?;
     if args.qr {
         tell_part(qr::drawn(&ticket.to_string())?);
@@ -109,8 +130,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         unsent: 0,
         books,
         later,
+        lasting,
     };
-    let result = desk.run().await;
+    let result = desk.run(interruption).await;
     let (code, reason) = if result.is_ok() { (0, "done") } else { (1, "the receiver ended") };
     listener.close(code, reason).await;
     match result? {
@@ -149,6 +171,8 @@ struct Desk<'a> {
     unsent: usize,
     books: Books,
     later: Later,
+    /// The place where this receiver keeps what it is.
+    lasting: Option<Lasting>,
 }
 
 /// What became of a connection, and whose it was.
@@ -156,9 +180,8 @@ type Served = (Connection, SenderId, Result<Received, ReceiveError>);
 
 impl Desk<'_> {
     /// Receives until that is done; answers how much the sender could not offer.
-    async fn run(mut self) -> anyhow::Result<usize> {
+    async fn run(mut self, interruption: Interruption) -> anyhow::Result<usize> {
         let mut tick = tokio::time::interval(TICK);
-        let interruption = Interruption::listen()?;
         loop {
             tokio::select! {
                 connection = self.listener.accept() => match connection {
@@ -181,6 +204,9 @@ impl Desk<'_> {
                 () = until(self.lingers_until) => return Ok(self.unsent),
                 Some(notice) = self.notices.recv() => self.view.notice(notice),
                 ticket = self.later.ticket() => {
+                    if let Some(lasting) = &self.lasting {
+                        lasting.note_ticket(&ticket)?;
+                    }
                     print_line(&ticket.to_string())?;
                     self.view.line(PRINTED);
                 }
@@ -319,8 +345,11 @@ impl Desk<'_> {
     /// Ends every connection and waits until what arrived is saved.
     async fn interrupted(mut self) -> anyhow::Result<usize> {
         self.view.pause();
-        for connection in &self.live {
-            connection.close(2, "interrupted by the receiver's user");
+        let was_idle = self.tasks.is_empty();
+        match &self.lasting {
+            // Those at the door, too: all may come back.
+            Some(_) => self.listener.close(COMES_BACK, "the receiver is being restarted").await,
+            None => self.live.iter().for_each(|one| one.close(2, "interrupted by the receiver's user")),
         }
         let mut is_complete = self.lingers_until.is_some();
         while let Some(ended) = self.tasks.join_next().await {
@@ -332,7 +361,8 @@ impl Desk<'_> {
                 }
             }
         }
-        if is_complete && !self.args.keep {
+        // One that stays has no other end.
+        if is_complete && !self.args.keep || was_idle && self.args.keep {
             return Ok(self.unsent);
         }
         bail!(Interrupted("interrupted; what arrived is kept and used when the same files are sent again".into()))

@@ -149,7 +149,8 @@ fn is_over(sent: &Result<Sent, SendError>) -> bool {
 fn left_out(count: usize, sent: u64, can_follow: bool) -> String {
     let files = if count == 1 { "1 file was" } else { &format!("{count} files were") };
     let next = if can_follow { "; the receiver waits, and the same command sends what is missing" } else { "" };
-    format!("{files} not sent, {sent} are in place{next}")
+    let in_place = if sent == 1 { "1 is in place" } else { &format!("{sent} are in place") };
+    format!("{files} not sent, {in_place}{next}")
 }
 
 /// An error of the transfer, told by its cause where the ticket is of another kind.
@@ -222,6 +223,10 @@ impl Watch {
                 self.view.pause();
                 let patience = clock(give_up_after);
                 self.view.line(&format!("connection lost ({why}); trying again, giving up in {patience}"));
+                None
+            }
+            DeliveryEvent::Busy => {
+                self.view.line("the receiver serves another sender: waiting for the turn");
                 None
             }
             DeliveryEvent::Connected(connection) => {

@@ -142,7 +142,9 @@ impl View {
     /// Shows how far the transfer is.
     pub(crate) fn tick(&mut self, paths: &[PathReport]) {
         let now = self.progress.snapshot();
-        if now.phase == Phase::Waiting {
+        // Before it is known what there is to do, the receiver may have another sender to serve.
+        let is_early = now.phase == Phase::Preparing && now.files_total == 0 && self.begun.is_none();
+        if now.phase == Phase::Waiting || is_early {
             (self.begun, self.is_introduced) = (None, false);
         } else if self.begun.get_or_insert_with(Instant::now).elapsed() >= OPENING {
             self.introduce(paths);

@@ -6,6 +6,7 @@
 mod common;
 mod detect;
 mod lab;
+mod lasting;
 mod live;
 mod path_terms;
 mod paths;

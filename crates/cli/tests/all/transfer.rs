@@ -253,7 +253,7 @@ fn a_file_that_vanishes_is_named_with_exit_code_3_and_can_follow() {
     fs::rename(&last, scratch.0.join("elsewhere")).unwrap();
     let sent = sending.wait_with_output().unwrap();
     assert_eq!(sent.status.code(), Some(3), "{sent:?}");
-    assert!(error_of(&sent).contains("1 file was not sent, 1 are in place"), "{sent:?}");
+    assert!(error_of(&sent).contains("1 file was not sent, 1 is in place"), "{sent:?}");
     let said = String::from_utf8_lossy(&sent.stderr).into_owned();
     assert!(said.contains("from/last vanished before it was sent"), "{said}");
 

@@ -3,9 +3,12 @@ use std::fs;
 use super::*;
 
 use crate::manifest::PARTIAL;
-use crate::{AdmissionError, Progress, Refusal, SenderId};
+use crate::{AdmissionError, DeliveryEvent, Progress, Refusal, SenderId};
 
 const SIZE: usize = 48_000_000;
+
+/// A second sender is refused no sooner than this: for so long packets of the first may have waited in a queue.
+const SILENCE_MIN: Duration = Duration::from_secs(3);
 
 async fn until_done(progress: &Progress, bytes: u64) {
     while progress.snapshot().bytes_done.get() < bytes {
@@ -124,6 +127,35 @@ async fn a_second_sender_is_refused_while_the_first_is_there() {
 
     first.leave().await;
     assert!(net.transfer(&waiting, &[path]).await.0.is_ok(), "the ticket is free again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn senders_of_one_lasting_ticket_have_their_turn_one_after_another() {
+    let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
+    let path = from.path().join("x");
+    fs::write(&path, content(1000, 1)).unwrap();
+    let lasting = receiver_with(to.path(), |config| config.keep = true);
+    let first = Halted::start(&net, &lasting, SenderId::from_bytes([1; 16])).await;
+
+    let serving = async {
+        let refused = serve(&lasting, net.listener.accept().await.unwrap()).await.unwrap();
+        assert!(matches!(&refused, Err(ReceiveError::Admission(AdmissionError::Busy))), "{refused:?}");
+        let next = net.listener.accept().await.unwrap();
+        first.leave().await;
+        serve(&lasting, next).await.unwrap()
+    };
+    let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
+    let (events_sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let connection = fairpath_quic::connect(net.redial.clone());
+    let sending = async {
+        let first_try = connection.await.unwrap();
+        sender.deliver(first_try, &net.redial, Duration::from_secs(60), &events_sender).await
+    };
+    let (sent, received) = tokio::join!(sending, serving);
+    assert_eq!((sent.as_ref().unwrap().reconnections, received.unwrap().files), (0, 1));
+    assert!(sent.unwrap().elapsed < SILENCE_MIN, "the time before its turn does not count");
+    assert!(matches!(events.try_recv(), Ok(DeliveryEvent::Busy)));
+    assert!(matches!(events.try_recv(), Ok(DeliveryEvent::Connected(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]

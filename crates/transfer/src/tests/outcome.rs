@@ -214,6 +214,27 @@ async fn who_gives_up_at_once_does_not_connect_again() {
     assert!(events.try_recv().is_err(), "nothing was tried");
 }
 
+/// As a receiver of a lasting ticket does when it is stopped and started again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_comes_back_to_a_receiver_that_says_it_will_be_there_again() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("x");
+    fs::write(&path, content(1_000, 1)).unwrap();
+    let (listener, redial, first, receiving) = one_link().await;
+    let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
+    let (tell, mut events) = mpsc::unbounded_channel();
+    let restarted = async {
+        let _admitted = receiver(to.path()).admit(&receiving).await.unwrap();
+        receiving.close(crate::COMES_BACK, "the receiver is being restarted");
+        let (connection, again) = (listener.accept().await.unwrap(), receiver(to.path()));
+        again.serve(again.admit(&connection).await?).await
+    };
+    let (sent, received) = tokio::join!(sender.deliver(first, &redial, Duration::from_secs(60), &tell), restarted);
+    assert_eq!((sent.unwrap().reconnections, received.unwrap().files), (1, 1));
+    let lost = events.recv().await.unwrap();
+    assert!(matches!(&lost, DeliveryEvent::Lost { why } if why.contains("restarted")), "{lost:?}");
+}
+
 /// What is there is read before anything is sent, and a slow disk takes its time for that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_says_how_far_its_reading_is_is_not_given_up() {
