@@ -107,16 +107,20 @@ impl ListenArgs {
         });
         let listener = listener.await.map_err(with_advice)?;
         // A VPN may well be meant, so only `fairpath paths` tells of it.
-        let advice = advice(&interfaces(&self.via.via)?);
-        for advice in advice.iter().filter(|advice| !matches!(advice, Advice::Vpn { .. })) {
-            tell(format!("warning: {advice}"));
-        }
+        warn(&self.via.via, |advice| !matches!(advice, Advice::Vpn { .. }))?;
         let mut addresses = listener.addresses();
         addresses.truncate(MAX_ADDRESSES);
         let ticket = Ticket { addresses, fingerprint: listener.fingerprint().0, secret };
         let later = Later::new(listener.watch_addresses(), ticket.clone());
         Ok(Host { listener, ticket, later })
     }
+}
+
+/// Says what should be changed on this machine, of what `concerns` this end.
+fn warn(via: &[String], concerns: impl Fn(&Advice) -> bool) -> anyhow::Result<()> {
+    let advice = advice(&interfaces(via)?);
+    advice.iter().filter(|advice| concerns(advice)).for_each(|advice| tell(format!("warning: {advice}")));
+    Ok(())
 }
 
 fn listen_address(text: &str) -> Result<HostPort, String> {
@@ -205,8 +209,10 @@ impl ConnectArgs {
         self.engine.check_live_flows(&self.paths)
     }
 
-    /// What it takes to connect to whoever printed the ticket.
+    /// The configuration to connect to whoever printed the ticket. Says what should be changed on this machine for that.
     pub(crate) fn config(&self, ticket: &Ticket, books: &Books) -> anyhow::Result<ConnectConfig> {
+        // Others send acknowledgements only: the interface that these come in on matters little.
+        warn(&self.via.via, |advice| matches!(advice, Advice::ReversePath { .. }))?;
         Ok(ConnectConfig {
             via: self.via.via.clone(),
             engine: EngineConfig { limit: self.limit, ..self.engine.config_with(&self.paths)? },
