@@ -5,6 +5,8 @@
 //! which one direction works must not be closed. Each channel has a credit of its own, so that a receiver
 //! whose disk is slow still hears messages.
 
+use std::collections::BTreeMap;
+
 use bytes::{Bytes, BytesMut};
 use fairpath_engine::PathId;
 
@@ -60,6 +62,8 @@ pub(crate) enum ChannelError {
 pub(crate) struct Channel {
     pub(crate) sender: Sender,
     receiver: Receiver,
+    /// Complete records that wait for an earlier one, by their offsets.
+    waiting: BTreeMap<u64, Record>,
     id: ChannelId,
     /// The packet that carries the credit told last, until it is acknowledged.
     credit_left: Option<(PathId, u64)>,
@@ -77,7 +81,7 @@ pub(crate) enum Cargo {
 impl Channel {
     pub(crate) fn new(id: ChannelId, window: Window) -> Self {
         let (sender, receiver) = (Sender::new(), Receiver::small(window.bytes, window.records));
-        Self { id, sender, receiver, credit_left: None }
+        Self { id, sender, receiver, waiting: BTreeMap::new(), credit_left: None }
     }
 
     pub(crate) fn set_window(&mut self, window: Window) {
@@ -92,10 +96,16 @@ impl Channel {
         self.receiver.take()
     }
 
-    /// The record at that offset. Others wait, and count against the window: so a peer that leaves one out has
-    /// no more held than it was allowed.
+    /// The record at that offset. Others wait, and count against the window: a peer that leaves one out has no more held
+    /// than it was allowed. Each record is looked at once, so waiting for one costs nothing per call. A second record of
+    /// an offset that waits is dropped, and counts all the same.
     pub(crate) fn take_at(&mut self, offset: u64) -> Option<Record> {
-        self.receiver.take_where(|record| record.offset == offset)
+        while let Some(record) = self.receiver.hand_over() {
+            self.waiting.entry(record.offset).or_insert(record);
+        }
+        let record = self.waiting.remove(&offset)?;
+        self.receiver.release(&record);
+        Some(record)
     }
 
     /// What is held of the peer's records, in bytes.
@@ -109,7 +119,7 @@ impl Channel {
 
     /// How many records are complete and were not taken.
     pub(crate) fn complete_records(&self) -> usize {
-        self.receiver.complete_records()
+        self.receiver.complete_records() + self.waiting.len()
     }
 
     /// A datagram of the channel came.
@@ -289,5 +299,23 @@ mod tests {
             }
             assert!(accepted <= 17, "{accepted}");
         }
+    }
+
+    #[test]
+    fn waiting_for_a_message_that_is_left_out_looks_at_each_other_one_once() {
+        let mut channel = Channel::new(ChannelId::Messages, Window { bytes: 16_000, records: 1_000 });
+        let mut datagrams = said((0..1_000).rev());
+        let first = datagrams.pop().expect("the message that all others wait for");
+        for datagram in datagrams {
+            channel.on_datagram(&datagram).expect("within the credit");
+            assert!(channel.take_at(0).is_none());
+            assert_eq!(channel.receiver.complete_records(), 0, "what was looked at is not looked at again");
+        }
+        assert_eq!(channel.complete_records(), 999);
+        channel.on_datagram(&first).expect("within the credit");
+        for offset in 0..1_000 {
+            assert!(channel.take_at(offset).is_some(), "{offset}");
+        }
+        assert_eq!(channel.held_bytes(), 0);
     }
 }

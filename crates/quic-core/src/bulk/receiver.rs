@@ -172,17 +172,22 @@ impl Receiver {
 
     /// Takes the record that was complete first of those not taken. This makes room for new ones.
     pub fn take(&mut self) -> Option<Record> {
-        self.take_where(|_| true)
+        let record = self.hand_over()?;
+        self.release(&record);
+        Some(record)
     }
 
-    /// The same, of those that are `wanted`. The others count against the window until they are.
-    pub fn take_where(&mut self, wanted: impl Fn(&Record) -> bool) -> Option<Record> {
-        let at = self.complete.iter().position(wanted)?;
-        let record = self.complete.remove(at)?;
+    /// Moves the record that was complete first to somebody who keeps it. It counts against the window until it is
+    /// [released](Receiver::release).
+    pub(crate) fn hand_over(&mut self) -> Option<Record> {
+        self.complete.pop_front()
+    }
+
+    /// Makes room for new records where this one was.
+    pub(crate) fn release(&mut self, record: &Record) {
         self.taken.bytes += u64::from(record.body());
         self.taken.records += 1;
         self.raise_limit();
-        Some(record)
     }
 
     /// How many complete records were not taken.
