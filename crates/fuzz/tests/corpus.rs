@@ -54,6 +54,7 @@ corpora! {
     what_is_known_of_journals_holds: "journal",
     what_is_known_of_parcels_holds: "parcel",
     what_is_known_of_datagrams_holds: "datagrams",
+    what_is_known_of_streams_holds: "streams",
     what_is_known_of_delays_holds: "delays",
     what_is_known_of_live_flows_holds: "stream",
     what_is_known_of_scenarios_holds: "scenario",

@@ -15,6 +15,7 @@ use crate::datagram::{DATAGRAM_ETHERNET, search, take_up_to};
 use crate::one_way::OneWay;
 use crate::one_way::report::Message;
 use crate::origin::{Origin as _, System};
+use crate::streams::{Streams, StreamsConfig, StreamsToken};
 use crate::tls::{self, Application, Fingerprint, Verify};
 use crate::transport::{Trust, transport};
 
@@ -72,4 +73,49 @@ pub fn reported(reports: &[&[u8]], last_mark: u64, now: Instant) -> String {
     }
     let end = Timestamp::from_millis(1_000 + 50 * reports.len() as u64);
     format!("{:?} {:?}", engine.groups(), engine.snapshots(end).collect::<Vec<_>>())
+}
+
+/// The streams of a server, which hears frames without a connection.
+#[derive(Debug)]
+pub struct StreamsHeard(Streams);
+
+impl StreamsHeard {
+    /// Streams that may hold `most` bytes together.
+    pub fn new(most: u64) -> Self {
+        let config = StreamsConfig { connection_max: fairpath_engine::Bytes::new(most), ..StreamsConfig::default() };
+        let mut streams = Streams::new(true, StreamsConfig::default());
+        streams.on_connected(StreamsToken([7; StreamsToken::LEN]));
+        streams.admit_with(config);
+        Self(streams)
+    }
+
+    /// The client says this in a DATAGRAM frame.
+    ///
+    /// # Errors
+    ///
+    /// With which the connection would be closed.
+    pub fn hear(&mut self, frame: &[u8]) -> Result<(), String> {
+        self.0.on_datagram(frame).map_err(|error| error.to_string())
+    }
+
+    /// The application's side.
+    pub fn streams(&mut self) -> &mut Streams {
+        &mut self.0
+    }
+
+    /// All leaves that may, and all arrives.
+    pub fn say_all(&mut self) {
+        let path = PathId::new(0);
+        for number in 0.. {
+            let Some((_, part)) = self.0.next_due().or_else(|| self.0.next_data(1_200)) else { break };
+            self.0.on_sent(part, path, number);
+            self.0.on_acked(path, number);
+        }
+    }
+
+    /// Another connection goes on with them.
+    pub fn replace_connection(&mut self) {
+        self.0.on_connection_gone();
+        self.0.go_on(StreamsToken([8; StreamsToken::LEN]));
+    }
 }

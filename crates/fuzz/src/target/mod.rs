@@ -15,6 +15,7 @@ mod rates;
 mod rtt;
 mod scenario;
 mod stream;
+mod streams;
 mod table;
 mod ticket;
 
@@ -51,13 +52,14 @@ impl Seed {
 }
 
 /// All targets.
-pub static TARGETS: [&Target; 16] = [
+pub static TARGETS: [&Target; 17] = [
     &ticket::TARGET,
     &control::TARGET,
     &manifest::TARGET,
     &journal::TARGET,
     &parcel::TARGET,
     &datagrams::TARGET,
+    &streams::TARGET,
     &delays::TARGET,
     &stream::TARGET,
     &scenario::TARGET,
