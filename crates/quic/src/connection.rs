@@ -39,7 +39,7 @@ pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 pub struct Connection(Arc<Handle>);
 
 /// Tries until something comes of it: at once, and whenever `came` says so. Nothing is lost where it is given up.
-async fn until<T>(shared: &Shared, came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(shared: &Shared, came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
     // Who always finds something is to let others run all the same.
     tokio::task::coop::consume_budget().await;
     loop {
@@ -62,7 +62,10 @@ impl Connection {
         &self.0.link
     }
 
-    #[cfg(test)]
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.0
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.0.shared
     }

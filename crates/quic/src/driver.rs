@@ -11,6 +11,7 @@ mod outbox;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod wakers;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use fairpath_quic_core::guests::Verdict;
+use fairpath_quic_core::streams::StreamEvent;
 use fairpath_quic_core::{Accepting, Event, Received, Trust};
 use noq_proto::{Incoming, Transmit};
 use tokio::sync::mpsc;
@@ -283,6 +285,12 @@ impl Turn {
                         }
                     },
                     (Event::Closed(_), Some(door)) => door.left(handle),
+                    (Event::Streams(StreamEvent::Finished(id)), _) => link.streams.note_finished(*id),
+                    (Event::StreamsAsked(_), _) => {
+                        // No streams are kept here beyond their connection.
+                        connection.refuse_streams();
+                        self.is_unfinished = true;
+                    }
                     _ => {}
                 }
                 self.events.push((link.clone(), event));

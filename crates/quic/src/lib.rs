@@ -43,6 +43,7 @@ mod manager;
 mod probe;
 mod socket;
 mod sockets;
+mod streams;
 mod watch;
 
 pub use accept::{CROWDED, Knocks};
@@ -57,6 +58,7 @@ pub use fairpath_engine::{Coupling, EngineConfig, PairVerdict, PathId, PathSnaps
 pub use fairpath_quic_core::bulk::{MAX_RECORD, Record, RecordTooLarge};
 pub use fairpath_quic_core::flows;
 pub use fairpath_quic_core::pairs::{Outcome, Tried, WhyNot};
+pub use fairpath_quic_core::streams::{Budget, StreamError, StreamId, StreamKind, StreamsConfig};
 pub use fairpath_quic_core::violation;
 pub use fairpath_quic_core::{
     BadFingerprint, Binding, ChannelId, DATAGRAM_ETHERNET, DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, KnockKey,
@@ -67,6 +69,7 @@ pub use machine::Machine;
 pub use machine::{SimulatedMachine, SimulatedSocket};
 pub use noq_proto::ConnectionError;
 pub use socket::binding_of;
+pub use streams::{DROPPED, RecvStream, SendStream, StreamFault};
 
 /// The data size that suits a record of a bulk transfer, in bytes.
 pub const RECORD: usize = 64 << 10;

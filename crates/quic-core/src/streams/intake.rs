@@ -5,6 +5,7 @@ use super::id::{StreamKind, StreamsToken};
 use super::part::Due;
 use super::recv::Read;
 use super::set::{Phase, StreamEvent, Streams};
+use super::stream::Stream;
 use super::wire::{Frame, Limits};
 
 /// The code with which a stream is reset whose opener gave up before it said what the stream is.
@@ -34,7 +35,13 @@ impl Streams {
             }
             Frame::Reset { id, code, end } => self.on_reset(id, code, end)?,
             Frame::Stop { id, code } => {
-                if self.knows(id)? && self.touch(id, |stream| stream.send.stop(code)) == Some(true) {
+                let stop = |stream: &mut Stream| {
+                    let is_new = stream.send.stop(code);
+                    // A writer may wait for all to arrive, which will not be.
+                    stream.wants_to_write |= is_new;
+                    is_new
+                };
+                if self.knows(id)? && self.touch(id, stop) == Some(true) {
                     self.due.insert(Due::Reset(id));
                 }
             }

@@ -16,7 +16,7 @@ impl Streams {
     }
 
     /// Whether something is to be said beside data.
-    pub(crate) fn is_due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         self.due.first().is_some_and(|due| self.may_say(*due))
     }
 

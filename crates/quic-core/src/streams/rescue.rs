@@ -10,7 +10,7 @@ use fairpath_engine::PathId;
 
 use super::part::Part;
 
-/// What is to be copied.
+/// Pieces to be copied.
 #[derive(Debug, Default)]
 pub(super) struct Rescue {
     /// Paths whose answer is late, for which that was found out.

@@ -462,7 +462,7 @@ fn a_sparse_stream_goes_before_those_that_fill_the_way() {
     assert!(matches!(first, wire::Frame::Data { id, .. } if id == sparse.0), "{first:?}");
 }
 
-/// What each stream waits for on a path whose answer is late is copied once, and nothing else.
+/// The piece that each stream waits for on a late path is copied once, and nothing else.
 #[test]
 fn the_first_bytes_that_are_missing_go_to_another_path_once() {
     let mut net = pair(&StreamsConfig::default());

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::wakers::StreamWakers;
 use bytes::Bytes;
 use fairpath_quic_core::{ChannelId, Connection as Core, Event, PathNotice};
 use noq_proto::ConnectionHandle;
@@ -32,6 +33,7 @@ pub(crate) struct Link {
     pub(crate) datagram_came: Notify,
     /// A packet of a flow may be there.
     pub(crate) packet_came: Notify,
+    pub(crate) streams: StreamWakers,
     datagrams: Mutex<VecDeque<Bytes>>,
     /// Whether the peer's datagrams are kept. A guest's are not, who may hold little.
     pub(crate) keeps_datagrams: AtomicBool,
@@ -69,6 +71,7 @@ impl Link {
             drained: Awaited::default(),
             datagram_came: Notify::new(),
             packet_came: Notify::new(),
+            streams: StreamWakers::default(),
             datagrams: Mutex::default(),
             keeps_datagrams: keeps_datagrams.into(),
             notices: broadcast::channel(NOTICES).0,
@@ -119,8 +122,9 @@ impl Link {
             Event::Writable(channel) => self.writable[channel as usize].notify_waiters(),
             Event::Datagram(datagram) => self.keep_datagram(datagram),
             Event::Packet => self.packet_came.notify_waiters(),
-            // Nobody uses streams.
-            Event::Stream(_) | Event::Streams(_) | Event::StreamsAsked(_) => {}
+            Event::Streams(event) => self.streams.tell(event),
+            // Nobody uses streams of QUIC; to resume others is answered by the driver.
+            Event::Stream(_) | Event::StreamsAsked(_) => {}
         }
     }
 
@@ -129,6 +133,7 @@ impl Link {
         let channels = self.readable.iter().chain(&self.writable).chain(self.flushed.iter().map(|one| &one.came));
         let others = [&self.connected, &self.closed, &self.drained.came, &self.datagram_came, &self.packet_came];
         channels.chain(others).for_each(Notify::notify_waiters);
+        self.streams.tell_all();
     }
 
     /// Wakes those who wait for what the connection does not tell by itself.

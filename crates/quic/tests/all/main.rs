@@ -8,4 +8,5 @@ mod paths;
 mod rebinding;
 mod records;
 mod strangers;
+mod streams;
 mod ways;
