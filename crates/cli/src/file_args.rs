@@ -1,7 +1,9 @@
 //! Options of `send` and `recv` about files.
 
 use clap::ValueEnum;
-use fairpath_transfer::{Choice, Existing, Limits, Links};
+use fairpath_transfer::{Choice, Existing, Filter, Limits, Links};
+
+use crate::error::UsageError;
 
 /// The heading of these options.
 const FILES: &str = "Files";
@@ -13,6 +15,15 @@ pub(crate) struct SentFiles {
     /// Symbolic links inside directories
     #[arg(long, value_enum, value_name = "HOW", default_value_t = LinksWord::Keep)]
     links: LinksWord,
+    /// Leave out names inside directories that match this pattern, by the rules of .gitignore: `*.o`, `/build/`
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// Send names that match this pattern although `--exclude` names them, in directories that are sent
+    #[arg(long, value_name = "PATTERN", requires = "exclude")]
+    include: Vec<String>,
+    /// List what would be sent, and send nothing; needs no ticket
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// How symbolic links are treated.
@@ -28,13 +39,14 @@ enum LinksWord {
 
 impl SentFiles {
     /// The same for the transfer.
-    pub(crate) fn choice(&self) -> Choice {
+    pub(crate) fn choice(&self) -> Result<Choice, UsageError> {
         let links = match self.links {
             LinksWord::Skip => Links::Skip,
             LinksWord::Keep => Links::Keep,
             LinksWord::Follow => Links::Follow,
         };
-        Choice { links }
+        let filter = Filter::new(&self.exclude, &self.include).map_err(|error| UsageError(error.to_string()))?;
+        Ok(Choice { links, filter })
     }
 }
 

@@ -37,6 +37,12 @@ impl TicketArgs {
     }
 }
 
+/// The words that are no ticket, where none is needed.
+pub(crate) fn without_ticket(words: Vec<PathBuf>) -> Result<Vec<PathBuf>, UsageError> {
+    // Any variable stands for a ticket: it is not read.
+    choose(words, None, Some("none".into())).map(|(words, _)| words)
+}
+
 /// Where the ticket is.
 #[derive(Debug, PartialEq)]
 enum Source {

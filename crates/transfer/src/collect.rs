@@ -10,12 +10,12 @@ use std::sync::Arc;
 use rustix::fs::{Access, AtFlags, Dir, FileType, Stat};
 use rustix::io::Errno;
 
-use crate::choice::{Choice, Links};
+use crate::choice::{Choice, Filter, Links};
 use crate::destination::mode;
 use crate::entry::{Entry, Kind};
 use crate::error::SendError;
 use crate::manifest::{Limits, Manifest, ManifestBuilder, ManifestError, may_link};
-use crate::name::{Name, split};
+use crate::name::{Name, path_of, split};
 use crate::offer::{LeftOut, is_left_out};
 use crate::skip::{Reason, Skipped};
 use crate::source::{Base, Identity, Opener, Source, mtime_ns, reason};
@@ -54,6 +54,7 @@ impl Selection {
         let mut walk = Walk {
             bases: &bases,
             links,
+            filter: &choice.filter,
             opener: Opener::new(&bases, links),
             builder: ManifestBuilder::new(Limits::default()),
             sources: Vec::new(),
@@ -160,6 +161,7 @@ impl Found {
 struct Walk<'a> {
     bases: &'a [Base],
     links: Links,
+    filter: &'a Filter,
     opener: Opener<'a>,
     builder: ManifestBuilder,
     sources: Vec<Source>,
@@ -243,13 +245,19 @@ impl Walk<'_> {
             }
             let full = name.with(last);
             match self.look(&directory, &full) {
+                Ok(found) if self.is_unwanted(base, &full, found.kind == Kind::Directory) => {}
                 Ok(found) => inside.push(found),
+                Err(_) if self.is_unwanted(base, &full, false) => {}
                 // It vanished while the directory was read, and nobody has promised it yet.
                 Err(Reason::Vanished) => {}
                 Err(reason) => self.skip(base, &full, reason),
             }
         }
         Ok(())
+    }
+
+    fn is_unwanted(&self, base: u32, name: &Name, is_directory: bool) -> bool {
+        self.filter.leaves_out(path_of(self.bases[base as usize].below(name.as_bytes())), is_directory)
     }
 
     /// The thing under a name in a directory, if it can be sent.
@@ -306,7 +314,7 @@ mod tests {
     }
 
     fn collected(root: &Path, links: Links) -> Selection {
-        Selection::collect_with(&[root.to_owned()], &Choice { links }).unwrap()
+        Selection::collect_with(&[root.to_owned()], &Choice { links, ..Choice::default() }).unwrap()
     }
 
     #[test]
@@ -336,6 +344,22 @@ mod tests {
         assert_eq!(names(&followed), ["d", "d/empty", "d/empty/up", "d/f", "d/in", "d/out"]);
         assert_eq!(told(&followed), [("nowhere".into(), Reason::LeadsNowhere), ("round".into(), Reason::LeadsRound)]);
         assert!(followed.manifest().entries()[2..].iter().all(Entry::is_file));
+    }
+
+    #[test]
+    fn names_that_are_not_wanted_are_neither_sent_nor_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("d.o");
+        fs::create_dir_all(root.join("target/deep")).unwrap();
+        for name in ["a.o", "keep.o", "b.c", "target/x", "target/deep/keep.o"] {
+            fs::write(root.join(name), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("/etc", root.join("out.o")).unwrap();
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let filter = Filter::new(&words(&["*.o", "/target/"]), &words(&["keep.o"])).unwrap();
+        let selection = Selection::collect_with(&[root], &Choice { filter, ..Choice::default() }).unwrap();
+        assert_eq!(names(&selection), ["d.o", "d.o/b.c", "d.o/keep.o"], "the user's own words always count");
+        assert_eq!(selection.skipped(), []);
     }
 
     #[test]

@@ -124,7 +124,7 @@ mod writer;
 mod tests;
 
 pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
-pub use choice::{Choice, Links};
+pub use choice::{Choice, Filter, Links, PatternError};
 pub use collect::Selection;
 pub use deliver::{COMES_BACK, DeliveryEvent, GIVE_UP_AFTER};
 pub use destination::check_destination;

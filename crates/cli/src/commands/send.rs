@@ -19,8 +19,8 @@ use crate::path_facts::Books;
 use crate::role::Role;
 use crate::sender_seat::Seat;
 use crate::signals::Interruption;
-use crate::ticket_args::TicketArgs;
-use crate::transfer::{History, Shown, Summary, TICK, View};
+use crate::ticket_args::{TicketArgs, without_ticket};
+use crate::transfer::{History, Shown, Summary, TICK, View, dry_run};
 
 const COMMON: &str = "\
 Common use:
@@ -74,11 +74,14 @@ pub(crate) struct Args {
 
 /// Sends, and shows how it goes.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let (files, ticket) = args.ticket.take(args.words)?;
-    if files.is_empty() {
-        return Err(UsageError("nothing to send: name at least one file or directory before the ticket".into()).into());
+    let choice = args.files.choice()?;
+    if args.files.dry_run {
+        let files = some(without_ticket(args.words)?)?;
+        let selection = tokio::task::spawn_blocking(move || Selection::collect_with(&files, &choice)).await??;
+        return dry_run(&selection, args.shown);
     }
-    let choice = args.files.choice();
+    let (files, ticket) = args.ticket.take(args.words)?;
+    let files = some(files)?;
     let selection = tokio::task::spawn_blocking(move || Selection::collect_with(&files, &choice)).await??;
     let mut skipped = selection.skipped().to_vec();
     let mut books = Books::open(args.connect.paths().all())?;
@@ -142,6 +145,14 @@ fn is_over(sent: &Result<Sent, SendError>) -> bool {
         Ok(_) | Err(SendError::OtherFiles) => true,
         Err(SendError::Refused { refusal, .. }) => of_no_use(refusal),
         Err(_) => false,
+    }
+}
+
+/// The user has to name something.
+fn some(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, UsageError> {
+    match files.is_empty() {
+        true => Err(UsageError("nothing to send: name at least one file or directory before the ticket".into())),
+        false => Ok(files),
     }
 }
 

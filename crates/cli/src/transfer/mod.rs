@@ -1,10 +1,12 @@
 //! What both ends of a transfer show a person.
 
+mod dry_run;
 mod history;
 mod offer;
 mod summary;
 mod view;
 
+pub(crate) use dry_run::dry_run;
 pub(crate) use history::History;
 pub(crate) use offer::consent;
 pub(crate) use summary::Summary;

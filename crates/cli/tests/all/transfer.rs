@@ -320,6 +320,32 @@ fn a_destination_that_takes_nothing_is_told_before_anybody_is_invited() {
 }
 
 #[test]
+fn a_dry_run_lists_what_the_patterns_leave_and_needs_no_ticket() {
+    let scratch = Scratch::new();
+    for name in ["d/a.o", "d/keep.o", "d/b.c", "d/target/x"] {
+        scratch.file(name, b"123");
+    }
+    let root = scratch.0.join("d");
+    let patterns = ["--exclude", "*.o", "--exclude", "/target/", "--include", "keep.o"];
+    let list =
+        |more: &[&str]| fairpath(&["send", "--dry-run", text(&root)]).args(patterns).args(more).output().unwrap();
+    let output = list(&[]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "d/\nd/b.c (3 B)\nd/keep.o (3 B)\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("would send 2 files, 6 B; nothing was sent"));
+    let listed: Value = serde_json::from_slice(&list(&["--json"]).stdout).unwrap();
+    assert_eq!((&listed["files"], &listed["entries"][1]["name"]), (&2.into(), &"d/b.c".into()));
+
+    let recv = receive(&scratch, &[]);
+    assert!(send(&[&root], &recv.ticket, &patterns).status.success());
+    assert_eq!(recv.end().0, Some(0));
+    assert!(to(&scratch).join("d/keep.o").exists() && !to(&scratch).join("d/target").exists());
+
+    let wrong = fairpath(&["send", "--dry-run", text(&root), "--exclude", "a["]).output().unwrap();
+    assert!(wrong.status.code() == Some(2) && error_of(&wrong).contains("\"a[\""), "{wrong:?}");
+}
+
+#[test]
 fn two_files_of_one_name_are_told_by_their_paths() {
     let scratch = Scratch::new();
     let (one, other) = (scratch.file("a/x", b"1"), scratch.file("b/x", b"2"));

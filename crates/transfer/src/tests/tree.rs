@@ -153,7 +153,7 @@ async fn followed_links_arrive_as_what_they_lead_to() {
     fs::write(elsewhere.join("x"), content(200_000, 1)).unwrap();
     symlink(&elsewhere, ends.root().join("l")).unwrap();
     symlink("l/x", ends.root().join("x")).unwrap();
-    let choice = Choice { links: Links::Follow };
+    let choice = Choice { links: Links::Follow, ..Choice::default() };
     let selection = Selection::collect_with(&[ends.root()], &choice).unwrap();
     let (sending, receiving) = ends.net.connect().await;
     let serving = serve(&receiver(ends.to.path()), receiving);
