@@ -111,6 +111,7 @@ pub fn some_parcel() -> Vec<u8> {
     for item in [
         Item::Content { file: 7, tag: [1; 32], data: b"content" },
         Item::Content { file: 8, tag: [2; 32], data: b"" },
+        Item::Zeros { file: 6, offset: 1 << 40, length: 1 << 20 },
         Item::Tag { file: u32::MAX - 1, tag: [3; 32] },
         Item::LeftOut { file: 9, reason: Reason::Changed },
     ] {

@@ -162,7 +162,7 @@ async fn lie_of_data(control: &Control, lie: Lie, files: usize) -> Result<(), Re
         for item in parcel::items(items) {
             let (file, tag) = match item? {
                 Item::Content { file, tag, .. } | Item::Tag { file, tag } => (file, tag),
-                Item::LeftOut { .. } => continue,
+                Item::Zeros { .. } | Item::LeftOut { .. } => continue,
             };
             ended += 1;
             match lie {

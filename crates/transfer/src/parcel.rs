@@ -1,9 +1,10 @@
 //! What records carry: pieces of large files, and parcels of everything that is small.
 //!
 //! A record whose object is an entry's number is a piece of that file. A record of the object
-//! [`PARCEL`] holds items one after another: whole small files with their tags, tags of large
-//! files whose data went before, and files that are left out. So packets are full however small the
-//! files are, and the credit of the records bounds everything that the receiver has not looked at.
+//! [`PARCEL`] holds items one after another: whole small files with their tags, and what is to be
+//! said of large ones. That is runs of zeros, the tag once all data went before, and that a file is
+//! left out. So packets are full however small the files are, and the credit of the records bounds
+//! everything that the receiver has not looked at.
 
 use bytes::Bytes;
 use fairpath_quic::{RECORD, Record};
@@ -17,6 +18,9 @@ pub(crate) const PARCEL: u32 = u32::MAX;
 
 /// Files up to this size travel in parcels, in bytes.
 pub(crate) const SMALL: u64 = RECORD as u64;
+
+/// The longest run of zeros that one item stands for, in bytes: the receiver reads it back at once.
+pub(crate) const ZEROS_MAX: u64 = 16 << 20;
 
 /// From here on a parcel is sent, in bytes. With one more small file it is still far below the
 /// largest record.
@@ -34,6 +38,15 @@ pub(crate) enum Item<'a> {
         /// All of it.
         #[serde(borrow, serialize_with = "as_bytes")]
         data: &'a [u8],
+    },
+    /// A part of a large file in which there are only zeros, a hole as a rule.
+    Zeros {
+        /// The entry's number.
+        file: u32,
+        /// Where it begins.
+        offset: u64,
+        /// How long it is, at most [`ZEROS_MAX`].
+        length: u64,
     },
     /// All of a large file was read and sent.
     Tag {
@@ -108,6 +121,7 @@ mod tests {
         let packed = [
             Item::Content { file: 7, tag: [1; 32], data: b"content" },
             Item::Content { file: 8, tag: [2; 32], data: b"" },
+            Item::Zeros { file: 6, offset: 1 << 40, length: ZEROS_MAX },
             Item::Tag { file: u32::MAX - 1, tag: [3; 32] },
             Item::LeftOut { file: 9, reason: Reason::Changed },
         ];

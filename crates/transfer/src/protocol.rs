@@ -14,7 +14,7 @@ use crate::skip::Reason;
 use crate::words::printable;
 
 /// The version of the protocol.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 /// The largest message, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::collect::Selection;
 use crate::entry::Entry;
-use crate::parcel::{Item, Packer, SMALL};
+use crate::parcel::{Item, Packer, SMALL, ZEROS_MAX};
 use crate::progress::Progress;
 use crate::proof::Witness;
 use crate::protocol::Digest;
@@ -120,9 +120,11 @@ impl Reader<'_> {
     }
 
     async fn pack(&mut self, item: &Item<'_>) -> Result<(), Unwanted> {
-        if let Item::Content { data, .. } = item {
-            self.packed += data.len() as u64;
-        }
+        self.packed += match item {
+            Item::Content { data, .. } => data.len() as u64,
+            Item::Zeros { length, .. } => *length,
+            Item::Tag { .. } | Item::LeftOut { .. } => 0,
+        };
         let parcel = self.packer.pack(item);
         self.post(parcel).await
     }
@@ -195,6 +197,18 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Tells of a run of zeros what the receiver does not have of it.
+    async fn tell_zeros(&mut self, job: &Job, start: u64, end: u64) -> Result<(), Unwanted> {
+        if !job.with_data {
+            return Ok(());
+        }
+        for (start, end) in job.have.missing(start, end) {
+            self.pack(&Item::Zeros { file: job.file, offset: start, length: end - start }).await?;
+        }
+        // The receiver reads them while this end reads on: alone they would not fill a parcel for a long time.
+        self.flush().await
+    }
+
     /// A file was read to its end; what is said of it.
     fn has_read(&self, job: &Job, digest: Digest) -> Digest {
         self.witness.known.add(job.file, digest);
@@ -207,6 +221,8 @@ impl Reader<'_> {
         let size = self.entry(job).size();
         let mut hasher = blake3::Hasher::new();
         let mut offset = 0;
+        // The zeros before `offset` that were not told begin here.
+        let mut zeros = 0;
         loop {
             let mut data = Vec::with_capacity(RECORD);
             let read = (&mut file).take(RECORD as u64).read_to_end(&mut data);
@@ -218,12 +234,20 @@ impl Reader<'_> {
                 return Err(Stop::LeftOut(Reason::Changed));
             }
             hasher.update(&data);
-            if job.with_data {
-                self.hand_on(job, offset, Bytes::from(data)).await?;
+            if data.iter().any(|byte| *byte != 0) {
+                self.tell_zeros(job, zeros, offset).await?;
+                zeros = offset + length;
+                if job.with_data {
+                    self.hand_on(job, offset, Bytes::from(data)).await?;
+                }
+            } else if offset + length - zeros >= ZEROS_MAX {
+                self.tell_zeros(job, zeros, offset + length).await?;
+                zeros = offset + length;
             }
             offset += length;
             self.progress.add_examined(length);
         }
+        self.tell_zeros(job, zeros, offset).await?;
         self.check_unchanged(job, &file, offset)?;
         Ok(self.has_read(job, *hasher.finalize().as_bytes()))
     }

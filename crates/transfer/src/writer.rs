@@ -2,6 +2,7 @@
 //! journals, and has files that are whole and right moved to their names.
 
 mod complete;
+mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -19,7 +20,7 @@ use crate::error::ReceiveError;
 use crate::manifest::Manifest;
 use crate::name::Name;
 use crate::offer::SHOWN;
-use crate::parcel::{self, Item, PARCEL};
+use crate::parcel::{self, Item, PARCEL, ZEROS_MAX};
 use crate::part;
 use crate::partial::{PartNames, Partial};
 use crate::placing::{Batch, Placing, Verified, settle};
@@ -30,6 +31,7 @@ use crate::protocol::{Digest, Proof, ProtocolError};
 use crate::ranges::RangeSet;
 use crate::skip::{Reason, Skipped};
 use crate::source::Identity;
+use run::Run;
 
 /// How many unfinished files are kept open; the others are opened again when needed.
 const MAX_OPEN: usize = 128;
@@ -289,7 +291,7 @@ impl Writer {
     fn take(&mut self, record: &Record, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
         if record.object != PARCEL {
             return match self.is_wanted(record.object)? {
-                true => self.arrived(record.object, record.offset, &record.data, events),
+                true => self.arrived(record.object, record.offset, Run::Data(&record.data), events),
                 false => Ok(()),
             };
         }
@@ -301,7 +303,15 @@ impl Writer {
                             return Err(ProtocolError::Unexpected("a whole file is not as long as it was said").into());
                         }
                         self.begin(file)?.tag = Some(tag);
-                        self.arrived(file, 0, data, events)?;
+                        self.arrived(file, 0, Run::Data(data), events)?;
+                    }
+                }
+                Item::Zeros { file, offset, length } => {
+                    if length > ZEROS_MAX {
+                        return Err(ProtocolError::Unexpected("a run of zeros is too long").into());
+                    }
+                    if self.is_wanted(file)? {
+                        self.arrived(file, offset, Run::Zeros(length), events)?;
                     }
                 }
                 Item::Tag { file, tag } => {
@@ -342,10 +352,10 @@ impl Writer {
         &mut self,
         file: u32,
         offset: u64,
-        data: &[u8],
+        run: Run<'_>,
         events: &mpsc::UnboundedSender<Event>,
     ) -> Result<(), ReceiveError> {
-        match self.write(file, offset, data) {
+        match self.write(file, offset, run) {
             Err(error) if error.refusal() == Some(Reason::TooLarge) => {
                 self.leave_out(file, Reason::TooLarge)?;
                 let _ = events.send(Event::LeftOut(vec![(file, Reason::TooLarge)]));
@@ -356,16 +366,24 @@ impl Writer {
         self.finish_if_complete(file, events)
     }
 
-    fn write(&mut self, number: u32, offset: u64, data: &[u8]) -> Result<(), ReceiveError> {
+    fn write(&mut self, number: u32, offset: u64, run: Run<'_>) -> Result<(), ReceiveError> {
         let size = self.size(number);
-        let end = offset.checked_add(data.len() as u64).filter(|&end| end <= size);
+        let end = offset.checked_add(run.length()).filter(|&end| end <= size);
         let Some(end) = end else {
             return Err(ProtocolError::Unexpected("data behind the end of a file").into());
         };
         let names = self.open(number)?;
         let active = self.active.get_mut(&number).expect("opened");
         let file = active.file.as_ref().expect("opened");
-        file.write_all_at(data, offset).map_err(|error| self.partial.io(&names.data, error))?;
+        let put = match run {
+            // Nothing is written twice, however often it is told.
+            Run::Zeros(_) => {
+                let mut gaps = active.ranges.missing(offset, end).into_iter();
+                gaps.try_for_each(|(start, end)| Run::Zeros(end - start).put(file, start))
+            }
+            Run::Data(_) => run.put(file, offset),
+        };
+        put.map_err(|error| self.partial.io(&names.data, error))?;
         let before = active.ranges.len();
         let new = active.ranges.insert(offset, end);
         active.unsaved += new;

@@ -111,8 +111,7 @@ fn an_advertised_address_stands_first_in_the_ticket() {
 #[test]
 fn knocking_in_vain_is_counted_and_disturbs_no_transfer() {
     let scratch = Scratch::new();
-    let large = scratch.file("from/large", b"");
-    fs::File::options().write(true).open(&large).unwrap().set_len(300_000_000).unwrap();
+    let large = scratch.large("from/large", 300);
     let small: &Path = &scratch.file("from/small", b"content");
     let recv = receive(&scratch, &["--json"]);
     let wrong = recv.ticket_with_wrong_secret();

@@ -33,13 +33,6 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A file of `megabytes` that takes no room here.
-fn large_file(scratch: &Scratch, megabytes: u64) -> PathBuf {
-    let path = scratch.file("from/large", b"");
-    fs::File::options().write(true).open(&path).unwrap().set_len(megabytes * 1_000_000).unwrap();
-    path
-}
-
 fn partial_files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let listed = fs::read_dir(directory.join(".fairpath-partial")).into_iter().flatten();
     let paths = listed.filter_map(|item| Some(item.ok()?.path()));
@@ -113,7 +106,7 @@ fn a_file_in_place_of_the_directory_is_told_before_anybody_is_invited() {
 fn both_ends_name_their_paths_and_what_each_carried() {
     let scratch = Scratch::new();
     // Paths are introduced half a second after data began to flow.
-    let file = large_file(&scratch, 1_000);
+    let file = scratch.large("from/large", 1_000);
     let recv = receive(&scratch, &[]);
     let sent = send(&[&file], &recv.ticket, &["--via", "127.0.1.1", "--via", "127.0.2.1"]);
     assert!(sent.status.success(), "{sent:?}");
@@ -150,7 +143,7 @@ fn wrong_secrets_do_not_end_a_waiting_receiver() {
 #[test]
 fn a_second_sender_is_refused_while_the_first_one_sends() {
     let scratch = Scratch::new();
-    let file = large_file(&scratch, 600);
+    let file = scratch.large("from/large", 600);
     let other = scratch.file("from/other", b"content");
     let recv = receive(&scratch, &[]);
     let mut first = fairpath(&["send", text(&file), &recv.ticket]).stderr(Stdio::null()).spawn().unwrap();
@@ -194,7 +187,7 @@ fn an_existing_file_stays_unless_forced() {
 #[test]
 fn a_killed_sender_resumes_with_the_same_ticket() {
     let scratch = Scratch::new();
-    let file = large_file(&scratch, 300);
+    let file = scratch.large("from/large", 300);
     let recv = receive(&scratch, &[]);
     let mut first = fairpath(&["send", text(&file), &recv.ticket]).stderr(Stdio::null()).spawn().unwrap();
     until("a good part", || {
@@ -219,7 +212,7 @@ fn a_killed_sender_resumes_with_the_same_ticket() {
 #[test]
 fn a_killed_receiver_uses_what_its_journal_says() {
     let scratch = Scratch::new();
-    let file = large_file(&scratch, 600);
+    let file = scratch.large("from/large", 600);
     let mut recv = receive(&scratch, &[]);
     let mut first = fairpath(&["send", text(&file), &recv.ticket]).stderr(Stdio::null()).spawn().unwrap();
     until("a journal", || !partial_files(&to(&scratch), ".journal").is_empty() || to(&scratch).join("large").exists());
@@ -243,7 +236,7 @@ fn a_killed_receiver_uses_what_its_journal_says() {
 #[test]
 fn a_file_that_vanishes_is_named_with_exit_code_3_and_can_follow() {
     let scratch = Scratch::new();
-    let large = large_file(&scratch, 400);
+    let large = scratch.large("from/large", 400);
     let last = scratch.file("from/last", b"content");
     let tree = large.parent().unwrap().to_owned();
     let recv = receive(&scratch, &[]);

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,6 +28,16 @@ impl Scratch {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// A large file of holes that travels whole: in each record is a byte that is no zero.
+    pub(crate) fn large(&self, name: &str, megabytes: u64) -> PathBuf {
+        let path = self.file(name, b"");
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        let size = megabytes * 1_000_000;
+        file.set_len(size).unwrap();
+        (0..size).step_by(fairpath_quic::RECORD).for_each(|at| file.write_all_at(&[1], at).unwrap());
         path
     }
 }

@@ -103,7 +103,7 @@ async fn a_file_that_grows_while_it_is_read_is_left_out_and_the_next_one_arrives
     fs::create_dir(&root).unwrap();
     let log = root.join("log");
     // Far more than what is on its way at a time, so that its end is not yet read.
-    File::create(&log).unwrap().set_len(400_000_000).unwrap();
+    fs::write(&log, vec![1; 400_000_000]).unwrap();
     fs::write(root.join("next"), content(300_000, 1)).unwrap();
     let waiting = receiver(to.path());
     let selection = Selection::collect(std::slice::from_ref(&root)).unwrap();
@@ -144,7 +144,7 @@ async fn what_comes_into_a_files_place_meanwhile_stays_and_the_others_arrive() {
     let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
     let root = from.path().join("d");
     fs::create_dir(&root).unwrap();
-    File::create(root.join("a large one")).unwrap().set_len(100_000_000).unwrap();
+    fs::write(root.join("a large one"), vec![1; 100_000_000]).unwrap();
     fs::write(root.join("b"), "sent").unwrap();
     fs::write(root.join("c"), "sent").unwrap();
     let waiting = receiver(to.path());

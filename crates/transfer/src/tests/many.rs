@@ -88,8 +88,9 @@ async fn a_receiver_that_reads_nothing_for_a_while_loses_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_receiver_does_not_take_stays_with_the_sender() {
     let (from, net) = (directory(), Net::new());
-    let path = from.path().join("sparse");
-    fs::File::create(&path).unwrap().set_len(200_000_000).unwrap();
+    let path = from.path().join("large");
+    // No zeros: those would not be sent.
+    fs::write(&path, vec![1; 200_000_000]).unwrap();
     let (sending, receiving) = net.connect().await;
     let sender = Sender::new(Selection::collect(&[path]).unwrap(), SECRET).unwrap();
     let progress = sender.progress();

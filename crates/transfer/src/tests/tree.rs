@@ -228,6 +228,31 @@ async fn names_of_any_bytes_arrive_as_they_are() {
     assert!(shown.contains(&"d/caf\\xe9") && shown.contains(&"d/back\\slash"), "{shown:?}");
 }
 
+/// A hole takes neither the network's time nor room on the disk, wherever it lies in the file.
+#[tokio::test(flavor = "multi_thread")]
+async fn holes_are_not_sent_and_stay_holes() {
+    use std::os::unix::fs::FileExt as _;
+    let ends = Ends::new();
+    let size = 100 << 20;
+    let sparse = fs::File::create(ends.root().join("sparse")).unwrap();
+    sparse.set_len(size).unwrap();
+    sparse.write_all_at(b"in the middle", (40 << 20) + 5).unwrap();
+    fs::File::create(ends.root().join("nothing")).unwrap().set_len(1 << 20).unwrap();
+    let (sending, receiving) = ends.net.connect().await;
+    let serving = serve(&receiver(ends.to.path()), receiving);
+    Sender::new(Selection::collect(&[ends.root()]).unwrap(), SECRET).unwrap().send(&sending).await.unwrap();
+    serving.await.unwrap().unwrap();
+    let carried: u64 = sending.paths().iter().map(|path| path.acked.get()).sum();
+    assert!(carried < 1 << 20, "{carried} bytes for some kilobytes of data");
+    let arrived = fs::File::open(ends.at("sparse")).unwrap();
+    assert_eq!(arrived.metadata().unwrap().len(), size);
+    let on_disk = arrived.metadata().unwrap().blocks() * 512;
+    let kept = fs::metadata(ends.root().join("sparse")).unwrap().blocks() * 512;
+    assert!(on_disk <= kept.max(1 << 20), "{on_disk} bytes on the disk, {kept} at the sender");
+    let same = |name: &str| fs::read(ends.at(name)).unwrap() == fs::read(ends.root().join(name)).unwrap();
+    assert!(same("sparse") && same("nothing"));
+}
+
 /// The receiver lists what arrived, not what was offered.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_vanished_is_not_among_what_arrived() {
