@@ -1,9 +1,14 @@
 //! Options of `send` and `recv` about files.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
 use clap::ValueEnum;
-use fairpath_transfer::{Choice, Existing, Filter, Limits, Links};
+use fairpath_transfer::{Choice, Existing, Filter, Limits, Links, Name};
 
 use crate::error::UsageError;
+use crate::ticket_args::DASH;
 
 /// The heading of these options.
 const FILES: &str = "Files";
@@ -21,6 +26,9 @@ pub(crate) struct SentFiles {
     /// Send names that match this pattern although `--exclude` names them, in directories that are sent
     #[arg(long, value_name = "PATTERN", requires = "exclude")]
     include: Vec<String>,
+    /// The name under which it arrives, where one thing is sent; standard input is `stdin` without
+    #[arg(long, value_name = "NAME")]
+    name: Option<OsString>,
     /// List what would be sent, and send nothing; needs no ticket
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -38,15 +46,29 @@ enum LinksWord {
 }
 
 impl SentFiles {
-    /// The same for the transfer.
-    pub(crate) fn choice(&self) -> Result<Choice, UsageError> {
+    /// The files among these words, and the rest of what the user wants. Something has to be named.
+    pub(crate) fn chosen(&self, words: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Choice), UsageError> {
+        if words.is_empty() {
+            let nothing = "nothing to send: name at least one file or directory before the ticket";
+            return Err(UsageError(nothing.into()));
+        }
+        let (inputs, files): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.as_os_str() == DASH);
+        if inputs.len() > 1 {
+            return Err(UsageError("`-` stands twice among what is sent: standard input can be read once".into()));
+        }
+        let choice = self.choice(!inputs.is_empty())?;
+        Ok((files, choice))
+    }
+
+    fn choice(&self, input: bool) -> Result<Choice, UsageError> {
         let links = match self.links {
             LinksWord::Skip => Links::Skip,
             LinksWord::Keep => Links::Keep,
             LinksWord::Follow => Links::Follow,
         };
         let filter = Filter::new(&self.exclude, &self.include).map_err(|error| UsageError(error.to_string()))?;
-        Ok(Choice { links, filter })
+        let name = self.name.as_ref().map(|name| Name::new(name.as_bytes()));
+        Ok(Choice { links, filter, input, name })
     }
 }
 

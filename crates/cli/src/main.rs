@@ -98,6 +98,9 @@ pub(crate) fn command() -> clap::Command {
 }
 
 fn main() -> ExitCode {
+    if passes_on() {
+        text::keep_output_for_data();
+    }
     let cli = match command().try_get_matches().and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => return told_by_clap(&error),
@@ -152,6 +155,12 @@ fn told_by_clap(error: &clap::Error) -> ExitCode {
         let _ = print_line(&Failure::usage(text.split("\n\n").next().unwrap_or(text)).line());
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(error::FAILURE))
+}
+
+/// Whether what is received goes to standard output, also where the words cannot all be read.
+fn passes_on() -> bool {
+    let words: Vec<_> = std::env::args_os().take_while(|word| word != "--").collect();
+    words.iter().any(|word| word == "--to=-") || words.windows(2).any(|two| two[0] == "--to" && two[1] == "-")
 }
 
 /// Whether a program reads what this one says. The words say so also where they could not all be read.

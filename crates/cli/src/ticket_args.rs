@@ -32,6 +32,12 @@ impl TicketArgs {
     /// The ticket, and the words before it. It is the last one of `words` unless it comes from elsewhere.
     pub(crate) fn take(&self, words: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Ticket), UsageError> {
         let (words, source) = choose(words, self.ticket_file.as_deref(), std::env::var_os(VARIABLE))?;
+        if source == Source::Input && words.iter().any(|word| is_input(word)) {
+            return Err(UsageError(format!(
+                "standard input cannot be both the ticket and what is sent: give the ticket as the last word, with \
+                 --ticket-file, or in {VARIABLE}"
+            )));
+        }
         let ticket = source.read()?;
         Ok((words, ticket))
     }
@@ -42,6 +48,14 @@ pub(crate) fn without_ticket(words: Vec<PathBuf>) -> Result<Vec<PathBuf>, UsageE
     // Any variable stands for a ticket: it is not read.
     choose(words, None, Some("none".into())).map(|(words, _)| words)
 }
+
+/// Whether a word means standard input.
+pub(crate) fn is_input(word: &Path) -> bool {
+    [DASH, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| word.as_os_str() == *name)
+}
+
+/// Standard input, in the place of a file or of the ticket.
+pub(crate) const DASH: &str = "-";
 
 /// Where the ticket is.
 #[derive(Debug, PartialEq)]
@@ -59,15 +73,22 @@ fn choose(
     variable: Option<OsString>,
 ) -> Result<(Vec<PathBuf>, Source), UsageError> {
     let last = words.last().cloned().unwrap_or_default();
-    let is_word = last.as_os_str() == "-" || begins_like_a_ticket(&last) && !last.exists();
+    // A dash in the last place is the ticket, unless that comes from elsewhere and the dash is all there is to send.
+    let has_variable = variable.as_ref().is_some_and(|value| !value.is_empty());
+    let is_sent = words.len() == 1 && has_variable || file.is_some_and(|file| file.as_os_str() != DASH);
+    let is_word = last.as_os_str() == DASH && !is_sent || begins_like_a_ticket(&last) && !last.exists();
     let source = match (file, is_word) {
         (Some(_), true) => {
             return Err(UsageError("two tickets are given: the last word, and --ticket-file; leave one out".into()));
         }
-        (Some(file), false) if file.as_os_str() == "-" => Source::Input,
+        (Some(file), false) if file.as_os_str() == DASH => Source::Input,
         (Some(file), false) => Source::File(file.to_owned()),
         (None, true) => match words.pop().unwrap_or_default() {
-            dash if dash.as_os_str() == "-" => Source::Input,
+            dash if dash.as_os_str() == DASH => match words.is_empty() {
+                // There would be nothing to send.
+                true => return Err(no_ticket(&dash)),
+                false => Source::Input,
+            },
             word => Source::Word(word.into_os_string()),
         },
         (None, false) => match variable.filter(|value| !value.is_empty()) {
@@ -105,6 +126,12 @@ fn no_ticket(last: &Path) -> UsageError {
     let shown = last.to_string_lossy();
     let ways =
         format!("as the last word, or `-` to read it from standard input, or with --ticket-file, or in {VARIABLE}");
+    if last.as_os_str() == DASH {
+        return UsageError(format!(
+            "`-` alone is standard input to be sent, and there is no ticket: give it as the last word, with \
+             --ticket-file, or in {VARIABLE}"
+        ));
+    }
     let is_harmless = last.exists() || shown.len() < SHORTEST_PART && shown.contains(['.', '/']);
     UsageError(match is_harmless {
         true => format!(
@@ -203,6 +230,20 @@ mod tests {
         // What is said on the command line goes before what lies in the environment.
         assert_eq!(chosen(&[file, "-"], None, Some(TICKET)), Ok((1, Source::Input)));
         assert_eq!(chosen(&[file], Some("t"), Some(TICKET)), Ok((1, Source::File("t".into()))));
+    }
+
+    #[test]
+    fn a_dash_is_sent_where_the_ticket_is_elsewhere() {
+        assert_eq!(chosen(&["-", TICKET], None, None), Ok((1, Source::Word(TICKET.into()))));
+        assert_eq!(chosen(&["-"], Some("t"), None), Ok((1, Source::File("t".into()))));
+        assert_eq!(chosen(&["Cargo.toml", "-"], Some("t"), None), Ok((2, Source::File("t".into()))));
+        assert_eq!(chosen(&["-"], None, Some(TICKET)), Ok((1, Source::Variable(TICKET.into()))));
+        assert!(chosen(&["-"], None, None).unwrap_err().contains("there is no ticket"));
+        for (all, file) in [(&["-", "-"][..], None), (&["/dev/stdin", "-"], None), (&["-"], Some("-"))] {
+            let args = TicketArgs { ticket_file: file.map(PathBuf::from) };
+            let error = args.take(words(all)).unwrap_err().to_string();
+            assert!(error.contains("both the ticket and what is sent"), "{all:?} {file:?}: {error}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -70,8 +71,19 @@ fn above<T>(write: impl FnOnce() -> T) -> T {
     written
 }
 
-/// A line on standard output.
+/// Whether standard output carries what is received: then lines go to standard error.
+static IS_FOR_DATA: AtomicBool = AtomicBool::new(false);
+
+/// Keeps standard output free of lines.
+pub fn keep_output_for_data() {
+    IS_FOR_DATA.store(true, Ordering::Relaxed);
+}
+
+/// A line on standard output, or on standard error where that carries data.
 pub fn print_line(line: &str) -> anyhow::Result<()> {
+    if IS_FOR_DATA.load(Ordering::Relaxed) {
+        return above(|| writeln!(Output(io::stderr()), "{line}")).context("cannot write to standard error");
+    }
     above(|| writeln!(Output(io::stdout()), "{line}")).context("cannot write to standard output")
 }
 

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::name::Name;
+
 /// How symbolic links inside directories are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
@@ -23,6 +25,10 @@ pub struct Choice {
     pub links: Links,
     /// The names that are wanted.
     pub filter: Filter,
+    /// Whether standard input is sent, too.
+    pub input: bool,
+    /// Another name for what is sent, which is one thing then.
+    pub name: Option<Name>,
 }
 
 /// Patterns of names inside the named directories, by the rules of `.gitignore`.

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustix::fs::{Access, AtFlags, Dir, FileType, Stat};
 use rustix::io::Errno;
@@ -14,6 +15,7 @@ use crate::choice::{Choice, Filter, Links};
 use crate::destination::mode;
 use crate::entry::{Entry, Kind};
 use crate::error::SendError;
+use crate::feed::Feed;
 use crate::manifest::{Limits, Manifest, ManifestBuilder, ManifestError, may_link};
 use crate::name::{Name, path_of, split};
 use crate::offer::{LeftOut, is_left_out};
@@ -46,10 +48,10 @@ impl Selection {
 
     /// The same, of what is chosen.
     pub fn collect_with(paths: &[PathBuf], choice: &Choice) -> Result<Self, SendError> {
-        if paths.is_empty() {
+        if paths.is_empty() && !choice.input {
             return Err(SendError::Nothing);
         }
-        let bases = bases(paths)?;
+        let bases = bases(paths, choice)?;
         let links = choice.links;
         let mut walk = Walk {
             bases: &bases,
@@ -97,6 +99,21 @@ impl Selection {
         &self.skipped
     }
 
+    /// How many streams are among the entries.
+    pub fn streams(&self) -> usize {
+        self.manifest.entries().iter().filter(|entry| entry.is_stream()).count()
+    }
+
+    /// Where an entry comes from that is a stream.
+    pub(crate) fn feed(&self, number: u32) -> Option<&Arc<Feed>> {
+        self.bases[self.sources.get(number as usize)?.base as usize].feed.as_ref()
+    }
+
+    /// How much of the total an entry makes.
+    pub(crate) fn counted(&self, number: u32) -> u64 {
+        self.feed(number).map_or_else(|| self.manifest.entries()[number as usize].size(), |feed| feed.length())
+    }
+
     /// Where an entry lies, for messages.
     pub(crate) fn full(&self, number: u32) -> PathBuf {
         let base = &self.bases[self.sources[number as usize].base as usize];
@@ -105,13 +122,17 @@ impl Selection {
 }
 
 /// The things that the user named, each once. Two things cannot arrive under one name.
-fn bases(paths: &[PathBuf]) -> Result<Vec<Base>, SendError> {
+fn bases(paths: &[PathBuf], choice: &Choice) -> Result<Vec<Base>, SendError> {
     let mut bases: Vec<Base> = Vec::new();
     let mut known: BTreeMap<Name, (usize, Option<Identity>)> = BTreeMap::new();
+    let input = || Base { path: INPUT.into(), name: INPUT_NAME.into(), feed: Some(Arc::new(Feed::input())) };
+    bases.extend(choice.input.then(input));
+    known.extend(bases.iter().map(|base| (base.name.clone(), (0, None))));
     for path in paths {
         let name = name_of(path)?;
         // A missing file is reported later.
-        let identity = rustix::fs::stat(path).ok().map(|stat| Identity::of(&stat));
+        let stat = rustix::fs::stat(path).ok();
+        let identity = stat.as_ref().map(Identity::of);
         match known.get(&name) {
             Some((_, before)) if identity.is_some() && *before == identity => continue,
             Some((first, _)) => {
@@ -120,10 +141,23 @@ fn bases(paths: &[PathBuf]) -> Result<Vec<Base>, SendError> {
             }
             None => drop(known.insert(name.clone(), (bases.len(), identity))),
         }
-        bases.push(Base { path: path.clone(), name });
+        let is_pipe = stat.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+        let feed = is_pipe.then(|| Arc::new(Feed::pipe(path.clone())));
+        bases.push(Base { path: path.clone(), name, feed });
+    }
+    match (&choice.name, &mut bases[..]) {
+        (None, _) => {}
+        (Some(name), [one]) if name.components().count() == 1 => one.name = name.clone(),
+        (Some(name), _) => return Err(SendError::Renamed(name.clone())),
     }
     Ok(bases)
 }
+
+/// Standard input, in messages.
+const INPUT: &str = "standard input";
+
+/// The name under which it arrives.
+const INPUT_NAME: &str = "stdin";
 
 /// The last component; of `.` and `..` that of the directory that they mean.
 fn name_of(path: &Path) -> Result<Name, SendError> {
@@ -175,6 +209,9 @@ impl Walk<'_> {
     /// Walks one of the things that the user named.
     fn base(&mut self, number: u32) -> Result<(), SendError> {
         let base = &self.bases[number as usize];
+        if base.feed.is_some() {
+            return self.stream(number);
+        }
         let failed = |error: Errno| SendError::io(&base.path, error.into());
         // The user may name a link, and then means where it leads.
         let stat = rustix::fs::stat(&base.path).map_err(failed)?;
@@ -195,6 +232,15 @@ impl Walk<'_> {
                 stack.append(&mut self.list(number, &name));
             }
         }
+        Ok(())
+    }
+
+    /// Takes a stream. Its time of change is that of its beginning, by which the receiver tells it from another one.
+    fn stream(&mut self, number: u32) -> Result<(), SendError> {
+        let name = self.bases[number as usize].name.clone();
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.builder.push(Entry { mtime_ns: since.as_nanos() as i64, ..Entry::stream(name) })?;
+        self.sources.push(Source { base: number, identity: Identity::default() });
         Ok(())
     }
 

@@ -87,11 +87,17 @@ impl Sender {
         let patience = if give_up_after.is_zero() { STUCK } else { give_up_after };
         let delivery = Delivery { sender: self, redial, give_up_after, events };
         let start = Instant::now();
-        tokio::select! {
+        let delivered = tokio::select! {
             biased;
             delivered = delivery.run(first) => delivered.map(|sent| Sent { elapsed: start.elapsed().saturating_sub(self.waited()), ..sent }),
             () = self.stuck(patience) => Err(SendError::Stuck { patience }),
-        }
+        };
+        delivered.map_err(|error| match error {
+            SendError::PeerGone(_) | SendError::GivenUp { .. } if self.selection().streams() > 0 => {
+                SendError::BrokeOff(why(&error))
+            }
+            error => error,
+        })
     }
 
     /// Waits until nothing has moved for so long while a connection is there. A person who is asked has all the time.
@@ -101,12 +107,20 @@ impl Sender {
         loop {
             tokio::time::sleep(LOOK.min(patience)).await;
             let now = progress.snapshot();
-            if now != last.0 || matches!(now.phase, Phase::Waiting | Phase::Asking) {
+            if now != last.0 || matches!(now.phase, Phase::Waiting | Phase::Asking) || now.is_patient {
                 last = (now, Instant::now());
             } else if last.1.elapsed() >= patience {
                 return;
             }
         }
+    }
+}
+
+/// Why the last connection ended.
+fn why(error: &SendError) -> String {
+    match error {
+        SendError::PeerGone(why) | SendError::GivenUp { why, .. } => why.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -189,10 +203,7 @@ impl Delivery<'_> {
         (ended, pause): (&Connection, Duration),
     ) -> Result<Connection, SendError> {
         self.sender.progress().enter(Phase::Waiting);
-        let why = match error {
-            SendError::PeerGone(why) => why.clone(),
-            other => other.to_string(),
-        };
+        let why = why(error);
         self.tell(DeliveryEvent::Lost { why: why.clone() });
         let patience = self.give_up_after.saturating_sub(since.elapsed());
         let dialled = async {

@@ -28,6 +28,8 @@ pub enum Kind {
         /// Its size in bytes.
         size: u64,
     },
+    /// The same of a size that is known when all of it is sent: standard input, or a named pipe.
+    Stream,
     /// A directory; needed for empty ones, allowed for all.
     Directory,
     /// A symbolic link.
@@ -53,9 +55,19 @@ impl Entry {
         Self { path: path.into(), mode: 0o777, mtime_ns: 0, kind: Kind::Link { target: target.into() } }
     }
 
-    /// Whether it is a regular file.
+    /// A stream.
+    pub fn stream(path: impl Into<Name>) -> Self {
+        Self { path: path.into(), mode: 0o644, mtime_ns: 0, kind: Kind::Stream }
+    }
+
+    /// Whether it becomes a regular file.
     pub fn is_file(&self) -> bool {
-        matches!(self.kind, Kind::File { .. })
+        matches!(self.kind, Kind::File { .. } | Kind::Stream)
+    }
+
+    /// Whether its size is not known beforehand.
+    pub fn is_stream(&self) -> bool {
+        self.kind == Kind::Stream
     }
 
     /// Whether it is a directory.
@@ -63,11 +75,11 @@ impl Entry {
         self.kind == Kind::Directory
     }
 
-    /// The size of a file; zero for everything else.
+    /// The size of a file that is known; zero for everything else.
     pub fn size(&self) -> u64 {
         match self.kind {
             Kind::File { size } => size,
-            Kind::Directory | Kind::Link { .. } => 0,
+            Kind::Stream | Kind::Directory | Kind::Link { .. } => 0,
         }
     }
 

@@ -45,8 +45,14 @@ pub enum SendError {
         /// The second of them.
         second: PathBuf,
     },
+    /// A name was given for what is several things, or the name is none.
+    #[error("the name {0:?} cannot be given: a name without `/` is given to one thing, and only where nothing else is sent")]
+    Renamed(Name),
     /// A named thing is neither file nor directory.
-    #[error("{} is neither a file nor a directory", .0.display())]
+    #[error(
+        "{} is neither a file nor a directory, and no pipe: what a program reads from it goes by `PROGRAM | fairpath send -`",
+        .0.display()
+    )]
     Special(PathBuf),
     /// Reading failed.
     #[error("reading {} failed: {source}", path.display())]
@@ -78,6 +84,9 @@ pub enum SendError {
     /// The connection ended before the transfer did.
     #[error("the receiver is gone ({0}): run the same command again to resume, if the receiver still waits")]
     PeerGone(String),
+    /// The connection ended before a stream did, which cannot be read again.
+    #[error("the stream broke off: {0}; what went of it is lost, and the command begins it anew")]
+    BrokeOff(String),
     /// The connection was lost, and no other could be made in time.
     #[error("given up: connection lost ({why}), and none could be made again within {}; {}", spell(*after), advice(*left))]
     GivenUp {
@@ -152,6 +161,7 @@ impl SendError {
             Self::Refused { .. }
             | Self::Receiver { .. }
             | Self::PeerGone(_)
+            | Self::BrokeOff(_)
             | Self::GivenUp { .. }
             | Self::Unproved
             | Self::OtherFiles
@@ -328,6 +338,46 @@ pub enum ReceiveError {
         /// The name inside the directory.
         path: Name,
     },
+    /// More than one file is offered to a pipe, or something that is no file.
+    #[error(
+        "only one file or stream can be passed on to standard output, and {}; several go as one by \
+         `tar c … | fairpath send -`, or into a directory by `fairpath recv --dir`",
+        if *.0 == 1 { "the sender offers something else".to_owned() } else { format!("the sender offers {} things", .0) }
+    )]
+    NotOne(usize),
+    /// The pipe takes no more.
+    #[error(
+        "standard output took {written} and no more ({source}): {}",
+        if source.kind() == io::ErrorKind::BrokenPipe { "whoever read it is gone" } else { "the rest is not received" }
+    )]
+    Pipe {
+        /// How much it took.
+        written: Bytes,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A part was passed on, and the rest does not come.
+    #[error("{written} were passed on, and the rest did not come: what was passed on is not whole")]
+    BrokeOff {
+        /// How much was passed on.
+        written: Bytes,
+    },
+    /// The sender could not send all of what is passed on.
+    #[error("what was passed on of {path:?} is not whole: it {reason}")]
+    LeftOff {
+        /// Its name.
+        path: Name,
+        /// Why the rest does not come.
+        reason: Reason,
+    },
+    /// The digest of what was passed on is wrong.
+    #[error("{written} of {path:?} were passed on, and are not what was sent: the BLAKE3 digest is wrong")]
+    Mangled {
+        /// Its name.
+        path: Name,
+        /// How much was passed on.
+        written: Bytes,
+    },
     /// The sender gave up; its words.
     #[error("the sender gave up: {text}")]
     Sender {
@@ -339,6 +389,9 @@ pub enum ReceiveError {
     /// The connection ended before the transfer did.
     #[error("the sender is gone ({0}); what arrived is kept, the same ticket resumes the transfer")]
     PeerGone(String),
+    /// The same before a stream was whole.
+    #[error("the sender is gone ({0}) before its stream had ended; only the same run of `send` can go on with it")]
+    StreamGone(String),
     /// The user does not want the files.
     #[error("the files were declined; nothing was written")]
     Declined,
@@ -366,8 +419,8 @@ impl ReceiveError {
     pub(crate) fn fault(&self) -> Option<Fault> {
         Some(match self {
             // The admission has answered already.
-            Self::Admission(_) | Self::Sender { .. } | Self::PeerGone(_) | Self::Superseded => return None,
-            Self::Manifest(_) => Fault::Manifest,
+            Self::Admission(_) | Self::Sender { .. } | Self::PeerGone(_) | Self::StreamGone(_) | Self::Superseded => return None,
+            Self::Manifest(_) | Self::NotOne(_) => Fault::Manifest,
             Self::Conflicts(_) | Self::Exists { .. } | Self::InTheWay { .. } | Self::Symlink { .. } => Fault::Exists,
             Self::NoSpace { .. }
             | Self::DiskFull { .. }
@@ -375,7 +428,8 @@ impl ReceiveError {
             | Self::NoInodes { .. }
             | Self::QuotaFull(_) => Fault::DiskFull,
             Self::PermissionDenied(_) | Self::ReadOnly(_) | Self::Untrusted { .. } => Fault::PermissionDenied,
-            Self::Mismatch { .. } => Fault::Mismatch,
+            Self::Mismatch { .. } | Self::Mangled { .. } => Fault::Mismatch,
+            Self::Pipe { .. } | Self::BrokeOff { .. } | Self::LeftOff { .. } => Fault::Io,
             Self::Declined => Fault::Declined,
             Self::Protocol(_) => Fault::Protocol,
             Self::Busy(_) | Self::Meddled(_) | Self::NoDirectory { .. } | Self::Io { .. } => Fault::Io,
@@ -402,7 +456,13 @@ impl ReceiveError {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            Self::Admission(_) | Self::PeerGone(_) | Self::Superseded | Self::Sender { .. } | Self::Conflicts(_)
+            Self::Admission(_)
+                | Self::PeerGone(_)
+                | Self::StreamGone(_)
+                | Self::Superseded
+                | Self::Sender { .. }
+                | Self::Conflicts(_)
+                | Self::NotOne(_)
         )
     }
 }

@@ -5,9 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fairpath_core::Bytes;
 use tokio::sync::mpsc;
 
+use crate::collect::Selection;
 use crate::error::SendError;
+use crate::feed::Window;
 use crate::ledger::Ledger;
-use crate::manifest::Manifest;
 use crate::progress::{Phase, Progress};
 use crate::proof::Witness;
 use crate::protocol::{Control, FromReceiver, ProtocolError, is_done};
@@ -18,7 +19,9 @@ use crate::words::printable;
 
 /// Sends what is read, and hears what becomes of it.
 pub(crate) struct Flow<'a> {
-    pub(crate) manifest: &'a Manifest,
+    pub(crate) selection: &'a Selection,
+    /// Of a file that the receiver passes on in order.
+    pub(crate) window: Option<&'a Window>,
     pub(crate) progress: &'a Progress,
     pub(crate) witness: Witness<'a>,
     pub(crate) ledger: &'a mut Ledger,
@@ -28,7 +31,8 @@ pub(crate) struct Flow<'a> {
 
 /// What both directions of the conversation look at.
 struct Books<'a> {
-    manifest: &'a Manifest,
+    selection: &'a Selection,
+    window: Option<&'a Window>,
     progress: &'a Progress,
     witness: Witness<'a>,
     ledger: Mutex<&'a mut Ledger>,
@@ -37,8 +41,8 @@ struct Books<'a> {
 impl Flow<'_> {
     /// Runs until the receiver calls everything complete; answers how many bytes of files were sent.
     pub(crate) async fn run(self, control: &Control) -> Result<Bytes, SendError> {
-        let Self { manifest, progress, witness, ledger, jobs, mut pieces } = self;
-        let books = Books { manifest, progress, witness, ledger: Mutex::new(ledger) };
+        let Self { selection, window, progress, witness, ledger, jobs, mut pieces } = self;
+        let books = Books { selection, window, progress, witness, ledger: Mutex::new(ledger) };
         let mut sent = Bytes::ZERO;
         let pump = async {
             while let Some(piece) = pieces.recv().await {
@@ -87,6 +91,7 @@ impl<'a> Books<'a> {
             FromReceiver::Written(bytes) => {
                 self.progress.set_done(bytes.min(self.progress.snapshot().bytes_total.get()))
             }
+            FromReceiver::Taken { file, bytes } => self.confirm(file, bytes)?,
             FromReceiver::Examined(bytes) => self.progress.set_examined_there(bytes),
             FromReceiver::Done(files) => {
                 for (file, proof) in files {
@@ -116,10 +121,26 @@ impl<'a> Books<'a> {
         Ok(true)
     }
 
+    /// The receiver has passed so much on.
+    fn confirm(&self, file: u32, bytes: u64) -> Result<(), ProtocolError> {
+        let is_possible = match (self.selection.feed(file), self.window) {
+            (Some(feed), _) => feed.confirm(bytes),
+            (None, Some(window)) => {
+                window.confirm(bytes);
+                true
+            }
+            (None, None) => false,
+        };
+        match is_possible {
+            true => Ok(()),
+            false => Err(ProtocolError::Unexpected("it has taken more than it was sent")),
+        }
+    }
+
     fn leave_out(&self, entry: u32, reason: Reason) -> Result<(), SendError> {
         if self.ledger().leave_out(entry, reason)? {
             // What of it was done, the receiver's reports leave out.
-            self.progress.leave_out(self.manifest.entries()[entry as usize].size(), 0);
+            self.progress.leave_out(self.selection.counted(entry), 0);
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ pub fn sender_messages() -> Vec<(&'static str, Vec<u8>)> {
 /// A message of each kind that a receiver says, with its name.
 pub fn receiver_messages() -> Vec<(&'static str, Vec<u8>)> {
     let messages = [
-        ("terms", FromReceiver::Terms { hidden: true, has_all: false }),
+        ("terms", FromReceiver::Terms { hidden: true, has_all: false, in_order: true }),
         ("compare", FromReceiver::Compare(vec![0, 300])),
         ("same", FromReceiver::Same(vec![(1, [4; 16]), (70_000, [5; 16])])),
         ("have", FromReceiver::Have { file: 3, ranges: vec![(0, 10), (20, u64::MAX)] }),
@@ -113,6 +113,7 @@ pub fn some_parcel() -> Vec<u8> {
         Item::Content { file: 8, tag: [2; 32], data: b"" },
         Item::Zeros { file: 6, offset: 1 << 40, length: 1 << 20 },
         Item::Tag { file: u32::MAX - 1, tag: [3; 32] },
+        Item::Ended { file: 5, size: 1 << 40, tag: [4; 32] },
         Item::LeftOut { file: 9, reason: Reason::Changed },
     ] {
         packer.pack(&item);

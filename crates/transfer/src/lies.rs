@@ -78,7 +78,7 @@ const GUESS: Proof = [7; 16];
 pub async fn lie(connection: &Connection, secret: &Secret, lie: Lie, nth: usize) -> Result<(), ReceiveError> {
     let control = Door::new(secret.clone(), Purpose::Transfer).hear(connection).await?.admit().await?;
     let has_all = lie == Lie::HasAll || lie == Lie::HasAllLater && nth > 0;
-    control.write(&FromReceiver::Terms { hidden: true, has_all }).await?;
+    control.write(&FromReceiver::Terms { hidden: true, has_all, in_order: false }).await?;
     match lie {
         Lie::DoneAtOnce => connection.close(DONE_CODE, DONE_WORD),
         Lie::BreaksChannel => connection.break_channel(),
@@ -161,7 +161,9 @@ async fn lie_of_data(control: &Control, lie: Lie, files: usize) -> Result<(), Re
         let items = if record.object == PARCEL { &record.data[..] } else { &[] };
         for item in parcel::items(items) {
             let (file, tag) = match item? {
-                Item::Content { file, tag, .. } | Item::Tag { file, tag } => (file, tag),
+                Item::Content { file, tag, .. } | Item::Tag { file, tag } | Item::Ended { file, tag, .. } => {
+                    (file, tag)
+                }
                 Item::Zeros { .. } | Item::LeftOut { .. } => continue,
             };
             ended += 1;

@@ -49,8 +49,10 @@ pub struct Offer {
     pub bytes: Bytes,
     /// How many symbolic links there are.
     pub links: u64,
-    /// The first files with their sizes.
-    pub shown: Vec<(String, Bytes)>,
+    /// How many of the files are streams: nobody knows how long they are.
+    pub streams: u64,
+    /// The first files with their sizes, where those are known.
+    pub shown: Vec<(String, Option<Bytes>)>,
     /// Hidden names that the sender left out.
     pub left_out: LeftOut,
     /// Of the names and sizes of all: the same offer is not asked about twice.
@@ -60,7 +62,7 @@ pub struct Offer {
 impl Offer {
     pub(crate) fn new(manifest: &Manifest, left_out: LeftOut) -> Self {
         let mut hasher = blake3::Hasher::new();
-        let (mut shown, mut links) = (Vec::new(), 0);
+        let (mut shown, mut links, mut streams) = (Vec::new(), 0, 0);
         for entry in manifest.entries() {
             hasher.update(&(entry.path.len() as u64).to_be_bytes()).update(entry.path.as_bytes());
             hasher.update(&entry.size().to_be_bytes());
@@ -68,13 +70,15 @@ impl Offer {
                 hasher.update(target.as_bytes());
                 links += 1;
             }
+            streams += u64::from(entry.is_stream());
             if entry.is_file() && shown.len() < SHOWN {
-                shown.push((entry.path.to_string(), Bytes::new(entry.size())));
+                let size = (!entry.is_stream()).then(|| Bytes::new(entry.size()));
+                shown.push((entry.path.to_string(), size));
             }
         }
         let digest = *hasher.finalize().as_bytes();
         let (files, bytes) = (manifest.files(), Bytes::new(manifest.bytes()));
-        Self { files, bytes, links, shown, left_out: left_out.safe(), digest }
+        Self { files, bytes, links, streams, shown, left_out: left_out.safe(), digest }
     }
 
     /// How many files have no place in [`Offer::shown`].

@@ -55,6 +55,15 @@ pub(crate) enum Item<'a> {
         /// The same of its content.
         tag: Digest,
     },
+    /// All of a stream was sent.
+    Ended {
+        /// The entry's number.
+        file: u32,
+        /// How long it is.
+        size: u64,
+        /// The same of its content.
+        tag: Digest,
+    },
     /// A file is left out; what was sent of it is worth nothing.
     LeftOut {
         /// The entry's number.
@@ -123,6 +132,7 @@ mod tests {
             Item::Content { file: 8, tag: [2; 32], data: b"" },
             Item::Zeros { file: 6, offset: 1 << 40, length: ZEROS_MAX },
             Item::Tag { file: u32::MAX - 1, tag: [3; 32] },
+            Item::Ended { file: 5, size: 1 << 40, tag: [4; 32] },
             Item::LeftOut { file: 9, reason: Reason::Changed },
         ];
         let mut packer = Packer::default();

@@ -21,7 +21,8 @@ const MAX_JOURNAL: u64 = 1 << 20;
 struct Journal {
     /// As it is shown, for who looks into the journal: the name of the journal is made of the bytes.
     path: String,
-    size: u64,
+    /// That of a stream is not known.
+    size: Option<u64>,
     mtime_ns: i64,
     ranges: Vec<(u64, u64)>,
 }
@@ -46,10 +47,17 @@ pub(crate) fn save(partial: &Partial, entry: &Entry, ranges: &RangeSet) -> Resul
 
 /// The journal of a file; a directory has none.
 pub(crate) fn journal(entry: &Entry, ranges: &RangeSet) -> Option<Vec<u8>> {
-    let Kind::File { size, .. } = entry.kind else { return None };
+    let size = size_of(entry)?;
     let (path, mtime_ns) = (entry.path.to_string(), entry.mtime_ns);
     let journal = Journal { path, size, mtime_ns, ranges: ranges.to_pairs(MAX_RANGES) };
     Some(serde_json::to_vec(&journal).expect("a journal has no keys but strings"))
+}
+
+/// Whether a journal is of a stream.
+pub(crate) fn is_of_stream(partial: &Partial, journal: &str) -> bool {
+    let mut text = Vec::new();
+    let read = partial.open_existing(journal).and_then(|file| file.take(MAX_JOURNAL).read_to_end(&mut text));
+    read.is_ok() && serde_json::from_slice(&text).is_ok_and(|journal: Journal| journal.size.is_none())
 }
 
 /// The ranges of a file that an interrupted transfer has left; none where anything does not fit,
@@ -75,12 +83,21 @@ fn read(partial: &Partial, entry: &Entry, names: &PartNames) -> Option<RangeSet>
 /// The ranges that a journal notes of `entry`, of which so many bytes are on the disk; `None` where it is
 /// none, is that of another file, or notes what cannot be.
 pub(crate) fn noted(journal: &[u8], entry: &Entry, written: u64) -> Option<RangeSet> {
-    let Kind::File { size, .. } = entry.kind else { return None };
+    let size = size_of(entry)?;
     let journal: Journal = serde_json::from_slice(journal).ok()?;
     if journal.path != entry.path.to_string() || journal.size != size || journal.mtime_ns != entry.mtime_ns {
         return None;
     }
-    RangeSet::from_pairs(&journal.ranges, written.min(size))
+    RangeSet::from_pairs(&journal.ranges, written.min(size.unwrap_or(u64::MAX)))
+}
+
+/// The size of a file, of which there may be none yet; `None` for what has no journal.
+fn size_of(entry: &Entry) -> Option<Option<u64>> {
+    match entry.kind {
+        Kind::File { size } => Some(Some(size)),
+        Kind::Stream => Some(None),
+        Kind::Directory | Kind::Link { .. } => None,
+    }
 }
 
 #[cfg(test)]

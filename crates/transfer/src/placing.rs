@@ -276,10 +276,14 @@ impl Batch {
     }
 }
 
-/// Gives a whole file its length and its time. One that `was_there` before may be longer than it is to be.
-pub(crate) fn settle(file: &File, entry: &Entry, was_there: bool) -> io::Result<()> {
+/// Gives a whole file its length and its time. One that `was_there` before may be longer than it is to be. A stream
+/// was never modified at the sender.
+pub(crate) fn settle(file: &File, entry: &Entry, size: u64, was_there: bool) -> io::Result<()> {
     if was_there {
-        file.set_len(entry.size())?;
+        file.set_len(size)?;
+    }
+    if entry.is_stream() {
+        return Ok(());
     }
     match time_from(entry.mtime_ns) {
         Some(time) => file.set_modified(time),

@@ -138,7 +138,11 @@ pub(crate) fn survey(
             (Kind::File { .. }, Found::File { mtime_ns, .. }) => {
                 survey.meet(existing, one, OTHER_CONTENT, Some(mtime_ns));
             }
-            (Kind::File { .. }, _) => survey.meet(existing, one, "is no file here", None),
+            // Its content cannot be compared before it has come.
+            (Kind::Stream, Found::File { mtime_ns, .. }) => {
+                survey.meet(existing, one, "already exists", Some(mtime_ns));
+            }
+            (Kind::File { .. } | Kind::Stream, _) => survey.meet(existing, one, "is no file here", None),
             (Kind::Link { .. }, _) => survey.meet(existing, one, "is not the same link here", None),
         }
     }
@@ -229,7 +233,25 @@ pub(crate) fn decide(
         }
     }
     needs.check(destination)?;
+    discard_other_streams((partial, unfinished), manifest)?;
     Ok(plan)
+}
+
+/// Removes what is left of streams that nobody sends any more.
+fn discard_other_streams(
+    (partial, unfinished): (&Partial, &BTreeSet<String>),
+    manifest: &Manifest,
+) -> Result<(), ReceiveError> {
+    let streams = manifest.entries().iter().filter(|entry| entry.is_stream());
+    let sent: BTreeSet<_> = streams.map(|entry| PartNames::of(&entry.path).journal).collect();
+    for journal in unfinished.iter().filter(|name| name.ends_with(".journal") && !sent.contains(*name)) {
+        if part::is_of_stream(partial, journal)
+            && let Some(data) = PartNames::pair_of(journal)
+        {
+            partial.discard(&PartNames { data, journal: journal.clone() })?;
+        }
+    }
+    Ok(())
 }
 
 /// The room that is needed, for each device.

@@ -33,6 +33,10 @@ pub struct Progress {
     examined_there: AtomicU64,
     files_total: AtomicU64,
     files_done: AtomicU64,
+    /// How many streams have not ended.
+    open: AtomicU64,
+    /// Whether a pipe at either end may keep everything waiting.
+    is_patient: AtomicBool,
     /// Whether data has flowed before, over a connection that is gone.
     is_resumed: AtomicBool,
 }
@@ -55,6 +59,10 @@ pub struct ProgressSnapshot {
     pub files_total: u64,
     /// How many of them are verified and in place.
     pub files_done: u64,
+    /// Whether the total is not known yet: it grows as a stream is read.
+    pub is_open: bool,
+    /// Whether a pipe at either end may keep everything waiting: where nothing moves, nothing need be wrong.
+    pub is_patient: bool,
 }
 
 impl Progress {
@@ -75,6 +83,8 @@ impl Progress {
             bytes_examined: bytes(&self.examined_here).saturating_add(bytes(&self.examined_there)),
             files_total: self.files_total.load(Ordering::Relaxed),
             files_done: self.files_done.load(Ordering::Relaxed),
+            is_open: self.open.load(Ordering::Relaxed) > 0,
+            is_patient: self.is_patient.load(Ordering::Relaxed),
         }
     }
 
@@ -107,6 +117,28 @@ impl Progress {
         }
         self.bytes_done.store(0, Ordering::Relaxed);
         self.files_done.store(0, Ordering::Relaxed);
+    }
+
+    /// So many streams are among the files.
+    pub(crate) fn set_open(&self, streams: usize) {
+        self.open.store(streams as u64, Ordering::Relaxed);
+        self.is_patient.store(streams > 0, Ordering::Relaxed);
+    }
+
+    /// A pipe at either end may keep everything waiting.
+    pub(crate) fn be_patient(&self) {
+        self.is_patient.store(true, Ordering::Relaxed);
+    }
+
+    /// So much more of a stream is known.
+    pub(crate) fn grow(&self, bytes: u64) {
+        self.bytes_total.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The end of a stream is known.
+    pub(crate) fn close(&self) {
+        let less = |open: u64| Some(open.saturating_sub(1));
+        let _ = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// The plan has found so much there.

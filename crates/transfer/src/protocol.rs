@@ -31,6 +31,17 @@ pub(crate) const DONE_CODE: u32 = 0;
 /// The word beside [`DONE_CODE`]: a connection that is merely dropped has the same code, and no word.
 pub(crate) const DONE_WORD: &str = "done";
 
+/// With this code a sender closes a connection that its user has ended: no other one follows.
+pub const INTERRUPTED_CODE: u32 = 2;
+
+/// Whether the peer's user has ended the connection.
+pub(crate) fn is_interrupted(connection: &Connection) -> bool {
+    match connection.close_reason() {
+        Some(ConnectionError::ApplicationClosed(close)) => close.error_code == INTERRUPTED_CODE.into(),
+        _ => false,
+    }
+}
+
 /// Whether the peer has closed the connection because everything is in place.
 pub(crate) fn is_done(connection: &Connection) -> bool {
     match connection.close_reason() {
@@ -79,6 +90,8 @@ pub(crate) enum FromReceiver {
         hidden: bool,
         /// Whether this sender has sent everything before: what was left out and the proof follow.
         has_all: bool,
+        /// Whether data are passed on in order: the sender keeps near to what was.
+        in_order: bool,
     },
     /// Files of the same size exist: the receiver wants the tags of these.
     Compare(Vec<u32>),
@@ -111,6 +124,13 @@ pub(crate) enum FromReceiver {
         fault: Fault,
         /// What a person should read.
         text: String,
+    },
+    /// So much of this file was passed on, or of this stream was taken: from the beginning on, without a gap.
+    Taken {
+        /// The entry's number.
+        file: u32,
+        /// How many bytes.
+        bytes: u64,
     },
     /// How many bytes of its own files the receiver has read, to compare and to verify them. It is said
     /// while that goes on, so that a sender does not give up on a slow disk.

@@ -63,6 +63,11 @@ impl RangeSet {
         self.ranges.get(&0).copied().unwrap_or(0)
     }
 
+    /// Where the last range ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.ranges.last_key_value().map_or(0, |(_, &end)| end)
+    }
+
     /// Whether everything from zero to `size` is present.
     pub(crate) fn is_complete(&self, size: u64) -> bool {
         self.prefix() >= size

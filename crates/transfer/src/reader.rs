@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::collect::Selection;
 use crate::entry::Entry;
+use crate::feed::Window;
 use crate::parcel::{Item, Packer, SMALL, ZEROS_MAX};
 use crate::progress::Progress;
 use crate::proof::Witness;
@@ -58,7 +59,7 @@ impl From<Unwanted> for Stop {
 /// Reads the jobs' files until there are no more jobs, or nobody wants the pieces. Blocks between its awaits: for
 /// a thread of its own ([`Workers`](crate::workers::Workers)).
 pub(crate) async fn run(
-    selection: &Selection,
+    (selection, window): (&Selection, Option<&Window>),
     progress: &Progress,
     witness: Witness<'_>,
     jobs: mpsc::UnboundedReceiver<Job>,
@@ -67,13 +68,15 @@ pub(crate) async fn run(
     let opener = Opener::new(&selection.bases, selection.links);
     let buffer = Vec::with_capacity(SMALL as usize);
     let mut reader =
-        Reader { selection, progress, witness, opener, pieces, packer: Packer::default(), packed: 0, buffer };
+        Reader { selection, window, progress, witness, opener, pieces, packer: Packer::default(), packed: 0, buffer };
     // It ends early only where nobody listens.
     let _ = reader.work(jobs).await;
 }
 
 struct Reader<'a> {
     selection: &'a Selection,
+    /// Where the receiver passes on in order what it gets: how far that has come.
+    window: Option<&'a Window>,
     progress: &'a Progress,
     /// It is told the digest of every file that was read to its end.
     witness: Witness<'a>,
@@ -99,6 +102,7 @@ impl Reader<'_> {
             };
             let size = self.entry(&job).size();
             let done = match job.with_data {
+                _ if self.entry(&job).is_stream() => self.stream(&job).await,
                 false => self.compare(&job).await,
                 true if size <= SMALL => self.small(&job).await,
                 true => self.large(&job).await,
@@ -123,7 +127,7 @@ impl Reader<'_> {
         self.packed += match item {
             Item::Content { data, .. } => data.len() as u64,
             Item::Zeros { length, .. } => *length,
-            Item::Tag { .. } | Item::LeftOut { .. } => 0,
+            Item::Tag { .. } | Item::Ended { .. } | Item::LeftOut { .. } => 0,
         };
         let parcel = self.packer.pack(item);
         self.post(parcel).await
@@ -188,6 +192,48 @@ impl Reader<'_> {
         Ok(self.flush().await?)
     }
 
+    /// Sends a stream, from where the receiver has it to its end.
+    async fn stream(&mut self, job: &Job) -> Result<(), Stop> {
+        self.flush().await?;
+        let selection = self.selection;
+        let Some(feed) = selection.feed(job.file).filter(|_| job.with_data) else {
+            return Err(Stop::LeftOut(Reason::Unrepeatable));
+        };
+        let mut tap = self.while_wanted(feed.tap()).await?;
+        if job.have.prefix() < tap.begin() {
+            return Err(Stop::LeftOut(Reason::Unrepeatable));
+        }
+        for (offset, data) in tap.held() {
+            self.hand_on(job, offset, data).await?;
+        }
+        while let Some((offset, data)) = self.while_wanted(tap.next()).await? {
+            self.progress.grow(data.len() as u64);
+            self.hand_on(job, offset, data).await?;
+        }
+        let digest = tap.end().map_err(Stop::LeftOut)?;
+        self.progress.close();
+        let tag = self.has_read(job, digest);
+        self.pack(&Item::Ended { file: job.file, size: feed.length(), tag }).await?;
+        Ok(self.flush().await?)
+    }
+
+    /// Waits for something while anybody wants the pieces.
+    async fn while_wanted<T>(&self, wait: impl Future<Output = T>) -> Result<T, Unwanted> {
+        tokio::select! {
+            biased;
+            () = self.pieces.closed() => Err(Unwanted),
+            done = wait => Ok(done),
+        }
+    }
+
+    /// Waits until the receiver has room for what ends here, if it passes on what it gets.
+    async fn wait_for_room(&mut self, end: u64) -> Result<(), Unwanted> {
+        let Some(window) = self.window.filter(|window| !window.admits(end)) else { return Ok(()) };
+        // Runs of zeros among it would otherwise never be passed on.
+        self.flush().await?;
+        self.while_wanted(window.wait(end)).await
+    }
+
     /// Hands on what the receiver does not have of what was read at `offset`.
     async fn hand_on(&self, job: &Job, offset: u64, data: Bytes) -> Result<(), Unwanted> {
         for (start, end) in job.have.missing(offset, offset + data.len() as u64) {
@@ -224,6 +270,9 @@ impl Reader<'_> {
         // The zeros before `offset` that were not told begin here.
         let mut zeros = 0;
         loop {
+            if job.with_data {
+                self.wait_for_room(offset + RECORD as u64).await?;
+            }
             let mut data = Vec::with_capacity(RECORD);
             let read = (&mut file).take(RECORD as u64).read_to_end(&mut data);
             let length = read.map_err(|_| Stop::LeftOut(Reason::ReadFailed))? as u64;

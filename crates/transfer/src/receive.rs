@@ -1,5 +1,7 @@
 //! The receiving side of a transfer.
 
+mod pipe;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,6 +17,7 @@ use crate::error::ReceiveError;
 use crate::greeting::{Purpose, SenderId};
 use crate::manifest::{Limits, Manifest, ManifestBuilder};
 use crate::offer::{Consent, LeftOut, Offer};
+use crate::outlet::Outlet;
 use crate::partial::Partial;
 use crate::placing::Placing;
 use crate::plan::{self, Existing};
@@ -22,8 +25,9 @@ use crate::progress::{Phase, Progress};
 use crate::proof::Seal;
 use crate::protocol::{
     Control, DONE_CODE, DONE_WORD, Digest, ENTRIES_PER_MESSAGE, FromReceiver, FromSender, ProtocolError, is_done,
+    is_interrupted,
 };
-use crate::session::{Examined, Session, joined, next};
+use crate::session::{Examined, Session, Taker, joined, next};
 use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
 use crate::words::printable;
@@ -176,6 +180,8 @@ pub struct Receiver {
     run: Mutex<Option<Run>>,
     /// What was agreed to last, and whose offer that was.
     offer: Mutex<Option<(SenderId, Offer)>>,
+    /// Takes what comes in the directory's place.
+    outlet: Option<Outlet>,
     workers: Workers,
 }
 
@@ -190,6 +196,7 @@ impl Receiver {
             running: tokio::sync::Mutex::default(),
             run: Mutex::default(),
             offer: Mutex::default(),
+            outlet: None,
             workers: Workers::default(),
         }
     }
@@ -330,7 +337,7 @@ impl Receiver {
                 }
             }
         }
-        result.map_err(|error| self.superseded_or(number, error))
+        result.map_err(|error| self.superseded_or(number, error, is_interrupted(connection)))
     }
 
     /// Tells a sender that came back what is in place, and proves it.
@@ -338,7 +345,7 @@ impl Receiver {
         let InPlace { received, all, left_out } = in_place;
         let seal = Seal::of(&control.connection)?;
         let told = async {
-            control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden, has_all: true }).await?;
+            control.write(&self.terms(true)).await?;
             for some in left_out.chunks(ENTRIES_PER_MESSAGE) {
                 control.write(&FromReceiver::LeftOut(some.to_vec())).await?;
             }
@@ -357,14 +364,19 @@ impl Receiver {
         self.begin(sender);
         self.progress.enter(Phase::Preparing);
         let seal = Seal::of(&control.connection)?;
-        control.write(&FromReceiver::Terms { hidden: self.config.limits.hidden, has_all: false }).await?;
+        control.write(&self.terms(false)).await?;
         let Listed { manifest, hidden, unsent } = read_manifest(control, self.config.limits, self.workers).await?;
         let manifest = Arc::new(manifest);
+        let passed_on = self.outlet.as_ref().map(|outlet| outlet.admit(&manifest)).transpose()?;
         self.agree(sender, control, Offer::new(&manifest, hidden)).await?;
         self.progress.set_totals(manifest.bytes(), manifest.files());
-        let files = self.prepare(&manifest, control, seal).await?;
+        self.progress.set_open(manifest.entries().iter().filter(|entry| entry.is_stream()).count());
+        let taker = match (&self.outlet, passed_on) {
+            (Some(outlet), Some(entry)) => Taker::Pipe(self.prepare_pipe(outlet, entry, control, seal).await?),
+            _ => Taker::Files(Box::new(self.prepare(&manifest, control, seal).await?)),
+        };
         self.progress.enter(Phase::Transferring);
-        let finished = Session::start(control, files, self.workers).run(&self.progress).await?;
+        let finished = Session::start(control, taker, self.workers).run(&self.progress).await?;
         let Finished { all, arrived, left_out } = finished;
         let skipped: Vec<_> = left_out.iter().map(|(_, skipped)| skipped.clone()).collect();
         if !self.config.keep && is_complete(&skipped) {
@@ -391,6 +403,10 @@ impl Receiver {
             run.received = Some(InPlace { received: received.clone(), all, left_out });
         }
         Ok((received, FromReceiver::Complete))
+    }
+
+    fn terms(&self, has_all: bool) -> FromReceiver {
+        FromReceiver::Terms { hidden: self.config.limits.hidden, has_all, in_order: self.outlet.is_some() }
     }
 
     /// A connection of `sender` begins.
@@ -458,11 +474,11 @@ impl Receiver {
         Ok(files)
     }
 
-    fn superseded_or(&self, number: u64, error: ReceiveError) -> ReceiveError {
+    fn superseded_or(&self, number: u64, error: ReceiveError, is_interrupted: bool) -> ReceiveError {
         let is_current = self.current().as_ref().is_some_and(|now| now.number == number);
         match error {
             ReceiveError::PeerGone(_) if !is_current => ReceiveError::Superseded,
-            other => other,
+            other => self.of_a_stream(other, is_interrupted),
         }
     }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::admission::{knock, say_goodbye};
 use crate::collect::Selection;
 use crate::error::SendError;
+use crate::feed::Window;
 use crate::flow::{Flow, last_words, next, stopped_reading};
 use crate::greeting::{Purpose, SenderId};
 use crate::ledger::Ledger;
@@ -136,6 +137,7 @@ impl Sender {
     pub async fn send(&self, connection: &Connection) -> Result<Sent, SendError> {
         let (start, waited_before) = (Instant::now(), self.waited());
         self.progress.enter(Phase::Preparing);
+        self.progress.set_open(self.selection().streams());
         let sent = match self.converse(connection).await {
             Ok(sent) => sent,
             Err(SendError::PeerGone(_)) if is_done(connection) => return Err(SendError::Unproved),
@@ -177,7 +179,7 @@ impl Sender {
         *self.waited.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
     }
 
-    fn selection(&self) -> Arc<Selection> {
+    pub(crate) fn selection(&self) -> Arc<Selection> {
         self.selection.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -204,13 +206,13 @@ impl Sender {
         let control = Control::new(connection);
         let seal = Seal::of(connection)?;
         let result = match next(&control).await {
-            Ok(FromReceiver::Terms { hidden, has_all }) => {
+            Ok(FromReceiver::Terms { hidden, has_all, in_order }) => {
                 if !hidden {
                     self.without_hidden();
                 }
                 match has_all {
                     true => self.hear_what_arrived(&control, seal).await.map(|()| Bytes::ZERO),
-                    false => self.run(&control, seal).await,
+                    false => self.run(&control, seal, in_order).await,
                 }
             }
             Ok(_) => Err(ProtocolError::Unexpected("the terms were expected").into()),
@@ -269,7 +271,7 @@ impl Sender {
         }
         drop(jobs);
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
-        let thread = self.read(selection, seal, inbox, outbox);
+        let thread = self.read(selection, None, seal, inbox, outbox);
         // A file that cannot be read stays unknown, and nothing can be proved of it.
         while pieces.recv().await.is_some() {}
         finish(Ok(Bytes::ZERO), thread).await.map(drop)
@@ -279,6 +281,7 @@ impl Sender {
     fn read(
         &self,
         selection: &Arc<Selection>,
+        window: Option<Arc<Window>>,
         seal: &Seal,
         inbox: mpsc::UnboundedReceiver<Job>,
         outbox: mpsc::Sender<Piece>,
@@ -287,17 +290,22 @@ impl Sender {
             (selection.clone(), self.progress.clone(), self.known.clone(), seal.clone());
         self.workers.begin(async move {
             let witness = Witness { seal: &seal, known: &known };
-            reader::run(&selection, &progress, witness, inbox, &outbox).await;
+            reader::run((&selection, window.as_deref()), &progress, witness, inbox, &outbox).await;
         })
     }
 
-    async fn run(&self, control: &Control, seal: Seal) -> Result<Bytes, SendError> {
+    async fn run(&self, control: &Control, seal: Seal, in_order: bool) -> Result<Bytes, SendError> {
         let selection = self.selection();
         let manifest = &selection.manifest;
-        self.progress.set_totals(manifest.bytes(), manifest.files());
+        let counted = (0..manifest.entries().len() as u32).map(|number| selection.counted(number)).sum();
+        self.progress.set_totals(counted, manifest.files());
+        let window = in_order.then(|| Arc::new(Window::after(0)));
+        if in_order {
+            self.progress.be_patient();
+        }
         let (jobs, inbox) = mpsc::unbounded_channel();
         let (outbox, mut pieces) = mpsc::channel(READ_AHEAD);
-        let thread = self.read(&selection, &seal, inbox, outbox);
+        let thread = self.read(&selection, window.clone(), &seal, inbox, outbox);
         let witness = Witness { seal: &seal, known: &self.known };
         let mut kept = Kept { ledger: Ledger::new(manifest), selection: &selection, left_out: &self.left_out };
         let ledger = &mut kept.ledger;
@@ -305,11 +313,15 @@ impl Sender {
             self.send_manifest(control).await?;
             self.compare(control, ledger, &jobs, &mut pieces).await?;
             for job in self.hear_plan(control, ledger, witness).await? {
+                if let Some(window) = &window {
+                    window.confirm(job.have.prefix());
+                }
                 // It fails when the thread has ended; the closed pieces then tell.
                 let _ = jobs.send(job);
             }
             self.progress.enter(Phase::Transferring);
-            Flow { manifest, progress: &self.progress, witness, ledger, jobs, pieces }.run(control).await
+            let (selection, window) = (&*selection, window.as_deref());
+            Flow { selection, window, progress: &self.progress, witness, ledger, jobs, pieces }.run(control).await
         };
         let result = conversation.await;
         drop(kept);
@@ -430,7 +442,7 @@ impl Sender {
                     if !ledger.is_owed(file) || ranges_count > MAX_RANGES_IN_ALL {
                         return Err(ProtocolError::Unexpected("it claims to have more than was offered").into());
                     }
-                    let have = RangeSet::from_pairs(&ranges, entries[file as usize].size())
+                    let have = RangeSet::from_pairs(&ranges, selection.counted(file))
                         .ok_or(ProtocolError::Unexpected("it claims to have what does not exist"))?;
                     self.progress.add_resumed(have.total());
                     partly.insert(file, have);
@@ -452,7 +464,7 @@ impl Sender {
 
     fn leave_out(&self, ledger: &mut Ledger, entry: u32, reason: Reason) -> Result<(), SendError> {
         if ledger.leave_out(entry, reason)? {
-            self.progress.leave_out(self.selection().manifest.entries()[entry as usize].size(), 0);
+            self.progress.leave_out(self.selection().counted(entry), 0);
         }
         Ok(())
     }

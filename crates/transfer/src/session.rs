@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::error::ReceiveError;
+use crate::outlet::Passage;
 use crate::progress::Progress;
 use crate::protocol::{Control, FromReceiver, FromSender, ProtocolError};
 use crate::words::printable;
@@ -23,6 +24,12 @@ const WAKE_INTERVAL: Duration = Duration::from_secs(1);
 /// window is filled, and everything else stays with the sender.
 const COMMANDS: usize = 32;
 
+/// Who takes what comes.
+pub(crate) enum Taker {
+    Files(Box<Writer>),
+    Pipe(Passage),
+}
+
 /// Passes records to the writing thread and its news to the sender. Messages are heard all the time, however
 /// long the disk takes.
 pub(crate) struct Session<'a> {
@@ -33,10 +40,13 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn start(control: &'a Control, files: Writer, workers: Workers) -> Self {
+    pub(crate) fn start(control: &'a Control, taker: Taker, workers: Workers) -> Self {
         let (commands, inbox) = mpsc::channel(COMMANDS);
         let (outbox, events) = mpsc::unbounded_channel();
-        let thread = workers.begin(files.run(inbox, outbox));
+        let thread = match taker {
+            Taker::Files(files) => workers.begin(files.run(inbox, outbox)),
+            Taker::Pipe(passage) => workers.begin(passage.run(inbox, outbox)),
+        };
         Self { control, commands, events, thread }
     }
 
@@ -69,6 +79,7 @@ impl<'a> Session<'a> {
             tokio::select! {
                 biased;
                 event = self.events.recv() => match event {
+                    Some(Event::Taken(file, bytes)) => control.write(&FromReceiver::Taken { file, bytes }).await?,
                     Some(Event::Done(files)) => control.write(&FromReceiver::Done(files)).await?,
                     Some(Event::Again(file)) => control.write(&FromReceiver::Again(file)).await?,
                     Some(Event::LeftOut(entries)) => control.write(&FromReceiver::LeftOut(entries)).await?,

@@ -65,6 +65,9 @@ pub enum Reason {
     /// The content did not arrive as it was sent, twice.
     #[error("arrived damaged twice")]
     Damaged,
+    /// A stream that has to be sent again from a place that the sender no longer holds.
+    #[error("is a stream, of which the receiver lacks what cannot be read again")]
+    Unrepeatable,
 }
 
 impl Reason {

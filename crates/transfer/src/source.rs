@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::choice::Links;
+use crate::feed::Feed;
 use crate::name::{Name, path_of, split};
 use crate::skip::Reason;
 
@@ -20,12 +21,14 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// A file or directory that the user named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Base {
     /// As the user gave it. Links on the way are the user's own choice.
     pub(crate) path: PathBuf,
     /// The first component of the names of all that is in it.
     pub(crate) name: Name,
+    /// Where it is a stream.
+    pub(crate) feed: Option<Arc<Feed>>,
 }
 
 impl Base {
@@ -44,7 +47,7 @@ impl Base {
 }
 
 /// A file system object, whatever its names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,

@@ -2,7 +2,9 @@
 //! journals, and has files that are whole and right moved to their names.
 
 mod complete;
+mod durable;
 mod run;
+mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -21,9 +23,9 @@ use crate::manifest::Manifest;
 use crate::name::Name;
 use crate::offer::SHOWN;
 use crate::parcel::{self, Item, PARCEL, ZEROS_MAX};
-use crate::part;
 use crate::partial::{PartNames, Partial};
 use crate::placing::{Batch, Placing, Verified, settle};
+use crate::outlet::CONFIRM_EVERY;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::proof::{Seal, digest_of_all};
@@ -51,7 +53,7 @@ const JOURNAL_BYTES: u64 = 1 << 20;
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The outcome of a writer that has everything in place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Finished {
     /// One digest over all that is in place.
     pub(crate) all: Digest,
@@ -72,6 +74,8 @@ pub(crate) enum Command {
 /// An event of the writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
+    /// A stream was taken, so much from its beginning on.
+    Taken(u32, u64),
     Done(Vec<(u32, Proof)>),
     Again(u32),
     LeftOut(Vec<(u32, Reason)>),
@@ -98,6 +102,10 @@ struct Active {
     hasher: Option<Box<blake3::Hasher>>,
     hashed: u64,
     tag: Option<Digest>,
+    /// The size of a stream, once its end was told.
+    end: Option<u64>,
+    /// How much of a stream the sender knows to be here.
+    confirmed: u64,
     unsaved: u64,
     has_journal: bool,
 }
@@ -117,6 +125,8 @@ pub(crate) struct Writer {
     active: BTreeMap<u32, Active>,
     retried: BTreeSet<u32>,
     skipped: BTreeMap<u32, Reason>,
+    /// The sizes of streams that are whole.
+    ended: BTreeMap<u32, u64>,
     /// Names that were taken, and those that were free.
     renamed: BTreeMap<u32, Name>,
     /// Files that are not yet in their places, those in the batch included.
@@ -160,6 +170,7 @@ impl Writer {
             active_max: MAX_ACTIVE,
             retried: BTreeSet::new(),
             skipped: BTreeMap::new(),
+            ended: BTreeMap::new(),
             renamed: BTreeMap::new(),
             batch: Batch::default(),
             open: 0,
@@ -185,6 +196,7 @@ impl Writer {
             self.note_left_out(number, reason, 0);
         }
         for (number, ranges) in plan.have {
+            self.grow(number, ranges.total());
             self.progress.add_resumed(ranges.total());
             self.fragments += ranges.len();
             self.active.insert(number, Active { ranges, has_journal: true, ..Active::default() });
@@ -227,7 +239,7 @@ impl Writer {
         let in_place = self.in_place.iter().map(|(&number, &digest)| (number, &entries[number as usize], digest));
         let arrived = in_place.clone().take(SHOWN).map(|(number, entry, _)| {
             let name = self.renamed.get(&number).unwrap_or(&entry.path);
-            (name.to_string(), Bytes::new(entry.size()))
+            (name.to_string(), Bytes::new(self.ended.get(&number).copied().unwrap_or(entry.size())))
         });
         let skipped = |(&number, &reason): (&u32, &Reason)| {
             (number, Skipped { path: entries[number as usize].path.as_path().to_owned(), reason })
@@ -263,6 +275,7 @@ impl Writer {
             if self.saved.elapsed() >= SAVE_INTERVAL {
                 self.place(events)?;
                 self.save(JOURNAL_BYTES)?;
+                self.confirm_streams(events);
                 self.saved = Instant::now();
             }
         }
@@ -320,6 +333,12 @@ impl Writer {
                         self.finish_if_complete(file, events)?;
                     }
                 }
+                Item::Ended { file, size, tag } => {
+                    if self.is_wanted(file)? {
+                        self.end(file, size, tag)?;
+                        self.finish_if_complete(file, events)?;
+                    }
+                }
                 Item::LeftOut { file, reason } => {
                     if self.is_wanted(file)? {
                         self.leave_out(file, reason)?;
@@ -363,12 +382,13 @@ impl Writer {
             }
             written => written?,
         }
+        self.confirm(file, CONFIRM_EVERY, events);
         self.finish_if_complete(file, events)
     }
 
     fn write(&mut self, number: u32, offset: u64, run: Run<'_>) -> Result<(), ReceiveError> {
-        let size = self.size(number);
-        let end = offset.checked_add(run.length()).filter(|&end| end <= size);
+        let limit = self.limit(number);
+        let end = offset.checked_add(run.length()).filter(|&end| end <= limit);
         let Some(end) = end else {
             return Err(ProtocolError::Unexpected("data behind the end of a file").into());
         };
@@ -391,6 +411,7 @@ impl Writer {
         if self.fragments > self.fragments_max {
             return Err(ProtocolError::Unexpected("the data come in too many separate pieces").into());
         }
+        self.grow(number, new);
         self.progress.add_done(new);
         self.follow(number)
     }
@@ -443,39 +464,41 @@ impl Writer {
 
     fn finish_if_complete(&mut self, number: u32, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
         let size = self.size(number);
-        let is_complete =
-            self.active.get(&number).is_some_and(|active| active.tag.is_some() && active.ranges.is_complete(size));
-        if !is_complete {
-            return Ok(());
-        }
+        let known = |active: &Active| active.tag.map(|_| active.end.unwrap_or(size));
+        let size = self.active.get(&number).and_then(|active| known(active).filter(|&size| active.ranges.is_complete(size)));
+        let Some(size) = size else { return Ok(()) };
         let names = self.open(number)?;
         self.follow(number)?;
         let active = self.forget(number).expect("it is complete");
         let (file, identity) = (active.file.expect("opened"), active.identity.expect("opened"));
         let digest = *active.hasher.unwrap_or_default().finalize().as_bytes();
         if active.tag != Some(self.seal.tag(number, &digest)) {
-            return self.damaged(number, &names, events);
+            return self.damaged(number, (&names, size), events);
         }
-        settle(&file, &self.manifest.entries()[number as usize], active.has_journal)
+        if active.end.is_some() {
+            self.ended.insert(number, size);
+            self.progress.close();
+        }
+        settle(&file, &self.manifest.entries()[number as usize], size, active.has_journal)
             .map_err(|error| self.partial.io(&names.data, error))?;
         self.status[number as usize] = Status::Verified;
         self.batch.push(Verified { number, digest, identity, size, has_journal: active.has_journal }, file);
         Ok(())
     }
 
-    /// The content is not what was sent: all of it again, but only once.
+    /// The content is not what was sent: all of it again, but only once. A stream cannot be sent again.
     fn damaged(
         &mut self,
         number: u32,
-        names: &PartNames,
+        (names, size): (&PartNames, u64),
         events: &mpsc::UnboundedSender<Event>,
     ) -> Result<(), ReceiveError> {
         self.partial.discard(names)?;
-        let event = if self.retried.insert(number) {
-            self.progress.take_back(self.size(number));
+        let event = if !self.manifest.entries()[number as usize].is_stream() && self.retried.insert(number) {
+            self.progress.take_back(size);
             Event::Again(number)
         } else {
-            self.note_left_out(number, Reason::Damaged, self.size(number));
+            self.note_left_out(number, Reason::Damaged, size);
             Event::LeftOut(vec![(number, Reason::Damaged)])
         };
         let _ = events.send(event);
@@ -501,7 +524,11 @@ impl Writer {
         if self.status[number as usize] != Status::NoFile {
             self.status[number as usize] = Status::LeftOut;
             self.wanted -= 1;
-            self.progress.leave_out(self.size(number), done);
+            let is_stream = self.manifest.entries()[number as usize].is_stream();
+            if is_stream && !self.ended.contains_key(&number) {
+                self.progress.close();
+            }
+            self.progress.leave_out(if is_stream { done } else { self.size(number) }, done);
         }
     }
 
@@ -510,61 +537,5 @@ impl Writer {
         self.open -= usize::from(active.file.is_some());
         self.fragments -= active.ranges.len();
         Some(active)
-    }
-
-    /// Makes the verified files durable and moves them to their names.
-    fn place(&mut self, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
-        let batch = std::mem::take(&mut self.batch);
-        let verified = batch.make_durable(&self.partial, |number| self.names(number).data)?;
-        let (mut done, mut left_out) = (Vec::new(), Vec::new());
-        let mut failed = Ok(());
-        for one in verified {
-            let entry = &self.manifest.entries()[one.number as usize];
-            match one.place(&mut self.destination, &self.partial, entry, self.how) {
-                Ok(renamed) => {
-                    self.renamed.extend(renamed.map(|name| (one.number, name)));
-                    self.status[one.number as usize] = Status::Finished;
-                    self.wanted -= 1;
-                    self.progress.add_file();
-                    self.in_place.insert(one.number, one.digest);
-                    done.push((one.number, self.seal.proof(one.number, &one.digest)));
-                }
-                Err(error) => match error.refusal() {
-                    Some(reason) => {
-                        self.partial.discard(&PartNames::of(&entry.path))?;
-                        self.note_left_out(one.number, reason, one.size);
-                        left_out.push((one.number, reason));
-                    }
-                    None => {
-                        failed = Err(error);
-                        break;
-                    }
-                },
-            }
-        }
-        if !done.is_empty() {
-            let _ = events.send(Event::Done(done));
-        }
-        if !left_out.is_empty() {
-            let _ = events.send(Event::LeftOut(left_out));
-        }
-        failed
-    }
-
-    /// Saves the journals of the files with at least `threshold` new bytes.
-    fn save(&mut self, threshold: u64) -> Result<(), ReceiveError> {
-        for (&number, active) in &mut self.active {
-            let Some(identity) = active.identity.filter(|_| active.unsaved >= threshold) else { continue };
-            let entry = &self.manifest.entries()[number as usize];
-            let names = PartNames::of(&entry.path);
-            let synced = match &active.file {
-                Some(file) => file.sync_data(),
-                None => self.partial.reopen(&names.data, identity)?.sync_data(),
-            };
-            synced.map_err(|error| self.partial.io(&names.data, error))?;
-            part::save(&self.partial, entry, &active.ranges)?;
-            (active.unsaved, active.has_journal) = (0, true);
-        }
-        Ok(())
     }
 }

@@ -1,5 +1,8 @@
 //! `fairpath recv`: prints a ticket and receives what its holder sends.
 
+use std::fs::File;
+use std::io::IsTerminal as _;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::ends::{Host, ListenArgs};
-use crate::error::{Incomplete, Interrupted};
+use crate::error::{Incomplete, Interrupted, UsageError};
 use crate::file_args::ReceivedFiles;
 use crate::knocks::Doorbell;
 use crate::lasting::{Being, Lasting};
@@ -36,6 +39,7 @@ Common use:
   fairpath recv --dir inbox --keep --state DIR              and after a restart, too
   fairpath recv --dir inbox --via eth0 --via wlan0          over these interfaces only
   fairpath recv --listen 0.0.0.0:4433 --advertise 203.0.113.7:4433    behind a NAT
+  fairpath recv --to - | tar x                  one file or stream, passed on as it comes
   fairpath recv --dir inbox --json              for programs: the summary as JSON";
 
 const NOTES: &str = "\
@@ -57,6 +61,11 @@ pub(crate) struct Args {
     /// Where the files go
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
+    /// `-`: pass on to standard output the one file or stream that is sent; the ticket and all else go to standard
+    /// error. It is whole only if the exit code is 0
+    #[arg(long, value_name = "-", value_parser = to_output,
+          conflicts_with_all = ["dir", "keep", "force", "existing", "keep_modes"])]
+    to: Option<ToOutput>,
     /// Go on after a transfer: the ticket stays good, for many senders, which have their turn one after another
     #[arg(long)]
     keep: bool,
@@ -81,9 +90,37 @@ pub(crate) struct Args {
     shown: Shown,
 }
 
+/// What is received goes to standard output.
+#[derive(Clone, Copy, Debug)]
+struct ToOutput;
+
+fn to_output(word: &str) -> Result<ToOutput, &'static str> {
+    match word {
+        "-" => Ok(ToOutput),
+        _ => Err("only `-` is known here, standard output; into a directory files go by --dir"),
+    }
+}
+
+/// Standard output, without a buffer.
+fn standard_output() -> anyhow::Result<File> {
+    let output = std::io::stdout();
+    if output.is_terminal() {
+        return Err(UsageError(
+            "standard output is a terminal, which what is received could control: pass it on to a program or a file, \
+             `fairpath recv --to - | less`, `fairpath recv --to - > FILE`"
+                .into(),
+        )
+        .into());
+    }
+    Ok(File::from(output.as_fd().try_clone_to_owned().context("standard output cannot be used")?))
+}
+
 /// Receives, and shows how it goes.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    fairpath_transfer::check_destination(&args.dir)?;
+    let output = args.to.map(|ToOutput| standard_output()).transpose()?;
+    if output.is_none() {
+        fairpath_transfer::check_destination(&args.dir)?;
+    }
     args.listen.paths().check_receiving()?;
     let mut books = Books::open(args.listen.paths().all())?;
     books.announce(|line| tell(line));
@@ -102,17 +139,25 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     if args.qr {
         tell_part(qr::drawn(&ticket.to_string())?);
     }
-    let receiver = Arc::new(Receiver::new(ReceiveConfig {
+    let receiver = Receiver::new(ReceiveConfig {
         directory: args.dir.clone(),
         existing: args.files.existing(),
         keep: args.keep,
         secret: ticket.secret,
         limits: args.files.limits(),
         consent: consent(args.yes),
-    }));
+    });
+    let place = match args.to {
+        Some(ToOutput) => "what comes goes to standard output".to_owned(),
+        None => format!("files go to {}", args.dir.display()),
+    };
+    let receiver = Arc::new(match output {
+        Some(output) => receiver.into_pipe(output),
+        None => receiver,
+    });
     let view = View::new(Role::Receive, receiver.progress(), args.shown.quiet);
     let addresses: Vec<_> = listener.addresses().iter().map(ToString::to_string).collect();
-    view.line(&format!("waiting on {}; files go to {}", addresses.join(", "), args.dir.display()));
+    view.line(&format!("waiting on {}; {place}", addresses.join(", ")));
     let (notice_sender, notices) = mpsc::channel(64);
     let desk = Desk {
         args: &args,
@@ -127,6 +172,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         notices,
         history: None,
         lingers_until: None,
+        gives_up_at: None,
         unsent: 0,
         books,
         later,
@@ -167,6 +213,8 @@ struct Desk<'a> {
     history: Option<(SenderId, History)>,
     /// Until when a sender that may not know that all is in place is waited for.
     lingers_until: Option<Instant>,
+    /// Until when a sender is waited for of which a part was passed on.
+    gives_up_at: Option<Instant>,
     /// How much of the last transfer the sender could not offer.
     unsent: usize,
     books: Books,
@@ -202,6 +250,10 @@ impl Desk<'_> {
                     }
                 }
                 () = until(self.lingers_until) => return Ok(self.unsent),
+                () = until(self.gives_up_at) => {
+                    let written = self.receiver.half_passed_on().unwrap_or_default();
+                    return Err(ReceiveError::BrokeOff { written }.into());
+                }
                 Some(notice) = self.notices.recv() => self.view.notice(notice),
                 ticket = self.later.ticket() => {
                     if let Some(lasting) = &self.lasting {
@@ -242,6 +294,7 @@ impl Desk<'_> {
     }
 
     fn serve(&mut self, connection: Connection, admitted: Admitted) {
+        self.gives_up_at = None;
         self.live.push(connection.clone());
         let mut happened = connection.notices();
         let notices = self.notice_sender.clone();
@@ -291,7 +344,10 @@ impl Desk<'_> {
                 if !self.receiver.is_open() && self.tasks.is_empty() && self.lingers_until.is_none() {
                     return Err(error.into());
                 }
-                self.view.line(&format!("{error}; still waiting"));
+                let is_half = self.receiver.half_passed_on().is_some();
+                self.gives_up_at = is_half.then(|| Instant::now() + GIVE_UP_AFTER);
+                let patience = if is_half { format!(", {} at most", clock(GIVE_UP_AFTER)) } else { String::new() };
+                self.view.line(&format!("{error}; still waiting{patience}"));
                 Ok(false)
             }
             Err(error) => Err(error.into()),
@@ -350,6 +406,10 @@ impl Desk<'_> {
             // Those at the door, too: all may come back.
             Some(_) => self.listener.close(COMES_BACK, "the receiver is being restarted").await,
             None => self.live.iter().for_each(|one| one.close(2, "interrupted by the receiver's user")),
+        }
+        if let Some(written) = self.receiver.half_passed_on() {
+            // Whoever reads may take nothing for ever.
+            return Err(ReceiveError::BrokeOff { written }.into());
         }
         let mut is_complete = self.lingers_until.is_some();
         while let Some(ended) = self.tasks.join_next().await {

@@ -1,5 +1,6 @@
 //! `fairpath send`: files and directories to whoever printed the ticket.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,13 +8,13 @@ use anyhow::{anyhow, bail};
 use fairpath_quic::{Connection, PathNotice};
 use fairpath_report::recording::{TraceFile, records};
 use fairpath_report::text::{clock, duration, tell};
-use fairpath_transfer::{DeliveryEvent, Refusal, Selection, SendError, Sender, Sent};
+use fairpath_transfer::{DeliveryEvent, INTERRUPTED_CODE, Refusal, Selection, SendError, Sender, Sent};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 
 use crate::ends::{ConnectArgs, connect, say_goodbye};
 use crate::engine_args::RESEARCH;
-use crate::error::{Incomplete, Interrupted, UsageError};
+use crate::error::{Incomplete, Interrupted};
 use crate::file_args::SentFiles;
 use crate::path_facts::Books;
 use crate::role::Role;
@@ -33,6 +34,7 @@ Common use:
   fairpath send photos/ TICKET --limit 20Mbit/s              leaves the rest to others
   fairpath send photos/ TICKET --give-up-after 2h            waits longer for a network that is gone
   fairpath send photos/ --ticket-file FILE                   other users do not see the ticket
+  tar c photos/ | fairpath send - TICKET                     what another program writes, as it comes
   fairpath send photos/ TICKET --quiet --json                for programs: the summary as JSON";
 
 const NOTES: &str = "\
@@ -47,13 +49,17 @@ this machine; what they cannot read:
   fairpath send photos/ -                        standard input
   FAIRPATH_TICKET=TICKET fairpath send photos/   the environment";
 
+/// Said where a stream is sent.
+const STREAMS: &str =
+    "a stream is sent, of unknown length: if this program ends before the stream does, what went of it is lost";
+
 /// Send files and directories over all networks at once
 #[derive(Debug, clap::Args)]
 #[command(before_help = COMMON, after_help = NOTES, override_usage = "fairpath send [OPTIONS] <FILE>... [TICKET]")]
 pub(crate) struct Args {
-    /// Files and directories to send; directories are sent with all that is in them. The last word is the
-    /// ticket that `fairpath recv` printed, or `-` to read it from standard input, unless it comes with
-    /// `--ticket-file` or in FAIRPATH_TICKET
+    /// Files and directories to send; directories are sent with all that is in them. `-` is standard input, and
+    /// a named pipe is read to its end. The last word is the ticket that `fairpath recv` printed, or `-` to read
+    /// it from standard input, unless it comes with `--ticket-file` or in FAIRPATH_TICKET
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     words: Vec<PathBuf>,
     #[command(flatten)]
@@ -74,16 +80,17 @@ pub(crate) struct Args {
 
 /// Sends, and shows how it goes.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let choice = args.files.choice()?;
     if args.files.dry_run {
-        let files = some(without_ticket(args.words)?)?;
+        let (files, choice) = args.files.chosen(without_ticket(args.words)?)?;
         let selection = tokio::task::spawn_blocking(move || Selection::collect_with(&files, &choice)).await??;
         return dry_run(&selection, args.shown);
     }
     let (files, ticket) = args.ticket.take(args.words)?;
-    let files = some(files)?;
+    let (files, choice) = args.files.chosen(files)?;
+    let is_typed = choice.input && std::io::stdin().is_terminal();
     let selection = tokio::task::spawn_blocking(move || Selection::collect_with(&files, &choice)).await??;
     let mut skipped = selection.skipped().to_vec();
+    let streams = selection.streams();
     let mut books = Books::open(args.connect.paths().all())?;
     books.announce(|line| tell(line));
     let redial = args.connect.config(&ticket, &books)?;
@@ -98,6 +105,12 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let sender = Sender::with_id(selection, ticket.secret, seat.id());
     let view = View::new(Role::Send, sender.progress(), args.shown.quiet).giving_up_after(args.give_up_after);
     skipped.iter().for_each(|one| view.line(&one.to_string()));
+    if streams > 0 {
+        view.line(STREAMS);
+        if is_typed {
+            view.line("standard input is a terminal: what is typed is sent, line by line; Ctrl-D ends it");
+        }
+    }
 
     let (events_sender, events) = mpsc::unbounded_channel();
     let history = History::default();
@@ -145,14 +158,6 @@ fn is_over(sent: &Result<Sent, SendError>) -> bool {
         Ok(_) | Err(SendError::OtherFiles) => true,
         Err(SendError::Refused { refusal, .. }) => of_no_use(refusal),
         Err(_) => false,
-    }
-}
-
-/// The user has to name something.
-fn some(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, UsageError> {
-    match files.is_empty() {
-        true => Err(UsageError("nothing to send: name at least one file or directory before the ticket".into())),
-        false => Ok(files),
     }
 }
 
@@ -220,7 +225,7 @@ impl Watch {
                 // Where its manager has ended with the connection, another connection may follow.
                 Some(notice) = next_notice(&mut happened) => self.view.notice(notice),
                 () = interruption.asked() => {
-                    self.connection.close(2, "interrupted by the sender's user");
+                    self.connection.close(INTERRUPTED_CODE, "interrupted by the sender's user");
                     return Interrupted("interrupted; the same command resumes while the receiver waits".into()).into();
                 }
             }

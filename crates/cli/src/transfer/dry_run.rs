@@ -21,7 +21,8 @@ struct Listed {
 struct Listing {
     name: String,
     kind: &'static str,
-    size_bytes: u64,
+    /// None for a stream.
+    size_bytes: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,6 +49,7 @@ pub(crate) fn dry_run(selection: &Selection, shown: Shown) -> anyhow::Result<()>
         for entry in manifest.entries() {
             print_line(&match &entry.kind {
                 Kind::File { size } => format!("{} ({})", entry.path, Bytes::new(*size)),
+                Kind::Stream => format!("{} (a stream)", entry.path),
                 Kind::Directory => format!("{}/", entry.path),
                 Kind::Link { target } => format!("{} -> {target}", entry.path),
             })?;
@@ -68,8 +70,9 @@ pub(crate) fn dry_run(selection: &Selection, shown: Shown) -> anyhow::Result<()>
 fn listing(entry: &fairpath_transfer::Entry) -> Listing {
     let kind = match entry.kind {
         Kind::File { .. } => "file",
+        Kind::Stream => "stream",
         Kind::Directory => "directory",
         Kind::Link { .. } => "link",
     };
-    Listing { name: entry.path.to_string(), kind, size_bytes: entry.size() }
+    Listing { name: entry.path.to_string(), kind, size_bytes: (!entry.is_stream()).then(|| entry.size()) }
 }

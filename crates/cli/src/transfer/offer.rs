@@ -9,8 +9,12 @@ use fairpath_transfer::{Consent, LeftOut};
 use crate::question;
 
 /// Names and sizes on one line, and how many more there are.
-pub(crate) fn contents(shown: &[(String, Bytes)], more: u64) -> String {
-    let shown: Vec<String> = shown.iter().map(|(name, size)| format!("{name} ({size})")).collect();
+pub(crate) fn contents(shown: impl IntoIterator<Item = (String, Option<Bytes>)>, more: u64) -> String {
+    let one = |(name, size): (String, Option<Bytes>)| match size {
+        Some(size) => format!("{name} ({size})"),
+        None => format!("{name} (a stream of unknown length)"),
+    };
+    let shown: Vec<String> = shown.into_iter().map(one).collect();
     match more {
         0 => shown.join(", "),
         more => format!("{}, and {more} more", shown.join(", ")),
@@ -36,7 +40,7 @@ pub(crate) fn consent(is_yes: bool) -> Consent {
     }
     Consent::ask(|offer| {
         let files = if offer.files == 1 { "1 file".to_owned() } else { format!("{} files", offer.files) };
-        tell(format!("The sender offers {files}, {}: {}", offer.bytes, contents(&offer.shown, offer.more())));
+        tell(format!("The sender offers {files}, {}: {}", offer.bytes, contents(offer.shown.clone(), offer.more())));
         match offer.links {
             0 => {}
             1 => tell("  and 1 symbolic link inside".to_owned()),
@@ -53,8 +57,8 @@ mod tests {
 
     #[test]
     fn a_long_offer_is_cut_and_counted() {
-        let shown = vec![("a b".to_owned(), Bytes::new(5)), ("c".to_owned(), Bytes::new(7))];
-        assert_eq!(contents(&shown, 10), "a b (5 B), c (7 B), and 10 more");
+        let shown = [("a b".to_owned(), Some(Bytes::new(5))), ("c".to_owned(), None)];
+        assert_eq!(contents(shown, 10), "a b (5 B), c (a stream of unknown length), and 10 more");
     }
 
     #[test]

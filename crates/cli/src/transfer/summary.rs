@@ -124,7 +124,10 @@ impl Summary {
     pub(crate) fn with_arrived(self, offer: Option<Offer>, arrived: &[(String, Bytes)]) -> Self {
         let offer = offer.unwrap_or_default();
         let more = self.files.saturating_sub(arrived.len() as u64);
-        let contents = (!arrived.is_empty()).then(|| contents(arrived, more));
+        let contents = {
+            let shown = arrived.iter().map(|(name, size)| (name.clone(), Some(*size)));
+            (!arrived.is_empty()).then(|| contents(shown, more))
+        };
         let names = arrived.iter().map(|(name, _)| name.clone()).collect();
         Self { names, contents, not_taken: offer.left_out, ..self }
     }

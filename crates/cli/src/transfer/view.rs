@@ -189,7 +189,8 @@ impl View {
         } else if self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
             let percent = now.bytes_done.get() * 100 / now.bytes_total.get().max(1);
-            tell(format!("{percent} %, {amounts}; {rates}"));
+            let percent = if now.is_open { String::new() } else { format!("{percent} %, ") };
+            tell(format!("{percent}{amounts}; {rates}"));
         }
     }
 
@@ -234,7 +235,8 @@ impl View {
             }
         } else if now.phase != Phase::Done && self.stuck_since.is_none() && self.changed.0.elapsed() >= STUCK {
             self.stuck_since = Some(self.changed.0);
-            self.line(&standstill(now.phase, &PathReport::names(paths), paths, self.gives_up_after));
+            let gives_up_after = self.gives_up_after.filter(|_| !now.is_patient);
+            self.line(&standstill(now.phase, &PathReport::names(paths), paths, gives_up_after));
         }
     }
 
@@ -306,7 +308,9 @@ enum Idle {
 
 /// How much is done, and how long the rest will take; or for how long nothing has come, or why.
 fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Idle) -> String {
-    let text = format!("{} of {}, file {} of {}", now.bytes_done, now.bytes_total, now.files_done, now.files_total);
+    // Of a stream the total is what came of it so far.
+    let of = if now.is_open { String::new() } else { format!(" of {}", now.bytes_total) };
+    let text = format!("{}{of}, file {} of {}", now.bytes_done, now.files_done, now.files_total);
     match (idle, eta) {
         (Idle::Reading(read), _) if now.bytes_resumed > Bytes::ZERO => {
             text + &format!(", verifying what is there, {read} read")
@@ -326,7 +330,7 @@ fn starts_for(paths: &[PathReport]) -> Duration {
 
 /// The time left at the rate since `before` was there; `None` as long as paths start, or nothing is known.
 fn eta(now: &ProgressSnapshot, (elapsed, before): (Duration, Bytes), start: Duration) -> Option<Duration> {
-    if elapsed < start.min(RATE_OF) {
+    if now.is_open || elapsed < start.min(RATE_OF) {
         return None;
     }
     let rate = now.bytes_done.saturating_sub(before).per(elapsed).filter(|rate| *rate > Bitrate::ZERO)?;
@@ -357,6 +361,8 @@ mod tests {
             bytes_examined: Bytes::new(400),
             files_total: 1,
             files_done: 0,
+            is_open: false,
+            is_patient: false,
         }
     }
 

@@ -45,7 +45,7 @@ async fn thousands_of_files_that_are_empty_or_tiny_arrive() {
 async fn pretend(connection: &Connection) -> (Control, usize) {
     let guest = Door::new(SECRET, Purpose::Transfer).hear(connection).await.unwrap();
     let control = guest.admit().await.unwrap();
-    control.write(&FromReceiver::Terms { hidden: true, has_all: false }).await.unwrap();
+    control.write(&FromReceiver::Terms { hidden: true, has_all: false, in_order: false }).await.unwrap();
     let mut files = 0;
     while let FromSender::Entries(entries) = control.read().await.unwrap() {
         files += entries.iter().filter(|entry| entry.is_file()).count();

@@ -20,6 +20,7 @@ mod many;
 mod offers;
 mod outcome;
 mod roundtrip;
+mod streams;
 mod tree;
 mod trust;
 

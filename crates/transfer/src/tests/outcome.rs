@@ -69,7 +69,7 @@ async fn a_receiver_that_closes_in_peace_is_believed_only_what_it_has_proved() {
         let closing = tokio::spawn(async move {
             let door = Door::new(SECRET, Purpose::Transfer);
             let control = door.hear(&receiving).await.unwrap().admit().await.unwrap();
-            control.write(&FromReceiver::Terms { hidden: true, has_all: false }).await.unwrap();
+            control.write(&FromReceiver::Terms { hidden: true, has_all: false, in_order: false }).await.unwrap();
             control.write(&FromReceiver::Compare(vec![])).await.unwrap();
             control.write(&FromReceiver::Begin).await.unwrap();
             // Data flows.
@@ -248,7 +248,7 @@ async fn a_receiver_that_says_how_far_its_reading_is_is_not_given_up() {
     let slow_receiver = async {
         let door = Door::new(SECRET, Purpose::Transfer);
         let control = door.hear(&receiving).await.unwrap().admit().await.unwrap();
-        control.write(&FromReceiver::Terms { hidden: true, has_all: false }).await.unwrap();
+        control.write(&FromReceiver::Terms { hidden: true, has_all: false, in_order: false }).await.unwrap();
         control.write(&FromReceiver::Compare(vec![0])).await.unwrap();
         control.write(&FromReceiver::Compare(vec![])).await.unwrap();
         for read in 1..=12 {
