@@ -13,6 +13,7 @@ mod host_port;
 mod knocks;
 mod lasting;
 mod later;
+mod leftovers;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod path_args;

@@ -96,6 +96,7 @@ mod flow;
 pub mod fuzzing;
 mod greeting;
 mod ledger;
+mod leftovers;
 #[cfg(feature = "simulation")]
 mod lies;
 mod manifest;
@@ -134,6 +135,7 @@ pub use entry::{Entry, Kind, PERMISSIONS};
 pub use error::{Conflict, ReceiveError, SendError};
 pub use fault::Fault;
 pub use greeting::{Purpose, SenderId};
+pub use leftovers::{LEFT_OVER_AFTER, Leftover, leftovers};
 #[cfg(feature = "simulation")]
 pub use lies::{Lie, lie};
 pub use manifest::{Limits, Manifest, ManifestError, NameFault, check_name};

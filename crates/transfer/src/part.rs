@@ -15,7 +15,7 @@ use crate::ranges::RangeSet;
 use crate::source::Identity;
 
 /// The largest journal that is read back, in bytes.
-const MAX_JOURNAL: u64 = 1 << 20;
+pub(crate) const MAX_JOURNAL: u64 = 1 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Journal {
@@ -51,6 +51,13 @@ pub(crate) fn journal(entry: &Entry, ranges: &RangeSet) -> Option<Vec<u8>> {
     let (path, mtime_ns) = (entry.path.to_string(), entry.mtime_ns);
     let journal = Journal { path, size, mtime_ns, ranges: ranges.to_pairs(MAX_RANGES) };
     Some(serde_json::to_vec(&journal).expect("a journal has no keys but strings"))
+}
+
+/// The name in a journal, and how much it notes; `None` where it is none.
+pub(crate) fn summary(journal: &[u8]) -> Option<(String, u64)> {
+    let journal: Journal = serde_json::from_slice(journal).ok()?;
+    let ranges = RangeSet::from_pairs(&journal.ranges, u64::MAX)?;
+    Some((journal.path, ranges.total()))
 }
 
 /// Whether a journal is of a stream.

@@ -23,6 +23,7 @@ use crate::file_args::ReceivedFiles;
 use crate::knocks::Doorbell;
 use crate::lasting::{Being, Lasting};
 use crate::later::{Later, PRINTED};
+use crate::leftovers;
 use crate::path_facts::Books;
 use crate::qr;
 use crate::role::Role;
@@ -120,6 +121,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let output = args.to.map(|ToOutput| standard_output()).transpose()?;
     if output.is_none() {
         fairpath_transfer::check_destination(&args.dir)?;
+        if !args.shown.quiet {
+            leftovers::tell_leftovers(&args.dir);
+        }
     }
     args.listen.paths().check_receiving()?;
     let mut books = Books::open(args.listen.paths().all())?;

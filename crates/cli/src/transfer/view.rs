@@ -181,7 +181,7 @@ impl View {
             return;
         }
         if !self.is_plain {
-            let bar = self.bar.get_or_insert_with(new_bar);
+            let bar = self.bar.get_or_insert_with(|| new_bar(now.is_open));
             bar.set_length(now.bytes_total.get());
             bar.set_message(amounts);
             bar.set_prefix(rates);
@@ -199,7 +199,7 @@ impl View {
         let said = format!("comparing what is there, {} read", now.bytes_examined);
         if self.is_quiet || now.bytes_examined == Bytes::ZERO {
         } else if !self.is_plain {
-            self.bar.get_or_insert_with(new_bar).set_message(said);
+            self.bar.get_or_insert_with(|| new_bar(false)).set_message(said);
         } else if self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
             tell(said);
@@ -269,9 +269,10 @@ fn works(path: &PathReport) -> bool {
     matches!(path.state, PathState::Open | PathState::Suspected)
 }
 
-fn new_bar() -> ProgressBar {
-    // Two lines: what several paths do is too long for one beside a bar.
-    let style = ProgressStyle::with_template("{wide_bar} {percent:>3} %\n{msg}\n{prefix}");
+fn new_bar(is_open: bool) -> ProgressBar {
+    // Two lines: what several paths do is too long for one beside a bar. A stream has no part that is done.
+    let template = if is_open { "{msg}\n{prefix}" } else { "{wide_bar} {percent:>3} %\n{msg}\n{prefix}" };
+    let style = ProgressStyle::with_template(template);
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
     bar.set_style(style.expect("a template without mistakes"));
     bar
