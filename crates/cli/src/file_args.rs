@@ -26,6 +26,9 @@ pub(crate) struct SentFiles {
     /// Send names that match this pattern although `--exclude` names them, in directories that are sent
     #[arg(long, value_name = "PATTERN", requires = "exclude")]
     include: Vec<String>,
+    /// Send hard links as such, and extended attributes (`user.*`), for a receiver with `--archive`
+    #[arg(long)]
+    archive: bool,
     /// The name under which it arrives, where one thing is sent; standard input is `stdin` without
     #[arg(long, value_name = "NAME")]
     name: Option<OsString>,
@@ -68,7 +71,7 @@ impl SentFiles {
         };
         let filter = Filter::new(&self.exclude, &self.include).map_err(|error| UsageError(error.to_string()))?;
         let name = self.name.as_ref().map(|name| Name::new(name.as_bytes()));
-        Ok(Choice { links, filter, input, name })
+        Ok(Choice { links, filter, archive: self.archive, input, name })
     }
 }
 
@@ -89,6 +92,10 @@ pub(crate) struct ReceivedFiles {
     /// at the sender
     #[arg(long)]
     keep_modes: bool,
+    /// Keep what the sender has: `--keep-modes`, `--allow-hidden`, the times of directories, and what the sender's
+    /// `--archive` brings
+    #[arg(long)]
+    archive: bool,
 }
 
 /// How existing files are treated.
@@ -119,6 +126,11 @@ impl ReceivedFiles {
 
     /// The limits of what is accepted.
     pub(crate) fn limits(&self) -> Limits {
-        Limits { hidden: self.allow_hidden, modes: self.keep_modes, ..Limits::default() }
+        Limits {
+            hidden: self.allow_hidden || self.archive,
+            modes: self.keep_modes || self.archive,
+            archive: self.archive,
+            ..Limits::default()
+        }
     }
 }

@@ -21,7 +21,8 @@ fn told(found: &[Leftover]) -> Option<String> {
     if found.is_empty() {
         return None;
     }
-    let mut lines = vec!["begun more than a month ago, and never finished; the same files sent again go on from there:".to_owned()];
+    let mut lines =
+        vec!["begun more than a month ago, and never finished; the same files sent again go on from there:".to_owned()];
     for one in found.iter().take(NAMED_MAX) {
         let data = shell_word(&one.files[0].with_extension("").to_string_lossy());
         lines.push(format!("  {}, {} here, {}; to delete: rm {data}.*", one.name, one.bytes, days(one.age)));

@@ -25,6 +25,8 @@ pub struct Choice {
     pub links: Links,
     /// The names that are wanted.
     pub filter: Filter,
+    /// Whether hard links travel as such, and extended attributes.
+    pub archive: bool,
     /// Whether standard input is sent, too.
     pub input: bool,
     /// Another name for what is sent, which is one thing then.

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use rustix::fs::{Access, AtFlags, Dir, FileType, Stat};
 use rustix::io::Errno;
 
+use crate::attributes::{self, Attribute};
 use crate::choice::{Choice, Filter, Links};
 use crate::destination::mode;
 use crate::entry::{Entry, Kind};
@@ -63,6 +64,7 @@ impl Selection {
             skipped: Vec::new(),
             unsent: Vec::new(),
             above: Vec::new(),
+            archive: choice.archive.then(BTreeMap::new),
         };
         for number in 0..bases.len() {
             walk.base(number as u32)?;
@@ -77,13 +79,28 @@ impl Selection {
     pub(crate) fn without_hidden(&self) -> (Self, LeftOut) {
         let mut left_out = LeftOut::default();
         let (mut entries, mut sources) = (Vec::new(), Vec::new());
+        // Files of which only other names are sent, and the first of those.
+        let mut files: BTreeMap<&Name, (&Entry, Option<Name>)> = BTreeMap::new();
         for (entry, source) in self.manifest.entries().iter().zip(&self.sources) {
             if is_left_out(&entry.path, false) {
                 left_out.push(&entry.path);
-            } else {
-                entries.push(entry.clone());
-                sources.push(*source);
+                files.insert(&entry.path, (entry, None));
+                continue;
             }
+            let mut kept = entry.clone();
+            if let Kind::HardLink { to } = &entry.kind
+                && let Some((file, first)) = files.get_mut(to)
+            {
+                match first {
+                    Some(first) => kept.kind = Kind::HardLink { to: first.clone() },
+                    None => {
+                        kept = Entry { path: entry.path.clone(), ..(*file).clone() };
+                        *first = Some(entry.path.clone());
+                    }
+                }
+            }
+            entries.push(kept);
+            sources.push(*source);
         }
         let manifest = self.manifest.with(entries);
         (Self { manifest, sources, ..self.clone() }, left_out)
@@ -203,6 +220,8 @@ struct Walk<'a> {
     unsent: Vec<(Name, Reason)>,
     /// The directories in which the one that is read stands, where links are followed.
     above: Vec<(Name, Identity)>,
+    /// Where everything is kept: the first names of files that have several.
+    archive: Option<BTreeMap<Identity, Name>>,
 }
 
 impl Walk<'_> {
@@ -249,11 +268,22 @@ impl Walk<'_> {
         let Found { name, kind, stat } = found;
         let identity = Identity::of(&stat);
         let is_named = self.bases[base as usize].name == name;
-        // Nobody sets the times of directories and links.
-        let mtime_ns = if matches!(kind, Kind::File { .. }) { mtime_ns(&stat) } else { 0 };
-        let entry = Entry { path: name.clone(), mode: mode(&stat) as u16, mtime_ns, kind };
+        let kind = match self.first_name(&stat, &kind) {
+            Some(to) => Kind::HardLink { to },
+            None => kind,
+        };
+        // Nobody sets the times of symbolic links.
+        let mtime_ns = if matches!(kind, Kind::Link { .. }) { 0 } else { mtime_ns(&stat) };
+        let attributes = self.attributes(&Source { base, identity }, &name, &kind);
+        let is_first = self.archive.is_some() && stat.st_nlink > 1 && matches!(kind, Kind::File { .. });
+        let entry = Entry { path: name.clone(), mode: mode(&stat) as u16, mtime_ns, kind, attributes };
         match self.builder.push(entry) {
-            Ok(()) => self.sources.push(Source { base, identity }),
+            Ok(()) => {
+                self.sources.push(Source { base, identity });
+                if let Some(names) = self.archive.as_mut().filter(|_| is_first) {
+                    names.insert(identity, name);
+                }
+            }
             Err(ManifestError::Name { fault, .. }) if !is_named => {
                 self.skip(base, &name, Reason::Name(fault));
                 return Ok(false);
@@ -261,6 +291,29 @@ impl Walk<'_> {
             Err(error) => return Err(error.into()),
         }
         Ok(true)
+    }
+
+    /// The name under which a file is sent already.
+    fn first_name(&self, stat: &Stat, kind: &Kind) -> Option<Name> {
+        let names = self.archive.as_ref().filter(|_| stat.st_nlink > 1 && matches!(kind, Kind::File { .. }))?;
+        names.get(&Identity::of(stat)).cloned()
+    }
+
+    /// The extended attributes of a file or directory, where everything is kept.
+    fn attributes(&mut self, source: &Source, name: &Name, kind: &Kind) -> Vec<Attribute> {
+        if self.archive.is_none() {
+            return Vec::new();
+        }
+        match kind {
+            Kind::File { .. } => {
+                self.opener.open(source, name).map(|(file, _)| attributes::read(file)).unwrap_or_default()
+            }
+            Kind::Directory => {
+                let below = self.bases[source.base as usize].below(name.as_bytes());
+                self.opener.directory(source.base, below).map(attributes::read).unwrap_or_default()
+            }
+            Kind::Stream | Kind::Link { .. } | Kind::HardLink { .. } => Vec::new(),
+        }
     }
 
     fn skip(&mut self, base: u32, name: &Name, reason: Reason) {

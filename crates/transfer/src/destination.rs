@@ -1,19 +1,22 @@
 //! The receiver's directory: every step inside it is taken component by component from an open
 //! directory and never through a symbolic link, so no name and no link leads out of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use fairpath_core::Bytes;
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::attributes::{self, Attribute};
 use crate::error::ReceiveError;
 use crate::manifest::Manifest;
 use crate::name::{Name, path_of, split};
+use crate::placing::time_from;
 use crate::progress::Progress;
 use crate::source::{Identity, mtime_ns};
 
@@ -72,15 +75,19 @@ pub(crate) struct DirectoryModes {
     offered: BTreeMap<Name, u16>,
     /// Whether they are kept as they are there.
     are_kept: bool,
+    /// The times and extended attributes that they get.
+    archived: BTreeMap<Name, (i64, Vec<Attribute>)>,
     /// The final permissions of directories that are more open to their owner while files are written into them.
     due: BTreeMap<Name, u32>,
 }
 
 impl DirectoryModes {
-    pub(crate) fn of(manifest: &Manifest, are_kept: bool) -> Self {
+    pub(crate) fn of(manifest: &Manifest, are_kept: bool, is_archive: bool) -> Self {
         let directories = manifest.entries().iter().filter(|entry| entry.is_directory());
-        let offered = directories.map(|entry| (entry.path.clone(), entry.mode)).collect();
-        Self { offered, are_kept, due: BTreeMap::new() }
+        let offered = directories.clone().map(|entry| (entry.path.clone(), entry.mode)).collect();
+        let archived = directories.filter(|_| is_archive);
+        let archived = archived.map(|entry| (entry.path.clone(), (entry.mtime_ns, entry.attributes.clone())));
+        Self { offered, are_kept, archived: archived.collect(), due: BTreeMap::new() }
     }
 }
 
@@ -166,6 +173,16 @@ impl Destination {
         }
     }
 
+    /// Whether two names are of one file.
+    pub(crate) fn is_same(&mut self, one: &[u8], other: &[u8]) -> bool {
+        let mut identity = |name| {
+            let (parent, last) = split(name);
+            let parent = self.directory(parent, false).ok()??;
+            rustix::fs::statat(&parent, last, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Identity::of(&stat))
+        };
+        identity(one).is_some_and(|one| Some(one) == identity(other))
+    }
+
     /// Opens an existing regular file for reading.
     pub(crate) fn read(&mut self, name: &[u8]) -> Result<File, ReceiveError> {
         let (parent, last) = split(name);
@@ -247,14 +264,16 @@ impl Destination {
         Ok(Some(current))
     }
 
-    /// Gives the directories of the manifest the permissions that they are to have in the end.
+    /// Gives the directories of the manifest the permissions that they are to have in the end, and their times.
     pub(crate) fn settle_directories(&mut self) -> Result<(), ReceiveError> {
         let mut due = std::mem::take(&mut self.modes.due);
         if self.modes.are_kept {
             due.extend(self.modes.offered.iter().map(|(name, mode)| (name.clone(), u32::from(*mode))));
         }
+        let archived = std::mem::take(&mut self.modes.archived);
+        let names: BTreeSet<_> = due.keys().chain(archived.keys()).collect();
         // Children before parents: a parent may become unreadable.
-        for (name, mode) in due.iter().rev() {
+        for name in names.into_iter().rev() {
             let directory = match self.directory(name.as_bytes(), false) {
                 Ok(Some(directory)) => directory,
                 // Obstacles were reported.
@@ -262,7 +281,16 @@ impl Destination {
                 Err(error) if error.refusal().is_some() => continue,
                 Err(error) => return Err(error),
             };
-            set_mode(&directory, *mode).map_err(|error| self.io(name.as_bytes(), error))?;
+            let failed = |error: Errno| ReceiveError::io(&self.full(name.as_bytes()), error.into());
+            let (mtime_ns, attributes) = archived.get(name).map_or((None, &[][..]), |(time, all)| (Some(*time), all));
+            // Without the permission to write they could not be set.
+            attributes::set(&directory, attributes).map_err(failed)?;
+            if let Some(mode) = due.get(name) {
+                set_mode(&directory, *mode).map_err(failed)?;
+            }
+            if let Some(time) = mtime_ns.and_then(time_from) {
+                set_time(&directory, time).map_err(|error| ReceiveError::io(&self.full(name.as_bytes()), error))?;
+            }
         }
         Ok(())
     }
@@ -292,6 +320,15 @@ impl DirectoryModes {
             self.due.entry(name).or_insert(now & u32::from(offered));
         }
         Ok(())
+    }
+}
+
+/// Sets when a directory was last modified.
+fn set_time(directory: &OwnedFd, time: SystemTime) -> std::io::Result<()> {
+    match File::from(directory.try_clone()?).set_modified(time) {
+        // That of somebody else stays as it is.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        set => set,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::{self, Attribute};
 use crate::name::Name;
 
 /// The permission bits that can travel: all but those by which a program runs as somebody else.
@@ -14,10 +15,12 @@ pub struct Entry {
     pub path: Name,
     /// The permission bits at the sender, as `chmod` takes them.
     pub mode: u16,
-    /// When a file was last modified: nanoseconds since 1970, negative before. Zero for everything else.
+    /// When it was last modified: nanoseconds since 1970, negative before. Zero for symbolic links.
     pub mtime_ns: i64,
     /// Its kind.
     pub kind: Kind,
+    /// Its extended attributes that travel.
+    pub attributes: Vec<Attribute>,
 }
 
 /// The kind of an entry.
@@ -37,27 +40,43 @@ pub enum Kind {
         /// Where it leads, as it stands in the link.
         target: Name,
     },
+    /// Another name of a file that is sent, too.
+    HardLink {
+        /// The name under which that is sent.
+        to: Name,
+    },
 }
 
 impl Entry {
     /// A regular file of no special kind.
     pub fn file(path: impl Into<Name>, size: u64) -> Self {
-        Self { path: path.into(), mode: 0o644, mtime_ns: 0, kind: Kind::File { size } }
+        Self { path: path.into(), mode: 0o644, mtime_ns: 0, kind: Kind::File { size }, attributes: vec![] }
     }
 
     /// A directory of no special kind.
     pub fn directory(path: impl Into<Name>) -> Self {
-        Self { path: path.into(), mode: 0o755, mtime_ns: 0, kind: Kind::Directory }
+        Self { path: path.into(), mode: 0o755, mtime_ns: 0, kind: Kind::Directory, attributes: vec![] }
     }
 
     /// A symbolic link.
     pub fn link(path: impl Into<Name>, target: impl Into<Name>) -> Self {
-        Self { path: path.into(), mode: 0o777, mtime_ns: 0, kind: Kind::Link { target: target.into() } }
+        Self {
+            path: path.into(),
+            mode: 0o777,
+            mtime_ns: 0,
+            kind: Kind::Link { target: target.into() },
+            attributes: vec![],
+        }
     }
 
     /// A stream.
     pub fn stream(path: impl Into<Name>) -> Self {
-        Self { path: path.into(), mode: 0o644, mtime_ns: 0, kind: Kind::Stream }
+        Self { path: path.into(), mode: 0o644, mtime_ns: 0, kind: Kind::Stream, attributes: vec![] }
+    }
+
+    /// Another name of a file.
+    pub fn hard_link(path: impl Into<Name>, to: impl Into<Name>) -> Self {
+        Self { kind: Kind::HardLink { to: to.into() }, ..Self::file(path, 0) }
     }
 
     /// Whether it becomes a regular file.
@@ -79,13 +98,17 @@ impl Entry {
     pub fn size(&self) -> u64 {
         match self.kind {
             Kind::File { size } => size,
-            Kind::Stream | Kind::Directory | Kind::Link { .. } => 0,
+            Kind::Stream | Kind::Directory | Kind::Link { .. } | Kind::HardLink { .. } => 0,
         }
     }
 
     /// How many bytes of names and the like are in it.
     pub(crate) fn names_bytes(&self) -> usize {
-        self.path.len() + if let Kind::Link { target } = &self.kind { target.len() } else { 0 }
+        let other = match &self.kind {
+            Kind::Link { target: other } | Kind::HardLink { to: other } => other.len(),
+            Kind::File { .. } | Kind::Stream | Kind::Directory => 0,
+        };
+        self.path.len() + other + attributes::bytes(&self.attributes)
     }
 }
 

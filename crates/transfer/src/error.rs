@@ -46,7 +46,9 @@ pub enum SendError {
         second: PathBuf,
     },
     /// A name was given for what is several things, or the name is none.
-    #[error("the name {0:?} cannot be given: a name without `/` is given to one thing, and only where nothing else is sent")]
+    #[error(
+        "the name {0:?} cannot be given: a name without `/` is given to one thing, and only where nothing else is sent"
+    )]
     Renamed(Name),
     /// A named thing is neither file nor directory.
     #[error(
@@ -419,7 +421,9 @@ impl ReceiveError {
     pub(crate) fn fault(&self) -> Option<Fault> {
         Some(match self {
             // The admission has answered already.
-            Self::Admission(_) | Self::Sender { .. } | Self::PeerGone(_) | Self::StreamGone(_) | Self::Superseded => return None,
+            Self::Admission(_) | Self::Sender { .. } | Self::PeerGone(_) | Self::StreamGone(_) | Self::Superseded => {
+                return None;
+            }
             Self::Manifest(_) | Self::NotOne(_) => Fault::Manifest,
             Self::Conflicts(_) | Self::Exists { .. } | Self::InTheWay { .. } | Self::Symlink { .. } => Fault::Exists,
             Self::NoSpace { .. }

@@ -83,6 +83,7 @@
 //! placed; where another file system is mounted below the directory, of the copy made there.
 
 mod admission;
+mod attributes;
 mod choice;
 mod collect;
 mod deliver;
@@ -127,6 +128,7 @@ mod writer;
 mod tests;
 
 pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
+pub use attributes::Attribute;
 pub use choice::{Choice, Filter, Links, PatternError};
 pub use collect::Selection;
 pub use deliver::{COMES_BACK, DeliveryEvent, GIVE_UP_AFTER};

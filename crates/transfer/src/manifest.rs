@@ -3,10 +3,11 @@
 //! Names are relative, with `/` between components. Both ends apply the same rules, so an honest
 //! sender learns of a name that cannot travel before it connects, and a receiver never trusts one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::attributes;
 use crate::entry::{Entry, Kind, PERMISSIONS, stays_inside};
 use crate::name::Name;
 use crate::words::is_deceptive;
@@ -37,6 +38,8 @@ pub struct Limits {
     pub hidden: bool,
     /// Whether permissions are taken as they are at the sender; otherwise files are not executable.
     pub modes: bool,
+    /// Whether the times of directories and extended attributes are taken.
+    pub archive: bool,
 }
 
 impl Default for Limits {
@@ -49,6 +52,7 @@ impl Default for Limits {
             names_bytes: 128 << 20,
             hidden: true,
             modes: true,
+            archive: true,
         }
     }
 }
@@ -79,6 +83,17 @@ pub enum ManifestError {
         /// Where it leads, or the beginning of that.
         target: Name,
     },
+    /// Another name of a file that is not sent.
+    #[error("the hard link {path:?} is refused: {to:?}, whose other name it is, is no file that is sent")]
+    HardLink {
+        /// The link.
+        path: Name,
+        /// The file.
+        to: Name,
+    },
+    /// Extended attributes that are none of users, or too large.
+    #[error("the extended attributes of {0:?} are refused: only `user.*` is taken, 64 kB of it at most")]
+    Attributes(Name),
     /// Too many files.
     #[error("there are more than {0} files and directories")]
     TooMany(usize),
@@ -223,6 +238,12 @@ impl ManifestBuilder {
         {
             return Err(ManifestError::Link { path: beginning(path), target: beginning(target) });
         }
+        if !limits.archive {
+            entry.attributes = Vec::new();
+        }
+        if !attributes::may_travel(&entry.attributes) {
+            return Err(ManifestError::Attributes(beginning(path)));
+        }
         self.names_bytes += entry.names_bytes();
         if self.names_bytes > limits.names_bytes {
             return Err(ManifestError::NamesTooLong(limits.names_bytes));
@@ -255,6 +276,15 @@ impl ManifestBuilder {
         for entry in &self.entries {
             if is_directory.insert(entry.path.as_bytes(), entry.is_directory()).is_some() {
                 return Err(ManifestError::Duplicate(entry.path.clone()));
+            }
+        }
+        let is_file = |entry: &&Entry| matches!(entry.kind, Kind::File { .. });
+        let files: BTreeSet<_> = self.entries.iter().filter(is_file).map(|entry| &entry.path).collect();
+        for entry in &self.entries {
+            if let Kind::HardLink { to } = &entry.kind
+                && !files.contains(to)
+            {
+                return Err(ManifestError::HardLink { path: entry.path.clone(), to: beginning(to) });
             }
         }
         for entry in &self.entries {
@@ -310,6 +340,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::attributes::Attribute;
 
     fn file(path: &str, size: u64) -> Entry {
         Entry::file(path, size)
@@ -399,6 +430,28 @@ mod tests {
         assert!(Manifest::new(vec![Entry::link("d/l", "e/x"), Entry::link("d/e/m", "..")], &Limits::default()).is_ok());
         let below = vec![Entry::link("d/l", "e"), file("d/l/x", 1)];
         assert_eq!(refused(below), ManifestError::FileAndDirectory("d/l".into()));
+    }
+
+    #[test]
+    fn a_hard_link_is_another_name_of_a_file_that_is_sent() {
+        let to = |to: &str| {
+            vec![file("d/a", 1), Entry::directory("d/e"), Entry::link("d/s", "a"), Entry::hard_link("d/b", to)]
+        };
+        assert!(Manifest::new(to("d/a"), &Limits::default()).is_ok());
+        for other in ["/etc/passwd", "d/e", "d/s", "d/b", "d/x", ""] {
+            assert!(matches!(refused(to(other)), ManifestError::HardLink { .. }), "{other}");
+        }
+    }
+
+    #[test]
+    fn attributes_are_taken_only_where_they_are_wanted() {
+        let of = |name: &str| {
+            let attribute = Attribute { name: name.into(), value: Name::new(b"x") };
+            vec![Entry { attributes: vec![attribute], ..file("a", 1) }]
+        };
+        assert_eq!(refused(of("security.capability")), ManifestError::Attributes("a".into()));
+        let count = |limits| Manifest::new(of("user.x"), &limits).unwrap().entries()[0].attributes.len();
+        assert_eq!((count(Limits::default()), count(Limits { archive: false, ..Limits::default() })), (1, 0));
     }
 
     #[test]

@@ -70,6 +70,9 @@ impl Offer {
                 hasher.update(target.as_bytes());
                 links += 1;
             }
+            if let Kind::HardLink { to } = &entry.kind {
+                hasher.update(to.as_bytes());
+            }
             streams += u64::from(entry.is_stream());
             if entry.is_file() && shown.len() < SHOWN {
                 let size = (!entry.is_stream()).then(|| Bytes::new(entry.size()));

@@ -237,12 +237,7 @@ impl Passage {
     }
 
     /// Writes what is new of a part.
-    fn pass_on(
-        &mut self,
-        offset: u64,
-        run: &Run,
-        events: &mpsc::UnboundedSender<Event>,
-    ) -> Result<(), ReceiveError> {
+    fn pass_on(&mut self, offset: u64, run: &Run, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
         let zeros = vec![0; if matches!(run, Run::Zeros(_)) { WRITTEN_AT_ONCE } else { 0 }];
         loop {
             let written = self.outlet.state().written;

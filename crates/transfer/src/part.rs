@@ -103,7 +103,7 @@ fn size_of(entry: &Entry) -> Option<Option<u64>> {
     match entry.kind {
         Kind::File { size } => Some(Some(size)),
         Kind::Stream => Some(None),
-        Kind::Directory | Kind::Link { .. } => None,
+        Kind::Directory | Kind::Link { .. } | Kind::HardLink { .. } => None,
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::attributes;
 use crate::destination::{Destination, INSIDE, set_mode, sync_device};
 use crate::entry::Entry;
 use crate::error::ReceiveError;
@@ -165,6 +166,36 @@ impl Destination {
         }
     }
 
+    /// Gives a file that is in place another name, unless it has it. Where the file system knows no hard links, or is
+    /// another one, the name gets a copy.
+    pub(crate) fn hard_link(&mut self, file: &Name, name: &Name, force: bool) -> Result<(), ReceiveError> {
+        if self.is_same(file.as_bytes(), name.as_bytes()) {
+            return Ok(());
+        }
+        let failed = |this: &Self, error: Errno| this.misplaced(name.as_bytes(), error);
+        let (above, first) = split(file.as_bytes());
+        let above = self.directory(above, false)?.ok_or_else(|| failed(self, Errno::NOENT))?;
+        let (parent, last) = split(name.as_bytes());
+        let parent = self.directory(parent, true)?.ok_or_else(|| failed(self, Errno::NOENT))?;
+        let hidden = format!(".fairpath-{}", PartNames::of(name).data);
+        // An earlier attempt may have left one.
+        let _ = rustix::fs::unlinkat(&parent, &hidden, AtFlags::empty());
+        match rustix::fs::linkat(&above, first, &parent, &hidden, AtFlags::empty()) {
+            Ok(()) => {}
+            Err(Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::NOTSUP | Errno::NOSYS) => {
+                let original = self.read(file.as_bytes())?;
+                copy_to(&original, &parent, &hidden)
+                    .map_err(|error| ReceiveError::io(&self.full(name.as_bytes()), error))?;
+            }
+            Err(error) => return Err(failed(self, error)),
+        }
+        rename(&parent, hidden.as_bytes(), &parent, last, force).map_err(|error| {
+            // The error is the cause.
+            let _ = rustix::fs::unlinkat(&parent, &hidden, AtFlags::empty());
+            failed(self, error)
+        })
+    }
+
     /// Makes a symbolic link, unless the same one is there. What it leads to is nobody's business here.
     pub(crate) fn link(&mut self, name: &Name, target: &Name, force: bool) -> Result<(), ReceiveError> {
         let (parent, last) = split(name.as_bytes());
@@ -198,6 +229,17 @@ impl Destination {
             error => self.io(name, error),
         }
     }
+}
+
+/// Copies a file with its permissions and its time.
+fn copy_to(mut original: &File, parent: &OwnedFd, name: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | INSIDE;
+    let mut copy = File::from(rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o600))?);
+    io::copy(&mut original, &mut copy)?;
+    let metadata = original.metadata()?;
+    copy.set_modified(metadata.modified()?)?;
+    copy.set_permissions(metadata.permissions())?;
+    copy.sync_all()
 }
 
 fn rename(from: impl AsFd, old: &[u8], to: &OwnedFd, new: &[u8], force: bool) -> Result<(), Errno> {
@@ -282,6 +324,7 @@ pub(crate) fn settle(file: &File, entry: &Entry, size: u64, was_there: bool) -> 
     if was_there {
         file.set_len(size)?;
     }
+    attributes::set(file, &entry.attributes)?;
     if entry.is_stream() {
         return Ok(());
     }
@@ -291,7 +334,7 @@ pub(crate) fn settle(file: &File, entry: &Entry, size: u64, was_there: bool) -> 
     }
 }
 
-fn time_from(mtime_ns: i64) -> Option<SystemTime> {
+pub(crate) fn time_from(mtime_ns: i64) -> Option<SystemTime> {
     let distance = Duration::from_nanos(mtime_ns.unsigned_abs());
     match mtime_ns < 0 {
         true => SystemTime::UNIX_EPOCH.checked_sub(distance),

@@ -142,7 +142,14 @@ pub(crate) fn survey(
             (Kind::Stream, Found::File { mtime_ns, .. }) => {
                 survey.meet(existing, one, "already exists", Some(mtime_ns));
             }
-            (Kind::File { .. } | Kind::Stream, _) => survey.meet(existing, one, "is no file here", None),
+            (Kind::HardLink { to }, Found::File { mtime_ns, .. }) => {
+                if !destination.is_same(entry.path.as_bytes(), to.as_bytes()) {
+                    survey.meet(existing, one, "is not the same hard link here", Some(mtime_ns));
+                }
+            }
+            (Kind::File { .. } | Kind::Stream | Kind::HardLink { .. }, _) => {
+                survey.meet(existing, one, "is no file here", None)
+            }
             (Kind::Link { .. }, _) => survey.meet(existing, one, "is not the same link here", None),
         }
     }

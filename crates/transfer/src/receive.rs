@@ -372,7 +372,9 @@ impl Receiver {
         self.progress.set_totals(manifest.bytes(), manifest.files());
         self.progress.set_open(manifest.entries().iter().filter(|entry| entry.is_stream()).count());
         let taker = match (&self.outlet, passed_on) {
-            (Some(outlet), Some(entry)) => Taker::Pipe(self.prepare_pipe(outlet, entry, control, seal).await?),
+            (Some(outlet), Some(entry)) => {
+                Taker::Pipe(Box::new(self.prepare_pipe(outlet, entry, control, seal).await?))
+            }
             _ => Taker::Files(Box::new(self.prepare(&manifest, control, seal).await?)),
         };
         self.progress.enter(Phase::Transferring);
@@ -431,11 +433,11 @@ impl Receiver {
     /// Everything between the manifest and the data: what exists is compared, the plan is sent.
     async fn prepare(&self, manifest: &Arc<Manifest>, control: &Control, seal: Seal) -> Result<Writer, ReceiveError> {
         let (directory, existing) = (self.config.directory.clone(), self.config.existing);
-        let keeps_modes = self.config.limits.modes;
+        let Limits { modes: keeps_modes, archive, .. } = self.config.limits;
         let (list, progress) = (manifest.clone(), self.progress.clone());
         let (mut destination, mut survey) = blocking(self.workers, move || {
             let mut destination = Destination::open(&directory)?.telling(progress);
-            destination.modes = DirectoryModes::of(&list, keeps_modes);
+            destination.modes = DirectoryModes::of(&list, keeps_modes, archive);
             let survey = plan::survey(&mut destination, &list, existing)?;
             Ok((destination, survey))
         })

@@ -27,7 +27,7 @@ const COMMANDS: usize = 32;
 /// Who takes what comes.
 pub(crate) enum Taker {
     Files(Box<Writer>),
-    Pipe(Passage),
+    Pipe(Box<Passage>),
 }
 
 /// Passes records to the writing thread and its news to the sender. Messages are heard all the time, however

@@ -22,10 +22,10 @@ use crate::error::ReceiveError;
 use crate::manifest::Manifest;
 use crate::name::Name;
 use crate::offer::SHOWN;
+use crate::outlet::CONFIRM_EVERY;
 use crate::parcel::{self, Item, PARCEL, ZEROS_MAX};
 use crate::partial::{PartNames, Partial};
 use crate::placing::{Batch, Placing, Verified, settle};
-use crate::outlet::CONFIRM_EVERY;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::proof::{Seal, digest_of_all};
@@ -465,7 +465,8 @@ impl Writer {
     fn finish_if_complete(&mut self, number: u32, events: &mpsc::UnboundedSender<Event>) -> Result<(), ReceiveError> {
         let size = self.size(number);
         let known = |active: &Active| active.tag.map(|_| active.end.unwrap_or(size));
-        let size = self.active.get(&number).and_then(|active| known(active).filter(|&size| active.ranges.is_complete(size)));
+        let size =
+            self.active.get(&number).and_then(|active| known(active).filter(|&size| active.ranges.is_complete(size)));
         let Some(size) = size else { return Ok(()) };
         let names = self.open(number)?;
         self.follow(number)?;

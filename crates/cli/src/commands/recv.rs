@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// `-`: pass on to standard output the one file or stream that is sent; the ticket and all else go to standard
     /// error. It is whole only if the exit code is 0
     #[arg(long, value_name = "-", value_parser = to_output,
-          conflicts_with_all = ["dir", "keep", "force", "existing", "keep_modes"])]
+          conflicts_with_all = ["dir", "keep", "force", "existing", "keep_modes", "archive"])]
     to: Option<ToOutput>,
     /// Go on after a transfer: the ticket stays good, for many senders, which have their turn one after another
     #[arg(long)]

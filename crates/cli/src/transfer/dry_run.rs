@@ -52,6 +52,7 @@ pub(crate) fn dry_run(selection: &Selection, shown: Shown) -> anyhow::Result<()>
                 Kind::Stream => format!("{} (a stream)", entry.path),
                 Kind::Directory => format!("{}/", entry.path),
                 Kind::Link { target } => format!("{} -> {target}", entry.path),
+                Kind::HardLink { to } => format!("{} (the same file as {to})", entry.path),
             })?;
         }
     }
@@ -73,6 +74,7 @@ fn listing(entry: &fairpath_transfer::Entry) -> Listing {
         Kind::Stream => "stream",
         Kind::Directory => "directory",
         Kind::Link { .. } => "link",
+        Kind::HardLink { .. } => "hard link",
     };
     Listing { name: entry.path.to_string(), kind, size_bytes: (!entry.is_stream()).then(|| entry.size()) }
 }

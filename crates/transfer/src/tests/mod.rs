@@ -12,6 +12,7 @@ use crate::{
     Sent,
 };
 
+mod archive;
 mod changing;
 mod disk;
 mod interrupted;

@@ -73,7 +73,7 @@ async fn a_stream_arrives_whole_under_the_name_that_it_is_given() {
 async fn an_empty_stream_is_an_empty_file_and_one_that_exists_is_a_conflict() {
     let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
     let path = pipe(from.path(), drop);
-    let (sent, received) = net.transfer(&receiver(to.path()), &[path.clone()]).await;
+    let (sent, received) = net.transfer(&receiver(to.path()), std::slice::from_ref(&path)).await;
     assert_eq!((sent.unwrap().bytes, received.unwrap().files), (Bytes::ZERO, 1));
     assert_eq!(fs::read(to.path().join("pipe")).unwrap(), b"");
     let (sent, received) = net.transfer(&receiver(to.path()), &[path]).await;
@@ -236,6 +236,9 @@ async fn a_reader_that_is_gone_ends_both_ends() {
     let (from, net) = (tempfile::tempdir().unwrap(), Net::new());
     let path = pipe(from.path(), |mut pipe| while pipe.write_all(&[7; 10_000]).is_ok() {});
     let (sent, received) = net.transfer(&passing_on(Head(100_000)), &[path]).await;
-    assert!(matches!(received, Err(ReceiveError::Pipe { written, .. }) if written == Bytes::new(100_000)), "{received:?}");
+    assert!(
+        matches!(received, Err(ReceiveError::Pipe { written, .. }) if written == Bytes::new(100_000)),
+        "{received:?}"
+    );
     assert!(matches!(&sent, Err(SendError::Receiver { text, .. }) if text.contains("is gone")), "{sent:?}");
 }

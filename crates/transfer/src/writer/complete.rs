@@ -1,24 +1,37 @@
 //! The end of a transfer: directories, links, permissions, and the last syncs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::mpsc;
 
 use super::{Event, Status, Writer};
 use crate::entry::{Entry, Kind};
 use crate::error::ReceiveError;
+use crate::manifest::Manifest;
+use crate::name::Name;
 use crate::placing::{Batch, free_name};
 use crate::plan::Existing;
 
 impl Writer {
-    /// Makes a directory or a link.
-    fn make(&mut self, number: u32, entry: &Entry) -> Result<(), ReceiveError> {
-        let Kind::Link { target } = &entry.kind else {
-            return self.destination.create_directory(entry.path.as_bytes());
+    /// Makes a directory or a link. `files` are those that have other names, by number.
+    fn make(&mut self, number: u32, entry: &Entry, files: &BTreeMap<&Name, u32>) -> Result<(), ReceiveError> {
+        let destination = &mut self.destination;
+        let mut link = |name: &Name, force: bool| match &entry.kind {
+            Kind::Link { target } => destination.link(name, target, force),
+            Kind::HardLink { to } => {
+                let file = files.get(to).filter(|file| self.status[**file as usize] == Status::Finished);
+                // Of a file that is not in place there is no other name.
+                let Some(file) = file else {
+                    return Err(ReceiveError::InTheWay { path: to.clone(), there: "nothing" });
+                };
+                let file = self.renamed.get(file).unwrap_or(to);
+                destination.hard_link(file, name, force)
+            }
+            Kind::File { .. } | Kind::Stream | Kind::Directory => destination.create_directory(name.as_bytes()),
         };
-        match self.destination.link(&entry.path, target, self.how.existing.replaces()) {
+        match link(&entry.path, self.how.existing.replaces()) {
             Err(ReceiveError::Exists { .. }) if self.how.existing == Existing::Rename => {
-                let name = free_name(&entry.path, |name| self.destination.link(name, target, false))?;
+                let name = free_name(&entry.path, |name| link(name, false))?;
                 self.renamed.insert(number, name);
                 Ok(())
             }
@@ -32,11 +45,12 @@ impl Writer {
         let manifest = self.manifest.clone();
         let mut parents = BTreeSet::from([&b""[..]]);
         let mut left_out = Vec::new();
+        let files = linked(&manifest);
         for (number, entry) in manifest.entries().iter().enumerate() {
             let number = number as u32;
             if self.status[number as usize] == Status::NoFile
                 && !self.skipped.contains_key(&number)
-                && let Err(error) = self.make(number, entry)
+                && let Err(error) = self.make(number, entry, &files)
             {
                 let reason = error.refusal().ok_or(error)?;
                 self.note_left_out(number, reason, 0);
@@ -60,4 +74,12 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The files that have other names, and their numbers.
+fn linked(manifest: &Manifest) -> BTreeMap<&Name, u32> {
+    let to = |entry: &Entry| if let Kind::HardLink { to } = &entry.kind { Some(to.clone()) } else { None };
+    let names: BTreeSet<Name> = manifest.entries().iter().filter_map(to).collect();
+    let numbered = (0..).zip(manifest.entries()).filter(|(_, entry)| names.contains(&entry.path));
+    numbered.map(|(number, entry)| (&entry.path, number)).collect()
 }
