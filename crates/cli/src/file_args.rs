@@ -26,7 +26,7 @@ pub(crate) struct SentFiles {
     /// Send names that match this pattern although `--exclude` names them, in directories that are sent
     #[arg(long, value_name = "PATTERN", requires = "exclude")]
     include: Vec<String>,
-    /// Send hard links as such, and extended attributes (`user.*`), for a receiver with `--archive`
+    /// Send hard links as such, times of directories, and extended attributes (`user.*`), for a receiver with `--archive`
     #[arg(long)]
     archive: bool,
     /// The name under which it arrives, where one thing is sent; standard input is `stdin` without

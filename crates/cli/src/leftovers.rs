@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use fairpath_report::text::{safe, tell};
 use fairpath_transfer::{Leftover, leftovers};
-
-use crate::text::{safe, tell};
 
 /// How many are named.
 const NAMED_MAX: usize = 10;

@@ -35,7 +35,7 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use fairpath_report::text::{print_line, safe, tell};
+use fairpath_report::text::{self, print_line, safe, tell};
 
 use failure::Failure;
 use tracing_subscriber::filter::{LevelFilter, Targets};

@@ -32,6 +32,14 @@ impl TicketArgs {
     /// The ticket, and the words before it. It is the last one of `words` unless it comes from elsewhere.
     pub(crate) fn take(&self, words: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Ticket), UsageError> {
         let (words, source) = choose(words, self.ticket_file.as_deref(), std::env::var_os(VARIABLE))?;
+        let ticket = source.read()?;
+        Ok((words, ticket))
+    }
+
+    /// The same where files stand before the ticket: `-` may be one of them, standard input.
+    pub(crate) fn take_behind_files(&self, words: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Ticket), UsageError> {
+        let file = self.ticket_file.as_deref();
+        let (words, source) = choose_behind_files(words, file, std::env::var_os(VARIABLE))?;
         if source == Source::Input && words.iter().any(|word| is_input(word)) {
             return Err(UsageError(format!(
                 "standard input cannot be both the ticket and what is sent: give the ticket as the last word, with \
@@ -46,7 +54,7 @@ impl TicketArgs {
 /// The words that are no ticket, where none is needed.
 pub(crate) fn without_ticket(words: Vec<PathBuf>) -> Result<Vec<PathBuf>, UsageError> {
     // Any variable stands for a ticket: it is not read.
-    choose(words, None, Some("none".into())).map(|(words, _)| words)
+    choose_behind_files(words, None, Some("none".into())).map(|(words, _)| words)
 }
 
 /// Whether a word means standard input.
@@ -66,6 +74,30 @@ enum Source {
     Input,
 }
 
+/// Finds the ticket among the words, if it is one of them, where files stand before it. A dash in the last place is
+/// the ticket, unless that comes from a file, or from the environment and the dash is all there is to send.
+fn choose_behind_files(
+    mut words: Vec<PathBuf>,
+    file: Option<&Path>,
+    variable: Option<OsString>,
+) -> Result<(Vec<PathBuf>, Source), UsageError> {
+    let has_variable = variable.as_ref().is_some_and(|value| !value.is_empty());
+    let is_dash = words.last().is_some_and(|word| word.as_os_str() == DASH);
+    if is_dash && (file.is_some() || words.len() == 1 && has_variable) {
+        let dash = words.pop();
+        let (mut words, source) = choose(words, file, variable)?;
+        words.extend(dash);
+        return Ok((words, source));
+    }
+    if is_dash && words.len() == 1 {
+        return Err(UsageError(format!(
+            "`-` alone is standard input to be sent, and there is no ticket: give it as the last word, with \
+             --ticket-file, or in {VARIABLE}"
+        )));
+    }
+    choose(words, file, variable)
+}
+
 /// Which of the words is the ticket, if any of them is.
 fn choose(
     mut words: Vec<PathBuf>,
@@ -73,10 +105,7 @@ fn choose(
     variable: Option<OsString>,
 ) -> Result<(Vec<PathBuf>, Source), UsageError> {
     let last = words.last().cloned().unwrap_or_default();
-    // A dash in the last place is the ticket, unless that comes from elsewhere and the dash is all there is to send.
-    let has_variable = variable.as_ref().is_some_and(|value| !value.is_empty());
-    let is_sent = words.len() == 1 && has_variable || file.is_some_and(|file| file.as_os_str() != DASH);
-    let is_word = last.as_os_str() == DASH && !is_sent || begins_like_a_ticket(&last) && !last.exists();
+    let is_word = last.as_os_str() == DASH || begins_like_a_ticket(&last) && !last.exists();
     let source = match (file, is_word) {
         (Some(_), true) => {
             return Err(UsageError("two tickets are given: the last word, and --ticket-file; leave one out".into()));
@@ -84,11 +113,7 @@ fn choose(
         (Some(file), false) if file.as_os_str() == DASH => Source::Input,
         (Some(file), false) => Source::File(file.to_owned()),
         (None, true) => match words.pop().unwrap_or_default() {
-            dash if dash.as_os_str() == DASH => match words.is_empty() {
-                // There would be nothing to send.
-                true => return Err(no_ticket(&dash)),
-                false => Source::Input,
-            },
+            dash if dash.as_os_str() == DASH => Source::Input,
             word => Source::Word(word.into_os_string()),
         },
         (None, false) => match variable.filter(|value| !value.is_empty()) {
@@ -126,12 +151,6 @@ fn no_ticket(last: &Path) -> UsageError {
     let shown = last.to_string_lossy();
     let ways =
         format!("as the last word, or `-` to read it from standard input, or with --ticket-file, or in {VARIABLE}");
-    if last.as_os_str() == DASH {
-        return UsageError(format!(
-            "`-` alone is standard input to be sent, and there is no ticket: give it as the last word, with \
-             --ticket-file, or in {VARIABLE}"
-        ));
-    }
     let is_harmless = last.exists() || shown.len() < SHORTEST_PART && shown.contains(['.', '/']);
     UsageError(match is_harmless {
         true => format!(
@@ -215,7 +234,7 @@ mod tests {
     }
 
     fn chosen(all: &[&str], file: Option<&str>, variable: Option<&str>) -> Result<(usize, Source), String> {
-        let chosen = choose(words(all), file.map(Path::new), variable.map(OsString::from));
+        let chosen = choose_behind_files(words(all), file.map(Path::new), variable.map(OsString::from));
         chosen.map(|(words, source)| (words.len(), source)).map_err(|error| error.to_string())
     }
 
@@ -241,7 +260,7 @@ mod tests {
         assert!(chosen(&["-"], None, None).unwrap_err().contains("there is no ticket"));
         for (all, file) in [(&["-", "-"][..], None), (&["/dev/stdin", "-"], None), (&["-"], Some("-"))] {
             let args = TicketArgs { ticket_file: file.map(PathBuf::from) };
-            let error = args.take(words(all)).unwrap_err().to_string();
+            let error = args.take_behind_files(words(all)).unwrap_err().to_string();
             assert!(error.contains("both the ticket and what is sent"), "{all:?} {file:?}: {error}");
         }
     }

@@ -272,8 +272,12 @@ impl Walk<'_> {
             Some(to) => Kind::HardLink { to },
             None => kind,
         };
-        // Nobody sets the times of symbolic links.
-        let mtime_ns = if matches!(kind, Kind::Link { .. }) { 0 } else { mtime_ns(&stat) };
+        // Nobody sets the times of symbolic links, and those of directories only an archive.
+        let mtime_ns = match kind {
+            Kind::Link { .. } => 0,
+            Kind::Directory if self.archive.is_none() => 0,
+            _ => mtime_ns(&stat),
+        };
         let attributes = self.attributes(&Source { base, identity }, &name, &kind);
         let is_first = self.archive.is_some() && stat.st_nlink > 1 && matches!(kind, Kind::File { .. });
         let entry = Entry { path: name.clone(), mode: mode(&stat) as u16, mtime_ns, kind, attributes };

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use fairpath_core::Bytes;
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
@@ -16,7 +16,6 @@ use crate::attributes::{self, Attribute};
 use crate::error::ReceiveError;
 use crate::manifest::Manifest;
 use crate::name::{Name, path_of, split};
-use crate::placing::time_from;
 use crate::progress::Progress;
 use crate::source::{Identity, mtime_ns};
 
@@ -282,7 +281,8 @@ impl Destination {
                 Err(error) => return Err(error),
             };
             let failed = |error: Errno| ReceiveError::io(&self.full(name.as_bytes()), error.into());
-            let (mtime_ns, attributes) = archived.get(name).map_or((None, &[][..]), |(time, all)| (Some(*time), all));
+            let (mtime_ns, attributes) =
+                archived.get(name).map_or((None, &[][..]), |(time, all)| ((*time != 0).then_some(*time), all));
             // Without the permission to write they could not be set.
             attributes::set(&directory, attributes).map_err(failed)?;
             if let Some(mode) = due.get(name) {
@@ -320,6 +320,15 @@ impl DirectoryModes {
             self.due.entry(name).or_insert(now & u32::from(offered));
         }
         Ok(())
+    }
+}
+
+/// A time of change, if this system can tell it.
+pub(crate) fn time_from(mtime_ns: i64) -> Option<SystemTime> {
+    let distance = Duration::from_nanos(mtime_ns.unsigned_abs());
+    match mtime_ns < 0 {
+        true => SystemTime::UNIX_EPOCH.checked_sub(distance),
+        false => SystemTime::UNIX_EPOCH.checked_add(distance),
     }
 }
 

@@ -15,7 +15,8 @@ pub struct Entry {
     pub path: Name,
     /// The permission bits at the sender, as `chmod` takes them.
     pub mode: u16,
-    /// When it was last modified: nanoseconds since 1970, negative before. Zero for symbolic links.
+    /// When it was last modified: nanoseconds since 1970, negative before. Zero for symbolic links,
+    /// and for directories whose time is not kept.
     pub mtime_ns: i64,
     /// Its kind.
     pub kind: Kind,

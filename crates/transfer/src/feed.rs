@@ -22,6 +22,9 @@ use crate::skip::Reason;
 /// a quarter of a second holds. Either end holds so much of it in memory at most.
 pub(crate) const WINDOW: u64 = 32 << 20;
 
+/// After so much more the sender is told what was passed on, in bytes: often enough that its window stays open.
+pub(crate) const CONFIRM_EVERY: u64 = WINDOW / 32;
+
 /// How many pieces are held at most, however small they are.
 const PIECES_MAX: usize = 16 << 10;
 
@@ -33,7 +36,7 @@ const AHEAD: usize = 4;
 pub(crate) struct Window(watch::Sender<u64>);
 
 impl Window {
-    /// Of something of which the receiver has so much.
+    /// The window of something of which the receiver has this much.
     pub(crate) fn after(confirmed: u64) -> Self {
         Self(watch::Sender::new(confirmed))
     }
@@ -150,7 +153,7 @@ impl Tap<'_> {
         self.state.held.front().map_or_else(|| self.feed.length(), |(offset, _)| *offset)
     }
 
-    /// What may have to be sent again.
+    /// The pieces that may have to be sent again.
     pub(crate) fn held(&self) -> Vec<(u64, Bytes)> {
         self.state.held.iter().cloned().collect()
     }

@@ -20,7 +20,7 @@ use crate::words::printable;
 /// Sends what is read, and hears what becomes of it.
 pub(crate) struct Flow<'a> {
     pub(crate) selection: &'a Selection,
-    /// Of a file that the receiver passes on in order.
+    /// The window of a file that the receiver passes on in order.
     pub(crate) window: Option<&'a Window>,
     pub(crate) progress: &'a Progress,
     pub(crate) witness: Witness<'a>,

@@ -99,6 +99,7 @@ pub fn receiver_messages() -> Vec<(&'static str, Vec<u8>)> {
         ("complete", FromReceiver::Complete),
         ("arrived", FromReceiver::Arrived([6; 16])),
         ("receiver_failed", FromReceiver::Failed { fault: Fault::Io, text: "no".into() }),
+        ("taken", FromReceiver::Taken { file: 3, bytes: 1 << 33 }),
         ("examined", FromReceiver::Examined(1 << 33)),
         ("asking", FromReceiver::Asking),
     ];

@@ -54,7 +54,7 @@ fn leftover(partial: &Path, journal: String, now: SystemTime) -> Option<Leftover
     Some(Leftover { name: printable(&name), age, bytes: Bytes::new(bytes), files })
 }
 
-/// What is known of a regular file that is small enough to be looked at, or no journal.
+/// The facts of a regular file that is small enough to be looked at, or no journal.
 fn regular(file: &Path) -> Option<fs::Metadata> {
     let there = fs::symlink_metadata(file).ok()?;
     let is_journal = file.extension().is_some_and(|ending| ending == "journal");

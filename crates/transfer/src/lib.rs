@@ -46,22 +46,24 @@
 //!    secret over 32 bytes that both ends export from the TLS session. The secret itself never travels.
 //! 2. receiver: a message of one byte, `A`; or it closes the connection with a code and words. Nothing was written so
 //!    far, and nothing of what follows was read.
-//!    Then `Terms {hidden, has_all}`: whether hidden names are taken, and whether this sender has sent everything
-//!    before. If so, `LeftOut [entries]`… and `Arrived(proof)` follow, and nothing else.
-//! 3. sender: `Entries […]`…: names, sizes, times, permissions; directories; symbolic links. `Unsent […]`…
+//!    Then `Terms {hidden, has_all, in_order}`: whether hidden names are taken, whether this sender has sent everything
+//!    before, and whether what comes is passed on in order. If it has, `LeftOut [entries]`… and `Arrived(proof)` follow,
+//!    and nothing else.
+//! 3. sender: `Entries […]`…: names, sizes, times, permissions; streams without a size; directories; links. `Unsent […]`…
 //!    names what cannot be sent, `Hidden` what the terms exclude; `EntriesEnd`.
 //! 4. receiver: `Asking` if its user has to agree and has not; `Compare [files]`…, `Compare []`: files of that size exist.
 //! 5. sender: `Tags […]`…, one for each of them, in that order: keyed hashes of their digests (`proof.rs`).
 //! 6. receiver: `Same [files with proofs]`…, `Have {file, ranges}`… (interrupted before), `LeftOut [entries]`… (cannot
 //!    be written), `Begin`.
 //! 7. sender, as records and in no other way: pieces of large files (entry number, offset, data), and
-//!    parcels with whole small files and their tags, tags of large files that were read to their
-//!    end, and files that are left out, with the reason (`parcel.rs`). The receiver takes them as fast as
+//!    parcels with whole small files and their tags, runs of zeros, tags of large files that were read to their
+//!    end, ends of streams, and files that are left out, with the reason (`parcel.rs`). The receiver takes them as fast as
 //!    they are written, and the credit of the records holds the sender back: so it bounds all that the
 //!    receiver has not taken, however small the files are.
 //! 8. receiver: `Written(bytes)` now and then; `Done [files with proofs]` when their digests were right, their
 //!    contents are durable and they stand under their names; `Again(file)` when a digest was wrong, once;
-//!    `LeftOut [entries]` for what cannot be written.
+//!    `LeftOut [entries]` for what cannot be written. `Taken {file, bytes}` tells of a stream, or of what is passed on
+//!    in order, how far it has come: the sender keeps within a window of that.
 //! 9. receiver: `Complete`; the sender closes the connection with code 0 and the word "done".
 //! 10. `Failed {fault, text}` from either end, at any time, ends the transfer with one clear error.
 //!

@@ -1,6 +1,6 @@
-//! What is received goes to a pipe instead of into files: one file or stream, in order.
+//! Received data go to a pipe instead of into files: one file or stream, in order.
 //!
-//! What was passed on cannot be taken back. So a later connection has to bring the rest of the same, and whoever
+//! Data that were passed on cannot be taken back. So a later connection has to bring the rest of the same, and whoever
 //! reads the pipe knows only from the end of the transfer that all of it was right.
 
 use std::collections::BTreeMap;
@@ -15,16 +15,13 @@ use tokio::sync::mpsc;
 
 use crate::entry::Entry;
 use crate::error::ReceiveError;
-use crate::feed::WINDOW;
+use crate::feed::{CONFIRM_EVERY, WINDOW};
 use crate::manifest::Manifest;
 use crate::parcel::{self, Item, PARCEL, ZEROS_MAX};
 use crate::progress::Progress;
 use crate::proof::{Seal, digest_of_all};
 use crate::protocol::{Digest, FromReceiver, ProtocolError};
 use crate::writer::{Command, Event, Finished};
-
-/// After so much more the sender is told what was passed on, in bytes: often enough that its window stays open.
-pub(crate) const CONFIRM_EVERY: u64 = WINDOW / 32;
 
 /// How much is written at once.
 const WRITTEN_AT_ONCE: usize = 64 << 10;
@@ -173,7 +170,7 @@ impl Passage {
                 return Ok(finished);
             }
         }
-        // Whoever has stopped sending commands knows why.
+        // The sender of commands knows why it has stopped.
         Ok(Finished::default())
     }
 

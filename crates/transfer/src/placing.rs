@@ -7,13 +7,12 @@
 use std::fs::File;
 use std::io::{self, Seek as _};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::attributes;
-use crate::destination::{Destination, INSIDE, set_mode, sync_device};
+use crate::destination::{Destination, INSIDE, set_mode, sync_device, time_from};
 use crate::entry::Entry;
 use crate::error::ReceiveError;
 use crate::name::{Name, split};
@@ -331,14 +330,6 @@ pub(crate) fn settle(file: &File, entry: &Entry, size: u64, was_there: bool) -> 
     match time_from(entry.mtime_ns) {
         Some(time) => file.set_modified(time),
         None => Ok(()),
-    }
-}
-
-pub(crate) fn time_from(mtime_ns: i64) -> Option<SystemTime> {
-    let distance = Duration::from_nanos(mtime_ns.unsigned_abs());
-    match mtime_ns < 0 {
-        true => SystemTime::UNIX_EPOCH.checked_sub(distance),
-        false => SystemTime::UNIX_EPOCH.checked_add(distance),
     }
 }
 

@@ -119,7 +119,7 @@ impl Progress {
         self.files_done.store(0, Ordering::Relaxed);
     }
 
-    /// So many streams are among the files.
+    /// The number of streams among the files.
     pub(crate) fn set_open(&self, streams: usize) {
         self.open.store(streams as u64, Ordering::Relaxed);
         self.is_patient.store(streams > 0, Ordering::Relaxed);
@@ -130,7 +130,7 @@ impl Progress {
         self.is_patient.store(true, Ordering::Relaxed);
     }
 
-    /// So much more of a stream is known.
+    /// More of a stream is known, by this much.
     pub(crate) fn grow(&self, bytes: u64) {
         self.bytes_total.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -125,7 +125,7 @@ pub(crate) enum FromReceiver {
         /// What a person should read.
         text: String,
     },
-    /// So much of this file was passed on, or of this stream was taken: from the beginning on, without a gap.
+    /// This file was passed on so far, or this stream taken: from the beginning on, without a gap.
     Taken {
         /// The entry's number.
         file: u32,

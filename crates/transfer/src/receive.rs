@@ -331,6 +331,10 @@ impl Receiver {
             Ok(_) => connection.close(DONE_CODE, DONE_WORD),
             Err(error) => {
                 self.progress.enter(Phase::Waiting);
+                if matches!(error, ReceiveError::Conflicts(_) | ReceiveError::NotOne(_)) {
+                    // No connection was lost: whatever comes next begins anew.
+                    self.sender_run().take();
+                }
                 match error {
                     ReceiveError::Admission(late) => self.door.send_away(connection, late),
                     error => refuse(&control, error).await,

@@ -24,7 +24,7 @@ const WAKE_INTERVAL: Duration = Duration::from_secs(1);
 /// window is filled, and everything else stays with the sender.
 const COMMANDS: usize = 32;
 
-/// Who takes what comes.
+/// The taker of what comes.
 pub(crate) enum Taker {
     Files(Box<Writer>),
     Pipe(Box<Passage>),

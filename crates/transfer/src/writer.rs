@@ -19,10 +19,10 @@ use tokio::time::Instant;
 
 use crate::destination::Destination;
 use crate::error::ReceiveError;
+use crate::feed::CONFIRM_EVERY;
 use crate::manifest::Manifest;
 use crate::name::Name;
 use crate::offer::SHOWN;
-use crate::outlet::CONFIRM_EVERY;
 use crate::parcel::{self, Item, PARCEL, ZEROS_MAX};
 use crate::partial::{PartNames, Partial};
 use crate::placing::{Batch, Placing, Verified, settle};

@@ -64,7 +64,7 @@ pub(crate) struct Args {
     dir: PathBuf,
     /// `-`: pass on to standard output the one file or stream that is sent; the ticket and all else go to standard
     /// error. It is whole only if the exit code is 0
-    #[arg(long, value_name = "-", value_parser = to_output,
+    #[arg(long, value_name = "OUTPUT", value_parser = to_output,
           conflicts_with_all = ["dir", "keep", "force", "existing", "keep_modes", "archive"])]
     to: Option<ToOutput>,
     /// Go on after a transfer: the ticket stays good, for many senders, which have their turn one after another
@@ -91,7 +91,7 @@ pub(crate) struct Args {
     shown: Shown,
 }
 
-/// What is received goes to standard output.
+/// The place of what is received: standard output.
 #[derive(Clone, Copy, Debug)]
 struct ToOutput;
 
@@ -412,7 +412,7 @@ impl Desk<'_> {
             None => self.live.iter().for_each(|one| one.close(2, "interrupted by the receiver's user")),
         }
         if let Some(written) = self.receiver.half_passed_on() {
-            // Whoever reads may take nothing for ever.
+            // The reader of the pipe may take nothing for ever.
             return Err(ReceiveError::BrokeOff { written }.into());
         }
         let mut is_complete = self.lingers_until.is_some();

@@ -85,7 +85,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         let selection = tokio::task::spawn_blocking(move || Selection::collect_with(&files, &choice)).await??;
         return dry_run(&selection, args.shown);
     }
-    let (files, ticket) = args.ticket.take(args.words)?;
+    let (files, ticket) = args.ticket.take_behind_files(args.words)?;
     let (files, choice) = args.files.chosen(files)?;
     let is_typed = choice.input && std::io::stdin().is_terminal();
     let selection = tokio::task::spawn_blocking(move || Selection::collect_with(&files, &choice)).await??;
@@ -122,7 +122,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             }
             sent.map_err(explained)
         }
-        error = watch.run(&interruption, args.give_up_after) => Err(error),
+        error = watch.run(&interruption, args.give_up_after) => Err(match error.is::<Interrupted>() && streams > 0 {
+            true => Interrupted("interrupted; what was read of the stream is lost".into()).into(),
+            false => error,
+        }),
     };
     let Watch { connection, mut view, history, trace, mut books, .. } = watch;
     let happened = view.end();

@@ -309,7 +309,7 @@ enum Idle {
 
 /// How much is done, and how long the rest will take; or for how long nothing has come, or why.
 fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Idle) -> String {
-    // Of a stream the total is what came of it so far.
+    // The total of a stream is what came of it so far.
     let of = if now.is_open { String::new() } else { format!(" of {}", now.bytes_total) };
     let text = format!("{}{of}, file {} of {}", now.bytes_done, now.files_done, now.files_total);
     match (idle, eta) {

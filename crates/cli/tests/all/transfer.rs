@@ -1,11 +1,12 @@
 //! `fairpath recv` and `fairpath send` as a person runs them, over loopback.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Listening, Scratch, error_of, fairpath, text};
+use crate::common::{Listening, Scratch, error_of, fairpath, run, text};
 use fairpath_transfer::Ticket;
 use serde_json::Value;
 
@@ -365,7 +366,7 @@ fn no_level_of_the_log_shows_what_would_end_a_connection() {
 #[test]
 fn a_limit_of_file_sizes_leaves_a_file_out_and_ends_nothing() {
     let scratch = Scratch::new();
-    let (large, small) = (large_file(&scratch, 30), scratch.file("from/small", b"small"));
+    let (large, small) = (scratch.large("from/large", 30), scratch.file("from/small", b"small"));
     let program =
         format!("ulimit -f 10240 && exec '{}' recv --listen 127.0.0.1:0 --dir to", env!("CARGO_BIN_EXE_fairpath"));
     let mut limited = std::process::Command::new("sh");
@@ -376,4 +377,34 @@ fn a_limit_of_file_sizes_leaves_a_file_out_and_ends_nothing() {
     assert!(String::from_utf8_lossy(&sent.stderr).contains("ulimit -f"), "{sent:?}");
     assert_eq!(fs::read(to(&scratch).join("small")).unwrap(), b"small");
     assert_eq!(recv.child.try_wait().unwrap(), None, "it waits for what was left out");
+}
+
+/// The output of a program goes through, and nothing but that: `tar c … | fairpath send -`, `recv --to - | tar x`.
+#[test]
+fn standard_input_is_passed_on_to_standard_output() {
+    let scratch = Scratch::new();
+    let data = vec![b'x'; 3_000_001];
+    let input = scratch.file("input", &data);
+    let mut recv = fairpath(&["recv", "--listen", "127.0.0.1:0", "--to", "-", "--json"])
+        .stdout(fs::File::create(scratch.0.join("output")).unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(recv.stderr.take().unwrap());
+    let mut ticket = String::new();
+    told.read_line(&mut ticket).unwrap();
+    let mut send = fairpath(&["send", "-", ticket.trim_end(), "--name", "letter"]);
+    let sent = send.stdin(fs::File::open(&input).unwrap()).output().unwrap();
+    assert!(sent.status.success(), "{sent:?}");
+    let mut said = String::new();
+    told.read_to_string(&mut said).unwrap();
+    assert_eq!(recv.wait().unwrap().code(), Some(0), "{said}");
+    assert!(fs::read(scratch.0.join("output")).unwrap() == data, "nothing but the data");
+    let summary: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert_eq!((&summary["names"], &summary["bytes"]), (&serde_json::json!(["letter"]), &3_000_001.into()));
+    assert!(String::from_utf8_lossy(&sent.stderr).contains("a stream is sent"), "{sent:?}");
+
+    let both = run(&["send", "-", "-"]);
+    assert!(error_of(&both).contains("both the ticket and what is sent"), "{both:?}");
+    assert_eq!(both.status.code(), Some(2));
 }

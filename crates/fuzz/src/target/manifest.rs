@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
-use fairpath_transfer::{Entry, Kind, Limits, Manifest, Name, PERMISSIONS, fuzzing};
+use fairpath_transfer::{Attribute, Entry, Kind, Limits, Manifest, Name, PERMISSIONS, fuzzing};
 
 use super::{Seed, Target};
 use crate::memory::{self, BUFFERS};
@@ -30,6 +30,7 @@ fn check(input: &[u8]) {
         names_bytes: 100,
         hidden: false,
         modes: false,
+        archive: false,
     };
     for limits in [Limits::default(), narrow] {
         memory::within(input, BUFFERS, MEMORY, || {
@@ -71,8 +72,15 @@ fn holds(manifest: &Manifest, limits: &Limits) {
     assert_eq!(entries.iter().filter(|entry| entry.is_file()).count() as u64, manifest.files());
     let directories = |entry: &&Entry| !matches!(entry.kind, Kind::Directory);
     let leaves: BTreeSet<&[u8]> = entries.iter().filter(directories).map(|entry| entry.path.as_bytes()).collect();
+    let is_file = |entry: &&Entry| matches!(entry.kind, Kind::File { .. });
+    let files: BTreeSet<&Name> = entries.iter().filter(is_file).map(|entry| &entry.path).collect();
     let mut names = BTreeMap::new();
     for entry in entries {
+        if let Kind::HardLink { to } = &entry.kind {
+            assert!(files.contains(to), "{to:?} is no file that is sent");
+        }
+        let is_users = entry.attributes.iter().all(|one| one.name.as_bytes().starts_with(b"user."));
+        assert!(is_users && (limits.archive || entry.attributes.is_empty()), "{:?}", entry.attributes);
         let path = entry.path.as_path();
         assert!(!entry.path.is_empty() && entry.path.len() <= limits.path_bytes);
         assert!(path.components().all(|part| matches!(part, Component::Normal(_))), "{path:?} leaves the directory");
@@ -119,6 +127,10 @@ fn stays_inside(path: &Path, target: &Path) {
 fn seeds() -> Vec<Seed> {
     let file = |path: &str, size| Entry { mode: 0o7755, mtime_ns: 1_700_000_000_000, ..Entry::file(path, size) };
     let directory = |path: &str| Entry::directory(path);
+    let with = |name: &str, entry: Entry| {
+        let attributes = vec![Attribute { name: name.into(), value: Name::new(b"\0\xff") }];
+        Entry { attributes, ..entry }
+    };
     let seed = |name: &str, entries: Vec<Entry>| Seed::new(name, fuzzing::entries_frame(entries));
     vec![
         seed("tree", vec![directory("a"), file("a/b", 3), file("a/c d/ü", 1 << 40), file(".hidden/x", 0)]),
@@ -132,6 +144,11 @@ fn seeds() -> Vec<Seed> {
         seed("links", vec![directory("d"), Entry::link("d/e/l", "../x/y"), Entry::link("d/m", "e")]),
         seed("link_out", vec![Entry::link("d/l", "x/../../y")]),
         seed("below_a_link", vec![Entry::link("d/l", "x"), file("d/l/y", 1)]),
+        seed("stream", vec![Entry::stream("stdin")]),
+        seed("hard_links", vec![directory("d"), file("d/a", 3), Entry::hard_link("d/b", "d/a")]),
+        seed("hard_link_out", vec![Entry::hard_link("d/b", "/etc/passwd")]),
+        seed("attributes", vec![with("user.x", file("a", 3)), with("user.y", directory("d"))]),
+        seed("attribute_of_the_system", vec![with("security.capability", file("a", 3))]),
         seed("reserved", vec![file(".Fairpath-Partial/x", 1)]),
         seed("direction", vec![file("cod.\u{202e}gpj", 1)]),
         seed("many", (0..25).map(|at| file(&at.to_string(), at)).collect()),

@@ -1,4 +1,4 @@
-//! What an archive keeps.
+//! An archive keeps more than other transfers do.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -40,7 +40,7 @@ pub(super) fn file(path: &str, size: u64) -> Entry {
 async fn answer(control: &Control) -> FromReceiver {
     loop {
         match control.read().await.unwrap() {
-            FromReceiver::Written(_) | FromReceiver::Examined(_) => {}
+            FromReceiver::Written(_) | FromReceiver::Taken { .. } | FromReceiver::Examined(_) => {}
             other => return other,
         }
     }
@@ -327,4 +327,44 @@ async fn messages_of_nonsense_end_the_transfer() {
         assert!(matches!(serving.await.unwrap(), Err(ReceiveError::Protocol(_))));
     }
     assert_eq!(names(to.path()), [""; 0]);
+}
+
+/// Data that are held until others come before them are bounded, and the end of a stream is its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_passed_on_in_order_is_bounded_whatever_the_sender_says() {
+    let net = Net::new();
+    let passing_on = || {
+        let receiver = Arc::into_inner(receiver(Path::new("/nowhere"))).unwrap();
+        Arc::new(receiver.into_pipe(std::io::sink()))
+    };
+    let ended = |size| Item::Ended { file: 0, size, tag: [0; 32] };
+    let stream = || vec![Entry::stream("s")];
+    let stub = Stub::start(&net, &passing_on(), stream()).await;
+    stub.data(0, 1 << 40, b"far ahead").await;
+    assert!(stub.refusal().await.1.to_string().contains("too far ahead"));
+    let stub = Stub::start(&net, &passing_on(), vec![file("f", 3)]).await;
+    stub.data(0, 0, b"more").await;
+    assert!(stub.refusal().await.1.to_string().contains("behind the end"));
+    let stub = Stub::start(&net, &passing_on(), stream()).await;
+    stub.data(1, 0, b"of another").await;
+    assert!(stub.refusal().await.1.to_string().contains("not wanted"));
+    // A digest that is wrong, or data behind the end: nothing that was passed on is called whole.
+    for (data, size) in [(&b"data"[..], 4), (b"data", 3)] {
+        let stub = Stub::start(&net, &passing_on(), stream()).await;
+        stub.data(0, 0, data).await;
+        stub.pack(&ended(size)).await;
+        let (fault, error) = stub.refusal().await;
+        assert!(matches!((fault, &error), (Fault::Mismatch, ReceiveError::Mangled { .. })), "{error}");
+    }
+    // In a directory it has no name then.
+    let to = tempfile::tempdir().unwrap();
+    let stub = Stub::start(&net, &receiver(to.path()), stream()).await;
+    stub.data(0, 0, b"data").await;
+    stub.pack(&ended(3)).await;
+    assert!(stub.refusal().await.1.to_string().contains("longer than was said"));
+    let stub = Stub::start(&net, &receiver(to.path()), stream()).await;
+    stub.data(0, 0, b"data").await;
+    stub.pack(&ended(4)).await;
+    assert_eq!(stub.answer().await, FromReceiver::LeftOut(vec![(0, Reason::Damaged)]));
+    assert!(!to.path().join("s").exists());
 }

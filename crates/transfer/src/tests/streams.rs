@@ -21,7 +21,7 @@ fn pipe(parent: &Path, write: impl FnOnce(File) + Send + 'static) -> PathBuf {
     path
 }
 
-/// Whoever reads what is passed on: takes nothing while it is held.
+/// The reader of what is passed on: it takes nothing while it is held.
 #[derive(Clone, Default)]
 struct Reader {
     read: Arc<Mutex<Vec<u8>>>,

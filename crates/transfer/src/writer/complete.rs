@@ -20,7 +20,7 @@ impl Writer {
             Kind::Link { target } => destination.link(name, target, force),
             Kind::HardLink { to } => {
                 let file = files.get(to).filter(|file| self.status[**file as usize] == Status::Finished);
-                // Of a file that is not in place there is no other name.
+                // A file that is not in place has no other name.
                 let Some(file) = file else {
                     return Err(ReceiveError::InTheWay { path: to.clone(), there: "nothing" });
                 };

@@ -1,4 +1,4 @@
-//! What outlives a run: files under their names, and journals of those that are not whole.
+//! The things that outlive a run: files under their names, and journals of those that are not whole.
 
 use tokio::sync::mpsc;
 

@@ -32,7 +32,7 @@ impl Writer {
         if size > self.limit(number) {
             return Err(ProtocolError::Unexpected("a stream is longer than can be").into());
         }
-        // Of an empty one nothing else comes.
+        // Nothing else comes of an empty one.
         self.open(number)?;
         let active = self.active.get_mut(&number).expect("opened");
         if active.ranges.end() > size {
