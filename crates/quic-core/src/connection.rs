@@ -250,9 +250,9 @@ impl Connection {
     }
 
     /// The peer has proved itself: it may send as much as any other.
-    pub fn trust(&mut self) {
+    pub fn trust(&mut self, now: Instant) {
         self.is_guest = false;
-        trust(&mut self.quic);
+        trust(&mut self.quic, now);
         self.output.look_again();
         for id in ChannelId::ALL {
             self.lanes.channel_mut(id).set_window(Trust::Full.window(id));

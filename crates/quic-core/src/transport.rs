@@ -1,7 +1,9 @@
 //! The settings of QUIC that both ends share.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
+use web_time::Instant;
 
 use noq_proto::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
@@ -15,6 +17,10 @@ pub const PATHS_MAX: u32 = 8;
 /// How many path ids the stack gives out at once. A path that was closed keeps its own until three probe timeouts have
 /// passed, and those of a peer that stood still are long: 18 s after a pause of 2 s. Why no more: docs/testing.md.
 pub(crate) const PATH_IDS: u32 = PATHS_MAX + PATHS_MAX / 2;
+
+/// The same for a guest. What the engine and its detector keep grows with the square of the paths, and a guest has nothing
+/// to send but a greeting: its third path waits one round trip for the answer.
+const GUEST_PATH_IDS: u32 = 2;
 
 /// How long a connection survives without a word from the peer. A peer that is gone is to be known within
 /// ten seconds, and QUIC may begin to count a little late. Where the links were gone, not the peer, a new
@@ -60,8 +66,10 @@ impl Trust {
     }
 }
 
-/// Gives a guest's connection the streams of any other.
-pub(crate) fn trust(quic: &mut noq_proto::Connection) {
+/// Gives a guest's connection the paths and the streams of any other.
+pub(crate) fn trust(quic: &mut noq_proto::Connection, now: Instant) {
+    // A peer without multipath has one path.
+    let _ = quic.set_max_concurrent_paths(now, NonZeroU32::new(PATH_IDS).unwrap_or(NonZeroU32::MIN));
     quic.set_receive_window(VarInt::from_u32(STREAMS_WINDOW));
     quic.set_max_concurrent_streams(noq_proto::Dir::Uni, VarInt::from_u32(STREAMS));
     quic.set_max_concurrent_streams(noq_proto::Dir::Bi, VarInt::from_u32(STREAMS));
@@ -73,13 +81,13 @@ pub(crate) fn transport(
     trust: Trust,
     application: Application,
 ) -> Arc<TransportConfig> {
-    let (window, streams) = match trust {
-        Trust::Full => (STREAMS_WINDOW, STREAMS),
-        Trust::Guest => (0, 0),
+    let (window, streams, paths) = match trust {
+        Trust::Full => (STREAMS_WINDOW, STREAMS, PATH_IDS),
+        Trust::Guest => (0, 0, GUEST_PATH_IDS),
     };
     let mut config = TransportConfig::default();
     config
-        .max_concurrent_multipath_paths(PATH_IDS)
+        .max_concurrent_multipath_paths(paths)
         .max_concurrent_uni_streams(VarInt::from_u32(streams))
         .max_concurrent_bidi_streams(VarInt::from_u32(streams))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))

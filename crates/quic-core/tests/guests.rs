@@ -10,6 +10,7 @@ use fairpath_quic_core::{
     Accepting, Application, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, Received,
     Trust, Verify, search,
 };
+use noq_proto::{FourTuple, PathStatus};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -23,8 +24,15 @@ fn endpoint(identity: Option<Identity>) -> Endpoint {
     Endpoint::new(config).expect("an endpoint")
 }
 
-/// A client completes its handshake, says what a guest may say for a second, and is forgotten.
-fn visit(server: &mut Endpoint, identity: &Identity, now: &mut Instant, port: u16) {
+fn mapped(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().into(),
+        v6 => v6,
+    }
+}
+
+/// A client completes its handshake, opens paths, says what a guest may say for a second, and is forgotten.
+fn visit(server: &mut Endpoint, identity: &Identity, now: &mut Instant, (port, paths): (u16, u8)) {
     let mut client = endpoint(None);
     let (here, there) = (SocketAddr::new(HERE, port), SocketAddr::new(THERE, 2));
     let engine = EngineConfig::live();
@@ -38,7 +46,13 @@ fn visit(server: &mut Endpoint, identity: &Identity, now: &mut Instant, port: u1
     };
     let handle = client.connect(connecting, *now).expect("a connection");
     let (mut buffer, mut answer) = (Vec::new(), Vec::new());
-    for _ in 0..50 {
+    let mut opened = 0;
+    for step in 0..50 {
+        if step > 10 && opened < paths {
+            let way = FourTuple::new(SocketAddr::new(mapped(THERE), there.port()), Some(mapped(HERE)));
+            let connection = client.connection(handle).expect("it is there");
+            opened += u8::from(connection.quic().open_path(way, PathStatus::Available, *now).is_ok());
+        }
         *now += Duration::from_millis(20);
         while let Some((_, transmit)) = client.poll_transmit(*now, NonZeroUsize::MIN, &mut buffer) {
             let datagram = BytesMut::from(&buffer[..transmit.size]);
@@ -67,17 +81,22 @@ fn visit(server: &mut Endpoint, identity: &Identity, now: &mut Instant, port: u1
 #[test]
 fn a_guest_takes_no_more_memory_than_is_reckoned_with() {
     let identity = Identity::generate().expect("an identity");
-    let mut server = endpoint(Some(identity.clone()));
-    #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
-    let mut now = Instant::now();
-    // Some things are made once, with the first.
-    visit(&mut server, &identity, &mut now, 1_000);
-    let before = ALLOCATOR.current_usage();
-    let guests = 4;
-    for number in 1..=guests {
-        visit(&mut server, &identity, &mut now, 1_000 + number);
+    for paths in [0, 11] {
+        let mut server = endpoint(Some(identity.clone()));
+        #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
+        let mut now = Instant::now();
+        // Some things are made once, with the first.
+        visit(&mut server, &identity, &mut now, (1_000, 0));
+        let before = ALLOCATOR.current_usage();
+        let guests = 4;
+        for number in 1..=guests {
+            visit(&mut server, &identity, &mut now, (1_000 + number, paths));
+        }
+        let each = (ALLOCATOR.current_usage() - before) / usize::from(guests);
+        println!(
+            "a guest that wants {paths} more paths takes {each} bytes, {GUESTS_MAX} of them {}",
+            each * GUESTS_MAX
+        );
+        assert!(each <= GUEST_BYTES_MAX, "{paths} more paths: {each} bytes");
     }
-    let each = (ALLOCATOR.current_usage() - before) / usize::from(guests);
-    println!("a guest takes {each} bytes, {GUESTS_MAX} of them {}", each * GUESTS_MAX);
-    assert!(each <= GUEST_BYTES_MAX, "{each} bytes");
 }

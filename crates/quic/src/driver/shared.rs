@@ -145,7 +145,7 @@ impl Shared {
         let is_driven = state.connection(link).is_some();
         let is_guest = is_driven && state.door.as_mut().is_some_and(|door| door.welcome(link.handle));
         if let Some(connection) = state.connection(link).filter(|_| is_guest) {
-            connection.trust();
+            connection.trust(clock::now());
             link.keeps_datagrams.store(true, Ordering::Relaxed);
         }
         is_guest
