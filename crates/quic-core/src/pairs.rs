@@ -300,7 +300,10 @@ impl Candidates {
     }
 
     fn asking(&mut self, pairs: Vec<Pair>) -> Vec<Pair> {
-        pairs.iter().for_each(|pair| self.known.entry(pair.key()).or_default().is_asked = true);
+        for pair in &pairs {
+            self.known.entry(pair.key()).or_default().is_asked = true;
+            self.revision += 1;
+        }
         pairs
     }
 
@@ -361,6 +364,7 @@ impl Candidates {
                 Some(why) => Outcome::Failed(why),
                 None if known.works => Outcome::Works,
                 None if known.answers => Outcome::Answers,
+                None if known.is_asked => Outcome::Asked,
                 None => return None,
             };
             Some(Tried { local: pair.local.local(), interface: pair.local.name, remote: pair.remote, outcome })

@@ -234,6 +234,22 @@ fn what_was_known_of_an_address_goes_with_it() {
     assert!(candidates.asked_at(now).is_empty(), "with one address of the peer there is no choice");
 }
 
+#[test]
+fn a_pair_whose_answer_is_still_missing_is_told_as_waited_for() {
+    let locals = [local("a", "10.0.1.1"), local("b", "10.0.2.1")];
+    let peer = remotes(&["10.0.1.2", "172.17.0.1"]);
+    let mut candidates = Candidates::new(&locals, &peer, 8);
+    assert!(candidates.tried().is_empty(), "nothing was asked");
+    let before = candidates.revision();
+    candidates.ask_all();
+    assert_ne!(candidates.revision(), before, "it is looked at anew");
+    candidates.answered(locals[0].address, peer[0]);
+    candidates.failed(locals[1].address, peer[1], WhyNot::Silent);
+    let outcomes: Vec<String> = candidates.tried().iter().map(|one| one.outcome.to_string()).collect();
+    let waits = "still waiting for an answer";
+    assert_eq!(outcomes, ["answers", waits, waits, "no answer"]);
+}
+
 /// Some interfaces, some addresses of the peer, and which pairs of them would work.
 fn network() -> impl Strategy<Value = (Vec<Interface>, Vec<SocketAddr>, Vec<bool>)> {
     let address = |at: usize, ipv4: bool| match ipv4 {

@@ -67,6 +67,8 @@ pub enum Outcome {
     Works,
     /// Something answers; no path has been needed there.
     Answers,
+    /// It is being asked, and has not answered yet.
+    Asked,
     /// It was in vain.
     Failed(WhyNot),
 }
@@ -76,6 +78,7 @@ impl fmt::Display for Outcome {
         match self {
             Self::Works => f.write_str("works"),
             Self::Answers => f.write_str("answers"),
+            Self::Asked => f.write_str("still waiting for an answer"),
             Self::Failed(why) => why.fmt(f),
         }
     }
