@@ -176,6 +176,58 @@ impl<R: Rule> Aimd<R> {
             entry.window.follow(cwnd, floor, reduced_at);
         }
     }
+
+    /// Takes losses or marks; says whether they are congestion.
+    pub(crate) fn is_congestion(&mut self, path: PathId, event: &Congestion) -> bool {
+        let Some(entry) = self.paths.get_mut(path) else { return false };
+        let datagram = entry.window.max_datagram();
+        entry.losses.as_mut().is_none_or(|losses| losses.is_congestion(event, datagram))
+    }
+
+    /// Gives way to what is congestion.
+    pub(crate) fn give_way(&mut self, path: PathId, event: &Congestion) {
+        let Some(entry) = self.paths.get(path) else { return };
+        let undo = Undo::of(event, &entry.window, &entry.memory);
+        self.follow(path);
+        let Some(group) = PathOfGroup::new(&self.paths, path) else { return };
+        let reduced = self.rule.decrease(&group);
+        let floor = self.rule.min_ssthresh_datagrams(&group, self.config.min_ssthresh_datagrams);
+        let Some(entry) = self.paths.get_mut(path) else { return };
+        if entry.window.starts_episode(event.sent_at) {
+            entry.undo = undo;
+            self.rule.on_reduced(&mut entry.memory, &entry.window, event.now);
+            entry.window.reduce(reduced, floor, event.now);
+        } else if event.signal == CongestionSignal::Ecn {
+            // Whatever is found of the losses, the path is congested.
+            entry.undo = None;
+        }
+        if event.persistent {
+            self.rule.on_collapsed(&mut entry.memory);
+            entry.window.collapse();
+        }
+    }
+
+    /// Whether what is lost was sent after the window was last reduced.
+    pub(crate) fn starts_episode(&self, path: PathId, event: &Congestion) -> bool {
+        self.paths.get(path).is_some_and(|entry| entry.window.starts_episode(event.sent_at))
+    }
+
+    /// Has slow start go on up to `ssthresh` bytes at least, once the reduction is over.
+    pub(crate) fn expect(&mut self, path: PathId, ssthresh: f64) {
+        if let Some(entry) = self.paths.get_mut(path) {
+            entry.window.expect(ssthresh);
+        }
+    }
+
+    /// Grows from `cwnd` bytes on, slowly from `ssthresh` on, as after a time in which nothing was learnt of where the
+    /// network is full.
+    pub(crate) fn resume(&mut self, path: PathId, cwnd: f64, ssthresh: f64) {
+        if let Some(entry) = self.paths.get_mut(path) {
+            entry.undo = None;
+            entry.window.resume(cwnd, ssthresh);
+            self.rule.on_collapsed(&mut entry.memory);
+        }
+    }
 }
 
 impl<R: Rule> Controller for Aimd<R> {
@@ -251,28 +303,8 @@ impl<R: Rule> Controller for Aimd<R> {
     }
 
     fn on_congestion(&mut self, path: PathId, event: &Congestion) {
-        let Some(entry) = self.paths.get_mut(path) else { return };
-        let datagram = entry.window.max_datagram();
-        if entry.losses.as_mut().is_some_and(|losses| !losses.is_congestion(event, datagram)) {
-            return;
-        }
-        let undo = Undo::of(event, &entry.window, &entry.memory);
-        self.follow(path);
-        let Some(group) = PathOfGroup::new(&self.paths, path) else { return };
-        let reduced = self.rule.decrease(&group);
-        let floor = self.rule.min_ssthresh_datagrams(&group, self.config.min_ssthresh_datagrams);
-        let Some(entry) = self.paths.get_mut(path) else { return };
-        if entry.window.starts_episode(event.sent_at) {
-            entry.undo = undo;
-            self.rule.on_reduced(&mut entry.memory, &entry.window, event.now);
-            entry.window.reduce(reduced, floor, event.now);
-        } else if event.signal == CongestionSignal::Ecn {
-            // Whatever is found of the losses, the path is congested.
-            entry.undo = None;
-        }
-        if event.persistent {
-            self.rule.on_collapsed(&mut entry.memory);
-            entry.window.collapse();
+        if self.is_congestion(path, event) {
+            self.give_way(path, event);
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::aimd::{Aimd, AimdConfig, Rule, UntilCoupled};
 use crate::algorithm::{
-    Balia, Bbr, Bbr3, Coupled, CoupledBbr, CoupledBbr3, CoupledCubic, Cruise, Cubic, Daimd, Epsilon, Ewtcp, Lia, Olia,
-    Reno, WVegas,
+    Balia, Bbr, Bbr3, Coupled, CoupledBbr, CoupledBbr3, CoupledCubic, Cruise, Cubic, Daimd, Epsilon, Ewtcp,
+    HybridCubic, Lia, Olia, Reno, WVegas,
 };
 use crate::controller::Controller;
 use crate::model::BbrConfig;
@@ -16,16 +16,22 @@ pub struct Entry {
     /// Whether it keeps a model of the path and sends at the rate that follows from it: without pacing it is
     /// not itself. The others are rules for a window, which may be paced or not [RFC9002 §7.7].
     pub is_rate_based: bool,
+    /// Whether it is a window rule only where others fill the queue, and else keeps it short by its delay.
+    pub is_hybrid: bool,
     build: fn(&Parameters) -> Box<dyn Controller>,
 }
 
 impl Entry {
     const fn window(name: &'static str, build: fn(&Parameters) -> Box<dyn Controller>) -> Self {
-        Self { name, is_rate_based: false, build }
+        Self { name, is_rate_based: false, is_hybrid: false, build }
     }
 
     const fn rate(name: &'static str, build: fn(&Parameters) -> Box<dyn Controller>) -> Self {
-        Self { name, is_rate_based: true, build }
+        Self { name, is_rate_based: true, is_hybrid: false, build }
+    }
+
+    const fn hybrid(name: &'static str, build: fn(&Parameters) -> Box<dyn Controller>) -> Self {
+        Self { name, is_rate_based: false, is_hybrid: true, build }
     }
 
     /// A controller with these parameters.
@@ -50,6 +56,7 @@ pub const CATALOGUE: &[Entry] = &[
     Entry::window("reno", |with| window_rule(Reno, with)),
     Entry::window("cubic", |with| window_rule(with.cubic, with)),
     Entry::window("coupled_cubic", coupled_cubic),
+    Entry::hybrid("hybrid_cubic", |with| Box::new(HybridCubic::new(with.cubic, with.aimd))),
     Entry::rate("bbr", |with| Box::new(Bbr::new(with.bbr))),
     Entry::rate("bbr3", |with| Box::new(Bbr3::new(with.bbr))),
     Entry::rate("coupled_bbr", |with| Box::new(CoupledBbr::new(with.cruise, with.bbr))),
@@ -90,7 +97,7 @@ pub struct Parameters {
     pub aimd: AimdConfig,
     /// Of the coupled window rules: what holds while a path is alone.
     pub alone: Alone,
-    /// `cubic` and `coupled_cubic`.
+    /// `cubic`, `coupled_cubic` and `hybrid_cubic`.
     pub cubic: Cubic,
     /// `olia`.
     pub olia: Olia,
@@ -171,7 +178,7 @@ mod tests {
     fn what_runs_on_the_machine_of_window_rules_is_not_based_on_rates() {
         for entry in CATALOGUE {
             let is_window_rule = format!("{:?}", entry.build(&Parameters::default())).starts_with("Aimd");
-            assert_eq!(entry.is_rate_based, !is_window_rule, "{}", entry.name);
+            assert_eq!(entry.is_rate_based || entry.is_hybrid, !is_window_rule, "{}", entry.name);
         }
     }
 }

@@ -157,7 +157,19 @@ fn subjects_among(counts: impl Fn(&Entry) -> bool + Copy) -> impl Iterator<Item 
 /// Those that follow a window rule. What the others do follows from their model of the path, which
 /// may shrink a window without congestion and grow it after.
 fn window_rules() -> impl Iterator<Item = (&'static str, Parameters)> {
-    subjects_among(|entry| !entry.is_rate_based)
+    subjects_among(|entry| !entry.is_rate_based && !entry.is_hybrid)
+}
+
+/// Those that follow delay where they can, and a window rule where they must. Their windows change with the delay of
+/// any packet; congestion does to them what it does to a window rule.
+fn hybrids() -> impl Iterator<Item = (&'static str, Parameters)> {
+    subjects_among(|entry| entry.is_hybrid)
+}
+
+/// The same without groups: each path is one.
+fn apart(ops: &[Op]) -> Vec<Op> {
+    let apart = [Op::Group { of: [0, 1, 2, 3] }];
+    apart.into_iter().chain(ops.iter().filter(|op| !matches!(op, Op::Group { .. })).cloned()).collect()
 }
 
 impl Subject {
@@ -306,6 +318,34 @@ proptest! {
     }
 
     #[test]
+    fn an_episode_of_a_hybrid_is_one_reduction(mut ops in ops()) {
+        ops.retain(|op| !matches!(op, Op::Spurious { .. }));
+        for (name, parameters) in hybrids() {
+            let mut subject = Subject::new(name, &parameters);
+            let mut reduced = [Timestamp::ZERO; PATHS as usize];
+            for op in &apart(&ops) {
+                let (before, now) = (subject.windows(), subject.now);
+                subject.apply(op);
+                match *op {
+                    _ if op.path().is_some_and(|path| before[path as usize] == Bytes::ZERO) => {}
+                    Op::Close { path } => reduced[path as usize] = Timestamp::ZERO,
+                    Op::Congest { path, age_ms, persistent, .. } => {
+                        let at = path as usize;
+                        let window = subject.windows()[at];
+                        prop_assert!(window <= before[at], "{name}: congestion grew a window");
+                        let is_new = now - Duration::from_millis(age_ms) > reduced[at];
+                        prop_assert!(is_new || persistent || window == before[at], "{}: reduced twice", name);
+                        if is_new && window < before[at] {
+                            reduced[at] = now;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    #[test]
     fn an_episode_of_a_group_is_one_reduction(mut ops in ops(), ages in prop::collection::vec((0..PATHS, 1u64..300), 1..6)) {
         // All paths in one group, with samples; then losses of packets that were sent before the first was found.
         ops.retain(|op| !matches!(op, Op::Close { .. }));
@@ -330,7 +370,9 @@ proptest! {
     fn a_loss_that_was_none_leaves_no_trace(mut ops in ops(), losses in prop::collection::vec(any::<bool>(), 150)) {
         ops.retain(|op| !matches!(op, Op::Spurious { .. }));
         // DAIMD counts anew for how long a queue has been full: in between nobody looked.
-        for (name, parameters) in window_rules().filter(|(name, _)| *name != "daimd") {
+        for (name, parameters) in window_rules().chain(hybrids()).filter(|(name, _)| *name != "daimd") {
+            // A path of a group of hybrids notices with a loss, too, what the others have found since it was last heard of.
+            let ops = if hybrids().any(|(hybrid, _)| hybrid == name) { apart(&ops) } else { ops.clone() };
             let (mut touched, mut untouched) = (Subject::new(name, &parameters), Subject::new(name, &parameters));
             for (op, loses) in ops.iter().zip(&losses) {
                 // Later than any reduction, so that the loss begins an episode.

@@ -38,6 +38,7 @@ mod catalogue;
 #[cfg(test)]
 mod contract;
 mod controller;
+mod levels;
 mod model;
 mod rounds;
 mod slow_start;
@@ -48,7 +49,7 @@ mod time;
 /// The equations of the coupled window rules, a module for each rule. They hold in bytes, as the controllers have
 /// them, and in packets, as the sources do.
 pub mod equation {
-    pub use crate::algorithm::{balia, coupled, coupled_cubic, cubic, epsilon, ewtcp, lia, olia};
+    pub use crate::algorithm::{balia, coupled, coupled_cubic, cubic, epsilon, ewtcp, hybrid_cubic, lia, olia};
 }
 
 pub use aimd::{
@@ -56,7 +57,7 @@ pub use aimd::{
 };
 pub use algorithm::{
     Balia, BaseRtt, Bbr, Bbr3, Coupled, CoupledBbr, CoupledBbr3, CoupledConstants, CoupledCubic, Cruise, Cubic, Daimd,
-    Epsilon, Ewtcp, Lia, LongestQueue, Olia, PathMetric, Reno, WVegas,
+    Epsilon, Ewtcp, HybridCubic, Lia, LongestQueue, Olia, PathMetric, Reno, WVegas,
 };
 pub use catalogue::{Alone, CATALOGUE, Entry, NAMES, Parameters, by_name, by_name_with, entry};
 pub use controller::{ControlState, Controller, Phase};

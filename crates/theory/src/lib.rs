@@ -39,6 +39,7 @@ mod root;
 mod rule;
 mod scenario_a;
 mod scenario_c;
+mod short_queue;
 mod solver;
 
 use core::time::Duration;
@@ -50,6 +51,7 @@ pub use network::{Equilibrium, EquilibriumError, Link, LinkState, Network, Price
 pub use rule::FluidRule;
 pub use scenario_a::{ScenarioA, ScenarioARates};
 pub use scenario_c::{ScenarioC, ScenarioCRates};
+pub use short_queue::short_queue_wait;
 
 /// The loss probability at which one TCP has this rate; infinite where it sends nothing.
 ///

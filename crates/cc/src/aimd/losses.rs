@@ -11,7 +11,7 @@
 //!
 //! | symbol | here | unit |
 //! |---|---|---|
-//! | level | `Levels::newest`: the least round-trip time of the packets acknowledged within a quarter of a round trip, or [`SPAN`] | s |
+//! | level | `Levels::newest`: the least round-trip time of the packets acknowledged within a quarter of a round trip, or 25 ms | s |
 //! | min | [`Rtt::windowed_min`](fairpath_core::Rtt::windowed_min) | s |
 //! | max | the highest level of the last [`MEMORY`] | s |
 //!
@@ -28,6 +28,7 @@ use core::time::Duration;
 use fairpath_core::{Ack, Congestion, CongestionSignal, Timestamp, WindowedMax};
 
 use self::jitter::Jitter;
+use crate::levels::Levels;
 use crate::rounds::Rounds;
 
 /// What a lost packet is taken for.
@@ -52,9 +53,6 @@ const TARGET: Duration = Duration::from_millis(5);
 const FLOOR: Duration = Duration::from_micros(250);
 /// Nor is one of less than this part of the round trip, so that the floor does not hide the queues of short paths.
 const FLOOR_PART: u32 = 8;
-/// A level is of no longer time: a managed queue is short, and between two drops it may be gone for a moment. CoDel looks
-/// at 100 ms [RFC8289 §4].
-const SPAN: Duration = Duration::from_millis(25);
 /// How long the highest level is remembered: longer than the least round-trip time. A link that loses packets at random
 /// is kept below a part of the height, so that one which is soon forgotten shrinks to nothing. Where another queue
 /// becomes the narrow one, losses count for so long by the height of the old one.
@@ -78,29 +76,6 @@ pub(super) struct LossTest {
     /// Bytes of this round and, by half for each round, of those before.
     acked: f64,
     lost: f64,
-}
-
-/// The least round-trip times of short spans of time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Levels {
-    /// The last whole one, and when it ended.
-    newest: Option<(Timestamp, Duration)>,
-    began: Option<Timestamp>,
-    current: Option<Duration>,
-}
-
-impl Levels {
-    /// Takes a sample; gives a level when one is whole.
-    fn on_sample(&mut self, now: Timestamp, sample: Duration, smoothed: Duration) -> Option<Duration> {
-        let level = self.current.map_or(sample, |least| least.min(sample));
-        let began = *self.began.get_or_insert(now);
-        if now.since(began) < (smoothed / 4).min(SPAN) {
-            self.current = Some(level);
-            return None;
-        }
-        *self = Self { newest: Some((now, level)), began: Some(now), current: None };
-        Some(level)
-    }
 }
 
 impl Default for LossTest {
@@ -145,7 +120,9 @@ impl LossTest {
     // and not by jitter. A path that has had no congestion yet knows no height: of its first packets some wait for the
     // others that left with them.
     fn has_queue(&self, now: Timestamp) -> bool {
-        let (Some((at, level)), Some(highest)) = (self.levels.newest, self.highest.get()) else { return !self.is_new };
+        let (Some((at, level)), Some(highest)) = (self.levels.newest(), self.highest.get()) else {
+            return !self.is_new;
+        };
         // A level from before a pause says nothing of the loss.
         if now.since(at) > highest * 2 {
             return true;

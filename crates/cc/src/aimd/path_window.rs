@@ -225,6 +225,18 @@ impl PathWindow {
         self.recovering = false;
     }
 
+    /// Doubles up to `ssthresh` bytes at least.
+    pub(super) fn expect(&mut self, ssthresh: f64) {
+        self.ssthresh = Some(self.ssthresh.map_or(ssthresh, |own| own.max(ssthresh)));
+    }
+
+    /// Goes on from `cwnd` bytes, and doubles up to `ssthresh`.
+    pub(super) fn resume(&mut self, cwnd: f64, ssthresh: f64) {
+        self.cwnd = cwnd.max(self.min_window());
+        self.ssthresh = Some(ssthresh.max(self.cwnd));
+        self.recovering = false;
+    }
+
     /// Sets the size of a full datagram. The window stays, except that it may not be below the new
     /// minimum.
     pub(super) fn set_max_datagram(&mut self, max_datagram: Bytes) {

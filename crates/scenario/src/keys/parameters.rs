@@ -55,7 +55,7 @@ pub(crate) static PARAMETERS: Keys = Keys::new(
             "cubic",
             Shape::Table(&CUBIC),
             PUBLISHED,
-            "of the congestion controls `cubic` and `coupled_cubic`",
+            "of the congestion controls `cubic`, `coupled_cubic` and `hybrid_cubic`",
             "{ fast_convergence = false }",
         ),
         Key::optional("olia", Shape::Table(&OLIA), PUBLISHED, "of `olia`", "{ metric = \"l^2/rtt\" }"),
