@@ -158,6 +158,7 @@ fn default() {
             ("default/found", &[("LIA, apart", Holds), ("coupled CUBIC, apart", Holds)]),
             ("default/alike", &[("coupled CUBIC, apart", Holds)]),
             ("default/loss", &[("more", Holds)]),
+            ("default/short_queues", &[("short", Holds), ("fast", Holds), ("one of two, short", Holds)]),
         ],
     );
 }

@@ -49,8 +49,12 @@ pub(super) const CONTENDERS: [Contender; 8] = [
     contender("uncoupled BBRv3", "bbr3", true, false),
 ];
 
+/// The option for queues that nobody else fills.
+pub(super) const HYBRID: Contender = contender("hybrid CUBIC", "hybrid_cubic", false, true);
+
 /// The rest of the catalogue.
-pub(super) const OTHERS: [Contender; 7] = [
+pub(super) const OTHERS: [Contender; 8] = [
+    HYBRID,
     contender("EWTCP", "ewtcp", false, true),
     contender("Coupled", "coupled", false, true),
     contender("ε", "epsilon", false, true),

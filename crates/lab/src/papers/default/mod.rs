@@ -7,10 +7,18 @@ mod grid;
 mod loss;
 mod said;
 mod scene;
+mod short_queues;
 mod start;
 
 use crate::Experiment;
 
 /// In the order of the questions.
-pub(crate) const EXPERIMENTS: &[Experiment] =
-    &[scene::EXPERIMENT, grid::EXPERIMENT, start::EXPERIMENT, found::EXPERIMENT, alike::EXPERIMENT, loss::EXPERIMENT];
+pub(crate) const EXPERIMENTS: &[Experiment] = &[
+    scene::EXPERIMENT,
+    grid::EXPERIMENT,
+    start::EXPERIMENT,
+    found::EXPERIMENT,
+    alike::EXPERIMENT,
+    loss::EXPERIMENT,
+    short_queues::EXPERIMENT,
+];
