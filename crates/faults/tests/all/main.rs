@@ -24,6 +24,7 @@ mod profiles;
 mod repeats;
 mod schedulers;
 mod seeds;
+mod short_queues;
 mod streams;
 #[path = "../trial/mod.rs"]
 mod trial;
