@@ -2,10 +2,9 @@
 //!
 //! `cargo test` runs one test program after the other, and those that wait for the real clock leave the processors
 //! idle. Here they run one after the other as well, at ordinary priority, so that no two of them disturb each other's
-//! timing. Only those that wait for slow links, and hardly need a processor, run beside them. Programs that only
-//! compute run beside both at the lowest priority and take what they leave, and so do the examples in the documentation
-//! and the command of the shell that `--beside` names. The output of each is printed as a whole when it ends, in the
-//! form of `cargo test`.
+//! timing. Programs that only compute run beside them at the lowest priority and take what they leave, and so do the
+//! examples in the documentation and the command of the shell that `--beside` names. The output of each is printed as a
+//! whole when it ends, in the form of `cargo test`.
 
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
@@ -18,12 +17,8 @@ const REAL_TIME: &[&str] = &["cli", "demo", "emu", "quic", "transfer"];
 /// Test programs of other packages that do so.
 const REAL_TIME_PROGRAMS: &[(&str, &str)] = &[("faults", "emulated")];
 
-/// Those of them that wait for slow links of the kernel, and take a third of a core. They run beside the others of their
-/// kind: where ten other programs want the processors, they measure what they measure alone.
-const SLOW_LINKS: &[(&str, &str)] = &[("cli", "namespaces")];
-
 /// The longest begin first, so that nothing long is left for the end, when one core would be idle.
-const FIRST: &[(&str, &str)] = &[("faults", "all"), ("lab", "quick"), ("sim", "all")];
+const FIRST: &[(&str, &str)] = &[("lab", "quick"), ("cli", "namespaces"), ("faults", "all"), ("sim", "all")];
 
 /// How many programs that only compute run at a time: a second one fills in where the first has one long test left.
 const COMPUTING: usize = 2;
@@ -68,10 +63,6 @@ impl Program {
     fn is_real_time(&self) -> bool {
         let known = (self.package(), self.target.as_str());
         REAL_TIME.contains(&known.0) || REAL_TIME_PROGRAMS.contains(&known)
-    }
-
-    fn waits_for_links(&self) -> bool {
-        SLOW_LINKS.contains(&(self.package(), self.target.as_str()))
     }
 
     fn rank(&self) -> usize {
@@ -152,12 +143,11 @@ fn run(beside: Option<&str>, options: &[String]) -> Result<Vec<String>, String> 
     let mut programs = built(options)?;
     programs.sort_by_key(Program::rank);
     let (real_time, computing): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::is_real_time);
-    let (waiting, real_time) = real_time.into_iter().partition(Program::waits_for_links);
-    let [waiting, real_time, computing] = [waiting, real_time, computing].map(|all| Mutex::new(all.into_iter()));
+    let (real_time, computing) = (Mutex::new(real_time.into_iter()), Mutex::new(computing.into_iter()));
     let (ended, endings) = mpsc::channel();
     let mut failed = Vec::new();
     std::thread::scope(|scope| {
-        for queue in [&waiting, &real_time].into_iter().chain(std::iter::repeat_n(&computing, COMPUTING)) {
+        for queue in std::iter::once(&real_time).chain(std::iter::repeat_n(&computing, COMPUTING)) {
             let ended = ended.clone();
             scope.spawn(move || {
                 loop {
@@ -270,7 +260,6 @@ mod tests {
         ] {
             let program = Program::from_message(&message(true, package, target)).unwrap();
             assert_eq!(program.is_real_time(), is_real_time, "{package}/{target}");
-            assert_eq!(program.waits_for_links(), target == "namespaces", "{package}/{target}");
             assert_eq!(program.command().get_program() == "nice", !is_real_time, "{package}/{target}");
         }
     }
@@ -293,7 +282,7 @@ mod tests {
         for package in REAL_TIME {
             assert!(crates.join(package).is_dir(), "{package}");
         }
-        for (package, target) in REAL_TIME_PROGRAMS.iter().chain(SLOW_LINKS).chain(FIRST) {
+        for (package, target) in REAL_TIME_PROGRAMS.iter().chain(FIRST) {
             let tests = crates.join(package).join("tests");
             let main = [tests.join(format!("{target}.rs")), tests.join(target).join("main.rs")];
             assert!(main.iter().any(|main| main.is_file()), "{package}/{target}");
