@@ -185,7 +185,17 @@ fn say(text: &str) {
 fn assert_told_in_order(said: &str, beginnings: &[&str]) {
     let mut lines = said.lines();
     for beginning in beginnings {
-        assert!(lines.any(|line| line.starts_with(beginning)), "'{beginning}' was not said in its turn:\n{said}");
+        let is_it = |line: &str| without_address(line).starts_with(beginning);
+        assert!(lines.any(is_it), "'{beginning}' was not said in its turn:\n{said}");
+    }
+}
+
+/// A notice with the interface alone as the name of its path: the address is there where another path of the same
+/// interface was opened, which is a matter of time.
+fn without_address(line: &str) -> String {
+    match line.split_once(": path ") {
+        Some((name, rest)) => format!("{}: path {rest}", name.split('/').next().unwrap_or(name)),
+        None => line.to_owned(),
     }
 }
 
