@@ -3,7 +3,7 @@
 //! They travel in DATAGRAM frames as records do (`bulk`), and stand on the same book-keeping (`carrier`). Bytes are in
 //! order within a stream, and nothing waits between streams.
 //!
-//! - **Credit** for each stream and for all of them together. [`Window`](window::Window) says how both grow. The credit
+//! - **Credit** for each stream and for all of them together. Windows say how both grow. The credit
 //!   of the connection is a bound of memory. A slow reader stalls its own stream only, as long as all that lies unread is
 //!   less than that bound.
 //! - **Order.** Which stream sends next is decided when a path has room, not before: streams that send little go first,
