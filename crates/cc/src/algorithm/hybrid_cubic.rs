@@ -2,7 +2,7 @@
 //!
 //! # Source
 //!
-//! Ours. [Copa2018] and [Nimbus2022] have a mode for company and one for its absence, too, and other tests. A
+//! Ours. \[Copa2018\] and \[Nimbus2022\] have a mode for company and one for its absence, too, and other tests. A
 //! sender is *elastic* that fills what others leave. Whether there is one is found by giving way: the group lets what
 //! it has in flight fall below what the pipe holds, and looks whether the queue empties.
 //!
