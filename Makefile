@@ -29,7 +29,7 @@ release: setup ## the program, optimised and small, with its debug information i
 # A first build has nothing to begin from, and what a later one would begin from costs it a part of its time.
 test: export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental),1,0)
 test: setup ## everything that must hold before a change lands
-	@$(MAKE) --no-print-directory fmt-check clippy
+	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory fetch
 	@$(MAKE) --no-print-directory unit
 
@@ -98,7 +98,7 @@ fetch:
 
 # Tests that wait for the real clock one after the other, and beside them what only computes and what is left to check.
 unit:
-	cargo run --quiet -p fairpath-house --bin side-by-side -- --beside "$(MAKE) -k --no-print-directory check-least doc wasm" --workspace
+	cargo run --quiet -p fairpath-house --bin side-by-side -- --beside "$(MAKE) --no-print-directory wasm" --workspace
 
 wasm:
 	@if [ -d "$$(rustc --print target-libdir --target $(WASM_TARGET) 2>/dev/null)" ]; then \
