@@ -169,7 +169,7 @@ impl Identity {
         Ok(Self::of_chain(certificate.into(), Vec::new(), PrivatePkcs8KeyDer::from(key.serialize_der())))
     }
 
-    /// What it takes to be the same end in a later run, to be kept where nobody else can read it: the length of the
+    /// The bytes that make a later run the same end, to be kept where nobody else can read them: the length of the
     /// certificate in 4 bytes, the certificate, the key. The certificates of authorities are left out.
     pub fn to_bytes(&self) -> Vec<u8> {
         let length = (self.certificate.len() as u32).to_be_bytes();

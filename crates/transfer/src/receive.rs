@@ -178,7 +178,7 @@ pub struct Receiver {
     current: Mutex<Option<Holder>>,
     running: tokio::sync::Mutex<()>,
     run: Mutex<Option<Run>>,
-    /// What was agreed to last, and whose offer that was.
+    /// The offer that was agreed to last, and its sender.
     offer: Mutex<Option<(SenderId, Offer)>>,
     /// Takes what comes in the directory's place.
     outlet: Option<Outlet>,

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use crate::role::tests::path;
 
-    /// What is known of two paths alone.
+    /// A finding about two paths alone.
     fn of_pair(first: &str, second: &str, confidence: f64, shared: bool) -> Sharing {
         let pair = fairpath_report::sharing::Pair {
             paths: [first.to_owned(), second.to_owned()],

@@ -18,13 +18,6 @@ pub(crate) struct Scratch {
     bytes: u64,
 }
 
-/// A directory in memory where there is one. These tests measure links: a receiver syncs what it writes, and a disk to
-/// which a build has just written keeps that waiting for ten seconds.
-fn memory() -> PathBuf {
-    let shared = Path::new("/dev/shm");
-    if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() }
-}
-
 impl Scratch {
     /// A tree of `bytes`: a large file, a middle one, many small ones, an empty one.
     pub(crate) fn with_tree(bytes: u64) -> Self {
@@ -78,6 +71,19 @@ impl Scratch {
         let (sent, received) = (hashes(&self.path.join("from")), hashes(&self.path.join("to")));
         assert_eq!(sent.len(), 53, "the tree is not what it was made as");
         assert_eq!(sent, received);
+    }
+}
+
+/// The room that is needed in memory: two of the largest trees at a time, sent and received.
+const ROOM: u64 = 2_000_000_000;
+
+/// A directory in memory, where there is one with room. These tests measure links: a receiver syncs what it writes, and
+/// a disk to which a build has just written may keep it waiting for seconds.
+fn memory() -> PathBuf {
+    let shared = Path::new("/dev/shm");
+    match rustix::fs::statvfs(shared) {
+        Ok(system) if system.f_bavail * system.f_frsize >= ROOM => shared.to_owned(),
+        _ => std::env::temp_dir(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What went out on each path, by packet number: the book-keeping that messages, records and streams share.
+//! The data in flight on each path, by packet number: messages, records and streams share this book-keeping.
 
 use std::collections::VecDeque;
 
@@ -73,7 +73,7 @@ impl<P: Part> InFlight<P> {
         }
     }
 
-    /// What is answerable on `path`, in the order in which it left.
+    /// The items answerable on `path`, in the order in which they left.
     pub(crate) fn answerable_on(&self, path: PathId) -> impl Iterator<Item = P> {
         let entries = self.paths.get(path).into_iter().flat_map(|on_path| &on_path.entries);
         entries.filter(|entry| entry.state == State::Answerable).map(|entry| entry.part)
