@@ -20,7 +20,7 @@ demo: setup ## fast over two links, fair on one: no root, no network; half a min
 	cargo run --profile demo -p fairpath-demo
 
 release: setup ## the program, optimised and small, with its debug information in a file beside it (ten minutes)
-	cargo build --release -p fairpath
+	cargo build --release -p fairpath-cli
 	objcopy --only-keep-debug target/release/fairpath target/release/fairpath.debug
 	objcopy --strip-all --add-gnu-debuglink=target/release/fairpath.debug target/release/fairpath target/release/fairpath.stripped
 	mv target/release/fairpath.stripped target/release/fairpath
@@ -41,7 +41,7 @@ bench: setup ## the figures: one acknowledgement, one delay sample, one decision
 	cargo bench -p fairpath-emu
 	cargo bench -p fairpath-quic
 	cargo bench -p fairpath-faults
-	cargo bench -p fairpath
+	cargo bench -p fairpath-cli
 
 bench-sim: setup ## how fast the simulator is, beside htsim (HTSIM_DUMBBELL) and ns-3 where they are installed
 	cargo bench -p fairpath-net
@@ -52,12 +52,12 @@ faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links
 	cargo run --release -p fairpath-faults -- --seeds $(or $(SEEDS),0..10000)
 	cargo run --release -p fairpath-faults -- --streams --seeds $(or $(SEEDS),0..10000)
 	cargo run --release -p fairpath-faults -- --files --seeds $(or $(SEEDS),0..10000)
-	cargo test -p fairpath --test namespaces table_of_outages -- --ignored --nocapture
+	cargo test -p fairpath-cli --test namespaces table_of_outages -- --ignored --nocapture
 	@sh scripts/seed-shifts.sh
 
 live: ## a picture that ffmpeg sends over two links, of which one goes bad, with and without us (a quarter of an hour; needs ffmpeg)
 	@sh scripts/setup.sh ffmpeg
-	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath --test all live:: -- --ignored --nocapture
+	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath-cli --test all live:: -- --ignored --nocapture
 
 package: setup ## the crates that are to be published, packed and built from their packages; BASE=COMMIT compares interfaces (five minutes)
 	@sh scripts/package.sh
@@ -87,7 +87,7 @@ clippy:
 
 # The program without what its features bring.
 check-least:
-	cargo check -p fairpath --no-default-features
+	cargo check -p fairpath-cli --no-default-features
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

@@ -1,5 +1,5 @@
 //! Many small files, beside `tar` over one TCP connection with the same durability, on loopback:
-//! `cargo bench -p fairpath --bench files`.
+//! `cargo bench -p fairpath-cli --bench files`.
 //!
 //! The program as a person runs it: from the start of `fairpath send` until both ends have ended. `tar`
 //! writes into a socket, another `tar` unpacks from it, and then the file system is synced. The two

@@ -8,7 +8,7 @@ const HEAD: &str = "\
 # The command line
 
 This is the help of every subcommand, as `fairpath help COMMAND` prints it.
-A test compares it with the program; `UPDATE_DOCS=1 cargo test -p fairpath reference` writes it anew.
+A test compares it with the program; `UPDATE_DOCS=1 cargo test -p fairpath-cli reference` writes it anew.
 
 Exit codes: 0 for success, 2 for a command line that cannot be meant, 3 where some of what was
 asked for was left out, 1 for every other failure.

@@ -88,17 +88,13 @@ fn name(folder: &Path) -> String {
 }
 
 fn package_of(folder: &str) -> String {
-    if folder == "cli" { "fairpath".to_owned() } else { format!("fairpath-{folder}") }
+    format!("fairpath-{folder}")
 }
 
 /// The crates of this workspace among the dependencies in a section of a manifest, as folders.
 fn uses(manifest: &toml::Table, section: &str) -> BTreeSet<String> {
     let names = manifest.get(section).and_then(|value| value.as_table()).into_iter().flat_map(|table| table.keys());
-    let folder = |name: &String| match name.as_str() {
-        "fairpath" => Some("cli".to_owned()),
-        name => name.strip_prefix("fairpath-").map(str::to_owned),
-    };
-    names.filter_map(folder).collect()
+    names.filter_map(|name| name.strip_prefix("fairpath-").map(str::to_owned)).collect()
 }
 
 fn allowed(table: &[(&str, &[&str])], folder: &str) -> BTreeSet<String> {
