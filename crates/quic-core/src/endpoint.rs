@@ -22,7 +22,7 @@ use crate::forged::{self, Early};
 use crate::knock::KnockKey;
 use crate::one_way::Mark;
 use crate::origin::{Origin, System};
-use crate::tls::{self, Application, Identity, Verify};
+use crate::tls::{Application, Identity, Verify};
 use crate::transport::{Trust, transport};
 
 /// How many first packets wait for a decision, which is made at once; what goes beyond is dropped.
@@ -146,12 +146,13 @@ impl Endpoint {
             return Err(BeginError::Unverified);
         }
         let engine = connecting.engine.build().map(ConnectionEngine::new)?;
+        let name = verify.server_name().to_owned();
         let mut client = self.origin.client(verify, application)?;
         client.transport_config(transport(&engine, connecting.datagrams, Trust::Full, application));
         let random = self.origin.first_id();
         let first_id = connecting.knock.map_or(random, |key| key.put_on(random));
         client.initial_dst_cid_provider(Arc::new(move || first_id));
-        let (handle, quic) = self.quic.connect(now, client, mapped(connecting.remote), tls::SERVER_NAME)?;
+        let (handle, quic) = self.quic.connect(now, client, mapped(connecting.remote), &name)?;
         let primary = Some(connecting.local);
         let mut connection = Connection::new(quic, engine, Trust::Full, self.interfaces.clone(), primary, now);
         connection.speak(application);

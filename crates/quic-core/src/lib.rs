@@ -93,5 +93,5 @@ pub use interface::{Binding, Interface, Kind, Unusable, is_too_small};
 pub use knock::KnockKey;
 pub use origin::Origin;
 pub use paths::{PathNotice, PathReport, PathState};
-pub use tls::{Application, BadFingerprint, Fingerprint, Identity, Verify, WRONG_FINGERPRINT};
+pub use tls::{Application, Authority, BadFingerprint, BadPem, Fingerprint, Identity, Verify, WRONG_FINGERPRINT};
 pub use transport::{IDLE_TIMEOUT, PATHS_MAX, Trust};

@@ -1,5 +1,7 @@
 //! TLS 1.3 without a certificate authority: the receiver makes a key for itself, and the sender
-//! accepts exactly the certificate whose fingerprint it was given.
+//! accepts exactly the certificate whose fingerprint it was given. Programs that have authorities name them.
+
+mod authority;
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,6 +18,8 @@ use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme, SupportedCipherSuite};
 
+pub use authority::{Authority, BadPem};
+
 /// The name of Fairpath's own protocol in TLS.
 const ALPN: &[u8] = b"fairpath/1";
 
@@ -28,6 +32,8 @@ pub enum Application {
     /// Fairpath's own protocol.
     #[default]
     Fairpath,
+    /// The same under a name of the program's own in TLS (ALPN): both ends are its.
+    Named(&'static [u8]),
     /// Another one of this name in TLS (ALPN), over streams, with peers that may be of any make: they are sent no
     /// DATAGRAM frames and are not held to the habits of this policy.
     Other(&'static [u8]),
@@ -37,12 +43,12 @@ impl Application {
     fn alpn(self) -> Vec<u8> {
         match self {
             Self::Fairpath => ALPN.to_vec(),
-            Self::Other(name) => name.to_vec(),
+            Self::Named(name) | Self::Other(name) => name.to_vec(),
         }
     }
 
     pub(crate) fn is_fairpath(self) -> bool {
-        self == Self::Fairpath
+        !matches!(self, Self::Other(_))
     }
 
     /// Why a connection of this application ended, in words: of TLS's alerts noq knows the numbers only.
@@ -66,10 +72,12 @@ impl Application {
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// What an end that connects demands of the certificate it is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verify {
     /// It has this fingerprint.
     Fingerprint(Fingerprint),
+    /// Somebody who is trusted vouches for it and for the name in it.
+    Authority(Authority),
     /// Nothing: whoever sits in between can read and change everything. For interoperability runs, and refused
     /// where Fairpath's own protocol is spoken.
     AnyCertificate,
@@ -82,7 +90,10 @@ impl Verify {
         application: Application,
         provider: Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ClientCrypto>, rustls::Error> {
-        let verifier = Arc::new(Pinned { expected: self, provider: provider.clone() });
+        let verifier: Arc<dyn ServerCertVerifier> = match self {
+            Self::Authority(authority) => authority.verifier(provider.clone())?,
+            expected => Arc::new(Pinned { expected, provider: provider.clone() }),
+        };
         let mut config = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .dangerous()
@@ -90,6 +101,14 @@ impl Verify {
             .with_no_client_auth();
         config.alpn_protocols = vec![application.alpn()];
         Ok(Arc::new(QuicClientConfig::try_from(config).map_err(no_initial_suite)?))
+    }
+
+    /// The name that the peer is asked for in TLS.
+    pub(crate) fn server_name(&self) -> &str {
+        match self {
+            Self::Authority(authority) => &authority.name,
+            Self::Fingerprint(_) | Self::AnyCertificate => SERVER_NAME,
+        }
     }
 }
 
@@ -271,6 +290,8 @@ impl ServerCertVerifier for Pinned {
                 Err(rustls::Error::General(WRONG_FINGERPRINT.into()))
             }
             Verify::Fingerprint(_) | Verify::AnyCertificate => Ok(ServerCertVerified::assertion()),
+            // It has a verifier of its own.
+            Verify::Authority(_) => Err(rustls::Error::General("not a pinned certificate".into())),
         }
     }
 

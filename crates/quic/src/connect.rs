@@ -19,8 +19,9 @@ use tokio::time::Instant;
 
 use crate::allowance::{Allowance, Allowances};
 use crate::connection::Connection;
-use crate::driver::{self, Handle, Shared};
+use crate::driver::{self, Handle, Owner, Shared};
 use crate::error::Error;
+use crate::interfaces::Interface;
 use crate::machine::Machine;
 use crate::manager::{self, Plan};
 use crate::probe::Questions;
@@ -42,8 +43,10 @@ const STAGGER: Duration = Duration::from_millis(250);
 pub struct ConnectConfig {
     /// The addresses of the peer.
     pub remotes: Vec<SocketAddr>,
-    /// The certificate the peer must show.
-    pub fingerprint: Fingerprint,
+    /// The demand on the peer's certificate.
+    pub verify: Verify,
+    /// The protocol, and its name in TLS (ALPN). Both ends must say the same.
+    pub application: Application,
     /// Interfaces or addresses to use; empty: all usable ones.
     pub via: Vec<String>,
     /// What the connection runs.
@@ -68,57 +71,110 @@ impl ConnectConfig {
         let paths_max = PATHS_MAX as usize;
         let (via, allowances) = (Vec::new(), Vec::new());
         let (knock, machine, datagram_max) = (None, Machine::default(), DATAGRAM_MAX);
-        Self { remotes, fingerprint, via, engine, paths_max, datagram_max, knock, allowances, machine }
+        let (verify, application) = (Verify::Fingerprint(fingerprint), Application::Fairpath);
+        Self { remotes, verify, application, via, engine, paths_max, datagram_max, knock, allowances, machine }
     }
 }
 
-/// Connects to the first address that answers and goes on to open a path per interface pair. Must be
-/// called within a tokio runtime.
+/// Connects to the first address that answers and goes on to open a path per interface pair, with sockets of its own.
+/// Must be called within a tokio runtime.
 pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
-    config.engine.build()?;
-    config.machine.check_names(&config.via)?;
-    let mut found = config.machine.towards(&config.via, &config.remotes, &[])?;
-    if found.is_empty() {
-        return Err(Error::NoUsableInterface);
-    }
-    let allowances = Allowances::from(config.allowances);
-    let spent = allowances.take_spent(&mut found);
-    let dear = config.engine.terms.iter().filter(|said| said.terms.backup || said.terms.cost > 0);
-    let candidates = Candidates::new(&found, &config.remotes, config.paths_max.min(PATHS_MAX as usize))
-        .sparing(dear.map(|said| said.of.clone()).collect());
-    if candidates.is_empty() {
-        if !spent.is_empty() {
-            return Err(Error::UsedUp { interfaces: spent });
-        }
-        return Err(Error::OtherFamily { peer: config.remotes });
-    }
-    let sockets = Sockets::bind(config.machine.clone(), allowances, &found, 0)?;
-    let endpoint = config.machine.endpoint(EndpointConfig {
+    let dialer = Dialer::new(DialConfig {
+        application: config.application,
         datagram_max: config.datagram_max,
-        identity: None,
-        application: Application::Fairpath,
+        allowances: config.allowances.clone(),
+        machine: config.machine.clone(),
     })?;
-    let shared = Shared::new(endpoint, sockets, None);
-    // Without it the driver would end between two attempts.
-    let _owner = shared.owner();
-    driver::spawn(&shared);
-    let ways: Vec<_> = candidates.plan().iter().map(|pair| (pair.local.address, pair.remote)).collect();
-    let ConnectConfig { via, remotes, fingerprint, engine, datagram_max, knock, machine, .. } = config;
-    let datagrams = machine.search(ways, datagram_max);
-    let caller = Arc::new(Caller { shared: shared.clone(), fingerprint, engine, datagrams, knock });
-    let race = Race {
-        caller,
-        candidates,
-        questions: Questions::new(machine),
-        begun: Vec::new(),
-        running: Vec::new(),
-        attempts: JoinSet::new(),
-        failure: None,
-    };
-    let Won { connection, pair, candidates, questions } = race.run().await?;
-    connection.with(|core, now| core.open_paths(candidates, &pair, now));
-    manager::spawn(&shared, connection.link(), questions, Plan { via, remotes });
-    Ok(connection)
+    dialer.connect(config).await
+}
+
+/// The settings that connections have in common which an end makes over the same sockets.
+#[derive(Clone, Debug)]
+pub struct DialConfig {
+    /// The protocol, and its name in TLS (ALPN).
+    pub application: Application,
+    /// The largest datagrams to send and to take, in bytes of UDP payload.
+    pub datagram_max: u16,
+    /// Bounds of the traffic over single interfaces.
+    pub allowances: Vec<Allowance>,
+    /// The machine that it runs on.
+    pub machine: Machine,
+}
+
+/// Makes connections over sockets that they share: they are bound where a connection needs one. Where it is dropped,
+/// connections that were made live on.
+#[derive(Debug)]
+pub struct Dialer {
+    shared: Arc<Shared>,
+    application: Application,
+    datagram_max: u16,
+    _owner: Owner,
+}
+
+impl Dialer {
+    /// Without a socket. Must be called within a tokio runtime.
+    pub fn new(config: DialConfig) -> Result<Self, Error> {
+        let DialConfig { application, datagram_max, allowances, machine } = config;
+        let endpoint = machine.endpoint(EndpointConfig { datagram_max, identity: None, application })?;
+        let sockets = Sockets::new(machine, Allowances::from(allowances), Vec::new());
+        let shared = Shared::new(endpoint, sockets, None);
+        let dialer = Self::of(&shared, application, datagram_max);
+        driver::spawn(&shared);
+        Ok(dialer)
+    }
+
+    /// One that makes connections over the sockets of an endpoint that there is.
+    pub(crate) fn of(shared: &Arc<Shared>, application: Application, datagram_max: u16) -> Self {
+        Self { shared: shared.clone(), application, datagram_max, _owner: shared.owner() }
+    }
+
+    /// As [`connect()`] does. Where it runs, what it speaks and how much may go over which interfaces was said when it was
+    /// made: what `config` says of these does not count.
+    pub async fn connect(&self, config: ConnectConfig) -> Result<Connection, Error> {
+        config.engine.build()?;
+        let (shared, sockets) = (&self.shared, &self.shared.sockets);
+        let machine = sockets.machine().clone();
+        machine.check_names(&config.via)?;
+        let mut found = machine.towards(&config.via, &config.remotes, &sockets.interfaces())?;
+        if found.is_empty() {
+            return Err(Error::NoUsableInterface);
+        }
+        let spent = sockets.allowances().take_spent(&mut found);
+        let candidates = candidates(&config, &found);
+        if candidates.is_empty() {
+            if !spent.is_empty() {
+                return Err(Error::UsedUp { interfaces: spent });
+            }
+            return Err(Error::OtherFamily { peer: config.remotes });
+        }
+        sockets.extend(&found)?;
+        shared.sockets_changed();
+        let ways: Vec<_> = candidates.plan().iter().map(|pair| (pair.local.address, pair.remote)).collect();
+        let ConnectConfig { via, remotes, verify, engine, datagram_max, knock, .. } = config;
+        let datagrams = machine.search(ways, datagram_max.min(self.datagram_max));
+        let application = self.application;
+        let caller = Arc::new(Caller { shared: shared.clone(), verify, application, engine, datagrams, knock });
+        let race = Race {
+            caller,
+            candidates,
+            questions: Questions::new(machine),
+            begun: Vec::new(),
+            running: Vec::new(),
+            attempts: JoinSet::new(),
+            failure: None,
+        };
+        let Won { connection, pair, candidates, questions } = race.run().await?;
+        connection.with(|core, now| core.open_paths(candidates, &pair, now));
+        manager::spawn(shared, connection.link(), questions, Plan { via, remotes });
+        Ok(connection)
+    }
+}
+
+/// The pairs of addresses that may be tried.
+fn candidates(config: &ConnectConfig, found: &[Interface]) -> Candidates {
+    let dear = config.engine.terms.iter().filter(|said| said.terms.backup || said.terms.cost > 0);
+    Candidates::new(found, &config.remotes, config.paths_max.min(PATHS_MAX as usize))
+        .sparing(dear.map(|said| said.of.clone()).collect())
 }
 
 /// A connection that was made.
@@ -241,7 +297,8 @@ fn is_multipath(connection: &Connection) -> bool {
 /// What it takes to begin a handshake.
 struct Caller {
     shared: Arc<Shared>,
-    fingerprint: Fingerprint,
+    verify: Verify,
+    application: Application,
     engine: EngineConfig,
     datagrams: MtuDiscoveryConfig,
     knock: Option<KnockKey>,
@@ -252,7 +309,7 @@ impl Caller {
         let link = self.shared.begin(Connecting {
             local: pair.local.local(),
             remote: pair.remote,
-            verify: Verify::Fingerprint(self.fingerprint),
+            verify: self.verify.clone(),
             knock: self.knock.as_ref(),
             engine: &self.engine,
             datagrams: self.datagrams.clone(),
@@ -266,7 +323,7 @@ impl Caller {
         loop {
             let failed = match connection.established().await {
                 Ok(()) => return Ok(connection),
-                Err(source) => Error::handshake(pair.remote, self.fingerprint, source),
+                Err(source) => Error::handshake(pair.remote, &self.verify, self.application, source),
             };
             if !matches!(failed, Error::Busy(_)) || Instant::now() >= until {
                 return Err(failed);

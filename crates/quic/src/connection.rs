@@ -258,6 +258,12 @@ impl Connection {
         closed(&self.0.shared, &self.0.link).await
     }
 
+    /// The same for who does not keep it open meanwhile.
+    pub fn on_closed(&self) -> impl Future<Output = ConnectionError> + Send + use<> {
+        let (shared, link) = (self.0.shared.clone(), self.0.link.clone());
+        async move { closed(&shared, &link).await }
+    }
+
     // ---- what is known of it
 
     /// Says to the peer what no end may say.

@@ -241,7 +241,7 @@ impl State {
         match self.endpoint.accept(incoming, accepting, now, answer) {
             Ok(handle) => {
                 door.entered(number, handle, is_invited, now);
-                self.link(handle, trust == Trust::Full);
+                self.link(handle, false, trust == Trust::Full);
                 None
             }
             Err(transmit) => {
@@ -275,15 +275,17 @@ impl Turn {
             let Some(link) = links.get(&handle) else { continue };
             while let Some(event) = connection.poll_event() {
                 match (&event, &mut *door) {
-                    (Event::Connected, Some(door)) => match door.accepted().filter(|_| door.connected(handle)) {
-                        Some(sender) => {
-                            self.accepted.push((sender, Handle { shared: shared.clone(), link: link.clone() }));
+                    (Event::Connected, Some(door)) if !link.is_dialed => {
+                        match door.accepted().filter(|_| door.connected(handle)) {
+                            Some(sender) => {
+                                self.accepted.push((sender, Handle { shared: shared.clone(), link: link.clone() }));
+                            }
+                            None => {
+                                connection.close(0, Bytes::new(), clock::now());
+                                self.is_unfinished = true;
+                            }
                         }
-                        None => {
-                            connection.close(0, Bytes::new(), clock::now());
-                            self.is_unfinished = true;
-                        }
-                    },
+                    }
                     (Event::Closed(_), Some(door)) => door.left(handle),
                     (Event::Streams(StreamEvent::Finished(id)), _) => link.streams.note_finished(*id),
                     (Event::StreamsAsked(_), _) => {

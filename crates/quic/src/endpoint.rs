@@ -9,8 +9,9 @@ use tokio::sync::{mpsc, watch};
 
 use crate::accept::{Door, Knocks, Manners};
 use crate::allowance::{Allowance, Allowances};
+use crate::connect::Dialer;
 use crate::connection::{Connection, FAREWELL, drained};
-use crate::driver::{self, Handle, Owner, Shared};
+use crate::driver::{self, Handle, Shared};
 use crate::error::Error;
 use crate::interfaces::{self, Interface};
 use crate::machine::Machine;
@@ -31,6 +32,8 @@ pub struct ListenConfig {
     pub via: Vec<String>,
     /// The key the peers will recognise.
     pub identity: Identity,
+    /// The protocol, and its name in TLS (ALPN). Both ends must say the same.
+    pub application: Application,
     /// What each connection runs.
     pub engine: EngineConfig,
     /// How many connections may be open at once, those included whose handshake goes on; more are refused.
@@ -57,6 +60,7 @@ impl ListenConfig {
             advertise: Vec::new(),
             via: Vec::new(),
             identity: Identity::generate()?,
+            application: Application::Fairpath,
             engine: EngineConfig::live(),
             connections_max: 64,
             knock: None,
@@ -74,7 +78,7 @@ pub struct Listener {
     fingerprint: Fingerprint,
     addresses: watch::Receiver<Vec<SocketAddr>>,
     accepted: tokio::sync::Mutex<mpsc::Receiver<Handle>>,
-    _owner: Owner,
+    dialer: Dialer,
 }
 
 impl Listener {
@@ -83,6 +87,7 @@ impl Listener {
         config.engine.build()?;
         let ListenConfig { listen, advertise, via, identity, engine, connections_max, knock, .. } = config;
         let (datagram_max, allowances, machine) = (config.datagram_max, config.allowances, config.machine);
+        let application = config.application;
         let (via, port, is_everywhere) = match listen {
             Some(address) if address.ip().is_unspecified() => (via.clone(), address.port(), via.is_empty()),
             Some(address) => (vec![with_zone(address)], address.port(), false),
@@ -99,19 +104,20 @@ impl Listener {
         }
         let sockets = Sockets::bind(machine.clone(), allowances, &found, port)?;
         let fingerprint = identity.fingerprint();
-        let endpoint = machine.endpoint(EndpointConfig {
-            datagram_max,
-            identity: Some(identity),
-            application: Application::Fairpath,
-        })?;
+        let endpoint = machine.endpoint(EndpointConfig { datagram_max, identity: Some(identity), application })?;
         let (door, accepted) = Door::new(Manners { knock, engine, datagram_max, machine }, connections_max);
         let shared = Shared::new(endpoint, sockets, Some(door));
-        let owner = shared.owner();
+        let dialer = Dialer::of(&shared, application, datagram_max);
         driver::spawn(&shared);
         let plan = Plan { via, is_everywhere, advertise };
         let (told, addresses) = watch::channel(plan.told(&shared));
         watching::spawn(&shared, plan, told);
-        Ok(Self { addresses, shared, fingerprint, accepted: tokio::sync::Mutex::new(accepted), _owner: owner })
+        Ok(Self { addresses, shared, fingerprint, accepted: tokio::sync::Mutex::new(accepted), dialer })
+    }
+
+    /// The means to make connections over the same sockets.
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
     }
 
     /// The addresses that peers are told of.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use fairpath_engine::UnknownName;
 use fairpath_quic_core::pairs::{Tried, in_vain};
-use fairpath_quic_core::{Application, BeginError, Fingerprint, WRONG_FINGERPRINT};
+use fairpath_quic_core::{Application, BeginError, Fingerprint, Verify, WRONG_FINGERPRINT};
 use noq_proto::{ConnectionError, TransportErrorCode};
 
 use crate::interfaces::UnknownInterface;
@@ -69,10 +69,12 @@ pub enum Error {
     #[error("the peer at {0} does not speak multipath QUIC")]
     NoMultipath(SocketAddr),
     /// The handshake failed in another way.
-    #[error("no connection to {address}: {}", Application::Fairpath.words_for(source))]
+    #[error("no connection to {address}: {}", application.words_for(source))]
     Handshake {
         /// The peer.
         address: SocketAddr,
+        /// The protocol.
+        application: Application,
         /// What QUIC says.
         source: ConnectionError,
     },
@@ -96,14 +98,23 @@ impl Error {
         self.is_usage() || matches!(self, Self::UsedUp { .. })
     }
 
-    pub(crate) fn handshake(address: SocketAddr, expected: Fingerprint, source: ConnectionError) -> Self {
+    pub(crate) fn handshake(
+        address: SocketAddr,
+        verify: &Verify,
+        application: Application,
+        source: ConnectionError,
+    ) -> Self {
         match source {
             ConnectionError::TimedOut => Self::Unreachable { tried: Vec::new() },
             ConnectionError::ConnectionClosed(close) if close.error_code == TransportErrorCode::CONNECTION_REFUSED => {
                 Self::Busy(address)
             }
-            other if other.to_string().contains(WRONG_FINGERPRINT) => Self::WrongFingerprint { address, expected },
-            source => Self::Handshake { address, source },
+            source => match verify {
+                Verify::Fingerprint(expected) if source.to_string().contains(WRONG_FINGERPRINT) => {
+                    Self::WrongFingerprint { address, expected: *expected }
+                }
+                _ => Self::Handshake { address, application, source },
+            },
         }
     }
 }

@@ -37,6 +37,7 @@ mod datagram;
 mod driver;
 mod endpoint;
 mod error;
+mod given;
 pub mod interfaces;
 mod machine;
 mod manager;
@@ -48,7 +49,7 @@ mod watch;
 
 pub use accept::{CROWDED, Knocks};
 pub use allowance::Allowance;
-pub use connect::{ConnectConfig, connect};
+pub use connect::{ConnectConfig, DialConfig, Dialer, connect};
 #[cfg(feature = "simulation")]
 pub use connection::Observer;
 pub use connection::{Connection, SendError};
@@ -61,9 +62,10 @@ pub use fairpath_quic_core::pairs::{Outcome, Tried, WhyNot};
 pub use fairpath_quic_core::streams::{Budget, StreamError, StreamId, StreamKind, StreamsConfig};
 pub use fairpath_quic_core::violation;
 pub use fairpath_quic_core::{
-    BadFingerprint, Binding, ChannelId, DATAGRAM_ETHERNET, DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, KnockKey,
-    PATHS_MAX, PathNotice, PathReport, PathState,
+    Application, Authority, BadFingerprint, BadPem, Binding, ChannelId, DATAGRAM_ETHERNET, DATAGRAM_MAX, Fingerprint,
+    IDLE_TIMEOUT, Identity, KnockKey, NamedTerms, PATHS_MAX, PathNotice, PathReport, PathState, Terms, Verify,
 };
+pub use given::{BadSocket, GivenSockets};
 pub use machine::Machine;
 #[cfg(feature = "simulation")]
 pub use machine::{SimulatedMachine, SimulatedSocket};

@@ -1,6 +1,6 @@
 //! The machine that an endpoint runs on: this one, or in the fault simulator one that is simulated.
 //!
-//! What an endpoint takes from the system stands here: addresses, sockets, randomness, the size of packets. Where
+//! Or on this one with sockets that the program gives. What an endpoint takes from the system stands here: addresses, sockets, randomness, the size of packets. Where
 //! the feature `simulation` is on, all of it may come from somewhere else, and everything above (the driver, the
 //! connection, who watches the interfaces, who asks for answers) stays as it is.
 
@@ -13,6 +13,7 @@ use fairpath_quic_core::{Endpoint, EndpointConfig, own_address};
 use noq_proto::MtuDiscoveryConfig;
 
 use crate::error::Error;
+use crate::given::GivenSockets;
 use crate::interfaces::{self, Interface, Lost, number_twins};
 
 /// Where an endpoint runs.
@@ -22,6 +23,8 @@ pub enum Machine {
     /// On this machine.
     #[default]
     System,
+    /// On this machine, with these sockets and no others.
+    Sockets(GivenSockets),
     /// On one that is simulated.
     #[cfg(feature = "simulation")]
     Simulated(Arc<dyn SimulatedMachine>),
@@ -65,6 +68,7 @@ impl Machine {
     pub(crate) fn check_names(&self, via: &[String]) -> Result<(), Error> {
         match self {
             Self::System => Ok(interfaces::check_names(via, &interfaces::interfaces(&[])?)?),
+            Self::Sockets(_) => Ok(()),
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => Ok(()),
         }
@@ -74,6 +78,7 @@ impl Machine {
     pub(crate) fn usable(&self, via: &[String], known: &[(String, IpAddr)]) -> io::Result<Vec<Interface>> {
         match self {
             Self::System => Ok(number_twins(interfaces::usable(via)?, known)),
+            Self::Sockets(given) => Ok(number_twins(given.interfaces(), known)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Ok(machine.interfaces()),
         }
@@ -83,6 +88,7 @@ impl Machine {
     pub(crate) fn addresses(&self) -> io::Result<Vec<(String, IpAddr)>> {
         let found = match self {
             Self::System => interfaces::interfaces(&[])?,
+            Self::Sockets(given) => given.interfaces(),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => machine.interfaces(),
         };
@@ -93,6 +99,7 @@ impl Machine {
     pub(crate) fn everywhere(&self, known: &[(String, IpAddr)]) -> io::Result<Vec<Interface>> {
         match self {
             Self::System => Ok(number_twins(interfaces::everywhere()?, known)),
+            Self::Sockets(given) => Ok(number_twins(given.interfaces(), known)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Ok(machine.interfaces()),
         }
@@ -107,6 +114,7 @@ impl Machine {
     ) -> io::Result<Vec<Interface>> {
         match self {
             Self::System => Ok(number_twins(interfaces::towards(via, remotes)?, known)),
+            Self::Sockets(given) => Ok(number_twins(given.interfaces(), known)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Ok(machine.interfaces()),
         }
@@ -115,7 +123,7 @@ impl Machine {
     /// Why no path can start at this address any more, in words.
     pub(crate) fn lost(&self, name: &str, address: IpAddr, via: &[String]) -> String {
         match self {
-            Self::System => Lost::look(name, own_address(address), via).to_string(),
+            Self::System | Self::Sockets(_) => Lost::look(name, own_address(address), via).to_string(),
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => Lost::Gone.to_string(),
         }
@@ -124,7 +132,7 @@ impl Machine {
     /// An endpoint without connections.
     pub(crate) fn endpoint(&self, config: EndpointConfig) -> Result<Endpoint, rustls::Error> {
         match self {
-            Self::System => Endpoint::new(config),
+            Self::System | Self::Sockets(_) => Endpoint::new(config),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Endpoint::simulated(config, machine.origin()),
         }
@@ -137,7 +145,7 @@ impl Machine {
         limit: u16,
     ) -> MtuDiscoveryConfig {
         match self {
-            Self::System => crate::datagram::search(ways, limit),
+            Self::System | Self::Sockets(_) => crate::datagram::search(ways, limit),
             // It does not say what its first hops carry.
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => fairpath_quic_core::search(ways.into_iter().map(|_| None), limit),
@@ -148,7 +156,7 @@ impl Machine {
     pub(crate) fn fill(&self, bytes: &mut [u8]) {
         match self {
             // Where the system has no randomness, no key was made either.
-            Self::System => drop(rustls::crypto::ring::default_provider().secure_random.fill(bytes)),
+            Self::System | Self::Sockets(_) => drop(rustls::crypto::ring::default_provider().secure_random.fill(bytes)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => machine.fill(bytes),
         }

@@ -91,6 +91,10 @@ impl BoundSocket {
                 };
                 (Medium::Kernel { own: kernel(own)?, elsewhere: elsewhere.map(kernel).transpose()? }, binding)
             }
+            Machine::Sockets(given) => {
+                let own = Kernel::new(given.socket(interface.address)?.into())?;
+                (Medium::Kernel { own, elsewhere: None }, Binding::Address)
+            }
             #[cfg(feature = "simulation")]
             Machine::Simulated(machine) => (Medium::Simulated(machine.bind(address)?), Binding::Device),
         };

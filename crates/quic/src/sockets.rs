@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use fairpath_quic_core::{Interfaces, own_address};
@@ -18,8 +19,8 @@ pub(crate) struct Sockets {
     machine: Machine,
     allowances: Allowances,
     all: Arc<RwLock<Arc<[Arc<BoundSocket>]>>>,
-    /// The port of the first of them.
-    port: u16,
+    /// The port of the first that there was; 0: there was none.
+    port: Arc<AtomicU16>,
     /// The names of addresses that are gone, with their interfaces: paths that begin there go on from another.
     retired: Arc<Mutex<Vec<(IpAddr, String)>>>,
 }
@@ -30,7 +31,8 @@ const RETIRED_MAX: usize = 64;
 impl Sockets {
     pub(crate) fn new(machine: Machine, allowances: Allowances, sockets: Vec<Arc<BoundSocket>>) -> Self {
         let port = sockets.first().map_or(0, |socket| socket.local.port());
-        Self { machine, allowances, all: Arc::new(RwLock::new(sockets.into())), port, retired: Arc::default() }
+        let (port, all) = (Arc::new(port.into()), Arc::new(RwLock::new(sockets.into())));
+        Self { machine, allowances, all, port, retired: Arc::default() }
     }
 
     /// One socket per address, all on one port where that is free on all.
@@ -40,11 +42,35 @@ impl Sockets {
         found: &[Interface],
         port: u16,
     ) -> Result<Self, Error> {
-        let mut sockets: Vec<Arc<BoundSocket>> = Vec::new();
+        let sockets = Self::bound(&machine, &allowances, Vec::new(), found, port)?;
+        Ok(Self::new(machine, allowances, sockets))
+    }
+
+    /// Adds one socket for each address that has none, on the port of the others where that is free.
+    pub(crate) fn extend(&self, found: &[Interface]) -> Result<(), Error> {
+        let known = self.all().to_vec();
+        let of = |interface: &&Interface| known.iter().all(|socket| socket.name != interface.local());
+        let missing: Vec<Interface> = found.iter().filter(of).cloned().collect();
+        let all = Self::bound(&self.machine, &self.allowances, known.clone(), &missing, 0)?;
+        self.include(&all[known.len()..]);
+        let first = all.first().map_or(0, |socket| socket.local.port());
+        // Once it is known it stays.
+        let _ = self.port.compare_exchange(0, first, Ordering::Relaxed, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The sockets that there are, and one for each of these addresses.
+    fn bound(
+        machine: &Machine,
+        allowances: &Allowances,
+        mut sockets: Vec<Arc<BoundSocket>>,
+        found: &[Interface],
+        port: u16,
+    ) -> Result<Vec<Arc<BoundSocket>>, Error> {
         let mut failure = None;
         for interface in found {
             let shared = shared_port(&sockets, interface, port);
-            let bind = |port| BoundSocket::bind(&machine, interface, allowances.of(interface), port);
+            let bind = |port| BoundSocket::bind(machine, interface, allowances.of(interface), port);
             let bound = bind(shared).or_else(|error| match port {
                 _ if port == 0 || interface.twin > 0 => bind(0),
                 _ => Err(error),
@@ -64,13 +90,13 @@ impl Sockets {
         match (sockets.is_empty(), failure) {
             (true, Some(error)) => Err(error),
             (true, None) => Err(Error::NoUsableInterface),
-            (false, _) => Ok(Self::new(machine, allowances, sockets)),
+            (false, _) => Ok(sockets),
         }
     }
 
     /// The port of the first of them.
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.port.load(Ordering::Relaxed)
     }
 
     /// The machine that they are on.
@@ -99,11 +125,19 @@ impl Sockets {
 
     /// Adds a socket for an interface that appeared.
     pub(crate) fn add(&self, interface: &Interface) -> io::Result<()> {
-        let port = if interface.twin == 0 { self.port } else { 0 };
+        let port = if interface.twin == 0 { self.port() } else { 0 };
         let bind = |port| BoundSocket::bind(&self.machine, interface, self.allowances.of(interface), port);
         let socket = bind(port).or_else(|_| bind(0))?;
-        self.replace(|sockets| sockets.iter().cloned().chain([socket]).collect());
+        self.include(&[socket]);
         Ok(())
+    }
+
+    /// Takes sockets into use. Where somebody else was first with an address, that one stays.
+    fn include(&self, more: &[Arc<BoundSocket>]) {
+        self.replace(|sockets| {
+            let is_new = |one: &&Arc<BoundSocket>| sockets.iter().all(|known| known.name != one.name);
+            sockets.iter().chain(more.iter().filter(is_new)).cloned().collect()
+        });
     }
 
     pub(crate) fn remove(&self, local: IpAddr) {

@@ -305,9 +305,9 @@ impl Policy {
     pub(crate) fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
         let at = self.engine.at(now);
         let expected = match self.application {
-            Application::Fairpath if self.traffic.is_busy(at) => Expected::Signs,
-            Application::Fairpath => Expected::KeepAlives,
             Application::Other(_) => Expected::Nothing,
+            Application::Fairpath | Application::Named(_) if self.traffic.is_busy(at) => Expected::Signs,
+            Application::Fairpath | Application::Named(_) => Expected::KeepAlives,
         };
         // The stack gives a path a new controller where the peer's address has changed, and says nothing.
         let built = self.engine.paths_built();

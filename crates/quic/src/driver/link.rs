@@ -22,6 +22,8 @@ const NOTICES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(super) handle: ConnectionHandle,
+    /// Whether it was begun here.
+    pub(super) is_dialed: bool,
     /// The connection, once the endpoint has forgotten it: what came on it may not have been taken yet.
     pub(super) rest: Mutex<Option<Core>>,
     pub(crate) connected: Notify,
@@ -59,9 +61,10 @@ impl Awaited {
 }
 
 impl Link {
-    pub(super) fn new(handle: ConnectionHandle, keeps_datagrams: bool) -> Self {
+    pub(super) fn new(handle: ConnectionHandle, is_dialed: bool, keeps_datagrams: bool) -> Self {
         Self {
             handle,
+            is_dialed,
             rest: Mutex::default(),
             connected: Notify::new(),
             closed: Notify::new(),

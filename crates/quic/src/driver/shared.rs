@@ -130,7 +130,7 @@ impl Shared {
         let mut state = self.lock();
         state.take_drained();
         let handle = state.endpoint.connect(connecting, clock::now())?;
-        let link = state.link(handle, true);
+        let link = state.link(handle, true, true);
         if state.is_dead {
             state.die(clock::now());
         }
@@ -203,8 +203,8 @@ impl State {
     }
 
     /// The link of a connection that was made.
-    pub(super) fn link(&mut self, handle: ConnectionHandle, keeps_datagrams: bool) -> Arc<Link> {
-        let link = Arc::new(Link::new(handle, keeps_datagrams));
+    pub(super) fn link(&mut self, handle: ConnectionHandle, is_dialed: bool, keeps_datagrams: bool) -> Arc<Link> {
+        let link = Arc::new(Link::new(handle, is_dialed, keeps_datagrams));
         self.links.insert(handle, link.clone());
         link
     }

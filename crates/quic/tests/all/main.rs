@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod dialing;
 mod loopback;
 mod one_way;
 mod paths;
