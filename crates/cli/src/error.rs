@@ -12,6 +12,15 @@ pub(crate) const USAGE: u8 = 2;
 /// The exit code where some of what was asked for was left out.
 const INCOMPLETE: u8 = 3;
 
+/// Every exit code with its meaning, for the reference.
+#[cfg(test)]
+pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
+    (0, "done, or ended because the user asked for it"),
+    (FAILURE, "every failure that has no code of its own"),
+    (USAGE, "a command line that cannot be meant"),
+    (INCOMPLETE, "some of what was asked for was left out; the output names it"),
+];
+
 /// Some of what was asked for was left out; what was done stays done.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

@@ -6,14 +6,16 @@ use clap::error::ErrorKind;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// README and everything below `docs`, but for the reference, which is generated.
+/// README and everything below `docs`, but for the help of the program itself.
 fn documents() -> Vec<PathBuf> {
     fn add(folder: &Path, all: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder of documents") {
             let path = entry.expect("an entry").path();
             match path.is_dir() {
                 true => add(&path, all),
-                false if path.extension().is_some_and(|one| one == "md") && !path.ends_with("docs/cli.md") => {
+                false
+                    if path.extension().is_some_and(|one| one == "md") && !path.ends_with("docs/reference/cli.md") =>
+                {
                     all.push(path)
                 }
                 false => {}

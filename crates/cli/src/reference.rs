@@ -1,8 +1,8 @@
-//! The reference of the command line in `docs/cli.md`, kept equal to the program's help.
+//! The generated pages in `docs/reference`: the command line, exit codes and metrics, kept equal to the program.
 
 use clap::Command;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
 
 const HEAD: &str = "\
 # The command line
@@ -10,9 +10,27 @@ const HEAD: &str = "\
 This is the help of every subcommand, as `fairpath help COMMAND` prints it.
 A test compares it with the program; `UPDATE_DOCS=1 cargo test -p fairpath-cli reference` writes it anew.
 
-Exit codes: 0 for success, 2 for a command line that cannot be meant, 3 where some of what was
-asked for was left out, 1 for every other failure.
+[Exit codes](exit-codes.md) have a page of their own.
 `FAIRPATH_LOG=debug` logs what the program does to standard error.
+";
+
+const EXIT_CODES_HEAD: &str = "\
+# Exit codes
+
+Every command ends with one of these. With `--json` the last line of a failure has the code, too, beside a short
+word for its kind that stays the same where the text changes.
+
+| code | meaning |
+|---|---|
+";
+
+const METRICS_HEAD: &str = "\
+# Metrics
+
+`fairpath stream --metrics 127.0.0.1:9464` answers with these in the OpenMetrics format.
+
+| name | type | meaning |
+|---|---|---|
 ";
 
 /// Every command with its full name, parents first.
@@ -30,7 +48,7 @@ fn commands() -> Vec<(String, Command)> {
     all
 }
 
-fn reference() -> String {
+fn command_line() -> String {
     let mut text = HEAD.to_owned();
     for (name, mut command) in commands() {
         let help: String =
@@ -40,14 +58,38 @@ fn reference() -> String {
     text
 }
 
-#[test]
-fn the_reference_holds_the_help_of_every_subcommand() {
-    let now = reference();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(FILE, &now).unwrap();
+fn exit_codes() -> String {
+    let row = |(code, meaning): &(u8, &str)| format!("| {code} | {meaning} |\n");
+    EXIT_CODES_HEAD.to_owned() + &crate::error::EXIT_CODES.iter().map(row).collect::<String>()
+}
+
+fn metrics() -> String {
+    let exposed = crate::commands::stream::exposed_metrics();
+    let mut text = METRICS_HEAD.to_owned();
+    let about = |keyword: &str| {
+        let lines = exposed.lines().filter_map(|line| line.strip_prefix(keyword)?.trim().split_once(' '));
+        lines.map(|(name, rest)| (name.to_owned(), rest.to_owned())).collect::<Vec<_>>()
+    };
+    for ((name, help), (_, kind)) in about("# HELP").into_iter().zip(about("# TYPE")) {
+        let name = if kind == "counter" { name + "_total" } else { name };
+        text += &format!("| `{name}` | {kind} | {} |\n", help.trim_end_matches('.'));
     }
-    let written = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(written == now, "docs/cli.md is not what the program says: run with UPDATE_DOCS=1 and look at the change");
+    text
+}
+
+#[test]
+fn the_reference_is_what_the_program_says() {
+    for (name, now) in [("cli.md", command_line()), ("exit-codes.md", exit_codes()), ("metrics.md", metrics())] {
+        let file = format!("{FOLDER}/{name}");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&file, &now).unwrap();
+        }
+        let written = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            written == now,
+            "docs/reference/{name} is not what the program says: run with UPDATE_DOCS=1 and look at the change"
+        );
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What an experiment is run with: its effort, its seeds, and who is told how far it is.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use fairpath_sim::SimError;
 use rayon::prelude::*;
@@ -66,6 +68,8 @@ pub struct Context {
     times: AtomicU32,
     /// The same, where the experiment is run once whatever is undecided.
     once: Option<u32>,
+    /// The seeds of the runs so far.
+    used: Mutex<BTreeSet<u64>>,
 }
 
 impl fmt::Debug for Context {
@@ -87,6 +91,7 @@ impl Context {
             planned: AtomicU64::new(0),
             times: AtomicU32::new(1),
             once: None,
+            used: Mutex::default(),
         }
     }
 
@@ -142,7 +147,18 @@ impl Context {
         }
     }
 
+    /// The seeds as they were asked for.
+    pub(crate) fn chosen_seeds(&self) -> Seeds {
+        self.seeds
+    }
+
+    /// The seeds of all runs of the experiment, in order.
+    pub(crate) fn seeds_used(&self) -> Vec<u64> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
     pub(crate) fn begin(&self) {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.times.store(self.once.unwrap_or(1), Ordering::Relaxed);
     }
 
@@ -174,6 +190,7 @@ impl Context {
     {
         let work: Vec<(&P, u64)> =
             points.iter().flat_map(|point| seeds.iter().map(move |seed| (point, *seed))).collect();
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).extend(seeds);
         self.planned.fetch_add(work.len() as u64, Ordering::Relaxed);
         let one = |(point, seed): &(&P, u64)| {
             let result = catch_unwind(AssertUnwindSafe(|| run(point, *seed)));
@@ -263,8 +280,6 @@ impl std::error::Error for Failure {}
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
     #[test]

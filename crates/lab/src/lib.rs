@@ -41,13 +41,16 @@
 //! The same seeds give the same bytes: no clock, no order of threads and no hashing gets into a
 //! [`Report`]. A verdict that misses is a finding and stays as it is.
 
+mod bench;
 mod catalogue;
 mod context;
 mod draw;
+mod evidence;
 mod experiment;
 mod figure;
 mod fluid;
 mod head;
+mod made;
 mod page;
 mod paper;
 mod papers;
@@ -59,13 +62,16 @@ mod table;
 mod text;
 mod verdict;
 
+pub use bench::bench_reports;
 pub use catalogue::{NoSuchExperiment, experiments, papers, select};
 pub use context::{Context, Effort, FailedRun, Failure, Progress, Seeds};
+pub use evidence::{Pages, write_pages};
 pub use experiment::Experiment;
 pub use fairpath_core::Estimate;
 pub use fairpath_scenario::build::{Net, bdp_packets, engine, ms};
 pub use figure::{Axis, BarSeries, Bars, Figure, Lines, Panel, Series, ranked};
 pub use head::{Description, Parameter};
+pub use made::{Made, Maker};
 pub use paper::{Item, Own, Paper, State};
 pub use report::Report;
 pub use store::Store;

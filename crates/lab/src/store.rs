@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::context::Context;
 use crate::experiment::Experiment;
+use crate::made::{Made, Maker};
 use crate::page;
 use crate::report::Report;
 use crate::store_error::StoreError;
@@ -14,6 +15,7 @@ use crate::stored_report::StoredReport;
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
+    maker: Maker,
 }
 
 impl Store {
@@ -24,9 +26,26 @@ impl Store {
     /// Where that is not possible, so that it is known before anything is run.
     pub fn create(root: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(root).map_err(|source| StoreError::Write { path: root.into(), source })?;
-        let store = Self { root: root.into() };
+        let store = Self { root: root.into(), maker: Maker::default() };
         store.write_page()?;
         Ok(store)
+    }
+
+    /// The same, whose reports name who made them.
+    pub fn made_by(self, maker: Maker) -> Self {
+        Self { maker, ..self }
+    }
+
+    /// Keeps what benches have measured.
+    ///
+    /// # Errors
+    ///
+    /// Where something could not be written.
+    pub fn keep_report(&self, stored: &StoredReport) -> Result<(), StoreError> {
+        let folder = self.root.join(&stored.experiment);
+        fs::create_dir_all(&folder).map_err(|source| StoreError::Write { path: folder.clone(), source })?;
+        let json = serde_json::to_string_pretty(stored).expect("a report has only text keys and finite numbers");
+        write(&folder.join("report.json"), &(json + "\n"))
     }
 
     /// Where the page over all reports is.
@@ -58,9 +77,9 @@ impl Store {
             effort: context.effort().name().to_owned(),
             description: experiment.description(),
             report,
+            made: Some(Made::of(experiment.name(), context, &self.maker)),
         };
-        let json = serde_json::to_string_pretty(&stored).expect("a report has only text keys and finite numbers");
-        write(&folder.join("report.json"), &(json + "\n"))?;
+        self.keep_report(&stored)?;
         self.write_page()?;
         Ok(stored)
     }

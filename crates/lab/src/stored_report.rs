@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::head::Description;
+use crate::made::Made;
 use crate::report::Report;
 
 /// A report with what it is about, as it is kept.
@@ -16,4 +17,7 @@ pub struct StoredReport {
     pub description: Description,
     /// What it has found.
     pub report: Report,
+    /// How it was made; unknown of reports that older versions have written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
 }

@@ -42,7 +42,7 @@ const SEED: u64 = 1;
 
 /// A scenario file that was read: the network stands, the flows are described.
 ///
-/// The format is described in `docs/scenario.md`.
+/// The format is described in `docs/reference/scenario.md`.
 ///
 /// ```
 /// use fairpath_scenario::ScenarioFile;

@@ -1,5 +1,5 @@
 //! Every table of a scenario file with its keys. The reader, the JSON schema and the reference in
-//! `docs/scenario.md` come from here, so they cannot differ.
+//! `docs/reference/scenario.md` come from here, so they cannot differ.
 
 mod flow;
 mod link;

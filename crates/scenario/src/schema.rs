@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::keys::{self, Key, Keys, Shape};
 use crate::units;
 
-/// The JSON schema of scenario files, for editors. It is `docs/scenario.schema.json`.
+/// The JSON schema of scenario files, for editors. It is `docs/reference/scenario.schema.json`.
 pub fn json() -> String {
     let mut definitions = Map::new();
     for (name, text, units) in [
@@ -39,7 +39,7 @@ pub fn json() -> String {
     format!("{schema:#}\n")
 }
 
-/// The tables of the reference in `docs/scenario.md`, in Markdown: the name of each, and its keys.
+/// The tables of the reference in `docs/reference/scenario.md`, in Markdown: the name of each, and its keys.
 pub fn reference() -> Vec<(&'static str, String)> {
     tables().into_iter().map(|keys| (keys.name, markdown(keys))).collect()
 }

@@ -45,7 +45,7 @@
 //!
 //! **Why `reed-solomon-simd`.** It takes any number of packets up to 32,768 in a block, is kept up (3.1.0 is of October
 //! 2025) and needs no C. `reed-solomon-erasure` stops at 256 in all, needs a C compiler to be fast, and has had no
-//! release since September 2022. It is quicker in blocks that are not small, too (docs/performance.md).
+//! release since September 2022. It is quicker in large blocks, too (docs/design/repair.md).
 //!
 //! **Memory.** Of each flow the receiver holds the pieces of the last blocks, bounded in number; the sender holds what is
 //! not past its deadline, bounded in bytes. There are as many flows as both ends have agreed on.

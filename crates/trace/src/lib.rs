@@ -3,7 +3,7 @@
 //!
 //! A host fills a [`Sample`] in the types of `fairpath-core`, turns it into a [`Record`] and gives
 //! it to a [`Writer`]. A [`Reader`] takes the file apart again and names the line that is wrong.
-//! `docs/trace.md` describes the format, `docs/trace.schema.json` is its JSON Schema, and a test
+//! `docs/reference/trace.md` describes the format, `docs/reference/trace.schema.json` is its JSON Schema, and a test
 //! holds every written line against that schema.
 //!
 //! The same records give the same bytes: nothing here reads a clock or depends on an order that

@@ -52,7 +52,7 @@
 //! - In ProbeRTT half of what arrives, and not half of the largest bandwidth of two cycles, is kept in flight
 //!   [BBRv3 §5.6.4.5]. Where the rate of the path fell to less than half and nothing was lost, half of what it
 //!   was keeps a queue: the probe takes its delay for the path's own, the window follows, and the next probe finds
-//!   still more (`docs/performance.md`, "BBRv3 after the rate fell").
+//!   still more (`docs/design/bbr3.md`).
 //! - A ProbeRTT that interrupts a probe of the bandwidth ends its cycle in the filter [BBRv3 §5.5.5]. With half a
 //!   second of queue a cycle takes longer than the five seconds between two ProbeRTTs, each of which begins it
 //!   anew: a bandwidth that is gone would stay for good.

@@ -1,5 +1,7 @@
 //! `fairpath lab`: every table and figure of the papers, run again.
 
+mod pages;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +30,7 @@ pub(crate) struct Args {
 enum LabCommand {
     List(ListArgs),
     Run(RunArgs),
+    Pages(pages::Args),
 }
 
 /// Show the experiments, and what of each paper they reproduce
@@ -74,6 +77,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         LabCommand::List(args) => list(&args),
         LabCommand::Run(args) => run_experiments(&args),
+        LabCommand::Pages(args) => pages::run(&args),
     }
 }
 
@@ -105,7 +109,7 @@ fn list(args: &ListArgs) -> anyhow::Result<()> {
 fn run_experiments(args: &RunArgs) -> anyhow::Result<()> {
     let experiments = select(&args.name).map_err(|error: NoSuchExperiment| UsageError(error.to_string()))?;
     // Before minutes are spent: can the results be kept?
-    let store = Store::create(&args.out)?;
+    let store = Store::create(&args.out)?.made_by(pages::maker());
     let mut kept = Vec::new();
     let mut failures = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {

@@ -27,7 +27,7 @@ use run::Run;
 
 /// Run a described network in virtual time: same file, same seed, same bytes
 ///
-/// The file says which links there are, which flows use them and for how long; `docs/scenario.md`
+/// The file says which links there are, which flows use them and for how long; `docs/reference/scenario.md`
 /// describes it and `scenarios/` has examples. A table of flows and links comes out, and in the
 /// directory time series of every path and link (NDJSON and Parquet), a picture and a summary.
 ///

@@ -4,6 +4,8 @@ mod carry;
 mod control;
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(all(test, feature = "metrics"))]
+pub(crate) use metrics::exposed as exposed_metrics;
 mod place;
 mod port;
 mod protocol;

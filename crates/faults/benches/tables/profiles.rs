@@ -13,7 +13,7 @@ use crate::pairs::pair;
 const MINUTE: Duration = Duration::from_secs(60);
 const ENDLESS: u64 = 100 << 30;
 
-/// The table of docs/performance.md for the stack in virtual time; FAIRPATH_PROFILES names some of the pairs.
+/// Bonds in parts of their better link over the stack in virtual time; FAIRPATH_PROFILES names some of the pairs.
 pub(crate) fn schedulers() {
     const SEEDS: u64 = 24;
     let wanted = std::env::var("FAIRPATH_PROFILES").unwrap_or_else(|_| "all".into());

@@ -30,13 +30,13 @@ fn assert_written(name: &str, now: &str) {
 
 #[test]
 fn the_schema_in_the_documentation_is_that_of_the_keys() {
-    assert_written("scenario.schema.json", &schema::json());
+    assert_written("reference/scenario.schema.json", &schema::json());
 }
 
 /// Every table of keys stands in the documentation, between two marks.
 #[test]
 fn the_reference_in_the_documentation_is_that_of_the_keys() {
-    let mut text = document("scenario.md");
+    let mut text = document("reference/scenario.md");
     for (name, table) in schema::reference() {
         let mark = format!("<!-- keys: {name} -->\n");
         let start = text.find(&mark).unwrap_or_else(|| panic!("the keys of {name} are not in the reference"));
@@ -44,14 +44,14 @@ fn the_reference_in_the_documentation_is_that_of_the_keys() {
         let end = start + text[start..].find("<!-- end -->").expect("the end of the keys");
         text.replace_range(start..end, &table);
     }
-    assert_written("scenario.md", &text);
+    assert_written("reference/scenario.md", &text);
     assert_eq!(text.matches("<!-- keys: ").count(), schema::reference().len(), "a mark is for no table");
 }
 
 /// The links of the reference to its tables lead somewhere.
 #[test]
 fn every_table_that_the_reference_names_has_a_place_in_it() {
-    let text = document("scenario.md");
+    let text = document("reference/scenario.md");
     for link in text.split("](#").skip(1).map(|rest| rest.split(')').next().unwrap()) {
         let heading = |line: &str| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
         let is_heading = text.lines().any(|line| line.starts_with('#') && heading(line) == link);
@@ -62,7 +62,7 @@ fn every_table_that_the_reference_names_has_a_place_in_it() {
 
 /// Every complete scenario of the documentation and of `scenarios/`, by name.
 fn scenarios() -> Vec<(String, String)> {
-    let text = document("scenario.md");
+    let text = document("reference/scenario.md");
     let blocks = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let mut all: Vec<(String, String)> = blocks
         .enumerate()

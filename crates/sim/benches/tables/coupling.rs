@@ -1,4 +1,4 @@
-//! Coupled BBRv3 beside others, as in `docs/performance.md`: minutes.
+//! Coupled BBRv3 beside others: minutes.
 
 use fairpath_net::QueueConfig;
 use fairpath_sim::run;

@@ -1,4 +1,4 @@
-//! The cost of reordering, as in `docs/performance.md`.
+//! How long a transfer takes where packets come late.
 
 use fairpath_net::Impairments;
 

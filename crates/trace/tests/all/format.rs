@@ -5,7 +5,7 @@ use fairpath_trace::{Header, Reader, Record, State, Writer, csv};
 use proptest::prelude::*;
 use serde_json::Value;
 
-const SCHEMA: &str = include_str!("../../../../docs/trace.schema.json");
+const SCHEMA: &str = include_str!("../../../../docs/reference/trace.schema.json");
 
 fn any_record() -> impl Strategy<Value = Record> {
     let number = any::<u64>;
@@ -137,10 +137,10 @@ fn the_schema_names_exactly_the_fields_of_a_record() {
     assert_eq!(names(&schema["$defs"]["record"]["properties"]), names(&record));
 }
 
-/// The first fenced block of `docs/trace.md` is a trace, and its table of columns the real one.
+/// The first fenced block of `docs/reference/trace.md` is a trace, and its table of columns the real one.
 #[test]
 fn the_example_in_the_documentation_is_a_trace() {
-    let document = include_str!("../../../../docs/trace.md");
+    let document = include_str!("../../../../docs/reference/trace.md");
     let example = document.split("```").nth(1).expect("a fenced block").trim_start();
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     for line in example.lines() {

@@ -20,7 +20,7 @@
 //!
 //! # Why these parameters
 //!
-//! `docs/performance.md` has what neighbouring values give ("Loss that is no congestion"). Without the question when
+//! `docs/design/losses-without-a-queue.md` has what was tried instead. Without the question when
 //! losses come, others keep half of their share of a link with 5 ms of jitter and 12 ms of queue; without that of the
 //! height, half of it with 20 ms and 50 ms. With 8 losses in place of 48 so many that are random come high by chance
 //! that a link with jitter and 2 % of losses carries 0.6 of what it carries so.

@@ -125,6 +125,27 @@ impl Metrics {
     }
 }
 
+/// The numbers as Prometheus reads them, with one path and one count of each kind, for the reference.
+#[cfg(test)]
+pub(crate) fn exposed() -> String {
+    let numbers = Numbers::default();
+    let Numbers { path_rate, path_allowed, path_delay, path_deviation, path_loss, .. } = &numbers;
+    for family in [path_rate, path_allowed, path_delay, path_deviation, path_loss] {
+        drop(family.get_or_create(&Labels::new()));
+    }
+    for family in [&numbers.path_silent, &numbers.path_usable] {
+        drop(family.get_or_create(&Labels::new()));
+    }
+    for family in [&numbers.path_sent, &numbers.packets, &numbers.sent, &numbers.received] {
+        drop(family.get_or_create(&Labels::new()));
+    }
+    let mut registry = Registry::with_prefix("fairpath_stream");
+    numbers.register(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).expect("text in memory");
+    text
+}
+
 impl Numbers {
     fn register(&self, to: &mut Registry) {
         to.register("connected", "Whether a peer is there", self.connected.clone());

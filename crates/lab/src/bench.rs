@@ -1,0 +1,149 @@
+//! Results of the benches of criterion, as reports.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::made::{Made, Maker};
+use crate::stored_report::StoredReport;
+use crate::table::{Cell, Table};
+use crate::{Description, Estimate, Report, Verdict};
+
+/// A bench, and what is asked of it.
+struct Bench {
+    /// The folder below that of criterion's results: the crate.
+    key: &'static str,
+    title: &'static str,
+    claim: &'static str,
+    /// Rows, as criterion names them, and how many nanoseconds they may take.
+    goals: &'static [(&'static str, f64)],
+}
+
+const BENCHES: &[Bench] = &[
+    Bench {
+        key: "cc",
+        title: "One acknowledgement in congestion avoidance, all paths coupled",
+        claim: "The default takes at most 50 ns with two paths and 150 ns with eight.",
+        goals: &[("default/2 paths", 50.0), ("default/8 paths", 150.0)],
+    },
+    Bench {
+        key: "sbd",
+        title: "One delay sample and the poll after it",
+        claim: "The detector of the default takes at most 100 ns for a sample.",
+        goals: &[("concordance/2 paths", 100.0), ("concordance/8 paths", 100.0)],
+    },
+    Bench {
+        key: "rate",
+        title: "The best TCP-friendly rates of a stream",
+        claim: "The optimum takes at most 5 µs for eight paths and 1 ms for a thousand.",
+        goals: &[("best rates, 8 paths", 5e3), ("best rates, 1000 paths", 1e6)],
+    },
+    Bench {
+        key: "engine",
+        title: "The path of the next packet",
+        claim: "The default scheduler takes at most 60 ns with two paths and 200 ns with eight.",
+        goals: &[("arrival, 2 paths, after a packet", 60.0), ("arrival, 8 paths, after a packet", 200.0)],
+    },
+    Bench { key: "net", title: "A packet over a link, and over a network", claim: "No goal is set.", goals: &[] },
+];
+
+#[derive(Deserialize)]
+struct Named {
+    full_id: String,
+}
+
+#[derive(Deserialize)]
+struct Estimates {
+    mean: Measured,
+}
+
+#[derive(Deserialize)]
+struct Measured {
+    point_estimate: f64,
+    confidence_interval: Interval,
+}
+
+#[derive(Deserialize)]
+struct Interval {
+    lower_bound: f64,
+    upper_bound: f64,
+}
+
+/// Reports over what criterion has left below `results`, where each crate's bench has a folder of its own.
+pub fn bench_reports(results: &Path, maker: &Maker) -> Vec<StoredReport> {
+    BENCHES.iter().filter_map(|bench| report(bench, &results.join(bench.key), maker)).collect()
+}
+
+fn report(bench: &Bench, folder: &Path, maker: &Maker) -> Option<StoredReport> {
+    let rows = rows(folder);
+    if rows.is_empty() {
+        return None;
+    }
+    let mut table = Table::new("times", "Times", &["what"], &[("mean", "ns")]);
+    rows.iter().for_each(|(name, time)| table.push(&[name], &[Cell::from(time.clone())]));
+    let mut verdict = Verdict::ours("goals", bench.claim);
+    for (name, most) in bench.goals {
+        verdict = verdict.at_most(name, table.estimate(&[name], "mean"), *most);
+    }
+    let verdicts = if bench.goals.is_empty() { Vec::new() } else { vec![verdict] };
+    let Maker { commit, machine } = maker.clone();
+    let command = format!("cargo bench -p fairpath-{}", bench.key);
+    Some(StoredReport {
+        experiment: format!("bench/{}", bench.key),
+        effort: "bench".to_owned(),
+        description: Description {
+            title: bench.title.to_owned(),
+            claim: bench.claim.to_owned(),
+            ..Description::default()
+        },
+        report: Report { tables: vec![table], verdicts, ..Report::default() },
+        made: Some(Made { command, seeds: String::new(), commit, machine }),
+    })
+}
+
+/// The rows of a bench: each name, and the mean time with its interval.
+fn rows(folder: &Path) -> Vec<(String, Estimate)> {
+    let mut rows: Vec<(String, Estimate)> = newest(folder).iter().filter_map(|folder| row(folder)).collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    rows
+}
+
+fn row(folder: &Path) -> Option<(String, Estimate)> {
+    let named: Named = serde_json::from_str(&fs::read_to_string(folder.join("benchmark.json")).ok()?).ok()?;
+    let estimates: Estimates = serde_json::from_str(&fs::read_to_string(folder.join("estimates.json")).ok()?).ok()?;
+    let Measured { point_estimate, confidence_interval: Interval { lower_bound, upper_bound } } = estimates.mean;
+    Some((named.full_id, Estimate::with_interval(point_estimate, Some((upper_bound - lower_bound) / 2.0), 100)))
+}
+
+/// The folders with the newest results, wherever they are below this one.
+fn newest(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders = entries.filter(|path| path.is_dir());
+    folders.flat_map(|path| if path.ends_with("new") { vec![path] } else { newest(&path) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_criterion_leaves_is_a_table_with_intervals_and_a_verdict_over_the_goals() {
+        let folder = std::env::temp_dir().join(format!("fairpath-benches-{}", std::process::id()));
+        for (name, mean) in [("best rates, 8 paths", 200.0), ("best rates, 1000 paths", 2e6)] {
+            let new = folder.join("rate").join(name).join("new");
+            fs::create_dir_all(&new).unwrap();
+            fs::write(new.join("benchmark.json"), format!("{{\"full_id\":\"{name}\"}}")).unwrap();
+            let interval = format!("{{\"lower_bound\":{},\"upper_bound\":{}}}", mean * 0.9, mean * 1.1);
+            let estimates = format!("{{\"mean\":{{\"point_estimate\":{mean},\"confidence_interval\":{interval}}}}}");
+            fs::write(new.join("estimates.json"), estimates).unwrap();
+        }
+        let reports = bench_reports(&folder, &Maker::default());
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(reports.len(), 1);
+        assert_eq!(reports[0].experiment, "bench/rate");
+        let verdict = &reports[0].report.verdicts[0];
+        assert_eq!(verdict.outcome, crate::Outcome::Partly);
+        assert_eq!(verdict.checks[0].half_width.map(f64::round), Some(20.0));
+    }
+}
