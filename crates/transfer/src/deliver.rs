@@ -187,7 +187,7 @@ impl Delivery<'_> {
         let dialled = tokio::time::timeout(self.give_up_after, self.dial(Instant::now(), refused)).await;
         match dialled {
             Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(never)) => Err(SendError::NoOther { why: "the receiver was busy".into(), never }),
+            Ok(Err(never)) => Err(SendError::NoOther { why: "the receiver was busy".into(), never: Box::new(never) }),
             Err(_) => {
                 let (after, left) = (self.give_up_after, self.sender.progress().snapshot().bytes_total);
                 Err(SendError::GivenUp { after, why: "the receiver was busy, and then no longer there".into(), left })
@@ -211,7 +211,7 @@ impl Delivery<'_> {
             self.dial(Instant::now(), ended).await
         };
         let connected = match tokio::time::timeout(patience, dialled).await {
-            Ok(Err(never)) => return Err(SendError::NoOther { why, never }),
+            Ok(Err(never)) => return Err(SendError::NoOther { why, never: Box::new(never) }),
             Ok(Ok(connection)) => Ok(connection),
             Err(late) => Err(late),
         };

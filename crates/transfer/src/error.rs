@@ -105,7 +105,7 @@ pub enum SendError {
         /// Why the connection ended.
         why: String,
         /// Why there is none in its place.
-        never: fairpath_quic::Error,
+        never: Box<fairpath_quic::Error>,
     },
     /// The connection is there, but nothing moves.
     #[error("given up: no progress for {}", spell(*patience))]
