@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("quic-sim", &["core", "net", "quic-core"]),
     ("faults", &["core", "net", "quic-core", "quic-sim", "quic", "transfer"]),
     ("quic", &["core", "engine", "trace", "quic-core"]),
+    ("fairpath", &["engine", "quic"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
     ("report", &["core", "engine", "trace", "quic"]),
     ("demo", &["core", "emu", "trace", "quic-sim", "quic", "report"]),
@@ -88,13 +89,17 @@ fn name(folder: &Path) -> String {
 }
 
 fn package_of(folder: &str) -> String {
-    format!("fairpath-{folder}")
+    if folder == "fairpath" { folder.to_owned() } else { format!("fairpath-{folder}") }
 }
 
 /// The crates of this workspace among the dependencies in a section of a manifest, as folders.
 fn uses(manifest: &toml::Table, section: &str) -> BTreeSet<String> {
     let names = manifest.get(section).and_then(|value| value.as_table()).into_iter().flat_map(|table| table.keys());
-    names.filter_map(|name| name.strip_prefix("fairpath-").map(str::to_owned)).collect()
+    let folder = |name: &String| match name.as_str() {
+        "fairpath" => Some(name.to_owned()),
+        name => name.strip_prefix("fairpath-").map(str::to_owned),
+    };
+    names.filter_map(folder).collect()
 }
 
 fn allowed(table: &[(&str, &[&str])], folder: &str) -> BTreeSet<String> {

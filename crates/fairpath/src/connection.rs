@@ -1,0 +1,317 @@
+//! Connections.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fairpath_engine::Bytes as Amount;
+use fairpath_quic::{self as quic, ChannelId};
+
+use crate::error::{ConnectionError, SendError, ended};
+use crate::event::Events;
+use crate::live::{Arrived, LiveConfig, LivePacket, LiveStats};
+use crate::path::{Path, paths};
+use crate::stream::{RecvStream, SendStream};
+
+/// The most data of one record, in bytes.
+pub const RECORD_MAX: usize = quic::MAX_RECORD;
+
+/// A connection over all paths there are. They are opened, watched and opened again behind the scenes.
+///
+/// This is a handle; clones are the same connection. When the last handle and the last of its streams are dropped it is
+/// closed with code 0, and what has not arrived is lost. What arrived is handed out also after the connection ended.
+///
+/// Several kinds of data share it. [Streams](Connection::open_bi) are what most programs want. Messages come in order,
+/// records in any, each whole and once. Datagrams and [live packets](Connection::begin_live) may be lost.
+#[derive(Clone, Debug)]
+pub struct Connection(quic::Connection);
+
+/// A piece of an object, which arrives whole and once, before or after others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The object, as the two ends have agreed.
+    pub object: u32,
+    /// Where in the object the data begins, in bytes.
+    pub offset: u64,
+    /// The data, at most [`RECORD_MAX`] bytes.
+    pub data: Bytes,
+}
+
+/// Figures of a connection, at one moment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The paths, in the order of first use.
+    pub paths: Vec<Path>,
+    /// UDP payload that was sent and acknowledged, over all paths.
+    pub acked: Amount,
+    /// UDP payload that was sent and lost, over all paths.
+    pub lost: Amount,
+    /// UDP payload that came, over all paths.
+    pub received: Amount,
+    /// UDP datagrams that came.
+    pub datagrams_received: u64,
+    /// Live packets; `None` before [`Connection::begin_live`].
+    pub live: Option<LiveStats>,
+}
+
+impl Connection {
+    pub(crate) fn begin(connection: quic::Connection, streams: quic::StreamsConfig) -> Self {
+        connection.begin_streams(streams);
+        Self(connection)
+    }
+
+    // ---- streams
+
+    /// Opens a stream. Waits while the peer allows no more. The peer hears of it with its first bytes, which cost no
+    /// round trip.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection ended.
+    ///
+    /// # Cancellation safety
+    ///
+    /// No stream is opened where this is given up before it is ready.
+    pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        let (send, recv) = self.0.open_bi(quic::StreamKind(0)).await.map_err(ended)?;
+        Ok((SendStream(send), RecvStream(recv)))
+    }
+
+    /// The next stream that the peer opened and has sent something on.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection ended.
+    ///
+    /// # Cancellation safety
+    ///
+    /// No stream is lost where this is given up before it is ready.
+    pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        let (_, send, recv) = self.0.accept_bi().await.map_err(ended)?;
+        Ok((SendStream(send), RecvStream(recv)))
+    }
+
+    // ---- messages, records, datagrams
+
+    /// Queues a message, which arrives once, after all messages before it. Waits while there is no room.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::TooLarge`], or [`SendError::Connection`] where the connection ended.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Nothing is queued where this is given up before it is ready.
+    pub async fn send_message(&self, message: impl Into<Bytes>) -> Result<(), SendError> {
+        let message = message.into();
+        let bytes = message.len();
+        self.0.send_message(message).await.map_err(|error| not_sent(error, bytes))
+    }
+
+    /// The next message of the peer.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection ended, after all messages that came before.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Nothing is lost where this is given up before it is ready.
+    pub async fn recv_message(&self) -> Result<Bytes, ConnectionError> {
+        self.0.recv_message().await.map_err(ended)
+    }
+
+    /// Queues a record. Waits while there is no room.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::TooLarge`], or [`SendError::Connection`] where the connection ended.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Nothing is queued where this is given up before it is ready.
+    pub async fn send_record(&self, record: Record) -> Result<(), SendError> {
+        let Record { object, offset, data } = record;
+        let bytes = data.len();
+        self.0.send_record(quic::Record { object, offset, data }).await.map_err(|error| not_sent(error, bytes))
+    }
+
+    /// The next record of the peer that is whole.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection ended, after all records that came before.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Nothing is lost where this is given up before it is ready.
+    pub async fn recv_record(&self) -> Result<Record, ConnectionError> {
+        let quic::Record { object, offset, data } = self.0.recv_record().await.map_err(ended)?;
+        Ok(Record { object, offset, data })
+    }
+
+    /// Waits until the peer has all messages and records that were queued. Streams have
+    /// [`SendStream::arrived`].
+    ///
+    /// # Errors
+    ///
+    /// Where the connection ended before.
+    ///
+    /// # Cancellation safety
+    ///
+    /// It may be given up at any time.
+    pub async fn flushed(&self) -> Result<(), ConnectionError> {
+        for channel in [ChannelId::Messages, ChannelId::Bulk] {
+            self.0.flushed(channel).await.map_err(ended)?;
+        }
+        Ok(())
+    }
+
+    /// Queues a datagram, which arrives once or not at all. One that is larger than any path carries, about 1,150 bytes
+    /// before a path was measured, is dropped in silence.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::Full`] where too many wait, [`SendError::Connection`] where the connection ended.
+    pub fn send_datagram(&self, datagram: &[u8]) -> Result<(), SendError> {
+        match (self.0.close_reason(), self.0.send_datagram(datagram)) {
+            (Some(reason), _) => Err(ended(reason).into()),
+            (None, true) => Ok(()),
+            (None, false) => Err(SendError::Full),
+        }
+    }
+
+    /// The next datagram of the peer. Of those that nobody takes the oldest are dropped.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection ended.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Nothing is lost where this is given up before it is ready.
+    pub async fn recv_datagram(&self) -> Result<Bytes, ConnectionError> {
+        self.0.recv_datagram().await.map_err(ended)
+    }
+
+    // ---- live packets
+
+    /// From now on [live packets](crate::live) may be sent and are taken in. Both ends call this.
+    pub fn begin_live(&self, config: LiveConfig) {
+        self.0.begin_flows(config.as_flows());
+    }
+
+    /// Queues a live packet.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::TooLarge`], [`SendError::Full`] where much more is sent than the paths take, and
+    /// [`SendError::Connection`] where the connection ended. A flow that was not begun takes nothing, as if it were full.
+    pub fn send_live(&self, packet: LivePacket<'_>) -> Result<(), SendError> {
+        if let Some(reason) = self.0.close_reason() {
+            return Err(ended(reason).into());
+        }
+        let LivePacket { flow, data, marked } = packet;
+        self.0.send_packet(quic::flows::FlowId(flow), data, marked).map_err(|error| match error {
+            quic::flows::SendError::TooLarge(bytes) => SendError::TooLarge { bytes, most: crate::live::PACKET_MAX },
+            _ => SendError::Full,
+        })
+    }
+
+    /// The next live packet of the peer that is to be handed out.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection ended.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Nothing is lost where this is given up before it is ready.
+    pub async fn recv_live(&self) -> Result<Arrived, ConnectionError> {
+        let packet = self.0.recv_packet().await.map_err(ended)?;
+        Ok(Arrived { flow: packet.flow.0, data: packet.packet })
+    }
+
+    // ---- paths and figures
+
+    /// Every pair of addresses that has carried a path, in the order of first use, as it was when the paths were last
+    /// looked at: up to 50 ms ago.
+    pub fn paths(&self) -> Vec<Path> {
+        paths(self.0.paths())
+    }
+
+    /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.
+    ///
+    /// # Cancellation safety
+    ///
+    /// It may be given up at any time.
+    pub async fn paths_open(&self, count: usize, patience: Duration) -> bool {
+        self.0.paths_open(count, patience).await
+    }
+
+    /// Closes the path on a pair of addresses. The end that dials may open it again. False where there is none, or no
+    /// other.
+    pub fn close_path(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.0.close_path(local, remote)
+    }
+
+    /// The figures of this moment.
+    pub async fn stats(&self) -> Stats {
+        let paths = paths(self.0.paths_now().await);
+        let sum = |of: fn(&Path) -> Amount| paths.iter().map(of).sum();
+        Stats {
+            acked: sum(|path| path.acked),
+            lost: sum(|path| path.lost),
+            received: sum(|path| path.received),
+            datagrams_received: self.0.datagrams_received(),
+            live: self.0.flows().map(|(status, counts)| LiveStats::of(&status, &counts)),
+            paths,
+        }
+    }
+
+    /// The events of the connection from now on. Must be called within a tokio runtime.
+    pub fn events(&self) -> Events {
+        Events::of(&self.0)
+    }
+
+    /// Fills `output` with bytes that both ends of this connection find for the same label and context, and nobody else
+    /// (RFC 5705): to prove a secret without sending it. False where too many are asked for.
+    #[must_use]
+    pub fn export_keying_material(&self, output: &mut [u8], label: &[u8], context: &[u8]) -> bool {
+        self.0.export_keying_material(output, label, context).is_ok()
+    }
+
+    // ---- the end
+
+    /// Ends the connection and tells the peer `code` and `reason`. Waits until the peer has confirmed it, at most two
+    /// seconds. Data that has not arrived by now may not: see [`SendStream::arrived`] and [`Connection::flushed`].
+    ///
+    /// # Cancellation safety
+    ///
+    /// It is closed when this is first polled. Given up before it is ready, the peer may hear of it later.
+    pub async fn close(&self, code: u32, reason: &str) {
+        self.0.end(code, reason).await;
+    }
+
+    /// Waits for the end of the connection, and says why it ended.
+    ///
+    /// # Cancellation safety
+    ///
+    /// It may be given up at any time.
+    pub async fn closed(&self) -> ConnectionError {
+        ended(self.0.closed().await)
+    }
+
+    /// Why the connection ended; `None` while it is open.
+    pub fn close_reason(&self) -> Option<ConnectionError> {
+        self.0.close_reason().map(ended)
+    }
+}
+
+fn not_sent(error: quic::SendError, bytes: usize) -> SendError {
+    match error {
+        quic::SendError::Connection(reason) => ended(reason).into(),
+        quic::SendError::RecordTooLarge(_) => SendError::TooLarge { bytes, most: RECORD_MAX },
+    }
+}

@@ -1,0 +1,126 @@
+//! Streams: reliable bytes in order, both ways.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use fairpath_quic as quic;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::error::{StreamError, io_failed, stream_failed};
+
+/// The name of a stream, the same at both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(quic::StreamId);
+
+impl std::fmt::Display for StreamId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The half of a stream that is written to.
+///
+/// Written bytes leave by themselves; flushing does nothing. [`SendStream::finish`], or `shutdown` of
+/// [`AsyncWriteExt`](tokio::io::AsyncWriteExt), says that it was all. Dropped before that, the half is reset with code
+/// 0. A write waits while the peer's reader has not made room.
+///
+/// The connection stays open as long as one of its streams is there. When the last handle is dropped, what has not
+/// arrived is lost: wait for [`SendStream::arrived`].
+///
+/// # Cancellation safety
+///
+/// `write` has written nothing where it is given up before it is ready. `write_all` may have written a part.
+#[derive(Debug)]
+pub struct SendStream(pub(crate) quic::SendStream);
+
+impl SendStream {
+    /// The name of the stream.
+    pub fn id(&self) -> StreamId {
+        StreamId(self.0.id())
+    }
+
+    /// Says that no more is written: the peer reads the end after all that was.
+    ///
+    /// # Errors
+    ///
+    /// Where the half or the connection has ended already.
+    pub fn finish(&mut self) -> Result<(), StreamError> {
+        self.0.finish().map_err(stream_failed)
+    }
+
+    /// Gives up: the peer's reader gets `code` in place of all that it has not read.
+    pub fn reset(&mut self, code: u64) {
+        self.0.reset(code);
+    }
+
+    /// Waits until the peer has all that was written, and its end after [`SendStream::finish`]. Whether its program has
+    /// read it, only an answer says.
+    ///
+    /// # Errors
+    ///
+    /// Where the peer stopped reading, or the stream was reset or the connection ended before.
+    ///
+    /// # Cancellation safety
+    ///
+    /// It may be given up at any time.
+    pub async fn arrived(&mut self) -> Result<(), StreamError> {
+        self.0.arrived().await.map_err(stream_failed)
+    }
+}
+
+/// The half of a stream that is read from. Dropped before its end, the peer is asked to stop with code 0.
+///
+/// # Cancellation safety
+///
+/// `read` has read nothing where it is given up before it is ready. `read_exact` and `read_to_end` may have read a
+/// part.
+#[derive(Debug)]
+pub struct RecvStream(pub(crate) quic::RecvStream);
+
+impl RecvStream {
+    /// The name of the stream.
+    pub fn id(&self) -> StreamId {
+        StreamId(self.0.id())
+    }
+
+    /// Wants no more: the peer's writer gets `code`.
+    pub fn stop(&mut self, code: u64) {
+        self.0.stop(code);
+    }
+
+    /// The next bytes, at most `most`, without a copy where possible; `None` at the end. Bytes that came before the
+    /// connection ended are handed out first.
+    ///
+    /// # Errors
+    ///
+    /// Where the peer reset the stream, or the connection ended before its end.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Nothing is lost where it is given up before it is ready.
+    pub async fn read_chunk(&mut self, most: usize) -> Result<Option<Bytes>, StreamError> {
+        self.0.read_chunk(most).await.map_err(stream_failed)
+    }
+}
+
+impl AsyncRead for RecvStream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, to).map_err(io_failed)
+    }
+}
+
+impl AsyncWrite for SendStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, data).map_err(io_failed)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx).map_err(io_failed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx).map_err(io_failed)
+    }
+}
