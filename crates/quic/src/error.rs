@@ -76,7 +76,7 @@ pub enum Error {
         /// The protocol.
         application: Application,
         /// What QUIC says.
-        source: ConnectionError,
+        source: Box<ConnectionError>,
     },
     /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
@@ -113,7 +113,7 @@ impl Error {
                 Verify::Fingerprint(expected) if source.to_string().contains(WRONG_FINGERPRINT) => {
                     Self::WrongFingerprint { address, expected: *expected }
                 }
-                _ => Self::Handshake { address, application, source },
+                _ => Self::Handshake { address, application, source: Box::new(source) },
             },
         }
     }
