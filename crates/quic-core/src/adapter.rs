@@ -18,6 +18,7 @@
 //! The lock is there because noq wants controllers that could be moved between threads. Nobody ever waits
 //! for it: the connection that owns the controllers owns the engine too.
 
+mod alone;
 mod losses;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use fairpath_engine::{Bytes, CongestionSignal, Engine, PathId, PathMap, Timestam
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
+pub use alone::Controllers;
 use losses::Losses;
 pub(crate) use losses::{GIVEN_UP_AFTER, GIVEN_UP_BEHIND};
 
@@ -129,6 +131,8 @@ struct Shared {
     fates: Vec<Fate>,
     /// Whether losses are found here, before noq finds them.
     finds_losses: bool,
+    /// Whether there is no host beside noq: noq chooses the paths, and nobody asks what became of packets.
+    is_alone: bool,
     losses: PathMap<Losses>,
     /// What was just found lost, and whether that counts.
     lost: Vec<(u64, bool)>,
@@ -165,6 +169,9 @@ impl Shared {
             self.engine.on_train_sent(train[0].path, packets, self.left_at);
         }
         self.told = self.left.len();
+        if self.is_alone {
+            self.forget();
+        }
     }
 
     /// What noq may have in flight on a path that is not the one that the gate is open for.
@@ -196,6 +203,7 @@ impl ConnectionEngine {
             left_at: Timestamp::ZERO,
             fates: Vec::new(),
             finds_losses: false,
+            is_alone: false,
             losses: PathMap::new(),
             lost: Vec::new(),
         };
@@ -321,7 +329,8 @@ impl ControllerFactory for Factory {
         shared.losses.insert(path, Losses::default());
         // noq checks itself that a path is validated before it carries data; until the host says more, only
         // the path of the handshake is one that is picked.
-        shared.engine.set_usable(path, path == PathId::new(0));
+        let is_usable = path == PathId::new(0) || shared.is_alone;
+        shared.engine.set_usable(path, is_usable);
         drop(shared);
         let registration = Arc::new(Registration { engine: self.0.clone(), path });
         let mtu = current_mtu.into();
@@ -444,7 +453,11 @@ impl Controller for PathHandle {
         self.acked.push((pn, sent));
     }
 
-    fn on_end_acks(&mut self, now: Instant, _in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
+    fn on_cwnd_limited(&mut self) {
+        self.tell(Shared::on_cwnd_limited);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, _in_flight: u64, app_limited: bool, _largest: Option<u64>) {
         let (mut acked, newest_question) = (std::mem::take(&mut self.acked), self.newest_question);
         let mut acked_at = std::mem::take(&mut self.acked_at);
         self.tell(|shared, path| {
@@ -467,6 +480,7 @@ impl Controller for PathHandle {
             // noq does not say how long the peer waited. Under load it answers every second packet.
             shared.engine.on_ack_end(path, Duration::ZERO, now);
             shared.find_lost(path, now);
+            shared.on_app_limited(path, app_limited, now);
         });
         acked_at.clear();
         (self.acked, self.acked_at) = (acked, acked_at);
@@ -539,6 +553,7 @@ impl Controller for PathHandle {
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = UNPACED;
+        self.tell(|shared, path| shared.show(path, &mut metrics));
         metrics
     }
 

@@ -82,6 +82,7 @@ pub mod streams;
 mod tls;
 mod transport;
 
+pub use adapter::Controllers;
 pub use address::{is_link_local, mapped, own_address, stand_in, twin_of, unmapped};
 pub use channel::ChannelId;
 pub use connection::{Connection, Event, Held, Interfaces, TRAIN_MAX, VIOLATION, violation};

@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 /// Packages whose tests open sockets or wait for the real clock.
-const REAL_TIME: &[&str] = &["cli", "demo", "emu", "fairpath", "quic", "transfer"];
+const REAL_TIME: &[&str] = &["cli", "demo", "emu", "fairpath", "noq", "quic", "transfer"];
 
 /// Test programs of other packages that do so.
 const REAL_TIME_PROGRAMS: &[(&str, &str)] = &[("faults", "emulated")];

@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("faults", &["core", "net", "quic-core", "quic-sim", "quic", "transfer"]),
     ("quic", &["core", "engine", "trace", "quic-core"]),
     ("fairpath", &["engine", "quic"]),
+    ("noq", &["engine", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
     ("report", &["core", "engine", "trace", "quic"]),
     ("demo", &["core", "emu", "trace", "quic-sim", "quic", "report"]),
