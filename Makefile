@@ -28,8 +28,7 @@ release: setup ## the program, optimised and small, with its debug information i
 
 # A first build has nothing to begin from, and what a later one would begin from costs it a part of its time.
 test: export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental),1,0)
-test: setup ## everything that must hold before a change lands
-	@$(MAKE) --no-print-directory lint
+test: setup ## all tests, and the builds that only some people need (a quarter of an hour on two cores)
 	@$(MAKE) --no-print-directory fetch
 	@$(MAKE) --no-print-directory unit
 
@@ -77,7 +76,7 @@ fmt: ## bring the code into its form
 clean: ## remove what was built
 	cargo clean
 
-lint: fmt-check clippy check-least doc
+lint: setup fmt-check clippy check-least doc ## form, clippy and documentation: with `make test`, what must hold before a change lands
 
 fmt-check:
 	cargo fmt --all --check
@@ -109,7 +108,7 @@ wasm:
 		echo "wasm: skipped, the target is not installed (rustup target add $(WASM_TARGET))"; \
 	fi
 
-# Not in `make test`, where clippy (incompatible_msrv) already refuses what the standard library did not have then.
+# `make lint` is enough from day to day: clippy (incompatible_msrv) already refuses what the standard library did not have then.
 msrv: ## everything built with the oldest Rust that Cargo.toml names, as CI does
 	@if toolchain=$$(rustup toolchain list 2>/dev/null | grep -o '^$(subst .,\.,$(MSRV))[.0-9]*-[^ ]*' | head -n 1) && [ -n "$$toolchain" ]; then \
 		set -x; cargo "+$$toolchain" check --workspace --target-dir target/msrv; \

@@ -46,11 +46,9 @@ fn document(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_busy_machine_shows_what_the_readme_shows() {
-    let busy = Busy::start(4);
+fn the_demo_shows_what_the_readme_shows() {
     let scratch = tempfile::tempdir().unwrap();
     let output = run(&["--no-live"], scratch.path());
-    drop(busy);
     assert!(output.status.success(), "{output:?}");
     let shown = String::from_utf8(output.stdout).unwrap();
     let (table, rest) = shown.split_once("\nPicture: ").expect("it says where the picture is");
@@ -75,8 +73,9 @@ fn a_busy_machine_shows_what_the_readme_shows() {
     );
 }
 
+/// The demo with few seeds, beside processes that keep every core busy and without them, and one scene live.
 #[test]
-fn a_live_scene_and_a_trace_come_out() {
+fn a_busy_machine_shows_the_same_and_a_live_scene_and_a_trace_come_out() {
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("not/yet/there");
     let output = run(&["--seeds", "2", "--json"], &out);
@@ -100,6 +99,14 @@ fn a_live_scene_and_a_trace_come_out() {
         traced.insert(record.unwrap().run.expect("a record of the demo names its run"));
     }
     assert_eq!(traced.len(), 6, "{traced:?}");
+
+    let busy = Busy::start(4);
+    let beside = run(&["--seeds", "2", "--json", "--no-live"], &scratch.path().join("busy"));
+    drop(busy);
+    let shown: Value = serde_json::Deserializer::from_slice(&beside.stdout).into_iter().next().unwrap().unwrap();
+    assert_eq!(shown["runs"], result["runs"], "other figures beside busy processes");
+    let picture = |directory: &Path| fs::read(directory.join("demo.svg")).unwrap();
+    assert!(picture(&scratch.path().join("busy")) == picture(&out), "another picture beside busy processes");
 }
 
 #[test]

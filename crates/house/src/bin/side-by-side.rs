@@ -1,10 +1,10 @@
 //! Runs the tests of the workspace side by side: `side-by-side [--beside COMMAND] [OPTIONS OF cargo test]`.
 //!
 //! `cargo test` runs one test program after the other, and those that wait for the real clock leave the processors
-//! idle. Here they run one after the other as well, at ordinary priority, so that no two of them disturb each other's
-//! timing. Programs that only compute run beside them at the lowest priority and take what they leave, and so do the
-//! examples in the documentation and the command of the shell that `--beside` names. The output of each is printed as a
-//! whole when it ends, in the form of `cargo test`.
+//! idle. Here they run in two lanes at ordinary priority: those that wait for links of 10 to 30 Mbit/s between network
+//! namespaces, which compute next to nothing, and all others, one after the other. Programs that only compute run beside
+//! them at the lowest priority and take what they leave, and so do the examples in the documentation and the command of
+//! the shell that `--beside` names. The output of each is printed as a whole when it ends, in the form of `cargo test`.
 
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
@@ -12,7 +12,10 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 /// Packages whose tests open sockets or wait for the real clock.
-const REAL_TIME: &[&str] = &["cli", "demo", "emu", "fairpath", "noq", "quic", "transfer"];
+const REAL_TIME: &[&str] = &["cli", "emu", "fairpath", "noq", "quic", "transfer"];
+
+/// Those of them that have a lane of their own: they wait for the links of networks that they made.
+const NETWORKS: &[(&str, &str)] = &[("cli", "namespaces")];
 
 /// Test programs of other packages that do so.
 const REAL_TIME_PROGRAMS: &[(&str, &str)] = &[("faults", "emulated")];
@@ -63,6 +66,10 @@ impl Program {
     fn is_real_time(&self) -> bool {
         let known = (self.package(), self.target.as_str());
         REAL_TIME.contains(&known.0) || REAL_TIME_PROGRAMS.contains(&known)
+    }
+
+    fn is_of_networks(&self) -> bool {
+        NETWORKS.contains(&(self.package(), self.target.as_str()))
     }
 
     fn rank(&self) -> usize {
@@ -143,11 +150,12 @@ fn run(beside: Option<&str>, options: &[String]) -> Result<Vec<String>, String> 
     let mut programs = built(options)?;
     programs.sort_by_key(Program::rank);
     let (real_time, computing): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::is_real_time);
-    let (real_time, computing) = (Mutex::new(real_time.into_iter()), Mutex::new(computing.into_iter()));
+    let (networks, sockets): (Vec<_>, Vec<_>) = real_time.into_iter().partition(Program::is_of_networks);
+    let [networks, sockets, computing] = [networks, sockets, computing].map(|lane| Mutex::new(lane.into_iter()));
     let (ended, endings) = mpsc::channel();
     let mut failed = Vec::new();
     std::thread::scope(|scope| {
-        for queue in std::iter::once(&real_time).chain(std::iter::repeat_n(&computing, COMPUTING)) {
+        for queue in [&networks, &sockets].into_iter().chain(std::iter::repeat_n(&computing, COMPUTING)) {
             let ended = ended.clone();
             scope.spawn(move || {
                 loop {
@@ -282,7 +290,7 @@ mod tests {
         for package in REAL_TIME {
             assert!(crates.join(package).is_dir(), "{package}");
         }
-        for (package, target) in REAL_TIME_PROGRAMS.iter().chain(FIRST) {
+        for (package, target) in REAL_TIME_PROGRAMS.iter().chain(NETWORKS).chain(FIRST) {
             let tests = crates.join(package).join("tests");
             let main = [tests.join(format!("{target}.rs")), tests.join(target).join("main.rs")];
             assert!(main.iter().any(|main| main.is_file()), "{package}/{target}");
