@@ -279,8 +279,8 @@ pub enum ReceiveError {
     #[error("the file system of {} is read-only: nothing can be written there", .0.display())]
     ReadOnly(PathBuf),
     /// The file system cannot hold so many files.
-    #[error("too few files can be made in {}: {needed} are needed, and its file system has room for {free} (its \
-             inodes are used up)", directory.display())]
+    #[error("too few files can be made in {}: the number needed is {needed}, and its file system has room for {free} \
+             (its inodes are used up)", directory.display())]
     NoInodes {
         /// Where.
         directory: PathBuf,

@@ -1,6 +1,6 @@
 //! The tests of the program as a person runs it, as one program: it is linked once.
 //!
-//! Apart from it are those between network namespaces (`namespaces`), which measure rates and so run two at a time at most.
+//! Apart from it are those between network namespaces (`namespaces`), which measure rates and so run three at a time at most.
 
 #[path = "../common/mod.rs"]
 mod common;

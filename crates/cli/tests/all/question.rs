@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{Listening, Scratch, fairpath, text};
@@ -19,6 +19,17 @@ const LIMIT: Duration = Duration::from_secs(20);
 fn terminal() -> (File, File) {
     let both = nix::pty::openpty(None, None).unwrap();
     (File::from(both.master), File::from(both.slave))
+}
+
+/// A sender that ends with the test, also where that fails while it waits.
+struct Sender(Child);
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        // It has ended where all went well.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Reads until this stands on the screen; answers all that was read.
@@ -43,11 +54,8 @@ fn the_sender_waits_for_a_yes_whose_time_does_not_count_and_nothing_hides_the_qu
     let mut command = fairpath(&["recv", "--via", "127.0.0.1", "--json", "--dir", text(&scratch.0.join("to"))]);
     command.stdin(program.try_clone().unwrap());
     let mut receiver = Listening::with_errors(command, program.into());
-    let mut sender = fairpath(&["send", text(&file), &receiver.ticket, "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut sender = fairpath(&["send", text(&file), &receiver.ticket, "--json"]);
+    let mut sender = Sender(sender.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let shown = read_until(&mut user, String::new(), |shown| shown.contains(QUESTION));
     // Something else happens: somebody comes with a wrong secret, which is told at once.
     let stranger = fairpath(&["send", text(&file), &receiver.ticket_with_wrong_secret()]).output().unwrap();
@@ -60,10 +68,10 @@ fn the_sender_waits_for_a_yes_whose_time_does_not_count_and_nothing_hides_the_qu
     std::thread::sleep(THINKING);
     user.write_all(b"y\n").unwrap();
     let mut told = String::new();
-    sender.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    sender.0.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     let mut summary = String::new();
-    sender.stdout.take().unwrap().read_to_string(&mut summary).unwrap();
-    assert!(sender.wait().unwrap().success(), "{told}");
+    sender.0.stdout.take().unwrap().read_to_string(&mut summary).unwrap();
+    assert!(sender.0.wait().unwrap().success(), "{told}");
     assert_eq!(told.matches("waiting for the receiver's yes").count(), 1, "{told}");
     let (code, received) = receiver.end_of_output();
     assert_eq!(code, Some(0));
