@@ -28,7 +28,7 @@ release: setup ## the program, optimised and small, with its debug information i
 
 # A first build has nothing to begin from, and what a later one would begin from costs it a part of its time.
 test: export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental),1,0)
-test: setup ## all tests, and the builds that only some people need (a quarter of an hour on two cores)
+test: setup ## all tests (a quarter of an hour on two cores)
 	@$(MAKE) --no-print-directory fetch
 	@$(MAKE) --no-print-directory unit
 
@@ -76,7 +76,7 @@ fmt: ## bring the code into its form
 clean: ## remove what was built
 	cargo clean
 
-lint: setup fmt-check clippy check-least doc ## form, clippy and documentation: with `make test`, what must hold before a change lands
+lint: setup fmt-check clippy check-least doc wasm ## form, clippy, documentation, builds of parts: with `make test`, what must hold before a change lands
 
 fmt-check:
 	cargo fmt --all --check
@@ -95,9 +95,9 @@ doc:
 fetch:
 	@cargo fetch --quiet || echo "fetch: not all crates could be had; licences are checked for this platform only"
 
-# Tests that wait for the real clock one after the other, and beside them what only computes and what is left to check.
+# Tests that wait for the real clock, and beside them those that only compute.
 unit:
-	cargo run --quiet -p fairpath-house --bin side-by-side -- --beside "$(MAKE) --no-print-directory wasm" --workspace
+	cargo run --quiet -p fairpath-house --bin side-by-side -- --workspace
 
 wasm:
 	@if [ -d "$$(rustc --print target-libdir --target $(WASM_TARGET) 2>/dev/null)" ]; then \

@@ -26,6 +26,9 @@ const FIRST: &[(&str, &str)] = &[("lab", "quick"), ("cli", "namespaces"), ("faul
 /// How many programs that only compute run at a time: a second one fills in where the first has one long test left.
 const COMPUTING: usize = 2;
 
+/// How many tests of a program that waits for the clock run at a time: they compute for a third of their time at most.
+const WAITING: usize = 4;
+
 /// A test program that was built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Program {
@@ -79,7 +82,9 @@ impl Program {
 
     fn command(&self) -> Command {
         let mut command = if self.is_real_time() {
-            Command::new(&self.executable)
+            let mut waiting = Command::new(&self.executable);
+            waiting.env("RUST_TEST_THREADS", WAITING.to_string());
+            waiting
         } else {
             let mut nice = Command::new("nice");
             nice.args(["-n", "19"]).arg(&self.executable);
