@@ -9,7 +9,7 @@ WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 # The oldest Rust with which everything builds, as rust-version in Cargo.toml says.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo release test bench bench-sim faults live fuzz interop package setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
+.PHONY: help demo release test bench bench-sim evidence faults live fuzz interop package setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -46,6 +46,9 @@ bench-sim: setup ## how fast the simulator is, beside htsim (HTSIM_DUMBBELL) and
 	cargo bench -p fairpath-net
 	cargo bench -p fairpath-sim
 	@sh scripts/bench-ns3.sh
+
+evidence: setup ## what docs/evidence says, measured again, and its pages (hours; QUICK=1 minutes, ONLY=olia one paper)
+	@sh scripts/evidence.sh
 
 faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links down for 2 to 25 s too (half an hour)
 	cargo run --release -p fairpath-faults -- --seeds $(or $(SEEDS),0..10000)

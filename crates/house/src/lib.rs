@@ -5,6 +5,7 @@
 
 pub mod citation;
 pub mod english;
+pub mod figures;
 pub mod imports;
 pub mod ratchet;
 pub mod repository;

@@ -3,17 +3,21 @@
 use std::process::ExitCode;
 
 use fairpath_house::english::Fault;
-use fairpath_house::{ratchet, repository};
+use fairpath_house::{figures, ratchet, repository};
 
-const USAGE: &str = "usage: fairpath-house english [--record]
+const USAGE: &str = "usage: fairpath-house english|figures [--record]
   english            lists sentences that are too long and comments that begin with a relative word
-  english --record   writes the counts to crates/house/english.toml, where none of them has grown";
+  english --record   writes the counts to crates/house/english.toml, where none of them has grown
+  figures            lists sentences of documents with figures of performance that have no evidence behind them
+  figures --record   writes their counts to crates/house/figures.toml, where none of them has grown";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["english"] => list(),
         ["english", "--record"] => return record(),
+        ["figures"] => list_figures(),
+        ["figures", "--record"] => return record_figures(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -41,10 +45,34 @@ fn record() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    match std::fs::write(ratchet::file(), ratchet::to_toml(&counts)) {
+    write(&ratchet::file(), &ratchet::to_toml(&counts))
+}
+
+fn list_figures() {
+    for (document, found) in figures::findings() {
+        for finding in found {
+            println!("{document}:{}: {}", finding.line, finding.text);
+        }
+    }
+}
+
+fn record_figures() -> ExitCode {
+    let (recorded, findings) = (figures::recorded(), figures::findings());
+    for (document, found) in &findings {
+        let allowed = recorded.get(document).copied().unwrap_or_default();
+        if found.len() > allowed {
+            eprintln!("error: {document} has {}, and {allowed} is recorded: the counts may only fall", found.len());
+            return ExitCode::FAILURE;
+        }
+    }
+    write(&figures::file(), &figures::to_toml(&findings))
+}
+
+fn write(file: &std::path::Path, text: &str) -> ExitCode {
+    match std::fs::write(file, text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}: {error}", ratchet::file().display());
+            eprintln!("error: {}: {error}", file.display());
             ExitCode::FAILURE
         }
     }

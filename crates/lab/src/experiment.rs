@@ -42,9 +42,10 @@ impl Experiment {
     pub fn run(&self, context: &Context) -> Result<Report, Failure> {
         context.begin();
         loop {
-            let report = (self.run)(context).map_err(|failure| failure.of(self.name, context.effort()))?;
+            let mut report = (self.run)(context).map_err(|failure| failure.of(self.name, context.effort()))?;
             let needed = report.verdicts.iter().filter_map(Verdict::seeds_needed).reduce(f64::max);
             if !needed.is_some_and(|needed| context.more_seeds(needed)) {
+                report.verdicts = report.verdicts.into_iter().map(Verdict::with_bound_as_reason).collect();
                 return Ok(report);
             }
         }

@@ -96,7 +96,7 @@ impl Check {
         let from_edge = f64::min((self.value - low).abs(), (high - self.value).abs());
         let enough = from_edge.max(self.must_be.resolution());
         match (self.standing, self.half_width) {
-            (Standing::Unclear, None) => Some(SAMPLES_LEAST),
+            (Standing::Unclear, None) if self.value.is_finite() => Some(SAMPLES_LEAST),
             (Standing::Unclear, Some(half)) if enough > 0.0 => {
                 // Intervals shrink with the root of the number, and Student's t with it.
                 let times = half / enough * t_95(MANY) / t_95(self.samples.saturating_sub(1));
@@ -108,10 +108,11 @@ impl Check {
 }
 
 fn standing(value: f64, half_width: Option<f64>, must_be: Relation) -> Standing {
+    // Nothing was measured, or once only.
+    let Some(half) = half_width else { return Standing::Unclear };
     if !value.is_finite() {
         return Standing::Outside;
     }
-    let Some(half) = half_width else { return Standing::Unclear };
     let (low, high) = must_be.bounds();
     match (value - half, value + half) {
         (from, to) if low <= from && to <= high => Standing::Within,
@@ -239,6 +240,18 @@ impl Verdict {
         self
     }
 
+    /// The same with a reason where none was given and none is needed but that a number is at its bound.
+    pub(crate) fn with_bound_as_reason(mut self) -> Self {
+        let beyond = self.checks.iter().any(|check| check.standing == Standing::Outside);
+        if self.outcome == Outcome::Partly && self.reason.is_none() && !beyond {
+            let at_bound = self.checks.iter().filter(|check| check.standing == Standing::Overlaps);
+            let names = at_bound.map(|check| check.what.as_str()).collect::<Vec<_>>().join("; ");
+            self.reason =
+                Some(format!("No number is beyond its bound; these lie at it, to within their intervals: {names}."));
+        }
+        self
+    }
+
     /// About how many times as many samples would decide it; `None` where it is decided, or no number of
     /// them would.
     pub fn seeds_needed(&self) -> Option<f64> {
@@ -307,9 +320,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_does_not_hold() {
-        assert_eq!(Verdict::new("x", "").at_least("c", f64::NAN, 1.0).outcome, Outcome::Misses);
-        assert_eq!(Verdict::new("x", "").at_least("c", Estimate::unknown(), 1.0).outcome, Outcome::Misses);
+    fn without_data_nothing_is_decided_and_no_number_of_seeds_is_asked_for() {
+        for nothing in [Estimate::unknown(), f64::NAN.into()] {
+            let verdict = Verdict::new("x", "").at_least("c", nothing, 1.0);
+            assert_eq!((verdict.outcome, verdict.seeds_needed()), (Outcome::Undecided, None));
+        }
     }
 
     #[test]

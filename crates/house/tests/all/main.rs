@@ -2,6 +2,7 @@
 
 mod citations;
 mod english;
+mod figures;
 mod imports;
 mod layout;
 mod licences;

@@ -12,7 +12,7 @@
 //! | b | the least round-trip time | time |
 //! | q | in flight / r, how long the path takes for what is on it; at most `shown`, four times the longer of the smoothed and the newest round-trip time | time |
 //! | u | `burst`, for how long what left in a burst would have kept the path busy, sent at its pacing rate | time |
-//! | w | the way there: half of b; where the host measures one-way delays, what the least of the path has above the least of all paths, whose own w is half of its b; from zero to b | time |
+//! | w | the way there: b less half of the least round trip ever, so that a queue that never empties stands there; where the host measures one-way delays, what the least of the path has above the least of all paths, whose own w is half of its b; from zero to b | time |
 //! | A | `arrival` = max(b, q, min(b + u, max(smoothed, newest round-trip time))) − b + w; where there is no room, and so much later as it takes to be made | time |
 //! | k | `left`, what may be sent before anything must arrive: what is unsent, within windows and buffers | bytes |
 //!
@@ -140,7 +140,8 @@ fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_
     let round = takes(in_flight.min(window)).max(with_burst).max(base);
     let there = match (&path.one_way, clocks) {
         (Some(delay), Some(clocks)) => (seconds(delay.windowed_min) - clocks).min(base).max(0.0),
-        _ => base * 0.5,
+        // The least of the last seconds rises where a queue never empties; that queue stands on the way there.
+        _ => base - seconds(rtt.min) * 0.5,
     };
     Expected { path, after: takes(too_much) + round - base + there, rate, round }
 }
@@ -256,6 +257,18 @@ mod tests {
             Choice::Send(path(0)),
             "the first of all"
         );
+    }
+
+    #[test]
+    fn a_queue_that_never_empties_counts_as_time_on_the_way_there() {
+        // f: 100 ms, and 90 more of a queue for longer than the least is remembered; s: 200 ms. On f a packet arrives
+        // after 50 + 90 ms, and after 100 on s.
+        let mut paths = [filled(0, 190, 5), filled(1, 200, 0)];
+        paths[0].rtt.as_mut().unwrap().min = Duration::from_millis(100);
+        assert_eq!(choice(None, None, &paths).path(), Some(path(1)));
+        // With 40 ms of queue it is sooner on f.
+        paths[0].rtt = Some(Rtt { min: Duration::from_millis(100), ..Rtt::steady(Duration::from_millis(140)) });
+        assert_eq!(choice(None, None, &paths).path(), Some(path(0)));
     }
 
     #[test]

@@ -268,13 +268,16 @@ fn verdicts(goals: &Table, own: &Table) -> Vec<Verdict> {
     let reason = "Where packets are lost at random, one flow of CUBIC leaves most of the link unused, and what is lost while \
                   no packet waits is no congestion to ours: we get many times as much. What that takes from others \
                   is the next verdict.";
+    let crowded = "Beside ten others on a slow link a flow's part is a few packets, and each path keeps two; on long fast \
+                   links fifty round trips are too few to find the bottleneck (the table of cells shows which).";
+    let apart = "Links that are alike count as one for moments, and where nobody loses at random no path has more than one flow.";
     let of = |goal: &str| own.estimate(&[JUDGED], goal);
     let alone = "Beside one of its own paths, which takes losses as it does, it is as fair and as fast.";
     let alone = Verdict::ours("of its own path", alone)
         .at_least("shared cells within 0.8 and 1.25 of one path", of(OWN[0]), 0.9)
         .at_least("shared cells within 0.67 and 1.5", of(OWN[2]), 0.98)
         .at_least("separate cells with 0.95 of the sum of its paths", of(OWN[3]), 0.9);
-    vec![all.because(reason), kept, fast, alone]
+    vec![all.because(reason), kept.because(crowded), fast.because(apart), alone.because(crowded)]
 }
 
 fn figure(cells: &[Cell], all: &[Vec<Compared>]) -> Figure {

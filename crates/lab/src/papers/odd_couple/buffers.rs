@@ -30,6 +30,7 @@
 //! - Both paths start at once. Nothing but the data of this connection is on them.
 
 use super::couple::{Couple, ONE_PATH};
+use super::trace::Trace;
 use crate::table::Source;
 use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
 
@@ -47,11 +48,11 @@ const BUFFERS: [(u64, f64); 8] = [
     (8_000, 58.0),
 ];
 
-/// Who sends: the congestion control, the scheduler, over how many paths, and how far their delays spread, in ms.
+/// Who sends: the congestion control, the scheduler, over how many paths, and how far their delays spread, in µs.
 const SENDERS: [(&str, &str, &str, usize, u64); 6] = [
     ("one path", "reno", "min_rtt", 1, 0),
     ("min_rtt", "reno", "min_rtt", 2, 0),
-    ("min_rtt, jitter of 1 ms", "reno", "min_rtt", 2, 1),
+    ("min_rtt, jitter of 1 ms", "reno", "min_rtt", 2, 1_000),
     ("ecf", "reno", "ecf", 2, 0),
     ("arrival", "reno", "arrival", 2, 0),
     ("BBRv1, min_rtt", "bbr", "min_rtt", 2, 0),
@@ -60,9 +61,9 @@ const SENDERS: [(&str, &str, &str, usize, u64); 6] = [
 fn run(context: &Context) -> Result<Report, Failure> {
     let buffers: Vec<(u64, f64)> = context.pick(vec![BUFFERS[0], BUFFERS[3]], BUFFERS.to_vec());
     let case = |kilobytes: u64| {
-        SENDERS.map(|(_, congestion, scheduler, paths, jitter)| {
+        SENDERS.map(|(_, congestion, scheduler, paths, jitter_us)| {
             let base: &[u64] = if paths == 1 { &[100] } else { &[100, 100] };
-            Couple { congestion, scheduler, base, jitter, ..Couple::plain(kilobytes) }
+            Couple { congestion, scheduler, base, jitter_us, ..Couple::plain(kilobytes) }
         })
     };
     let cases: Vec<Couple> = buffers.iter().flat_map(|(kilobytes, _)| case(*kilobytes)).collect();
@@ -90,11 +91,43 @@ fn run(context: &Context) -> Result<Report, Failure> {
     for (case, runs) in unequal.iter().zip(&unequal_seen) {
         starved.row([case.scheduler], [Cell::of(runs.iter().copied())]);
     }
-    let verdicts = verdicts(&buffers, &table, &starved);
-    Ok(Report { tables: vec![table, starved], figures: Vec::new(), verdicts, notes: Vec::new() })
+    let printed = printed(context, &seeds)?;
+    let verdicts = verdicts(&buffers, &table, &starved, &printed);
+    Ok(Report { tables: vec![table, starved, printed], figures: Vec::new(), verdicts, notes: Vec::new() })
 }
 
-fn verdicts(buffers: &[(u64, f64)], table: &Table, starved: &Table) -> Vec<Verdict> {
+const SEND_BUFFER: &str = "one path, a send buffer of 630 kB";
+const RECEIVE_BUFFER: &str = "one path, a receive window of 384 kB";
+const BOTH: &str = "two paths, a send buffer of 630 kB";
+const RENO_QUEUES: &str = "two paths, NewReno, 2 MB";
+const BBR_QUEUES: &str = "two paths, BBRv1, 2 MB";
+
+/// The buffers that the slides print, and the queues that NewReno and BBR leave.
+fn printed(context: &Context, seeds: &[u64]) -> Result<Table, Failure> {
+    let one_path: Couple = Couple { base: &[100], ..Couple::plain(630) };
+    let cases = [
+        (SEND_BUFFER, one_path),
+        // Half of 768 kB, by the same accounting.
+        (RECEIVE_BUFFER, Couple { receive_kb: Some(384), send_kb: 8_000, ..one_path }),
+        (BOTH, Couple::plain(630)),
+        (RENO_QUEUES, Couple { jitter_us: 1_000, ..Couple::plain(2_000) }),
+        (BBR_QUEUES, Couple { congestion: "bbr", jitter_us: 1_000, ..Couple::plain(2_000) }),
+    ];
+    let seen = context.sweep(&cases.map(|(_, case)| case), seeds, |couple, seed| {
+        let (trace, mbps) = Trace::with_goodput(couple, seed)?;
+        Ok((mbps, trace.seen(couple).busy_ms))
+    })?;
+    let columns = [("goodput", "Mbit/s"), (ROUND_TRIP, "ms")];
+    let mut table = Table::new("printed", "The buffers that the slides print, and queues", &["case"], &columns);
+    for ((name, _), runs) in cases.iter().zip(&seen) {
+        table.row([name], [Cell::of(runs.iter().map(|run| run.0)), Cell::of(runs.iter().map(|run| run.1))]);
+    }
+    Ok(table)
+}
+
+const ROUND_TRIP: &str = "round trip of the busier path";
+
+fn verdicts(buffers: &[(u64, f64)], table: &Table, starved: &Table, printed: &Table) -> Vec<Verdict> {
     let name = |kilobytes: u64| format!("{kilobytes} kB");
     let small = name(buffers[0].0);
     let of = |buffer: &str, column: &str| table.estimate(&[buffer], column);
@@ -109,19 +142,25 @@ fn verdicts(buffers: &[(u64, f64)], table: &Table, starved: &Table) -> Vec<Verdi
     vec![
         Verdict::new("one path is full", "A send buffer of 1 MB, 630 kB of payload, is enough for one path.").at_least(
             "one path, in parts of what it carries",
-            of(&small, "one path") / ONE_PATH,
+            printed.estimate(&[SEND_BUFFER], "goodput") / ONE_PATH,
             0.98,
         ),
+        Verdict::new("receive buffer", "A receive buffer of 768 kB, a window of half of it, is enough for one path.")
+            .at_least(
+                "one path, in parts of what it carries",
+                printed.estimate(&[RECEIVE_BUFFER], "goodput") / ONE_PATH,
+                0.98,
+            ),
         Verdict::new("two are not", "The same buffer is by far not enough for two paths.").at_most(
             "min_rtt, in parts of two paths",
-            of(&small, "min_rtt") / (2.0 * ONE_PATH),
+            printed.estimate(&[BOTH], "goodput") / (2.0 * ONE_PATH),
             0.8,
         ),
         as_model.because(
             "The model's paths take turns. Ours do so twice and then one starves for good, the third phase of the slides: \
              both smoothed times end at that of the whole buffer in one queue, 552.4 ms with 2 MB, and without noise \
-             the first of equals is taken for ever. With 1 ms of jitter they go on taking turns: 35.5, 37.8, 40.7 and \
-             42.0 Mbit/s with 0.7, 1, 2 and 4 MB.",
+             the first of equals is taken for ever. With 1 ms of jitter they go on taking turns, and carry more (see the \
+             column).",
         ),
         Verdict::new(
             "starvation",
@@ -133,6 +172,19 @@ fn verdicts(buffers: &[(u64, f64)], table: &Table, starved: &Table) -> Vec<Verdi
             1.05,
         ),
         ours,
+        Verdict::ours("arrival starves nobody", "With `arrival` and round trips of 100 and 200 ms both paths are used.")
+            .at_least(
+                "100 and 200 ms, 700 kB, in parts of one path",
+                starved.estimate(&["arrival"], "both paths") / ONE_PATH,
+                1.2,
+            ),
+        Verdict::new("BBR avoids queues", "BBR avoids filling queues.")
+            .at_most(
+                "round trip of the busier path, BBRv1 / NewReno",
+                printed.estimate(&[BBR_QUEUES], ROUND_TRIP) / printed.estimate(&[RENO_QUEUES], ROUND_TRIP),
+                0.5,
+            )
+            .at_most("with BBRv1, in parts of the round trip without a queue", printed.estimate(&[BBR_QUEUES], ROUND_TRIP) / 100.0, 2.0),
         Verdict::new("BBR", "BBR avoids full queues and so the misleading choice.").at_least(
             "smallest buffer, BBR − NewReno, in Mbit/s",
             of(&small, "BBRv1, min_rtt") - of(&small, "min_rtt"),

@@ -13,9 +13,16 @@ use crate::{Net, ms};
 /// What one path carries of payload with 52 of 1,500 bytes for headers, in Mbit/s.
 pub(super) const ONE_PATH: f64 = 30.0 * 1_448.0 / 1_500.0;
 
+/// The reason for each number that is less than the independent model's.
+pub(super) const GROWTH: &str = "The model's windows grow only while they are full. Ours grow in slow start while less than \
+    twice what is in flight is allowed, as Linux's do, so one path takes more of the buffer before the other is asked.";
+
 pub(super) const NONE: Remedies = Remedies { bloat_clamp: None, probe: false, penalty: false };
 
-/// One connection over paths of 30 Mbit/s with queues of 3,000 packets.
+/// Packets in the queues of the slides.
+pub(super) const DEEP: usize = 3_000;
+
+/// One connection over paths of 30 Mbit/s with deep queues.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Couple {
     pub(super) congestion: &'static str,
@@ -27,8 +34,10 @@ pub(super) struct Couple {
     pub(super) receive_kb: Option<u64>,
     /// Round-trip times without queues, in ms; as many as there are paths.
     pub(super) base: &'static [u64],
-    /// How far delays spread, in ms.
-    pub(super) jitter: u64,
+    /// How far delays spread, in µs.
+    pub(super) jitter_us: u64,
+    /// Packets that each queue holds.
+    pub(super) queue: usize,
 }
 
 impl Couple {
@@ -41,7 +50,8 @@ impl Couple {
             send_kb,
             receive_kb: None,
             base: &[100, 100],
-            jitter: 0,
+            jitter_us: 0,
+            queue: DEEP,
         }
     }
 
@@ -49,8 +59,9 @@ impl Couple {
     pub(super) fn scenario(&self, seed: u64) -> Scenario {
         let mut net = Net::new("two deep queues", seed, Duration::from_secs(20), Duration::from_secs(120));
         let path = |(at, rtt): (usize, &u64)| {
-            let there = LinkConfig::new(Bitrate::from_mbps(30)).delay(ms(*rtt) / 2).queue(QueueConfig::packets(3_000));
-            let there = net.link(&format!("path {at}"), there.jitter(ms(self.jitter)));
+            let there =
+                LinkConfig::new(Bitrate::from_mbps(30)).delay(ms(*rtt) / 2).queue(QueueConfig::packets(self.queue));
+            let there = net.link(&format!("path {at}"), there.jitter(Duration::from_micros(self.jitter_us)));
             let back = net.link(&format!("path {at} back"), LinkConfig::pure_delay(ms(*rtt) / 2));
             PathRoute { forward: vec![there], backward: vec![back] }
         };

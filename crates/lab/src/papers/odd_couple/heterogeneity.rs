@@ -380,5 +380,7 @@ fn verdicts(cells: &[Cell], seen: &[Seen], sizes: &[u64]) -> Vec<Verdict> {
         let is_soon = seen.iter().map(|seen| seen.beside_the_best(size) <= NO_SLOWER);
         soon = soon.at_least(&format!("{kb} kB, part of the cells"), share(is_soon), OF_THE_CELLS);
     }
-    vec![sum, harm, soon]
+    let hindsight = "The best of four others is chosen afterwards, cell by cell: among few seeds it seems better than any one of \
+                     them is.";
+    vec![sum, harm, soon.because(hindsight)]
 }

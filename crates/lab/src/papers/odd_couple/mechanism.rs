@@ -21,7 +21,7 @@
 //! | send buffer | 4 MB, of which 2,520 kB are payload by Linux's accounting | paper, but for the accounting |
 //! | round-trip times | 100 ms each; in the table of the condition also 100 and 150, 200 or 300 ms | paper, but for the unequal ones |
 //! | congestion control, scheduling | NewReno, uncoupled; min-RTT | paper |
-//! | jitter | none; in the table of the condition also 1 ms | assumed |
+//! | jitter | none; in the table of the condition also 0.05 and 1 ms | assumed |
 //! | duration | 120 s; the last minute is the third phase | assumed |
 //!
 //! # Deviations
@@ -40,24 +40,25 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("odd_couple/mechanism"
 /// 0.63 of 4 MB, in kB.
 const SEND_KB: u64 = 2_520;
 
-/// Payload of the send buffer in kB, round-trip times and jitter in ms.
+/// Payload of the send buffer in kB, round-trip times in ms, and jitter in µs.
 type Point = (u64, &'static [u64], u64);
 
-const QUICK: [Point; 2] = [(700, &[100, 100], 1), (700, &[100, 200], 0)];
+const QUICK: [Point; 3] = [(700, &[100, 100], 1_000), (700, &[100, 200], 0), (SEND_KB, &[100, 100], 50)];
 
-const FULL: [Point; 12] = [
+const FULL: [Point; 13] = [
     (700, &[100, 100], 0),
-    (700, &[100, 100], 1),
-    (700, &[100, 150], 1),
+    (700, &[100, 100], 1_000),
+    (700, &[100, 150], 1_000),
     (700, &[100, 200], 0),
-    (700, &[100, 200], 1),
-    (700, &[100, 300], 1),
+    (700, &[100, 200], 1_000),
+    (700, &[100, 300], 1_000),
     (2_000, &[100, 100], 0),
-    (2_000, &[100, 100], 1),
-    (2_000, &[100, 150], 1),
-    (2_000, &[100, 200], 1),
-    (2_000, &[100, 300], 1),
-    (2_520, &[100, 200], 1),
+    (2_000, &[100, 100], 1_000),
+    (2_000, &[100, 150], 1_000),
+    (2_000, &[100, 200], 1_000),
+    (2_000, &[100, 300], 1_000),
+    (SEND_KB, &[100, 200], 1_000),
+    (SEND_KB, &[100, 100], 50),
 ];
 
 /// What the path with less carried is nothing below this: a packet that a probe timeout sends.
@@ -70,7 +71,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let points = context.pick(QUICK.to_vec(), FULL.to_vec());
     let couples: Vec<Couple> = points
         .iter()
-        .map(|(send_kb, base, jitter)| Couple { base, jitter: *jitter, ..Couple::plain(*send_kb) })
+        .map(|(send_kb, base, jitter_us)| Couple { base, jitter_us: *jitter_us, ..Couple::plain(*send_kb) })
         .collect();
     let seen = context.sweep(&couples, &seeds, |couple, seed| Ok(Trace::of(couple, seed)?.seen(couple)))?;
     let condition = condition_table(&couples, &seen);
@@ -124,7 +125,7 @@ fn phase_verdicts(seen: &[Seen], buffer_ms: f64) -> Vec<Verdict> {
         )
         .at_most("by how much it changes in a minute, in ms", of(seen, |seen| seen.stale_change_ms), 0.0)
         .at_least("stale, in parts of the busy one's", of(seen, |seen| seen.stale_ms / seen.busy_ms), 0.995),
-        Verdict::new("3: starvation", "Then one path starves.").at_most(
+        Verdict::new("3: starvation", "Then one path starves. (Without any jitter: see below for a little.)").at_most(
             "what it carries, in parts of both",
             of(seen, |seen| seen.share),
             NOTHING,
@@ -134,7 +135,7 @@ fn phase_verdicts(seen: &[Seen], buffer_ms: f64) -> Vec<Verdict> {
 
 fn named(couple: &Couple) -> [String; 3] {
     let base = couple.base.iter().map(u64::to_string).collect::<Vec<_>>().join(" and ");
-    [format!("{} kB", couple.send_kb), format!("{base} ms"), format!("{} ms", couple.jitter)]
+    [format!("{} kB", couple.send_kb), format!("{base} ms"), format!("{} ms", couple.jitter_us as f64 / 1e3)]
 }
 
 fn condition_table(couples: &[Couple], seen: &[Vec<Seen>]) -> Table {
@@ -161,8 +162,10 @@ fn condition_verdicts(couples: &[Couple], seen: &[Vec<Seen>]) -> Vec<Verdict> {
         "only above S/C",
         "A path that carries nothing for a minute has a stale round-trip time of S/C or more.",
     );
-    let mut equal =
-        Verdict::ours("equal", "With equal round trips and a little noise the paths alternate and do not lock.");
+    let mut equal = Verdict::ours(
+        "equal",
+        "With equal round trips and a little jitter, from 0.05 ms on, the paths alternate and do not lock.",
+    );
     let mut unequal =
         Verdict::ours("unequal", "Where the base round trip of a path is above S/C it gets nothing, noise or not.");
     for (couple, seen) in couples.iter().zip(seen) {
@@ -172,7 +175,7 @@ fn condition_verdicts(couples: &[Couple], seen: &[Vec<Seen>]) -> Vec<Verdict> {
             // What is in flight on the busy path varies by a few packets.
             locks = locks.at_least(&format!("{what}: stale, in parts of S/C"), stale / couple.buffer_ms(), 0.98);
         }
-        if couple.base[0] == couple.base[1] && couple.jitter > 0 {
+        if couple.base[0] == couple.base[1] && couple.jitter_us > 0 {
             equal = equal.at_least(&format!("{what}: share"), share.clone(), 0.1);
         }
         if couple.base[1] as f64 > couple.buffer_ms() {

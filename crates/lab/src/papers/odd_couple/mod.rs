@@ -6,6 +6,7 @@ mod fairness;
 mod heterogeneity;
 mod mechanism;
 mod profiles;
+mod queues;
 mod receive;
 mod remedies;
 mod trace;
@@ -16,6 +17,7 @@ use crate::Experiment;
 pub(crate) const EXPERIMENTS: &[Experiment] = &[
     buffers::EXPERIMENT,
     mechanism::EXPERIMENT,
+    queues::EXPERIMENT,
     receive::EXPERIMENT,
     remedies::EXPERIMENT,
     fairness::EXPERIMENT,

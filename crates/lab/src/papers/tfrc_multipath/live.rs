@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::Bitrate;
-use fairpath_engine::EngineConfig;
+use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::LinkConfig;
 use fairpath_scenario::{Copies, Live, PathRoute, Sharing, StreamConfig, Traffic};
 use fairpath_sim::{FlowOutcome, SimError};
@@ -13,8 +13,10 @@ use crate::Net;
 /// How a stream uses its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
-    /// As ours does.
+    /// As ours does: a TCP's share for each group of paths that is found to share a bottleneck.
     Best,
+    /// As ours does where all paths are one group: a TCP's share for all of them.
+    BestAsOne,
     /// By the rates of coupled TCP.
     Coupled,
     /// The same on each.
@@ -30,6 +32,7 @@ impl Policy {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Best => "ours",
+            Self::BestAsOne => "ours, one budget for all paths",
             Self::Coupled => "MPTCP's rates",
             Self::Equal => "equal split",
             Self::Redundant => "redundant",
@@ -110,7 +113,11 @@ impl Case {
             Policy::Alone(path) => &paths[path..=path],
             _ => &paths[..],
         };
-        net.live("stream", EngineConfig::live(), used).traffic =
+        let coupling = match self.policy {
+            Policy::BestAsOne => Coupling::Always,
+            _ => EngineConfig::live().coupling,
+        };
+        net.live("stream", EngineConfig { coupling, ..EngineConfig::live() }, used).traffic =
             Traffic::Live(live(self.policy, self.rate, self.deadline));
         let outcome = fairpath_sim::run(&net.scenario, &mut ())?;
         Ok(Seen::of(&outcome.flows[0], outcome.measured))

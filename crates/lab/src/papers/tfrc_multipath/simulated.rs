@@ -48,9 +48,8 @@ use crate::{Axis, Cell, Context, Estimate, Experiment, Failure, Figure, Report, 
 pub(super) const EXPERIMENT: Experiment =
     Experiment::new("tfrc_multipath/simulated", include_str!("simulated.rs"), run);
 
-/// The paper's rates of MPTCP, its total, and its goodputs, in packets in a second; its shares of repair in percent.
+/// The paper's rates of MPTCP and its goodputs, in packets in a second; its shares of repair in percent.
 const MPTCP: [f64; 3] = [88.2, 88.2, 47.1];
-const TOTAL: f64 = 223.6;
 const GOODPUT: [f64; 2] = [133.0, 173.0];
 const REPAIR: [f64; 2] = [40.0, 22.0];
 
@@ -102,8 +101,7 @@ fn cells(runs: &[[f64; 7]], plan: &Plan, paper: Option<([Option<f64>; 3], usize)
     let printed = |column: usize| {
         let (rates, at) = paper?;
         match column {
-            0..3 => rates[column],
-            3 => Some(TOTAL),
+            0..=2 => rates[column],
             4 => Some(GOODPUT[at]),
             5 => Some(REPAIR[at]),
             _ => None,
@@ -198,7 +196,8 @@ fn margins(context: &Context, figure_1: &Run) -> Result<Table, Failure> {
     Ok(table)
 }
 
-const POLICIES: [Policy; 5] = [Policy::Coupled, Policy::Best, Policy::Alone(0), Policy::Equal, Policy::Redundant];
+const POLICIES: [Policy; 6] =
+    [Policy::Coupled, Policy::BestAsOne, Policy::Best, Policy::Alone(0), Policy::Equal, Policy::Redundant];
 
 /// Our stream on the same paths.
 fn stream(context: &Context) -> Result<Table, Failure> {
@@ -248,9 +247,8 @@ fn verdicts(table: &Table, margins: &Table, stream: &Table) -> Vec<Verdict> {
             .within("path 2", of(before, "path 2"), MPTCP[1], 0.05)
             .within("path 3", of(before, "path 3"), MPTCP[2], 0.05)
             .because(noisy),
-        Verdict::new("total", "The total rate stays at 223.6 packets in a second.")
-            .within("before", of(before, "total"), TOTAL, 0.05)
-            .within("after", of(after, "total"), TOTAL, 0.05)
+        Verdict::new("total", "The total rate stays the same.")
+            .within("after / before", of(after, "total") / of(before, "total"), 1.0, 0.05)
             .because(noisy),
         Verdict::new("goodput, fitted", "Goodput goes from 133 to 173 packets in a second. (Two margins are fitted.)")
             .within("before", of(before, "goodput"), GOODPUT[0], 0.05)
@@ -272,17 +270,28 @@ fn verdicts(table: &Table, margins: &Table, stream: &Table) -> Vec<Verdict> {
                  is for probing only. The example supports that MPTCP's rates are poor for streams, and what probing \
                  costs, not that several paths bring more than the best of them.",
             ),
-        Verdict::ours("our stream gains as much", "Our stream has 30 % more goodput than with MPTCP's rates.")
-            .at_least("gain", ours(Policy::Best) / ours(Policy::Coupled), 1.30)
+        Verdict::ours(
+            "our stream gains as much",
+            "Under one budget for all paths, as equation 1 has it, our stream has 30 % more goodput than with MPTCP's rates.",
+        )
+        .at_least("gain", ours(Policy::BestAsOne) / ours(Policy::Coupled), 1.30)
             .because(
                 "Windows are the limit: of a path that loses a tenth they let out two to four packets in a round trip, and two \
                  of them lost in a row are known to be after a probe timeout only.",
             ),
-        Verdict::ours("our stream is no worse than path 1", "Our stream has no less goodput than on path 1 alone.")
+        Verdict::ours(
+            "our stream is no worse than path 1",
+            "With a TCP's share for each path, as these share no bottleneck, our stream has no less goodput than on path 1 alone.",
+        )
             .at_least("in parts of path 1 alone", ours(Policy::Best) / ours(Policy::Alone(0)), 1.0)
             .because(
                 "Copies that measure the other paths are taken from what the windows let out, and what leaves on the second \
                  path cannot be sent again in time, so that it needs repair.",
             ),
+        Verdict::ours(
+            "one budget is less than path 1",
+            "Under one budget for all paths our stream has less goodput than on path 1 alone.",
+        )
+        .at_most("in parts of path 1 alone", ours(Policy::BestAsOne) / ours(Policy::Alone(0)), 1.0),
     ]
 }

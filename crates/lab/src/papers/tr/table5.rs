@@ -108,6 +108,10 @@ fn summary(runs: &[Seen], end: f64) -> Table {
         whole.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
     };
     let of = |value: &dyn Fn(&[Logged]) -> f64| Cell::of(runs.iter().map(|run| value(run.log())));
+    // A log without lines has no slopes and no errors.
+    let of_lines = |value: &dyn Fn(&[Logged]) -> f64| {
+        Cell::of(runs.iter().map(Seen::log).filter(|log| !log.is_empty()).map(value))
+    };
     let times = |log: &[Logged]| log.iter().map(|one| one.at).collect::<Vec<_>>();
     let slopes = |log: &[Logged]| log.iter().flat_map(|one| one.build_ups).map(|one| one.slope_ms_per_s).collect();
     let errors = |log: &[Logged]| log.iter().map(|one| one.build_ups[0].error(&one.build_ups[1])).collect();
@@ -118,8 +122,8 @@ fn summary(runs: &[Seen], end: f64) -> Table {
         of(&|log| log.first().map_or(end, |one| one.at)).paper(printed_times[0]),
         of(&|log| log.len() as f64 * 100.0 / end).paper(PRINTED.len() as f64 * 100.0 / PRINTED_END),
         of(&|log| gap(&times(log), end)).paper(gap(&printed_times, PRINTED_END)),
-        of(&|log| mean(slopes(log))).paper(mean(printed_slopes)).theory(model()),
-        of(&|log| mean(errors(log))).paper(mean(printed_errors)),
+        of_lines(&|log| mean(slopes(log))).paper(mean(printed_slopes)).theory(model()),
+        of_lines(&|log| mean(errors(log))).paper(mean(printed_errors)),
     ];
     table.row(["LIA-TR"], cells);
     table
