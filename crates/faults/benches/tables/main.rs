@@ -2,6 +2,8 @@
 
 #[path = "../../tests/bonds/mod.rs"]
 mod bonds;
+#[path = "../../tests/bulk/mod.rs"]
+mod bulk;
 #[path = "../../tests/cells/mod.rs"]
 mod cells;
 #[path = "../../../sim/benches/tables/choose.rs"]
@@ -12,6 +14,7 @@ mod fair;
 mod pairs;
 mod pictures;
 mod profiles;
+mod streams;
 #[path = "../../tests/trial/mod.rs"]
 mod trial;
 
@@ -25,6 +28,11 @@ const TABLES: &[choose::Table] = &[
         profiles::schedulers,
     ),
     ("profiles-minute", "what a minute over the same pairs has of the sum of both links", profiles::minute),
+    (
+        "streams",
+        "streams beside records, a thousand at once, a sparse one beside bulk, and how they open",
+        streams::table,
+    ),
     ("pictures", "pictures over a link that goes bad, with two kinds of windows", pictures::table),
 ];
 

@@ -4,6 +4,8 @@ mod agreement;
 mod appetite;
 #[path = "../bonds/mod.rs"]
 mod bonds;
+#[path = "../bulk/mod.rs"]
+mod bulk;
 #[path = "../cells/mod.rs"]
 mod cells;
 mod delays;

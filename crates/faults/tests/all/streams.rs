@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
-use fairpath_core::Bitrate;
-use fairpath_faults::{Cryptography, Scenario, Wire, World};
-use fairpath_quic_core::EngineConfig;
-use fairpath_quic_core::streams::{Read, StreamId, StreamKind, StreamsConfig};
+use fairpath_faults::{Cryptography, Scenario, Wire};
 use rayon::prelude::*;
+
+use crate::bulk::{Bulk, LOOK, ends, jain, sparse};
 
 /// Every change is tried with these. Without cryptography, which `named.rs` has, they take half of the time.
 const SEEDS: std::ops::Range<u64> = 0..300;
@@ -25,72 +23,6 @@ fn streams_lose_nothing_under_faults_and_go_on_after_them() {
         })
         .collect();
     assert!(failed.is_empty(), "{} seeds failed:\n{}", failed.len(), failed.join("\n\n"));
-}
-
-/// How often applications look.
-const LOOK: Duration = Duration::from_millis(2);
-
-/// Two ends on these wires that may open streams.
-fn ends(wires: &[Wire], seed: u64) -> World {
-    let mut world = World::new(wires, &EngineConfig::live(), seed).opened();
-    for end in [&mut world.client, &mut world.server] {
-        end.connection().expect("it is there").begin_streams(StreamsConfig::default());
-    }
-    world.run_for(Duration::from_millis(300));
-    world
-}
-
-/// Streams from the client to the server that always have more, and the bytes that came of each.
-struct Bulk {
-    ids: Vec<StreamId>,
-    received: BTreeMap<StreamId, u64>,
-    data: Bytes,
-}
-
-impl Bulk {
-    fn open(world: &mut World, count: usize) -> Self {
-        let now = world.now;
-        let streams = world.client.connection().expect("it is there").streams(now);
-        let ids = (0..count).map(|_| streams.open(StreamKind(0)).expect("allowed")).collect();
-        Self { ids, received: BTreeMap::new(), data: vec![0; 64 << 10].into() }
-    }
-
-    /// Writes all that there is room for and reads all that came. The streams of which something came.
-    fn look(&mut self, world: &mut World) -> Vec<StreamId> {
-        let now = world.now;
-        let streams = world.client.connection().expect("it is there").streams(now);
-        for id in &self.ids {
-            while streams.write(*id, self.data.clone()) == Ok(self.data.len()) {}
-        }
-        let streams = world.server.connection().expect("it is there").streams(now);
-        while let Some((id, kind)) = streams.accept() {
-            if kind == StreamKind(0) {
-                self.received.insert(id, 0);
-            }
-        }
-        let mut came = Vec::new();
-        for (id, received) in &mut self.received {
-            let before = *received;
-            while let Ok(Read::Data(data)) = streams.read(*id, 1 << 20) {
-                *received += data.len() as u64;
-            }
-            came.extend((*received > before).then_some(*id));
-        }
-        world.run_for(LOOK);
-        came
-    }
-
-    fn look_for(&mut self, world: &mut World, time: Duration) -> u64 {
-        let (end, before) = (world.now + time, self.total());
-        while world.now < end {
-            self.look(world);
-        }
-        self.total() - before
-    }
-
-    fn total(&self) -> u64 {
-        self.received.values().sum()
-    }
 }
 
 #[test]
@@ -120,10 +52,8 @@ fn many_streams_have_the_same_share() {
     let mut world = ends(&[Wire::new(40, 10), Wire::new(40, 10)], 2);
     let mut bulk = Bulk::open(&mut world, 200);
     bulk.look_for(&mut world, Duration::from_secs(5));
-    let bytes: Vec<f64> = bulk.received.values().map(|bytes| *bytes as f64).collect();
-    let (sum, squares) = (bytes.iter().sum::<f64>(), bytes.iter().map(|one| one * one).sum::<f64>());
-    let jain = sum * sum / (bytes.len() as f64 * squares);
-    assert!(bytes.len() == 200 && jain > 0.98, "Jain's index of {} streams is {jain}", bytes.len());
+    let (count, jain) = (bulk.received.len(), jain(&bulk));
+    assert!(count == 200 && jain > 0.98, "Jain's index of {count} streams is {jain}");
 }
 
 /// How long the longest standstill of 16 streams is when this path of two goes dark. Afterwards it comes back.
@@ -170,35 +100,7 @@ fn a_path_that_goes_dark_with_all_acknowledgements_holds_no_stream_for_a_second(
 #[test]
 fn a_sparse_stream_waits_for_the_queues_of_links_and_hardly_for_ours() {
     let (delay, queue) = (Duration::from_millis(10), Duration::from_millis(300));
-    let rate = Bitrate::from_mbps(10);
-    let wires = [Wire { rate, delay, queue: rate * queue, ..Wire::new(10, 10) }; 2];
-    let mut world = ends(&wires, 4);
-    let mut bulk = Bulk::open(&mut world, 1);
-    bulk.look_for(&mut world, Duration::from_secs(3));
-    let now = world.now;
-    let sparse = world.client.connection().expect("there").streams(now).open(StreamKind(1)).expect("allowed");
-    let (mut sent, mut echoed, mut took) = (Vec::new(), 0, Vec::new());
-    while took.len() < 100 {
-        bulk.look(&mut world);
-        let now = world.now;
-        if sent.last().is_none_or(|at| now - *at >= Duration::from_millis(100)) {
-            sent.push(now);
-            let streams = world.client.connection().expect("there").streams(now);
-            assert_eq!(streams.write(sparse, vec![0; 64].into()), Ok(64));
-        }
-        let server = world.server.connection().expect("there").streams(now);
-        if let Ok(Read::Data(data)) = server.read(sparse, 1 << 20) {
-            server.write(sparse, data).expect("it is open");
-        }
-        let client = world.client.connection().expect("there").streams(now);
-        while let Ok(Read::Data(data)) = client.read(sparse, 1 << 20) {
-            echoed += data.len();
-            while took.len() < echoed / 64 {
-                took.push(now - sent[took.len()]);
-            }
-        }
-    }
-    took.sort_unstable();
+    let took = sparse(delay, queue, 100);
     // The way back is free. Each application looks every other millisecond.
     let bound = 2 * delay + queue + 3 * LOOK + Duration::from_millis(30);
     assert!(took[98] <= bound, "99 % took {:?}, half of them {:?}; {bound:?} is allowed", took[98], took[49]);

@@ -1,0 +1,255 @@
+//! Figures of streams: shares of what records carry, fairness among a thousand, a sparse stream beside a bulk one, and
+//! how they open. In virtual time, and on loopback in real time with both in turn.
+//!
+//! `FAIRPATH_STREAMS=quick` takes a short form of each. `FAIRPATH_STREAMS_JSON=FILE` writes the table there, too.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use fairpath_faults::{Wire, World};
+use fairpath_quic::bulk::{Sink, Source};
+use fairpath_quic::{ConnectConfig, Connection, ListenConfig, Listener, StreamsConfig, connect};
+use fairpath_quic_core::streams::{Read, StreamKind};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::bulk::{Bulk, LOOK, ends, jain, sparse};
+
+/// Pairs of links, in Mbit/s.
+const BONDS: [[u64; 2]; 3] = [[100, 20], [50, 10], [20, 5]];
+
+/// One line of the table.
+struct Row {
+    what: String,
+    value: f64,
+    unit: &'static str,
+    /// The most or the least that is wanted.
+    goal: Option<Goal>,
+}
+
+#[derive(Clone, Copy)]
+enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Row {
+    fn new(what: impl Into<String>, value: f64, unit: &'static str, goal: impl Into<Option<Goal>>) -> Self {
+        Self { what: what.into(), value, unit, goal: goal.into() }
+    }
+
+    fn holds(&self) -> Option<bool> {
+        Some(match self.goal? {
+            Goal::AtLeast(least) => self.value >= least,
+            Goal::AtMost(most) => self.value <= most,
+        })
+    }
+
+    fn print(&self) {
+        let goal = match self.goal {
+            Some(Goal::AtLeast(least)) => format!("at least {least}"),
+            Some(Goal::AtMost(most)) => format!("at most {most:.0}"),
+            None => String::new(),
+        };
+        let verdict = self.holds().map_or("", |holds| if holds { "holds" } else { "MISSED" });
+        println!("  {:<62} {:>9.3} {:<6} {goal:<14} {verdict}", self.what, self.value, self.unit);
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let goal = self.goal.map(|goal| match goal {
+            Goal::AtLeast(least) => serde_json::json!({ "at_least": least }),
+            Goal::AtMost(most) => serde_json::json!({ "at_most": most }),
+        });
+        let Self { what, value, unit, .. } = self;
+        serde_json::json!({ "what": what, "value": value, "unit": unit, "goal": goal, "holds": self.holds() })
+    }
+}
+
+pub(crate) fn table() {
+    let is_quick = std::env::var("FAIRPATH_STREAMS").is_ok_and(|form| form == "quick");
+    let mut rows = Vec::new();
+    let mut add = |row: Row| {
+        row.print();
+        rows.push(row);
+    };
+    println!("Streams, in virtual time where nothing else is said{}", if is_quick { ", short form" } else { "" });
+    for bond in BONDS {
+        beside_records(bond, is_quick).into_iter().for_each(&mut add);
+    }
+    on_loopback(is_quick).into_iter().for_each(&mut add);
+    thousand(is_quick).into_iter().for_each(&mut add);
+    beside_bulk(is_quick).into_iter().for_each(&mut add);
+    opening(is_quick).into_iter().for_each(&mut add);
+    if let Some(file) = std::env::var_os("FAIRPATH_STREAMS_JSON") {
+        let all: Vec<_> = rows.iter().map(Row::as_json).collect();
+        let text = serde_json::to_string_pretty(&all).expect("it is plain data");
+        std::fs::write(&file, text + "\n").unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
+}
+
+/// The goodput of one stream and of sixteen over a pair of links, in parts of what records do.
+fn beside_records(bond: [u64; 2], is_quick: bool) -> Vec<Row> {
+    let wires = [Wire::new(bond[0], 10), Wire::new(bond[1], 30)];
+    let (warm_up, time) = (Duration::from_secs(2), Duration::from_secs(if is_quick { 2 } else { 10 }));
+    let mut world = ends(&wires, 1);
+    world.client.send(u64::MAX);
+    world.run_for(warm_up);
+    let before = world.server.received();
+    world.run_for(time);
+    let records = (world.server.received() - before) as f64;
+    let of = |count: usize| {
+        let mut world = ends(&wires, 1);
+        let mut bulk = Bulk::open(&mut world, count);
+        bulk.look_for(&mut world, warm_up);
+        let share = bulk.look_for(&mut world, time) as f64 / records;
+        let what = format!("{} over {} + {} Mbit/s, in parts of records", streams(count), bond[0], bond[1]);
+        Row::new(what, share, "", Goal::AtLeast(0.95))
+    };
+    [1, 16].map(of).into()
+}
+
+fn streams(count: usize) -> String {
+    if count == 1 { "1 stream".into() } else { format!("{count} streams") }
+}
+
+/// The same over two paths of loopback in real time, with medians of rounds in which each had its turn.
+fn on_loopback(is_quick: bool) -> Vec<Row> {
+    let (rounds, time) = if is_quick { (3, Duration::from_millis(500)) } else { (7, Duration::from_millis(1500)) };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let mut ratios = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        let records = runtime.block_on(loopback(None, time));
+        for (count, ratios) in [1, 16].into_iter().zip(&mut ratios) {
+            ratios.push(runtime.block_on(loopback(Some(count), time)) / records);
+        }
+    }
+    let of = |(count, mut ratios): (usize, Vec<f64>)| {
+        ratios.sort_by(f64::total_cmp);
+        let what = format!("{} on loopback, real time, in parts of records", streams(count));
+        Row::new(what, ratios[ratios.len() / 2], "", Goal::AtLeast(0.95))
+    };
+    [1, 16].into_iter().zip(ratios).map(of).collect()
+}
+
+/// The rate of this many streams on loopback, or of records, in bytes per second.
+async fn loopback(count: Option<usize>, time: Duration) -> f64 {
+    let warm_up = Duration::from_millis(300);
+    let listen = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().expect("an identity") };
+    let listener = Listener::bind(listen).expect("loopback");
+    let via = vec!["127.0.1.1".to_owned(), "127.0.2.1".to_owned()];
+    let config = ConnectConfig { via, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
+    let (client, server) = tokio::join!(connect(config), listener.accept());
+    let (client, server) = (client.expect("a connection"), server.expect("a connection"));
+    client.paths_open(2, Duration::from_secs(3)).await;
+    let Some(count) = count else {
+        let sink = Sink::start(&server);
+        let _source = Source::start(&client);
+        tokio::time::sleep(warm_up).await;
+        let (before, begun) = (sink.received().get(), tokio::time::Instant::now());
+        tokio::time::sleep(time).await;
+        return (sink.received().get() - before) as f64 / begun.elapsed().as_secs_f64();
+    };
+    let received = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let mut tasks = tokio::task::JoinSet::new();
+    for end in [&client, &server] {
+        end.begin_streams(StreamsConfig::default());
+    }
+    (0..count).for_each(|_| _ = tasks.spawn(write(client.clone())));
+    (0..count).for_each(|_| _ = tasks.spawn(read(server.clone(), received.clone())));
+    let so_far = || received.load(std::sync::atomic::Ordering::Relaxed);
+    tokio::time::sleep(warm_up).await;
+    let (before, begun) = (so_far(), tokio::time::Instant::now());
+    tokio::time::sleep(time).await;
+    (so_far() - before) as f64 / begun.elapsed().as_secs_f64()
+}
+
+async fn write(connection: Connection) {
+    let Ok((mut send, _recv)) = connection.open_bi(StreamKind(0)).await else { return };
+    let data = vec![0; 256 << 10];
+    while send.write_all(&data).await.is_ok() {}
+}
+
+async fn read(connection: Connection, received: std::sync::Arc<std::sync::atomic::AtomicU64>) {
+    let Ok((_, _send, mut recv)) = connection.accept_bi().await else { return };
+    while let Ok(Some(data)) = recv.read_chunk(1 << 20).await {
+        received.fetch_add(data.len() as u64, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// A thousand streams at once: how even their shares are, and the memory that both ends took for them.
+fn thousand(is_quick: bool) -> Vec<Row> {
+    const COUNT: usize = 1_000;
+    let time = Duration::from_secs(if is_quick { 5 } else { 20 });
+    let mut world = ends(&[Wire::new(40, 10), Wire::new(40, 10)], 2);
+    let before = resident_kb();
+    let mut bulk = Bulk::open(&mut world, COUNT);
+    bulk.look_for(&mut world, time);
+    let took = before.zip(resident_kb()).map(|(before, after)| (after - before) / COUNT as f64);
+    let mut rows =
+        vec![Row::new(format!("{COUNT} streams: Jain's index of their bytes"), jain(&bulk), "", Goal::AtLeast(0.98))];
+    let what = format!("{COUNT} streams: memory of both ends for each, while all are busy");
+    rows.extend(took.map(|took| Row::new(what, took, "kB", None)));
+    rows
+}
+
+/// The memory of this process, where the system says.
+fn resident_kb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
+
+/// 64 bytes every 100 ms, echoed, beside a stream that fills links with queues of 300 ms.
+fn beside_bulk(is_quick: bool) -> Vec<Row> {
+    let (delay, queue) = (Duration::from_millis(10), Duration::from_millis(300));
+    let took = sparse(delay, queue, if is_quick { 100 } else { 400 });
+    let links = 2 * delay + queue + 3 * LOOK;
+    let at = |share: usize| took[(took.len() - 1) * share / 100].as_secs_f64() * 1e3;
+    let most = links.as_secs_f64() * 1e3 + 30.0;
+    let own = (at(99) - links.as_secs_f64() * 1e3).max(0.0);
+    vec![
+        Row::new("sparse beside bulk over queues of 300 ms: echo, p99", at(99), "ms", Goal::AtMost(most)),
+        Row::new("sparse beside bulk over queues of 300 ms: echo, median", at(50), "ms", None),
+        Row::new("sparse beside bulk: p99 beyond delay and queue of the links", own, "ms", Goal::AtMost(30.0)),
+    ]
+}
+
+/// A thousand streams opened each second, of 64 bytes each: how many are read, and how long their first bytes take.
+fn opening(is_quick: bool) -> Vec<Row> {
+    let (delay, every) = (20, Duration::from_millis(1));
+    let seconds = if is_quick { 2 } else { 10 };
+    let mut world: World = ends(&[Wire::new(50, delay), Wire::new(50, delay)], 5);
+    let (mut begun, mut took, mut read) = (std::collections::BTreeMap::new(), Vec::new(), 0_u32);
+    let opened = seconds * 1_000;
+    let end = world.now + Duration::from_secs(u64::from(seconds) + 1);
+    while world.now < end {
+        let now = world.now;
+        let streams = world.client.connection().expect("it is there").streams(now);
+        if (begun.len() as u32) < opened
+            && let Some(id) = streams.open(StreamKind(0))
+        {
+            begun.insert(id, now);
+            streams.write(id, Bytes::from_static(&[0; 64])).expect("a stream begins with credit");
+            streams.finish(id).expect("it is open");
+        }
+        let streams = world.server.connection().expect("it is there").streams(now);
+        while let Some((id, _)) = streams.accept() {
+            took.push((now - begun[&id]).as_secs_f64() * 1e3);
+            if let Ok(Read::Data(data)) = streams.read(id, 64) {
+                read += u32::from(data.len() == 64);
+            }
+            let _ = streams.read(id, 64);
+            streams.finish(id).expect("the way back is open");
+        }
+        world.run_for(every);
+    }
+    took.sort_by(f64::total_cmp);
+    let at = |share: usize| took.get((took.len().max(1) - 1) * share / 100).copied().unwrap_or(f64::INFINITY);
+    let rate = f64::from(read) / f64::from(seconds);
+    // One way, and what one look at each end adds.
+    let one_way = delay as f64 + 3.0;
+    vec![
+        Row::new("opened, written and read a second, of 64 bytes", rate, "", Goal::AtLeast(1_000.0)),
+        Row::new(format!("first byte of a stream, median, {delay} ms one way"), at(50), "ms", Goal::AtMost(one_way)),
+        Row::new(format!("first byte of a stream, p99, {delay} ms one way"), at(99), "ms", Goal::AtMost(one_way)),
+    ]
+}

@@ -1,0 +1,119 @@
+//! Streams that always have more, between two ends in virtual time.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fairpath_core::Bitrate;
+use fairpath_faults::{Wire, World};
+use fairpath_quic_core::EngineConfig;
+use fairpath_quic_core::streams::{Read, StreamId, StreamKind, StreamsConfig};
+
+/// How often applications look.
+pub(crate) const LOOK: Duration = Duration::from_millis(2);
+
+/// Two ends on these wires that may open streams.
+pub(crate) fn ends(wires: &[Wire], seed: u64) -> World {
+    let mut world = World::new(wires, &EngineConfig::live(), seed).opened();
+    for end in [&mut world.client, &mut world.server] {
+        end.connection().expect("it is there").begin_streams(StreamsConfig::default());
+    }
+    world.run_for(Duration::from_millis(300));
+    world
+}
+
+/// Streams from the client to the server that always have more, and the bytes that came of each.
+pub(crate) struct Bulk {
+    pub(crate) ids: Vec<StreamId>,
+    pub(crate) received: BTreeMap<StreamId, u64>,
+    data: Bytes,
+}
+
+impl Bulk {
+    pub(crate) fn open(world: &mut World, count: usize) -> Self {
+        let now = world.now;
+        let streams = world.client.connection().expect("it is there").streams(now);
+        let ids = (0..count).map(|_| streams.open(StreamKind(0)).expect("allowed")).collect();
+        Self { ids, received: BTreeMap::new(), data: vec![0; 64 << 10].into() }
+    }
+
+    /// Writes all that there is room for and reads all that came. The streams of which something came.
+    pub(crate) fn look(&mut self, world: &mut World) -> Vec<StreamId> {
+        let now = world.now;
+        let streams = world.client.connection().expect("it is there").streams(now);
+        for id in &self.ids {
+            while streams.write(*id, self.data.clone()) == Ok(self.data.len()) {}
+        }
+        let streams = world.server.connection().expect("it is there").streams(now);
+        while let Some((id, kind)) = streams.accept() {
+            if kind == StreamKind(0) {
+                self.received.insert(id, 0);
+            }
+        }
+        let mut came = Vec::new();
+        for (id, received) in &mut self.received {
+            let before = *received;
+            while let Ok(Read::Data(data)) = streams.read(*id, 1 << 20) {
+                *received += data.len() as u64;
+            }
+            came.extend((*received > before).then_some(*id));
+        }
+        world.run_for(LOOK);
+        came
+    }
+
+    pub(crate) fn look_for(&mut self, world: &mut World, time: Duration) -> u64 {
+        let (end, before) = (world.now + time, self.total());
+        while world.now < end {
+            self.look(world);
+        }
+        self.total() - before
+    }
+
+    fn total(&self) -> u64 {
+        self.received.values().sum()
+    }
+}
+
+/// Jain's index of the bytes that came of each stream.
+pub(crate) fn jain(bulk: &Bulk) -> f64 {
+    let bytes: Vec<f64> = bulk.received.values().map(|bytes| *bytes as f64).collect();
+    let (sum, squares) = (bytes.iter().sum::<f64>(), bytes.iter().map(|one| one * one).sum::<f64>());
+    sum * sum / (bytes.len() as f64 * squares)
+}
+
+/// How long so many echoes of 64 bytes take, one every 100 ms, beside a stream that fills two links of 10 Mbit/s with this
+/// delay and queue. The shortest first.
+pub(crate) fn sparse(delay: Duration, queue: Duration, count: usize) -> Vec<Duration> {
+    let rate = Bitrate::from_mbps(10);
+    let wires = [Wire { rate, delay, queue: rate * queue, ..Wire::new(10, 10) }; 2];
+    let mut world = ends(&wires, 4);
+    let mut bulk = Bulk::open(&mut world, 1);
+    bulk.look_for(&mut world, Duration::from_secs(3));
+    let now = world.now;
+    let sparse = world.client.connection().expect("there").streams(now).open(StreamKind(1)).expect("allowed");
+    let (mut sent, mut echoed, mut took) = (Vec::new(), 0, Vec::new());
+    while took.len() < count {
+        bulk.look(&mut world);
+        let now = world.now;
+        if sent.last().is_none_or(|at| now - *at >= Duration::from_millis(100)) {
+            sent.push(now);
+            let streams = world.client.connection().expect("there").streams(now);
+            assert_eq!(streams.write(sparse, vec![0; 64].into()), Ok(64));
+        }
+        let server = world.server.connection().expect("there").streams(now);
+        if let Ok(Read::Data(data)) = server.read(sparse, 1 << 20) {
+            server.write(sparse, data).expect("it is open");
+        }
+        let client = world.client.connection().expect("there").streams(now);
+        while let Ok(Read::Data(data)) = client.read(sparse, 1 << 20) {
+            echoed += data.len();
+            while took.len() < echoed / 64 {
+                took.push(now - sent[took.len()]);
+            }
+        }
+    }
+    took.sort_unstable();
+    took
+}
