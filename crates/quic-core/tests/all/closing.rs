@@ -5,12 +5,10 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use fairpath_quic_core::{
-    Accepting, Connecting, DATAGRAM_ETHERNET, Endpoint, EngineConfig, Identity, Received, Trust, Verify, search,
-};
+use fairpath_quic_core::{Endpoint, Identity, Received, Trust};
 use noq_proto::ConnectionHandle;
 
-use crate::{HERE, THERE, endpoint};
+use crate::common::{HERE, PORT, THERE, admit, call, endpoint, start};
 
 /// A close in each of the spaces that a handshake has, and what else was to be said.
 const LAST_WORDS_MAX: usize = 8;
@@ -27,15 +25,7 @@ impl Pair {
     fn new(packets_max: usize, start: Instant) -> Self {
         let identity = Identity::generate().expect("an identity");
         let mut client = endpoint(None);
-        let connecting = Connecting {
-            local: HERE,
-            remote: SocketAddr::new(THERE, 2),
-            verify: Verify::Fingerprint(identity.fingerprint()),
-            knock: None,
-            engine: &EngineConfig::live(),
-            datagrams: search([], DATAGRAM_ETHERNET),
-        };
-        let handle = client.connect(connecting, start).expect("a connection");
+        let handle = call(&mut client, &identity, start);
         Self {
             ends: [client, endpoint(Some(identity))],
             handles: [Some(handle), None],
@@ -56,14 +46,11 @@ impl Pair {
 
     fn arrive(&mut self, end: usize, datagram: &[u8]) {
         let (way, mut answer) =
-            ([(SocketAddr::new(THERE, 2), HERE), (SocketAddr::new(HERE, 1), THERE)][end], Vec::new());
+            ([(SocketAddr::new(THERE, PORT), HERE), (SocketAddr::new(HERE, 1), THERE)][end], Vec::new());
         let received =
             self.ends[end].handle_datagram(way, None, BytesMut::from(datagram), self.now, self.now, &mut answer);
         if let Some(Received::New(incoming)) = received {
-            let engine = EngineConfig::live();
-            let datagrams = search([], DATAGRAM_ETHERNET);
-            let accepting = Accepting { engine: &engine, datagrams, trust: Trust::Full };
-            self.handles[end] = self.ends[end].accept(*incoming, accepting, self.now, &mut answer).ok();
+            self.handles[end] = admit(&mut self.ends[end], *incoming, Trust::Full, self.now);
         }
     }
 
@@ -98,8 +85,7 @@ impl Pair {
 /// Who loses the race of handshakes is closed at any moment of it, and the peer may hear nothing of that.
 #[test]
 fn an_end_that_closes_in_its_handshake_says_so_and_falls_silent() {
-    #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
-    let start = Instant::now();
+    let start = start();
     for (packets_max, end) in [(1, 0), (1, 1), (40, 0), (40, 1)] {
         for (datagrams, damaged) in
             (0..12).flat_map(|datagrams| [None, Some(1), Some(2), Some(3)].map(|damaged| (datagrams, damaged)))

@@ -2,49 +2,35 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use fairpath_quic_core::{
-    Accepting, Connecting, DATAGRAM_ETHERNET, EngineConfig, Event, Identity, Received, Trust, Verify, search,
-};
+use fairpath_quic_core::{Event, Identity, Received, Trust};
 
-use crate::{HERE, THERE, endpoint};
+use crate::common::{HERE, PORT, THERE, admit, answer, call, endpoint, start};
 
 /// Somebody who knows an id of the connection makes up what the server would say first.
 #[test]
 fn a_forged_retry_or_version_negotiation_does_not_keep_a_client_from_the_real_one() {
     let identity = Identity::generate().expect("an identity");
     let (mut client, mut server) = (endpoint(None), endpoint(Some(identity.clone())));
-    let (here, there) = (SocketAddr::new(HERE, 1), SocketAddr::new(THERE, 2));
-    #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
-    let start = Instant::now();
-    let (engine, mut now) = (EngineConfig::live(), start);
-    let connecting = Connecting {
-        local: HERE,
-        remote: there,
-        verify: Verify::Fingerprint(identity.fingerprint()),
-        knock: None,
-        engine: &engine,
-        datagrams: search([], DATAGRAM_ETHERNET),
-    };
-    let of_client = client.connect(connecting, now).expect("a connection");
-    let (mut buffer, mut answer, mut retries) = (Vec::new(), Vec::new(), 0);
+    let (here, there) = (SocketAddr::new(HERE, 1), SocketAddr::new(THERE, PORT));
+    let mut now = start();
+    let of_client = call(&mut client, &identity, now);
+    let (mut buffer, mut reply, mut retries) = (Vec::new(), Vec::new(), 0);
     for _ in 0..40 {
         now += Duration::from_millis(10);
         while let Some((_, transmit)) = client.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
             let datagram = BytesMut::from(&buffer[..transmit.size]);
-            let received = server.handle_datagram((here, THERE), None, datagram, now, now, &mut answer);
+            let received = server.handle_datagram((here, THERE), None, datagram, now, now, &mut reply);
             let Some(Received::New(incoming)) = received else { continue };
             if incoming.remote_address_validated() {
-                let accepting =
-                    Accepting { engine: &engine, datagrams: search([], DATAGRAM_ETHERNET), trust: Trust::Guest };
-                server.accept(*incoming, accepting, now, &mut answer).expect("a guest");
+                admit(&mut server, *incoming, Trust::Guest, now).expect("a guest");
                 continue;
             }
-            answer.clear();
-            let transmit = server.retry(*incoming, &mut answer).expect("it has shown nothing yet");
-            let real = &answer[..transmit.size];
+            reply.clear();
+            let transmit = server.retry(*incoming, &mut reply).expect("it has shown nothing yet");
+            let real = &reply[..transmit.size];
             let mut changed = real.to_vec();
             *changed.last_mut().expect("a check sequence") ^= 1;
             // The same ids, no version that anybody speaks.
@@ -57,10 +43,7 @@ fn a_forged_retry_or_version_negotiation_does_not_keep_a_client_from_the_real_on
             }
             retries += 1;
         }
-        while let Some((_, transmit)) = server.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
-            let datagram = BytesMut::from(&buffer[..transmit.size]);
-            client.handle_datagram((there, HERE), None, datagram, now, now, &mut answer);
-        }
+        answer(&mut server, &mut client, now);
         client.handle_timeout(now);
         server.handle_timeout(now);
     }
@@ -76,41 +59,25 @@ fn a_forged_retry_or_version_negotiation_does_not_keep_a_client_from_the_real_on
 fn what_is_kept_of_a_guest_does_not_keep_the_buffer_that_it_came_in() {
     let identity = Identity::generate().expect("an identity");
     let (mut client, mut server) = (endpoint(None), endpoint(Some(identity.clone())));
-    let (here, there) = (SocketAddr::new(HERE, 1), SocketAddr::new(THERE, 2));
-    #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
-    let start = Instant::now();
-    let (engine, mut now) = (EngineConfig::live(), start);
-    let connecting = Connecting {
-        local: HERE,
-        remote: there,
-        verify: Verify::Fingerprint(identity.fingerprint()),
-        knock: None,
-        engine: &engine,
-        datagrams: search([], DATAGRAM_ETHERNET),
-    };
-    let of_client = client.connect(connecting, now).expect("a connection");
-    let (mut buffer, mut answer, mut of_server, mut sent) = (Vec::new(), Vec::new(), None, 0);
+    let (here, mut now) = (SocketAddr::new(HERE, 1), start());
+    let of_client = call(&mut client, &identity, now);
+    let (mut buffer, mut of_server, mut sent) = (Vec::new(), None, 0);
     for _ in 0..40 {
         now += Duration::from_millis(10);
         while let Some((_, transmit)) = client.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
             let mut train = BytesMut::from(&buffer[..transmit.size]);
             train.extend_from_slice(&[0; 20_000]);
             let datagram = train.split_to(transmit.size);
-            let received = server.handle_datagram((here, THERE), None, datagram, now, now, &mut answer);
+            let received = server.handle_datagram((here, THERE), None, datagram, now, now, &mut Vec::new());
             sent += 1;
             train.clear();
             let more = train.capacity() + 1;
             assert!(train.try_reclaim(more), "something of datagram {sent} is kept with its train: {received:?}");
             if let Some(Received::New(incoming)) = received {
-                let (datagrams, trust) = (search([], DATAGRAM_ETHERNET), Trust::Guest);
-                let accepting = Accepting { engine: &engine, datagrams, trust };
-                of_server = server.accept(*incoming, accepting, now, &mut answer).ok();
+                of_server = admit(&mut server, *incoming, Trust::Guest, now);
             }
         }
-        while let Some((_, transmit)) = server.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
-            let datagram = BytesMut::from(&buffer[..transmit.size]);
-            client.handle_datagram((there, HERE), None, datagram, now, now, &mut answer);
-        }
+        answer(&mut server, &mut client, now);
         if let Some(connection) = client.connection(of_client) {
             // More than a guest may say at once: the rest waits.
             let _ = connection.send_message(Bytes::from(vec![7; 3_000]));
