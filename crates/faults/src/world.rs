@@ -280,7 +280,9 @@ impl World {
             let from = from.map(|ip| format!("{} ", ip.to_canonical())).unwrap_or_default();
             self.say(format_args!("{side:?} sends {from}> {to}, {} bytes", contents.len()));
         }
-        let astray = self.machine(side).proofs.on_departure(to, contents.len());
+        let now = self.now;
+        let shown = self.end(side).clock.at(now);
+        let astray = self.machine(side).proofs.on_departure(to, contents.len(), shown);
         self.astray = self.astray.take().or_else(|| Some(format!("from the {side:?}: {}", astray?)));
         let from = from.map(|ip| ip.to_canonical());
         let Some(way) = self.wires.way_of(side, from, to) else { return };

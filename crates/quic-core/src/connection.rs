@@ -4,6 +4,7 @@
 //! It owns all of them. So what leaves next is decided here, packet by packet: the engine picks a path, the
 //! packet's contents are chosen for that path, its gate is opened, and the stack is asked for one packet.
 
+mod amplification;
 mod end;
 mod flows;
 mod held;
@@ -44,6 +45,7 @@ use crate::receipts::{self, Receipts};
 use crate::streams::{StreamEvent as StreamsEvent, StreamsToken};
 use crate::tls::Application;
 use crate::transport::{Trust, trust};
+use amplification::Amplification;
 pub use end::{VIOLATION, violation};
 use flows::Flows;
 pub use held::Held;
@@ -107,6 +109,8 @@ pub struct Connection {
     one_way: OneWay,
     receipts: Receipts,
     receipt_at: Instant,
+    /// The counts of the last receipts.
+    receipted: Vec<(PathId, u64)>,
     announcement: Option<Announcement>,
     output: Output,
     flows: Option<Box<Flows>>,
@@ -117,6 +121,8 @@ pub struct Connection {
     is_connected: bool,
     is_draining: bool,
     silence: Silence,
+    /// The addresses of the peer that have shown that it receives there.
+    amplification: Amplification,
     /// The id that the first packet is addressed to, at the end that connects.
     first_id: Option<ConnectionId>,
     closed: Option<ConnectionError>,
@@ -158,6 +164,7 @@ impl Connection {
             one_way: OneWay::new(observes, now),
             receipts: Receipts::default(),
             receipt_at: now,
+            receipted: Vec::new(),
             announcement: None,
             output: Output::default(),
             flows: None,
@@ -166,6 +173,7 @@ impl Connection {
             is_connected: false,
             is_draining: false,
             silence: Silence::new(now),
+            amplification: Amplification::default(),
             first_id: None,
             closed: None,
             farewell: None,
@@ -523,9 +531,14 @@ impl Connection {
         let counts: Vec<(PathId, u64)> =
             open.iter().filter_map(|(id, _)| Some((*id, self.quic.path_stats(*id)?.udp_rx.datagrams))).collect();
         let receipt = receipts::write(&counts);
-        for path in open.into_iter().filter_map(|(_, path)| path) {
-            self.output.say_on(path, receipt.clone());
+        for (id, path) in open.into_iter().filter_map(|(id, path)| Some((id, path?))) {
+            // An address translator may have given this end another port: the peer may only ask there whether this end is
+            // there once enough has come.
+            let is_silent = counts.iter().any(|count| count.0 == id && self.receipted.contains(count));
+            let receipt = if is_silent && !self.is_server { receipts::padded(&receipt) } else { receipt.clone() };
+            self.output.say_on(path, receipt);
         }
+        self.receipted = counts;
     }
 }
 

@@ -185,12 +185,13 @@ impl Endpoint {
         if is_long && self.is_forged(&datagram) {
             return None;
         }
+        let bytes = datagram.len();
         match self.quic.handle(now, FourTuple::new(mapped(remote), Some(local)), ecn, datagram, answer)? {
             DatagramEvent::ConnectionEvent(handle, event) => {
                 if let Some(connection) = self.connections.get_mut(&handle) {
                     connection.on_arrival(mark, at);
                     connection.on_source(remote);
-                    connection.handle_event(event, now);
+                    connection.handle_datagram(event, (mapped(remote), bytes), now);
                     self.exchange(handle);
                 }
                 Some(Received::Connection(handle))

@@ -34,6 +34,19 @@ pub(crate) fn write(counts: &[(PathId, u64)]) -> Bytes {
     datagram.freeze()
 }
 
+/// A padded receipt has at least so many bytes. Three times that is the least datagram with which an address is asked
+/// whether the peer receives there [RFC9000 §8.1] [RFC9000 §8.2.1].
+const PADDED_MIN: usize = 400;
+
+/// The same receipt in a larger datagram: it says all several times.
+pub(crate) fn padded(receipt: &[u8]) -> Bytes {
+    let mut datagram = BytesMut::from(receipt);
+    while datagram.len() < PADDED_MIN && receipt.len() > 1 {
+        datagram.extend_from_slice(&receipt[1..]);
+    }
+    datagram.freeze()
+}
+
 /// What the peer has got.
 #[derive(Debug, Default)]
 pub(crate) struct Receipts(BTreeMap<PathId, (u32, Instant)>);
@@ -78,6 +91,17 @@ mod tests {
         }
         receipts.on_receipt(&write(&[(path, u64::from(u32::MAX) + 3)])[1..], at(500));
         assert_eq!(receipts.grew_at(path), Some(at(400)), "less than before, modulo 2³²");
+    }
+
+    #[test]
+    fn a_padded_receipt_says_what_it_said_before() {
+        let (now, mut plain, mut padded) = (Instant::now(), Receipts::default(), Receipts::default());
+        let receipt = write(&[(PathId::from(1_u32), 5), (PathId::from(300_u32), 7)]);
+        let large = super::padded(&receipt);
+        assert!((PADDED_MIN..PADDED_MIN + receipt.len()).contains(&large.len()), "{}", large.len());
+        plain.on_receipt(&receipt[1..], now);
+        padded.on_receipt(&large[1..], now);
+        assert_eq!(plain.0, padded.0);
     }
 
     #[test]

@@ -102,7 +102,22 @@ fn a_packet_copied_to_another_address_changes_nothing_for_long() {
     world.run_for(4 * SECOND);
     let dropped = world.dropped(0).1 + world.dropped(1).1 - before;
     assert!(dropped < 500, "the queues dropped {dropped} packets");
-    assert_eq!(world.server.violation, None);
+    assert_eq!(world.violation(), None);
+}
+
+/// A client that has little to say gets another port: it says enough for the question whether it is there.
+#[test]
+fn a_client_at_rest_that_is_rebound_is_heard_again_soon() {
+    for seed in 0..10 {
+        let mut world = World::connected(&[Wire::new(20, 10)], seed);
+        world.run_for(2 * SECOND);
+        world.rebind(0);
+        // It notices after some 2.5 s that nothing comes, and pads its receipts from then on.
+        world.run_for(4 * SECOND);
+        world.server.send(1_000_000);
+        assert!(world.time_to_receive(true, 1_000_000, 2 * SECOND).is_some(), "seed {seed}");
+        assert_eq!(world.violation(), None);
+    }
 }
 
 /// Between the validation of a path and the policy's hearing of it.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use web_time::Instant;
 
 use bytes::Bytes;
-use noq_proto::Event as ProtoEvent;
+use noq_proto::{Event as ProtoEvent, PathId};
 
 use super::flows;
 use super::owing::Owing;
@@ -19,7 +19,31 @@ use crate::receipts;
 use crate::streams::is_streams;
 
 impl Connection {
-    pub(crate) fn handle_event(&mut self, event: noq_proto::ConnectionEvent, now: Instant) {
+    /// Takes in a datagram of so many bytes that came from `remote`.
+    pub(crate) fn handle_datagram(
+        &mut self,
+        event: noq_proto::ConnectionEvent,
+        (remote, bytes): (SocketAddr, usize),
+        now: Instant,
+    ) {
+        if !self.is_amplification_limited() || self.amplification.is_proved(remote) {
+            return self.handle_event(event, now);
+        }
+        let answers = self.quic.stats().frame_rx.path_response;
+        self.amplification.on_datagram(remote, bytes);
+        self.handle_event(event, now);
+        if self.quic.stats().frame_rx.path_response > answers {
+            self.amplification.on_answer(remote);
+        }
+    }
+
+    /// Whether what leaves is limited by what came, beside what the stack does. In the handshake it keeps to the limit by
+    /// itself. Clients of other stacks send little where nothing comes, and would not be found again.
+    pub(super) fn is_amplification_limited(&self) -> bool {
+        self.is_server && self.is_connected && self.application.is_fairpath()
+    }
+
+    fn handle_event(&mut self, event: noq_proto::ConnectionEvent, now: Instant) {
         self.quic.handle_event(event);
         match self.is_connected && self.closed.is_none() {
             true => self.output.has_heard = true,
@@ -76,6 +100,8 @@ impl Connection {
                     self.name_streams();
                     self.events.push_back(Event::Connected);
                     if self.is_server {
+                        let way = self.quic.network_path(PathId::ZERO).ok();
+                        way.into_iter().for_each(|way| self.amplification.prove(way.remote()));
                         self.change_keys();
                         let (engine, application) = (self.engine.clone(), self.application);
                         let (policy, mut live) = self.policy_and_live(now);

@@ -36,6 +36,10 @@ const CONTROL_MAX: usize = 1 + 3 * 8;
 /// for ever. The peer can read the first.
 const CLOSES_MAX: u8 = 2;
 
+/// How often the stack is asked anew in a row where packets are to an address that may not get them: of the questions
+/// that it asks there, each path has one.
+const TAKEN_BACK_MAX: usize = 16;
+
 /// The datagrams that wait, and who may send out of turn.
 #[derive(Debug, Default)]
 pub(super) struct Output {
@@ -143,6 +147,9 @@ impl Connection {
         self.weigh_arrivals();
         if self.silence.has_ended() {
             return None;
+        }
+        if let Some(transmit) = self.amplification.take_waiting(buffer, now) {
+            return Some(transmit);
         }
         if !self.is_connected && self.quic.is_closed() {
             return self.emit_close(now, packets_max, buffer);
@@ -461,8 +468,20 @@ impl Connection {
         lanes.reinject(path, room, |other| engine.smoothed_rtt(other).is_some_and(|rtt| rtt > own))
     }
 
-    /// Asks the stack for so many packets with the gates as they are, and notes what they carried.
+    /// Asks the stack for so many packets with the gates as they are, and notes what they carried. Those that may not
+    /// leave are taken back, and the next ones asked for.
     pub(super) fn emit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        for _ in 0..TAKEN_BACK_MAX {
+            let transmit = self.make(now, packets_max, buffer)?;
+            // Before the handshake is complete the stack keeps to the limit by itself.
+            if !self.is_amplification_limited() || self.amplification.admits(&transmit, buffer, now) {
+                return Some(transmit);
+            }
+        }
+        None
+    }
+
+    fn make(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let are_many = packets_max > NonZeroUsize::MIN;
         let before = are_many.then(|| self.quic.stats().frame_tx);
         buffer.clear();
