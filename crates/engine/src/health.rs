@@ -15,12 +15,14 @@
 //! say something on every path. A path that is worse than another becomes a backup, which takes acknowledgements
 //! and data off it at once, and what it holds is sent again elsewhere. It is closed only while another works both
 //! ways: what works in one direction may be needed, where each of two paths does, and could not be validated again.
-//! An end that only receives makes those backups, too, on which its acknowledgements would wait ([`relieve`]).
+//! An end that only receives makes those backups, too, on which its acknowledgements would wait, or might be lost because
+//! data came on them steadily and breaks off ([`relieve`]).
 
 mod condition;
 mod life;
 mod path_health;
 mod relief;
+mod steadiness;
 mod traffic;
 mod treatment;
 

@@ -6,6 +6,7 @@ use fairpath_core::{Bytes, Timestamp};
 
 use super::condition::{Condition, DEAF, Expected};
 use super::life::Life;
+use super::steadiness::Steadiness;
 use crate::engine::PathSnapshot;
 
 /// A path on which data is refused is tried again at each look. So refusals that are further apart have
@@ -38,6 +39,7 @@ pub struct PathHealth<P> {
     /// When the newest packet came in on the path, and how many had by then.
     heard_at: Timestamp,
     heard: u64,
+    steadiness: Steadiness,
     /// How many we had sent by then.
     said: u64,
     /// When we last sent something on it that the peer has to answer, and what the engine had counted by
@@ -54,6 +56,7 @@ pub struct PathHealth<P> {
     seen: (Option<Duration>, Bytes),
     /// Whether this end, which only receives, says nothing on the path, and since when that is so or not so.
     relief: (bool, Timestamp),
+    is_doubted: bool,
 }
 
 impl<P: Copy + PartialEq> PathHealth<P> {
@@ -68,6 +71,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
             is_declined: false,
             heard_at: now,
             heard: 0,
+            steadiness: Steadiness::new(now),
             said: 0,
             asked_at: now,
             asked: Bytes::ZERO,
@@ -77,6 +81,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
             is_backup: false,
             seen: (None, Bytes::ZERO),
             relief: (false, Timestamp::ZERO),
+            is_doubted: false,
         }
     }
 
@@ -104,6 +109,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
     fn begin(&mut self, now: Timestamp) {
         self.refused = None;
         (self.heard_at, self.heard, self.said) = (now, 0, 0);
+        (self.steadiness, self.is_doubted) = (Steadiness::new(now), false);
         (self.asked_at, self.asked) = (now, Bytes::ZERO);
         (self.condition, self.sick_since) = (Condition::Healthy, None);
         (self.is_backup, self.is_declined) = (false, false);
@@ -170,6 +176,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         if let Some((received, sent)) = signs.datagrams {
             if received != self.heard {
                 (self.heard_at, self.heard) = (now, received);
+                self.steadiness.on_heard(now);
             }
             self.said = sent;
         }
@@ -283,9 +290,9 @@ impl<P: Copy + PartialEq> PathHealth<P> {
     }
 
     /// Whether data is kept off the path by what was done last, and whether it is to be: the application wants it, or
-    /// the path is relieved of it.
+    /// the path is relieved of it, or doubted.
     pub(super) fn kept_off(&self) -> (bool, bool) {
-        (self.is_backup, self.is_kept_back || self.is_relieved())
+        (self.is_backup, self.is_kept_back || self.is_relieved() || self.is_doubted)
     }
 
     pub(super) fn round_trip(&self) -> Option<Duration> {
@@ -304,6 +311,16 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         if is_relieved != self.relief.0 {
             self.relief = (is_relieved, now);
         }
+    }
+
+    /// Whether the path carried steadily until a moment ago, and nothing comes any more.
+    pub(super) fn is_broken_off(&self, now: Timestamp) -> bool {
+        self.is_open() && self.steadiness.is_broken_off(now)
+    }
+
+    /// Whether acknowledgements are kept off the path until something comes on it again, or it is known to be deaf.
+    pub(super) fn set_doubted(&mut self, is_doubted: bool) {
+        self.is_doubted = is_doubted;
     }
 
     /// For how long the path has been relieved, or not.

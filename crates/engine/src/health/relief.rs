@@ -4,12 +4,17 @@
 //! acknowledgement for two packets is 2 Mbit/s for 100 Mbit/s of data, and where they queue, all paths wait. Of what an
 //! end asks on its paths the answers take one way back, that of the peer's acknowledgements. So what their round trips
 //! differ by is what the ways out differ by, queues included, and a path on which it is much is made a backup.
+//!
+//! Where the path of the acknowledgements goes dark, none of any path arrives until that is known, and the windows of
+//! all paths fill. So a path on which data came steadily and breaks off, while it goes on coming on another, is doubted: it
+//! is a backup until something comes on it again. A doubt costs no more than that acknowledgements go elsewhere.
 
 use core::time::Duration;
 
 use fairpath_core::{Bytes, Timestamp};
 
 use super::path_health::PathHealth;
+use super::steadiness::SILENCE;
 
 /// A way out is slow that takes so much longer than the quickest, beside a quarter: as long as an acknowledgement may be
 /// held back anyway [RFC9000 §18.2, max_ack_delay].
@@ -30,6 +35,7 @@ pub fn relieve<'a, P: Copy + PartialEq + 'a>(
 ) {
     let mut paths: Vec<_> = paths.filter(|path| path.is_open()).collect();
     let listens = listens && paths.iter().all(|path| path.in_flight() <= LISTENING_MAX);
+    doubt(&mut paths, listens, now);
     let of_use = paths.iter().filter(|path| path.answers() && !path.is_relieved());
     let Some(quickest) = of_use.filter_map(|path| path.round_trip()).min().filter(|_| listens) else {
         return paths.iter_mut().for_each(|path| path.set_relieved(false, now));
@@ -41,6 +47,25 @@ pub fn relieve<'a, P: Copy + PartialEq + 'a>(
             true if is_slow(quickest, own) => path.set_relieved(false, now),
             _ => {}
         }
+    }
+}
+
+/// Says which paths are doubted.
+fn doubt<P: Copy + PartialEq>(paths: &mut [&mut PathHealth<P>], listens: bool, now: Timestamp) {
+    let goes_on = |path: &PathHealth<P>| path.answers() && path.unheard_for(now) < SILENCE;
+    let Some(other) = paths.iter().position(|path| goes_on(path)).filter(|_| listens) else {
+        return paths.iter_mut().for_each(|path| path.set_doubted(false));
+    };
+    let mut is_any_doubted = false;
+    for path in paths.iter_mut() {
+        let is_doubted = path.is_broken_off(now);
+        path.set_doubted(is_doubted);
+        is_any_doubted |= is_doubted;
+    }
+    // One way has to be left for acknowledgements.
+    let is_one_left = paths.iter().any(|path| goes_on(path) && !path.is_relieved());
+    if is_any_doubted && !is_one_left {
+        paths[other].set_relieved(false, now);
     }
 }
 
@@ -109,6 +134,31 @@ mod tests {
         // Its queue is empty, and the other is what takes long now.
         let (backups, _) = look(&mut paths, 6_000, 100, true, |_| vec![(20, 80), (300, 1_500), (310, 40)]);
         assert_eq!(backups, vec![false, true, true]);
+    }
+
+    #[test]
+    fn a_path_that_breaks_off_is_doubted_while_another_goes_on_and_until_it_is_heard_again() {
+        let mut paths = open(2);
+        let look = |paths: &mut [PathHealth<u8>], at: u64, heard: [u64; 2], listens: bool| {
+            let now = Timestamp::from_millis(50 * at);
+            for (path, heard) in paths.iter_mut().zip(heard) {
+                path.measure(&Signs { datagrams: Some((heard, at)), ..Signs::default() }, Expected::Signs, now);
+            }
+            relieve(paths.iter_mut(), listens, now);
+            paths.iter().map(|path| path.kept_off().1).collect::<Vec<_>>()
+        };
+        for at in 1..=30 {
+            assert_eq!(look(&mut paths, at, [at, at], true), [false, false]);
+        }
+        for (at, doubted) in [(31, false), (32, false), (33, true), (40, true)] {
+            assert_eq!(look(&mut paths, at, [30, at], true), [doubted, false], "look {at}");
+        }
+        assert_eq!(look(&mut paths, 41, [30, 41], false), [false, false], "who sends judges by acknowledgements");
+        assert_eq!(look(&mut paths, 42, [30, 42], true), [true, false]);
+        assert_eq!(look(&mut paths, 43, [43, 43], true), [false, false], "it is heard again");
+        let mut paths = open(2);
+        (1..=30).for_each(|at| _ = look(&mut paths, at, [at, at], true));
+        assert_eq!(look(&mut paths, 35, [30, 30], true), [false, false], "nothing comes on any: the peer is silent");
     }
 
     #[test]
