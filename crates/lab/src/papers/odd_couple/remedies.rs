@@ -156,7 +156,7 @@ fn verdicts(buffers: &[(u64, [f64; 4])], table: &Table) -> Vec<Verdict> {
             model = model.between(&at(&format!("{title}, in parts of the model's")), ratio, 0.9, 1.1);
         }
     }
-    [small, large, probing, bbr.because(BBR_ELSE), model.because(GROWTH)]
+    [small, large, probing, bbr.because(BBR_ELSE), model.because(&format!("{GROWTH} {BBR_ELSE}"))]
         .into_iter()
         .filter(|verdict| !verdict.checks.is_empty())
         .collect()
