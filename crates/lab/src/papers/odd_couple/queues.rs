@@ -18,7 +18,7 @@
 //! | parameter | value | from |
 //! |---|---|---|
 //! | rates, round-trip time | 30 Mbit/s each, 100 ms | paper |
-//! | queues | 60, 125, 250, 500, 1,000 and 3,000 packets | the last from the paper, the others assumed |
+//! | queues | 60, 125, 250, 500, 1,000 and 3,000 packets | paper (the last of them), and assumed |
 //! | send buffer | 2 MB of payload | assumed |
 //! | congestion control, scheduling | NewReno, uncoupled; min-RTT | paper |
 //! | duration | 120 s, measured from 20 s on | assumed |
