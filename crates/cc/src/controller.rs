@@ -77,6 +77,11 @@ pub trait Controller: Debug + Send {
     fn pacing_rate(&self, _path: PathId) -> Option<Bitrate> {
         None
     }
+    /// The rate at which the bottleneck of the path served it of late while packets waited there, where nobody else
+    /// fills that queue. `None` where that is not known, and for controllers that do not ask whose a queue is.
+    fn served(&self, _path: PathId) -> Option<Bitrate> {
+        None
+    }
 
     /// What a recorder may see; `None` for a path that is not open.
     fn state(&self, path: PathId) -> Option<ControlState>;

@@ -18,6 +18,8 @@ pub struct PathFacts {
     pub least_rtt: Option<Duration>,
     /// What congestion control lets be in flight.
     pub window: Bytes,
+    /// The rate that it carries, where congestion control knows that nobody else fills its queue.
+    pub served: Option<Bitrate>,
     /// The size of its packets.
     pub max_datagram: Bytes,
     /// What was said of it.
@@ -33,6 +35,7 @@ impl PathFacts {
             rtt: path.rtt.map(|rtt| rtt.smoothed),
             least_rtt: path.rtt.map(|rtt| rtt.windowed_min),
             window: path.window,
+            served: engine.served(path.path),
             max_datagram: engine.max_datagram(path.path).unwrap_or_default(),
             terms: PathTerms::of(engine, path.path),
         };

@@ -183,8 +183,37 @@ pub(crate) fn allowed(facts: &PathFacts) -> f64 {
     (ABOVE_WINDOW * released(facts)).min(cap)
 }
 
-/// What a window lets out, in bytes in a second.
+/// What a window lets out, in bytes in a second, and no more than the path is known to carry: what is above that would
+/// fill a queue that congestion control keeps short.
 fn released(facts: &PathFacts) -> f64 {
     let rtt = facts.rtt.unwrap_or(FIRST_RTT).max(Duration::from_millis(1));
-    facts.window.as_f64() / rtt.as_secs_f64()
+    let served = facts.served.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
+    (facts.window.as_f64() / rtt.as_secs_f64()).min(served)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairpath_core::{Bitrate, Bytes, PathId};
+
+    use super::*;
+    use crate::facts::PathTerms;
+
+    #[test]
+    fn a_path_lasts_for_what_it_is_known_to_carry_however_large_its_window_is() {
+        let lasting = |served: Option<u64>| {
+            let facts = PathFacts {
+                path: PathId::new(0),
+                usable: true,
+                rtt: Some(Duration::from_millis(40)),
+                least_rtt: Some(Duration::from_millis(40)),
+                window: Bytes::new(100_000),
+                served: served.map(Bitrate::from_mbps),
+                max_datagram: Bytes::new(1_200),
+                terms: PathTerms::default(),
+            };
+            8e-6 * Lane::new(facts, Timestamp::ZERO).lasting()
+        };
+        // 100 kB in 40 ms are 20 Mbit/s.
+        assert_eq!([None, Some(12), Some(30)].map(lasting), [20.0, 12.0, 20.0]);
+    }
 }

@@ -19,6 +19,7 @@
 //!     rtt: Some(Duration::from_millis(40)),
 //!     least_rtt: Some(Duration::from_millis(40)),
 //!     window: Bytes::new(120_000),
+//!     served: None,
 //!     max_datagram: Bytes::new(1_200),
 //!     terms: PathTerms::default(),
 //! };

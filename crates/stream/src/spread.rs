@@ -456,6 +456,7 @@ mod tests {
             rtt: Some(ms(40)),
             least_rtt: Some(ms(40)),
             window: Bytes::new(200_000),
+            served: None,
             max_datagram: Bytes::new(1_200),
             terms: PathTerms::default(),
         });

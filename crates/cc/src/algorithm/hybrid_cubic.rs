@@ -388,6 +388,10 @@ impl Controller for HybridCubic {
         if path.is_free() { self.inner.pacing_rate(id) } else { path.pacing_rate(self.config.pacing_gain) }
     }
 
+    fn served(&self, id: PathId) -> Option<Bitrate> {
+        self.paths.get(id)?.served()
+    }
+
     fn state(&self, id: PathId) -> Option<ControlState> {
         let state = self.inner.state(id)?;
         let path = self.paths.get(id)?;

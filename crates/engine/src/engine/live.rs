@@ -11,7 +11,7 @@
 //! loses nothing is bound by the sum of its windows, whatever its groups are, and where it loses something, on paths that
 //! are no group, its rates move to some of them, and their queues go apart. Until they have, its budget is lower.
 
-use fairpath_core::Groups;
+use fairpath_core::{Bitrate, Groups, PathId};
 
 use super::Engine;
 
@@ -22,6 +22,12 @@ impl Engine {
         self.is_live = true;
         self.joint_start = None;
         self.controller.on_groups(&Groups::default());
+    }
+
+    /// The rate that the path carries, where congestion control keeps its queue short and knows that nobody else fills
+    /// it. A window says less: one that an encoder does not fill may be larger than what the path holds.
+    pub fn served(&self, path: PathId) -> Option<Bitrate> {
+        self.controller.served(path)
     }
 }
 

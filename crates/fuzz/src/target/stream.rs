@@ -43,6 +43,7 @@ fn path(number: u32) -> PathFacts {
         rtt: Some(Duration::from_millis(20)),
         least_rtt: Some(Duration::from_millis(20)),
         window: Bytes::new(100_000),
+        served: None,
         max_datagram: Bytes::new(1_200),
         terms: PathTerms::default(),
     }

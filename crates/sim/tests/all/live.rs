@@ -98,6 +98,31 @@ fn an_encoder_that_follows_the_budget_is_played_and_takes_what_there_is() {
     assert!(goodput > 5.0, "{goodput} of 9 Mbit/s");
 }
 
+/// Hybrid CUBIC has short windows, and knows what a path carries once its queue has shown it.
+///
+/// The budget stays below that, so that packets wait for less than the few milliseconds that a transfer keeps there.
+#[test]
+fn an_encoder_fills_no_queue_where_congestion_control_knows_that_it_is_its_own() {
+    let of = |congestion: &str| {
+        let deep = LinkConfig::new(Bitrate::from_mbps(10)).delay(ms(20)).queue(QueueConfig::sojourn(ms(1_000)));
+        let mut net = stream(&[deep], None, 60).warm_up(20);
+        net.scenario.flows[0].engine.congestion = congestion.into();
+        let mut flow = run(&net.scenario);
+        flow.frame_delays.sort_unstable();
+        let longest = flow.frame_delays[flow.frame_delays.len() * 99 / 100];
+        println!("{congestion}: {}, 99 % within {longest:?}, {:?}", flow.goodput, flow.paths[0].count.mean_rtt());
+        (flow.goodput.as_mbps_f64(), longest, flow.paths[0].count.mean_rtt().unwrap())
+    };
+    let (today, fills, _) = of("coupled_cubic");
+    let (goodput, longest, round_trip) = of("hybrid_cubic");
+    // A packet takes 20 ms on its way, and 37 ms in which one may wait for a window.
+    assert!(longest < ms(110) && longest < fills / 2, "{longest:?}, {fills:?}");
+    // 40 ms on their way and one for themselves.
+    assert!(round_trip < ms(45), "{round_trip:?}");
+    // A full queue makes packets late, and a budget counts what is in time.
+    assert!(goodput > today, "{goodput} and {today} Mbit/s");
+}
+
 #[test]
 fn a_link_that_is_cut_is_left_in_a_fraction_of_a_second() {
     /// The greatest time between two packets that were played.

@@ -234,6 +234,7 @@ mod tests {
             rtt: Some(Duration::from_millis(rtt_ms)),
             least_rtt: Some(Duration::from_millis(rtt_ms)),
             window: Bytes::new(200_000),
+            served: None,
             max_datagram: Bytes::new(1_200),
             terms: PathTerms::default(),
         }

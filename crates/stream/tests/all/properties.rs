@@ -19,6 +19,7 @@ fn block(lengths: &[usize], loss: u32) -> Vec<(Cargo, Bytes)> {
         rtt: Some(Duration::from_millis(20)),
         least_rtt: Some(Duration::from_millis(20)),
         window: Size::new(10_000_000),
+        served: None,
         max_datagram: Size::new(1_200),
         terms: PathTerms::default(),
     };

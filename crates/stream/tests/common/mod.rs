@@ -106,6 +106,7 @@ impl World {
             rtt: Some(2 * link.delay),
             least_rtt: Some(2 * link.delay),
             window: Size::new(200_000),
+            served: None,
             max_datagram: Size::new(1_200),
             terms: link.terms,
         };

@@ -41,9 +41,15 @@ pub(super) struct Path {
     rounds: Rounds,
     pub(super) round_least: f64,
     pub(super) limited: bool,
+    /// Whether as much was on its way in this round trip as a test would leave of the window.
+    ///
+    /// An application that sends less does not say what the path carries.
+    filled: bool,
     /// That of the last round trip, in bytes per second.
     pub(super) rate: f64,
     best: WindowedMax<f64>,
+    /// The same where packets waited for all of a round trip, and nobody else filled the queue; else 0.
+    served: WindowedMax<f64>,
     pub(super) srtt: f64,
     pub(super) heard_at: Timestamp,
     pub(super) empties: u32,
@@ -96,8 +102,10 @@ impl Path {
             rounds: Rounds::default(),
             round_least: f64::MAX,
             limited: false,
+            filled: false,
             rate: 0.0,
             best: WindowedMax::new(MEMORY),
+            served: WindowedMax::new(MEMORY),
             srtt: 0.0,
             heard_at: now,
             empties: 0,
@@ -144,6 +152,7 @@ impl Path {
         let level = self.queue.on_sample(ack.now, rtt);
         self.round_least = self.round_least.min(rtt.latest.as_secs_f64() - self.queue.base());
         self.limited |= ack.window_limited;
+        self.filled |= ack.in_flight.as_f64() > LEFT * self.cap;
         self.bytes += ack.bytes.as_f64();
         let round = self.rounds.end_with(ack);
         let took = ack.now.since(self.began).as_secs_f64();
@@ -154,6 +163,8 @@ impl Path {
             if !matches!(self.mode, Mode::Drain(_)) {
                 self.best.update(ack.now, self.rate);
             }
+            let is_served = self.mode == Mode::Delay && self.filled && self.round_least > self.queue.low();
+            self.served.update(ack.now, if is_served { self.bytes / took } else { 0.0 });
         }
         if round {
             self.began = ack.now;
@@ -164,7 +175,7 @@ impl Path {
 
     pub(super) fn begin_round(&mut self) {
         self.round_least = f64::MAX;
-        self.limited = false;
+        (self.limited, self.filled) = (false, false);
     }
 
     pub(super) fn left_start(&mut self, window: f64, level: f64) {
@@ -307,6 +318,16 @@ impl Path {
             *group = undo.group;
             (self.starting, self.mode, self.cap, self.version) = (undo.starting, undo.mode, undo.cap, undo.own_version);
         }
+    }
+
+    /// The rate that its bottleneck carries, where that was seen and is its own.
+    ///
+    /// Bursts of others make packets wait for a round trip that leaves little: what has passed at other times passes again.
+    pub(super) fn served(&self) -> Option<Bitrate> {
+        let is_own = matches!(self.mode, Mode::Delay | Mode::Drain(Why::Grew | Why::Refresh));
+        let rate = self.served.get().filter(|rate| is_own && *rate > 0.0)?;
+        let rate = rate.max(self.best.get().unwrap_or(0.0));
+        Some(Bitrate::from_bps((8.0 * rate).min(1e15) as u64))
     }
 
     pub(super) fn pacing_rate(&self, gain: f64) -> Option<Bitrate> {

@@ -1,6 +1,6 @@
 //! Cases that random events found.
 
-use fairpath_core::{Bytes, Congestion, Timestamp};
+use fairpath_core::{Bitrate, Bytes, Congestion, Timestamp};
 
 use super::*;
 use crate::testing::{IN_PACKETS, PACKET, ack, loss, path};
@@ -60,4 +60,20 @@ fn a_mark_does_not_turn_out_to_be_wrong() {
     assert_eq!(reduced, (PACKET * 70, Some(false)));
     hybrid.on_spurious_congestion(path(0), Timestamp::from_millis(310));
     assert_eq!((hybrid.window(path(0)), hybrid.paths.get(path(0)).map(|path| path.starting)), reduced);
+}
+
+#[test]
+fn what_a_path_carries_is_known_where_it_fills_its_window_and_packets_wait_all_the_time() {
+    let served = |in_flight: u64, rtt_ms: u64| {
+        let mut hybrid = keeps_short();
+        for now in (260..400).step_by(4) {
+            let ack = Ack { in_flight: PACKET * in_flight, ..ack(now, PACKET * 5, rtt_ms) };
+            hybrid.on_ack(path(0), &ack);
+        }
+        hybrid.served(path(0))
+    };
+    // 5 packets of a megabyte in each 4 ms are 10 Gbit/s.
+    assert_eq!(served(50, 28), Some(Bitrate::from_mbps(10_000)));
+    assert_eq!(served(20, 28), None, "others may have made them wait");
+    assert_eq!(served(50, 20), None, "it may carry more");
 }
