@@ -166,7 +166,16 @@ fn default() {
             ("default/found", &[("LIA, apart", Holds), ("coupled CUBIC, apart", Holds)]),
             ("default/alike", &[("coupled CUBIC, apart", Holds)]),
             ("default/loss", &[("more", Holds)]),
-            ("default/short_queues", &[("short", Holds), ("fast", Holds), ("one of two, short", Holds)]),
+            (
+                "default/short_queues",
+                &[
+                    ("short", Holds),
+                    ("fast", Holds),
+                    ("one of two, short", Holds),
+                    ("span, fast", Holds),
+                    ("live, short", Holds),
+                ],
+            ),
         ],
     );
 }

@@ -21,6 +21,10 @@
 //! |---|---|---|
 //! | links alone | 20 Mbit/s and 25 ms, 40 Mbit/s and 10 ms, each way; queues of 100, 400 and 1,500 ms, drop-tail | assumed |
 //! | cellular links | five recordings, with 20 ms each way and a queue of 3,000 packets; each seed begins elsewhere in them | assumed |
+//! | two cellular links | two of them at once, of two operators each | assumed |
+//! | sixteen profiles | 20 MiB over the pairs of links of `scenarios/profiles`, once | assumed |
+//! | rates and round trips | one link of 2 to 500 Mbit/s with a round trip of 5 to 600 ms and a queue of 400 ms | assumed |
+//! | live streams | an encoder that follows its budget, over 10 Mbit/s and 20 ms, 6 Mbit/s and 30 ms each way | assumed |
 //! | unruly links | 20 Mbit/s, 20 ms each way, a queue of 400 ms; the policer of 20 Mbit/s with 100 kB before a link of 100 | assumed |
 //! | in company | two paths over one link or two, each of 20 Mbit/s, a round trip of 40 ms and a queue of 20, 50, 200 ms or 1 s | assumed |
 //! | others | one flow of CUBIC, Reno or BBRv3, or three of CUBIC, on each link | assumed |
@@ -28,7 +32,8 @@
 //! | somebody who leaves | one CUBIC from 20 to 50 s | assumed |
 //! | ours beside ours | two and four connections of one path, 2 s apart, in a queue of 400 ms | assumed |
 //! | reference | one flow of CUBIC in our place, seed by seed | assumed |
-//! | rates and waits | from 5 to 60 s alone, 20 to 100 s in company, 15 to 90 s beside ours | assumed |
+//! | rates and waits | from 5 to 60 s alone, 20 to 100 s in company, 15 to 90 s beside ours, 20 to 80 s of live streams | assumed |
+//! | the same over many rates | 30 s from 20 round trips on, 5 s at least; 5 s of it at 500 Mbit/s | assumed |
 //! | longest waits | round trips of our packets above the shortest one of the path | assumed |
 //! | theory | the mean wait of the first link in the deterministic model | assumed: `fairpath_theory::short_queue_wait` |
 //! | configuration | that of live connections | assumed |
@@ -40,7 +45,10 @@
 
 mod alone;
 mod company;
+mod live;
+mod profiles;
 mod seen;
+mod span;
 
 use super::cell::{CONTENDERS, Contender, JUDGED_AT, OTHERS};
 use crate::{Cell as Number, Context, Experiment, Failure, Report, Table, Verdict};
@@ -74,6 +82,9 @@ fn run(context: &Context) -> Result<Report, Failure> {
         company::ours,
         alone::unruly,
         company::one_of_two,
+        profiles::profiles,
+        span::span,
+        live::live,
     ];
     let mut report = Report::default();
     for part in parts {

@@ -5,7 +5,7 @@ mod couple;
 mod fairness;
 mod heterogeneity;
 mod mechanism;
-mod profiles;
+pub(super) mod profiles;
 mod queues;
 mod receive;
 mod remedies;

@@ -47,14 +47,15 @@ use crate::{Cell, Context, Estimate, Experiment, Failure, Report, Table, Verdict
 pub(super) const EXPERIMENT: Experiment = Experiment::new("odd_couple/profiles", include_str!("profiles.rs"), run);
 
 const SIZE: Bytes = Bytes::new(20 << 20);
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A transfer that takes longer is counted with what had arrived by then.
+pub(in crate::papers) const PATIENCE: Duration = Duration::from_secs(120);
 /// A long transfer.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A pair of links, and what mqvpn has on the better one alone and at the best that a person found, in Mbit/s.
 #[derive(Clone, Copy, Debug)]
-struct Profile {
-    name: &'static str,
+pub(in crate::papers) struct Profile {
+    pub(in crate::papers) name: &'static str,
     text: &'static str,
     best_single: f64,
     hand_picked: f64,
@@ -65,6 +66,16 @@ impl Profile {
     fn scenario(&self, seed: u64) -> Scenario {
         let file = ScenarioFile::parse(self.text, self.name).expect("a test reads all files");
         file.expand(Some(seed)).expect("a test expands all files")
+    }
+
+    /// A transfer of 20 MiB by such an engine over some of the links, counted from its beginning.
+    pub(in crate::papers) fn transfer(&self, engine: EngineConfig, over: &[usize], seed: u64) -> Scenario {
+        let mut scenario = self.scenario(seed);
+        let flow = &mut scenario.flows[0];
+        flow.paths = over.iter().map(|at| flow.paths[*at].clone()).collect();
+        flow.as_live(engine);
+        (scenario.duration, scenario.warm_up, scenario.sample_every) = (PATIENCE, Duration::ZERO, Duration::ZERO);
+        scenario
     }
 
     /// Whether a link loses packets at random.
@@ -90,7 +101,7 @@ macro_rules! profile {
     };
 }
 
-const PROFILES: [Profile; 16] = [
+pub(in crate::papers) const PROFILES: [Profile; 16] = [
     profile!("baseline", 40.6, 73.9),
     profile!("rtt_40", 40.5, 45.7),
     profile!("rtt_70", 40.6, 40.2),
@@ -129,12 +140,8 @@ struct Case {
 
 impl Case {
     fn scenario(&self, seed: u64) -> Scenario {
-        let mut scenario = self.profile.scenario(seed);
-        let flow = &mut scenario.flows[0];
-        flow.paths = self.over.iter().map(|at| flow.paths[*at].clone()).collect();
-        flow.as_live(EngineConfig { scheduler: self.scheduler.into(), ..EngineConfig::live() });
-        (scenario.duration, scenario.warm_up, scenario.sample_every) = (PATIENCE, Duration::ZERO, Duration::ZERO);
-        scenario
+        let engine = EngineConfig { scheduler: self.scheduler.into(), ..EngineConfig::live() };
+        self.profile.transfer(engine, self.over, seed)
     }
 
     /// The transfer, and where one link carries it how that arrived.

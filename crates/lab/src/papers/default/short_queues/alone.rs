@@ -75,27 +75,36 @@ const TRACES: [&str; 5] = [
 
 const ONE_LINK: [(&str, &str); 3] = [("goodput", "Mbit/s"), ("mean wait", "ms"), ("95 % wait less than", "ms")];
 
-/// How much later each seed begins: recordings take 120 to 140 s, and are compared at other moments each time.
+/// Those that are used two at a time.
+const PAIRS: [[usize; 2]; 3] = [[0, 1], [1, 2], [3, 4]];
+
+/// How much later each seed begins: recordings take 120 to 140 s, and are compared at other moments each time. The
+/// second of two is at another moment than the first.
 const LATER: u64 = 29;
+const SECOND: u64 = 13;
 
 pub(super) fn cellular(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
     let who = [TODAY, HYBRID, BBR];
-    let title = "A recorded cellular link with a queue of 3,000 packets";
-    let mut table = Table::new("cellular", title, &["recording", "who"], &ONE_LINK);
+    let title = "One or two recorded cellular links with a queue of 3,000 packets each";
+    let mut table = Table::new("cellular", title, &["recordings", "who"], &ONE_LINK);
     let mut fast = Verdict::ours("cellular, fast", "On cellular links it carries 0.95 of coupled CUBIC.");
     let mut short = Verdict::ours("cellular, short", "On cellular links packets wait no longer than with BBRv1.");
-    let names = context.pick(TRACES[1..2].to_vec(), TRACES.to_vec());
+    let all: Vec<Vec<&str>> =
+        TRACES.iter().map(|name| vec![*name]).chain(PAIRS.map(|of| of.map(|at| TRACES[at]).to_vec())).collect();
+    let names = context.pick(all[1..2].to_vec(), all);
     let end = Duration::from_secs(context.pick(25, 60));
+    let traces = |names: &[&str]| names.iter().map(|name| trace(name)).collect::<Option<Vec<MahimahiTrace>>>();
     let (found, absent): (Vec<_>, Vec<_>) =
-        names.into_iter().map(|name| (name, trace(name))).partition(|it| it.1.is_some());
-    let found: Vec<(&str, MahimahiTrace)> =
-        found.into_iter().filter_map(|(name, trace)| Some((name, trace?))).collect();
+        names.into_iter().map(|names| (names.join(" + "), traces(&names))).partition(|it| it.1.is_some());
+    let found: Vec<(String, Vec<MahimahiTrace>)> =
+        found.into_iter().filter_map(|(name, traces)| Some((name, traces?))).collect();
     let at: Vec<usize> = (0..found.len()).collect();
     let runs = context.sweep(&at, seeds, |at, seed| {
-        let trace = found[*at].1.starting(Duration::from_secs(LATER * (seed % 1_000)));
-        let link = LinkConfig::new(trace).delay(ms(20)).queue(QueueConfig::packets(3_000));
-        let one = |who: &Contender| one_link(who, [link.clone(), LinkConfig::pure_delay(ms(20))], seed, end);
-        who.iter().map(one).collect::<Result<Vec<_>, SimError>>()
+        let later = |nth: usize| Duration::from_secs(LATER * (seed % 1_000) + SECOND * nth as u64);
+        let starting = found[*at].1.iter().enumerate().map(|(nth, trace)| trace.starting(later(nth)));
+        let links: Vec<LinkConfig> =
+            starting.map(|trace| LinkConfig::new(trace).delay(ms(20)).queue(QueueConfig::packets(3_000))).collect();
+        who.iter().map(|who| cellular_links(who, &links, seed, end)).collect::<Result<Vec<_>, SimError>>()
     })?;
     for ((name, _), runs) in found.iter().zip(&runs) {
         for (at, who) in who.iter().enumerate() {
@@ -107,10 +116,26 @@ pub(super) fn cellular(context: &Context, seeds: &[u64]) -> Result<Part, Failure
     }
     let reason = "Where the rate falls to nothing for a while the queue stays, as it does where somebody fills it.";
     let verdicts = if found.is_empty() { vec![] } else { vec![fast.because(reason), short.because(reason)] };
-    let absent: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
+    let absent: Vec<&str> = absent.iter().map(|(name, _)| name.as_str()).collect();
     let note =
         (!absent.is_empty()).then(|| format!("Left out, for they are not beside this project: {}.", absent.join(", ")));
     Ok(Part { table, verdicts, note })
+}
+
+/// All of these links at once. The wait is the mean of theirs.
+fn cellular_links(who: &Contender, there: &[LinkConfig], seed: u64, end: Duration) -> Result<[f64; 3], SimError> {
+    let mut net = Net::new("cellular", seed, ms(5_000), end);
+    let named = |at: usize| (format!("there {at}"), format!("back {at}"));
+    let mut paths = Vec::new();
+    for (at, there) in there.iter().enumerate() {
+        let (name, back) = named(at);
+        let back = net.link(&back, LinkConfig::pure_delay(ms(20)));
+        paths.push(PathRoute { forward: vec![net.link(&name, there.clone())], backward: vec![back] });
+    }
+    net.live("ours", who.engine(Coupling::Auto), &paths).start_jitter = ms(500);
+    let (outcome, p95) = watched(&net.scenario)?;
+    let waits = (0..there.len()).map(|at| wait_ms(&outcome, &named(at).0)).sum::<f64>();
+    Ok([outcome.mean_goodput("ours").as_mbps_f64(), waits / there.len() as f64, p95])
 }
 
 fn folder() -> PathBuf {
