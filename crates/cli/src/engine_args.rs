@@ -14,7 +14,8 @@ pub(crate) const RESEARCH: &str = "For research";
 /// What each end runs on what it sends.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EngineArgs {
-    /// Congestion control of what this end sends
+    /// Congestion control of what this end sends. `hybrid_cubic` keeps queues short that nobody else fills, as those of
+    /// cellular links are
     #[arg(long, help_heading = RESEARCH, value_name = "NAME", default_value_t = EngineConfig::live().congestion)]
     #[arg(value_parser = PossibleValuesParser::new(EngineConfig::CONGESTION))]
     congestion: String,

@@ -32,6 +32,7 @@ Common use:
   fairpath send photos/ TICKET --path wwan0:quota=20GB       no more than that in a month
   fairpath send photos/ TICKET --path wwan0:backup           the modem only where all others fail
   fairpath send photos/ TICKET --limit 20Mbit/s              leaves the rest to others
+  fairpath send photos/ TICKET --congestion hybrid_cubic     a cellular link stays quick for calls and pages
   fairpath send photos/ TICKET --give-up-after 2h            waits longer for a network that is gone
   fairpath send photos/ --ticket-file FILE                   other users do not see the ticket
   tar c photos/ | fairpath send - TICKET                     what another program writes, as it comes
