@@ -27,7 +27,7 @@ word for its kind that stays the same where the text changes.
 const METRICS_HEAD: &str = "\
 # Metrics
 
-`fairpath stream --metrics 127.0.0.1:9464` answers with these in the OpenMetrics format.
+`fairpath stream send --metrics 127.0.0.1:9464` answers with these in the OpenMetrics format, and so does `fairpath stream recv`.
 
 | name | type | meaning |
 |---|---|---|
