@@ -44,6 +44,7 @@ mod manager;
 mod probe;
 mod socket;
 mod sockets;
+mod stream_fault;
 mod streams;
 mod watch;
 
@@ -71,7 +72,8 @@ pub use machine::Machine;
 pub use machine::{SimulatedMachine, SimulatedSocket};
 pub use noq_proto::ConnectionError;
 pub use socket::binding_of;
-pub use streams::{DROPPED, RecvStream, SendStream, StreamFault};
+pub use stream_fault::{ResumeError, StreamFault};
+pub use streams::{DROPPED, RecvStream, SendStream};
 
 /// The data size that suits a record of a bulk transfer, in bytes.
 pub const RECORD: usize = 64 << 10;
