@@ -82,7 +82,7 @@ pub(super) fn live(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
             short = short.at_most(&format!("{name}, second"), of(&HYBRID, 2), 15.0);
         }
     }
-    let reason = "Beside somebody who fills the queue of the first link, packets on it are late, whoever sends them.";
+    let reason = "Beside others windows are cut for their packets, too, and a budget rises slowly from each cut.";
     Ok(Part { table, verdicts: vec![more.because(reason), short], note: None })
 }
 
