@@ -5,7 +5,7 @@ use core::time::Duration;
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{Coupling, EngineConfig, Losses};
 use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, QueueConfig};
-use fairpath_scenario::{PathRoute, Traffic};
+use fairpath_scenario::{PathRoute, Scenario, Traffic};
 use fairpath_sim::{Outcome, Recorder, SimError};
 
 use crate::{Estimate, Net, bdp_packets, ms};
@@ -201,10 +201,22 @@ impl Cell {
         engine: EngineConfig,
         over: &[usize],
         seed: u64,
-        (from, to): (Duration, Duration),
+        times: (Duration, Duration),
         traffic: Traffic,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, SimError> {
+        fairpath_sim::run(&self.scenario(engine, over, seed, times, traffic), recorder)
+    }
+
+    /// The scenario, in which the first flow is ours.
+    pub(super) fn scenario(
+        &self,
+        engine: EngineConfig,
+        over: &[usize],
+        seed: u64,
+        (from, to): (Duration, Duration),
+        traffic: Traffic,
+    ) -> Scenario {
         let (mut net, [ours, theirs]) = self.net(seed, from, to);
         net.scenario.sample_every = ms(100);
         let ours: Vec<PathRoute> = over.iter().map(|at| ours[*at].clone()).collect();
@@ -219,7 +231,7 @@ impl Cell {
         for flow in &mut net.scenario.flows {
             flow.start_jitter = START_JITTER;
         }
-        fairpath_sim::run(&net.scenario, recorder)
+        net.scenario
     }
 
     fn bulk(&self, engine: EngineConfig, over: &[usize], seed: u64, is_quick: bool) -> Result<Got, SimError> {

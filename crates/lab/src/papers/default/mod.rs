@@ -1,5 +1,6 @@
 //! What people get who choose nothing: how fair and how fast it is in networks as they are.
 
+mod ablation;
 mod alike;
 mod cell;
 mod found;
@@ -20,5 +21,6 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     found::EXPERIMENT,
     alike::EXPERIMENT,
     loss::EXPERIMENT,
+    ablation::EXPERIMENT,
     short_queues::EXPERIMENT,
 ];

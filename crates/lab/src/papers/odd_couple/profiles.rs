@@ -63,7 +63,7 @@ pub(in crate::papers) struct Profile {
 
 impl Profile {
     /// The scenario in its file.
-    fn scenario(&self, seed: u64) -> Scenario {
+    pub(in crate::papers) fn scenario(&self, seed: u64) -> Scenario {
         let file = ScenarioFile::parse(self.text, self.name).expect("a test reads all files");
         file.expand(Some(seed)).expect("a test expands all files")
     }
