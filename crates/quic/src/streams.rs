@@ -266,8 +266,7 @@ impl AsyncWrite for SendStream {
             home.standing(connection, now)?;
             let streams = connection.streams(now);
             let is_idle = streams.unsent_bytes() == 0;
-            let some = &data[..data.len().min(WRITE_MAX)];
-            match streams.write(id, Bytes::copy_from_slice(some))? {
+            match streams.write_slice(id, &data[..data.len().min(WRITE_MAX)])? {
                 0 if !data.is_empty() => {
                     home.wait_to_write(id, cx.waker());
                     Poll::Pending

@@ -218,7 +218,27 @@ impl Streams {
     /// # Errors
     ///
     /// Where the peer wants no more, or this end has finished.
-    pub fn write(&mut self, StreamId(id): StreamId, mut data: Bytes) -> Result<usize, StreamError> {
+    pub fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, StreamError> {
+        self.write_up_to(id, data.len(), |room| data.split_to(room))
+    }
+
+    /// [`write`](Self::write) that copies no more than there is room for: a writer with much to say is asked again for
+    /// each little that leaves.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn write_slice(&mut self, id: StreamId, data: &[u8]) -> Result<usize, StreamError> {
+        self.write_up_to(id, data.len(), |room| Bytes::copy_from_slice(&data[..room]))
+    }
+
+    /// Writes the first bytes of so many, as many as there is room for.
+    fn write_up_to(
+        &mut self,
+        StreamId(id): StreamId,
+        length: usize,
+        first: impl FnOnce(usize) -> Bytes,
+    ) -> Result<usize, StreamError> {
         let all = self.sums.unsent;
         let closed = Err(StreamError::Closed(StreamId(id)));
         let write = |stream: &mut Stream| {
@@ -228,9 +248,8 @@ impl Streams {
             if !stream.send.is_open() {
                 return closed;
             }
-            let length = data.len();
-            data.truncate(usize::try_from(stream.room(all)).unwrap_or(usize::MAX));
-            let written = stream.send.write(data);
+            let room = usize::try_from(stream.room(all)).unwrap_or(usize::MAX);
+            let written = stream.send.write(first(length.min(room)));
             stream.wants_to_write |= written < length;
             Ok(written)
         };
