@@ -1,7 +1,6 @@
 //! The checks of the house, as one program: it is linked once.
 
 mod citations;
-mod constants;
 mod english;
 mod figures;
 mod imports;
