@@ -4,6 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use fairpath_engine::Bitrate;
 use fairpath_quic::{self as quic, PathNotice};
 use tokio::sync::{broadcast, mpsc};
 
@@ -35,6 +36,22 @@ pub enum Event {
         /// The paths that carry its data now.
         carriers: Vec<String>,
     },
+    /// A path lowered the total. It carries data only where no other can, until it is tried again.
+    #[non_exhaustive]
+    PathParked {
+        /// The path.
+        path: String,
+        /// The rate of all paths together, it included.
+        with: Bitrate,
+        /// Their rate without it.
+        without: Bitrate,
+    },
+    /// A path that was parked does no harm any more.
+    #[non_exhaustive]
+    PathUnparked {
+        /// The path.
+        path: String,
+    },
     /// No address of the peer can be reached over an interface.
     #[non_exhaustive]
     NoWay {
@@ -60,6 +77,10 @@ impl fmt::Display for Event {
             Self::PathClosed { path, reason, carriers } => {
                 write!(f, "{path}: path closed, {reason}; its data goes over {}", carriers.join(" and "))
             }
+            Self::PathParked { path, with, without } => {
+                write!(f, "{path}: parked: {with} arrived with it, and {without} without it")
+            }
+            Self::PathUnparked { path } => write!(f, "{path}: not parked any more"),
             Self::NoWay { interface, tried } => write!(f, "{interface}: no way to the peer: {tried}"),
             Self::Missed(count) => write!(f, "{count} events were missed"),
             Self::Closed(reason) => write!(f, "{reason}"),
@@ -75,6 +96,8 @@ impl Event {
             PathNotice::Closed { interface, reason, carriers } => {
                 Self::PathClosed { path: interface, reason, carriers }
             }
+            PathNotice::Parked { interface, with, without } => Self::PathParked { path: interface, with, without },
+            PathNotice::Unparked { interface } => Self::PathUnparked { path: interface },
             PathNotice::NoWay { interface, tried } => Self::NoWay { interface, tried },
         }
     }

@@ -176,15 +176,6 @@ fn default() {
                     ("live, short", Holds),
                 ],
             ),
-            (
-                "default/ablation",
-                &[
-                    ("coupling helps", Holds),
-                    ("losses by queue helps", Holds),
-                    ("dips helps", Holds),
-                    ("reinjection helps", Holds),
-                ],
-            ),
         ],
     );
 }

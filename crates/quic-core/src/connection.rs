@@ -260,7 +260,7 @@ impl Connection {
     /// The peer has proved itself: it may send as much as any other.
     pub fn trust(&mut self, now: Instant) {
         self.is_guest = false;
-        trust(&mut self.quic, self.application, now);
+        trust(&mut self.quic, now);
         self.output.look_again();
         for id in ChannelId::ALL {
             self.lanes.channel_mut(id).set_window(Trust::Full.window(id));
@@ -425,7 +425,7 @@ impl Connection {
         let paced = if self.output.is_held_back || self.are_flows_held_back() { self.paced_until(now) } else { None };
         let due = quic.into_iter().chain(look).chain(delays).chain(paced).chain(self.engine.loss_due());
         let asked = self.engine.probe_due().map(|(at, _)| at);
-        due.chain(self.next_of_flows(now)).chain(asked).min()
+        due.chain(self.next_of_flows(now)).chain(self.probe_at(now)).chain(asked).min()
     }
 
     fn paced_until(&self, now: Instant) -> Option<Instant> {

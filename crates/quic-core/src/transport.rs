@@ -31,8 +31,7 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 /// How often an idle path asks the peer for a sign of life. What makes a dead idle path known.
 const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);
 
-/// Streams of each kind that a trusted peer of another application may have open. Fairpath's own data travels in
-/// datagrams: its peers may open none.
+/// Streams of each kind that a trusted peer may have open. Transfers need none.
 const STREAMS: u32 = 64;
 
 /// What a stream may hold unread, in bytes. noq ends a connection whose stream holds more than 2,048 frames
@@ -67,23 +66,13 @@ impl Trust {
     }
 }
 
-/// How many streams of each kind a peer may open, and what it may send on all of them, in bytes.
-fn streams(application: Application, trust: Trust) -> (VarInt, VarInt) {
-    let (streams, window) = match (application, trust) {
-        (Application::Other(_), Trust::Full) => (STREAMS, STREAMS_WINDOW),
-        (Application::Fairpath | Application::Named(_), _) | (_, Trust::Guest) => (0, 0),
-    };
-    (VarInt::from_u32(streams), VarInt::from_u32(window))
-}
-
 /// Gives a guest's connection the paths and the streams of any other.
-pub(crate) fn trust(quic: &mut noq_proto::Connection, application: Application, now: Instant) {
+pub(crate) fn trust(quic: &mut noq_proto::Connection, now: Instant) {
     // A peer without multipath has one path.
     let _ = quic.set_max_concurrent_paths(now, NonZeroU32::new(PATH_IDS).unwrap_or(NonZeroU32::MIN));
-    let (streams, window) = streams(application, Trust::Full);
-    quic.set_receive_window(window);
-    quic.set_max_concurrent_streams(noq_proto::Dir::Uni, streams);
-    quic.set_max_concurrent_streams(noq_proto::Dir::Bi, streams);
+    quic.set_receive_window(VarInt::from_u32(STREAMS_WINDOW));
+    quic.set_max_concurrent_streams(noq_proto::Dir::Uni, VarInt::from_u32(STREAMS));
+    quic.set_max_concurrent_streams(noq_proto::Dir::Bi, VarInt::from_u32(STREAMS));
 }
 
 pub(crate) fn transport(
@@ -92,18 +81,17 @@ pub(crate) fn transport(
     trust: Trust,
     application: Application,
 ) -> Arc<TransportConfig> {
-    let (streams, window) = streams(application, trust);
-    let paths = match trust {
-        Trust::Full => PATH_IDS,
-        Trust::Guest => GUEST_PATH_IDS,
+    let (window, streams, paths) = match trust {
+        Trust::Full => (STREAMS_WINDOW, STREAMS, PATH_IDS),
+        Trust::Guest => (0, 0, GUEST_PATH_IDS),
     };
     let mut config = TransportConfig::default();
     config
         .max_concurrent_multipath_paths(paths)
-        .max_concurrent_uni_streams(streams)
-        .max_concurrent_bidi_streams(streams)
+        .max_concurrent_uni_streams(VarInt::from_u32(streams))
+        .max_concurrent_bidi_streams(VarInt::from_u32(streams))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        .receive_window(window)
+        .receive_window(VarInt::from_u32(window))
         .send_window(STREAMS_WINDOW.into())
         .datagram_receive_buffer_size(application.is_fairpath().then_some(DATAGRAMS))
         .max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok())

@@ -1,5 +1,6 @@
 //! The tests of the engine, as one program: it is linked once.
 
+mod aggregate;
 mod dips;
 mod growth;
 mod health;

@@ -5,7 +5,6 @@ mod examples;
 mod fuzz;
 mod names;
 mod parameters;
-mod preset;
 mod queues;
 mod schema;
 mod sweep;

@@ -1,11 +1,11 @@
-//! The networks of the ablation, and the cost of the default in them.
+//! The networks, and what is measured of the default in them.
 
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{Filter, QueueConfig, Rate};
-use fairpath_scenario::{Change, ChangeKind, Flow, Scenario, Traffic, Transport};
+use fairpath_scenario::{Change, ChangeKind, Flow, Scenario, Traffic};
 use fairpath_sim::{SimError, run};
 
 use super::super::cell::{Cell, Queue};
@@ -21,10 +21,7 @@ pub(super) struct Kind {
 }
 
 pub(super) const KINDS: [Kind; 4] = [
-    Kind {
-        name: "profiles",
-        title: "20 MiB over sixteen pairs of links: seconds, and the time without in parts of it",
-    },
+    Kind { name: "profiles", title: "20 MiB over sixteen pairs of links: seconds, and the time without in parts of it" },
     Kind { name: "beside", title: "Beside CUBIC: unfairness, and the unfairness without in parts of it" },
     Kind { name: "faults", title: "10 MB over links that fail: seconds, and the time without in parts of it" },
     Kind { name: "alike", title: "Links that nobody else uses: 1 and the part of the time judged wrong, and without" },
@@ -44,7 +41,7 @@ pub(super) enum Network {
     Alike { cell: Cell, lasts: Duration },
 }
 
-/// A fault of the second of two links.
+/// What happens to the second of two links.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     Down(Duration),
@@ -64,18 +61,13 @@ const FAULTS: [Fault; 5] = [
 /// All of them, or some.
 pub(super) fn networks(context: &Context) -> Vec<Network> {
     let lasts = Duration::from_secs(context.pick(15, 60));
-    let profiles = context.pick(vec![PROFILES[8], PROFILES[10]], PROFILES.to_vec());
-    let faults = context.pick(vec![FAULTS[1], FAULTS[3]], FAULTS.to_vec());
-    let cells = |queues: Vec<u64>, competitors: usize| {
-        let both = |queue: u64| [true, false].map(|is_shared| cell(is_shared, queue, competitors));
-        queues.into_iter().flat_map(both).collect::<Vec<Cell>>()
-    };
-    let beside = cells(context.pick(vec![50], vec![20, 50, 200]), 1);
-    let alike = cells(context.pick(vec![20], vec![20, 100]), 0);
+    let profiles = context.pick(vec![PROFILES[0], PROFILES[8], PROFILES[10], PROFILES[15]], PROFILES.to_vec());
+    let beside = [true, false].into_iter().flat_map(|is_shared| [20, 50, 200].map(|queue| cell(is_shared, queue, 1)));
+    let alike = [true, false].into_iter().flat_map(|is_shared| [20, 100].map(|queue| cell(is_shared, queue, 0)));
     let mut networks: Vec<Network> = profiles.into_iter().map(Network::Profile).collect();
-    networks.extend(beside.into_iter().map(|cell| Network::Beside { cell, lasts }));
-    networks.extend(faults.into_iter().map(Network::Fault));
-    networks.extend(alike.into_iter().map(|cell| Network::Alike { cell, lasts }));
+    networks.extend(beside.map(|cell| Network::Beside { cell, lasts }));
+    networks.extend(FAULTS.map(Network::Fault));
+    networks.extend(alike.map(|cell| Network::Alike { cell, lasts }));
     networks
 }
 
@@ -117,11 +109,12 @@ impl Network {
         }
     }
 
-    /// The cost of the default with such a change to it: the less, the better.
+    /// What the default costs there with such a change to it: the less, the better.
     pub(super) fn cost(&self, seed: u64, change: impl Fn(&mut Flow)) -> Result<f64, SimError> {
         let mut scenario = self.scenario(seed);
         let flow = &mut scenario.flows[0];
-        (flow.engine, flow.transport) = (EngineConfig::live(), Transport::live());
+        flow.as_live(EngineConfig::live());
+        flow.transport.reinjection = true;
         change(flow);
         let is_uncoupled = flow.engine.coupling == Coupling::Never;
         let mut said = Said::default();
@@ -147,8 +140,7 @@ impl Network {
         match self {
             Self::Profile(profile) => {
                 let mut scenario = profile.scenario(seed);
-                (scenario.duration, scenario.warm_up, scenario.sample_every) =
-                    (PATIENCE, Duration::ZERO, Duration::ZERO);
+                (scenario.duration, scenario.warm_up, scenario.sample_every) = (PATIENCE, Duration::ZERO, Duration::ZERO);
                 scenario
             }
             Self::Beside { cell, lasts } | Self::Alike { cell, lasts } => {
