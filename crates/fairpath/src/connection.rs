@@ -56,9 +56,7 @@ pub struct Stats {
 }
 
 impl Connection {
-    pub(crate) fn begin(connection: quic::Connection, mut streams: quic::StreamsConfig) -> Self {
-        // No other connection goes on with them here, so nobody is to wait for one.
-        streams.kept = Duration::ZERO;
+    pub(crate) fn begin(connection: quic::Connection, streams: quic::StreamsConfig) -> Self {
         connection.begin_streams(streams);
         Self(connection)
     }

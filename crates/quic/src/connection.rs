@@ -54,8 +54,8 @@ pub(crate) async fn until<T>(shared: &Shared, came: &Notify, mut attempt: impl F
 }
 
 impl Connection {
-    pub(crate) fn new(handle: Arc<Handle>) -> Self {
-        Self(handle)
+    pub(crate) fn new(handle: Handle) -> Self {
+        Self(Arc::new(handle))
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {

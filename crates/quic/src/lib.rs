@@ -44,7 +44,6 @@ mod manager;
 mod probe;
 mod socket;
 mod sockets;
-mod stream_fault;
 mod streams;
 mod watch;
 
@@ -72,8 +71,7 @@ pub use machine::Machine;
 pub use machine::{SimulatedMachine, SimulatedSocket};
 pub use noq_proto::ConnectionError;
 pub use socket::binding_of;
-pub use stream_fault::{ResumeError, StreamFault};
-pub use streams::{DROPPED, RecvStream, SendStream};
+pub use streams::{DROPPED, RecvStream, SendStream, StreamFault};
 
 /// The data size that suits a record of a bulk transfer, in bytes.
 pub const RECORD: usize = 64 << 10;

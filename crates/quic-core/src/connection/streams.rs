@@ -55,16 +55,6 @@ impl Connection {
         self.output.look_again();
     }
 
-    /// Whether the streams are here, and were not taken away.
-    pub fn has_streams(&self) -> bool {
-        !self.lanes.are_streams_gone()
-    }
-
-    /// Whether [`Connection::resume_streams`] would take streams now.
-    pub fn may_resume_streams(&self) -> bool {
-        self.is_connected && self.has_streams() && self.closed.is_none() && self.lanes.streams.are_untouched()
-    }
-
     // ---- inside
 
     /// The keys are there.

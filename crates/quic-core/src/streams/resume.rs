@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use web_time::Instant;
+use web_time::{Duration, Instant};
 
 use super::id::StreamsToken;
 use super::part::Due;
@@ -99,17 +99,31 @@ impl Streams {
 }
 
 /// Streams whose connections are lost, until they are asked for or their time is over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Suspended {
     kept: BTreeMap<StreamsToken, (Streams, Instant)>,
+    time: Duration,
+}
+
+/// How long streams are kept if nothing else is said.
+const KEPT: Duration = Duration::from_secs(60);
+
+impl Default for Suspended {
+    fn default() -> Self {
+        Self::keeping(KEPT)
+    }
 }
 
 impl Suspended {
-    /// Keeps streams for as long as their configuration says, where there is anything to go on with.
+    /// Keeps streams for so long.
+    pub fn keeping(time: Duration) -> Self {
+        Self { kept: BTreeMap::new(), time }
+    }
+
+    /// Keeps streams, where there is anything to go on with.
     pub fn keep(&mut self, streams: Streams, now: Instant) {
         if let Some(token) = streams.token().filter(|_| streams.is_resumable()) {
-            let until = now + streams.config.kept;
-            self.kept.insert(token, (streams, until));
+            self.kept.insert(token, (streams, now + self.time));
         }
     }
 

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use fairpath_quic_core::streams::StreamsToken;
 use fairpath_quic_core::{BeginError, Connecting, Connection as Core, Endpoint, Event};
 use noq_proto::ConnectionHandle;
 use tokio::sync::Notify;
 
-use super::home::{Home, Keeper};
 use super::link::Link;
 use crate::accept::Door;
 use crate::clock;
@@ -35,11 +33,7 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(super) endpoint: Endpoint,
     pub(super) links: BTreeMap<ConnectionHandle, Arc<Link>>,
-    /// The streams of connections that were accepted, for clients that ask for them on another.
-    pub(super) homes: BTreeMap<StreamsToken, (Weak<Home>, Weak<Link>)>,
-    /// The handles that all share who have a connection.
-    handles: BTreeMap<ConnectionHandle, Weak<Handle>>,
-    pub(crate) door: Option<Door<Arc<Handle>>>,
+    pub(crate) door: Option<Door<Handle>>,
     /// Who may still make connections.
     owners: usize,
     /// Nobody drives it any more.
@@ -58,16 +52,6 @@ impl std::fmt::Debug for Handle {
     }
 }
 
-impl Keeper for Handle {
-    fn look(&self, act: &mut dyn FnMut(&mut Core, Instant)) -> bool {
-        self.shared.with(&self.link, act).is_some()
-    }
-
-    fn nudge(&self) {
-        self.shared.nudge();
-    }
-}
-
 impl Drop for Handle {
     fn drop(&mut self) {
         self.shared.with(&self.link, |connection, now| connection.close(0, Bytes::new(), now));
@@ -76,17 +60,9 @@ impl Drop for Handle {
 }
 
 impl Shared {
-    pub(crate) fn new(mut endpoint: Endpoint, sockets: Sockets, door: Option<Door<Arc<Handle>>>) -> Arc<Self> {
+    pub(crate) fn new(mut endpoint: Endpoint, sockets: Sockets, door: Option<Door<Handle>>) -> Arc<Self> {
         endpoint.set_interfaces(sockets.interfaces());
-        let state = State {
-            endpoint,
-            links: BTreeMap::new(),
-            homes: BTreeMap::new(),
-            handles: BTreeMap::new(),
-            door,
-            owners: 0,
-            is_dead: false,
-        };
+        let state = State { endpoint, links: BTreeMap::new(), door, owners: 0, is_dead: false };
         let (is_held, released, nudge) = (AtomicBool::new(false), Notify::new(), Notify::new());
         Arc::new(Self { state: Mutex::new(state), is_held, released, nudge, sockets })
     }
@@ -163,11 +139,6 @@ impl Shared {
         Ok(link)
     }
 
-    /// The handle of a connection that was begun.
-    pub(crate) fn handle(self: &Arc<Self>, link: &Arc<Link>) -> Arc<Handle> {
-        self.lock().handle(self, link)
-    }
-
     /// The peer of a connection has proved itself. False where it is no guest.
     pub(crate) fn welcome(&self, link: &Link) -> bool {
         let mut state = self.lock();
@@ -233,19 +204,9 @@ impl State {
 
     /// The link of a connection that was made.
     pub(super) fn link(&mut self, handle: ConnectionHandle, is_dialed: bool, keeps_datagrams: bool) -> Arc<Link> {
-        let link = Link::new(handle, is_dialed, keeps_datagrams);
+        let link = Arc::new(Link::new(handle, is_dialed, keeps_datagrams));
         self.links.insert(handle, link.clone());
         link
-    }
-
-    /// The handle that all share who have a connection, which is driven.
-    pub(super) fn handle(&mut self, shared: &Arc<Shared>, link: &Arc<Link>) -> Arc<Handle> {
-        let known = self.handles.entry(link.handle).or_default();
-        known.upgrade().unwrap_or_else(|| {
-            let handle = Arc::new(Handle { shared: shared.clone(), link: link.clone() });
-            *known = Arc::downgrade(&handle);
-            handle
-        })
     }
 
     /// Whether there is nothing left to drive.
@@ -257,7 +218,6 @@ impl State {
     pub(super) fn take_drained(&mut self) {
         for (handle, mut connection) in self.endpoint.take_drained() {
             let Some(link) = self.links.remove(&handle) else { continue };
-            self.handles.remove(&handle);
             while let Some(event) = connection.poll_event() {
                 if let (Event::Closed(_), Some(door)) = (&event, &mut self.door) {
                     door.left(handle);

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use fairpath_quic::{
-    ConnectConfig, Connection, ConnectionError, DROPPED, EngineConfig, RecvStream, ResumeError, SendStream,
-    StreamError, StreamFault, StreamKind, StreamsConfig, connect,
+    Connection, ConnectionError, DROPPED, RecvStream, SendStream, StreamError, StreamFault, StreamKind, StreamsConfig,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::common::Pair;
-use crate::common::translator::Translator;
 
 /// Two ends on two paths that both may open streams.
 async fn ends() -> Pair {
@@ -125,115 +123,4 @@ async fn giving_up_on_a_stream_that_has_not_come_loses_none() {
     assert!(early.is_err(), "nothing was written");
     send.write_all(b"x").await.expect("open");
     assert_eq!(recv.read_u8().await.expect("written"), b'x');
-}
-
-/// Another connection to the same listener, of which both ends have their handles.
-async fn again(pair: &Pair) -> (Connection, Connection) {
-    let config = ConnectConfig {
-        via: vec!["127.0.0.1".into()],
-        ..ConnectConfig::new(pair.listener.addresses(), pair.listener.fingerprint())
-    };
-    let (client, server) = tokio::join!(connect(config), pair.listener.accept());
-    let (client, server) = (client.expect("a connection"), server.expect("a connection"));
-    server.begin_streams(StreamsConfig::default());
-    (client, server)
-}
-
-/// Two ends behind an address translator, which may go away.
-async fn behind_translator(config: StreamsConfig) -> (Pair, Translator) {
-    let mut translator = None;
-    let pair = Pair::with(EngineConfig::default(), &["127.0.0.1"], |addresses| {
-        vec![translator.insert(Translator::start(addresses[0])).address()]
-    });
-    let pair = pair.await;
-    [&pair.client, &pair.server].into_iter().for_each(|end| end.begin_streams(config.clone()));
-    (pair, translator.expect("it was asked for"))
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn streams_go_on_on_another_connection_and_no_half_notices() {
-    let pair = ends().await;
-    tokio::spawn(echo(pair.server.clone()));
-    let content = content(16 << 20, 1);
-    let (mut send, mut recv) = pair.client.open_bi(StreamKind(7)).await.expect("allowed");
-    let (mut back, write) = (vec![0; content.len()], async {
-        send.write_all(&content).await.expect("no half notices");
-        send.shutdown().await.expect("no half notices");
-        send.arrived().await.expect("no half notices");
-    });
-    let (first, rest) = back.split_at_mut(1 << 20);
-    let read = async {
-        recv.read_exact(first).await.expect("echoed");
-        let next = again(&pair).await;
-        next.0.resume_streams(&pair.client).expect("it was just made");
-        assert_eq!(next.0.resume_streams(&pair.client), Err(ResumeError::Gone), "they are not there any more");
-        assert_eq!(next.1.resume_streams(&pair.server), Err(ResumeError::Accepted), "it needs not");
-        recv.read_exact(rest).await.expect("no half notices");
-        assert_eq!(recv.read(&mut [0]).await.expect("no half notices"), 0, "the end");
-        next
-    };
-    let ((), (client, server)) = tokio::join!(write, read);
-    assert!(back == content, "it is damaged");
-    assert!(client.close_reason().is_none() && pair.client.close_reason().is_some());
-    // On the next connection streams are opened as on any.
-    tokio::spawn(echo(server));
-    let stream = client.open_bi(StreamKind(7)).await.expect("allowed");
-    assert_eq!(call(stream, b"more").await.expect("echoed"), b"more");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn streams_of_a_connection_that_was_lost_wait_for_another() {
-    let (pair, translator) = behind_translator(StreamsConfig::default()).await;
-    tokio::spawn(echo(pair.server.clone()));
-    let (mut send, mut recv) = pair.client.open_bi(StreamKind(7)).await.expect("allowed");
-    send.write_all(b"before ").await.expect("open");
-    let mut back = [0; 7];
-    recv.read_exact(&mut back).await.expect("echoed");
-    drop(translator);
-    send.write_all(b"meanwhile ").await.expect("open");
-    assert!(matches!(pair.client.closed().await, ConnectionError::TimedOut));
-    send.write_all(b"after").await.expect("it waits for another connection");
-    send.shutdown().await.expect("as before");
-    let (client, _server) = again(&pair).await;
-    client.resume_streams(&pair.client).expect("it was just made");
-    let mut rest = String::new();
-    recv.read_to_string(&mut rest).await.expect("it goes on");
-    assert_eq!((&back[..], &rest[..]), (&b"before "[..], "meanwhile after"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn streams_of_a_connection_that_was_lost_end_after_the_time_that_was_set() {
-    let mut config = StreamsConfig::default();
-    config.kept = Duration::from_millis(100);
-    let (pair, translator) = behind_translator(config).await;
-    let (mut send, mut recv) = pair.client.open_bi(StreamKind(7)).await.expect("allowed");
-    send.write_all(b"hello").await.expect("open");
-    let (_, _theirs, mut read) = pair.server.accept_bi().await.expect("opened");
-    assert_eq!(read.read_u8().await.expect("written"), b'h');
-    drop(translator);
-    let error = recv.read_u8().await.expect_err("nobody goes on");
-    let fault = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamFault>());
-    assert!(matches!(fault, Some(StreamFault::Connection(ConnectionError::TimedOut))), "{fault:?}");
-    let (client, _server) = again(&pair).await;
-    assert_eq!(client.resume_streams(&pair.client), Err(ResumeError::Gone));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_peer_that_does_not_know_the_streams_ends_them_and_takes_new_ones() {
-    let (pair, other) = tokio::join!(ends(), Pair::connect(&["127.0.0.1"]));
-    let (mut send, mut recv) = pair.client.open_bi(StreamKind(7)).await.expect("allowed");
-    send.write_all(b"hello").await.expect("open");
-    let (_, _theirs, mut read) = pair.server.accept_bi().await.expect("opened");
-    assert_eq!(read.read_u8().await.expect("written"), b'h');
-    other.server.begin_streams(StreamsConfig::default());
-    other.client.resume_streams(&pair.client).expect("it is not known yet");
-    let error = recv.read_u8().await.expect_err("another server");
-    let fault = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamFault>());
-    assert!(matches!(fault, Some(StreamFault::Lost)), "{fault:?}");
-    tokio::spawn(echo(other.server.clone()));
-    let stream = other.client.open_bi(StreamKind(7)).await.expect("allowed");
-    assert_eq!(call(stream, b"anew").await.expect("echoed"), b"anew");
-    other.client.close(0, "done");
-    let (next, _server) = again(&other).await;
-    assert_eq!(next.resume_streams(&other.client), Err(ResumeError::Gone), "it was closed, not lost");
 }
