@@ -167,6 +167,15 @@ fn default() {
             ("default/alike", &[("coupled CUBIC, apart", Holds)]),
             ("default/loss", &[("more", Holds)]),
             (
+                "default/ablation",
+                &[
+                    ("coupling helps", Holds),
+                    ("losses by queue helps", Holds),
+                    ("dips helps", Holds),
+                    ("reinjection helps", Holds),
+                ],
+            ),
+            (
                 "default/short_queues",
                 &[
                     ("short", Holds),
