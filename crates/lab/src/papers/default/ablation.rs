@@ -1,4 +1,4 @@
-//! What each mechanism of the default brings: everything is run again without it.
+//! The ablation of the default: everything is run again without one mechanism after the other.
 //!
 //! # Claim
 //!
@@ -50,14 +50,8 @@ struct Mechanism {
 const MECHANISMS: &[Mechanism] = &[
     Mechanism { name: "coupling", take_out: |flow| flow.engine.coupling = Coupling::Never },
     Mechanism { name: "arrival", take_out: |flow| flow.engine.scheduler = "min_rtt".into() },
-    Mechanism {
-        name: "losses by queue",
-        take_out: |flow| flow.engine.parameters.aimd.losses = Losses::Congestion,
-    },
-    Mechanism {
-        name: "HyStart++",
-        take_out: |flow| flow.engine.parameters.aimd.slow_start = SlowStart::Standard,
-    },
+    Mechanism { name: "losses by queue", take_out: |flow| flow.engine.parameters.aimd.losses = Losses::Congestion },
+    Mechanism { name: "HyStart++", take_out: |flow| flow.engine.parameters.aimd.slow_start = SlowStart::Standard },
     Mechanism { name: "dips", take_out: |flow| flow.engine.dips = false },
     Mechanism { name: "joint start", take_out: |flow| flow.engine.joint_start = false },
     Mechanism { name: "watchdog", take_out: |flow| flow.engine.watchdog = false },

@@ -48,7 +48,7 @@ const BUFFERS: [(u64, f64); 8] = [
     (8_000, 58.0),
 ];
 
-/// Who sends: the congestion control, the scheduler, over how many paths, and how far their delays spread, in µs.
+/// A sender: the congestion control, the scheduler, over how many paths, and how far their delays spread, in µs.
 const SENDERS: [(&str, &str, &str, usize, u64); 6] = [
     ("one path", "reno", "min_rtt", 1, 0),
     ("min_rtt", "reno", "min_rtt", 2, 0),

@@ -21,7 +21,10 @@ pub(super) struct Kind {
 }
 
 pub(super) const KINDS: [Kind; 4] = [
-    Kind { name: "profiles", title: "20 MiB over sixteen pairs of links: seconds, and the time without in parts of it" },
+    Kind {
+        name: "profiles",
+        title: "20 MiB over sixteen pairs of links: seconds, and the time without in parts of it",
+    },
     Kind { name: "beside", title: "Beside CUBIC: unfairness, and the unfairness without in parts of it" },
     Kind { name: "faults", title: "10 MB over links that fail: seconds, and the time without in parts of it" },
     Kind { name: "alike", title: "Links that nobody else uses: 1 and the part of the time judged wrong, and without" },
@@ -41,7 +44,7 @@ pub(super) enum Network {
     Alike { cell: Cell, lasts: Duration },
 }
 
-/// What happens to the second of two links.
+/// The event on the second of two links.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     Down(Duration),
@@ -109,7 +112,7 @@ impl Network {
         }
     }
 
-    /// What the default costs there with such a change to it: the less, the better.
+    /// The cost of the default there with such a change to it: the less, the better.
     pub(super) fn cost(&self, seed: u64, change: impl Fn(&mut Flow)) -> Result<f64, SimError> {
         let mut scenario = self.scenario(seed);
         let flow = &mut scenario.flows[0];
@@ -140,7 +143,8 @@ impl Network {
         match self {
             Self::Profile(profile) => {
                 let mut scenario = profile.scenario(seed);
-                (scenario.duration, scenario.warm_up, scenario.sample_every) = (PATIENCE, Duration::ZERO, Duration::ZERO);
+                (scenario.duration, scenario.warm_up, scenario.sample_every) =
+                    (PATIENCE, Duration::ZERO, Duration::ZERO);
                 scenario
             }
             Self::Beside { cell, lasts } | Self::Alike { cell, lasts } => {
