@@ -85,20 +85,22 @@ fn run(context: &Context) -> Result<Report, Failure> {
         }
         tables.push(table);
     }
-    let all: Vec<(&Network, &Vec<(f64, Vec<f64>)>)> = networks.iter().zip(&costs).collect();
-    tables.push(summary(&all));
+    tables.push(summary(&networks, &costs));
     let verdicts = MECHANISMS.iter().flat_map(|one| judge(one, &tables)).collect();
     Ok(Report { tables, verdicts, ..Report::default() })
 }
 
+/// The cost with everything, and in parts of it the cost without each mechanism.
+type Run = (f64, Vec<f64>);
+
 /// The mean of each kind of network, mechanism by mechanism.
-fn summary(all: &[(&Network, &Vec<(f64, Vec<f64>)>)]) -> Table {
+fn summary(networks: &[Network], costs: &[Vec<Run>]) -> Table {
     let columns = KINDS.map(|kind| (kind.name, ""));
     let title = "The mean over all networks of a kind: the cost without in parts of that with";
     let mut table = Table::new("summary", title, &["mechanism"], &columns);
     for (at, one) in MECHANISMS.iter().enumerate() {
         let mean = |kind: &str| {
-            let of_kind = all.iter().filter(|(network, _)| network.kind() == kind);
+            let of_kind = networks.iter().zip(costs).filter(|(network, _)| network.kind() == kind);
             let means = of_kind.filter_map(|(_, runs)| Estimate::of(runs.iter().map(|(_, without)| without[at])));
             Cell::from(Estimate::mean_of(means))
         };
