@@ -1,7 +1,7 @@
 //! Figures of performance in documents that have no evidence behind them.
 //!
 //! A figure of performance is a number with a unit, a share such as `0.93 of`, or a mean with its interval. It stands in
-//! a sentence that tells a result, with one of the words in [`RESULTS`] such as *carries* or *took*. A number in a sentence
+//! a sentence that tells a result, with one of the words in `RESULTS` such as *carries* or *took*. A number in a sentence
 //! without such a word is a setting, a bound or an example. What stands in code, in backquotes, in pages that are made
 //! by a program (`docs/evidence`, `docs/reference`) and in the guide's samples of output is not looked at.
 //!
