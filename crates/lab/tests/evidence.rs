@@ -25,6 +25,11 @@ fn every_page_of_evidence_is_made_of_its_report() {
         let written = fs::read_to_string(&page).unwrap();
         assert!(written == now, "docs/evidence/{} is not what its report says: run with UPDATE_DOCS=1", name.display());
     }
+    for file in files(&kept).into_iter().filter(|path| !is_page(path) && !path.ends_with("report.json")) {
+        let page = fs::read_to_string(file.with_file_name("README.md")).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(page.contains(&format!("({name})")), "{} stands on no page", file.display());
+    }
     assert_eq!(files(to).into_iter().filter(is_page).count(), files(&kept).into_iter().filter(is_page).count());
     let _ = fs::remove_dir_all(&made);
 }
