@@ -134,6 +134,22 @@ pub(super) struct Cell {
 }
 
 impl Cell {
+    /// Two paths of 20 Mbit/s and 40 ms, with one CUBIC on each bottleneck.
+    pub(super) fn beside_cubic(is_shared: bool, queue_ms: u64) -> Self {
+        Self {
+            is_shared,
+            paths: 2,
+            mbps: 20,
+            rtt_ms: 40,
+            rtt_last: 1,
+            queue: Queue::Millis(queue_ms),
+            loss: 0.0,
+            competitor: "cubic",
+            competitors: 1,
+            is_late: false,
+        }
+    }
+
     pub(super) fn name(&self) -> String {
         let layout = if self.is_shared { "shared" } else { "separate" };
         let rtt = if self.rtt_last == 1 { String::new() } else { format!("–{}", self.rtt_ms * self.rtt_last) };

@@ -55,19 +55,8 @@ const COLUMNS: [(&str, &str); 4] =
     [("first, median", "s"), ("in time", "of the runs"), ("together, shared", ""), ("together, separate", "")];
 
 fn cell(is_shared: bool, queue_ms: u64, competitor: &'static str) -> Cell {
-    let is_nobody = competitor == NOBODY;
-    Cell {
-        is_shared,
-        paths: 2,
-        mbps: 20,
-        rtt_ms: RTT_MS,
-        rtt_last: 1,
-        queue: Queue::Millis(queue_ms),
-        loss: 0.0,
-        competitor: if is_nobody { "cubic" } else { competitor },
-        competitors: usize::from(!is_nobody),
-        is_late: false,
-    }
+    let beside = Cell { rtt_ms: RTT_MS, ..Cell::beside_cubic(is_shared, queue_ms) };
+    if competitor == NOBODY { Cell { competitors: 0, ..beside } } else { Cell { competitor, ..beside } }
 }
 
 fn said(cell: &Cell, who: &Contender, seed: u64, lasts: Duration) -> Result<Said, SimError> {

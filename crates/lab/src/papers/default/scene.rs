@@ -35,7 +35,7 @@
 
 use fairpath_engine::Coupling;
 
-use super::cell::{CONTENDERS, Cell, Contender, JUDGED, JUDGED_AT, OTHERS, Queue, REFERENCES, in_parts_of};
+use super::cell::{CONTENDERS, Cell, Contender, JUDGED, JUDGED_AT, OTHERS, REFERENCES, in_parts_of};
 use crate::{Cell as Number, Context, Estimate, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/scene", include_str!("scene.rs"), run);
@@ -44,18 +44,7 @@ const QUEUES_MS: [u64; 4] = [20, 50, 100, 200];
 const COMPETITORS: [&str; 4] = ["reno", "cubic", "bbr3", "bbr"];
 
 fn cell(competitor: &'static str, queue_ms: u64, is_shared: bool) -> Cell {
-    Cell {
-        is_shared,
-        paths: 2,
-        mbps: 20,
-        rtt_ms: 40,
-        rtt_last: 1,
-        queue: Queue::Millis(queue_ms),
-        loss: 0.0,
-        competitor,
-        competitors: 1,
-        is_late: false,
-    }
+    Cell { competitor, ..Cell::beside_cubic(is_shared, queue_ms) }
 }
 
 fn run(context: &Context) -> Result<Report, Failure> {

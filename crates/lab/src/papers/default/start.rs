@@ -42,7 +42,7 @@ use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_scenario::Traffic;
 use fairpath_sim::SimError;
 
-use super::cell::{CONTENDERS, Cell, JUDGED, JUDGED_AT, Queue, REFERENCES, in_parts_of};
+use super::cell::{CONTENDERS, Cell, JUDGED, JUDGED_AT, REFERENCES, in_parts_of};
 use crate::{Cell as Number, Context, Experiment, Failure, Report, Table, Verdict};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/start", include_str!("start.rs"), run);
@@ -56,18 +56,7 @@ const LATEST: Duration = Duration::from_secs(60);
 const UNCOUPLED: &str = "uncoupled CUBIC";
 
 fn cell(is_shared: bool, queue_ms: u64, is_late: bool) -> Cell {
-    Cell {
-        is_shared,
-        paths: 2,
-        mbps: 20,
-        rtt_ms: 40,
-        rtt_last: 1,
-        queue: Queue::Millis(queue_ms),
-        loss: 0.0,
-        competitor: "cubic",
-        competitors: if is_shared { 1 } else { 0 },
-        is_late,
-    }
+    Cell { competitors: usize::from(is_shared), is_late, ..Cell::beside_cubic(is_shared, queue_ms) }
 }
 
 /// What the flow in our place delivers in its first seconds, in Mbit/s.

@@ -8,7 +8,7 @@ use fairpath_net::{Filter, QueueConfig, Rate};
 use fairpath_scenario::{Change, ChangeKind, Flow, Scenario, Traffic};
 use fairpath_sim::{SimError, run};
 
-use super::super::cell::{Cell, Queue};
+use super::super::cell::Cell;
 use super::super::said::Said;
 use crate::papers::odd_couple::profiles::{PROFILES, Profile};
 use crate::{Context, Net, ms};
@@ -65,28 +65,16 @@ const FAULTS: [Fault; 5] = [
 pub(super) fn networks(context: &Context) -> Vec<Network> {
     let lasts = Duration::from_secs(context.pick(15, 60));
     let profiles = context.pick(vec![PROFILES[0], PROFILES[8], PROFILES[10], PROFILES[15]], PROFILES.to_vec());
-    let beside = [true, false].into_iter().flat_map(|is_shared| [20, 50, 200].map(|queue| cell(is_shared, queue, 1)));
-    let alike = [true, false].into_iter().flat_map(|is_shared| [20, 100].map(|queue| cell(is_shared, queue, 0)));
+    let beside =
+        [true, false].into_iter().flat_map(|is_shared| [20, 50, 200].map(|queue| Cell::beside_cubic(is_shared, queue)));
+    let alike = [true, false]
+        .into_iter()
+        .flat_map(|is_shared| [20, 100].map(|queue| Cell { competitors: 0, ..Cell::beside_cubic(is_shared, queue) }));
     let mut networks: Vec<Network> = profiles.into_iter().map(Network::Profile).collect();
     networks.extend(beside.map(|cell| Network::Beside { cell, lasts }));
     networks.extend(FAULTS.map(Network::Fault));
     networks.extend(alike.map(|cell| Network::Alike { cell, lasts }));
     networks
-}
-
-fn cell(is_shared: bool, queue_ms: u64, competitors: usize) -> Cell {
-    Cell {
-        is_shared,
-        paths: 2,
-        mbps: 20,
-        rtt_ms: 40,
-        rtt_last: 1,
-        queue: Queue::Millis(queue_ms),
-        loss: 0.0,
-        competitor: "cubic",
-        competitors,
-        is_late: false,
-    }
 }
 
 impl Network {
