@@ -183,8 +183,8 @@ pub(crate) fn allowed(facts: &PathFacts) -> f64 {
     (ABOVE_WINDOW * released(facts)).min(cap)
 }
 
-/// What a window lets out, in bytes in a second, and no more than the path is known to carry: what is above that would
-/// fill a queue that congestion control keeps short.
+/// The rate that a window allows, in bytes a second, bounded by the rate that the path is known to carry. More would fill
+/// a queue that congestion control keeps short.
 fn released(facts: &PathFacts) -> f64 {
     let rtt = facts.rtt.unwrap_or(FIRST_RTT).max(Duration::from_millis(1));
     let served = facts.served.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
