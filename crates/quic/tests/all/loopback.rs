@@ -21,10 +21,9 @@ async fn bulk_data_crosses_two_paths_intact() {
     assert_eq!(paths.len(), 2);
     for path in &paths {
         assert_eq!(path.state, PathState::Open);
-        // How much each takes is not promised where only the processor limits them: one may still be
-        // in slow start when all has been sent, and beside other tests one had 64 kB. Two paths that carry nothing
-        // have 2 and 4 kB acknowledged after half a second.
-        assert!(path.acked.get() > 32 << 10, "{path:#?}");
+        // How much each takes is not promised where only the processor limits them: one may still be in slow start
+        // when all has been sent. Paths that carry nothing have at most 4 kB acknowledged after half a second.
+        assert!(path.acked.get() > 8 << 10, "{path:#?}");
     }
 }
 
