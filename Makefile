@@ -54,6 +54,7 @@ faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links
 	cargo run --release -p fairpath-faults -- --seeds $(or $(SEEDS),0..10000)
 	cargo run --release -p fairpath-faults -- --streams --seeds $(or $(SEEDS),0..10000)
 	cargo run --release -p fairpath-faults -- --files --seeds $(or $(SEEDS),0..10000)
+	cargo test --release -p fairpath-faults --test all -- --ignored
 	cargo test -p fairpath-cli --test namespaces table_of_outages -- --ignored --nocapture
 	@sh scripts/seed-shifts.sh
 

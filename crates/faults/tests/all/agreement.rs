@@ -15,7 +15,7 @@ use crate::pairs::{pair, scenario};
 const AGREE: f64 = 0.10;
 
 /// After slow start.
-const WINDOW: Window = Window { warm_up: Duration::from_secs(10), measured: Duration::from_secs(20) };
+const WINDOW: Window = Window { warm_up: Duration::from_secs(10), measured: Duration::from_secs(10) };
 
 #[test]
 fn the_simulator_and_the_stack_in_virtual_time_agree() {

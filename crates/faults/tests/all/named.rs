@@ -391,7 +391,18 @@ fn messages_pass_where_each_direction_has_a_wire_of_its_own() {
     // In some of them an acknowledgement of what had left before the cut comes seconds later, by the other wire. In the
     // last three the watchdog parked the path that worked, for the other, which was not known to be silent.
     let watched = [(6_120, 1), (7_103, 1), (13_103, 0)];
-    for (seed, there) in (90..130).flat_map(|seed| [(seed, 0), (seed, 1)]).chain(watched) {
+    pass_messages((90..98).flat_map(|seed| [(seed, 0), (seed, 1)]).chain(watched));
+}
+
+#[test]
+#[ignore = "as before over more seeds: a minute; `make faults` runs it"]
+fn messages_pass_where_each_direction_has_a_wire_of_its_own_in_many_seeds() {
+    pass_messages((98..138).flat_map(|seed| [(seed, 0), (seed, 1)]));
+}
+
+/// A hundred messages each way, one after the other, where data pass there by one wire and back by the other.
+fn pass_messages(cases: impl Iterator<Item = (u64, usize)>) {
+    for (seed, there) in cases {
         let mut world = World::connected(&[Wire::new(5, 10), Wire::new(5, 10)], seed);
         world.client.send(u64::MAX);
         world.server.send(u64::MAX);
@@ -478,7 +489,7 @@ fn server_uses_all_within(wires: usize, time: Duration, world: &mut World) -> bo
 fn acknowledgements_leave_a_slow_way_back() {
     let mbps = |back: Option<(usize, u64)>| {
         let wires = [10, 30].map(|delay| Wire { queue: Bytes::new(250_000), ..Wire::new(50, delay) });
-        let mut world = World::connected(&wires, 27);
+        let mut world = World::protected_by(Cryptography::Null, &wires, &EngineConfig::live(), 27).opened();
         if let Some((way, kbps)) = back {
             world.set_rate_back(way, Bitrate::from_kbps(kbps));
         }

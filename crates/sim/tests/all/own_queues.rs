@@ -49,7 +49,7 @@ impl Draw {
 }
 
 /// What applications do, and how many of them are tried.
-const KINDS: [(&str, u64); 3] = [("a constant rate", 30), ("a rate with pauses", 30), ("live pictures", 80)];
+const KINDS: [(&str, u64); 3] = [("a constant rate", 20), ("a rate with pauses", 20), ("live pictures", 40)];
 
 /// What an application of this kind sends whose mean rate is `rate`.
 fn application(kind: usize, rate: f64, draw: &mut Draw) -> Traffic {

@@ -74,7 +74,7 @@ fn expand(text: &str) -> Scenario {
 fn data_centre() -> Scenario {
     expand(
         r#"
-        duration = "400ms"
+        duration = "250ms"
         warm_up = "100ms"
         sample_every = "30ms"
         [topology.fat_tree]
@@ -100,7 +100,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
     let scenario = data_centre();
     let one = over(1, &scenario);
     assert!(one.contains("lost") && one.contains("completion"), "the network is too idle to show anything");
-    for threads in [2, 3, 7, 1_000] {
+    for threads in [2, 3, 1_000] {
         assert_eq!(difference(&one, &over(threads, &scenario)), None, "{threads} threads");
     }
 }
@@ -111,7 +111,7 @@ fn it_does_not_matter_where_a_run_is_interrupted() {
     let whole = over(2, &scenario);
     let mut told = Told::default();
     let mut run = Parallel::new(&scenario, 2).unwrap();
-    for millis in (1..=400).filter(|millis| millis % 7 == 0 || *millis == 400) {
+    for millis in (1..=250).filter(|millis| millis % 7 == 0 || *millis == 250) {
         run.run_until(Timestamp::from_millis(millis), &mut told).unwrap();
         assert_eq!(run.now(), Timestamp::from_millis(millis));
     }
