@@ -123,7 +123,7 @@ fn warn(via: &[String], concerns: impl Fn(&Advice) -> bool) -> anyhow::Result<()
     Ok(())
 }
 
-fn listen_address(text: &str) -> Result<HostPort, String> {
+pub(crate) fn listen_address(text: &str) -> Result<HostPort, String> {
     HostPort::parse(
         text,
         "an address and a port are needed, such as 192.0.2.1:4433, [2001:db8::1]:4433 or 0.0.0.0:4433",
@@ -131,7 +131,7 @@ fn listen_address(text: &str) -> Result<HostPort, String> {
 }
 
 /// The first address of this machine that is meant.
-async fn own_address(listen: &HostPort) -> anyhow::Result<SocketAddr> {
+pub(crate) async fn own_address(listen: &HostPort) -> anyhow::Result<SocketAddr> {
     let addresses = listen.resolve().await?;
     let own = interfaces(&[])?;
     let is_own = |address: &&SocketAddr| own.iter().any(|one| one.address == address.ip());
@@ -147,7 +147,7 @@ fn limit(text: &str) -> Result<Bitrate, String> {
 }
 
 /// An address that others can send to.
-fn reachable_address(text: &str) -> Result<HostPort, String> {
+pub(crate) fn reachable_address(text: &str) -> Result<HostPort, String> {
     let right = "an address and a port are needed, such as 203.0.113.7:4433, [2001:db8::1]:4433 or nas.example:4433";
     let address = HostPort::parse(text, right)?;
     match address.ip() {

@@ -6,6 +6,7 @@ mod ends;
 mod engine_args;
 mod error;
 mod failure;
+mod far_state;
 mod file_args;
 #[cfg(all(test, feature = "metrics", feature = "research"))]
 mod guide;
@@ -51,6 +52,7 @@ Common use:
   fairpath paths                                 which interfaces there are, and which are used
   fairpath stream recv --to udp://127.0.0.1:6000           live video: what comes to a port there
   fairpath stream send --from udp://127.0.0.1:5000 TICKET  leaves at a port here, in time
+  fairpath proxy                                 any program over every link: SOCKS5 and HTTP
   fairpath perf server, fairpath perf client TICKET        how fast the paths are
   fairpath demo                                  see it work, without network or root
   fairpath completions bash                      what the shell needs to complete commands";
@@ -70,6 +72,13 @@ enum Command {
     Send(commands::send::Args),
     Recv(commands::recv::Args),
     Paths(commands::paths::Args),
+    Proxy(commands::proxy::Args),
+    Run(commands::run::Args),
+    Join(commands::join::Args),
+    Serve(commands::serve::Args),
+    Invite(commands::devices::InviteArgs),
+    Devices(commands::devices::DevicesArgs),
+    Revoke(commands::devices::RevokeArgs),
     Stream(commands::stream::Args),
     Perf(commands::perf::Args),
     Demo(fairpath_demo::Args),
@@ -175,6 +184,13 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Recv(args) => commands::recv::run(args).await,
         Command::Send(args) => commands::send::run(args).await,
         Command::Paths(args) => commands::paths::run(&args),
+        Command::Proxy(args) => commands::proxy::run(args).await,
+        Command::Run(args) => commands::run::run(&args),
+        Command::Join(args) => commands::join::run(args).await,
+        Command::Serve(args) => commands::serve::run(args).await,
+        Command::Invite(args) => commands::devices::invite(args).await,
+        Command::Devices(args) => commands::devices::devices(&args),
+        Command::Revoke(args) => commands::devices::revoke(&args),
         Command::Stream(args) => commands::stream::run(args).await,
         Command::Perf(args) => commands::perf::run(args).await,
         Command::Demo(args) => fairpath_demo::run(args).await,

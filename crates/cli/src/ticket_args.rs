@@ -29,6 +29,11 @@ pub(crate) struct TicketArgs {
 }
 
 impl TicketArgs {
+    /// Whether the ticket comes from a file or from the environment.
+    pub(crate) fn is_given(&self) -> bool {
+        self.ticket_file.is_some() || std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty())
+    }
+
     /// The ticket, and the words before it. It is the last one of `words` unless it comes from elsewhere.
     pub(crate) fn take(&self, words: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Ticket), UsageError> {
         let (words, source) = choose(words, self.ticket_file.as_deref(), std::env::var_os(VARIABLE))?;
@@ -167,7 +172,7 @@ impl Source {
             Self::Word(word) => parse(&word.to_string_lossy(), ""),
             Self::Variable(value) => parse(&value.to_string_lossy(), &format!(" in {VARIABLE}")),
             Self::File(path) => {
-                warn_if_open(&path);
+                warn_if_open(&path, "ticket");
                 let text = std::fs::File::open(&path).and_then(read_line);
                 let shown = path.display();
                 let text = text.map_err(|error| UsageError(format!("cannot read the ticket from {shown}: {error}")))?;
@@ -209,19 +214,19 @@ fn parse(text: &str, place: &str) -> Result<Ticket, UsageError> {
 /// Says so where other users of this machine can read the file. It is no error: the file may lie where
 /// only its owner comes.
 #[cfg(unix)]
-fn warn_if_open(path: &Path) {
+pub(crate) fn warn_if_open(path: &Path, secret: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     if let Ok(metadata) = path.metadata()
         && metadata.is_file()
         && metadata.permissions().mode() & 0o077 != 0
     {
         let path = path.display();
-        tell(format!("warning: other users of this machine may read the ticket in {path}: chmod 600 {path}"));
+        tell(format!("warning: other users of this machine may read the {secret} in {path}: chmod 600 {path}"));
     }
 }
 
 #[cfg(not(unix))]
-fn warn_if_open(_: &Path) {}
+pub(crate) fn warn_if_open(_: &Path, _: &str) {}
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ use fairpath_quic::{self as quic, ChannelId};
 
 use crate::error::{ConnectionError, SendError, ended};
 use crate::event::Events;
+use crate::limits::StreamLimits;
 use crate::live::{Arrived, LiveConfig, LivePacket, LiveStats};
 use crate::path::{Path, paths};
 use crate::stream::{RecvStream, SendStream};
@@ -59,6 +60,18 @@ impl Connection {
     pub(crate) fn begin(connection: quic::Connection, streams: quic::StreamsConfig) -> Self {
         connection.begin_streams(streams);
         Self(connection)
+    }
+
+    /// A connection of a peer that has not proved itself.
+    pub(crate) fn guest(connection: quic::Connection) -> Self {
+        Self(connection)
+    }
+
+    /// The peer of a [guarded](crate::Builder::guard) endpoint has proved itself. From now on it is no guest and may open
+    /// streams within `limits`.
+    pub fn welcome(&self, limits: StreamLimits) {
+        self.0.welcome();
+        self.0.begin_streams(limits.0);
     }
 
     // ---- streams

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairpath_engine::{Bitrate, EngineConfig, NamedTerms};
 use fairpath_quic as quic;
-use quic::{Application, ConnectConfig, DialConfig, Dialer, GivenSockets, ListenConfig, Listener, Machine};
+use quic::{Application, ConnectConfig, DialConfig, Dialer, GivenSockets, KnockKey, ListenConfig, Listener, Machine};
 
 use crate::algorithm::{Congestion, Coupling, Detector, Scheduler};
 use crate::connection::Connection;
@@ -55,6 +55,7 @@ struct Settings {
     datagram_max: u16,
     streams: StreamLimits,
     application: Application,
+    guard: Option<KnockKey>,
 }
 
 impl Endpoint {
@@ -78,7 +79,7 @@ impl Endpoint {
         addresses: impl IntoIterator<Item = SocketAddr>,
         trust: impl Into<Trust>,
     ) -> Result<Connection, Error> {
-        let Settings { via, engine, paths_max, datagram_max, streams, application } = self.0.settings.clone();
+        let Settings { via, engine, paths_max, datagram_max, streams, application, guard } = self.0.settings.clone();
         let remotes = addresses.into_iter().collect();
         let config = ConnectConfig {
             verify: trust.into().0,
@@ -87,6 +88,7 @@ impl Endpoint {
             engine,
             paths_max,
             datagram_max,
+            knock: guard,
             ..ConnectConfig::new(remotes, quic::Fingerprint([0; 32]))
         };
         let dialer = match &self.0.side {
@@ -104,7 +106,11 @@ impl Endpoint {
     /// No connection is lost where this is given up before it is ready.
     pub async fn accept(&self) -> Option<Connection> {
         let Side::Listening(listener) = &self.0.side else { return None };
-        Some(Connection::begin(listener.accept().await?, self.0.settings.streams.0.clone()))
+        let connection = listener.accept().await?;
+        Some(match self.0.settings.guard {
+            Some(_) => Connection::guest(connection),
+            None => Connection::begin(connection, self.0.settings.streams.0.clone()),
+        })
     }
 
     /// The addresses that peers may connect to, as they are now: they change with the interfaces, and peers that are
@@ -155,6 +161,7 @@ impl Default for Builder {
             datagram_max: quic::DATAGRAM_MAX,
             streams: StreamLimits::default(),
             application: Application::Fairpath,
+            guard: None,
         };
         let (advertise, sockets) = (Vec::new(), Vec::new());
         Self { identity: None, listen: None, port: 0, advertise, sockets, connections_max: 64, settings }
@@ -206,6 +213,14 @@ impl Builder {
     /// they do not connect.
     pub fn alpn(mut self, name: &'static [u8]) -> Self {
         self.settings.application = Application::Named(name);
+        self
+    }
+
+    /// Peers are guests until [`Connection::welcome`]: they may say one short message, open no streams, and leave for newer
+    /// ones where there are many. An end that dials with the same key goes before those that have none. The key proves
+    /// nothing: let peers prove themselves by a message.
+    pub fn guard(mut self, key: [u8; 32]) -> Self {
+        self.settings.guard = Some(KnockKey::from_bytes(key));
         self
     }
 
@@ -292,7 +307,7 @@ impl Builder {
                 Side::Dialing(Dialer::new(config).map_err(failed)?)
             }
             Some(Identity(identity)) => {
-                let Settings { via, engine, application, .. } = settings.clone();
+                let Settings { via, engine, application, guard, .. } = settings.clone();
                 let given = matches!(machine, Machine::Sockets(_));
                 let (listen, port) = if given { (None, 0) } else { (listen, port) };
                 let config = ListenConfig {
@@ -304,7 +319,7 @@ impl Builder {
                     application,
                     engine,
                     connections_max,
-                    knock: None,
+                    knock: guard,
                     datagram_max,
                     allowances,
                     machine,

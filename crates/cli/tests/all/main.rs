@@ -11,6 +11,7 @@ mod live;
 mod path_terms;
 mod paths;
 mod perf;
+mod proxy;
 mod question;
 mod sim;
 mod strangers;

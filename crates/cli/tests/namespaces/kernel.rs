@@ -139,7 +139,10 @@ impl Drop for Crossing {
 }
 
 /// Makes a socket in a namespace: it stays there, whoever uses it.
-fn inside(namespace: &str, make: impl FnOnce() -> io::Result<Socket> + Send + 'static) -> Result<Socket, String> {
+pub(crate) fn inside(
+    namespace: &str,
+    make: impl FnOnce() -> io::Result<Socket> + Send + 'static,
+) -> Result<Socket, String> {
     let handle = File::open(format!("/run/netns/{namespace}")).map_err(|error| error.to_string())?;
     // A thread enters it, and no other has to come back.
     let thread = std::thread::spawn(move || {

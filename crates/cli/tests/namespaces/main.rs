@@ -11,6 +11,7 @@ mod kernel;
 mod lan;
 mod money;
 mod network;
+mod proxy;
 mod transfer;
 mod ways;
 

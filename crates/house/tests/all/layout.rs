@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("quic-sim", &["core", "net", "quic-core"]),
     ("faults", &["core", "net", "quic-core", "quic-sim", "quic", "transfer"]),
     ("quic", &["core", "engine", "trace", "quic-core"]),
+    ("proxy", &["fairpath", "scenario", "transfer"]),
     ("fairpath", &["engine", "quic"]),
     ("noq", &["engine", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
@@ -37,7 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "core", "sbd", "engine", "net", "scenario", "sim", "lab", "emu", "trace", "quic", "transfer", "report",
-            "demo",
+            "demo", "fairpath", "proxy",
         ],
     ),
     ("fuzz", &["core", "net", "quic-core", "scenario", "stream", "trace", "transfer"]),

@@ -1,0 +1,75 @@
+//! `fairpath proxy`: the port where programs enter.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use fairpath_proxy::{Near, NearConfig, NearError, NearStateError, Password};
+use fairpath_report::text::tell;
+
+use crate::ends::Via;
+use crate::error::UsageError;
+use crate::far_state::NearStateArgs;
+use crate::signals::Interruption;
+
+/// Open a port whose connections go over all links and leave at `fairpath serve`: SOCKS5 and HTTP
+#[derive(Debug, clap::Args)]
+#[command(
+    before_help = "Common use:\n  fairpath proxy                              a port for programs, 127.0.0.1:1080\n  \
+    fairpath run -- curl -O https://example.com/file         one program through it\n  \
+    curl -x socks5h://127.0.0.1:1080 https://example.com/    the same by hand\n  \
+    fairpath proxy --via eth0 --via wwan0       over these links only",
+    after_help = "For browsers: http://127.0.0.1:1080/proxy.pac is the address of automatic settings, and \
+    http://127.0.0.1:1080/ says whether it works. Other users of this machine can use the port, too, unless a password is \
+    set. Without a far end yet: `fairpath serve` and `fairpath invite` on a machine that is reachable, `fairpath join` here."
+)]
+pub(crate) struct Args {
+    /// The port for programs; other machines reach it where this is no loopback address, and should need a password
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1080")]
+    listen: SocketAddr,
+    /// Answer programs before the far end has connected, which saves a round trip; a connection that fails is reset then
+    #[arg(long)]
+    fast_open: bool,
+    /// Want the name and the password in this file from programs; it has one line, `name:password`
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    #[command(flatten)]
+    via: Via,
+    #[command(flatten)]
+    state: NearStateArgs,
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let interruption = Interruption::listen()?;
+    let password = args.password_file.as_deref().map(password).transpose()?;
+    if password.is_none() && !args.listen.ip().is_loopback() {
+        tell(format!("warning: everybody who reaches {} can use it: set a password with --password-file", args.listen));
+    }
+    let state = args.state.directory()?;
+    let config = NearConfig { state, listen: args.listen, via: args.via.via, fast_open: args.fast_open, password };
+    let mut near = Near::bind(config).await.map_err(told)?;
+    tell(format!("SOCKS5 and HTTP proxy at {}", near.address()?));
+    tokio::select! {
+        () = near.run(tell) => {}
+        () = interruption.asked() => {}
+    }
+    near.close().await;
+    Ok(())
+}
+
+fn password(file: &Path) -> anyhow::Result<Password> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    crate::ticket_args::warn_if_open(file, "password");
+    Password::parse(&text).map_err(|error| UsageError(format!("{shown}: {error}")).into())
+}
+
+fn told(error: NearError) -> anyhow::Error {
+    match &error {
+        NearError::State(NearStateError::NotJoined) => UsageError(error.to_string()).into(),
+        NearError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            UsageError(format!("{error}; another program uses this port: give another to --listen")).into()
+        }
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,156 @@
+//! `fairpath serve` and `fairpath proxy` with curl, over two links of which one fails meanwhile.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::MutexGuard;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+
+use crate::kernel::inside;
+use crate::network::{End, Family, Network, TWINS, run};
+use crate::transfer::{Process, Scratch};
+use crate::{mbps, network, say};
+
+/// How long anything may take that does not depend on a link.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Both ends of a bond between the namespaces, and a web server behind the far one, at its loopback address.
+struct Bond {
+    proxy: Process,
+    _serve: Process,
+    web: SocketAddr,
+    scratch: Scratch,
+    network: Network,
+    _place: MutexGuard<'static, ()>,
+}
+
+impl Bond {
+    fn new() -> Option<Self> {
+        if run(&["curl", "--version"]).is_err() {
+            say("a test with curl: skipped, there is no `curl` here");
+            return None;
+        }
+        let (place, network) = network(Family::V4, TWINS)?;
+        let scratch = Scratch::with_tree(0);
+        for end in [End::Sender, End::Receiver] {
+            network.ip(end, "link set lo up");
+        }
+        let [far, near] = ["far", "near"].map(|name| scratch.path().join(name).display().to_string());
+        let mut serve = Process::start(network.name(End::Receiver), &["serve", "--state", &far], &scratch.path());
+        serve.until("it serves", PATIENCE, |serve| serve.said().contains("serving at"));
+        let program = env!("CARGO_BIN_EXE_fairpath");
+        let at = |end, words: &[&str]| run(&[&["ip", "netns", "exec", network.name(end), program], words].concat());
+        let invitation = at(End::Receiver, &["invite", "van", "--state", &far]).unwrap();
+        at(End::Sender, &["join", invitation.trim(), "--state", &near]).unwrap();
+        // The web server is on the far machine itself, which no device reaches unless its line says so.
+        let authorized = format!("{far}/authorized");
+        let line = fs::read_to_string(&authorized).unwrap();
+        fs::write(&authorized, line.replace("reach=public", "reach=public,127.0.0.0/8")).unwrap();
+        let mut proxy = Process::start(network.name(End::Sender), &["proxy", "--state", &near], &scratch.path());
+        proxy.until("it is connected", PATIENCE, |proxy| {
+            proxy.said().contains("connected to the far end as van") && proxy.said().matches("path open").count() >= 2
+        });
+        let web = web(network.name(End::Receiver));
+        Some(Self { proxy, _serve: serve, web, scratch, network, _place: place })
+    }
+
+    /// Starts curl at the near end, through the port.
+    fn curl(&self, arguments: &[&str]) -> Child {
+        let proxy = ["netns", "exec", self.network.name(End::Sender), "curl", "-sS", "-x", "socks5h://127.0.0.1:1080"];
+        Command::new("ip").args(proxy).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+/// The byte at this place of what the web server sends and is sent.
+fn byte(at: usize) -> u8 {
+    (at % 251) as u8 ^ (at / 65_521) as u8
+}
+
+fn bytes(length: usize) -> Vec<u8> {
+    (0..length).map(byte).collect()
+}
+
+/// A web server at the loopback address of a namespace: `GET /LENGTH` has so many bytes, and `PUT` is answered by how many
+/// came and whether they were right.
+fn web(namespace: &str) -> SocketAddr {
+    let listener = inside(namespace, || {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
+        socket.listen(16)?;
+        Ok(socket)
+    });
+    let listener = TcpListener::from(listener.unwrap());
+    let address = listener.local_addr().unwrap();
+    // The thread ends with the test program.
+    std::thread::spawn(move || {
+        for tcp in listener.incoming().flatten() {
+            std::thread::spawn(move || drop(answer(tcp)));
+        }
+    });
+    address
+}
+
+fn answer(tcp: TcpStream) -> std::io::Result<()> {
+    let mut reader = BufReader::new(tcp.try_clone()?);
+    let (mut first, mut length) = (String::new(), 0);
+    reader.read_line(&mut first)?;
+    let mut line = String::new();
+    while reader.read_line(&mut line)? > 2 {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        line.clear();
+    }
+    let body = match first.strip_prefix("GET /").and_then(|rest| rest.split(' ').next()?.parse().ok()) {
+        Some(length) => bytes(length),
+        None => {
+            let mut came = vec![0; length];
+            reader.read_exact(&mut came)?;
+            format!("{length} {}", came == bytes(length)).into_bytes()
+        }
+    };
+    let mut tcp = tcp;
+    tcp.write_all(
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len()).as_bytes(),
+    )?;
+    tcp.write_all(&body)
+}
+
+#[test]
+fn curl_downloads_and_uploads_over_both_links_while_one_goes_down_and_comes_back() {
+    const DOWN: usize = 12_000_000;
+    const UP: usize = 4_000_000;
+    let Some(mut bond) = Bond::new() else { return };
+    let [one, two] = TWINS;
+    let file = bond.scratch.path().join("file");
+    let web = bond.web;
+    let begun = Instant::now();
+    let mut curl = bond.curl(&["-o", &file.display().to_string(), &format!("http://{web}/{DOWN}")]);
+    // A quarter is there: the windows have grown.
+    while fs::metadata(&file).map_or(0, |file| file.len()) < DOWN as u64 / 4 {
+        assert!(begun.elapsed() < PATIENCE && curl.try_wait().unwrap().is_none(), "{}", bond.proxy.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    bond.network.set_link(&two, End::Sender, "down");
+    std::thread::sleep(Duration::from_secs(1));
+    bond.network.set_link(&two, End::Sender, "up");
+    let done = curl.wait_with_output().unwrap();
+    let elapsed = begun.elapsed();
+    assert!(done.status.success(), "{}\n{}", String::from_utf8_lossy(&done.stderr), bond.proxy.said());
+    assert!(fs::read(&file).unwrap() == bytes(DOWN), "another file than the one that was sent");
+    let goodput = mbps(DOWN as u64, elapsed);
+    say(&format!("curl over two links of {} Mbit/s, one cut for a second: {goodput:.1} Mbit/s", one.mbit));
+    assert!(goodput > one.mbit as f64, "{goodput:.1} Mbit/s is less than one link alone carries");
+
+    fs::write(&file, bytes(UP)).unwrap();
+    let begun = Instant::now();
+    let done = bond.curl(&["-T", &file.display().to_string(), &format!("http://{web}/")]).wait_with_output().unwrap();
+    let answered = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(answered, format!("{UP} true"), "{}", String::from_utf8_lossy(&done.stderr));
+    say(&format!("an upload meanwhile back on both: {:.1} Mbit/s", mbps(UP as u64, begun.elapsed())));
+    bond.proxy.signal("TERM");
+    assert!(bond.proxy.end(PATIENCE).success());
+}

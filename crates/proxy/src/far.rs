@@ -1,0 +1,159 @@
+//! The far end: takes devices in and connects what their programs ask for.
+
+mod dial;
+mod session;
+mod shared;
+mod state;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fairpath::{Endpoint, StreamLimits};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::authorized::{BadLine, DeviceName};
+use shared::Shared;
+pub use state::{Devices, FarState, Known, StateError, Usage};
+
+/// The name of the protocol in TLS.
+pub(crate) const ALPN: &[u8] = b"fairpath-proxy/1";
+
+/// The most devices' connections at once.
+const CONNECTIONS_MAX: usize = 1024;
+
+/// How often the list of devices is looked at: a revoked device is gone within a second.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How often what was carried is written down, and the addresses are looked at.
+const NOTE: Duration = Duration::from_secs(5);
+
+/// The streams of a device: one for each connection of its programs.
+const STREAMS_MAX: u32 = 4096;
+
+/// The settings of a far end.
+#[derive(Clone, Debug)]
+pub struct FarConfig {
+    /// The state directory.
+    pub state: PathBuf,
+    /// The address to listen on; an unspecified one means every address at that port.
+    pub listen: SocketAddr,
+    /// Addresses that devices are told before the machine's own: of a NAT that passes packets on to it.
+    pub advertise: Vec<SocketAddr>,
+    /// Interfaces or addresses to use; empty: all.
+    pub via: Vec<String>,
+}
+
+/// Something that the keeper of a far end may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FarNotice {
+    /// A device joined with its invitation.
+    Joined(DeviceName),
+    /// A device is connected.
+    Entered(DeviceName),
+    /// A device is not connected any more, with the reason in words.
+    Left(DeviceName, String),
+    /// Peers were not let in: how many, and why the last was not.
+    Denied(u64, String),
+    /// Lines of the file of devices are not understood.
+    BadLines(Vec<BadLine>),
+    /// The state could not be read or written, in words.
+    Broken(String),
+}
+
+impl std::fmt::Display for FarNotice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Joined(name) => write!(f, "{name}: joined"),
+            Self::Entered(name) => write!(f, "{name}: connected"),
+            Self::Left(name, reason) => write!(f, "{name}: gone: {reason}"),
+            Self::Denied(1, why) => write!(f, "a peer was not let in: {why}"),
+            Self::Denied(count, why) => write!(f, "{count} peers were not let in, the last one because: {why}"),
+            Self::BadLines(lines) => {
+                let lines: Vec<String> = lines.iter().take(5).map(ToString::to_string).collect();
+                write!(f, "authorized: {}; devices of such lines may not connect", lines.join("; "))
+            }
+            Self::Broken(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Why a far end could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum FarError {
+    /// Its state.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Its sockets.
+    #[error(transparent)]
+    Endpoint(#[from] fairpath::Error),
+}
+
+/// A far end that listens. Devices are taken in while [`Far::run`] runs.
+#[derive(Debug)]
+pub struct Far {
+    endpoint: Endpoint,
+    shared: Arc<Shared>,
+    notices: mpsc::Receiver<FarNotice>,
+}
+
+impl Far {
+    /// Binds the sockets. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Where the state cannot be read, or the address cannot be listened on.
+    pub fn bind(config: FarConfig) -> Result<Self, FarError> {
+        let state = FarState::open(&config.state)?;
+        let guard = state.guard()?;
+        let endpoint = Endpoint::builder()
+            .identity(state.identity()?)
+            .alpn(ALPN)
+            .guard(guard)
+            .listen(config.listen)
+            .advertise(config.advertise.iter().copied())
+            .via(config.via)
+            .connections_max(CONNECTIONS_MAX)
+            .bind()?;
+        state.note_serving(&endpoint.addresses())?;
+        let limits = StreamLimits::default().open_max(STREAMS_MAX);
+        let (to, notices) = mpsc::channel(256);
+        let shared = Shared::new(state, guard, limits, config.advertise, to)?;
+        Ok(Self { endpoint, shared, notices })
+    }
+
+    /// The addresses where devices find it.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.endpoint.addresses()
+    }
+
+    /// Takes devices in, until the future is dropped. `tell` is given the notices.
+    pub async fn run(&mut self, mut tell: impl FnMut(FarNotice)) {
+        let (mut look, mut note) = (interval(LOOK), interval(NOTE));
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        note.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                accepted = self.endpoint.accept() => match accepted {
+                    Some(connection) => {
+                        let addresses = self.endpoint.addresses();
+                        tokio::spawn(session::serve(self.shared.clone(), connection, addresses));
+                    }
+                    None => return,
+                },
+                Some(notice) = self.notices.recv() => tell(notice),
+                _ = look.tick() => self.shared.look(),
+                _ = note.tick() => self.shared.note(&self.endpoint.addresses()),
+            }
+        }
+    }
+
+    /// Ends all connections, and writes down what was carried.
+    pub async fn close(&self) {
+        self.endpoint.close(0, "the far end has ended").await;
+        self.shared.note(&[]);
+    }
+}

@@ -1,0 +1,180 @@
+//! The connection of one device: its greeting, then its streams, until it leaves or is revoked.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use data_encoding::HEXLOWER as HEX;
+use fairpath::{Connection, RecvStream, SendStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::FarNotice;
+use super::dial::dial;
+use super::shared::{DeviceMeter, Shared};
+use crate::authorized::{Authorized, Device};
+use crate::greeting::{self, Admitted, Denial};
+use crate::key::PublicKey;
+use crate::reach::Reach;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::relay::{Side, relay};
+use crate::target::Target;
+use crate::wire::{self, Purpose};
+
+/// How long a peer may take over its greeting, and over the first bytes of a stream.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The connections of one device at once. More are sent away.
+const CONNECTIONS_MAX: u64 = 16;
+
+/// Serves a peer, from its greeting on.
+pub(crate) async fn serve(shared: Arc<Shared>, connection: Connection, addresses: Vec<SocketAddr>) {
+    // Before the check: a device that is revoked meanwhile is found below.
+    let authorized = shared.authorized();
+    match timeout(PATIENCE, admit(&shared, &connection)).await.unwrap_or(Err(Denial::Late)) {
+        Ok(device) => {
+            connection.welcome(shared.limits.clone());
+            let guard = HEX.encode(&shared.guard);
+            let answer = Admitted { name: device.name.to_string(), addresses, guard };
+            if connection.send_message(answer.encode()).await.is_ok() {
+                Session { shared, connection, key: device.key }.run(device, authorized).await;
+            }
+        }
+        Err(denial) => {
+            shared.denied(denial);
+            connection.close(denial.code(), &denial.to_string()).await;
+        }
+    }
+}
+
+/// The device that the peer has shown to be.
+async fn admit(shared: &Shared, connection: &Connection) -> Result<Device, Denial> {
+    let message = connection.recv_message().await.map_err(|_| Denial::Malformed)?;
+    let greeting = greeting::read(connection, &message)?;
+    match &greeting.invitation {
+        Some(proof) => shared.join(greeting.key, proof),
+        None => {
+            shared.look();
+            let authorized = shared.authorized().borrow().clone();
+            authorized.device(&greeting.key).cloned().ok_or(Denial::UnknownKey)
+        }
+    }
+}
+
+struct Session {
+    shared: Arc<Shared>,
+    connection: Connection,
+    key: PublicKey,
+}
+
+impl Session {
+    async fn run(self, device: Device, mut authorized: watch::Receiver<Arc<Authorized>>) {
+        let Self { shared, connection, key } = self;
+        let name = device.name.clone();
+        let meter = shared.meter(key);
+        let connected = meter.connected();
+        if connected.count() > CONNECTIONS_MAX {
+            connection.close(0, "this device has too many connections").await;
+            return;
+        }
+        meter.heed(&device);
+        let rules = watch::Sender::new(Arc::new(device.reach));
+        shared.tell(FarNotice::Entered(name.clone()));
+        let why = loop {
+            let current = authorized.borrow_and_update().clone();
+            match current.device(&key) {
+                Some(device) => {
+                    meter.heed(device);
+                    rules.send_replace(Arc::new(device.reach.clone()));
+                }
+                None => {
+                    connection.close(Denial::Revoked.code(), &Denial::Revoked.to_string()).await;
+                    break "it was revoked".to_owned();
+                }
+            }
+            tokio::select! {
+                biased;
+                _ = authorized.changed() => {}
+                why = accept(&shared, &connection, &meter, &rules) => break why,
+            }
+        };
+        shared.tell(FarNotice::Left(name, why));
+    }
+}
+
+/// Takes streams in until the connection ends; why it did.
+async fn accept(
+    shared: &Arc<Shared>,
+    connection: &Connection,
+    meter: &Arc<DeviceMeter>,
+    rules: &watch::Sender<Arc<Reach>>,
+) -> String {
+    loop {
+        match connection.accept_bi().await {
+            Ok(stream) => {
+                let one = Stream { shared: shared.clone(), meter: meter.clone(), reach: rules.borrow().clone() };
+                // It ends with the connection, whose end resets what is carried.
+                tokio::spawn(one.serve(stream));
+            }
+            Err(error) => return error.to_string(),
+        }
+    }
+}
+
+/// A stream that the device opened.
+struct Stream {
+    shared: Arc<Shared>,
+    meter: Arc<DeviceMeter>,
+    reach: Arc<Reach>,
+}
+
+impl Stream {
+    async fn serve(self, (mut send, mut recv): (SendStream, RecvStream)) {
+        let header = timeout(PATIENCE, wire::read_header(&mut recv)).await;
+        match header {
+            Ok(Some(Ok((Purpose::Connect, target)))) => self.connect(target, (send, recv)).await,
+            Ok(Some(Ok((purpose, _)))) => {
+                let words = format!("the far end does not serve streams of kind {}", purpose as u8);
+                let _ = wire::answer(&mut send, &Err(Refusal::new(RefusalKind::Unsupported, words))).await;
+                finish(send).await;
+            }
+            Ok(Some(Err(bad))) => {
+                let _ = wire::answer(&mut send, &Err(Refusal::new(RefusalKind::Failed, bad))).await;
+                finish(send).await;
+            }
+            // It said nothing that could be answered: the dropped halves tell it.
+            Ok(None) | Err(_) => {}
+        }
+    }
+
+    /// A TCP connection to a target.
+    async fn connect(self, target: Target, (mut send, recv): (SendStream, RecvStream)) {
+        let own = self.shared.own();
+        let dialled = async {
+            // The semaphore is never closed.
+            let _turn = self.meter.dials.acquire().await;
+            dial(&target, &self.reach, &own).await
+        };
+        let dialled = tokio::select! {
+            dialled = dialled => dialled,
+            // The program has gone away meanwhile.
+            _ = send.arrived() => return,
+        };
+        let answer = dialled.as_ref().map(|_| ()).map_err(Clone::clone);
+        if wire::answer(&mut send, &answer).await.is_err() {
+            return;
+        }
+        match dialled {
+            Ok(tcp) => relay(tcp, Bytes::new(), (send, recv), Side::Target, &*self.meter).await,
+            Err(_) => finish(send).await,
+        }
+    }
+}
+
+/// Ends a stream after its answer, which is to arrive.
+async fn finish(mut send: SendStream) {
+    if send.finish().is_ok() {
+        let _ = timeout(PATIENCE, send.arrived()).await;
+    }
+}

@@ -1,0 +1,145 @@
+//! The near end: a port for programs, whose connections the far end makes.
+
+mod conversation;
+mod http;
+mod link;
+mod page;
+mod port;
+mod socks5;
+mod state;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use crate::greeting::Denial;
+use link::Link;
+pub use link::LinkState;
+pub use port::{BadPassword, Password};
+pub use state::{JoinError, NearState, NearStateError, join};
+
+/// The settings of a near end.
+#[derive(Debug)]
+pub struct NearConfig {
+    /// The state directory.
+    pub state: PathBuf,
+    /// The address of the port for programs.
+    pub listen: SocketAddr,
+    /// Interfaces or addresses that paths start from; empty: all usable ones.
+    pub via: Vec<String>,
+    /// Answers programs before the far end has connected: they send at once, and a connection that fails is reset.
+    pub fast_open: bool,
+    /// The password that programs have to show.
+    pub password: Option<Password>,
+}
+
+/// Something that the user of a near end may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NearNotice {
+    /// The far end is connected: the name of this device there.
+    Connected(String),
+    /// The connection is lost, with the reason in words. It is made again by itself.
+    Lost(String),
+    /// An attempt to connect failed, with the reason in words. It is made again by itself.
+    Failed(String),
+    /// The far end does not let this device in.
+    Denied(Denial),
+    /// Something about a path, in words.
+    Path(String),
+}
+
+impl std::fmt::Display for NearNotice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Connected(name) => write!(f, "connected to the far end as {name}"),
+            Self::Lost(why) => write!(f, "the connection to the far end is lost: {why}; connecting again"),
+            Self::Failed(why) => write!(f, "{why}; trying again"),
+            Self::Denied(denial) => denial.fmt(f),
+            Self::Path(words) => f.write_str(words),
+        }
+    }
+}
+
+/// Why a near end could not begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NearError {
+    /// Its state.
+    #[error(transparent)]
+    State(#[from] NearStateError),
+    /// Its sockets towards the far end.
+    #[error(transparent)]
+    Endpoint(#[from] fairpath::Error),
+    /// The port for programs.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        source: std::io::Error,
+    },
+}
+
+/// A near end whose port is open. Programs are served while [`Near::run`] runs.
+#[derive(Debug)]
+pub struct Near {
+    link: Arc<Link>,
+    listener: TcpListener,
+    settings: Arc<port::Settings>,
+    notices: mpsc::Receiver<NearNotice>,
+}
+
+impl Near {
+    /// Opens the port, and begins to connect to the far end that this device has joined.
+    ///
+    /// # Errors
+    ///
+    /// Where this device has joined none, or the port cannot be had.
+    pub async fn bind(config: NearConfig) -> Result<Self, NearError> {
+        let NearConfig { state, listen, via, fast_open, password } = config;
+        let state = NearState::open(&state)?;
+        let listener =
+            TcpListener::bind(listen).await.map_err(|source| NearError::Listen { address: listen, source })?;
+        let (to, notices) = mpsc::channel(256);
+        let link = Link::begin(state.clone(), via, to)?;
+        if let Ok(address) = listener.local_addr() {
+            state.note_listening(address)?;
+        }
+        Ok(Self { link, listener, settings: Arc::new(port::Settings { fast_open, password }), notices })
+    }
+
+    /// The address of the port for programs.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// The state of the connection to the far end, and when it changes.
+    pub fn state(&self) -> watch::Receiver<LinkState> {
+        self.link.state()
+    }
+
+    /// Serves programs, until the future is dropped. `tell` is given the notices.
+    pub async fn run(&mut self, mut tell: impl FnMut(NearNotice)) {
+        let serving = port::serve(&self.listener, &self.link, &self.settings);
+        tokio::pin!(serving);
+        loop {
+            tokio::select! {
+                () = &mut serving => return,
+                Some(notice) = self.notices.recv() => tell(notice),
+            }
+        }
+    }
+
+    /// Ends the connection to the far end. Programs' connections are reset.
+    pub async fn close(&self) {
+        self.link.close().await;
+    }
+}

@@ -1,0 +1,224 @@
+//! The connection to the far end: made, watched, and made again where it is lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fairpath::{Connection, Endpoint, PathState, RecvStream, SendStream};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::NearError;
+use super::NearNotice;
+use super::state::{JoinError, Joined, NearState, enter};
+use crate::far::ALPN;
+use crate::greeting::{self, Denial};
+use crate::key::DeviceKey;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::target::Target;
+use crate::wire::{self, Purpose};
+
+/// How long programs wait for a connection that is being made.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the far end may take to connect to a target.
+const CONNECTED: Duration = Duration::from_secs(60);
+
+/// How long after the first failure the next attempt begins, and at most after later ones.
+const PAUSE: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// The same where the far end does not let this device in.
+const PAUSE_DENIED: Duration = Duration::from_secs(30);
+
+/// How the connection to the far end is doing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LinkState {
+    /// It is being made. Why the last one is not there any more, or the last attempt failed, in words.
+    Connecting(Option<String>),
+    /// It is there.
+    Up(Connection),
+    /// It was ended at this end.
+    Closed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    state: watch::Sender<LinkState>,
+}
+
+impl Link {
+    /// Begins to connect to the far end that the state names.
+    pub(crate) fn begin(
+        state: NearState,
+        via: Vec<String>,
+        notices: mpsc::Sender<NearNotice>,
+    ) -> Result<Arc<Self>, NearError> {
+        let (key, joined) = (state.key()?, state.joined()?);
+        let endpoint = Endpoint::builder().alpn(ALPN).guard(joined.guard_key()?).via(via).bind()?;
+        joined.fingerprint()?;
+        let link = Arc::new(Self { state: watch::Sender::new(LinkState::Connecting(None)) });
+        tokio::spawn(Keeper { link: link.clone(), endpoint, state, key, joined, notices }.run());
+        Ok(link)
+    }
+
+    pub(crate) fn state(&self) -> watch::Receiver<LinkState> {
+        self.state.subscribe()
+    }
+
+    pub(crate) async fn close(&self) {
+        let last = self.state.send_replace(LinkState::Closed);
+        if let LinkState::Up(connection) = last {
+            connection.close(0, "the near end has ended").await;
+        }
+    }
+
+    /// The connection. Waits for one that is being made, for a while.
+    async fn connection(&self) -> Result<Connection, Refusal> {
+        let mut state = self.state.subscribe();
+        let is_settled = |state: &LinkState| !matches!(state, LinkState::Connecting(_));
+        let settled = timeout(PATIENCE, state.wait_for(is_settled)).await;
+        let why = match settled {
+            Ok(Ok(settled)) => match &*settled {
+                LinkState::Up(connection) => return Ok(connection.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let why = why.or(match &*self.state.borrow() {
+            LinkState::Connecting(why) => why.clone(),
+            _ => Some("the near end is ending".to_owned()),
+        });
+        let words = format!("no connection to the far end: {}", why.as_deref().unwrap_or("it does not answer"));
+        Err(Refusal::new(RefusalKind::NotConnected, words))
+    }
+
+    /// Opens a stream for this purpose. The answer is still to come.
+    pub(crate) async fn open(&self, purpose: Purpose, target: &Target) -> Result<(SendStream, RecvStream), Refusal> {
+        let lost = |error: String| Refusal::new(RefusalKind::NotConnected, format!("the far end is gone: {error}"));
+        let connection = self.connection().await?;
+        let opened = timeout(PATIENCE, connection.open_bi()).await;
+        let many = || Refusal::new(RefusalKind::TooMany, "the far end takes no more connections of this device");
+        let (mut send, recv) = opened.map_err(|_| many())?.map_err(|error| lost(error.to_string()))?;
+        send.write_all(&wire::header(purpose, target)).await.map_err(|error| lost(error.to_string()))?;
+        Ok((send, recv))
+    }
+
+    /// Waits for the far end's answer on a stream that was opened.
+    pub(crate) async fn answered(recv: &mut RecvStream, target: &Target) -> Result<(), Refusal> {
+        let late = |_| Refusal::new(RefusalKind::TimedOut, format!("{target} does not answer"));
+        timeout(CONNECTED, wire::read_answer(recv)).await.map_err(late)?
+    }
+}
+
+/// Keeps the connection.
+struct Keeper {
+    link: Arc<Link>,
+    endpoint: Endpoint,
+    state: NearState,
+    key: DeviceKey,
+    joined: Joined,
+    notices: mpsc::Sender<NearNotice>,
+}
+
+impl Keeper {
+    async fn run(mut self) {
+        let mut pause = PAUSE;
+        let mut told = None;
+        loop {
+            let wait = match self.connect().await {
+                Ok(connection) => {
+                    (pause, told) = (PAUSE, None);
+                    self.tell(NearNotice::Connected(self.joined.name.clone()));
+                    if !self.become_now(LinkState::Up(connection.clone())) {
+                        connection.close(0, "the near end has ended").await;
+                        return;
+                    }
+                    self.watch(&connection).await;
+                    Duration::ZERO
+                }
+                Err(error) => {
+                    let words = error.to_string();
+                    let (notice, wait) = match error {
+                        JoinError::Denied(denial) => (NearNotice::Denied(denial), PAUSE_DENIED),
+                        _ => (NearNotice::Failed(words.clone()), pause),
+                    };
+                    // The same words again and again would tell nothing new.
+                    if told.as_ref() != Some(&notice) {
+                        self.tell(notice.clone());
+                        told = Some(notice);
+                    }
+                    if !self.become_now(LinkState::Connecting(Some(words))) {
+                        return;
+                    }
+                    pause = (pause * 2).min(PAUSE_MAX);
+                    wait
+                }
+            };
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Another state, unless this end was closed meanwhile.
+    fn become_now(&self, state: LinkState) -> bool {
+        self.link.state.send_if_modified(|now| match now {
+            LinkState::Closed => false,
+            _ => {
+                *now = state;
+                true
+            }
+        })
+    }
+
+    async fn connect(&mut self) -> Result<Connection, JoinError> {
+        let fingerprint = self.joined.fingerprint()?;
+        let connection = self.endpoint.connect(self.joined.addresses.clone(), fingerprint).await?;
+        let greeting = greeting::greet(&connection, &self.key, None);
+        let admitted = enter(&connection, greeting).await?;
+        self.note(Joined::of(fingerprint, admitted));
+        Ok(connection)
+    }
+
+    /// Keeps the addresses that the far end has now, and those that reached it before.
+    fn note(&mut self, mut now: Joined) {
+        if now.addresses.is_empty() {
+            now.addresses = self.joined.addresses.clone();
+        }
+        let before = self.joined.addresses.iter().filter(|address| !now.addresses.contains(address)).take(8);
+        let before: Vec<_> = before.copied().collect();
+        now.addresses.extend(before);
+        let is_news =
+            now.addresses != self.joined.addresses || now.name != self.joined.name || now.guard != self.joined.guard;
+        if is_news && self.state.note_joined(&now).is_ok() {
+            self.joined = now;
+        }
+    }
+
+    /// Tells what becomes of the paths, until the connection has ended.
+    async fn watch(&self, connection: &Connection) {
+        let mut events = connection.events();
+        // Those that were opened before anybody could hear of it.
+        for path in connection.paths().iter().filter(|path| path.state == PathState::Open) {
+            self.tell(NearNotice::Path(format!("{}: path open", path.name)));
+        }
+        let reason = loop {
+            match events.next().await {
+                Some(fairpath::Event::Closed(reason)) => break reason,
+                Some(event) => self.tell(NearNotice::Path(event.to_string())),
+                None => break connection.closed().await,
+            }
+        };
+        let words = match Denial::of(&reason) {
+            Some(denial) => denial.to_string(),
+            None => reason.to_string(),
+        };
+        if self.become_now(LinkState::Connecting(Some(words.clone()))) {
+            self.tell(NearNotice::Lost(words));
+        }
+    }
+
+    fn tell(&self, notice: NearNotice) {
+        let _ = self.notices.try_send(notice);
+    }
+}

@@ -1,0 +1,195 @@
+//! A far end and a near end that has joined it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use fairpath_proxy::{DeviceName, Far, FarConfig, FarNotice, FarState, Near, NearConfig, NearNotice, Password, join};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// Time for whatever a test waits for, on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+/// The near end's addresses: two, as if they were two links.
+pub(crate) fn via() -> Vec<String> {
+    vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()]
+}
+
+/// A far end that runs.
+pub(crate) struct FarEnd {
+    pub(crate) state: PathBuf,
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) notices: mpsc::UnboundedReceiver<FarNotice>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl FarEnd {
+    pub(crate) async fn start(state: PathBuf, port: u16) -> Self {
+        let listen = SocketAddr::from(([127, 0, 0, 1], port));
+        let config = FarConfig { state: state.clone(), listen, advertise: Vec::new(), via: Vec::new() };
+        // The port of one that has ended is free a moment later.
+        let mut bound = Far::bind(config.clone());
+        let begun = Instant::now();
+        while bound.is_err() && begun.elapsed() < LIMIT {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            bound = Far::bind(config.clone());
+        }
+        let mut far = bound.unwrap();
+        let (to, notices) = mpsc::unbounded_channel();
+        let addresses = far.addresses();
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                () = far.run(|notice| drop(to.send(notice))) => {}
+                _ = stopped => far.close().await,
+            }
+        });
+        Self { state, addresses, notices, stop: Some(stop), task }
+    }
+
+    /// Ends it as the program does that is asked to end.
+    pub(crate) async fn stop(&mut self) {
+        drop(self.stop.take());
+        (&mut self.task).await.unwrap();
+    }
+
+    /// Waits for a notice.
+    pub(crate) async fn told(&mut self, is_it: impl Fn(&FarNotice) -> bool) -> FarNotice {
+        let told = async {
+            loop {
+                let notice = self.notices.recv().await.unwrap();
+                if is_it(&notice) {
+                    return notice;
+                }
+            }
+        };
+        tokio::time::timeout(LIMIT, told).await.expect("the far end tells it")
+    }
+
+    /// Lets all devices reach this machine.
+    pub(crate) fn allow_loopback(&self) {
+        let file = self.state.join("authorized");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, text.replace("reach=public", "reach=public,127.0.0.0/8")).unwrap();
+    }
+
+    pub(crate) fn state(&self) -> FarState {
+        FarState::open(&self.state).unwrap()
+    }
+}
+
+impl Drop for FarEnd {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Both ends, the near one with its port.
+pub(crate) struct Ends {
+    pub(crate) far: FarEnd,
+    pub(crate) port: SocketAddr,
+    pub(crate) near_notices: mpsc::UnboundedReceiver<NearNotice>,
+    near: JoinHandle<()>,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Ends {
+    pub(crate) async fn start() -> Self {
+        Self::with(false, None).await
+    }
+
+    pub(crate) async fn with(fast_open: bool, password: Option<&str>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let far = FarEnd::start(folder.path().join("far"), 0).await;
+        let ticket = far.state().invite(&name("van"), &[]).unwrap();
+        assert_eq!(join(&folder.path().join("near"), &ticket, &via()).await.unwrap(), "van");
+        far.allow_loopback();
+        let (port, near, near_notices) = start_near(folder.path().join("near"), fast_open, password).await;
+        Self { far, port, near_notices, near, folder }
+    }
+
+    /// A connection to the port.
+    pub(crate) async fn program(&self) -> TcpStream {
+        TcpStream::connect(self.port).await.unwrap()
+    }
+
+    /// A connection to a target through the port by SOCKS5, and the code of the answer.
+    pub(crate) async fn socks(&self, target: &str) -> (TcpStream, u8) {
+        let mut tcp = self.program().await;
+        tcp.write_all(&[5, 1, 0]).await.unwrap();
+        let mut answer = [0; 2];
+        tcp.read_exact(&mut answer).await.unwrap();
+        assert_eq!(answer, [5, 0]);
+        tcp.write_all(&socks_request(target)).await.unwrap();
+        let mut reply = [0; 10];
+        tcp.read_exact(&mut reply).await.unwrap();
+        (tcp, reply[1])
+    }
+
+    /// Waits for a notice of the near end.
+    pub(crate) async fn near_told(&mut self, is_it: impl Fn(&NearNotice) -> bool) {
+        let told = async { while !is_it(&self.near_notices.recv().await.unwrap()) {} };
+        tokio::time::timeout(LIMIT, told).await.expect("the near end tells it");
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.near.abort();
+    }
+}
+
+async fn start_near(
+    state: PathBuf,
+    fast_open: bool,
+    password: Option<&str>,
+) -> (SocketAddr, JoinHandle<()>, mpsc::UnboundedReceiver<NearNotice>) {
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    let password = password.map(|text| Password::parse(text).unwrap());
+    let mut near = Near::bind(NearConfig { state, listen, via: via(), fast_open, password }).await.unwrap();
+    let port = near.address().unwrap();
+    let (to, notices) = mpsc::unbounded_channel();
+    let task = tokio::spawn(async move { near.run(|notice| drop(to.send(notice))).await });
+    (port, task, notices)
+}
+
+pub(crate) fn name(text: &str) -> DeviceName {
+    text.parse().unwrap()
+}
+
+/// A request of SOCKS5 for a host by its name, as curl sends it with `socks5h`.
+pub(crate) fn socks_request(target: &str) -> Vec<u8> {
+    let (host, port) = target.rsplit_once(':').unwrap();
+    let port: u16 = port.parse().unwrap();
+    [&[5, 1, 0, 3, host.len() as u8], host.as_bytes(), &port.to_be_bytes()].concat()
+}
+
+/// A server that answers each connection by `serve`; its address.
+pub(crate) async fn server<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> String
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            tokio::spawn(serve(tcp));
+        }
+    });
+    address.to_string()
+}
+
+/// A server that sends back all that comes, once that has ended.
+pub(crate) async fn late_echo() -> String {
+    server(|mut tcp| async move {
+        let mut all = Vec::new();
+        if tcp.read_to_end(&mut all).await.is_ok() {
+            let _ = tcp.write_all(&all).await;
+        }
+    })
+    .await
+}

@@ -1,0 +1,5 @@
+//! Two ends on loopback, and programs between them.
+
+mod devices;
+mod ends;
+mod programs;
