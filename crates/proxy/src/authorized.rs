@@ -6,6 +6,7 @@
 //! ```
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use fairpath::Bitrate;
@@ -31,6 +32,8 @@ pub struct Device {
     pub reach: Reach,
     /// The most that all its connections carry, in each direction.
     pub rate: Option<Bitrate>,
+    /// The ports of the far end that it may listen at, in ranges.
+    pub listen: Vec<RangeInclusive<u16>>,
 }
 
 /// The name of a device: up to 32 letters, digits, dots, dashes and underscores.
@@ -139,17 +142,18 @@ impl FromStr for Device {
         let mut words = line.split_whitespace();
         let name = words.next().unwrap_or_default().parse().map_err(|error: BadName| error.to_string())?;
         let key = words.next().unwrap_or_default().parse().map_err(|error: crate::key::BadKey| error.to_string())?;
-        let mut device = Self { name, key, reach: Reach::default(), rate: None };
+        let mut device = Self::new(name, key);
         for word in words {
             match word.split_once('=') {
                 Some(("reach", reach)) => device.reach = reach.parse().map_err(|error| format!("{error}"))?,
+                Some(("listen", ports)) => device.listen = listen(ports)?,
                 Some(("rate", rate)) => {
                     let rate = fairpath_scenario::units::rate(rate).map_err(|error| error.to_string())?;
                     device.rate = Some(rate);
                 }
                 _ => {
                     let word = crate::target::shown(word);
-                    return Err(format!("'{word}' is not understood: reach=… and rate=… are"));
+                    return Err(format!("'{word}' is not understood: reach=…, rate=… and listen=… are"));
                 }
             }
         }
@@ -157,13 +161,42 @@ impl FromStr for Device {
     }
 }
 
+/// Ports and ranges of ports, with commas between them.
+fn listen(text: &str) -> Result<Vec<RangeInclusive<u16>>, String> {
+    let bad = |word: &str| format!("'{}' is no port: 8080 or 9000-9010 is right", crate::target::shown(word));
+    let range = |word: &str| {
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        match (first.parse(), last.parse()) {
+            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(first..=last),
+            _ => Err(bad(word)),
+        }
+    };
+    text.split(',').map(range).collect()
+}
+
+impl Device {
+    /// A device that reaches public addresses, as fast as it goes.
+    pub(crate) fn new(name: DeviceName, key: PublicKey) -> Self {
+        Self { name, key, reach: Reach::default(), rate: None, listen: Vec::new() }
+    }
+
+    /// Whether it may listen at a port of the far end.
+    pub fn may_listen(&self, port: u16) -> bool {
+        self.listen.iter().any(|range| range.contains(&port))
+    }
+}
+
 /// Its line.
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} reach={}", self.name, self.key, self.reach)?;
-        match self.rate {
-            Some(rate) => write!(f, " rate={}bit/s", rate.as_bps()),
-            None => Ok(()),
+        if let Some(rate) = self.rate {
+            write!(f, " rate={}bit/s", rate.as_bps())?;
+        }
+        let range = |range: &RangeInclusive<u16>| format!("{}-{}", range.start(), range.end());
+        match self.listen.is_empty() {
+            true => Ok(()),
+            false => write!(f, " listen={}", self.listen.iter().map(range).collect::<Vec<_>>().join(",")),
         }
     }
 }
@@ -204,7 +237,7 @@ mod tests {
     #[test]
     fn lines_survive_text_and_comments_do_not_count() {
         let text = format!(
-            "# devices\n\nlaptop {}\nvan-1 {} rate=20Mbit/s reach=public,10.0.0.0/8  # the van\n",
+            "# devices\n\nlaptop {}\nvan-1 {} rate=20Mbit/s listen=8080,9000-9010 reach=public,10.0.0.0/8  # the van\n",
             key(1),
             key(2)
         );
@@ -214,6 +247,7 @@ mod tests {
         let van = read.device(&key(2)).unwrap();
         assert_eq!(van.rate, Some(Bitrate::from_mbps(20)));
         assert_eq!(van.to_string().parse::<Device>().unwrap(), *van);
+        assert!([8080, 9000, 9010].iter().all(|port| van.may_listen(*port)) && !van.may_listen(9011));
         assert_eq!(read.device(&key(3)), None);
     }
 
@@ -228,11 +262,12 @@ mod tests {
             format!("twice {}", key(1)),
             format!("good {}", key(5)),
             format!("a/b {}", key(6)),
+            format!("ports {} listen=0", key(7)),
         ];
         let read = Authorized::parse(&lines.join("\n"));
         assert_eq!(read.devices.len(), 1);
         let numbers: Vec<usize> = read.bad.iter().map(|bad| bad.number).collect();
-        assert_eq!(numbers, [2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(numbers, [2, 3, 4, 5, 6, 7, 8, 9]);
         assert!(read.bad[1].to_string().starts_with("line 3: "), "{}", read.bad[1]);
     }
 

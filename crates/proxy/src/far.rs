@@ -1,6 +1,8 @@
 //! The far end: takes devices in and connects what their programs ask for.
 
 mod dial;
+mod packets;
+mod reverse;
 mod session;
 mod shared;
 mod state;

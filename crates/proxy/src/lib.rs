@@ -22,6 +22,7 @@ mod invitations;
 mod key;
 mod near;
 mod pace;
+mod packets;
 mod reach;
 mod refusal;
 mod relay;
@@ -35,8 +36,8 @@ pub use greeting::Denial;
 pub use invitations::INVITATION_LIFETIME;
 pub use key::{BadKey, DeviceKey, PublicKey};
 pub use near::{
-    BadPassword, JoinError, LinkState, Near, NearConfig, NearError, NearNotice, NearState, NearStateError, Password,
-    join,
+    BadForward, BadPassword, Forward, JoinError, LinkState, Near, NearConfig, NearError, NearNotice, NearState,
+    NearStateError, Password, Protocol, Reverse, join,
 };
 pub use reach::{BadReach, Reach};
 pub use refusal::{Refusal, RefusalKind};

@@ -1,10 +1,13 @@
 //! The near end: a port for programs, whose connections the far end makes.
 
+mod associate;
 mod conversation;
+mod forward;
 mod http;
 mod link;
 mod page;
 mod port;
+mod ports;
 mod socks5;
 mod state;
 
@@ -16,9 +19,11 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::greeting::Denial;
+pub use forward::{BadForward, Forward, Protocol, Reverse};
 use link::Link;
 pub use link::LinkState;
 pub use port::{BadPassword, Password};
+use ports::Ports;
 pub use state::{JoinError, NearState, NearStateError, join};
 
 /// The settings of a near end.
@@ -34,6 +39,10 @@ pub struct NearConfig {
     pub fast_open: bool,
     /// The password that programs have to show.
     pub password: Option<Password>,
+    /// Ports of this machine whose connections and packets go to one target.
+    pub forwards: Vec<Forward>,
+    /// Ports of the far end whose connections come to this machine.
+    pub reverses: Vec<Reverse>,
 }
 
 /// Something that the user of a near end may want to know.
@@ -50,6 +59,8 @@ pub enum NearNotice {
     Denied(Denial),
     /// Something about a path, in words.
     Path(String),
+    /// A forward, with the reason why it does not work, in words.
+    Forward(String),
 }
 
 impl std::fmt::Display for NearNotice {
@@ -59,7 +70,7 @@ impl std::fmt::Display for NearNotice {
             Self::Lost(why) => write!(f, "the connection to the far end is lost: {why}; connecting again"),
             Self::Failed(why) => write!(f, "{why}; trying again"),
             Self::Denied(denial) => denial.fmt(f),
-            Self::Path(words) => f.write_str(words),
+            Self::Path(words) | Self::Forward(words) => f.write_str(words),
         }
     }
 }
@@ -90,6 +101,8 @@ pub struct Near {
     link: Arc<Link>,
     listener: TcpListener,
     settings: Arc<port::Settings>,
+    ports: Option<Ports>,
+    reverses: Arc<[Reverse]>,
     notices: mpsc::Receiver<NearNotice>,
 }
 
@@ -100,16 +113,19 @@ impl Near {
     ///
     /// Where this device has joined none, or the port cannot be had.
     pub async fn bind(config: NearConfig) -> Result<Self, NearError> {
-        let NearConfig { state, listen, via, fast_open, password } = config;
+        let NearConfig { state, listen, via, fast_open, password, forwards, reverses } = config;
         let state = NearState::open(&state)?;
         let listener =
             TcpListener::bind(listen).await.map_err(|source| NearError::Listen { address: listen, source })?;
         let (to, notices) = mpsc::channel(256);
-        let link = Link::begin(state.clone(), via, to)?;
+        let ports = Some(Ports::bind(forwards).await?);
+        let reverses: Arc<[Reverse]> = reverses.into();
+        let link = Link::begin(state.clone(), via, reverses.clone(), to)?;
         if let Ok(address) = listener.local_addr() {
             state.note_listening(address)?;
         }
-        Ok(Self { link, listener, settings: Arc::new(port::Settings { fast_open, password }), notices })
+        let settings = Arc::new(port::Settings { fast_open, password });
+        Ok(Self { link, listener, settings, ports, reverses, notices })
     }
 
     /// The address of the port for programs.
@@ -128,6 +144,7 @@ impl Near {
 
     /// Serves programs, until the future is dropped. `tell` is given the notices.
     pub async fn run(&mut self, mut tell: impl FnMut(NearNotice)) {
+        let _forwards = self.ports.take().map(|ports| ports.serve(&self.link, &self.reverses));
         let serving = port::serve(&self.listener, &self.link, &self.settings);
         tokio::pin!(serving);
         loop {

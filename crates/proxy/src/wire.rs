@@ -23,6 +23,9 @@ pub(crate) enum Purpose {
     Packets = 4,
 }
 
+/// How long a last answer may take to arrive.
+const ARRIVED: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// The code with which a stream is reset where the program's connection was.
 pub(crate) const RESET: u64 = 1;
 
@@ -65,6 +68,13 @@ pub(crate) async fn answer(send: &mut SendStream, answer: &Result<(), Refusal>) 
     };
     let words = &words.as_bytes()[..words.floor_char_boundary_at(255)];
     send.write_all(&[&[code, words.len() as u8], words].concat()).await
+}
+
+/// Ends a stream after its answer, which is to arrive.
+pub(crate) async fn finish(mut send: SendStream) {
+    if send.finish().is_ok() {
+        let _ = tokio::time::timeout(ARRIVED, send.arrived()).await;
+    }
 }
 
 /// Reads the answer of the peer.

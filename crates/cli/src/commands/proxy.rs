@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use fairpath_proxy::{Near, NearConfig, NearError, NearStateError, Password};
+use fairpath_proxy::{Forward, Near, NearConfig, NearError, NearStateError, Password, Reverse};
 use fairpath_report::text::tell;
 
 use crate::ends::Via;
@@ -18,7 +18,8 @@ use crate::signals::Interruption;
     before_help = "Common use:\n  fairpath proxy                              a port for programs, 127.0.0.1:1080\n  \
     fairpath run -- curl -O https://example.com/file         one program through it\n  \
     curl -x socks5h://127.0.0.1:1080 https://example.com/    the same by hand\n  \
-    fairpath proxy --via eth0 --via wwan0       over these links only",
+    fairpath proxy --via eth0 --via wwan0       over these links only\n  \
+    fairpath proxy --forward udp:51820=192.0.2.1:51820       WireGuard over all links",
     after_help = "For browsers: http://127.0.0.1:1080/proxy.pac is the address of automatic settings, and \
     http://127.0.0.1:1080/ says whether it works. Other users of this machine can use the port, too, unless a password is \
     set. Without a far end yet: `fairpath serve` and `fairpath invite` on a machine that is reachable, `fairpath join` here."
@@ -33,6 +34,14 @@ pub(crate) struct Args {
     /// Want the name and the password in this file from programs; it has one line, `name:password`
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
+    /// Let a port of this machine lead to a target, such as tcp:8080=example.com:80 or udp:51820=192.0.2.1:51820; may be
+    /// given several times
+    #[arg(long, value_name = "PROTOCOL:PORT=HOST:PORT")]
+    forward: Vec<Forward>,
+    /// Let a TCP port of the far end lead to a target of this machine's, such as tcp:8080=127.0.0.1:80, where the
+    /// device's line there has listen=8080; may be given several times
+    #[arg(long, value_name = "PROTOCOL:PORT=HOST:PORT")]
+    reverse: Vec<Reverse>,
     #[command(flatten)]
     via: Via,
     #[command(flatten)]
@@ -46,7 +55,15 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         tell(format!("warning: everybody who reaches {} can use it: set a password with --password-file", args.listen));
     }
     let state = args.state.directory()?;
-    let config = NearConfig { state, listen: args.listen, via: args.via.via, fast_open: args.fast_open, password };
+    let config = NearConfig {
+        state,
+        listen: args.listen,
+        via: args.via.via,
+        fast_open: args.fast_open,
+        password,
+        forwards: args.forward,
+        reverses: args.reverse,
+    };
     let mut near = Near::bind(config).await.map_err(told)?;
     tell(format!("SOCKS5 and HTTP proxy at {}", near.address()?));
     tokio::select! {

@@ -7,16 +7,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use data_encoding::HEXLOWER as HEX;
 use fairpath::{Connection, RecvStream, SendStream};
+use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::FarNotice;
 use super::dial::dial;
+use super::packets::{Exit, Sockets};
+use super::reverse::Listening;
 use super::shared::{DeviceMeter, Shared};
 use crate::authorized::{Authorized, Device};
 use crate::greeting::{self, Admitted, Denial};
 use crate::key::PublicKey;
-use crate::reach::Reach;
+use crate::packets::Packets;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::relay::{Side, relay};
 use crate::target::Target;
@@ -79,14 +82,15 @@ impl Session {
             return;
         }
         meter.heed(&device);
-        let rules = watch::Sender::new(Arc::new(device.reach));
+        let rules = watch::Sender::new(Arc::new(device));
+        let packets = Packets::begin(connection.clone());
         shared.tell(FarNotice::Entered(name.clone()));
         let why = loop {
             let current = authorized.borrow_and_update().clone();
             match current.device(&key) {
                 Some(device) => {
                     meter.heed(device);
-                    rules.send_replace(Arc::new(device.reach.clone()));
+                    rules.send_replace(Arc::new(device.clone()));
                 }
                 None => {
                     connection.close(Denial::Revoked.code(), &Denial::Revoked.to_string()).await;
@@ -96,7 +100,7 @@ impl Session {
             tokio::select! {
                 biased;
                 _ = authorized.changed() => {}
-                why = accept(&shared, &connection, &meter, &rules) => break why,
+                why = accept(&shared, &connection, &packets, &meter, &rules) => break why,
             }
         };
         shared.tell(FarNotice::Left(name, why));
@@ -107,13 +111,20 @@ impl Session {
 async fn accept(
     shared: &Arc<Shared>,
     connection: &Connection,
+    packets: &Arc<Packets>,
     meter: &Arc<DeviceMeter>,
-    rules: &watch::Sender<Arc<Reach>>,
+    rules: &watch::Sender<Arc<Device>>,
 ) -> String {
     loop {
         match connection.accept_bi().await {
             Ok(stream) => {
-                let one = Stream { shared: shared.clone(), meter: meter.clone(), reach: rules.borrow().clone() };
+                let one = Stream {
+                    shared: shared.clone(),
+                    connection: connection.clone(),
+                    packets: packets.clone(),
+                    meter: meter.clone(),
+                    device: rules.subscribe(),
+                };
                 // It ends with the connection, whose end resets what is carried.
                 tokio::spawn(one.serve(stream));
             }
@@ -125,8 +136,11 @@ async fn accept(
 /// A stream that the device opened.
 struct Stream {
     shared: Arc<Shared>,
+    connection: Connection,
+    packets: Arc<Packets>,
     meter: Arc<DeviceMeter>,
-    reach: Arc<Reach>,
+    /// The device's line, as it is now.
+    device: watch::Receiver<Arc<Device>>,
 }
 
 impl Stream {
@@ -134,14 +148,20 @@ impl Stream {
         let header = timeout(PATIENCE, wire::read_header(&mut recv)).await;
         match header {
             Ok(Some(Ok((Purpose::Connect, target)))) => self.connect(target, (send, recv)).await,
-            Ok(Some(Ok((purpose, _)))) => {
-                let words = format!("the far end does not serve streams of kind {}", purpose as u8);
-                let _ = wire::answer(&mut send, &Err(Refusal::new(RefusalKind::Unsupported, words))).await;
-                finish(send).await;
+            Ok(Some(Ok((purpose, target)))) => {
+                let Ok(Ok(id)) = timeout(PATIENCE, recv.read_u32()).await else { return };
+                match purpose {
+                    Purpose::Packets => self.carry_packets(target, id, (send, recv)).await,
+                    Purpose::Reverse => {
+                        let Self { connection, meter, device, .. } = self;
+                        Listening { connection, meter, device, target, id }.serve((send, recv)).await;
+                    }
+                    Purpose::Connect | Purpose::Arrival => {}
+                }
             }
             Ok(Some(Err(bad))) => {
                 let _ = wire::answer(&mut send, &Err(Refusal::new(RefusalKind::Failed, bad))).await;
-                finish(send).await;
+                wire::finish(send).await;
             }
             // It said nothing that could be answered: the dropped halves tell it.
             Ok(None) | Err(_) => {}
@@ -150,11 +170,11 @@ impl Stream {
 
     /// A TCP connection to a target.
     async fn connect(self, target: Target, (mut send, recv): (SendStream, RecvStream)) {
-        let own = self.shared.own();
+        let (own, device) = (self.shared.own(), self.device.borrow().clone());
         let dialled = async {
             // The semaphore is never closed.
             let _turn = self.meter.dials.acquire().await;
-            dial(&target, &self.reach, &own).await
+            dial(&target, &device.reach, &own).await
         };
         let dialled = tokio::select! {
             dialled = dialled => dialled,
@@ -167,14 +187,26 @@ impl Stream {
         }
         match dialled {
             Ok(tcp) => relay(tcp, Bytes::new(), (send, recv), Side::Target, &*self.meter).await,
-            Err(_) => finish(send).await,
+            Err(_) => wire::finish(send).await,
         }
     }
 }
 
-/// Ends a stream after its answer, which is to arrive.
-async fn finish(mut send: SendStream) {
-    if send.finish().is_ok() {
-        let _ = timeout(PATIENCE, send.arrived()).await;
+impl Stream {
+    /// Packets of UDP to this target, or to any where it has no port.
+    async fn carry_packets(self, target: Target, id: u32, (mut send, mut recv): (SendStream, RecvStream)) {
+        let many = || Refusal::new(RefusalKind::TooMany, "this device has too many associations");
+        let opened = self.packets.open(Some(id)).ok_or_else(many);
+        let sockets = |error| Refusal::new(RefusalKind::Failed, format!("no socket for packets: {error}"));
+        let opened = opened.and_then(|association| Ok((association, Sockets::bind().map_err(sockets)?)));
+        let answer = opened.as_ref().map(|_| ()).map_err(Clone::clone);
+        if wire::answer(&mut send, &answer).await.is_err() {
+            return;
+        }
+        if let Ok((association, sockets)) = opened {
+            let exit = Exit { shared: self.shared, meter: self.meter, device: self.device, is_open: target.port == 0 };
+            exit.carry(association, sockets, &mut recv).await;
+        }
+        wire::finish(send).await;
     }
 }

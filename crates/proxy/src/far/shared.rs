@@ -21,6 +21,9 @@ use crate::relay::Meter;
 /// The connections to targets that a device may have in the making at once. More wait.
 const DIALS_MAX: usize = 256;
 
+/// The ports that a device may listen at.
+const LISTENS_MAX: usize = 64;
+
 /// How long the addresses of this machine are taken to be the same.
 const OWN: Duration = Duration::from_secs(2);
 
@@ -54,6 +57,8 @@ pub(crate) struct DeviceMeter {
     up: (Pace, AtomicU64),
     down: (Pace, AtomicU64),
     pub(crate) dials: Semaphore,
+    /// The ports that it listens at, at most.
+    pub(crate) listens: Semaphore,
     /// Its connections at this moment.
     connections: AtomicU64,
     /// The bytes that were carried when they were last written down.
@@ -204,6 +209,7 @@ impl DeviceMeter {
             up: (Pace::new(None), AtomicU64::new(0)),
             down: (Pace::new(None), AtomicU64::new(0)),
             dials: Semaphore::new(DIALS_MAX),
+            listens: Semaphore::new(LISTENS_MAX),
             connections: AtomicU64::new(0),
             noted: Mutex::new((0, 0)),
         }

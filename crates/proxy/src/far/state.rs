@@ -13,7 +13,6 @@ use crate::authorized::{Authorized, Device, DeviceName};
 use crate::greeting::Denial;
 use crate::invitations;
 use crate::key::PublicKey;
-use crate::reach::Reach;
 use crate::store::{Store, StoreError};
 
 const IDENTITY: &str = "identity";
@@ -178,7 +177,7 @@ impl FarState {
             if authorized.named(&name).is_some() || authorized.device(&key).is_some() {
                 return Ok(None);
             }
-            let device = Device { name, key, reach: Reach::default(), rate: None };
+            let device = Device::new(name, key);
             Authorized::append(&self.store, &device)?;
             Ok(Some(device))
         });
@@ -275,7 +274,7 @@ mod tests {
         let ticket = state.invite(&van, &[]).unwrap();
         assert_eq!(ticket.addresses, ["192.0.2.1:4433".parse().unwrap()]);
         assert_eq!(state.devices().unwrap().invited, std::slice::from_ref(&van));
-        let device = Device { name: van.clone(), key: PublicKey([1; 32]), reach: Reach::default(), rate: None };
+        let device = Device::new(van.clone(), PublicKey([1; 32]));
         Authorized::append(&state.store, &device).unwrap();
         assert!(matches!(state.invite(&van, &[]), Err(StateError::NameTaken(_))));
         state.revoke(&van).unwrap();

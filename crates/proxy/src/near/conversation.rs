@@ -77,6 +77,11 @@ impl Conversation {
         self.tcp.local_addr().ok()
     }
 
+    /// The program's address.
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
+        self.tcp.peer_addr().ok()
+    }
+
     /// The connection, and the bytes that came behind the words.
     pub(super) fn into_parts(self) -> (TcpStream, Bytes) {
         (self.tcp, self.waiting.freeze())

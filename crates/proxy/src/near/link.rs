@@ -1,6 +1,7 @@
 //! The connection to the far end: made, watched, and made again where it is lost.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fairpath::{Connection, Endpoint, PathState, RecvStream, SendStream};
@@ -10,10 +11,12 @@ use tokio::time::timeout;
 
 use super::NearError;
 use super::NearNotice;
+use super::forward::{Reverse, arrive};
 use super::state::{JoinError, Joined, NearState, enter};
 use crate::far::ALPN;
 use crate::greeting::{self, Denial};
 use crate::key::DeviceKey;
+use crate::packets::{Association, Packets};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::target::Target;
 use crate::wire::{self, Purpose};
@@ -46,6 +49,11 @@ pub enum LinkState {
 #[derive(Debug)]
 pub(crate) struct Link {
     state: watch::Sender<LinkState>,
+    /// The packets of the connection that is there.
+    packets: Mutex<Option<(Connection, Arc<Packets>)>>,
+    notices: mpsc::Sender<NearNotice>,
+    /// The last refusal of a forward that was told.
+    refused: Mutex<String>,
 }
 
 impl Link {
@@ -53,13 +61,19 @@ impl Link {
     pub(crate) fn begin(
         state: NearState,
         via: Vec<String>,
+        reverses: Arc<[Reverse]>,
         notices: mpsc::Sender<NearNotice>,
     ) -> Result<Arc<Self>, NearError> {
         let (key, joined) = (state.key()?, state.joined()?);
         let endpoint = Endpoint::builder().alpn(ALPN).guard(joined.guard_key()?).via(via).bind()?;
         joined.fingerprint()?;
-        let link = Arc::new(Self { state: watch::Sender::new(LinkState::Connecting(None)) });
-        tokio::spawn(Keeper { link: link.clone(), endpoint, state, key, joined, notices }.run());
+        let link = Arc::new(Self {
+            state: watch::Sender::new(LinkState::Connecting(None)),
+            packets: Mutex::default(),
+            notices,
+            refused: Mutex::default(),
+        });
+        tokio::spawn(Keeper { link: link.clone(), endpoint, state, key, joined, reverses }.run());
         Ok(link)
     }
 
@@ -96,13 +110,70 @@ impl Link {
 
     /// Opens a stream for this purpose. The answer is still to come.
     pub(crate) async fn open(&self, purpose: Purpose, target: &Target) -> Result<(SendStream, RecvStream), Refusal> {
+        Self::open_on(&self.connection().await?, purpose, target, None).await
+    }
+
+    async fn open_on(
+        connection: &Connection,
+        purpose: Purpose,
+        target: &Target,
+        id: Option<u32>,
+    ) -> Result<(SendStream, RecvStream), Refusal> {
         let lost = |error: String| Refusal::new(RefusalKind::NotConnected, format!("the far end is gone: {error}"));
-        let connection = self.connection().await?;
-        let opened = timeout(PATIENCE, connection.open_bi()).await;
-        let many = || Refusal::new(RefusalKind::TooMany, "the far end takes no more connections of this device");
-        let (mut send, recv) = opened.map_err(|_| many())?.map_err(|error| lost(error.to_string()))?;
-        send.write_all(&wire::header(purpose, target)).await.map_err(|error| lost(error.to_string()))?;
+        let many = |_| Refusal::new(RefusalKind::TooMany, "the far end takes no more connections of this device");
+        let opened = timeout(PATIENCE, connection.open_bi()).await.map_err(many)?;
+        let (mut send, recv) = opened.map_err(|error| lost(error.to_string()))?;
+        let mut words = wire::header(purpose, target);
+        words.extend(id.into_iter().flat_map(u32::to_be_bytes));
+        send.write_all(&words).await.map_err(|error| lost(error.to_string()))?;
         Ok((send, recv))
+    }
+
+    /// A stream that the far end has joined to a TCP connection with this target.
+    pub(crate) async fn connect(&self, target: &Target) -> Result<(SendStream, RecvStream), Refusal> {
+        let (send, mut recv) = self.open(Purpose::Connect, target).await?;
+        Self::answered(&mut recv, target).await?;
+        Ok((send, recv))
+    }
+
+    /// Packets of one program to this target, or to any; they end with the stream.
+    pub(crate) async fn associate(
+        &self,
+        target: Option<&Target>,
+    ) -> Result<(Association, (SendStream, RecvStream)), Refusal> {
+        self.connection().await?;
+        let now = self.packets.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let gone = || Refusal::new(RefusalKind::NotConnected, "the far end is gone");
+        let (connection, packets) = now.ok_or_else(gone)?;
+        let many = || Refusal::new(RefusalKind::TooMany, "there are too many associations");
+        let association = packets.open(None).ok_or_else(many)?;
+        let any = Target::from(SocketAddr::from(([0, 0, 0, 0], 0)));
+        let target = target.unwrap_or(&any);
+        let mut stream = Self::open_on(&connection, Purpose::Packets, target, Some(association.id())).await?;
+        Self::answered(&mut stream.1, target).await?;
+        Ok((association, stream))
+    }
+
+    /// Asks the far end to listen at a port, whose connections come with this number.
+    pub(crate) async fn listen(&self, id: u32, at: SocketAddr) -> Result<(SendStream, RecvStream), Refusal> {
+        let target = Target::from(at);
+        let mut stream = Self::open_on(&self.connection().await?, Purpose::Reverse, &target, Some(id)).await?;
+        Self::answered(&mut stream.1, &target).await?;
+        Ok(stream)
+    }
+
+    /// Tells why a forward does not work. The same words again and again would tell nothing new.
+    pub(crate) fn tell_refused(&self, of: impl std::fmt::Display, refusal: &Refusal) {
+        let words = format!("forward {of}: {refusal}");
+        let mut last = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != words {
+            self.tell(NearNotice::Forward(words.clone()));
+            *last = words;
+        }
+    }
+
+    fn tell(&self, notice: NearNotice) {
+        let _ = self.notices.try_send(notice);
     }
 
     /// Waits for the far end's answer on a stream that was opened.
@@ -119,7 +190,7 @@ struct Keeper {
     state: NearState,
     key: DeviceKey,
     joined: Joined,
-    notices: mpsc::Sender<NearNotice>,
+    reverses: Arc<[Reverse]>,
 }
 
 impl Keeper {
@@ -131,6 +202,8 @@ impl Keeper {
                 Ok(connection) => {
                     (pause, told) = (PAUSE, None);
                     self.tell(NearNotice::Connected(self.joined.name.clone()));
+                    let packets = (connection.clone(), Packets::begin(connection.clone()));
+                    *self.link.packets.lock().unwrap_or_else(PoisonError::into_inner) = Some(packets);
                     if !self.become_now(LinkState::Up(connection.clone())) {
                         connection.close(0, "the near end has ended").await;
                         return;
@@ -203,12 +276,20 @@ impl Keeper {
             self.tell(NearNotice::Path(format!("{}: path open", path.name)));
         }
         let reason = loop {
-            match events.next().await {
+            let event = tokio::select! {
+                event = events.next() => event,
+                Ok(stream) = connection.accept_bi() => {
+                    tokio::spawn(arrive(self.reverses.clone(), stream));
+                    continue;
+                }
+            };
+            match event {
                 Some(fairpath::Event::Closed(reason)) => break reason,
                 Some(event) => self.tell(NearNotice::Path(event.to_string())),
                 None => break connection.closed().await,
             }
         };
+        self.link.packets.lock().unwrap_or_else(PoisonError::into_inner).take();
         let words = match Denial::of(&reason) {
             Some(denial) => denial.to_string(),
             None => reason.to_string(),
@@ -219,6 +300,6 @@ impl Keeper {
     }
 
     fn tell(&self, notice: NearNotice) {
-        let _ = self.notices.try_send(notice);
+        self.link.tell(notice);
     }
 }

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use data_encoding::BASE64;
 use fairpath::{RecvStream, SendStream};
 use subtle::ConstantTimeEq as _;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::associate::Entrance;
 use super::conversation::{Conversation, Fault};
 use super::http::{self, Wish};
 use super::link::Link;
@@ -122,6 +123,7 @@ impl Program {
         let Ok(Some(asked)) = timeout(GREETED, self.greeted(&mut conversation)).await else { return };
         match asked {
             Asked::Socks(Command::Connect, target) => self.connect_socks(conversation, target).await,
+            Asked::Socks(Command::Associate, target) => self.associate(conversation, target.port).await,
             Asked::Socks(..) => end(conversation, &socks5::reply(RefusalKind::Unsupported.socks())).await,
             Asked::Http(Wish::Connect(target)) => self.connect_http(conversation, target, None).await,
             Asked::Http(Wish::Forward(target, words)) => self.connect_http(conversation, target, Some(words)).await,
@@ -237,13 +239,36 @@ impl Program {
         }
     }
 
+    /// Packets of the program, which sends them from this port, or from any where it is 0.
+    async fn associate(self, mut conversation: Conversation, port: u16) {
+        let addresses = conversation.local_address().zip(conversation.peer_address());
+        let Some((here, program)) = addresses else { return };
+        let associated = async {
+            let failed = |error| Refusal::new(RefusalKind::Failed, format!("no socket for packets: {error}"));
+            let socket = UdpSocket::bind((here.ip(), 0)).await.map_err(failed)?;
+            let at = socket.local_addr().map_err(failed)?;
+            Ok::<_, Refusal>((socket, at, self.link.associate(None).await?))
+        };
+        match associated.await {
+            Ok((socket, at, (association, (_send, recv)))) => {
+                if conversation.say(&socks5::reply_with(at)).await.is_ok() {
+                    let entrance = Entrance { socket, program: program.ip(), port: (port > 0).then_some(port) };
+                    entrance.carry(conversation.into_parts().0, association, recv).await;
+                }
+            }
+            Err(refusal) => {
+                tracing::debug!(%refusal, "an association was refused");
+                end(conversation, &socks5::reply(refusal.kind.socks())).await;
+            }
+        }
+    }
+
     /// A stream to the target; joined to it already, unless programs are answered at once.
     async fn open(&self, target: &Target) -> Result<(SendStream, RecvStream), Refusal> {
-        let (send, mut recv) = self.link.open(Purpose::Connect, target).await?;
-        if !self.settings.fast_open {
-            Link::answered(&mut recv, target).await?;
+        match self.settings.fast_open {
+            true => self.link.open(Purpose::Connect, target).await,
+            false => self.link.connect(target).await,
         }
-        Ok((send, recv))
     }
 
     async fn carry(&self, conversation: Conversation, stream: (SendStream, RecvStream), target: &Target) {

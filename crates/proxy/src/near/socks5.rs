@@ -86,6 +86,13 @@ pub(super) fn reply(code: u8) -> [u8; 10] {
     [VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]
 }
 
+/// The answer to an association: where packets are to be sent.
+pub(super) fn reply_with(address: std::net::SocketAddr) -> Vec<u8> {
+    let mut reply = vec![VERSION, 0, 0];
+    Target::from(address).encode(&mut reply);
+    reply
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use fairpath_proxy::{DeviceName, Far, FarConfig, FarNotice, FarState, Near, NearConfig, NearNotice, Password, join};
+use fairpath_proxy::{
+    DeviceName, Far, FarConfig, FarNotice, FarState, Forward, Near, NearConfig, NearNotice, Password, Reverse, join,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
@@ -74,7 +76,7 @@ impl FarEnd {
     pub(crate) fn allow_loopback(&self) {
         let file = self.state.join("authorized");
         let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(file, text.replace("reach=public", "reach=public,127.0.0.0/8")).unwrap();
+        std::fs::write(file, text.replace("reach=public", "reach=public,127.0.0.0/8 listen=1024-65535")).unwrap();
     }
 
     pub(crate) fn state(&self) -> FarState {
@@ -103,12 +105,20 @@ impl Ends {
     }
 
     pub(crate) async fn with(fast_open: bool, password: Option<&str>) -> Self {
+        Self::with_ports(fast_open, password, (Vec::new(), Vec::new())).await
+    }
+
+    pub(crate) async fn with_ports(
+        fast_open: bool,
+        password: Option<&str>,
+        ports: (Vec<Forward>, Vec<Reverse>),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let far = FarEnd::start(folder.path().join("far"), 0).await;
         let ticket = far.state().invite(&name("van"), &[]).unwrap();
         assert_eq!(join(&folder.path().join("near"), &ticket, &via()).await.unwrap(), "van");
         far.allow_loopback();
-        let (port, near, near_notices) = start_near(folder.path().join("near"), fast_open, password).await;
+        let (port, near, near_notices) = start_near(folder.path().join("near"), fast_open, password, ports).await;
         Self { far, port, near_notices, near, folder }
     }
 
@@ -147,10 +157,12 @@ async fn start_near(
     state: PathBuf,
     fast_open: bool,
     password: Option<&str>,
+    (forwards, reverses): (Vec<Forward>, Vec<Reverse>),
 ) -> (SocketAddr, JoinHandle<()>, mpsc::UnboundedReceiver<NearNotice>) {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
     let password = password.map(|text| Password::parse(text).unwrap());
-    let mut near = Near::bind(NearConfig { state, listen, via: via(), fast_open, password }).await.unwrap();
+    let mut near =
+        Near::bind(NearConfig { state, listen, via: via(), fast_open, password, forwards, reverses }).await.unwrap();
     let port = near.address().unwrap();
     let (to, notices) = mpsc::unbounded_channel();
     let task = tokio::spawn(async move { near.run(|notice| drop(to.send(notice))).await });

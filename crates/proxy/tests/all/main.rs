@@ -2,4 +2,5 @@
 
 mod devices;
 mod ends;
+mod ports;
 mod programs;

@@ -1,0 +1,181 @@
+//! An association at the far end: a socket of its own for each family, so that a program has one address whomever it talks
+//! to.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fairpath::RecvStream;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::UdpSocket;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::dial::addresses;
+use super::shared::{DeviceMeter, Shared};
+use crate::authorized::Device;
+use crate::packets::{Association, PACKET_MAX};
+use crate::relay::Meter as _;
+use crate::target::{Host, Target};
+
+/// How long an association lives without a packet (RFC 4787, requirement 5, recommends so much at least).
+const STILL: Duration = Duration::from_secs(5 * 60);
+
+/// The names that are resolved at once, and those that are remembered, and how long.
+const RESOLVING_MAX: usize = 16;
+const NAMES_MAX: usize = 64;
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// The hosts that are remembered, where only those may answer that were sent to.
+const HOSTS_MAX: usize = 1024;
+
+/// Packets of one program.
+pub(super) struct Exit {
+    pub(super) shared: Arc<Shared>,
+    pub(super) meter: Arc<DeviceMeter>,
+    /// The device's line, as it is now.
+    pub(super) device: watch::Receiver<Arc<Device>>,
+    /// Whether anybody may send to the program, or only hosts that it has sent to.
+    pub(super) is_open: bool,
+}
+
+/// A name that was resolved, and the packet that waits for it.
+type Resolved = (Target, Option<SocketAddr>, Bytes);
+
+impl Exit {
+    /// Carries packets until the stream of the association ends, or none has passed for long.
+    pub(super) async fn carry(self, mut association: Association, sockets: Sockets, recv: &mut RecvStream) {
+        let mut names: BTreeMap<Target, (SocketAddr, Instant)> = BTreeMap::new();
+        let mut hosts: BTreeMap<SocketAddr, ()> = BTreeMap::new();
+        let mut resolving: JoinSet<Resolved> = JoinSet::new();
+        let mut still_until = Instant::now() + STILL;
+        let (mut one, mut other) = (vec![0; PACKET_MAX], vec![0; PACKET_MAX]);
+        loop {
+            let (to, data) = tokio::select! {
+                () = sleep_until(still_until) => return,
+                // It says nothing more; its end is that of the association.
+                more = recv.read_chunk(64) => match more {
+                    Ok(Some(_)) => continue,
+                    _ => return,
+                },
+                (length, from) = receive(sockets.v4.as_ref(), &mut one) => {
+                    self.came(&association, &hosts, from, &one[..length]).await;
+                    still_until = Instant::now() + STILL;
+                    continue;
+                }
+                (length, from) = receive(sockets.v6.as_ref(), &mut other) => {
+                    self.came(&association, &hosts, from, &other[..length]).await;
+                    still_until = Instant::now() + STILL;
+                    continue;
+                }
+                Some(resolved) = resolving.join_next() => {
+                    let Ok((target, Some(address), data)) = resolved else { continue };
+                    if names.len() >= NAMES_MAX {
+                        names.pop_first();
+                    }
+                    names.insert(target, (address, Instant::now() + REMEMBERED));
+                    (address, data)
+                }
+                packet = association.recv() => {
+                    let Some((target, data)) = packet else { return };
+                    match (&target.host, names.get(&target)) {
+                        (Host::Address(address), _) => (SocketAddr::new(*address, target.port), data),
+                        (Host::Name(_), Some((address, until))) if *until > Instant::now() => (*address, data),
+                        (Host::Name(_), _) => {
+                            if resolving.len() < RESOLVING_MAX {
+                                resolving.spawn(resolve(self.shared.clone(), self.device.borrow().clone(), target, data));
+                            }
+                            continue;
+                        }
+                    }
+                }
+            };
+            still_until = Instant::now() + STILL;
+            self.leave(&sockets, &mut hosts, to, &data).await;
+        }
+    }
+
+    /// Whether the device may reach an address.
+    fn may(&self, address: SocketAddr) -> bool {
+        let device = self.device.borrow().clone();
+        device.reach.objection(address, &self.shared.own()).is_none()
+    }
+
+    /// A packet came from outside.
+    async fn came(&self, association: &Association, hosts: &BTreeMap<SocketAddr, ()>, from: SocketAddr, data: &[u8]) {
+        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        if (self.is_open || hosts.contains_key(&from)) && self.may(from) {
+            self.meter.down(data.len()).await;
+            association.send(&from.into(), data);
+        }
+    }
+
+    /// A packet goes out.
+    async fn leave(&self, sockets: &Sockets, hosts: &mut BTreeMap<SocketAddr, ()>, to: SocketAddr, data: &[u8]) {
+        let to = SocketAddr::new(to.ip().to_canonical(), to.port());
+        if !self.may(to) {
+            return;
+        }
+        if !self.is_open {
+            if hosts.len() >= HOSTS_MAX {
+                hosts.pop_first();
+            }
+            hosts.insert(to, ());
+        }
+        self.meter.up(data.len()).await;
+        let socket = if to.is_ipv4() { &sockets.v4 } else { &sockets.v6 };
+        if let Some(socket) = socket {
+            // A packet that the system does not take is lost, as others are.
+            let _ = socket.send_to(data, to).await;
+        }
+    }
+}
+
+async fn resolve(shared: Arc<Shared>, device: Arc<Device>, target: Target, data: Bytes) -> Resolved {
+    let found = addresses(&target, &device.reach, &shared.own()).await;
+    let address = found.ok().and_then(|found| found.first().copied());
+    (target, address, data)
+}
+
+/// The sockets of an association.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    v4: Option<UdpSocket>,
+    v6: Option<UdpSocket>,
+}
+
+impl Sockets {
+    /// One of each family that the machine has; at least one.
+    pub(super) fn bind() -> std::io::Result<Self> {
+        let v4 = bind(Domain::IPV4, Ipv4Addr::UNSPECIFIED.into());
+        let v6 = bind(Domain::IPV6, Ipv6Addr::UNSPECIFIED.into());
+        match (v4, v6) {
+            (Err(error), Err(_)) => Err(error),
+            (v4, v6) => Ok(Self { v4: v4.ok(), v6: v6.ok() }),
+        }
+    }
+}
+
+fn bind(domain: Domain, address: IpAddr) -> std::io::Result<UdpSocket> {
+    let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+    if domain == Domain::IPV6 {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&SocketAddr::new(address, 0).into())?;
+    socket.set_nonblocking(true)?;
+    UdpSocket::from_std(socket.into())
+}
+
+/// The next packet at a socket, if there is one.
+async fn receive(socket: Option<&UdpSocket>, buffer: &mut [u8]) -> (usize, SocketAddr) {
+    let Some(socket) = socket else { return std::future::pending().await };
+    loop {
+        // An error is that of a packet that was sent before.
+        if let Ok(came) = socket.recv_from(buffer).await {
+            return came;
+        }
+    }
+}

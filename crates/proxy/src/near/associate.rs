@@ -1,0 +1,84 @@
+//! SOCKS5's UDP ASSOCIATE: a socket for one program, as long as its TCP connection is open (RFC 1928, section 7).
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::Bytes;
+use fairpath::RecvStream;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpStream, UdpSocket};
+
+use crate::packets::{Association, PACKET_MAX};
+use crate::target::{TARGET_MAX, Target};
+
+/// The first bytes of a packet: two that mean nothing, and the number of a fragment, which is 0.
+const HEAD: [u8; 3] = [0; 3];
+
+/// Packets of one program.
+pub(super) struct Entrance {
+    pub(super) socket: UdpSocket,
+    /// The address of the program, which no other can use.
+    pub(super) program: IpAddr,
+    /// The port of the program, where it said so or has sent from it.
+    pub(super) port: Option<u16>,
+}
+
+impl Entrance {
+    /// Carries packets until the program's connection or the association ends.
+    pub(super) async fn carry(mut self, mut tcp: TcpStream, mut association: Association, mut recv: RecvStream) {
+        let mut buffer = vec![0; HEAD.len() + TARGET_MAX + PACKET_MAX];
+        let mut more = [0; 64];
+        loop {
+            tokio::select! {
+                came = self.socket.recv_from(&mut buffer) => {
+                    // An error is that of a packet that was sent before.
+                    let Ok((length, from)) = came else { continue };
+                    if self.is_program(from)
+                        && let Some((target, data)) = packet(&buffer[..length])
+                    {
+                        association.send(&target, data);
+                    }
+                }
+                packet = association.recv() => match packet {
+                    Some((from, data)) => self.hand_out(&from, &data).await,
+                    None => return,
+                },
+                read = tcp.read(&mut more) => if !matches!(read, Ok(1..)) { return },
+                read = recv.read_chunk(64) => if !matches!(read, Ok(Some(_))) { return },
+            }
+        }
+    }
+
+    /// Whether a packet comes from the program. The first one says its port, where it did not.
+    fn is_program(&mut self, from: SocketAddr) -> bool {
+        from.ip() == self.program && *self.port.get_or_insert(from.port()) == from.port()
+    }
+
+    async fn hand_out(&self, from: &Target, data: &Bytes) {
+        let Some(port) = self.port else { return };
+        let mut packet = HEAD.to_vec();
+        from.encode(&mut packet);
+        packet.extend(data);
+        // A packet that the system does not take is lost, as others are.
+        let _ = self.socket.send_to(&packet, (self.program, port)).await;
+    }
+}
+
+/// The target and the data of a packet. Fragments are not put together, which a server need not do.
+fn packet(bytes: &[u8]) -> Option<(Target, &[u8])> {
+    let rest = bytes.strip_prefix(&HEAD[..])?;
+    let (target, length) = Target::decode(rest).ok().flatten()?;
+    Some((target, &rest[length..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_read_and_fragments_are_not() {
+        let whole = b"\0\0\0\x01\x01\x02\x03\x04\0\x35data";
+        assert_eq!(packet(whole), Some(("1.2.3.4:53".parse().unwrap(), &b"data"[..])));
+        assert_eq!(packet(b"\0\0\x01\x01\x01\x02\x03\x04\0\x35data"), None);
+        assert!((0..10).all(|length| packet(&whole[..length]).is_none()));
+    }
+}

@@ -1,0 +1,133 @@
+//! Forwards, ports of the far end, and packets of UDP.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use fairpath_proxy::{Forward, NearNotice, Reverse};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::timeout;
+
+use crate::ends::{Ends, LIMIT, late_echo};
+
+/// A port of this machine that is free at this moment.
+async fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
+}
+
+/// Sends `words` and reads the answer until its end.
+async fn exchange(address: SocketAddr, words: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut tcp = TcpStream::connect(address).await?;
+    tcp.write_all(words).await?;
+    tcp.shutdown().await?;
+    let mut answer = Vec::new();
+    timeout(LIMIT, tcp.read_to_end(&mut answer)).await.expect("in time")?;
+    Ok(answer)
+}
+
+/// A host that sends each packet back.
+async fn echo() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut buffer = vec![0; 65_536];
+        while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
+            let _ = socket.send_to(&buffer[..length], from).await;
+        }
+    });
+    address
+}
+
+/// Sends a packet again and again until `is_it` an answer: packets may be lost.
+async fn asked(socket: &UdpSocket, to: SocketAddr, packet: &[u8], is_it: impl Fn(&[u8]) -> bool) {
+    let mut buffer = vec![0; 65_536];
+    let until = tokio::time::Instant::now() + LIMIT;
+    loop {
+        assert!(tokio::time::Instant::now() < until, "no answer to a packet of {} bytes", packet.len());
+        socket.send_to(packet, to).await.unwrap();
+        let came = timeout(Duration::from_millis(300), socket.recv_from(&mut buffer)).await;
+        if let Ok(Ok((length, _))) = came
+            && is_it(&buffer[..length])
+        {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ports_are_forwarded_to_targets_by_tcp_and_udp() {
+    let (tcp, udp) = (late_echo().await, echo().await);
+    let (at, there) = (free_port().await, free_port().await);
+    let forwards: Vec<Forward> =
+        vec![format!("tcp:{at}={tcp}").parse().unwrap(), format!("udp:{there}={udp}").parse().unwrap()];
+    let _ends = Ends::with_ports(false, None, (forwards, Vec::new())).await;
+    assert_eq!(exchange(SocketAddr::from(([127, 0, 0, 1], at)), b"words").await.unwrap(), b"words");
+    let to = SocketAddr::from(([127, 0, 0, 1], there));
+    let hosts = [UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap()];
+    for (socket, word) in hosts.iter().zip([b"one", b"two"]) {
+        asked(socket, to, word, |answer| answer == word).await;
+    }
+    // As large as a packet may be: cut into sixty pieces, and put together.
+    let large: Vec<u8> = (0..65_507_u32).map(|at| (at % 253) as u8).collect();
+    asked(&hosts[0], to, &large, |answer| answer == large).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_of_the_far_end_leads_to_this_machine_where_the_line_allows_it() {
+    let echo = late_echo().await;
+    let port = free_port().await;
+    let reverses: Vec<Reverse> =
+        [port, 80].iter().map(|port| format!("tcp:127.0.0.1:{port}={echo}").parse().unwrap()).collect();
+    let mut ends = Ends::with_ports(false, None, (Vec::new(), reverses)).await;
+    let refused = |notice: &NearNotice| matches!(notice, NearNotice::Forward(words) if words.contains("listen=80"));
+    ends.near_told(refused).await;
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let until = tokio::time::Instant::now() + LIMIT;
+    while exchange(address, b"words").await.ok().as_deref() != Some(b"words") {
+        assert!(tokio::time::Instant::now() < until, "the port is not open");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_associates_and_has_one_address_whomever_it_talks_to() {
+    let ends = Ends::start().await;
+    let mut tcp = ends.program().await;
+    tcp.write_all(b"\x05\x01\0\x05\x03\0\x01\0\0\0\0\0\0").await.unwrap();
+    let mut reply = [0; 12];
+    timeout(LIMIT, tcp.read_exact(&mut reply)).await.expect("in time").unwrap();
+    assert_eq!(reply[..6], [5, 0, 5, 0, 0, 1]);
+    let to = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([reply[10], reply[11]])));
+    let program = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+
+    let hosts = [UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap()];
+    let mut seen = Vec::new();
+    for host in &hosts {
+        let port = host.local_addr().unwrap().port().to_be_bytes();
+        let packet = [&b"\0\0\0\x03\x09localhost"[..], &port, b"hello"].concat();
+        let mut buffer = [0; 64];
+        let (length, from) = loop {
+            program.send_to(&packet, to).await.unwrap();
+            if let Ok(came) = timeout(Duration::from_millis(300), host.recv_from(&mut buffer)).await {
+                break came.unwrap();
+            }
+        };
+        assert_eq!(&buffer[..length], b"hello");
+        seen.push(from);
+    }
+    assert_eq!(seen[0], seen[1], "one address for both");
+    // A host that was never sent to reaches it there, too.
+    let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    stranger.send_to(b"from outside", ("127.0.0.1", seen[0].port())).await.unwrap();
+    let mut buffer = [0; 64];
+    let (length, _) = timeout(LIMIT, program.recv_from(&mut buffer)).await.expect("in time").unwrap();
+    let port = stranger.local_addr().unwrap().port().to_be_bytes();
+    assert_eq!(buffer[..length], [&b"\0\0\0\x01\x7f\0\0\x01"[..], &port, b"from outside"].concat());
+    // It ends with the program's connection: the address is nobody's any more.
+    drop(tcp);
+    let until = tokio::time::Instant::now() + LIMIT;
+    while UdpSocket::bind(("0.0.0.0", seen[0].port())).await.is_err() {
+        assert!(tokio::time::Instant::now() < until, "the socket is still there");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
