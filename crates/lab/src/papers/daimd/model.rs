@@ -94,7 +94,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
             cases.extend(ALGORITHMS.map(|name| variant.of(Case::shared(printed.setting, name, duration))));
         }
     }
-    let seen = context.sweep(&cases, &context.seeds(context.pick(2, 10)), Case::run)?;
+    let seen = context.sweep(&cases, &context.seeds(context.pick(3, 10)), Case::run)?;
 
     let settings = PRINTED.map(|printed| printed.setting.name);
     let mut columns: Vec<(&str, &str)> = settings.iter().map(|name| (*name, "Mbit/s")).collect();

@@ -28,7 +28,7 @@
 //!
 //! - A cell is the cost without a mechanism in parts of the cost with it, seed by seed: above 1 the mechanism helps.
 //! - Of so many rows one in twenty differs by chance; a verdict names the row that speaks most clearly.
-//! - The quick form has three seeds, four profiles, and 15 s in place of 60.
+//! - The quick form has three seeds, two profiles, one queue beside others, and 15 s in place of 60.
 
 mod networks;
 

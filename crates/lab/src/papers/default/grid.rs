@@ -44,7 +44,8 @@ use crate::{
     Axis, Cell as Number, Context, Estimate, Experiment, Failure, Figure, Report, Series, Table, Verdict, ranked,
 };
 
-pub(super) const EXPERIMENT: Experiment = Experiment::new("default/grid", include_str!("grid.rs"), run);
+pub(super) const EXPERIMENT: Experiment =
+    Experiment::new("default/grid", include_str!("grid.rs"), run).left_to_full(&["goals", "kept"]);
 
 /// Square roots of primes: the multiples of their fractions fill the unit cube evenly, whatever the number of points.
 const STEPS: [f64; 9] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0];
@@ -82,7 +83,8 @@ struct Compared {
 /// What all get in a cell, one with each seed.
 #[derive(Clone, Debug)]
 struct Runs {
-    references: [Vec<Got>; 2],
+    /// By family; none where nothing is compared with it.
+    references: Vec<Vec<Got>>,
     /// One path of the judged one, which takes losses as it does.
     own: Vec<Got>,
     /// By contender.
@@ -114,6 +116,8 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let places = context.seeds(context.pick(12, 48));
     let cells: Vec<Cell> = places.iter().map(|at| cell(*at as usize, rates)).collect();
     let (is_quick, times, judged_times) = context.pick((true, 1, 1), (false, 3, 12));
+    // The quick form leaves out those that go by rates, and their reference.
+    let (families, contenders) = context.pick((1, JUDGED_AT + 1), (REFERENCES.len(), CONTENDERS.len()));
     let got = context.sweep(&[()], &places, |(), at| {
         let cell = cell(at as usize, rates);
         let each = |times: u64, run: &dyn Fn(u64) -> Result<Got, SimError>| {
@@ -129,14 +133,14 @@ fn run(context: &Context) -> Result<Report, Failure> {
             each(times, &|seed| cell.contend(&CONTENDERS[one], Coupling::Auto, seed, is_quick))
         };
         Ok(Runs {
-            references: [reference(0)?, reference(1)?],
+            references: (0..families).map(reference).collect::<Result<Vec<_>, _>>()?,
             own: each(judged_times, &|seed| cell.own_path(&CONTENDERS[JUDGED_AT], seed, is_quick))?,
-            ours: (0..CONTENDERS.len()).map(contend).collect::<Result<Vec<_>, _>>()?,
+            ours: (0..contenders).map(contend).collect::<Result<Vec<_>, _>>()?,
         })
     })?;
     let got: Vec<Runs> = got.into_iter().flatten().collect();
     let all: Vec<Vec<Compared>> =
-        (0..CONTENDERS.len()).map(|contender| got.iter().map(|runs| runs.compared(contender)).collect()).collect();
+        (0..contenders).map(|contender| got.iter().map(|runs| runs.compared(contender)).collect()).collect();
     let cells_table = cells_table(&cells, &all);
     let goals = goals_table(&cells, &all);
     let own = own_table(&cells, &all[JUDGED_AT]);
@@ -148,7 +152,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
 fn cells_table(cells: &[Cell], all: &[Vec<Compared>]) -> Table {
     let own = ("coupled CUBIC beside itself", "of its own path");
     let columns: Vec<(&str, &str)> =
-        CONTENDERS.iter().map(|one| (one.title, "of the reference")).chain([own]).collect();
+        CONTENDERS[..all.len()].iter().map(|one| (one.title, "of the reference")).chain([own]).collect();
     let mut table = Table::new("cells", "Goodput in parts of the reference, cell by cell", &["cell"], &columns);
     for (at, cell) in cells.iter().enumerate() {
         let numbers = all.iter().map(|compared| compared[at].of_reference.clone());

@@ -29,8 +29,8 @@
 //!
 //! # Deviations
 //!
-//! - The quick form has a short and a long queue, Reno and CUBIC, and 10 to 45 s, one of the rest of the catalogue, and
-//!   coupled CUBIC alone over two links.
+//! - The quick form has a short and a long queue, Reno and CUBIC, and 10 to 45 s; where the bottleneck is given LIA, OLIA,
+//!   BALIA and coupled CUBIC, elsewhere coupled CUBIC alone, and nothing of the rest of the catalogue.
 //! - Competitors have no HyStart++.
 
 use fairpath_engine::Coupling;
@@ -56,13 +56,15 @@ fn run(context: &Context) -> Result<Report, Failure> {
         };
         competitors.iter().flat_map(of).collect()
     };
-    let others = context.pick(&OTHERS[..1], &OTHERS);
-    let all = context.pick(vec![CONTENDERS[JUDGED_AT]], CONTENDERS.into_iter().chain(OTHERS).collect());
+    let judged = &CONTENDERS[JUDGED_AT..=JUDGED_AT];
+    let (given, found) = context.pick((&CONTENDERS[..=JUDGED_AT], judged), (&CONTENDERS[..], &CONTENDERS[..]));
+    let others = context.pick(&OTHERS[..0], &OTHERS);
+    let all = context.pick(judged.to_vec(), CONTENDERS.into_iter().chain(OTHERS).collect());
     let (shared, separate) = (cells(true), cells(false));
     let one_link = "Two paths in parts of one flow, where that they share a bottleneck is";
     let tables = [
-        ("given", format!("{one_link} given"), &shared, Coupling::Always, &CONTENDERS[..]),
-        ("found", format!("{one_link} found"), &shared, Coupling::Auto, &CONTENDERS),
+        ("given", format!("{one_link} given"), &shared, Coupling::Always, given),
+        ("found", format!("{one_link} found"), &shared, Coupling::Auto, found),
         ("others", format!("{one_link} found: the rest of the catalogue"), &shared, Coupling::Auto, others),
         (
             "separate",
@@ -72,10 +74,11 @@ fn run(context: &Context) -> Result<Report, Failure> {
             &all,
         ),
     ];
+    let tables = tables.into_iter().filter(|(.., who)| !who.is_empty());
     let tables = tables.map(|(name, title, cells, coupling, who)| table(context, (name, &title), cells, coupling, who));
-    let tables = tables.into_iter().collect::<Result<Vec<Table>, Failure>>()?;
+    let tables = tables.collect::<Result<Vec<Table>, Failure>>()?;
     let mut verdicts = verdicts(&shared, &tables);
-    verdicts.push(two_links(&separate, &tables[3]));
+    verdicts.extend(tables.last().map(|table| two_links(&separate, table)));
     Ok(Report { tables, verdicts, ..Report::default() })
 }
 
@@ -90,8 +93,9 @@ fn table(
     let seeds = context.seeds(context.pick(2, 3));
     let is_quick = context.pick(true, false);
     let got = context.sweep(cells, &seeds, |cell, seed| {
-        let references =
-            [cell.reference(&REFERENCES[0], seed, is_quick)?, cell.reference(&REFERENCES[1], seed, is_quick)?];
+        let any_rate_based = contenders.iter().any(|one| one.is_rate_based);
+        let references = REFERENCES.iter().filter(|one| !one.is_rate_based || any_rate_based);
+        let references = references.map(|one| cell.reference(one, seed, is_quick)).collect::<Result<Vec<_>, _>>()?;
         let ours = contenders.iter().map(|one| cell.contend(one, coupling, seed, is_quick));
         Ok((references, ours.collect::<Result<Vec<_>, _>>()?))
     })?;
@@ -100,8 +104,9 @@ fn table(
     let mut table = Table::new(name, title, &["competitor", "queue"], &columns);
     for (cell, runs) in cells.iter().zip(&got) {
         let links = if cell.is_shared { 1 } else { cell.paths };
-        let theirs = runs.iter().map(|([cubic, _], _)| cubic.theirs * links as f64);
-        let mut numbers: Vec<Number> = vec![in_parts_of(runs.iter().map(|([cubic, _], _)| cubic.mbps), theirs).into()];
+        let theirs = runs.iter().map(|(references, _)| references[0].theirs * links as f64);
+        let mut numbers: Vec<Number> =
+            vec![in_parts_of(runs.iter().map(|(references, _)| references[0].mbps), theirs).into()];
         numbers.extend(contenders.iter().enumerate().map(|(at, one)| {
             let reference = runs.iter().map(|(references, _)| references[usize::from(one.is_rate_based)].mbps);
             Number::from(in_parts_of(runs.iter().map(|(_, ours)| ours[at].mbps), reference))
@@ -139,7 +144,8 @@ fn verdicts(cells: &[Cell], tables: &[Table]) -> Vec<Verdict> {
     };
     let mut nearer = Verdict::ours("nearer", "Coupled CUBIC is nearer to one flow than the coupled rules of Reno are.");
     for (table, name) in tables.iter().zip(["given", "found"]) {
-        for rule in ["LIA", "OLIA", "BALIA"] {
+        let is_there = |rule: &&str| table.columns.iter().any(|column| column.name == *rule);
+        for rule in ["LIA", "OLIA", "BALIA"].into_iter().filter(is_there) {
             let more = distance(table, rule) - distance(table, JUDGED);
             nearer = nearer.at_least(&format!("{name}: mean |ln ratio|, {rule} − coupled CUBIC"), more, 0.0);
         }

@@ -53,7 +53,8 @@ mod span;
 use super::cell::{CONTENDERS, Contender, JUDGED_AT, OTHERS};
 use crate::{Cell as Number, Context, Experiment, Failure, Report, Table, Verdict};
 
-pub(super) const EXPERIMENT: Experiment = Experiment::new("default/short_queues", include_str!("short_queues.rs"), run);
+pub(super) const EXPERIMENT: Experiment = Experiment::new("default/short_queues", include_str!("short_queues.rs"), run)
+    .left_to_full(&["cellular, short", "one of two, fair"]);
 
 /// The default.
 const TODAY: Contender = CONTENDERS[JUDGED_AT];
@@ -73,7 +74,7 @@ struct Part {
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let seeds = context.seeds(context.pick(3, 4));
-    let parts = [
+    let all = [
         alone::steady,
         alone::cellular,
         company::greedy,
@@ -86,6 +87,8 @@ fn run(context: &Context) -> Result<Report, Failure> {
         span::span,
         live::live,
     ];
+    // What others do to a queue takes longer to see than the quick form lasts.
+    let parts = context.pick([0, 1, 7, 9, 10].map(|at| all[at]).to_vec(), all.to_vec());
     let mut report = Report::default();
     for part in parts {
         let Part { table, verdicts, note } = part(context, &seeds)?;

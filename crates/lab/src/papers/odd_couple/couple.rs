@@ -38,6 +38,8 @@ pub(super) struct Couple {
     pub(super) jitter_us: u64,
     /// Packets that each queue holds.
     pub(super) queue: usize,
+    /// When it ends; it is measured from 20 s on.
+    pub(super) seconds: u64,
 }
 
 impl Couple {
@@ -52,12 +54,13 @@ impl Couple {
             base: &[100, 100],
             jitter_us: 0,
             queue: DEEP,
+            seconds: 120,
         }
     }
 
-    /// From the 20th second on for 100 s.
+    /// From the 20th second on.
     pub(super) fn scenario(&self, seed: u64) -> Scenario {
-        let mut net = Net::new("two deep queues", seed, Duration::from_secs(20), Duration::from_secs(120));
+        let mut net = Net::new("two deep queues", seed, Duration::from_secs(20), Duration::from_secs(self.seconds));
         let path = |(at, rtt): (usize, &u64)| {
             let there =
                 LinkConfig::new(Bitrate::from_mbps(30)).delay(ms(*rtt) / 2).queue(QueueConfig::packets(self.queue));

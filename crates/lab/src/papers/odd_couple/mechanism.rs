@@ -66,7 +66,7 @@ const NOTHING: f64 = 0.001;
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let couple = Couple::plain(SEND_KB);
-    let seeds = context.seeds(context.pick(1, 5));
+    let seeds = context.seeds(context.pick(2, 5));
     let phases = context.sweep(&[couple], &seeds, |couple, seed| Ok(Trace::of(couple, seed)?.seen(couple)))?.concat();
     let points = context.pick(QUICK.to_vec(), FULL.to_vec());
     let couples: Vec<Couple> = points

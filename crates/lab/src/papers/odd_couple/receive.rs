@@ -81,7 +81,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         ..Couple::plain(8_000)
     };
     let cases: Vec<Couple> = windows.iter().flat_map(|(kb, _)| CASES.map(|case| couple(*kb, case))).collect();
-    let seen = context.sweep(&cases, &context.seeds(context.pick(1, 5)), |couple, seed| {
+    let seen = context.sweep(&cases, &context.seeds(context.pick(2, 5)), |couple, seed| {
         let (trace, mbps) = Trace::with_goodput(couple, seed)?;
         Ok((mbps, trace.seen(couple).turns))
     })?;

@@ -44,7 +44,8 @@ use super::data_centre::DataCentre;
 use crate::{Axis, BarSeries, Cell, Context, Experiment, Failure, Figure, Net, Report, Source, Table, Verdict, ms};
 
 pub(super) const EXPERIMENT: Experiment =
-    Experiment::new("olia/dynamic_fat_tree", include_str!("dynamic_fat_tree.rs"), run);
+    Experiment::new("olia/dynamic_fat_tree", include_str!("dynamic_fat_tree.rs"), run)
+        .left_to_full(&["short_flows_pay", "olia_spares_short_flows"]);
 
 const ALGORITHMS: [Algorithm; 3] = [TCP, LIA, OLIA];
 /// There are so many times as many hosts as the core can serve at once.

@@ -8,11 +8,16 @@ use super::algorithms::{Algorithm, BALIA, COUPLED, LIA, OLIA, UNCOUPLED};
 use super::two_bottlenecks::{Case, Others, Seen};
 use crate::{Axis, Cell, Context, Estimate, Failure, Figure, Series, Table};
 
-pub(super) const ALGORITHMS: [Algorithm; 5] = [LIA, OLIA, BALIA, COUPLED, UNCOUPLED];
+pub(super) const ALGORITHMS: [Algorithm; 5] = [LIA, OLIA, COUPLED, BALIA, UNCOUPLED];
+
+/// The first of them, which claims are about: the quick form has no others.
+const JUDGED: usize = 3;
 
 /// Runs every algorithm beside so many TCP flows on each path.
 pub(super) fn run(context: &Context, others: [u32; 2]) -> Result<Vec<Vec<Seen>>, Failure> {
-    let cases = ALGORITHMS.map(|algorithm| case(algorithm, Bitrate::from_mbps(10), others));
+    let algorithms = &ALGORITHMS[..context.pick(JUDGED, ALGORITHMS.len())];
+    let cases: Vec<Case> =
+        algorithms.iter().map(|algorithm| case(*algorithm, Bitrate::from_mbps(10), others)).collect();
     context.sweep(&cases, &context.seeds(context.pick(5, 20)), Case::run)
 }
 

@@ -38,7 +38,8 @@ use super::algorithms::{Algorithm, BALIA, COUPLED, LIA, OLIA, OLIA_WITHOUT_ALPHA
 use super::two_routers::{Case, Layout, RTT, Rates, Seen};
 use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict, ms};
 
-pub(super) const EXPERIMENT: Experiment = Experiment::new("olia/two_paths", include_str!("two_paths.rs"), run);
+pub(super) const EXPERIMENT: Experiment = Experiment::new("olia/two_paths", include_str!("two_paths.rs"), run)
+    .left_to_full(&["coupled_in_packets", "olia_in_packets", "lia_is_in_between"]);
 
 const ALGORITHMS: [Algorithm; 6] = [UNCOUPLED, LIA, BALIA, OLIA, OLIA_WITHOUT_ALPHA, COUPLED];
 /// Of each kind.
@@ -55,7 +56,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         warm_up: Duration::from_secs(seconds / 10),
         ..Case::testbed(Layout::Nested, USERS, algorithm, Duration::from_secs(seconds))
     });
-    let seen = context.sweep(&cases, &context.seeds(context.pick(2, 10)), Case::run)?;
+    let seen = context.sweep(&cases, &context.seeds(context.pick(3, 10)), Case::run)?;
     let columns = [("x1", "C"), ("x2", "C"), ("x1 + x2", "C"), ("y", "C")];
     let title = "Rates in units of the capacity; in theory with equal round trips";
     let mut table = Table::new("rates", title, &["algorithm"], &columns);

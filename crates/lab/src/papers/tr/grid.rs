@@ -60,7 +60,7 @@ mod factors;
 mod network;
 mod roc;
 mod score;
-mod traces;
+pub(super) mod traces;
 mod watch;
 
 use core::time::Duration;
@@ -71,7 +71,13 @@ use self::score::{Score, Summed};
 use self::watch::{Entry, NO_MEMORY, ORACLE};
 use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
 
-pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/grid", include_str!("grid.rs"), run);
+pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/grid", include_str!("grid.rs"), run).left_to_full(&[
+    "finds",
+    "seldom wrong",
+    "soon",
+    "ahead of TR",
+    "ahead of SSC",
+]);
 
 /// What the engine of a session decides that is coupled as those over real networks are.
 const ENGINE: &str = "the engine";

@@ -50,7 +50,8 @@ use fairpath_engine::Alone;
 use super::sessions::{COUPLED, Case, OURS, SESSIONS, SSC, Seen, Session, TR, TR_WITHOUT_HOLD, UNCOUPLED, seconds};
 use crate::{Axis, BarSeries, Cell, Context, Estimate, Experiment, Failure, Figure, Report, Table, Verdict};
 
-pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/separate", include_str!("separate.rs"), run);
+pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/separate", include_str!("separate.rs"), run)
+    .left_to_full(&["as printed", "detection pays", "TR before SSC", "the hold costs", "ours"]);
 
 /// The paper's mean.
 const PRINTED: f64 = 1.74;

@@ -39,7 +39,8 @@ use fairpath_sim::SimError;
 use super::dumbbell::{Answers, Case, Ears, LISTENERS, Queue, ROWS};
 use crate::{Axis, Cell, Context, Estimate, Experiment, Failure, Figure, Report, Series, Table, Verdict};
 
-pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/table2", include_str!("table2.rs"), run);
+pub(super) const EXPERIMENT: Experiment =
+    Experiment::new("tr/table2", include_str!("table2.rs"), run).left_to_full(&["TR is sparse"]);
 
 /// For each pair what each listener said.
 type Heard = Vec<Vec<Answers>>;

@@ -41,7 +41,16 @@ use super::mininet::TABLE_3;
 use super::sessions::{Case, seconds};
 use crate::{Context, Experiment, Failure, Report};
 
-pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/table3", include_str!("table3.rs"), run);
+pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/table3", include_str!("table3.rs"), run).left_to_full(&[
+    "TR is fair (Reno)",
+    "TR is fairer (Reno)",
+    "TR is first (Reno)",
+    "detection pays (Reno)",
+    "TR is fairer (CUBIC)",
+    "detection pays (CUBIC)",
+    "no harm (CUBIC)",
+    "ours (CUBIC)",
+]);
 
 /// LIA-SSC and LIA-TR.
 const PRINTED: [Printed; 4] =

@@ -42,7 +42,17 @@ use super::mininet::TABLE_4;
 use super::sessions::{Case, seconds};
 use crate::{Context, Experiment, Failure, Report};
 
-pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/table4", include_str!("table4.rs"), run);
+pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/table4", include_str!("table4.rs"), run).left_to_full(&[
+    "SSC is fair (Reno)",
+    "TR is first (Reno)",
+    "detection pays (Reno)",
+    "ours (Reno)",
+    "TR is fair (CUBIC)",
+    "SSC is fair (CUBIC)",
+    "TR is first (CUBIC)",
+    "detection pays (CUBIC)",
+    "ours (CUBIC)",
+]);
 
 /// LIA-SSC and LIA-TR. The columns are in this order: the text says that TR's is the lower one in E1
 /// and E3.

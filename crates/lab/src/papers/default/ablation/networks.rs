@@ -64,9 +64,11 @@ const FAULTS: [Fault; 5] = [
 /// All of them, or some.
 pub(super) fn networks(context: &Context) -> Vec<Network> {
     let lasts = Duration::from_secs(context.pick(15, 60));
-    let profiles = context.pick(vec![PROFILES[0], PROFILES[8], PROFILES[10], PROFILES[15]], PROFILES.to_vec());
-    let beside =
-        [true, false].into_iter().flat_map(|is_shared| [20, 50, 200].map(|queue| Cell::beside_cubic(is_shared, queue)));
+    let profiles = context.pick(vec![PROFILES[8], PROFILES[15]], PROFILES.to_vec());
+    let queues = context.pick(vec![50], vec![20, 50, 200]);
+    let beside = [true, false]
+        .into_iter()
+        .flat_map(|is_shared| queues.iter().map(move |queue| Cell::beside_cubic(is_shared, *queue)));
     let alike = [true, false]
         .into_iter()
         .flat_map(|is_shared| [20, 100].map(|queue| Cell { competitors: 0, ..Cell::beside_cubic(is_shared, queue) }));
