@@ -18,7 +18,45 @@ struct Bench {
     claim: &'static str,
     /// Rows, as criterion names them, and how many nanoseconds they may take.
     goals: &'static [(&'static str, f64)],
+    claims: &'static [Claim],
 }
+
+/// The name of a paper's claim, the claim, and what is compared for it.
+type Claim = (&'static str, &'static str, &'static [Compared]);
+
+/// A cost that a paper speaks of.
+enum Compared {
+    /// One row takes more than another.
+    Dearer(Dearer),
+    /// The row takes so many nanoseconds at most.
+    AtMost(&'static str, f64),
+}
+
+/// One row that is said to take more than another.
+struct Dearer {
+    what: &'static str,
+    rows: [&'static str; 2],
+    /// How often each of them happens, in a second; 1 where one is compared with one.
+    per_second: [f64; 2],
+}
+
+/// [TR2018 §5.1]: SSC runs every 350 ms, TR every five seconds.
+const SSC_AND_TR: &[Compared] = &[
+    Compared::Dearer(Dearer {
+        what: "a sample, SSC / TR",
+        rows: ["ssc_rfc8382/2 paths", "trendline/2 paths"],
+        per_second: [1.0; 2],
+    }),
+    Compared::Dearer(Dearer {
+        what: "the decisions of a second, SSC / TR",
+        rows: ["decision/ssc_rfc8382", "decision/trendline"],
+        per_second: [1.0 / 0.35, 1.0 / 5.0],
+    }),
+];
+
+/// [Pluntke2011 §3]: in the timescale of milliseconds, that is less than ten.
+const IN_MILLISECONDS: &[Compared] =
+    &[Compared::AtMost("best rates, 8 paths", 1e7), Compared::AtMost("linear program, 8 paths", 1e7)];
 
 const BENCHES: &[Bench] = &[
     Bench {
@@ -26,27 +64,46 @@ const BENCHES: &[Bench] = &[
         title: "One acknowledgement in congestion avoidance, all paths coupled",
         claim: "The default takes at most 50 ns with two paths and 150 ns with eight.",
         goals: &[("default/2 paths", 50.0), ("default/8 paths", 150.0)],
+        claims: &[],
     },
     Bench {
         key: "sbd",
-        title: "One delay sample and the poll after it",
+        title: "One delay sample and the poll after it, and one decision of two paths",
         claim: "The detector of the default takes at most 100 ns for a sample.",
         goals: &[("concordance/2 paths", 100.0), ("concordance/8 paths", 100.0)],
+        claims: &[("SSC costs more", "There is more computation in SSC than in TR.", SSC_AND_TR)],
     },
     Bench {
         key: "rate",
         title: "The best TCP-friendly rates of a stream",
         claim: "The optimum takes at most 5 µs for eight paths and 1 ms for a thousand.",
         goals: &[("best rates, 8 paths", 5e3), ("best rates, 1000 paths", 1e6)],
+        claims: &[(
+            "in milliseconds",
+            "The optimisation problem is linear and is solved in the timescale of milliseconds.",
+            IN_MILLISECONDS,
+        )],
     },
     Bench {
         key: "engine",
         title: "The path of the next packet",
         claim: "The default scheduler takes at most 60 ns with two paths and 200 ns with eight.",
         goals: &[("arrival, 2 paths, after a packet", 60.0), ("arrival, 8 paths, after a packet", 200.0)],
+        claims: &[],
     },
-    Bench { key: "net", title: "A packet over a link, and over a network", claim: "No goal is set.", goals: &[] },
+    Bench {
+        key: "net",
+        title: "A packet over a link, and over a network",
+        claim: "No goal is set.",
+        goals: &[],
+        claims: &[],
+    },
 ];
+
+/// The names of the reports over benches.
+pub fn bench_names() -> impl Iterator<Item = String> {
+    BENCHES.iter().map(|bench| format!("bench/{}", bench.key))
+}
 
 #[derive(Deserialize)]
 struct Named {
@@ -86,7 +143,8 @@ fn report(bench: &Bench, folder: &Path, maker: &Maker) -> Option<StoredReport> {
     for (name, most) in bench.goals {
         verdict = verdict.at_most(name, table.estimate(&[name], "mean"), *most);
     }
-    let verdicts = if bench.goals.is_empty() { Vec::new() } else { vec![verdict] };
+    let mut verdicts = if bench.goals.is_empty() { Vec::new() } else { vec![verdict] };
+    verdicts.extend(bench.claims.iter().map(|claim| claimed(&table, claim)));
     let Maker { commit, machine } = maker.clone();
     let command = format!("cargo bench -p fairpath-{}", bench.key);
     Some(StoredReport {
@@ -99,6 +157,16 @@ fn report(bench: &Bench, folder: &Path, maker: &Maker) -> Option<StoredReport> {
         },
         report: Report { tables: vec![table], verdicts, ..Report::default() },
         made: Some(Made { command, seeds: String::new(), commit, machine }),
+    })
+}
+
+fn claimed(table: &Table, (name, claim, compared): &Claim) -> Verdict {
+    compared.iter().fold(Verdict::new(name, claim), |verdict, one| match one {
+        Compared::Dearer(one) => {
+            let [more, less] = [0, 1].map(|at| table.estimate(&[one.rows[at]], "mean") * one.per_second[at]);
+            verdict.at_least(one.what, more / less, 1.0)
+        }
+        Compared::AtMost(row, most) => verdict.at_most(&format!("{row}, in ns"), table.estimate(&[row], "mean"), *most),
     })
 }
 
@@ -145,5 +213,20 @@ mod tests {
         let verdict = &reports[0].report.verdicts[0];
         assert_eq!(verdict.outcome, crate::Outcome::Partly);
         assert_eq!(verdict.checks[0].half_width.map(f64::round), Some(20.0));
+    }
+
+    #[test]
+    fn a_paper_s_claim_of_costs_is_judged_by_what_was_measured() {
+        let mut table = Table::new("times", "", &["what"], &[("mean", "ns")]);
+        let times = [("ssc_rfc8382/2 paths", 30.0), ("trendline/2 paths", 20.0)];
+        let decisions = [("decision/ssc_rfc8382", 700.0), ("decision/trendline", 5_000.0)];
+        for (name, mean) in times.into_iter().chain(decisions) {
+            table.push(&[name], &[Cell::from(Estimate::with_interval(mean, Some(mean / 100.0), 100))]);
+        }
+        // 30 / 20 = 1.5; 700 / 0.35 s = 2000 ns in a second beside 5000 / 5 s = 1000.
+        let verdict = claimed(&table, &("SSC costs more", "", SSC_AND_TR));
+        assert_eq!(verdict.outcome, crate::Outcome::Holds);
+        let values: Vec<f64> = verdict.checks.iter().map(|check| (check.value * 10.0).round() / 10.0).collect();
+        assert_eq!(values, [1.5, 2.0]);
     }
 }

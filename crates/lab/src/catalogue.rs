@@ -1,5 +1,6 @@
 //! All papers and experiments, by name.
 
+use crate::bench::bench_names;
 use crate::experiment::Experiment;
 use crate::paper::Paper;
 use crate::papers::{daimd, default, odd_couple, olia, tfrc_multipath, tr};
@@ -16,7 +17,7 @@ const PAPERS: &[(&str, &[Experiment], &str)] = &[
 
 /// There is no experiment and no paper of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no experiment '{name}'{}", hint(.nearest))]
+#[error("there is no experiment '{name}'{}", hint(.name, .nearest))]
 pub struct NoSuchExperiment {
     /// The name.
     pub name: String,
@@ -24,8 +25,11 @@ pub struct NoSuchExperiment {
     pub nearest: Option<String>,
 }
 
-fn hint(nearest: &Option<String>) -> String {
+fn hint(name: &str, nearest: &Option<String>) -> String {
     match nearest {
+        _ if bench_names().any(|bench| bench == name) => {
+            "; it is a bench: `make bench` runs it, and `make evidence` makes a page of it".to_owned()
+        }
         Some(name) => format!("; is '{name}' meant?"),
         None => "; `fairpath lab list` shows all".to_owned(),
     }

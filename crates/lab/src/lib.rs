@@ -62,7 +62,7 @@ mod table;
 mod text;
 mod verdict;
 
-pub use bench::bench_reports;
+pub use bench::{bench_names, bench_reports};
 pub use catalogue::{NoSuchExperiment, experiments, papers, select};
 pub use context::{Context, Effort, FailedRun, Failure, Progress, Seeds};
 pub use evidence::{Pages, write_pages};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairpath_lab::{State, experiments, papers, select};
+use fairpath_lab::{State, bench_names, experiments, papers, select};
 
 #[test]
 fn the_head_of_every_experiment_says_what_it_is_about() {
@@ -26,8 +26,13 @@ fn every_experiment_is_named_by_its_paper_and_every_name_is_one() {
         .flat_map(|(_, paper)| paper.experiments().into_iter().map(str::to_owned).collect::<Vec<_>>())
         .collect();
     let there: BTreeSet<String> = experiments().map(|one| one.name().to_owned()).collect();
-    assert_eq!(named, there);
     assert_eq!(experiments().count(), there.len(), "a name is given twice");
+    // Costs are measured by benches, which are no experiments.
+    let (benches, named): (BTreeSet<String>, BTreeSet<String>) =
+        named.into_iter().partition(|name| name.starts_with("bench/"));
+    assert_eq!(named, there);
+    let known: BTreeSet<String> = bench_names().collect();
+    assert!(benches.is_subset(&known), "{benches:?} are not all among {known:?}");
 }
 
 #[test]
@@ -54,6 +59,8 @@ fn a_misspelt_name_is_answered_with_what_may_be_meant() {
         let error = select(wrong).unwrap_err();
         assert_eq!(error.nearest.as_deref(), meant, "{error}");
     }
+    let text = select("bench/sbd").unwrap_err().to_string();
+    assert!(text.contains("`make evidence`"), "{text}");
     let text = select("damid").unwrap_err().to_string();
     assert_eq!(text, "there is no experiment 'damid'; is 'daimd' meant?");
 }
