@@ -1,5 +1,6 @@
 //! One folder per paper, one file per table or figure.
 
+mod cellular;
 pub(crate) mod daimd;
 pub(crate) mod default;
 pub(crate) mod odd_couple;

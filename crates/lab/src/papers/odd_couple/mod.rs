@@ -2,6 +2,7 @@
 
 mod buffers;
 mod couple;
+mod drive;
 mod fairness;
 mod heterogeneity;
 mod mechanism;
@@ -15,6 +16,7 @@ use crate::Experiment;
 
 /// In the order of the slides, and then our own questions.
 pub(crate) const EXPERIMENTS: &[Experiment] = &[
+    drive::EXPERIMENT,
     buffers::EXPERIMENT,
     mechanism::EXPERIMENT,
     queues::EXPERIMENT,

@@ -1,6 +1,7 @@
 //! What the two paths of the couple did, moment by moment.
 
 use fairpath_core::Timestamp;
+use fairpath_scenario::Scenario;
 use fairpath_sim::{Recorder, SimError, Simulation, View};
 
 use super::couple::Couple;
@@ -8,6 +9,9 @@ use crate::ms;
 
 /// A path that holds so much of what is in flight has the buffer for itself.
 const HOLDS: f64 = 0.8;
+
+/// A path that carries less of its mean in a second is silent.
+const SILENT: f64 = 0.01;
 
 /// A moment, path by path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +51,11 @@ impl Trace {
 
     /// The same with the goodput, in Mbit/s.
     pub(super) fn with_goodput(couple: &Couple, seed: u64) -> Result<(Self, f64), SimError> {
-        let mut scenario = couple.scenario(seed);
+        Self::of_scenario(couple.scenario(seed))
+    }
+
+    /// A run of any scenario, whose first flow has one path or two.
+    pub(super) fn of_scenario(mut scenario: Scenario) -> Result<(Self, f64), SimError> {
         scenario.sample_every = ms(10);
         let (mut trace, mut simulation) = (Self::default(), Simulation::new(&scenario)?);
         simulation.run(&mut trace)?;
@@ -63,7 +71,7 @@ impl Trace {
     pub(super) fn seen(&self, couple: &Couple) -> Seen {
         let full = |moment: &&Moment| moment.in_flight.iter().sum::<f64>() >= 0.95 * couple.send_kb as f64;
         let at_first = self.0.iter().find(full).map_or([0.0, 1.0], |moment| moment.in_flight);
-        let end = self.since(self.0.last().map_or(0.0, |last| last.at - 60.0));
+        let end = self.since(self.0.last().map_or(0.0, |last| (last.at - 60.0).max(last.at / 2.0)));
         let (first, last) = (end.first().copied().unwrap_or_default(), end.last().copied().unwrap_or_default());
         let carried = [0, 1].map(|path| last.arrived[path] - first.arrived[path]);
         let idle = usize::from(carried[1] < carried[0]);
@@ -80,6 +88,37 @@ impl Trace {
         }
     }
 
+    /// What a path carries over time, in Mbit/s on the wire, over so many seconds each.
+    pub(super) fn rates(&self, path: usize, seconds: f64) -> Vec<(f64, f64)> {
+        let step = ((seconds * 100.0) as usize).max(1);
+        let moments: Vec<&Moment> = self.0.iter().step_by(step).collect();
+        let rate = |pair: &[&Moment]| (pair[1].arrived[path] - pair[0].arrived[path]) * 8.0 / (pair[1].at - pair[0].at);
+        moments.windows(2).map(|pair| (pair[1].at, rate(pair))).collect()
+    }
+
+    /// When paths carry nothing, from so many seconds on.
+    pub(super) fn silence(&self, since: f64) -> Silence {
+        let moments: Vec<&Moment> = self.since(since).iter().step_by(100).collect();
+        let (mut silent, mut round_trips) = (0_u32, Vec::new());
+        for path in 0..2 {
+            let carried: Vec<f64> =
+                moments.windows(2).map(|pair| pair[1].arrived[path] - pair[0].arrived[path]).collect();
+            let mean = carried.iter().sum::<f64>() / carried.len().max(1) as f64;
+            for (carried, pair) in carried.iter().zip(moments.windows(2)) {
+                if *carried < SILENT * mean {
+                    silent += 1;
+                    round_trips.push(pair[1].smoothed[path]);
+                }
+            }
+        }
+        let seconds = moments.len().saturating_sub(1).max(1) as f64;
+        Silence {
+            share: f64::from(silent) / seconds,
+            round_trip_ms: round_trips.iter().sum::<f64>() / round_trips.len().max(1) as f64,
+            turns_in_a_minute: self.turns() * 60.0 / self.0.last().map_or(60.0, |last| last.at),
+        }
+    }
+
     /// How often the path that has the buffer for itself was another than before.
     fn turns(&self) -> f64 {
         let holder = |moment: &Moment| {
@@ -92,7 +131,8 @@ impl Trace {
     }
 }
 
-/// What is seen of the mechanism; what is said of an idle path and a busy one holds for the last minute.
+/// What is seen of the mechanism; what is said of an idle path and a busy one holds for the last minute, or for the
+/// last half of a shorter run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// What the path with less had in flight, in parts of both, when the buffer was full for the first time.
@@ -109,4 +149,15 @@ pub(super) struct Seen {
     pub(super) stale_change_ms: f64,
     /// The mean of that of the other one.
     pub(super) busy_ms: f64,
+}
+
+/// When paths carry nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Silence {
+    /// In which part of the time one of them does: of two, both may.
+    pub(super) share: f64,
+    /// The mean of its smoothed round-trip time then; 0 where it never does.
+    pub(super) round_trip_ms: f64,
+    /// How often the path that has the buffer for itself is another than before.
+    pub(super) turns_in_a_minute: f64,
 }

@@ -3,6 +3,7 @@
 mod algorithms;
 mod asymmetric;
 mod data_centre;
+mod downloads;
 mod dynamic_fat_tree;
 mod goals;
 mod load_balancing;
@@ -27,6 +28,7 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     scenario_a::EXPERIMENT,
     scenario_c::EXPERIMENT,
     theorems::EXPERIMENT,
+    downloads::EXPERIMENT,
     symmetric::EXPERIMENT,
     asymmetric::EXPERIMENT,
     static_fat_tree::EXPERIMENT,

@@ -34,13 +34,13 @@
 //! - The quick form has the weak modem only, for 20 s.
 
 use core::time::Duration;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fairpath_core::Bitrate;
 use fairpath_net::{LinkConfig, LossConfig, MahimahiTrace, QueueConfig, Rate};
 
 use super::live::{Case, Policy, Seen};
+use crate::papers::cellular::{OPERATORS, PAIRS, beginning, folder, recorded};
 use crate::{Cell, Context, Effort, Estimate, Experiment, Failure, Report, Table, Verdict, ms};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("tfrc_multipath/modems", include_str!("modems.rs"), run);
@@ -49,10 +49,6 @@ const DEADLINE: Duration = Duration::from_millis(300);
 
 /// What a stream may lose by a weak modem.
 const AT_MOST: f64 = 0.98;
-
-const OPERATORS: [(&str, &str); 3] =
-    [("AT&T", "ATT-LTE-driving-2016"), ("T-Mobile", "TMobile-LTE-short"), ("Verizon", "Verizon-LTE-short")];
-const PAIRS: [[usize; 2]; 3] = [[0, 1], [0, 2], [1, 2]];
 
 fn modem(mbps: u64, rtt: u64, loss: f64) -> [LinkConfig; 2] {
     let link = LinkConfig::new(Bitrate::from_mbps(mbps)).delay(ms(rtt / 2)).jitter(ms(5));
@@ -64,7 +60,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let (weak, mut verdicts) = weak(context)?;
     let (mut tables, mut notes) = (vec![weak], Vec::new());
     if context.effort() == Effort::Full {
-        match traces(&folder()) {
+        match recorded(&folder(), "up") {
             Ok(traces) => {
                 let (table, verdict) = operators(context, &traces)?;
                 tables.push(table);
@@ -126,48 +122,24 @@ fn weak(context: &Context) -> Result<(Table, Vec<Verdict>), Failure> {
     Ok((table, verdicts))
 }
 
-/// Where the traces are, beside this project.
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces")
-}
-
-/// A trace that is not there.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the trace {0} cannot be read")]
-struct Missing(String);
-
-fn traces(folder: &Path) -> Result<Vec<Rate>, Missing> {
-    let read = |(_, file): &(&str, &str)| {
-        let name = format!("{file}.up");
-        let missing = || Missing(name.clone());
-        let text = std::fs::read_to_string(folder.join(&name)).map_err(|_| missing())?;
-        let trace = MahimahiTrace::parse(&text).map_err(|_| missing())?;
-        Ok(Rate::Mahimahi(Arc::new(trace)))
-    };
-    OPERATORS.iter().map(read).collect()
-}
-
 const POLICIES: [Policy; 6] =
     [Policy::Best, Policy::Alone(0), Policy::Alone(1), Policy::Equal, Policy::Coupled, Policy::Redundant];
 
-/// How much later each seed begins, in seconds: recordings take 120 to 140, and are compared at other moments each time.
-const LATER: [u64; 2] = [13, 29];
-
 /// The same with recordings that begin elsewhere: nothing else in them is drawn.
-fn beginning(case: &Case, seed: u64) -> Case {
+fn from_elsewhere(case: &Case, seed: u64) -> Case {
     let mut case = case.clone();
-    for ([there, _], later) in case.paths.iter_mut().zip(LATER) {
+    for (at, [there, _]) in case.paths.iter_mut().enumerate() {
         if let Rate::Mahimahi(trace) = &there.rate {
-            there.rate = trace.starting(Duration::from_secs(later * (seed % 1_000))).into();
+            there.rate = beginning(trace, at, seed);
         }
     }
     case
 }
 
 /// Two operators together, and each alone.
-fn operators(context: &Context, traces: &[Rate]) -> Result<(Table, Vec<Verdict>), Failure> {
+fn operators(context: &Context, traces: &[Arc<MahimahiTrace>]) -> Result<(Table, Vec<Verdict>), Failure> {
     let path = |at: usize| {
-        let link = LinkConfig::new(traces[at].clone())
+        let link = LinkConfig::new(Rate::Mahimahi(traces[at].clone()))
             .delay(ms(20))
             .queue(QueueConfig::bytes(fairpath_core::Bytes::new(300_000)));
         [link, LinkConfig::pure_delay(ms(20))]
@@ -182,7 +154,7 @@ fn operators(context: &Context, traces: &[Rate]) -> Result<(Table, Vec<Verdict>)
         duration,
     };
     let cases: Vec<Case> = PAIRS.iter().flat_map(|pair| POLICIES.map(|policy| case(pair, policy))).collect();
-    let seen = context.sweep(&cases, &context.seeds(8), |case, seed| beginning(case, seed).run(seed))?;
+    let seen = context.sweep(&cases, &context.seeds(8), |case, seed| from_elsewhere(case, seed).run(seed))?;
     let columns = POLICIES.map(|policy| (policy.name(), "%"));
     let mut table = Table::new(
         "operators",

@@ -7,6 +7,7 @@ mod conservative;
 mod dumbbell;
 mod fairness;
 mod fig1;
+mod fig2;
 mod fig4;
 mod fig6;
 mod grid;
@@ -27,6 +28,7 @@ use crate::Experiment;
 pub(crate) const EXPERIMENTS: &[Experiment] = &[
     conservative::EXPERIMENT,
     fig1::EXPERIMENT,
+    fig2::EXPERIMENT,
     table1::EXPERIMENT,
     fig4::EXPERIMENT,
     fig6::EXPERIMENT,

@@ -19,7 +19,7 @@ const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 type Trace = Vec<(PathId, DelaySample)>;
 
 /// Where the traces are, beside this project.
-pub(super) fn folder() -> PathBuf {
+pub(in crate::papers::tr) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/rtt-traces")
 }
 
@@ -51,7 +51,7 @@ pub(super) fn table(entries: &[Entry], folder: &Path) -> (Table, Option<String>)
 
 /// Why there are no traces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum Missing {
+pub(in crate::papers::tr) enum Missing {
     #[error("The traces of ns-3 are not beside this project, in shared/rtt-traces: their table has no numbers.")]
     Folder,
     #[error("The trace {0} cannot be read: the table of the traces has no numbers.")]
@@ -114,15 +114,20 @@ fn play(detector: &mut dyn Detector, trace: &Trace) -> (f64, Option<f64>) {
 fn read(folder: &Path, kind: &str, number: &str) -> Result<Trace, Missing> {
     let mut trace = Trace::new();
     for (path, side) in PATHS.iter().zip(["a", "b"]) {
-        let name = format!("{kind}-{number}-{side}.csv.gz");
-        let unreadable = || Missing::Trace(name.clone());
-        let output = Command::new("gzip").arg("-dc").arg(folder.join(&name)).output().map_err(|_| unreadable())?;
-        let text = String::from_utf8(output.stdout).map_err(|_| unreadable())?;
-        let samples: Option<Trace> = text.lines().skip(1).map(|line| Some((*path, sample(line)?))).collect();
-        trace.extend(samples.filter(|samples| !samples.is_empty()).ok_or_else(unreadable)?);
+        let samples = read_one(folder, &format!("{kind}-{number}-{side}.csv.gz"))?;
+        trace.extend(samples.into_iter().map(|sample| (*path, sample)));
     }
     trace.sort_by_key(|(path, sample)| (sample.now, *path));
     Ok(trace)
+}
+
+/// The samples of one sender, in order of time.
+pub(in crate::papers::tr) fn read_one(folder: &Path, name: &str) -> Result<Vec<DelaySample>, Missing> {
+    let unreadable = || Missing::Trace(name.to_owned());
+    let output = Command::new("gzip").arg("-dc").arg(folder.join(name)).output().map_err(|_| unreadable())?;
+    let text = String::from_utf8(output.stdout).map_err(|_| unreadable())?;
+    let samples: Option<Vec<DelaySample>> = text.lines().skip(1).map(sample).collect();
+    samples.filter(|samples| !samples.is_empty()).ok_or_else(unreadable)
 }
 
 /// A line `time_s,rtt_ms`.
