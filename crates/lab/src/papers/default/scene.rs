@@ -29,7 +29,7 @@
 //!
 //! # Deviations
 //!
-//! - The quick form has a short and a long queue, Reno and CUBIC, and 10 to 45 s; where the bottleneck is given LIA, OLIA,
+//! - The quick form has a short and a long queue, Reno and CUBIC, and 10 to 45 s. Where the bottleneck is given it has LIA, OLIA,
 //!   BALIA and coupled CUBIC, elsewhere coupled CUBIC alone, and nothing of the rest of the catalogue.
 //! - Competitors have no HyStart++.
 

@@ -87,7 +87,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         span::span,
         live::live,
     ];
-    // What others do to a queue takes longer to see than the quick form lasts.
+    // The quick form is too short for what others do to a queue.
     let parts = context.pick([0, 1, 7, 9, 10].map(|at| all[at]).to_vec(), all.to_vec());
     let mut report = Report::default();
     for part in parts {

@@ -57,7 +57,7 @@ const WARM_UP: Duration = Duration::from_secs(10);
 /// The providers' rates by the slides, and what both bring, in Mbit/s.
 const PRINTED: (f64, f64) = (30.0, 51.0);
 
-/// Who sends.
+/// A sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sender {
     title: &'static str,
@@ -84,7 +84,7 @@ const SENDERS: [Sender; 7] = [
     both(CURES[1], Some("reno"), Remedies { probe: true, ..NONE }),
     both(CURES[2], Some("bbr"), NONE),
 ];
-/// So many of them in the quick form.
+/// The first ones are in the quick form.
 const QUICK_SENDERS: usize = 4;
 
 /// Where somebody drives: as modelled, or where both links were recorded.
@@ -140,7 +140,7 @@ impl Road {
     }
 }
 
-/// What is kept of a drive.
+/// The result of a drive.
 #[derive(Debug)]
 struct Seen {
     mbps: f64,

@@ -156,7 +156,7 @@ impl Case {
         Ok(Transfer { mbps: flow.delivered.as_f64() * 8e-6 / took.as_secs_f64(), arrivals })
     }
 
-    /// What goes in so long, in Mbit/s.
+    /// The goodput over such a time, in Mbit/s.
     fn lasting(&self, seed: u64, lasts: Duration) -> Result<f64, SimError> {
         let mut scenario = self.scenario(seed);
         scenario.duration = lasts;

@@ -88,7 +88,7 @@ impl Trace {
         }
     }
 
-    /// What a path carries over time, in Mbit/s on the wire, over so many seconds each.
+    /// The rate of a path over time, in Mbit/s on the wire, over so many seconds each.
     pub(super) fn rates(&self, path: usize, seconds: f64) -> Vec<(f64, f64)> {
         let step = ((seconds * 100.0) as usize).max(1);
         let moments: Vec<&Moment> = self.0.iter().step_by(step).collect();

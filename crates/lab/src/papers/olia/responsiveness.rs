@@ -47,7 +47,7 @@ pub(super) const EXPERIMENT: Experiment =
     Experiment::new("olia/responsiveness", include_str!("responsiveness.rs"), run);
 
 const ALGORITHMS: [Algorithm; 6] = [LIA, OLIA, COUPLED, KELLY_VOICE, BALIA, UNCOUPLED];
-/// So many of them are what the claims are about: the quick form has no others.
+/// The first ones are judged: the quick form has no others.
 const JUDGED: usize = 4;
 /// Rates are taken over so long, in seconds.
 const SPAN: f64 = 2.0;
@@ -64,13 +64,13 @@ struct Phases {
     settled: f64,
 }
 
-/// Who is on path 1, and how fast both paths are.
+/// The company on path 1, and how fast both paths are.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     name: &'static str,
     /// TCP flows on path 1.
     others: u32,
-    /// Of each path, in Mbit/s; there are as many TCP flows on path 2 before and after.
+    /// The rate of each path, in Mbit/s; there are as many TCP flows on path 2 before and after.
     mbps: u32,
 }
 

@@ -56,7 +56,7 @@ const SESSIONS: [(&str, &str); 4] = [
     ("uncoupled Reno", "uncoupled reno"),
     ("uncoupled CUBIC", "uncoupled cubic"),
 ];
-/// So many of them are what the claims are about: the quick form has no others.
+/// The first ones are judged: the quick form has no others.
 const JUDGED: usize = 2;
 /// Mbit/s of a path's part, and one-way ms of the paths.
 const MBPS: u64 = 50;

@@ -43,7 +43,7 @@ use crate::{Axis, Cell, Context, Experiment, Failure, Figure, Report, Series, Ta
 pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/fig2", include_str!("fig2.rs"), run);
 
 const DURATION: Duration = Duration::from_secs(65);
-/// What begins before is slow start's, in seconds.
+/// Rises that begin before are slow start's, in seconds.
 const SLOW_START: f64 = 5.0;
 /// Samples are means over so long, in seconds.
 const SMOOTHED: f64 = 0.1;
@@ -156,7 +156,7 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
     (xy * xy / (xx * yy), xy / xx)
 }
 
-/// What a curve's build-ups are like.
+/// The build-ups of a curve.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     build_ups: f64,
