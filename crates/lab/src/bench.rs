@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::figures;
 use crate::made::{Made, Maker};
 use crate::stored_report::StoredReport;
 use crate::table::{Cell, Table};
@@ -102,7 +103,7 @@ const BENCHES: &[Bench] = &[
 
 /// The names of the reports over benches.
 pub fn bench_names() -> impl Iterator<Item = String> {
-    BENCHES.iter().map(|bench| format!("bench/{}", bench.key))
+    BENCHES.iter().map(|bench| format!("bench/{}", bench.key)).chain(figures::names())
 }
 
 #[derive(Deserialize)]
@@ -127,9 +128,11 @@ struct Interval {
     upper_bound: f64,
 }
 
-/// Reports over what criterion has left below `results`, where each crate's bench has a folder of its own.
+/// Reports over what criterion has left below `results`, where each crate's bench has a folder of its own, and over
+/// the figures that other benches have written there.
 pub fn bench_reports(results: &Path, maker: &Maker) -> Vec<StoredReport> {
-    BENCHES.iter().filter_map(|bench| report(bench, &results.join(bench.key), maker)).collect()
+    let by_criterion = BENCHES.iter().filter_map(|bench| report(bench, &results.join(bench.key), maker));
+    by_criterion.chain(figures::reports(results, maker)).collect()
 }
 
 fn report(bench: &Bench, folder: &Path, maker: &Maker) -> Option<StoredReport> {

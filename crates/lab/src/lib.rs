@@ -32,7 +32,8 @@
 //!    for each table and figure of the paper, reproduced or not, an `[[own]]` for a question of
 //!    ours. A new paper also gets a line in `src/catalogue.rs`.
 //! 5. `fairpath lab run <key>/<name> --quick`, then without `--quick`. In `tests/quick.rs`, under the
-//!    paper's name, give it a line with the verdicts that hold in the quick form for any seeds.
+//!    paper's name, give it a line with the verdicts that hold in the quick form for any seeds. A claim
+//!    that the quick form cannot tell is left to the full one: [`Experiment::left_to_full`].
 //!
 //! The quick forms of all experiments run in the tests: make yours take some seconds.
 //!
@@ -48,6 +49,7 @@ mod draw;
 mod evidence;
 mod experiment;
 mod figure;
+mod figures;
 mod fluid;
 mod head;
 mod made;

@@ -45,18 +45,48 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("default/ablation", in
 struct Mechanism {
     name: &'static str,
     take_out: fn(&mut Flow),
+    /// Why no network of the tables needs it, or one is better without; empty where that is not so.
+    why_not: &'static str,
 }
 
 const MECHANISMS: &[Mechanism] = &[
-    Mechanism { name: "coupling", take_out: |flow| flow.engine.coupling = Coupling::Never },
-    Mechanism { name: "arrival", take_out: |flow| flow.engine.scheduler = "min_rtt".into() },
-    Mechanism { name: "losses by queue", take_out: |flow| flow.engine.parameters.aimd.losses = Losses::Congestion },
-    Mechanism { name: "HyStart++", take_out: |flow| flow.engine.parameters.aimd.slow_start = SlowStart::Standard },
-    Mechanism { name: "dips", take_out: |flow| flow.engine.dips = false },
-    Mechanism { name: "joint start", take_out: |flow| flow.engine.joint_start = false },
-    Mechanism { name: "watchdog", take_out: |flow| flow.engine.watchdog = false },
-    Mechanism { name: "reinjection", take_out: |flow| flow.transport.reinjection = false },
-    Mechanism { name: "pacing", take_out: |flow| flow.transport.pacing = Some(false) },
+    Mechanism { name: "coupling", take_out: |flow| flow.engine.coupling = Coupling::Never, why_not: "" },
+    Mechanism {
+        name: "arrival",
+        take_out: |flow| flow.engine.scheduler = "min_rtt".into(),
+        why_not: "Nothing bounds here what is in flight: what min-RTT starves behind a small send buffer is in odd_couple/buffers.",
+    },
+    Mechanism {
+        name: "losses by queue",
+        take_out: |flow| flow.engine.parameters.aimd.losses = Losses::Congestion,
+        why_not: "",
+    },
+    Mechanism {
+        name: "HyStart++",
+        take_out: |flow| flow.engine.parameters.aimd.slow_start = SlowStart::Standard,
+        why_not: "It spares the queue a burst at the start; what the burst loses is repaired within the transfer.",
+    },
+    Mechanism {
+        name: "dips",
+        take_out: |flow| flow.engine.dips = false,
+        why_not: "Beside others on separate links what a path gives up for a dip goes to them: that is its price.",
+    },
+    Mechanism {
+        name: "joint start",
+        take_out: |flow| flow.engine.joint_start = false,
+        why_not: "It is for the first seconds on a shared link, which default/start measures; here whole transfers count.",
+    },
+    Mechanism {
+        name: "watchdog",
+        take_out: |flow| flow.engine.watchdog = false,
+        why_not: "No pair of the tables is so unequal that its weaker path lowers the total.",
+    },
+    Mechanism { name: "reinjection", take_out: |flow| flow.transport.reinjection = false, why_not: "" },
+    Mechanism {
+        name: "pacing",
+        take_out: |flow| flow.transport.pacing = Some(false),
+        why_not: "The queues here hold the bursts that are sent without it.",
+    },
 ];
 
 /// A difference that a person would notice.
@@ -131,5 +161,5 @@ fn judge(one: &Mechanism, tables: &[Table]) -> [Verdict; 2] {
     if let Some((name, estimate)) = rows.iter().min_by(|one, other| high(one).total_cmp(&high(other))) {
         harms = harms.at_least(name, estimate.clone(), 1.0 - NOTICED);
     }
-    [helps, harms]
+    if one.why_not.is_empty() { [helps, harms] } else { [helps, harms].map(|verdict| verdict.because(one.why_not)) }
 }

@@ -1,0 +1,147 @@
+//! Figures that programs of ours write while they measure, as reports.
+//!
+//! A file is a list of lines, each with the thing measured and its unit. A line has samples, or a value with the half of
+//! its 95 % interval. Where something is wanted of it, it has the least or the most.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::made::{Made, Maker};
+use crate::stored_report::StoredReport;
+use crate::table::{Cell, Table};
+use crate::{Description, Estimate, Report, Verdict};
+
+/// A program that writes figures.
+struct Program {
+    /// The name of its file, without `.json`, and of its page.
+    key: &'static str,
+    title: &'static str,
+    claim: &'static str,
+    command: &'static str,
+    /// Remarks on how it measures.
+    notes: &'static [&'static str],
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        key: "goodput",
+        title: "Bulk data on loopback, beside the QUIC stack as it is",
+        claim: "Over loopback without limits we carry 1.2 times what the stack alone does, for 0.8 of the processors' time.",
+        command: "FAIRPATH_GOODPUT_JSON=FILE cargo bench -p fairpath-quic --bench goodput -- loopback",
+        notes: &["Ratios are to the better of the raw ones of the same round: the machine's speed drifts."],
+    },
+    Program {
+        key: "detection",
+        title: "How soon and how rightly the engine finds bottlenecks, over the real stack",
+        claim: "Of shared bottlenecks 0.95 are found, half of them within 10 s, and separate paths are together for 0.05 of \
+                the time at most.",
+        command: "FAIRPATH_DETECTION_JSON=FILE cargo bench -p fairpath-faults --bench tables -- detection",
+        notes: &["Networks are drawn from seeds, and both ends run in virtual time."],
+    },
+    Program {
+        key: "streams",
+        title: "Streams of bytes: beside records, a thousand at once, a sparse one beside bulk, and how they open",
+        claim: "Streams carry 0.95 of what records do, share evenly, and a sparse one does not wait for a bulk one.",
+        command: "FAIRPATH_STREAMS_JSON=FILE cargo bench -p fairpath-faults --bench tables -- streams",
+        notes: &["Each number is of one run, in virtual time where nothing else is said: it has no interval."],
+    },
+];
+
+/// A line of such a file.
+#[derive(Deserialize)]
+struct Line {
+    what: String,
+    unit: String,
+    value: Option<f64>,
+    half_width: Option<f64>,
+    #[serde(default)]
+    samples: Vec<f64>,
+    goal: Option<Goal>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Line {
+    fn estimate(&self) -> Estimate {
+        match (Estimate::of(self.samples.iter().copied()), self.value) {
+            (Some(estimate), _) => estimate,
+            (None, Some(value)) => match self.half_width {
+                Some(half) => Estimate::with_interval(value, Some(half), 0),
+                None => value.into(),
+            },
+            (None, None) => Estimate::unknown(),
+        }
+    }
+}
+
+/// The names of the reports over figures.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    PROGRAMS.iter().map(|program| format!("bench/{}", program.key))
+}
+
+/// Reports over the files in `results`.
+pub(crate) fn reports(results: &Path, maker: &Maker) -> Vec<StoredReport> {
+    PROGRAMS.iter().filter_map(|program| report(program, results, maker)).collect()
+}
+
+fn report(program: &Program, results: &Path, maker: &Maker) -> Option<StoredReport> {
+    let text = fs::read_to_string(results.join(format!("{}.json", program.key))).ok()?;
+    let lines: Vec<Line> = serde_json::from_str(&text).ok()?;
+    let mut table = Table::new("figures", "Figures", &["what", "unit"], &[("value", "")]);
+    let mut verdict = Verdict::ours("goals", program.claim);
+    for line in &lines {
+        table.push(&[&line.what, &line.unit], &[Cell::from(line.estimate())]);
+        let what = if line.unit.is_empty() { line.what.clone() } else { format!("{}, in {}", line.what, line.unit) };
+        verdict = match line.goal {
+            Some(Goal::AtLeast(least)) => verdict.at_least(&what, line.estimate(), least),
+            Some(Goal::AtMost(most)) => verdict.at_most(&what, line.estimate(), most),
+            None => verdict,
+        };
+    }
+    let Maker { commit, machine } = maker.clone();
+    let verdicts = if verdict.checks.is_empty() { Vec::new() } else { vec![verdict] };
+    let notes = program.notes.iter().map(|note| (*note).to_owned()).collect();
+    Some(StoredReport {
+        experiment: format!("bench/{}", program.key),
+        effort: "bench".to_owned(),
+        description: Description {
+            title: program.title.to_owned(),
+            claim: program.claim.to_owned(),
+            ..Description::default()
+        },
+        report: Report { tables: vec![table], verdicts, notes, ..Report::default() },
+        made: Some(Made { command: program.command.to_owned(), seeds: String::new(), commit, machine }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+
+    #[test]
+    fn lines_become_a_table_and_their_goals_a_verdict() {
+        let folder = std::env::temp_dir().join(format!("fairpath-figures-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let text = r#"[
+            {"what": "found", "unit": "", "value": 0.97, "half_width": 0.01, "goal": {"at_least": 0.95}},
+            {"what": "first", "unit": "s", "samples": [3.0, 5.0, 4.0], "goal": {"at_most": 10.0}},
+            {"what": "runs", "unit": "", "value": 180.0}
+        ]"#;
+        fs::write(folder.join("detection.json"), text).unwrap();
+        let reports = reports(&folder, &Maker::default());
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(reports.len(), 1);
+        let report = &reports[0].report;
+        assert_eq!((report.tables[0].rows.len(), report.verdicts[0].checks.len()), (3, 2));
+        assert_eq!(report.verdicts[0].outcome, Outcome::Holds);
+        assert_eq!(report.tables[0].estimate(&["first", "s"], "value").mean, 4.0);
+    }
+}
