@@ -55,6 +55,9 @@ pub(crate) struct Admitted {
     pub(crate) addresses: Vec<SocketAddr>,
     /// The key that lets its first packets go before those of strangers, in hexadecimal digits.
     pub(crate) guard: String,
+    /// The address from which the device is seen.
+    #[serde(default)]
+    pub(crate) seen: Option<SocketAddr>,
 }
 
 /// Why a device is not let in. It travels as the code with which its connection is closed.
@@ -225,8 +228,12 @@ mod tests {
 
     #[test]
     fn the_answer_survives_the_wire() {
-        let answer =
-            Admitted { name: "van".into(), addresses: vec!["192.0.2.1:4433".parse().unwrap()], guard: "00".repeat(32) };
+        let answer = Admitted {
+            name: "van".into(),
+            addresses: vec!["192.0.2.1:4433".parse().unwrap()],
+            guard: "00".repeat(32),
+            seen: None,
+        };
         assert_eq!(Admitted::decode(&answer.encode()), Some(answer.clone()));
         assert_eq!(answer.guard_key(), Some([0; 32]));
         assert_eq!(Admitted::decode(b"{}"), None);

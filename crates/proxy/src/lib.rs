@@ -36,8 +36,8 @@ pub use greeting::Denial;
 pub use invitations::INVITATION_LIFETIME;
 pub use key::{BadKey, DeviceKey, PublicKey};
 pub use near::{
-    BadForward, BadPassword, Forward, JoinError, LinkState, Near, NearConfig, NearError, NearNotice, NearState,
-    NearStateError, Password, Protocol, Reverse, join,
+    BadForward, BadPassword, Examination, ExamineConfig, Finding, Forward, JoinError, LinkState, Near, NearConfig,
+    NearError, NearNotice, NearState, NearStateError, Password, Protocol, Reverse, Together, examine, join,
 };
 pub use reach::{BadReach, Reach};
 pub use refusal::{Refusal, RefusalKind};

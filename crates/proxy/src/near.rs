@@ -2,6 +2,7 @@
 
 mod associate;
 mod conversation;
+mod doctor;
 mod forward;
 mod http;
 mod link;
@@ -19,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::greeting::Denial;
+pub use doctor::{Examination, ExamineConfig, Finding, Together, examine};
 pub use forward::{BadForward, Forward, Protocol, Reverse};
 use link::Link;
 pub use link::LinkState;

@@ -21,6 +21,17 @@ pub(crate) enum Purpose {
     Arrival = 3,
     /// Packets of UDP.
     Packets = 4,
+    /// Bytes that mean nothing, to measure a rate.
+    Measure = 5,
+}
+
+/// The way of the bytes of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// To the device.
+    Down = 0,
+    /// From the device.
+    Up = 1,
 }
 
 /// How long a last answer may take to arrive.
@@ -31,7 +42,9 @@ pub(crate) const RESET: u64 = 1;
 
 impl Purpose {
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Connect, Self::Reverse, Self::Arrival, Self::Packets].into_iter().find(|one| *one as u8 == code)
+        [Self::Connect, Self::Reverse, Self::Arrival, Self::Packets, Self::Measure]
+            .into_iter()
+            .find(|one| *one as u8 == code)
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod completions;
 #[cfg(feature = "research")]
 pub(crate) mod detect;
 pub(crate) mod devices;
+pub(crate) mod doctor;
 #[cfg(feature = "research")]
 pub(crate) mod emu;
 pub(crate) mod join;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use data_encoding::HEXLOWER as HEX;
 use fairpath::{Connection, RecvStream, SendStream};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -21,12 +21,15 @@ use crate::greeting::{self, Admitted, Denial};
 use crate::key::PublicKey;
 use crate::packets::Packets;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::relay::{Side, relay};
+use crate::relay::{Meter as _, Side, relay};
 use crate::target::Target;
-use crate::wire::{self, Purpose};
+use crate::wire::{self, Direction, Purpose};
 
 /// How long a peer may take over its greeting, and over the first bytes of a stream.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest measurement.
+const MEASURED: Duration = Duration::from_secs(70);
 
 /// The connections of one device at once. More are sent away.
 const CONNECTIONS_MAX: u64 = 16;
@@ -39,7 +42,8 @@ pub(crate) async fn serve(shared: Arc<Shared>, connection: Connection, addresses
         Ok(device) => {
             connection.welcome(shared.limits.clone());
             let guard = HEX.encode(&shared.guard);
-            let answer = Admitted { name: device.name.to_string(), addresses, guard };
+            let seen = connection.paths().first().map(|path| path.remote);
+            let answer = Admitted { name: device.name.to_string(), addresses, guard, seen };
             if connection.send_message(answer.encode()).await.is_ok() {
                 Session { shared, connection, key: device.key }.run(device, authorized).await;
             }
@@ -156,6 +160,7 @@ impl Stream {
                         let Self { connection, meter, device, .. } = self;
                         Listening { connection, meter, device, target, id }.serve((send, recv)).await;
                     }
+                    Purpose::Measure => self.measure(id, (send, recv)).await,
                     Purpose::Connect | Purpose::Arrival => {}
                 }
             }
@@ -193,6 +198,26 @@ impl Stream {
 }
 
 impl Stream {
+    /// Bytes that mean nothing, for a while.
+    async fn measure(self, direction: u32, (mut send, mut recv): (SendStream, RecvStream)) {
+        if wire::answer(&mut send, &Ok(())).await.is_err() {
+            return;
+        }
+        let measured = async {
+            if direction == Direction::Up as u32 {
+                while let Ok(Some(chunk)) = recv.read_chunk(256 << 10).await {
+                    self.meter.up(chunk.len()).await;
+                }
+                return;
+            }
+            let zeros = vec![0; 64 << 10];
+            while send.write_all(&zeros).await.is_ok() {
+                self.meter.down(zeros.len()).await;
+            }
+        };
+        let _ = timeout(MEASURED, measured).await;
+    }
+
     /// Packets of UDP to this target, or to any where it has no port.
     async fn carry_packets(self, target: Target, id: u32, (mut send, mut recv): (SendStream, RecvStream)) {
         let many = || Refusal::new(RefusalKind::TooMany, "this device has too many associations");

@@ -113,7 +113,8 @@ impl Link {
         Self::open_on(&self.connection().await?, purpose, target, None).await
     }
 
-    async fn open_on(
+    /// The same on a connection, with a number behind the target where the purpose has one.
+    pub(super) async fn open_on(
         connection: &Connection,
         purpose: Purpose,
         target: &Target,

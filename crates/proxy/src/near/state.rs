@@ -121,7 +121,7 @@ impl NearState {
 
 impl Joined {
     pub(crate) fn of(fingerprint: Fingerprint, admitted: Admitted) -> Self {
-        let Admitted { name, addresses, guard } = admitted;
+        let Admitted { name, addresses, guard, .. } = admitted;
         Self { name, addresses, fingerprint: fingerprint.to_string(), guard }
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fairpath::{Endpoint, Fingerprint};
-use fairpath_proxy::{Denial, FarNotice, JoinError, NearNotice, join};
+use fairpath_proxy::{Denial, ExamineConfig, FarNotice, JoinError, NearNotice, examine, join};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -101,4 +101,25 @@ async fn a_far_end_that_is_started_anew_is_found_again() {
     let mut all = Vec::new();
     tcp.read_to_end(&mut all).await.unwrap();
     assert_eq!(all, b"again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_examination_measures_each_link_and_all_together() {
+    let ends = Ends::start().await;
+    let time = Duration::from_millis(300);
+    let mut steps = Vec::new();
+    let config = ExamineConfig { state: ends.folder.path().join("near"), via: via(), time };
+    let examined = examine(config, |step| steps.push(step)).await.unwrap();
+    assert_eq!(steps, ["127.0.0.1 alone", "127.0.0.2 alone", "all together"]);
+    for one in &examined.interfaces {
+        assert_eq!((&one.unreached, one.is_translated()), (&None, Some(false)), "{one:?}");
+        let rates = one.down.zip(one.up).unwrap();
+        assert!(rates.0.as_bps() > 1_000_000 && rates.1.as_bps() > 1_000_000, "{one:?}");
+    }
+    let together = examined.together.as_ref().unwrap();
+    assert!(together.down.as_bps() > 1_000_000 && together.up.as_bps() > 1_000_000, "{together:?}");
+    assert!(!examined.words().is_empty());
+    let unknown = ExamineConfig { state: ends.folder.path().join("near"), via: vec!["no-such-link0".into()], time };
+    let error = examine(unknown, |_| ()).await.unwrap_err().to_string();
+    assert!(error.contains("'no-such-link0'"), "{error}");
 }

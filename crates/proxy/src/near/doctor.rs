@@ -1,0 +1,382 @@
+//! An examination: what each interface brings alone, what all bring together, and what that means.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fairpath::{Amount, Bitrate, Connection, Endpoint};
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::state::{JoinError, Joined, NearState, enter};
+use super::{NearError, NearStateError};
+use crate::far::ALPN;
+use crate::greeting;
+use crate::key::DeviceKey;
+use crate::refusal::Refusal;
+use crate::target::Target;
+use crate::wire::{self, Direction, Purpose};
+
+/// How long an interface may take to reach the far end.
+const REACHED: Duration = Duration::from_secs(8);
+
+/// The paths of a connection over all interfaces, at most. One interface alone has one path: where the far end has several
+/// addresses, it could answer over other links to them.
+const PATHS: usize = 8;
+
+/// How long a connection rests before its round trip is looked at.
+const REST: Duration = Duration::from_millis(400);
+
+/// The share of a measurement that is left out: rates grow at first.
+const GROWTH: f64 = 0.4;
+
+/// Together they add up from this share of the sum on, and bring nothing up to this multiple of the best.
+const ADDS_UP: f64 = 0.75;
+const BRINGS_NOTHING: f64 = 1.15;
+
+/// A queue that is worth a word, and a loss that is.
+const LONG_QUEUE: Duration = Duration::from_millis(150);
+const HIGH_LOSS: f64 = 0.05;
+
+/// The settings of an examination.
+#[derive(Clone, Debug)]
+pub struct ExamineConfig {
+    /// The state directory of the near end.
+    pub state: PathBuf,
+    /// The interfaces or addresses to examine; empty: all usable ones.
+    pub via: Vec<String>,
+    /// How long each measurement takes.
+    pub time: Duration,
+}
+
+/// The findings.
+#[derive(Clone, Debug, Default)]
+pub struct Examination {
+    /// The interfaces that were examined.
+    pub interfaces: Vec<Finding>,
+    /// Those that are not used, each with the reason in words.
+    pub unused: Vec<(String, String)>,
+    /// All together, where several reach the far end.
+    pub together: Option<Together>,
+}
+
+/// The findings about an interface.
+#[derive(Clone, Debug, Default)]
+pub struct Finding {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub local: Option<IpAddr>,
+    /// The address from which the far end sees it.
+    pub seen: Option<SocketAddr>,
+    /// Why it does not reach the far end, in words; `None`: it does.
+    pub unreached: Option<String>,
+    /// The round trip at rest.
+    pub rtt_idle: Option<Duration>,
+    /// The round trip while data is sent.
+    pub rtt_loaded: Option<Duration>,
+    /// The share of what was sent that was lost.
+    pub loss: Option<f64>,
+    /// The rate that comes in.
+    pub down: Option<Bitrate>,
+    /// The rate that goes out.
+    pub up: Option<Bitrate>,
+}
+
+/// The findings about all interfaces together.
+#[derive(Clone, Debug, Default)]
+pub struct Together {
+    /// The rate that comes in.
+    pub down: Bitrate,
+    /// The rate that goes out.
+    pub up: Bitrate,
+    /// Names of paths that share a bottleneck on the way out, as the connection found.
+    pub shared: Vec<Vec<String>>,
+}
+
+/// Examines the interfaces of this machine against the far end that it has joined. `progress` is told each step. Takes four
+/// measurements and ten seconds for each interface at most. Must be called within a tokio runtime.
+///
+/// # Errors
+///
+/// Where this device has joined no far end, or an interface that is named does not exist.
+pub async fn examine(config: ExamineConfig, mut progress: impl FnMut(String)) -> Result<Examination, NearError> {
+    let state = NearState::open(&config.state)?;
+    let examiner = Examiner { key: state.key()?, joined: state.joined()?, time: config.time };
+    let mut examination = Examination::default();
+    let mut names = config.via;
+    if names.is_empty() {
+        let all = fairpath::interfaces().map_err(fairpath::Error::from)?;
+        for interface in all {
+            match interface.unused {
+                None if !names.contains(&interface.name) => names.push(interface.name),
+                None => {}
+                Some(why) => examination.unused.push((format!("{} {}", interface.name, interface.address), why)),
+            }
+        }
+    }
+    for name in &names {
+        progress(format!("{name} alone"));
+        examination.interfaces.push(examiner.alone(name).await?);
+    }
+    let reached = || examination.interfaces.iter().filter(|one| one.unreached.is_none());
+    if reached().count() > 1 {
+        progress("all together".to_owned());
+        let names = reached().map(|one| one.name.clone()).collect();
+        examination.together = examiner.together(names).await?;
+    }
+    Ok(examination)
+}
+
+struct Examiner {
+    key: DeviceKey,
+    joined: Joined,
+    time: Duration,
+}
+
+impl Examiner {
+    async fn alone(&self, name: &str) -> Result<Finding, NearError> {
+        let finding = Finding { name: name.to_owned(), ..Finding::default() };
+        let (connection, seen) = match self.connect(vec![name.to_owned()], 1).await? {
+            Ok(connected) => connected,
+            Err(why) => return Ok(Finding { unreached: Some(why), ..finding }),
+        };
+        sleep(REST).await;
+        let rest = connection.stats().await;
+        let down = self.measure(&connection, Direction::Down).await;
+        let before = connection.stats().await;
+        let up = self.measure(&connection, Direction::Up).await;
+        let after = connection.stats().await;
+        connection.close(0, "examined").await;
+        let path = rest.paths.first();
+        let difference = |of: fn(&fairpath::Stats) -> Amount| of(&after).get().saturating_sub(of(&before).get()) as f64;
+        let (lost, acked) = (difference(|stats| stats.lost), difference(|stats| stats.acked));
+        Ok(Finding {
+            local: path.and_then(|path| path.local),
+            seen,
+            rtt_idle: path.and_then(|path| path.rtt),
+            rtt_loaded: after.paths.iter().filter_map(|path| path.rtt).max(),
+            loss: (lost + acked > 0.0).then(|| lost / (lost + acked)),
+            down: down.ok(),
+            up: up.ok(),
+            ..finding
+        })
+    }
+
+    async fn together(&self, names: Vec<String>) -> Result<Option<Together>, NearError> {
+        let count = names.len();
+        let Ok((connection, _)) = self.connect(names, PATHS).await? else { return Ok(None) };
+        connection.paths_open(count, REACHED / 2).await;
+        let down = self.measure(&connection, Direction::Down).await;
+        let up = self.measure(&connection, Direction::Up).await;
+        let paths = connection.paths();
+        connection.close(0, "examined").await;
+        let mut groups = std::collections::BTreeMap::<u32, Vec<String>>::new();
+        for path in paths {
+            if let Some(group) = path.group {
+                groups.entry(group).or_default().push(path.name);
+            }
+        }
+        let shared = groups.into_values().filter(|group| group.len() > 1).collect();
+        Ok(Some(Together { down: down.unwrap_or_default(), up: up.unwrap_or_default(), shared }))
+    }
+
+    /// A connection of so many paths over these interfaces, and the address from which the far end sees it. The inner error: it is not
+    /// reached, with the reason in words.
+    async fn connect(
+        &self,
+        via: Vec<String>,
+        paths: usize,
+    ) -> Result<Result<(Connection, Option<SocketAddr>), String>, NearError> {
+        let fingerprint = self.joined.fingerprint()?;
+        let endpoint =
+            Endpoint::builder().alpn(ALPN).guard(self.joined.guard_key()?).via(via).paths_max(paths).bind()?;
+        let attempt = async {
+            let connection = endpoint.connect(self.joined.addresses.clone(), fingerprint).await?;
+            let greeting = greeting::greet(&connection, &self.key, None);
+            let admitted = enter(&connection, greeting).await?;
+            Ok::<_, JoinError>((connection, admitted.seen))
+        };
+        Ok(match timeout(REACHED, attempt).await {
+            Ok(Ok(connected)) => Ok(connected),
+            Ok(Err(JoinError::State(error))) => return Err(error.into()),
+            Ok(Err(JoinError::Connect(error @ fairpath::Error::UnknownInterface { .. }))) => return Err(error.into()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("no answer within {} s: UDP may be blocked there", REACHED.as_secs())),
+        })
+    }
+
+    /// The rate in a direction, while nothing else is sent.
+    async fn measure(&self, connection: &Connection, direction: Direction) -> Result<Bitrate, NearStateError> {
+        let measured = match direction {
+            Direction::Down => self.measure_down(connection).await,
+            Direction::Up => self.measure_up(connection).await,
+        };
+        measured.map_err(|_| NearStateError::NotJoined)
+    }
+
+    async fn measure_down(&self, connection: &Connection) -> Result<Bitrate, Refusal> {
+        let (_send, mut recv) = open(connection, Direction::Down).await?;
+        let begun = Instant::now();
+        let counted_from = begun + self.time.mul_f64(GROWTH);
+        let mut bytes = 0;
+        while let Ok(Ok(Some(chunk))) = timeout_at(begun + self.time, recv.read_chunk(256 << 10)).await {
+            if Instant::now() >= counted_from {
+                bytes += chunk.len() as u64;
+            }
+        }
+        recv.stop(0);
+        Ok(rate(bytes, self.time.mul_f64(1.0 - GROWTH)))
+    }
+
+    async fn measure_up(&self, connection: &Connection) -> Result<Bitrate, Refusal> {
+        let (mut send, _recv) = open(connection, Direction::Up).await?;
+        let begun = Instant::now();
+        let zeros = vec![0; 64 << 10];
+        let mut counted_from = None;
+        while begun.elapsed() < self.time {
+            // A write that waits is given up in time to look at the clock.
+            let _ = timeout(Duration::from_millis(50), send.write(&zeros)).await;
+            if counted_from.is_none() && begun.elapsed() >= self.time.mul_f64(GROWTH) {
+                counted_from = Some((Instant::now(), connection.stats().await.acked));
+            }
+        }
+        let (at, before) = counted_from.unwrap_or((begun, Amount::ZERO));
+        let acked = connection.stats().await.acked.get().saturating_sub(before.get());
+        let elapsed = at.elapsed();
+        send.reset(0);
+        Ok(rate(acked, elapsed))
+    }
+}
+
+async fn open(
+    connection: &Connection,
+    direction: Direction,
+) -> Result<(fairpath::SendStream, fairpath::RecvStream), Refusal> {
+    let target = Target::from(SocketAddr::from(([0, 0, 0, 0], 0)));
+    let mut stream = super::link::Link::open_on(connection, Purpose::Measure, &target, Some(direction as u32)).await?;
+    wire::read_answer(&mut stream.1).await?;
+    Ok(stream)
+}
+
+fn rate(bytes: u64, time: Duration) -> Bitrate {
+    Bitrate::from_bps((bytes as f64 * 8.0 / time.as_secs_f64().max(0.001)) as u64)
+}
+
+impl Finding {
+    /// Whether something on the way translates addresses; `None` where that is not known.
+    pub fn is_translated(&self) -> Option<bool> {
+        Some(self.local? != self.seen?.ip().to_canonical())
+    }
+}
+
+impl Examination {
+    /// The meaning of the findings in plain words, the most important first.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let reached: Vec<&Finding> = self.interfaces.iter().filter(|one| one.unreached.is_none()).collect();
+        match (reached.len(), self.interfaces.len()) {
+            (0, 0) => words.push("No interface can be used: `fairpath paths` says why.".to_owned()),
+            (0, _) => words.push(
+                "No interface reaches the far end: see whether `fairpath serve` runs there, and whether its UDP port is open."
+                    .to_owned(),
+            ),
+            (1, _) => words.push(format!("Only {} reaches the far end: there is nothing to bond it with.", reached[0].name)),
+            _ => {}
+        }
+        if !reached.is_empty() {
+            for one in self.interfaces.iter().filter(|one| one.unreached.is_some()) {
+                let why = one.unreached.as_deref().unwrap_or_default();
+                words.push(format!("{} does not reach the far end: {why}.", one.name));
+            }
+        }
+        if let Some(together) = &self.together {
+            for shared in &together.shared {
+                words.push(format!(
+                    "{} share a bottleneck on the way out, as the connection found.",
+                    shared.join(" and ")
+                ));
+            }
+            words.extend(sum("In", together.down, &reached, |one| one.down));
+            words.extend(sum("Out", together.up, &reached, |one| one.up));
+        }
+        for one in reached {
+            if let Some((idle, loaded)) = one.rtt_idle.zip(one.rtt_loaded)
+                && loaded > idle + LONG_QUEUE
+            {
+                let (name, idle, loaded) = (&one.name, idle.as_millis(), loaded.as_millis());
+                words.push(format!(
+                    "{name} has a long queue: its round trip grows from {idle} to {loaded} ms under load."
+                ));
+            }
+            if let Some(loss) = one.loss.filter(|loss| *loss > HIGH_LOSS) {
+                words.push(format!("{} loses {:.1} % of what is sent under load.", one.name, loss * 100.0));
+            }
+        }
+        words
+    }
+}
+
+/// A sentence about what all bring together in a direction.
+fn sum(
+    direction: &str,
+    together: Bitrate,
+    reached: &[&Finding],
+    of: fn(&Finding) -> Option<Bitrate>,
+) -> Option<String> {
+    let rates: Vec<(&str, Bitrate)> = reached.iter().filter_map(|one| Some((one.name.as_str(), of(one)?))).collect();
+    let (best, alone) = rates.iter().max_by_key(|(_, rate)| *rate)?;
+    let sum: Bitrate = rates.iter().map(|(_, rate)| *rate).sum();
+    let all = rates.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" and ");
+    Some(if together >= sum.scaled(ADDS_UP) && rates.len() > 1 {
+        format!("{direction}: {all} add up: {together} together, and {alone} over {best}, the best alone.")
+    } else if together <= alone.scaled(BRINGS_NOTHING) {
+        format!(
+            "{direction}: {all} bring {together} together, hardly more than {best} alone with {alone}. They end in the same \
+             line, or the far end's own line is the limit; a second link brings only a spare."
+        )
+    } else {
+        format!(
+            "{direction}: {all} bring {together} together, less than their sum of {sum}; {best} alone brings {alone}."
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(name: &str, mbps: u64) -> Finding {
+        let rate = Some(Bitrate::from_mbps(mbps));
+        let rtt = Some(Duration::from_millis(20));
+        Finding { name: name.into(), down: rate, up: rate, rtt_idle: rtt, rtt_loaded: rtt, ..Finding::default() }
+    }
+
+    fn words(interfaces: Vec<Finding>, together: Option<u64>) -> String {
+        let rate = |mbps| Bitrate::from_mbps(mbps);
+        let together = together.map(|mbps| Together { down: rate(mbps), up: rate(mbps), shared: Vec::new() });
+        Examination { interfaces, together, unused: Vec::new() }.words().join("\n")
+    }
+
+    #[test]
+    fn links_that_add_up_and_links_that_end_in_one_are_told_apart() {
+        let both = || vec![finding("eth0", 50), finding("wlan0", 40)];
+        let separate = words(both(), Some(86));
+        assert!(separate.contains("In: eth0 and wlan0 add up: 86.0 Mbit/s together"), "{separate}");
+        let shared = words(both(), Some(50));
+        assert!(shared.contains("hardly more than eth0 alone") && shared.contains("only a spare"), "{shared}");
+        let between = words(both(), Some(62));
+        assert!(between.contains("less than their sum of 90.0 Mbit/s"), "{between}");
+    }
+
+    #[test]
+    fn a_link_that_reaches_nothing_or_has_a_long_queue_is_named() {
+        let silent = Finding { unreached: Some("no answer".into()), ..finding("wlan0", 0) };
+        let one = words(vec![finding("eth0", 50), silent.clone()], None);
+        assert!(one.starts_with("Only eth0 reaches the far end") && one.contains("wlan0 does not reach"), "{one}");
+        assert!(words(vec![silent], None).contains("see whether `fairpath serve` runs there"));
+        let queue = Finding { rtt_loaded: Some(Duration::from_millis(500)), loss: Some(0.06), ..finding("wwan0", 5) };
+        let long = words(vec![queue], None);
+        assert!(long.contains("from 20 to 500 ms under load") && long.contains("loses 6.0 %"), "{long}");
+    }
+}
