@@ -2,6 +2,8 @@
 //!
 //! A request for an address goes to its host on a connection of its own, which ends with the answer.
 
+use std::net::IpAddr;
+
 use crate::refusal::Refusal;
 use crate::target::{BadTarget, Target, shown};
 
@@ -42,6 +44,9 @@ pub(super) enum Bad {
     /// The target is none.
     #[error("{0}")]
     Target(#[from] BadTarget),
+    /// The pages of this port were asked for under the name of another host.
+    #[error("this is a proxy: its own pages are found by its address, and other hosts by http://…")]
+    Host,
     /// The address is neither CONNECT's nor of `http://`.
     #[error("'{0}' is no address for a proxy: http://… is, and other connections are made by CONNECT")]
     Address(String),
@@ -71,12 +76,25 @@ impl Head {
         field.map(|(_, value)| value.as_slice())
     }
 
+    /// Whether the program named this port by an address of its own. A name may be one that a web site has given to this
+    /// machine's address, so that its scripts can read the pages of the port.
+    fn is_for_this_port(&self) -> bool {
+        let Some(host) = self.field("host") else { return true };
+        let host = String::from_utf8_lossy(host);
+        let is_address = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        let bare = host.rsplit_once(':').map_or(&*host, |(bare, _)| bare);
+        is_address(&host) || is_address(bare) || bare.eq_ignore_ascii_case("localhost")
+    }
+
     /// The wish of the program.
     pub(super) fn wish(&self) -> Result<Wish, Bad> {
         if self.method == "CONNECT" {
             return Ok(Wish::Connect(self.address.parse()?));
         }
         if self.address.starts_with('/') {
+            if !self.is_for_this_port() {
+                return Err(Bad::Host);
+            }
             return Ok(Wish::Own(self.address.clone()));
         }
         let (scheme, rest) = self.address.split_once("://").unwrap_or_default();
@@ -203,5 +221,16 @@ mod tests {
             assert!(bad(&error).starts_with(b"HTTP/1.1 400 Bad Request\r\n"));
         }
         assert_eq!(read("GET / HTTP/1.1\r\n\r\n").wish(), Ok(Wish::Own("/".to_owned())));
+    }
+
+    #[test]
+    fn pages_of_the_port_are_not_for_sites_that_name_its_address() {
+        let wish = |host: &str| read(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")).wish();
+        for host in ["127.0.0.1:1080", "[::1]:1080", "[::1]", "192.168.1.7", "localhost:1080", "localhost"] {
+            assert_eq!(wish(host), Ok(Wish::Own("/".to_owned())), "{host}");
+        }
+        for host in ["evil.example:1080", "evil.example", "localhost.evil.example", ""] {
+            assert_eq!(wish(host), Err(Bad::Host), "{host}");
+        }
     }
 }
