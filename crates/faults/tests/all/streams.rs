@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use fairpath_faults::{Cryptography, Scenario, Wire};
+use fairpath_quic_core::streams::{Read, StreamKind};
 use rayon::prelude::*;
 
 use crate::bulk::{Bulk, LOOK, ends, jain, sparse};
@@ -105,4 +107,36 @@ fn a_sparse_stream_waits_for_the_queues_of_links_and_hardly_for_ours() {
     // The way back is free. Each application looks every other millisecond.
     let bound = 2 * delay + queue + 3 * LOOK + Duration::from_millis(30);
     assert!(took[98] <= bound, "99 % took {:?}, half of them {:?}; {bound:?} is allowed", took[98], took[49]);
+}
+
+/// An end whose streams were taken away is still there until its peer has heard of the end. What it acknowledged
+/// meanwhile would count as arrived, and nobody would send it again.
+#[test]
+fn an_end_whose_streams_were_taken_away_acknowledges_nothing_more() {
+    let mut world = ends(&[Wire::new(10, 20)], 5);
+    let now = world.now;
+    let id = world.client.connection().expect("there").streams(now).open(StreamKind(0)).expect("allowed");
+    // The first byte is the kind.
+    let (data, mut written) = (Bytes::from(vec![0; 64 << 10]), 1);
+    for _ in 0..500 {
+        let now = world.now;
+        written += world.client.connection().expect("there").streams(now).write(id, data.clone()).expect("open");
+        let server = world.server.connection().expect("there").streams(now);
+        server.accept();
+        while let Ok(Read::Data(_)) = server.read(id, 1 << 20) {}
+        world.run_for(LOOK);
+    }
+    // Its first word that this is the end is lost, but not what it says next.
+    world.set_back(0, false);
+    let now = world.now;
+    let server = world.server.connection().expect("there");
+    let taken = server.take_streams(now).expect("nobody took them before");
+    server.close(0, Bytes::new(), now);
+    world.run_for(Duration::from_millis(10));
+    world.set_back(0, true);
+    world.run_for(Duration::from_millis(500));
+    let now = world.now;
+    let kept = world.client.connection().expect("there").take_streams(now).expect("nobody took them before");
+    let arrived = written as u64 - kept.unsent_bytes() - kept.unacked_bytes();
+    assert!(arrived > 1_000_000 && arrived <= taken.received_bytes(), "{arrived} of {}", taken.received_bytes());
 }

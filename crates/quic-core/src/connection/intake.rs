@@ -26,6 +26,10 @@ impl Connection {
         (remote, bytes): (SocketAddr, usize),
         now: Instant,
     ) {
+        // The peer would count as arrived what is acknowledged now, and those who have the streams never got it.
+        if self.lanes.are_streams_gone() {
+            return;
+        }
         if !self.is_amplification_limited() || self.amplification.is_proved(remote) {
             return self.handle_event(event, now);
         }

@@ -24,8 +24,8 @@ impl Connection {
     }
 
     /// Takes the streams away from a connection that was lost, to go on with them on another one: see
-    /// [`Connection::resume_streams`]. `None` where they were taken before. A connection that is open should be closed
-    /// then: it has no streams any more.
+    /// [`Connection::resume_streams`]. `None` where they were taken before. From then on the connection takes nothing in:
+    /// one that is open is to be closed.
     pub fn take_streams(&mut self, now: Instant) -> Option<Streams> {
         self.learn_fates(now);
         self.forget_queue();
@@ -39,9 +39,10 @@ impl Connection {
     /// # Errors
     ///
     /// They are given back where it is too early, because the handshake is not complete, or too late, because streams
-    /// were used on this connection.
+    /// were used on this connection, or taken away from it.
     pub fn resume_streams(&mut self, streams: Streams) -> Result<(), Box<Streams>> {
-        let token = self.own_token().filter(|_| self.is_connected && self.lanes.streams.are_untouched());
+        let token =
+            self.own_token().filter(|_| self.is_connected && self.has_streams() && self.lanes.streams.are_untouched());
         let Some(token) = token else { return Err(Box::new(streams)) };
         self.lanes.streams = streams;
         self.lanes.streams.go_on(token);
@@ -53,6 +54,22 @@ impl Connection {
     pub fn refuse_streams(&mut self) {
         self.lanes.streams.refuse();
         self.output.look_again();
+    }
+
+    /// Whether the streams are here, and were not taken away.
+    pub fn has_streams(&self) -> bool {
+        !self.lanes.are_streams_gone()
+    }
+
+    /// Whether both ends know which streams are on the connection: those of another, or new ones. A client that asks for no
+    /// others knows at once.
+    pub fn are_streams_agreed(&self) -> bool {
+        self.lanes.streams.are_agreed()
+    }
+
+    /// Whether [`Connection::resume_streams`] would take streams now.
+    pub fn may_resume_streams(&self) -> bool {
+        self.is_connected && self.has_streams() && self.closed.is_none() && self.lanes.streams.are_untouched()
     }
 
     // ---- inside

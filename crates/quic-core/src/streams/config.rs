@@ -4,12 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairpath_engine::Bytes;
+use web_time::Duration;
 
 /// The window of a stream when it begins, in bytes.
 pub(super) const WINDOW: u64 = 64 << 10;
 
 /// The window of all streams of a connection together when it begins, in bytes.
 pub(super) const WINDOW_ALL: u64 = 1 << 20;
+
+/// How long streams are kept if nothing else is said.
+const KEPT: Duration = Duration::from_secs(60);
 
 /// Bounds of what the streams of a connection cost this end.
 #[derive(Clone, Debug)]
@@ -23,6 +27,8 @@ pub struct StreamsConfig {
     pub connection_max: Bytes,
     /// The memory that windows of connections grow by, over all connections that share it.
     pub budget: Budget,
+    /// How long streams are kept whose connection is lost, for another to go on with them.
+    pub kept: Duration,
 }
 
 impl Default for StreamsConfig {
@@ -32,6 +38,7 @@ impl Default for StreamsConfig {
             window_max: Bytes::new(16 << 20),
             connection_max: Bytes::new(64 << 20),
             budget: Budget::new(Bytes::new(1 << 30)),
+            kept: KEPT,
         }
     }
 }

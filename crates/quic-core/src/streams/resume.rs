@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use web_time::{Duration, Instant};
+use web_time::Instant;
 
 use super::id::StreamsToken;
 use super::part::Due;
@@ -25,6 +25,11 @@ impl Streams {
     /// Whether there is anything that another connection could go on with.
     pub fn is_resumable(&self) -> bool {
         self.has_heard && self.token.is_some()
+    }
+
+    /// Whether it is clear that these are the streams that both ends mean.
+    pub(crate) fn are_agreed(&self) -> bool {
+        self.phase == Phase::Open
     }
 
     /// The connection is made, which gives them this token where they have none.
@@ -43,7 +48,7 @@ impl Streams {
 
     /// Goes on on another connection, whose own token is `fresh`.
     pub(crate) fn go_on(&mut self, fresh: StreamsToken) {
-        (self.fresh_token, self.has_spoken) = (Some(fresh), false);
+        (self.fresh_token, self.has_spoken, self.was_asked) = (Some(fresh), false, false);
         self.phase = if self.is_server { Phase::Open } else { Phase::Asking };
         self.due.remove(&Due::Refused);
         if !self.is_server {
@@ -86,7 +91,9 @@ impl Streams {
         match self.phase {
             // It was said already, and that may be lost.
             _ if self.has_refused => self.refuse(),
-            Phase::Listening => self.asked = Some(token),
+            Phase::Listening if !std::mem::replace(&mut self.was_asked, true) => self.asked = Some(token),
+            // The answer is due.
+            Phase::Listening => {}
             _ => return self.token == Some(token),
         }
         true
@@ -99,31 +106,17 @@ impl Streams {
 }
 
 /// Streams whose connections are lost, until they are asked for or their time is over.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Suspended {
     kept: BTreeMap<StreamsToken, (Streams, Instant)>,
-    time: Duration,
-}
-
-/// How long streams are kept if nothing else is said.
-const KEPT: Duration = Duration::from_secs(60);
-
-impl Default for Suspended {
-    fn default() -> Self {
-        Self::keeping(KEPT)
-    }
 }
 
 impl Suspended {
-    /// Keeps streams for so long.
-    pub fn keeping(time: Duration) -> Self {
-        Self { kept: BTreeMap::new(), time }
-    }
-
-    /// Keeps streams, where there is anything to go on with.
+    /// Keeps streams for as long as their configuration says, where there is anything to go on with.
     pub fn keep(&mut self, streams: Streams, now: Instant) {
         if let Some(token) = streams.token().filter(|_| streams.is_resumable()) {
-            self.kept.insert(token, (streams, now + self.time));
+            let until = now + streams.config.kept;
+            self.kept.insert(token, (streams, until));
         }
     }
 

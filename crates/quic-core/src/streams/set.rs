@@ -61,6 +61,8 @@ pub struct Streams {
     pub(super) fresh_token: Option<StreamsToken>,
     /// The peer asks for those of this name.
     pub(super) asked: Option<StreamsToken>,
+    /// Whether the host was told of that: it answers once.
+    pub(super) was_asked: bool,
     /// Whether anything was said of them on the connection that they are on.
     pub(super) has_spoken: bool,
     /// Whether the peer has said anything of these streams.
@@ -123,6 +125,7 @@ impl Streams {
             token: None,
             fresh_token: None,
             asked: None,
+            was_asked: false,
             has_spoken: false,
             has_heard: false,
             has_refused: false,

@@ -525,3 +525,19 @@ fn streams_that_the_server_does_not_know_are_lost_and_new_ones_go_on() {
     net.settle();
     net.check();
 }
+
+/// A client says it again where an acknowledgement is late. A host that answered twice would take the streams from the
+/// connection to which it had just given them.
+#[test]
+fn a_host_is_asked_once_for_older_streams() {
+    let mut datagram = Vec::new();
+    wire::Frame::Resume(TOKEN.0).put(&mut datagram);
+    let mut server = Streams::new(true, small());
+    for _ in 0..2 {
+        server.on_datagram(&datagram).expect("a client may ask");
+        server.on_datagram(&datagram).expect("and again");
+    }
+    assert_eq!(server.take_asked(), Some(TOKEN));
+    server.on_datagram(&datagram).expect("and again");
+    assert_eq!(server.take_asked(), None, "the answer is due");
+}
