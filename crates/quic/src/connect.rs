@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::allowance::{Allowance, Allowances};
 use crate::connection::Connection;
-use crate::driver::{self, Handle, Owner, Shared};
+use crate::driver::{self, Owner, Shared};
 use crate::error::Error;
 use crate::interfaces::Interface;
 use crate::machine::Machine;
@@ -102,8 +102,8 @@ pub struct DialConfig {
 }
 
 /// Makes connections over sockets that they share: they are bound where a connection needs one. Where it is dropped,
-/// connections that were made live on.
-#[derive(Debug)]
+/// connections that were made live on. Clones use the same sockets.
+#[derive(Clone, Debug)]
 pub struct Dialer {
     shared: Arc<Shared>,
     application: Application,
@@ -314,7 +314,7 @@ impl Caller {
             engine: &self.engine,
             datagrams: self.datagrams.clone(),
         })?;
-        Ok(Connection::new(Handle { shared: self.shared.clone(), link }))
+        Ok(Connection::new(self.shared.handle(&link)))
     }
 
     /// The end of the handshake; begins anew where the peer has too much to do, for [`BUSY`] at most.

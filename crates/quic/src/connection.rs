@@ -54,8 +54,8 @@ pub(crate) async fn until<T>(shared: &Shared, came: &Notify, mut attempt: impl F
 }
 
 impl Connection {
-    pub(crate) fn new(handle: Handle) -> Self {
-        Self(Arc::new(handle))
+    pub(crate) fn new(handle: Arc<Handle>) -> Self {
+        Self(handle)
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
@@ -153,7 +153,7 @@ impl Connection {
     }
 
     /// Waits for something that the driver has to look for.
-    async fn awaited<T>(
+    pub(crate) async fn awaited<T>(
         &self,
         awaited: &Awaited,
         look: impl Fn(&mut Core) -> Option<Result<T, ConnectionError>>,

@@ -5,13 +5,14 @@
 //! it hands over what it has read, and while packets are made; both are bounded, so that a handle does not
 //! wait long. The kernel is called outside of it.
 
+mod home;
 mod inbox;
 mod link;
+mod moving;
 mod outbox;
 mod shared;
 #[cfg(test)]
 mod tests;
-mod wakers;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,9 +29,12 @@ use tokio::time::Sleep;
 
 use crate::accept::{CROWDED, Decision, Door, way};
 use crate::clock;
+use home::Keeper;
 use inbox::{Arrived, Inbox};
 use outbox::Outbox;
 
+pub(crate) use home::Home;
+pub use home::is_lost;
 pub(crate) use link::{Awaited, Link};
 use shared::State;
 pub(crate) use shared::{Handle, Owner, Shared};
@@ -69,7 +73,9 @@ struct Turn {
     /// Who waits for what happened.
     events: Vec<(Arc<Link>, Event)>,
     /// Connections that were accepted. Not under the lock: dropping one takes it.
-    accepted: Vec<(mpsc::Sender<Handle>, Handle)>,
+    accepted: Vec<(mpsc::Sender<Arc<Handle>>, Arc<Handle>)>,
+    /// Handles that kept connections open whose streams are gone. The same holds for these.
+    former: Vec<Arc<dyn Keeper>>,
 }
 
 impl Driver {
@@ -87,6 +93,7 @@ impl Driver {
                 // Where nobody accepts any more, the connection is closed.
                 let _ = sender.try_send(handle);
             }
+            drop(turn.former);
             self.outbox.leave(&self.shared.sockets);
             if turn.is_over {
                 return;
@@ -270,7 +277,8 @@ impl State {
 impl Turn {
     /// Takes what happened on the connections.
     fn collect(&mut self, state: &mut State, shared: &Arc<Shared>) {
-        let State { endpoint, links, door, .. } = state;
+        let State { endpoint, links, door, .. } = &mut *state;
+        let (mut entered, mut homes, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for (handle, connection) in endpoint.connections() {
             let Some(link) = links.get(&handle) else { continue };
             while let Some(event) = connection.poll_event() {
@@ -278,7 +286,8 @@ impl Turn {
                     (Event::Connected, Some(door)) if !link.is_dialed => {
                         match door.accepted().filter(|_| door.connected(handle)) {
                             Some(sender) => {
-                                self.accepted.push((sender, Handle { shared: shared.clone(), link: link.clone() }));
+                                entered.push((sender, link.clone()));
+                                homes.push((connection.streams(clock::now()).token(), link.clone()));
                             }
                             None => {
                                 connection.close(0, Bytes::new(), clock::now());
@@ -287,17 +296,21 @@ impl Turn {
                         }
                     }
                     (Event::Closed(_), Some(door)) => door.left(handle),
-                    (Event::Streams(StreamEvent::Finished(id)), _) => link.streams.note_finished(*id),
-                    (Event::StreamsAsked(_), _) => {
-                        // No streams are kept here beyond their connection.
-                        connection.refuse_streams();
-                        self.is_unfinished = true;
-                    }
+                    (Event::Streams(StreamEvent::Finished(id)), _) => link.home().note_finished(*id),
+                    (Event::Streams(StreamEvent::Lost), _) => link.lose_streams(),
+                    (Event::StreamsAsked(token), _) => asked.push((handle, *token)),
                     _ => {}
                 }
                 self.events.push((link.clone(), event));
             }
             link.look(connection);
+        }
+        let handles = entered.into_iter().map(|(sender, link)| (sender, state.handle(shared, &link)));
+        self.accepted.extend(handles);
+        state.note_homes(homes);
+        for (handle, token) in asked {
+            self.former.extend(state.answer_asked(handle, token, shared));
+            self.is_unfinished = true;
         }
     }
 }

@@ -77,7 +77,7 @@ pub struct Listener {
     shared: Arc<Shared>,
     fingerprint: Fingerprint,
     addresses: watch::Receiver<Vec<SocketAddr>>,
-    accepted: tokio::sync::Mutex<mpsc::Receiver<Handle>>,
+    accepted: tokio::sync::Mutex<mpsc::Receiver<Arc<Handle>>>,
     dialer: Dialer,
 }
 

@@ -44,6 +44,7 @@ mod manager;
 mod probe;
 mod socket;
 mod sockets;
+mod stream_fault;
 mod streams;
 mod watch;
 
@@ -53,6 +54,7 @@ pub use connect::{ConnectConfig, DialConfig, Dialer, connect};
 #[cfg(feature = "simulation")]
 pub use connection::Observer;
 pub use connection::{Connection, SendError};
+pub use driver::is_lost;
 pub use endpoint::{ListenConfig, Listener};
 pub use error::Error;
 pub use fairpath_engine::{Coupling, EngineConfig, PairVerdict, PathId, PathSnapshot};
@@ -71,7 +73,8 @@ pub use machine::Machine;
 pub use machine::{SimulatedMachine, SimulatedSocket};
 pub use noq_proto::ConnectionError;
 pub use socket::binding_of;
-pub use streams::{DROPPED, RecvStream, SendStream, StreamFault};
+pub use stream_fault::{ResumeError, StreamFault};
+pub use streams::{DROPPED, RecvStream, SendStream, StreamsNumber};
 
 /// The data size that suits a record of a bulk transfer, in bytes.
 pub const RECORD: usize = 64 << 10;

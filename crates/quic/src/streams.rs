@@ -12,7 +12,8 @@ use noq_proto::ConnectionError;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::{Connection, until};
-use crate::driver::Handle;
+use crate::driver::Home;
+use crate::stream_fault::{ResumeError, StreamFault};
 
 /// The code of a half that was dropped before its end.
 pub const DROPPED: u64 = 0;
@@ -20,34 +21,55 @@ pub const DROPPED: u64 = 0;
 /// No more is copied of a write at once, in bytes: a stream may have room for little of it.
 const WRITE_MAX: usize = 256 << 10;
 
-/// Why something cannot be done with a stream. Inside an [`io::Error`] it is found by `get_ref` and `downcast_ref`.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StreamFault {
-    /// The connection ended.
-    #[error("the connection ended: {0}")]
-    Connection(#[from] ConnectionError),
-    /// The stream ended.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-}
-
-impl From<StreamFault> for io::Error {
-    fn from(fault: StreamFault) -> Self {
-        let kind = match &fault {
-            StreamFault::Connection(_) => io::ErrorKind::NotConnected,
-            StreamFault::Stream(StreamError::Reset(_) | StreamError::Stopped(_)) => io::ErrorKind::ConnectionReset,
-            StreamFault::Stream(_) => io::ErrorKind::BrokenPipe,
-        };
-        Self::new(kind, fault)
-    }
-}
+/// A number of the streams of one end of a connection, in this process. They have it on every connection that they go
+/// on on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamsNumber(u64);
 
 impl Connection {
     /// From now on the peer may open streams, and this end where the peer does the same.
     pub fn begin_streams(&self, config: StreamsConfig) {
+        self.link().home().set_time_kept(config.kept);
         self.with(|connection, _| connection.begin_streams(config));
         self.shared().nudge();
+    }
+
+    /// Goes on with the streams of `lost`, an earlier connection of this end to the same peer, on this one, which was just
+    /// made. Whoever has halves of them goes on as if nothing had happened: every byte arrives once. The end that was
+    /// connected to has nothing to call; its halves go on, too, and [`Connection::accept_bi`] of its new connection has
+    /// what was opened meanwhile.
+    ///
+    /// Streams outlive a connection that was lost, not one that was closed, for [`StreamsConfig::kept`]. Meanwhile reading
+    /// and writing waits. A `lost` that is still open is closed. Where the peer does not know the streams any more, their
+    /// halves get [`StreamFault::Lost`].
+    ///
+    /// To be called before [`Connection::begin_streams`], which is not needed then.
+    ///
+    /// # Errors
+    ///
+    /// The streams stay where they are.
+    pub fn resume_streams(&self, lost: &Self) -> Result<(), ResumeError> {
+        self.handle().resume(lost.handle())
+    }
+
+    /// The number of the streams that are on the connection now.
+    pub fn streams_number(&self) -> StreamsNumber {
+        StreamsNumber(self.link().home().number())
+    }
+
+    /// Waits until both ends know which streams are on the connection: those of an earlier one, where the client asked for
+    /// them and the server has them, or new ones. Their number. For a server that is the first that its client says of
+    /// streams.
+    ///
+    /// It may be given up at any time.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection ended.
+    pub async fn streams_agreed(&self) -> Result<StreamsNumber, ConnectionError> {
+        let agreed = |connection: &mut Core| connection.are_streams_agreed().then_some(Ok(()));
+        self.awaited(&self.link().agreed, agreed).await?;
+        Ok(self.streams_number())
     }
 
     /// Opens a stream that the peer sees as one of this kind. Waits while the peer allows no more, for ever where it never
@@ -60,7 +82,7 @@ impl Connection {
     /// Where the connection ended.
     pub async fn open_bi(&self, kind: StreamKind) -> Result<(SendStream, RecvStream), ConnectionError> {
         let attempt = || self.attempt_streams(|streams| streams.open(kind));
-        let id = until(self.shared(), &self.link().streams.may_open, attempt).await?;
+        let id = until(self.shared(), &self.link().may_open, attempt).await?;
         self.shared().nudge();
         Ok(self.halves(id))
     }
@@ -74,7 +96,7 @@ impl Connection {
     /// Where the connection ended.
     pub async fn accept_bi(&self) -> Result<(StreamKind, SendStream, RecvStream), ConnectionError> {
         let attempt = || self.attempt_streams(Streams::accept);
-        let (id, kind) = until(self.shared(), &self.link().streams.opened, attempt).await?;
+        let (id, kind) = until(self.shared(), &self.link().opened, attempt).await?;
         let (send, recv) = self.halves(id);
         Ok((kind, send, recv))
     }
@@ -88,10 +110,11 @@ impl Connection {
     }
 
     fn halves(&self, id: StreamId) -> (SendStream, RecvStream) {
-        let handle = self.handle().clone();
-        handle.link.streams.note_writer(id);
-        let recv = RecvStream { handle: handle.clone(), id, is_over: false };
-        (SendStream { handle, id, is_over: false, is_reset: false }, recv)
+        let home = self.link().home();
+        home.note_writer(id);
+        (0..2).for_each(|_| home.add_half(self.handle().clone()));
+        let recv = RecvStream { home: home.clone(), id, is_over: false };
+        (SendStream { home, id, is_over: false, is_reset: false }, recv)
     }
 }
 
@@ -100,13 +123,13 @@ impl Connection {
 /// Written bytes leave by themselves; flushing does nothing. [`SendStream::finish`] or `shutdown` says that it was all.
 /// Dropped before that, the half is reset with code [`DROPPED`]. As long as a half is there the connection stays open; when
 /// the last of them and of the [`Connection`]s is dropped it is closed, and what did not arrive is lost: see
-/// [`SendStream::arrived`].
+/// [`SendStream::arrived`]. A half outlives a connection that is lost: see [`Connection::resume_streams`].
 ///
 /// Cancellation safety: `write` has written nothing where it is given up before it is ready. `write_all` may have written
 /// a part of its data.
 #[derive(Debug)]
 pub struct SendStream {
-    handle: Arc<Handle>,
+    home: Arc<Home>,
     id: StreamId,
     /// Whether it was said how it ends.
     is_over: bool,
@@ -119,23 +142,9 @@ pub struct SendStream {
 /// `read_to_end` may have read a part.
 #[derive(Debug)]
 pub struct RecvStream {
-    handle: Arc<Handle>,
+    home: Arc<Home>,
     id: StreamId,
     is_over: bool,
-}
-
-/// Does something with the streams of a connection.
-fn with<T>(
-    handle: &Handle,
-    act: impl FnOnce(&mut Core, std::time::Instant) -> Poll<Result<T, StreamFault>>,
-) -> Poll<Result<T, StreamFault>> {
-    let gone = || Poll::Ready(Err(ConnectionError::LocallyClosed.into()));
-    handle.shared.with(&handle.link, act).unwrap_or_else(gone)
-}
-
-/// Why nothing can be sent any more.
-fn closed(connection: &Core) -> Result<(), StreamFault> {
-    connection.close_reason().map_or(Ok(()), |reason| Err(reason.clone().into()))
 }
 
 impl SendStream {
@@ -173,13 +182,14 @@ impl SendStream {
     ///
     /// Where the peer stopped reading, or the stream was reset or the connection ended before.
     pub async fn arrived(&mut self) -> Result<(), StreamFault> {
-        let (id, wakers) = (self.id, &self.handle.link.streams);
+        let (id, home) = (self.id, &self.home);
         std::future::poll_fn(|cx| {
-            with(&self.handle, |connection, now| {
-                if wakers.is_finished(id) {
+            ready!(home.poll_free(cx));
+            home.with(|connection, now| {
+                if home.is_finished(id) {
                     return Poll::Ready(Ok(()));
                 }
-                closed(connection)?;
+                home.standing(connection, now)?;
                 let streams = connection.streams(now);
                 if let Err(stopped @ StreamError::Stopped(_)) = streams.write(id, Bytes::new()) {
                     return Poll::Ready(Err(stopped.into()));
@@ -187,7 +197,7 @@ impl SendStream {
                 if self.is_reset || !streams.contains(id) {
                     return Poll::Ready(Err(StreamError::Closed(id).into()));
                 }
-                wakers.wait_to_write(id, cx.waker());
+                home.wait_to_write(id, cx.waker());
                 Poll::Pending
             })
         })
@@ -195,12 +205,15 @@ impl SendStream {
     }
 
     fn do_with(&self, act: impl FnOnce(&mut Streams, StreamId) -> Result<(), StreamError>) -> Result<(), StreamFault> {
-        let done = self.handle.shared.with(&self.handle.link, |connection, now| {
-            closed(connection)?;
-            Ok(act(connection.streams(now), self.id)?)
+        let done = self.home.with(|connection, now| {
+            self.home.standing(connection, now)?;
+            Poll::Ready(Ok(act(connection.streams(now), self.id)?))
         });
-        self.handle.shared.nudge();
-        done.unwrap_or(Err(ConnectionError::LocallyClosed.into()))
+        self.home.nudge();
+        match done {
+            Poll::Ready(done) => done,
+            Poll::Pending => Ok(()),
+        }
     }
 }
 
@@ -213,8 +226,12 @@ impl RecvStream {
     /// Wants no more: the peer's writer gets `code`.
     pub fn stop(&mut self, code: u64) {
         self.is_over = true;
-        self.handle.shared.with(&self.handle.link, |connection, now| connection.streams(now).stop(self.id, code));
-        self.handle.shared.nudge();
+        // Where the connection ended, so has the stream.
+        let _ = self.home.with(|connection, now| {
+            connection.streams(now).stop(self.id, code);
+            Poll::Ready(Ok(()))
+        });
+        self.home.nudge();
     }
 
     /// The next bytes, at most so many, without a copy where possible; `None` at the end. What came before the connection
@@ -231,14 +248,15 @@ impl RecvStream {
 
     fn poll_chunk(&mut self, most: usize, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamFault>> {
         let coop = ready!(tokio::task::coop::poll_proceed(cx));
-        let (handle, id) = (&self.handle, self.id);
-        let looked = with(handle, |connection, now| {
+        let (home, id) = (&self.home, self.id);
+        ready!(home.poll_free(cx));
+        let looked = home.with(|connection, now| {
             let data = match connection.streams(now).read(id, most)? {
                 Read::Data(data) => Some(data),
                 Read::End => None,
                 Read::Pending => {
-                    closed(connection)?;
-                    handle.link.streams.wait_to_read(id, cx.waker());
+                    home.standing(connection, now)?;
+                    home.wait_to_read(id, cx.waker());
                     return Poll::Pending;
                 }
             };
@@ -251,7 +269,7 @@ impl RecvStream {
         }
         let (data, is_credit_due) = read?;
         if is_credit_due {
-            self.handle.shared.nudge();
+            self.home.nudge();
         }
         Poll::Ready(Ok(data))
     }
@@ -271,14 +289,15 @@ impl AsyncRead for RecvStream {
 impl AsyncWrite for SendStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         let coop = ready!(tokio::task::coop::poll_proceed(cx));
-        let (handle, id) = (&self.handle, self.id);
-        let looked = with(handle, |connection, now| {
-            closed(connection)?;
+        let (home, id) = (&self.home, self.id);
+        ready!(home.poll_free(cx));
+        let looked = home.with(|connection, now| {
+            home.standing(connection, now)?;
             let streams = connection.streams(now);
             let is_idle = streams.unsent_bytes() == 0;
             match streams.write_slice(id, &data[..data.len().min(WRITE_MAX)])? {
                 0 if !data.is_empty() => {
-                    handle.link.streams.wait_to_write(id, cx.waker());
+                    home.wait_to_write(id, cx.waker());
                     Poll::Pending
                 }
                 written => Poll::Ready(Ok((written, is_idle))),
@@ -289,7 +308,7 @@ impl AsyncWrite for SendStream {
         let (written, is_idle) = written?;
         // Where something waits already, the driver looks for more by itself.
         if is_idle {
-            handle.shared.nudge();
+            home.nudge();
         }
         Poll::Ready(Ok(written))
     }
@@ -311,7 +330,8 @@ impl Drop for SendStream {
         if !self.is_over {
             self.reset(DROPPED);
         }
-        self.handle.link.streams.forget_writer(self.id);
+        self.home.forget_writer(self.id);
+        self.home.remove_half();
     }
 }
 
@@ -320,6 +340,7 @@ impl Drop for RecvStream {
         if !self.is_over {
             self.stop(DROPPED);
         }
-        self.handle.link.streams.forget_reader(self.id);
+        self.home.forget_reader(self.id);
+        self.home.remove_half();
     }
 }

@@ -1,13 +1,14 @@
 //! What the handles of one connection and the driver share beside the connection itself.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::wakers::StreamWakers;
+use super::home::{Home, LinkNumber, is_lost};
 use bytes::Bytes;
+use fairpath_quic_core::streams::StreamEvent;
 use fairpath_quic_core::{ChannelId, Connection as Core, Event, PathNotice};
-use noq_proto::ConnectionHandle;
+use noq_proto::{ConnectionError, ConnectionHandle};
 use tokio::sync::{Notify, broadcast};
 
 /// What of the peer's datagrams is kept until it is taken, in bytes and in number: they are for what is worth
@@ -22,6 +23,7 @@ const NOTICES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(super) handle: ConnectionHandle,
+    pub(super) number: LinkNumber,
     /// Whether it was begun here.
     pub(super) is_dialed: bool,
     /// The connection, once the endpoint has forgotten it: what came on it may not have been taken yet.
@@ -32,10 +34,14 @@ pub(crate) struct Link {
     pub(crate) writable: [Notify; 2],
     pub(crate) flushed: [Awaited; 2],
     pub(crate) drained: Awaited,
+    pub(crate) agreed: Awaited,
     pub(crate) datagram_came: Notify,
     /// A packet of a flow may be there.
     pub(crate) packet_came: Notify,
-    pub(crate) streams: StreamWakers,
+    /// The peer has opened a stream, and one may be opened.
+    pub(crate) opened: Notify,
+    pub(crate) may_open: Notify,
+    home: Mutex<Arc<Home>>,
     datagrams: Mutex<VecDeque<Bytes>>,
     /// Whether the peer's datagrams are kept. A guest's are not, who may hold little.
     pub(crate) keeps_datagrams: AtomicBool,
@@ -61,9 +67,12 @@ impl Awaited {
 }
 
 impl Link {
-    pub(super) fn new(handle: ConnectionHandle, is_dialed: bool, keeps_datagrams: bool) -> Self {
-        Self {
+    pub(super) fn new(handle: ConnectionHandle, is_dialed: bool, keeps_datagrams: bool) -> Arc<Self> {
+        static LINKS: AtomicU64 = AtomicU64::new(0);
+        let number = LINKS.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self {
             handle,
+            number,
             is_dialed,
             rest: Mutex::default(),
             connected: Notify::new(),
@@ -72,17 +81,30 @@ impl Link {
             writable: Default::default(),
             flushed: Default::default(),
             drained: Awaited::default(),
+            agreed: Awaited::default(),
             datagram_came: Notify::new(),
             packet_came: Notify::new(),
-            streams: StreamWakers::default(),
+            opened: Notify::new(),
+            may_open: Notify::new(),
+            home: Home::of(number).into(),
             datagrams: Mutex::default(),
             keeps_datagrams: keeps_datagrams.into(),
             notices: broadcast::channel(NOTICES).0,
-        }
+        })
     }
 
     pub(super) fn rest(&self) -> MutexGuard<'_, Option<Core>> {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The home of the streams that are on the connection.
+    pub(crate) fn home(&self) -> Arc<Home> {
+        self.home.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other streams are on the connection from now on.
+    pub(crate) fn set_home(&self, home: Arc<Home>) {
+        *self.home.lock().unwrap_or_else(PoisonError::into_inner) = home;
     }
 
     fn datagrams(&self) -> MutexGuard<'_, VecDeque<Bytes>> {
@@ -115,6 +137,7 @@ impl Link {
             Event::Closed(reason) => {
                 tracing::debug!(%reason, "connection closed");
                 self.tell_all();
+                self.keep_streams(reason);
             }
             Event::Notice(notice) => {
                 tracing::info!(%notice, "path");
@@ -125,7 +148,9 @@ impl Link {
             Event::Writable(channel) => self.writable[channel as usize].notify_waiters(),
             Event::Datagram(datagram) => self.keep_datagram(datagram),
             Event::Packet => self.packet_came.notify_waiters(),
-            Event::Streams(event) => self.streams.tell(event),
+            Event::Streams(StreamEvent::Opened) => self.opened.notify_waiters(),
+            Event::Streams(StreamEvent::MayOpen) => self.may_open.notify_waiters(),
+            Event::Streams(event) => self.home().tell(event),
             // Nobody uses streams of QUIC; to resume others is answered by the driver.
             Event::Stream(_) | Event::StreamsAsked(_) => {}
         }
@@ -135,8 +160,18 @@ impl Link {
     pub(super) fn tell_all(&self) {
         let channels = self.readable.iter().chain(&self.writable).chain(self.flushed.iter().map(|one| &one.came));
         let others = [&self.connected, &self.closed, &self.drained.came, &self.datagram_came, &self.packet_came];
-        channels.chain(others).for_each(Notify::notify_waiters);
-        self.streams.tell_all();
+        let of_streams = [&self.opened, &self.may_open, &self.agreed.came];
+        channels.chain(others).chain(of_streams).for_each(Notify::notify_waiters);
+        self.home().tell_all();
+    }
+
+    /// The connection ended. Where it was lost, its streams are there for another one for a while.
+    pub(crate) fn keep_streams(&self, reason: ConnectionError) {
+        if is_lost(&reason) {
+            let home = self.home();
+            let time = home.time_kept();
+            home.keep(self.number, reason, time);
+        }
     }
 
     /// Wakes those who wait for what the connection does not tell by itself.
@@ -145,5 +180,6 @@ impl Link {
             self.flushed[channel as usize].tell_if(|| connection.is_flushed(channel));
         }
         self.drained.tell_if(|| connection.is_draining());
+        self.agreed.tell_if(|| connection.are_streams_agreed());
     }
 }

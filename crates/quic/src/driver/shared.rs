@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::Bytes;
+use fairpath_quic_core::streams::StreamsToken;
 use fairpath_quic_core::{BeginError, Connecting, Connection as Core, Endpoint, Event};
 use noq_proto::ConnectionHandle;
 use tokio::sync::Notify;
 
+use super::home::{Home, Keeper};
 use super::link::Link;
 use crate::accept::Door;
 use crate::clock;
@@ -23,6 +26,8 @@ pub(crate) struct Shared {
     is_held: AtomicBool,
     /// Wakes handles: the driver let go of the lock.
     released: Notify,
+    /// Halves of streams that wait for the same.
+    blocked: Mutex<Vec<Waker>>,
     /// Wakes the driver: a handle did something.
     nudge: Notify,
     pub(crate) sockets: Sockets,
@@ -33,7 +38,11 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(super) endpoint: Endpoint,
     pub(super) links: BTreeMap<ConnectionHandle, Arc<Link>>,
-    pub(crate) door: Option<Door<Handle>>,
+    /// The streams of connections that were accepted, for clients that ask for them on another.
+    pub(super) homes: BTreeMap<StreamsToken, (Weak<Home>, Weak<Link>)>,
+    /// The handles that all share who have a connection.
+    handles: BTreeMap<ConnectionHandle, Weak<Handle>>,
+    pub(crate) door: Option<Door<Arc<Handle>>>,
     /// Who may still make connections.
     owners: usize,
     /// Nobody drives it any more.
@@ -52,6 +61,20 @@ impl std::fmt::Debug for Handle {
     }
 }
 
+impl Keeper for Handle {
+    fn look(&self, act: &mut dyn FnMut(&mut Core, Instant)) -> bool {
+        self.shared.with(&self.link, act).is_some()
+    }
+
+    fn poll_free(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.shared.poll_released(cx)
+    }
+
+    fn nudge(&self) {
+        self.shared.nudge();
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         self.shared.with(&self.link, |connection, now| connection.close(0, Bytes::new(), now));
@@ -60,11 +83,20 @@ impl Drop for Handle {
 }
 
 impl Shared {
-    pub(crate) fn new(mut endpoint: Endpoint, sockets: Sockets, door: Option<Door<Handle>>) -> Arc<Self> {
+    pub(crate) fn new(mut endpoint: Endpoint, sockets: Sockets, door: Option<Door<Arc<Handle>>>) -> Arc<Self> {
         endpoint.set_interfaces(sockets.interfaces());
-        let state = State { endpoint, links: BTreeMap::new(), door, owners: 0, is_dead: false };
+        let state = State {
+            endpoint,
+            links: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            handles: BTreeMap::new(),
+            door,
+            owners: 0,
+            is_dead: false,
+        };
         let (is_held, released, nudge) = (AtomicBool::new(false), Notify::new(), Notify::new());
-        Arc::new(Self { state: Mutex::new(state), is_held, released, nudge, sockets })
+        let blocked = Mutex::default();
+        Arc::new(Self { state: Mutex::new(state), is_held, released, blocked, nudge, sockets })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -91,6 +123,20 @@ impl Shared {
         }
     }
 
+    /// The same for what is polled.
+    fn poll_released(&self, cx: &Context<'_>) -> Poll<()> {
+        if !self.is_held.load(Ordering::SeqCst) {
+            return Poll::Ready(());
+        }
+        self.blocked().push(cx.waker().clone());
+        // The driver may have let go before it could see the waker.
+        if self.is_held.load(Ordering::SeqCst) { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    fn blocked(&self) -> MutexGuard<'_, Vec<Waker>> {
+        self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Has the driver look.
     pub(crate) fn nudge(&self) {
         self.nudge.notify_one();
@@ -104,7 +150,7 @@ impl Shared {
     /// The right to make connections: as long as there is one, the endpoint is driven.
     pub(crate) fn owner(self: &Arc<Self>) -> Owner {
         self.lock().owners += 1;
-        Owner(self.clone())
+        Owner { shared: self.clone(), is_first: true }
     }
 
     /// Looks at a connection, whether it is driven or over.
@@ -137,6 +183,11 @@ impl Shared {
         drop(state);
         self.nudge();
         Ok(link)
+    }
+
+    /// The handle of a connection that was begun.
+    pub(crate) fn handle(self: &Arc<Self>, link: &Arc<Link>) -> Arc<Handle> {
+        self.lock().handle(self, link)
     }
 
     /// The peer of a connection has proved itself. False where it is no guest.
@@ -192,6 +243,8 @@ impl Drop for Held<'_> {
         self.state = None;
         self.shared.is_held.store(false, Ordering::SeqCst);
         self.shared.released.notify_waiters();
+        let blocked = std::mem::take(&mut *self.shared.blocked());
+        blocked.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -204,9 +257,19 @@ impl State {
 
     /// The link of a connection that was made.
     pub(super) fn link(&mut self, handle: ConnectionHandle, is_dialed: bool, keeps_datagrams: bool) -> Arc<Link> {
-        let link = Arc::new(Link::new(handle, is_dialed, keeps_datagrams));
+        let link = Link::new(handle, is_dialed, keeps_datagrams);
         self.links.insert(handle, link.clone());
         link
+    }
+
+    /// The handle that all share who have a connection, which is driven.
+    pub(super) fn handle(&mut self, shared: &Arc<Shared>, link: &Arc<Link>) -> Arc<Handle> {
+        let known = self.handles.entry(link.handle).or_default();
+        known.upgrade().unwrap_or_else(|| {
+            let handle = Arc::new(Handle { shared: shared.clone(), link: link.clone() });
+            *known = Arc::downgrade(&handle);
+            handle
+        })
     }
 
     /// Whether there is nothing left to drive.
@@ -218,6 +281,7 @@ impl State {
     pub(super) fn take_drained(&mut self) {
         for (handle, mut connection) in self.endpoint.take_drained() {
             let Some(link) = self.links.remove(&handle) else { continue };
+            self.handles.remove(&handle);
             while let Some(event) = connection.poll_event() {
                 if let (Event::Closed(_), Some(door)) = (&event, &mut self.door) {
                     door.left(handle);
@@ -242,16 +306,27 @@ impl State {
 
 /// The right to make connections.
 #[derive(Debug)]
-pub(crate) struct Owner(Arc<Shared>);
+pub(crate) struct Owner {
+    shared: Arc<Shared>,
+    /// Nobody is let in any more when it is gone.
+    is_first: bool,
+}
+
+impl Clone for Owner {
+    fn clone(&self) -> Self {
+        self.shared.lock().owners += 1;
+        Self { shared: self.shared.clone(), is_first: false }
+    }
+}
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.shared.lock();
         state.owners -= 1;
-        if let Some(door) = &mut state.door {
+        if let Some(door) = state.door.as_mut().filter(|_| self.is_first) {
             door.shut();
         }
         drop(state);
-        self.0.nudge();
+        self.shared.nudge();
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use fairpath_quic::{
-    Connection, ConnectionError, DROPPED, RecvStream, SendStream, StreamError, StreamFault, StreamKind, StreamsConfig,
+    ConnectConfig, Connection, ConnectionError, DROPPED, RecvStream, ResumeError, SendStream, StreamError, StreamFault,
+    StreamKind, StreamsConfig, connect,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -123,4 +124,67 @@ async fn giving_up_on_a_stream_that_has_not_come_loses_none() {
     assert!(early.is_err(), "nothing was written");
     send.write_all(b"x").await.expect("open");
     assert_eq!(recv.read_u8().await.expect("written"), b'x');
+}
+
+/// Another connection to the same listener, of which both ends have their handles.
+async fn again(pair: &Pair) -> (Connection, Connection) {
+    let config = ConnectConfig {
+        via: vec!["127.0.0.1".into()],
+        ..ConnectConfig::new(pair.listener.addresses(), pair.listener.fingerprint())
+    };
+    let (client, server) = tokio::join!(connect(config), pair.listener.accept());
+    let (client, server) = (client.expect("a connection"), server.expect("a connection"));
+    server.begin_streams(StreamsConfig::default());
+    (client, server)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_go_on_on_another_connection_and_no_half_notices() {
+    let pair = ends().await;
+    tokio::spawn(echo(pair.server.clone()));
+    let content = content(16 << 20, 1);
+    let (mut send, mut recv) = pair.client.open_bi(StreamKind(7)).await.expect("allowed");
+    let (mut back, write) = (vec![0; content.len()], async {
+        send.write_all(&content).await.expect("no half notices");
+        send.shutdown().await.expect("no half notices");
+        send.arrived().await.expect("no half notices");
+    });
+    let (first, rest) = back.split_at_mut(1 << 20);
+    let read = async {
+        recv.read_exact(first).await.expect("echoed");
+        let next = again(&pair).await;
+        next.0.resume_streams(&pair.client).expect("it was just made");
+        assert_eq!(next.0.resume_streams(&pair.client), Err(ResumeError::Gone), "they are not there any more");
+        assert_eq!(next.1.resume_streams(&pair.server), Err(ResumeError::Accepted), "it needs not");
+        recv.read_exact(rest).await.expect("no half notices");
+        assert_eq!(recv.read(&mut [0]).await.expect("no half notices"), 0, "the end");
+        next
+    };
+    let ((), (client, server)) = tokio::join!(write, read);
+    assert!(back == content, "it is damaged");
+    assert!(client.close_reason().is_none() && pair.client.close_reason().is_some());
+    // On the next connection streams are opened as on any.
+    tokio::spawn(echo(server));
+    let stream = client.open_bi(StreamKind(7)).await.expect("allowed");
+    assert_eq!(call(stream, b"more").await.expect("echoed"), b"more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_does_not_know_the_streams_ends_them_and_takes_new_ones() {
+    let (pair, other) = tokio::join!(ends(), Pair::connect(&["127.0.0.1"]));
+    let (mut send, mut recv) = pair.client.open_bi(StreamKind(7)).await.expect("allowed");
+    send.write_all(b"hello").await.expect("open");
+    let (_, _theirs, mut read) = pair.server.accept_bi().await.expect("opened");
+    assert_eq!(read.read_u8().await.expect("written"), b'h');
+    other.server.begin_streams(StreamsConfig::default());
+    other.client.resume_streams(&pair.client).expect("it is not known yet");
+    let error = recv.read_u8().await.expect_err("another server");
+    let fault = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamFault>());
+    assert!(matches!(fault, Some(StreamFault::Lost)), "{fault:?}");
+    tokio::spawn(echo(other.server.clone()));
+    let stream = other.client.open_bi(StreamKind(7)).await.expect("allowed");
+    assert_eq!(call(stream, b"anew").await.expect("echoed"), b"anew");
+    other.client.close(0, "done");
+    let (next, _server) = again(&other).await;
+    assert_eq!(next.resume_streams(&other.client), Err(ResumeError::Gone), "it was closed, not lost");
 }
