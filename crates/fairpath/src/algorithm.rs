@@ -1,14 +1,11 @@
 //! The algorithms that can be chosen, by their published names.
 
-use std::fmt;
-use std::str::FromStr;
-
-/// A name that no algorithm has. The caller is at fault.
+/// A name that nothing of its kind has. The caller is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} '{name}'; known are {}", known.join(", "))]
 #[non_exhaustive]
-pub struct UnknownAlgorithm {
-    /// The kind of algorithm: "congestion control", "scheduler", "detector" or "coupling".
+pub struct UnknownName {
+    /// The kind: "congestion control", "scheduler", "detector", "coupling", "copies" or "playout".
     pub kind: &'static str,
     /// The name given.
     pub name: String,
@@ -16,8 +13,8 @@ pub struct UnknownAlgorithm {
     pub known: Vec<&'static str>,
 }
 
-/// An enum of algorithms, with the names that the engine knows them by.
-macro_rules! algorithms {
+/// An enum whose variants have names, as algorithms have those that the engine knows them by.
+macro_rules! named {
     ($(#[$about:meta])* $name:ident, $kind:literal, $($(#[$of:meta])* $variant:ident = $text:literal,)+) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,7 +27,7 @@ macro_rules! algorithms {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The published name.
+            /// The name, as published where that is an algorithm's.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -38,17 +35,17 @@ macro_rules! algorithms {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())
             }
         }
 
-        impl FromStr for $name {
-            type Err = UnknownAlgorithm;
+        impl std::str::FromStr for $name {
+            type Err = $crate::UnknownName;
 
-            fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
-                Self::ALL.iter().copied().find(|one| one.name() == name).ok_or_else(|| UnknownAlgorithm {
+            fn from_str(name: &str) -> Result<Self, $crate::UnknownName> {
+                Self::ALL.iter().copied().find(|one| one.name() == name).ok_or_else(|| $crate::UnknownName {
                     kind: $kind,
                     name: name.to_owned(),
                     known: Self::ALL.iter().map(|one| one.name()).collect(),
@@ -57,8 +54,9 @@ macro_rules! algorithms {
         }
     };
 }
+pub(crate) use named;
 
-algorithms! {
+named! {
     /// How fast each path sends. Coupled ones take as much as one connection where paths share a bottleneck.
     Congestion, "congestion control",
     /// Linked increases, RFC 6356.
@@ -96,7 +94,7 @@ algorithms! {
     CoupledBbr3 = "coupled_bbr3",
 }
 
-algorithms! {
+named! {
     /// The choice of the path, among those with room, for the next packet.
     Scheduler, "scheduler",
     /// The one with the shortest round trip.
@@ -120,7 +118,7 @@ algorithms! {
     Arrival = "arrival",
 }
 
-algorithms! {
+named! {
     /// The finder of shared bottlenecks, with [`Coupling::Auto`].
     Detector, "detector",
     /// By delays that agree.
@@ -148,7 +146,7 @@ algorithms! {
     Never = "never",
 }
 
-algorithms! {
+named! {
     /// When paths are coupled.
     Coupling, "coupling",
     /// All, always.

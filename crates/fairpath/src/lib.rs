@@ -70,7 +70,7 @@ mod path;
 mod stream;
 mod trust;
 
-pub use algorithm::{Congestion, Coupling, Detector, Scheduler, UnknownAlgorithm};
+pub use algorithm::{Congestion, Coupling, Detector, Scheduler, UnknownName};
 pub use connection::{Connection, RECORD_MAX, Record, Stats};
 pub use endpoint::{Builder, Endpoint};
 pub use error::{Attempt, ConnectionError, Error, SendError, StreamError};

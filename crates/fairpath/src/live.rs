@@ -9,8 +9,32 @@ use bytes::Bytes;
 use fairpath_engine::Bitrate;
 use fairpath_quic::flows;
 
+use crate::algorithm::named;
+
 #[doc(inline)]
-pub use flows::{Copies, DEADLINE_MAX, DEADLINE_MIN, FLOWS_MAX, PACKET_MAX, Playout};
+pub use flows::{DEADLINE_MAX, DEADLINE_MIN, FLOWS_MAX, PACKET_MAX};
+
+named! {
+    /// The packets that leave twice, on two paths.
+    Copies, "copies",
+    /// None.
+    None = "none",
+    /// Those that the program marks.
+    #[default]
+    Marked = "marked",
+    /// All.
+    All = "all",
+}
+
+named! {
+    /// When packets that came are handed out.
+    Playout, "playout",
+    /// As soon as all before it were, at its deadline at the latest: for players with a buffer of their own.
+    #[default]
+    InOrder = "in_order",
+    /// At its deadline, with the gaps with which they were sent: for decoders without a buffer.
+    Steady = "steady",
+}
 
 /// How an end sends and takes live packets.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +56,8 @@ impl LiveConfig {
     /// One flow with this deadline, with repair, whose marked packets leave twice, handed out as soon as they are in
     /// order.
     pub fn new(deadline: Duration) -> Self {
-        let flows::Config { flows, copies, playout, repair, .. } = flows::Config::default();
-        Self { deadline, flows, copies, playout, repair }
+        let flows::Config { flows, repair, .. } = flows::Config::default();
+        Self { deadline, flows, copies: Copies::default(), playout: Playout::default(), repair }
     }
 
     /// The same with so many flows.
@@ -58,6 +82,15 @@ impl LiveConfig {
 
     pub(crate) fn as_flows(self) -> flows::Config {
         let Self { deadline, flows, copies, playout, repair } = self;
+        let copies = match copies {
+            Copies::None => flows::Copies::None,
+            Copies::Marked => flows::Copies::Marked,
+            Copies::All => flows::Copies::All,
+        };
+        let playout = match playout {
+            Playout::InOrder => flows::Playout::InOrder,
+            Playout::Steady => flows::Playout::Steady,
+        };
         flows::Config { flows, deadline, copies, playout, repair }
     }
 }
@@ -111,5 +144,19 @@ impl LiveStats {
             on_time_at_peer: status.peer.and_then(|peer| peer.on_time()),
             delivered: counts.delivered,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_below_and_names_survive_text() {
+        let ours = LiveConfig::new(Duration::from_secs(1)).as_flows();
+        assert_eq!(ours, flows::Config { deadline: Duration::from_secs(1), ..flows::Config::default() });
+        assert_eq!(("all".parse(), "steady".parse()), (Ok(Copies::All), Ok(Playout::Steady)));
+        let error = "twice".parse::<Copies>().unwrap_err().to_string();
+        assert!(error.contains("unknown copies 'twice'") && error.contains("marked"), "{error}");
     }
 }

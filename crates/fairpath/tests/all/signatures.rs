@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-/// Heads that may: units, and what live packets are described by.
-const ALLOWED: &[&str] =
-    &["pub use fairpath_engine::{Bitrate, Bytes as Amount};", "pub use flows::{Copies, DEADLINE_MAX"];
+/// Heads that may: units, and bounds of live packets.
+const ALLOWED: &[&str] = &["pub use fairpath_engine::{Bitrate, Bytes as Amount};", "pub use flows::{DEADLINE_MAX"];
 
 /// The types that a source takes from the crates below.
 fn foreign(source: &str) -> Vec<&str> {
