@@ -1,6 +1,7 @@
 //! Connections.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use crate::event::Events;
 use crate::limits::StreamLimits;
 use crate::live::{Arrived, LiveConfig, LivePacket, LiveStats};
 use crate::path::{Path, paths};
+use crate::session::Session;
 use crate::stream::{RecvStream, SendStream};
 
 /// The most data of one record, in bytes.
@@ -24,8 +26,19 @@ pub const RECORD_MAX: usize = quic::MAX_RECORD;
 ///
 /// Several kinds of data share it. [Streams](Connection::open_bi) are what most programs want. Messages come in order,
 /// records in any, each whole and once. Datagrams and [live packets](Connection::begin_live) may be lost.
+///
+/// # When all paths are gone
+///
+/// Where nothing is heard of the peer any more on any path, the end that dialed connects again by itself, for
+/// [60 s](crate::Builder::resume_within). This object is then the next connection, at both ends, and its streams go on
+/// where they were: each byte arrives once, and nobody who reads or writes notices more than that it takes long.
+/// [`Event::Interrupted`](crate::Event::Interrupted) and [`Event::Resumed`](crate::Event::Resumed) tell of it, and
+/// [`Connection::is_interrupted`] says whether it is so now. It does not help where one of the programs was started anew.
+///
+/// Streams alone go on. Messages and records that had not arrived are lost, and live packets are to be
+/// [begun](Connection::begin_live) again.
 #[derive(Clone, Debug)]
-pub struct Connection(quic::Connection);
+pub struct Connection(Arc<Session>);
 
 /// A piece of an object, which arrives whole and once, before or after others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,21 +70,19 @@ pub struct Stats {
 }
 
 impl Connection {
-    pub(crate) fn begin(connection: quic::Connection, streams: quic::StreamsConfig) -> Self {
-        connection.begin_streams(streams);
-        Self(connection)
+    pub(crate) fn of(session: Arc<Session>) -> Self {
+        Self(session)
     }
 
-    /// A connection of a peer that has not proved itself.
-    pub(crate) fn guest(connection: quic::Connection) -> Self {
-        Self(connection)
+    /// The connection that there is.
+    fn now(&self) -> quic::Connection {
+        self.0.current()
     }
 
     /// The peer of a [guarded](crate::Builder::guard) endpoint has proved itself. From now on it is no guest and may open
-    /// streams within `limits`.
+    /// streams within `limits`. It stays so after an interruption.
     pub fn welcome(&self, limits: StreamLimits) {
-        self.0.welcome();
-        self.0.begin_streams(limits.0);
+        self.0.welcome(limits.0);
     }
 
     // ---- streams
@@ -87,8 +98,9 @@ impl Connection {
     ///
     /// No stream is opened where this is given up before it is ready.
     pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
-        let (send, recv) = self.0.open_bi(quic::StreamKind(0)).await.map_err(ended)?;
-        Ok((SendStream(send), RecvStream(recv)))
+        let open = |connection: quic::Connection| async move { connection.open_bi(quic::StreamKind(0)).await };
+        let (send, recv) = self.0.through(open).await?;
+        Ok((SendStream::of(send, &self.0), RecvStream::of(recv, &self.0)))
     }
 
     /// The next stream that the peer opened and has sent something on.
@@ -101,8 +113,9 @@ impl Connection {
     ///
     /// No stream is lost where this is given up before it is ready.
     pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
-        let (_, send, recv) = self.0.accept_bi().await.map_err(ended)?;
-        Ok((SendStream(send), RecvStream(recv)))
+        let accept = |connection: quic::Connection| async move { connection.accept_bi().await };
+        let (_, send, recv) = self.0.through(accept).await?;
+        Ok((SendStream::of(send, &self.0), RecvStream::of(recv, &self.0)))
     }
 
     // ---- messages, records, datagrams
@@ -111,7 +124,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLarge`], or [`SendError::Connection`] where the connection ended.
+    /// [`SendError::TooLarge`], or [`SendError::Connection`] where the connection ended or is interrupted.
     ///
     /// # Cancellation safety
     ///
@@ -119,7 +132,7 @@ impl Connection {
     pub async fn send_message(&self, message: impl Into<Bytes>) -> Result<(), SendError> {
         let message = message.into();
         let bytes = message.len();
-        self.0.send_message(message).await.map_err(|error| not_sent(error, bytes))
+        self.now().send_message(message).await.map_err(|error| not_sent(error, bytes))
     }
 
     /// The next message of the peer.
@@ -132,14 +145,14 @@ impl Connection {
     ///
     /// Nothing is lost where this is given up before it is ready.
     pub async fn recv_message(&self) -> Result<Bytes, ConnectionError> {
-        self.0.recv_message().await.map_err(ended)
+        self.0.through(|connection| async move { connection.recv_message().await }).await
     }
 
     /// Queues a record. Waits while there is no room.
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLarge`], or [`SendError::Connection`] where the connection ended.
+    /// [`SendError::TooLarge`], or [`SendError::Connection`] where the connection ended or is interrupted.
     ///
     /// # Cancellation safety
     ///
@@ -147,7 +160,7 @@ impl Connection {
     pub async fn send_record(&self, record: Record) -> Result<(), SendError> {
         let Record { object, offset, data } = record;
         let bytes = data.len();
-        self.0.send_record(quic::Record { object, offset, data }).await.map_err(|error| not_sent(error, bytes))
+        self.now().send_record(quic::Record { object, offset, data }).await.map_err(|error| not_sent(error, bytes))
     }
 
     /// The next record of the peer that is whole.
@@ -160,7 +173,8 @@ impl Connection {
     ///
     /// Nothing is lost where this is given up before it is ready.
     pub async fn recv_record(&self) -> Result<Record, ConnectionError> {
-        let quic::Record { object, offset, data } = self.0.recv_record().await.map_err(ended)?;
+        let recv = |connection: quic::Connection| async move { connection.recv_record().await };
+        let quic::Record { object, offset, data } = self.0.through(recv).await?;
         Ok(Record { object, offset, data })
     }
 
@@ -169,14 +183,15 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Where the connection ended before.
+    /// Where the connection ended before, or was interrupted.
     ///
     /// # Cancellation safety
     ///
     /// It may be given up at any time.
     pub async fn flushed(&self) -> Result<(), ConnectionError> {
+        let connection = self.now();
         for channel in [ChannelId::Messages, ChannelId::Bulk] {
-            self.0.flushed(channel).await.map_err(ended)?;
+            connection.flushed(channel).await.map_err(ended)?;
         }
         Ok(())
     }
@@ -188,7 +203,8 @@ impl Connection {
     ///
     /// [`SendError::Full`] where too many wait, [`SendError::Connection`] where the connection ended.
     pub fn send_datagram(&self, datagram: &[u8]) -> Result<(), SendError> {
-        match (self.0.close_reason(), self.0.send_datagram(datagram)) {
+        let connection = self.now();
+        match (connection.close_reason(), connection.send_datagram(datagram)) {
             (Some(reason), _) => Err(ended(reason).into()),
             (None, true) => Ok(()),
             (None, false) => Err(SendError::Full),
@@ -205,14 +221,14 @@ impl Connection {
     ///
     /// Nothing is lost where this is given up before it is ready.
     pub async fn recv_datagram(&self) -> Result<Bytes, ConnectionError> {
-        self.0.recv_datagram().await.map_err(ended)
+        self.0.through(|connection| async move { connection.recv_datagram().await }).await
     }
 
     // ---- live packets
 
     /// From now on [live packets](crate::live) may be sent and are taken in. Both ends call this.
     pub fn begin_live(&self, config: LiveConfig) {
-        self.0.begin_flows(config.as_flows());
+        self.now().begin_flows(config.as_flows());
     }
 
     /// Queues a live packet.
@@ -222,11 +238,12 @@ impl Connection {
     /// [`SendError::TooLarge`], [`SendError::Full`] where much more is sent than the paths take, and
     /// [`SendError::Connection`] where the connection ended. A flow that was not begun takes nothing, as if it were full.
     pub fn send_live(&self, packet: LivePacket<'_>) -> Result<(), SendError> {
-        if let Some(reason) = self.0.close_reason() {
+        let connection = self.now();
+        if let Some(reason) = connection.close_reason() {
             return Err(ended(reason).into());
         }
         let LivePacket { flow, data, marked } = packet;
-        self.0.send_packet(quic::flows::FlowId(flow), data, marked).map_err(|error| match error {
+        connection.send_packet(quic::flows::FlowId(flow), data, marked).map_err(|error| match error {
             quic::flows::SendError::TooLarge(bytes) => SendError::TooLarge { bytes, most: crate::live::PACKET_MAX },
             _ => SendError::Full,
         })
@@ -242,7 +259,7 @@ impl Connection {
     ///
     /// Nothing is lost where this is given up before it is ready.
     pub async fn recv_live(&self) -> Result<Arrived, ConnectionError> {
-        let packet = self.0.recv_packet().await.map_err(ended)?;
+        let packet = self.0.through(|connection| async move { connection.recv_packet().await }).await?;
         Ok(Arrived { flow: packet.flow.0, data: packet.packet })
     }
 
@@ -251,7 +268,7 @@ impl Connection {
     /// Every pair of addresses that has carried a path, in the order of first use, as it was when the paths were last
     /// looked at: up to 50 ms ago.
     pub fn paths(&self) -> Vec<Path> {
-        paths(self.0.paths())
+        paths(self.now().paths())
     }
 
     /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.
@@ -260,65 +277,75 @@ impl Connection {
     ///
     /// It may be given up at any time.
     pub async fn paths_open(&self, count: usize, patience: Duration) -> bool {
-        self.0.paths_open(count, patience).await
+        self.now().paths_open(count, patience).await
     }
 
     /// Closes the path on a pair of addresses. The end that dials may open it again. False where there is none, or no
     /// other.
     pub fn close_path(&self, local: IpAddr, remote: SocketAddr) -> bool {
-        self.0.close_path(local, remote)
+        self.now().close_path(local, remote)
     }
 
     /// The figures of this moment.
     pub async fn stats(&self) -> Stats {
-        let paths = paths(self.0.paths_now().await);
+        let connection = self.now();
+        let paths = paths(connection.paths_now().await);
         let sum = |of: fn(&Path) -> Amount| paths.iter().map(of).sum();
         Stats {
             acked: sum(|path| path.acked),
             lost: sum(|path| path.lost),
             received: sum(|path| path.received),
-            datagrams_received: self.0.datagrams_received(),
-            live: self.0.flows().map(|(status, counts)| LiveStats::of(&status, &counts)),
+            datagrams_received: connection.datagrams_received(),
+            live: connection.flows().map(|(status, counts)| LiveStats::of(&status, &counts)),
             paths,
         }
     }
 
     /// The events of the connection from now on. Must be called within a tokio runtime.
     pub fn events(&self) -> Events {
-        Events::of(&self.0)
+        let (from, ended) = self.0.events();
+        Events::of(from, ended)
     }
 
     /// Fills `output` with bytes that both ends of this connection find for the same label and context, and nobody else
-    /// (RFC 5705): to prove a secret without sending it. False where too many are asked for.
+    /// (RFC 5705): to prove a secret without sending it. After an interruption they are others. False where too many are
+    /// asked for.
     #[must_use]
     pub fn export_keying_material(&self, output: &mut [u8], label: &[u8], context: &[u8]) -> bool {
-        self.0.export_keying_material(output, label, context).is_ok()
+        self.now().export_keying_material(output, label, context).is_ok()
     }
 
     // ---- the end
 
     /// Ends the connection and tells the peer `code` and `reason`. Waits until the peer has confirmed it, at most two
-    /// seconds. Data that has not arrived by now may not: see [`SendStream::arrived`] and [`Connection::flushed`].
+    /// seconds. Data that has not arrived by now may not: see [`SendStream::arrived`] and [`Connection::flushed`]. A peer that
+    /// is out of reach does not hear of it, and waits for this end as long as it is set to.
     ///
     /// # Cancellation safety
     ///
     /// It is closed when this is first polled. Given up before it is ready, the peer may hear of it later.
     pub async fn close(&self, code: u32, reason: &str) {
-        self.0.end(code, reason).await;
+        self.0.end(ConnectionError::LocallyClosed);
+        self.now().end(code, reason).await;
     }
 
-    /// Waits for the end of the connection, and says why it ended.
+    /// Waits for the end of the connection, and says why it ended. An interruption is none before its time is over.
     ///
     /// # Cancellation safety
     ///
     /// It may be given up at any time.
     pub async fn closed(&self) -> ConnectionError {
-        ended(self.0.closed().await)
+        self.0.closed().await
     }
 
-    /// Why the connection ended; `None` while it is open.
+    /// Why the connection ended; `None` while it is open or interrupted.
     pub fn close_reason(&self) -> Option<ConnectionError> {
-        self.0.close_reason().map(ended)
+        self.0.close_reason()
+    }
+
+    /// Whether nothing is heard of the peer, and it is tried to connect again: streams wait meanwhile.
+    pub fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
     }
 }
 

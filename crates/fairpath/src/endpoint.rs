@@ -2,17 +2,20 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fairpath_engine::{Bitrate, EngineConfig, NamedTerms};
 use fairpath_quic as quic;
 use quic::{Application, ConnectConfig, DialConfig, Dialer, GivenSockets, KnockKey, ListenConfig, Listener, Machine};
 
+use crate::acceptor::Acceptor;
 use crate::algorithm::{Congestion, Coupling, Detector, Scheduler};
 use crate::connection::Connection;
 use crate::error::{Error, failed};
 use crate::fingerprint::Fingerprint;
 use crate::limits::StreamLimits;
 use crate::path::PathTerms;
+use crate::session::{Redial, Session};
 use crate::trust::{Identity, Trust};
 
 /// One end of connections, which dials and accepts over the same sockets. Clones are the same endpoint. Connections live
@@ -41,7 +44,7 @@ struct Bound {
 #[derive(Debug)]
 enum Side {
     /// Accepts, too.
-    Listening(Listener),
+    Listening(Acceptor),
     /// Only dials: sockets are bound where a connection needs one.
     Dialing(Dialer),
 }
@@ -92,32 +95,31 @@ impl Endpoint {
             ..ConnectConfig::new(remotes, quic::Fingerprint([0; 32]))
         };
         let dialer = match &self.0.side {
-            Side::Listening(listener) => listener.dialer(),
+            Side::Listening(acceptor) => acceptor.listener().dialer(),
             Side::Dialing(dialer) => dialer,
         };
-        Ok(Connection::begin(dialer.connect(config).await.map_err(failed)?, streams.0))
+        let first = dialer.connect(config.clone()).await.map_err(failed)?;
+        let kept = streams.0.kept;
+        first.begin_streams(streams.0);
+        Ok(Connection::of(Session::begin(first, kept, Some(Redial { dialer: dialer.clone(), config }))))
     }
 
-    /// The next connection of a peer. `None` after [`Endpoint::close`], and at once where the endpoint has no
-    /// [identity](Builder::identity).
+    /// The next connection of a peer. One that goes on with an [interrupted](Connection#when-all-paths-are-gone) one is none
+    /// of them. `None` after [`Endpoint::close`], and at once where the endpoint has no [identity](Builder::identity).
     ///
     /// # Cancellation safety
     ///
     /// No connection is lost where this is given up before it is ready.
     pub async fn accept(&self) -> Option<Connection> {
-        let Side::Listening(listener) = &self.0.side else { return None };
-        let connection = listener.accept().await?;
-        Some(match self.0.settings.guard {
-            Some(_) => Connection::guest(connection),
-            None => Connection::begin(connection, self.0.settings.streams.0.clone()),
-        })
+        let Side::Listening(acceptor) = &self.0.side else { return None };
+        acceptor.accept().await
     }
 
     /// The addresses that peers may connect to, as they are now: they change with the interfaces, and peers that are
     /// connected hear of it. None where the endpoint has no identity.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         match &self.0.side {
-            Side::Listening(listener) => listener.addresses(),
+            Side::Listening(acceptor) => acceptor.listener().addresses(),
             Side::Dialing(_) => Vec::new(),
         }
     }
@@ -125,7 +127,7 @@ impl Endpoint {
     /// The fingerprint by which peers recognise this end. `None` where it has no identity.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match &self.0.side {
-            Side::Listening(listener) => Some(Fingerprint(listener.fingerprint())),
+            Side::Listening(acceptor) => Some(Fingerprint(acceptor.listener().fingerprint())),
             Side::Dialing(_) => None,
         }
     }
@@ -133,8 +135,8 @@ impl Endpoint {
     /// Accepts no more, ends all connections with `code` and `reason`, and waits until the peers have confirmed it, at
     /// most two seconds. Where the endpoint has no identity its connections go on: close each.
     pub async fn close(&self, code: u32, reason: &str) {
-        if let Side::Listening(listener) = &self.0.side {
-            listener.close(code, reason).await;
+        if let Side::Listening(acceptor) = &self.0.side {
+            acceptor.close(code, reason).await;
         }
     }
 }
@@ -284,7 +286,17 @@ impl Builder {
 
     /// Bounds of the memory that streams take.
     pub fn streams(mut self, limits: StreamLimits) -> Self {
+        let kept = self.settings.streams.0.kept;
         self.settings.streams = limits;
+        self.settings.streams.0.kept = kept;
+        self
+    }
+
+    /// How long a connection [outlives the loss of all paths](Connection#when-all-paths-are-gone), 60 s by default. Meanwhile
+    /// this end keeps its streams and, where it dialed, connects again. With zero a lost connection has ended. The shorter
+    /// time of the two ends counts.
+    pub fn resume_within(mut self, time: Duration) -> Self {
+        self.settings.streams.0.kept = time;
         self
     }
 
@@ -308,6 +320,7 @@ impl Builder {
             }
             Some(Identity(identity)) => {
                 let Settings { via, engine, application, guard, .. } = settings.clone();
+                let is_guarded = guard.is_some();
                 let given = matches!(machine, Machine::Sockets(_));
                 let (listen, port) = if given { (None, 0) } else { (listen, port) };
                 let config = ListenConfig {
@@ -324,7 +337,8 @@ impl Builder {
                     allowances,
                     machine,
                 };
-                Side::Listening(Listener::bind(config).map_err(failed)?)
+                let listener = Listener::bind(config).map_err(failed)?;
+                Side::Listening(Acceptor::begin(listener, settings.streams.0.clone(), is_guarded, connections_max))
             }
         };
         Ok(Endpoint(Arc::new(Bound { side, settings })))

@@ -219,6 +219,7 @@ pub(crate) fn stream_failed(fault: quic::StreamFault) -> StreamError {
         quic::StreamFault::Stream(quic::StreamError::Reset(code)) => StreamError::Reset(code),
         quic::StreamFault::Stream(quic::StreamError::Stopped(code)) => StreamError::Stopped(code),
         quic::StreamFault::Stream(_) => StreamError::Finished,
+        quic::StreamFault::Lost => ConnectionError::Reset.into(),
         other => ConnectionError::Protocol(other.to_string()).into(),
     }
 }

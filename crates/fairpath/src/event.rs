@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use fairpath_engine::Bitrate;
-use fairpath_quic::{self as quic, PathNotice};
+use fairpath_quic::PathNotice;
 use tokio::sync::{broadcast, mpsc};
 
-use crate::error::{ConnectionError, ended};
+use crate::error::ConnectionError;
 
 /// How many events wait for a program that does not take them.
 const WAITING: usize = 64;
@@ -60,6 +60,10 @@ pub enum Event {
         /// The addresses that were tried, with the reasons, in words.
         tried: String,
     },
+    /// Nothing is heard of the peer any more, for this reason. Streams wait while it is tried to connect again.
+    Interrupted(ConnectionError),
+    /// The connection is there again, and its streams go on. The end that is dialed may not have noticed that it was gone.
+    Resumed,
     /// Events that are not told, since they came faster than they were taken: how many.
     Missed(u64),
     /// The connection ended. Nothing follows.
@@ -82,6 +86,8 @@ impl fmt::Display for Event {
             }
             Self::PathUnparked { path } => write!(f, "{path}: not parked any more"),
             Self::NoWay { interface, tried } => write!(f, "{interface}: no way to the peer: {tried}"),
+            Self::Interrupted(reason) => write!(f, "interrupted: {reason}"),
+            Self::Resumed => f.write_str("connected again: streams go on"),
             Self::Missed(count) => write!(f, "{count} events were missed"),
             Self::Closed(reason) => write!(f, "{reason}"),
         }
@@ -89,7 +95,7 @@ impl fmt::Display for Event {
 }
 
 impl Event {
-    fn of(notice: PathNotice) -> Self {
+    pub(crate) fn of(notice: PathNotice) -> Self {
         match notice {
             PathNotice::Opened { interface } => Self::PathOpened { path: interface, again: false },
             PathNotice::Reopened { interface } => Self::PathOpened { path: interface, again: true },
@@ -109,10 +115,13 @@ impl Event {
 pub struct Events(mpsc::Receiver<Event>);
 
 impl Events {
-    pub(crate) fn of(connection: &quic::Connection) -> Self {
+    /// Those that come from `from`, of a connection that may have ended.
+    pub(crate) fn of(from: broadcast::Receiver<Event>, ended: Option<ConnectionError>) -> Self {
         let (to, events) = mpsc::channel(WAITING);
-        let closed = connection.on_closed();
-        tokio::spawn(hand_over(connection.notices(), async { ended(closed.await) }, to));
+        match ended {
+            Some(reason) => _ = to.try_send(Event::Closed(reason)),
+            None => _ = tokio::spawn(hand_over(from, to)),
+        }
         Self(events)
     }
 
@@ -135,31 +144,21 @@ impl futures_core::Stream for Events {
 }
 
 /// Hands events over until the connection has ended, or nobody takes them any more.
-async fn hand_over(
-    mut notices: broadcast::Receiver<PathNotice>,
-    closed: impl Future<Output = ConnectionError>,
-    to: mpsc::Sender<Event>,
-) {
-    let mut closed = std::pin::pin!(closed);
+async fn hand_over(mut from: broadcast::Receiver<Event>, to: mpsc::Sender<Event>) {
     loop {
         let event = tokio::select! {
             biased;
             () = to.closed() => return,
-            Ok(event) = next(&mut notices) => event,
-            reason = &mut closed => Event::Closed(reason),
+            event = from.recv() => event,
+        };
+        let event = match event {
+            Ok(event) => event,
+            Err(broadcast::error::RecvError::Lagged(count)) => Event::Missed(count),
+            Err(broadcast::error::RecvError::Closed) => return,
         };
         let is_last = matches!(event, Event::Closed(_));
         if to.send(event).await.is_err() || is_last {
             return;
         }
-    }
-}
-
-/// The next event of a path.
-async fn next(notices: &mut broadcast::Receiver<PathNotice>) -> Result<Event, ()> {
-    match notices.recv().await {
-        Ok(notice) => Ok(Event::of(notice)),
-        Err(broadcast::error::RecvError::Lagged(count)) => Ok(Event::Missed(count)),
-        Err(broadcast::error::RecvError::Closed) => Err(()),
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! An [`Endpoint`] dials and accepts. A [`Connection`] uses all interfaces there are, opens paths, watches them and goes
 //! on over those that work. On it run [streams](Connection::open_bi): reliable bytes in order, which tokio reads and
-//! writes. A stream belongs to no path, and nothing waits between streams.
+//! writes. A stream belongs to no path, and nothing waits between streams. Where all paths are gone for a while, the
+//! connection [is made again](Connection#when-all-paths-are-gone) and its streams go on.
 //!
 //! ```
 //! use fairpath::{Endpoint, Identity};
@@ -58,6 +59,7 @@
 //!
 //! Everything needs a tokio runtime with its timer and I/O.
 
+mod acceptor;
 mod algorithm;
 mod connection;
 mod endpoint;
@@ -67,6 +69,7 @@ mod fingerprint;
 mod limits;
 pub mod live;
 mod path;
+mod session;
 mod stream;
 mod trust;
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use fairpath_quic as quic;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::error::{StreamError, io_failed, stream_failed};
+use crate::session::Session;
 
 /// The name of a stream, the same at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,18 +29,27 @@ impl std::fmt::Display for StreamId {
 /// 0. A write waits while the peer's reader has not made room.
 ///
 /// The connection stays open as long as one of its streams is there. When the last handle is dropped, what has not
-/// arrived is lost: wait for [`SendStream::arrived`].
+/// arrived is lost: wait for [`SendStream::arrived`]. A stream outlives a connection that is lost: see
+/// [`Connection`](crate::Connection#when-all-paths-are-gone).
 ///
 /// # Cancellation safety
 ///
 /// `write` has written nothing where it is given up before it is ready. `write_all` may have written a part.
 #[derive(Debug)]
-pub struct SendStream(pub(crate) quic::SendStream);
+pub struct SendStream {
+    half: quic::SendStream,
+    /// Keeps the connection open, and the ones that follow it.
+    _session: Arc<Session>,
+}
 
 impl SendStream {
+    pub(crate) fn of(half: quic::SendStream, session: &Arc<Session>) -> Self {
+        Self { half, _session: session.clone() }
+    }
+
     /// The name of the stream.
     pub fn id(&self) -> StreamId {
-        StreamId(self.0.id())
+        StreamId(self.half.id())
     }
 
     /// Says that no more is written: the peer reads the end after all that was.
@@ -47,12 +58,12 @@ impl SendStream {
     ///
     /// Where the half or the connection has ended already.
     pub fn finish(&mut self) -> Result<(), StreamError> {
-        self.0.finish().map_err(stream_failed)
+        self.half.finish().map_err(stream_failed)
     }
 
     /// Gives up: the peer's reader gets `code` in place of all that it has not read.
     pub fn reset(&mut self, code: u64) {
-        self.0.reset(code);
+        self.half.reset(code);
     }
 
     /// Waits until the peer has all that was written, and its end after [`SendStream::finish`]. Whether its program has
@@ -66,7 +77,7 @@ impl SendStream {
     ///
     /// It may be given up at any time.
     pub async fn arrived(&mut self) -> Result<(), StreamError> {
-        self.0.arrived().await.map_err(stream_failed)
+        self.half.arrived().await.map_err(stream_failed)
     }
 }
 
@@ -77,17 +88,24 @@ impl SendStream {
 /// `read` has read nothing where it is given up before it is ready. `read_exact` and `read_to_end` may have read a
 /// part.
 #[derive(Debug)]
-pub struct RecvStream(pub(crate) quic::RecvStream);
+pub struct RecvStream {
+    half: quic::RecvStream,
+    _session: Arc<Session>,
+}
 
 impl RecvStream {
+    pub(crate) fn of(half: quic::RecvStream, session: &Arc<Session>) -> Self {
+        Self { half, _session: session.clone() }
+    }
+
     /// The name of the stream.
     pub fn id(&self) -> StreamId {
-        StreamId(self.0.id())
+        StreamId(self.half.id())
     }
 
     /// Wants no more: the peer's writer gets `code`.
     pub fn stop(&mut self, code: u64) {
-        self.0.stop(code);
+        self.half.stop(code);
     }
 
     /// The next bytes, at most `most`, without a copy where possible; `None` at the end. Bytes that came before the
@@ -101,26 +119,26 @@ impl RecvStream {
     ///
     /// Nothing is lost where it is given up before it is ready.
     pub async fn read_chunk(&mut self, most: usize) -> Result<Option<Bytes>, StreamError> {
-        self.0.read_chunk(most).await.map_err(stream_failed)
+        self.half.read_chunk(most).await.map_err(stream_failed)
     }
 }
 
 impl AsyncRead for RecvStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, to).map_err(io_failed)
+        Pin::new(&mut self.half).poll_read(cx, to).map_err(io_failed)
     }
 }
 
 impl AsyncWrite for SendStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, data).map_err(io_failed)
+        Pin::new(&mut self.half).poll_write(cx, data).map_err(io_failed)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx).map_err(io_failed)
+        Pin::new(&mut self.half).poll_flush(cx).map_err(io_failed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx).map_err(io_failed)
+        Pin::new(&mut self.half).poll_shutdown(cx).map_err(io_failed)
     }
 }

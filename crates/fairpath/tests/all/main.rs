@@ -1,6 +1,7 @@
 //! The library as its users have it, over loopback; and its examples, as they run.
 
 mod examples;
+mod resume;
 mod signatures;
 
 use std::net::UdpSocket;

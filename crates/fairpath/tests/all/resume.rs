@@ -1,0 +1,137 @@
+//! Connections that are made again by themselves.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fairpath::{Connection, ConnectionError, Endpoint, Event, Identity, StreamError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UdpSocket;
+
+/// A busy machine takes its time.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Passes datagrams on to a server and back, as long as it is not cut.
+struct Relay {
+    address: SocketAddr,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Relay {
+    async fn start(server: SocketAddr) -> Self {
+        let (inside, outside) =
+            (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let (address, is_cut) = (inside.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let cut = is_cut.clone();
+        tokio::spawn(async move {
+            let (mut client, mut there, mut back) = (None, [0; 1 << 16], [0; 1 << 16]);
+            loop {
+                let sent = tokio::select! {
+                    Ok((length, from)) = inside.recv_from(&mut there) => {
+                        client = Some(from);
+                        (&outside, &there[..length], Some(server))
+                    }
+                    Ok((length, _)) = outside.recv_from(&mut back) => (&inside, &back[..length], client),
+                };
+                if let ((by, datagram, Some(to)), false) = (sent, cut.load(Ordering::Relaxed)) {
+                    let _ = by.send_to(datagram, to).await;
+                }
+            }
+        });
+        Self { address, is_cut }
+    }
+
+    fn cut(&self, is_cut: bool) {
+        self.is_cut.store(is_cut, Ordering::Relaxed);
+    }
+}
+
+/// Both ends of a connection through a relay in front of the server.
+async fn behind_relay(within: Duration) -> (Endpoint, Relay, Connection, Connection) {
+    let server = Endpoint::builder().identity(Identity::generate().unwrap()).via(["127.0.0.1"]).resume_within(within);
+    let server = server.bind().unwrap();
+    let relay = Relay::start(server.addresses()[0]).await;
+    let client = Endpoint::builder().via(["127.0.61.1"]).resume_within(within).bind().unwrap();
+    let trust = server.fingerprint().unwrap();
+    let (ours, theirs) = tokio::join!(client.connect([relay.address], trust), server.accept());
+    (server, relay, ours.unwrap(), theirs.unwrap())
+}
+
+async fn seen(events: &mut fairpath::Events, wanted: impl Fn(&Event) -> bool) -> Event {
+    let found = async {
+        loop {
+            let event = events.next().await.expect("it did not come");
+            if wanted(&event) {
+                return event;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, found).await.expect("in time")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_lost_all_paths_is_made_again_and_its_streams_go_on() {
+    let (server, relay, ours, theirs) = behind_relay(Duration::from_secs(60)).await;
+    let (mut at_ours, mut at_theirs) = (ours.events(), theirs.events());
+    let (mut send, mut recv) = ours.open_bi().await.unwrap();
+    send.write_all(b"before ").await.unwrap();
+    let (mut back, mut came) = theirs.accept_bi().await.unwrap();
+    let mut read = [0; 7];
+    came.read_exact(&mut read).await.unwrap();
+    // Waits for the next stream across the interruption.
+    let accepting = tokio::spawn({
+        let theirs = theirs.clone();
+        async move { theirs.accept_bi().await.map(|(_, recv)| recv) }
+    });
+    relay.cut(true);
+    send.write_all(b"meanwhile ").await.unwrap();
+    let reason = seen(&mut at_ours, |event| matches!(event, Event::Interrupted(_))).await;
+    assert_eq!(reason, Event::Interrupted(ConnectionError::TimedOut));
+    assert!(ours.is_interrupted() && ours.close_reason().is_none());
+    relay.cut(false);
+    // A stream that is opened meanwhile waits, too.
+    let (mut more, _recv) = tokio::time::timeout(PATIENCE, ours.open_bi()).await.expect("in time").unwrap();
+    more.write_all(b"more").await.unwrap();
+    seen(&mut at_ours, |event| *event == Event::Resumed).await;
+    seen(&mut at_theirs, |event| *event == Event::Resumed).await;
+    assert!(!ours.is_interrupted());
+    send.write_all(b"after").await.unwrap();
+    send.finish().unwrap();
+    let mut rest = String::new();
+    came.read_to_string(&mut rest).await.unwrap();
+    assert_eq!((&read[..], rest.as_str()), (&b"before "[..], "meanwhile after"));
+    back.write_all(b"back").await.unwrap();
+    back.finish().unwrap();
+    let mut answer = String::new();
+    recv.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(answer, "back");
+    let mut opened = accepting.await.unwrap().unwrap();
+    let mut read = [0; 4];
+    opened.read_exact(&mut read).await.unwrap();
+    assert_eq!(&read, b"more");
+    // It is no other connection for the program that accepted it, and it ends as any.
+    let other = tokio::time::timeout(Duration::from_millis(50), server.accept()).await;
+    assert!(other.is_err(), "nobody new came");
+    ours.close(5, "done").await;
+    assert_eq!(theirs.closed().await, ConnectionError::Closed { code: 5, reason: "done".into() });
+    seen(&mut at_theirs, |event| matches!(event, Event::Closed(ConnectionError::Closed { code: 5, .. }))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_not_made_again_in_time_has_ended() {
+    let (_server, relay, ours, theirs) = behind_relay(Duration::from_millis(300)).await;
+    let (mut send, mut recv) = ours.open_bi().await.unwrap();
+    send.write_all(b"hello").await.unwrap();
+    theirs.accept_bi().await.unwrap();
+    let mut events = ours.events();
+    relay.cut(true);
+    seen(&mut events, |event| *event == Event::Interrupted(ConnectionError::TimedOut)).await;
+    let error = recv.read_u8().await.unwrap_err();
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>());
+    assert_eq!(inner, Some(&StreamError::Connection(ConnectionError::TimedOut)), "{error}");
+    assert_eq!(ours.closed().await, ConnectionError::TimedOut);
+    assert_eq!(theirs.closed().await, ConnectionError::TimedOut);
+    assert!(matches!(ours.open_bi().await, Err(ConnectionError::TimedOut)));
+    seen(&mut events, |event| *event == Event::Closed(ConnectionError::TimedOut)).await;
+}
