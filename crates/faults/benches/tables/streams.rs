@@ -8,7 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use fairpath_faults::{Wire, World};
 use fairpath_quic::bulk::{Sink, Source};
-use fairpath_quic::{ConnectConfig, Connection, ListenConfig, Listener, StreamsConfig, connect};
+use fairpath_quic::{
+    Application, ConnectConfig, Connection, DATAGRAM_MAX, DialConfig, Dialer, ListenConfig, Listener, Machine,
+    StreamsConfig, connect,
+};
 use fairpath_quic_core::streams::{Read, StreamKind};
 use tokio::io::AsyncWriteExt as _;
 
@@ -76,6 +79,7 @@ pub(crate) fn table() {
         beside_records(bond, is_quick).into_iter().for_each(&mut add);
     }
     on_loopback(is_quick).into_iter().for_each(&mut add);
+    at_once(is_quick).into_iter().for_each(&mut add);
     thousand(is_quick).into_iter().for_each(&mut add);
     beside_bulk(is_quick).into_iter().for_each(&mut add);
     opening(is_quick).into_iter().for_each(&mut add);
@@ -160,6 +164,85 @@ async fn loopback(count: Option<usize>, time: Duration) -> f64 {
     let (before, begun) = (so_far(), tokio::time::Instant::now());
     tokio::time::sleep(time).await;
     (so_far() - before) as f64 / begun.elapsed().as_secs_f64()
+}
+
+/// Eight connections between two endpoints, a stream on each, beside one of them: an endpoint may use several cores.
+fn at_once(is_quick: bool) -> Vec<Row> {
+    const COUNT: usize = 8;
+    let (rounds, time) = if is_quick { (3, Duration::from_millis(500)) } else { (7, Duration::from_millis(1500)) };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let (mut ratios, mut rates, mut busy) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
+    for _ in 0..rounds {
+        let [one, many] = [1, COUNT].map(|count| runtime.block_on(crowd(count, time)));
+        ratios.push(many.rate / one.rate);
+        rates.push(one.rate * 8.0 / 1e9);
+        [one, many].into_iter().zip(&mut busy).for_each(|(crowd, busy)| busy.extend(crowd.cores));
+    }
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let what = format!("{COUNT} connections of one endpoint on {cores} cores, in parts of one");
+    let mut rows = vec![
+        Row::new(what, median(ratios), "", None),
+        Row::new("1 connection of one endpoint, real time", median(rates), "Gbit/s", None),
+    ];
+    // Both ends are in this process: where one connection keeps all cores busy, more of them cannot carry more.
+    for (count, busy) in [1, COUNT].into_iter().zip(busy).filter(|(_, busy)| !busy.is_empty()) {
+        rows.push(Row::new(format!("cores in use, both ends, connections: {count}"), median(busy), "", None));
+    }
+    rows
+}
+
+/// The outcome of connections between two endpoints.
+struct Crowd {
+    /// All that they carried together, in bytes per second.
+    rate: f64,
+    /// How many cores both ends kept busy, where the system says.
+    cores: Option<f64>,
+}
+
+/// The processors' time that this process has taken, in seconds.
+fn cpu_seconds() -> Option<f64> {
+    /// Linux counts this time for processes in hundredths of a second, whatever its own clock.
+    const TICKS: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, in brackets, may have spaces in it; user and system time are the 12th and 13th after.
+    let mut fields = text.rsplit(')').next()?.split_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<f64>().ok();
+    Some((next()? + next()?) / TICKS)
+}
+
+/// Connections between two endpoints at once, a stream on each.
+async fn crowd(count: usize, time: Duration) -> Crowd {
+    let listen = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().expect("an identity") };
+    let listener = Listener::bind(listen).expect("loopback");
+    let (application, machine) = (Application::Fairpath, Machine::default());
+    let dial = DialConfig { application, datagram_max: DATAGRAM_MAX, allowances: Vec::new(), machine };
+    let dialer = Dialer::new(dial).expect("a runtime");
+    let received = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let mut tasks = tokio::task::JoinSet::new();
+    let mut ends = Vec::new();
+    for _ in 0..count {
+        let via = vec!["127.0.1.1".to_owned()];
+        let config = ConnectConfig { via, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
+        let (client, server) = tokio::join!(dialer.connect(config), listener.accept());
+        let (client, server) = (client.expect("a connection"), server.expect("a connection"));
+        for end in [&client, &server] {
+            end.begin_streams(StreamsConfig::default());
+        }
+        tasks.spawn(write(client.clone()));
+        tasks.spawn(read(server.clone(), received.clone()));
+        ends.extend([client, server]);
+    }
+    let so_far = || received.load(std::sync::atomic::Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (before, begun, cpu) = (so_far(), tokio::time::Instant::now(), cpu_seconds());
+    tokio::time::sleep(time).await;
+    let took = begun.elapsed().as_secs_f64();
+    let cores = cpu.zip(cpu_seconds()).map(|(before, after)| (after - before) / took);
+    Crowd { rate: (so_far() - before) as f64 / took, cores }
 }
 
 async fn write(connection: Connection) {
