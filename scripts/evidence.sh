@@ -22,6 +22,10 @@ if [ -z "$quick" ] && [ "$name" = all ]; then
     for crate in cc sbd rate engine net; do
         CRITERION_HOME="$PWD/target/evidence-benches/$crate" cargo bench -p "fairpath-$crate"
     done
+    figures="$PWD/target/evidence-benches"
+    FAIRPATH_GOODPUT_JSON="$figures/goodput.json" cargo bench -p fairpath-quic --bench goodput -- loopback
+    FAIRPATH_DETECTION_JSON="$figures/detection.json" cargo bench -p fairpath-faults --bench tables -- detection
+    FAIRPATH_STREAMS_JSON="$figures/streams.json" cargo bench -p fairpath-faults --bench tables -- streams
 fi
 # shellcheck disable=SC2086
 cargo run --quiet $profile -p fairpath-cli -- lab pages --from "$results" --criterion target/evidence-benches

@@ -110,12 +110,16 @@ fn main() {
 }
 
 /// Loopback, no emulated limits: what the engine costs, and what `large` datagrams save.
+/// `FAIRPATH_GOODPUT_JSON=FILE` writes the figures there, too.
 async fn loopback(large: bool) {
     const ROUNDS: usize = 7;
     let span = Span { warm_up: Duration::from_millis(500), measured: Duration::from_millis(1500) };
     println!("Goodput on loopback, no limits: medians of {ROUNDS} rounds, each with all in turn");
     println!("  {:55} {:>8} {:>8}  ratios to the better raw one of its round that", "", "Mbit/s", "CPU s/GB");
-    println!("  {:55} {:>8} {:>8}  has the same datagrams (goals 1.2, CPU 0.8) | is as noq comes", "", "", "");
+    println!(
+        "  {:55} {:>8} {:>8}  has the same datagrams (goals {FASTER}, CPU {CHEAPER}) | is as noq comes",
+        "", "", ""
+    );
     let (raw, reno, lia) =
         (Mover::Raw(Stack::NewReno), Mover::Fairpath("reno", "never"), Mover::Fairpath("lia", "always"));
     let movers = [
@@ -147,19 +151,31 @@ async fn loopback(large: bool) {
         let is_peer = |peer: &usize| matches!(movers[*peer].1, Mover::Raw(Stack::NewReno)) && movers[*peer].2 == size;
         (0..movers.len()).filter(is_peer).map(|peer| round[peer]).max_by(|a, b| a.mbps.total_cmp(&b.mbps))
     };
+    let ratios = |of: &dyn Fn(Moved) -> Option<f64>, at: usize, size: u16| -> Vec<f64> {
+        rounds.iter().filter_map(|round| Some(of(round[at])? / of(better(round, size)?)?)).collect()
+    };
     let ratio = |of: &dyn Fn(Moved) -> Option<f64>, at: usize, size: u16| {
-        let ratios = rounds.iter().filter_map(|round| Some(of(round[at])? / of(better(round, size)?)?));
-        let ratios: Vec<f64> = ratios.collect();
+        let ratios = ratios(of, at, size);
         if ratios.is_empty() { "   -".to_owned() } else { format!("{:.2}", median(ratios)) }
     };
+    let mut figures = Vec::new();
     let mbps = |moved: Moved| Some(moved.mbps);
     let cpu = |moved: Moved| moved.cpu_per_gb;
-    for (at, &(name, _, size, paths)) in movers.iter().enumerate() {
+    for (at, &(name, mover, size, paths)) in movers.iter().enumerate() {
         let all =
             |of: &dyn Fn(Moved) -> Option<f64>| rounds.iter().filter_map(|round| of(round[at])).collect::<Vec<_>>();
         let seconds = all(&cpu);
         let seconds = if seconds.is_empty() { "-".to_owned() } else { format!("{:.2}", median(seconds)) };
         let name = format!("{name}, {size} bytes, {paths} path{}", if paths == 1 { "" } else { "s" });
+        let is_ours = matches!(mover, Mover::Fairpath(..));
+        let goal = |goal: serde_json::Value| if is_ours { goal } else { serde_json::Value::Null };
+        figures.extend([
+            serde_json::json!({ "what": name, "unit": "Mbit/s", "samples": all(&mbps) }),
+            serde_json::json!({ "what": format!("{name}: goodput, of the better raw one's"), "unit": "",
+                "samples": ratios(&mbps, at, size), "goal": goal(serde_json::json!({ "at_least": FASTER })) }),
+            serde_json::json!({ "what": format!("{name}: processors' time, of the better raw one's"), "unit": "",
+                "samples": ratios(&cpu, at, size), "goal": goal(serde_json::json!({ "at_most": CHEAPER })) }),
+        ]);
         println!(
             "  {name:55} {:8.0} {seconds:>8}  {}, CPU {} | {}",
             median(all(&mbps)),
@@ -168,7 +184,15 @@ async fn loopback(large: bool) {
             ratio(&mbps, at, DATAGRAM_ETHERNET)
         );
     }
+    if let Some(file) = std::env::var_os("FAIRPATH_GOODPUT_JSON") {
+        let text = serde_json::to_string_pretty(&figures).expect("it is plain data");
+        std::fs::write(&file, text + "\n").unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
 }
+
+/// The goals on loopback, beside the better raw one with datagrams of the same size: goodput, and processors' time.
+const FASTER: f64 = 1.2;
+const CHEAPER: f64 = 0.8;
 
 /// The first moments of a connection, over links of 100 Mbit/s and 60 ms.
 async fn startup() {
