@@ -40,6 +40,7 @@ pub(crate) struct Interrupted(pub(crate) String);
 pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     let usage = error.chain().any(|cause| {
         cause.is::<UsageError>()
+            || is_unusable(cause)
             || cause.downcast_ref::<fairpath_quic::Error>().is_some_and(fairpath_quic::Error::is_usage)
     });
     match usage {
@@ -47,6 +48,17 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
         false if error.is::<Incomplete>() => INCOMPLETE,
         false => FAILURE,
     }
+}
+
+/// Whether a described network cannot be meant.
+#[cfg(feature = "research")]
+fn is_unusable(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<fairpath_runs::Unusable>()
+}
+
+#[cfg(not(feature = "research"))]
+fn is_unusable(_: &(dyn std::error::Error + 'static)) -> bool {
+    false
 }
 
 /// An error and its causes on one line; a cause that the words before it tell already is left out.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fairpath_emu::{Emulator, LinkId};
 use fairpath_report::text::{print_line, table};
+use fairpath_runs::{Described, expand};
 use fairpath_scenario::{ChangeKind, Flow, Scenario};
 use serde_json::json;
 
@@ -47,7 +48,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let scenario = sim::expand(&sim::Described::read(&args.file, &args.set)?.only()?, args.seed)?;
+    let scenario = expand(&sim::only(&Described::read(&args.file, &args.set)?)?, args.seed)?;
     let flow = choose(&scenario, args.flow.as_deref())?;
     let mut builder = Emulator::builder(scenario.seed);
     let mut links = Vec::new();

@@ -1,15 +1,5 @@
 //! `fairpath sim`: a described network in virtual time.
 
-mod files;
-mod many;
-mod means;
-mod measured;
-mod picture;
-mod run;
-mod summary;
-mod tables;
-
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,13 +7,11 @@ use anyhow::Context as _;
 use fairpath_core::Timestamp;
 use fairpath_quic::Coupling;
 use fairpath_report::text::print_line;
-use fairpath_scenario::{Scenario, ScenarioFile, Sweep};
-use fairpath_sim::{SimError, Simulation};
+use fairpath_runs::{Described, Files, Plan, Results, Run, figure, json, text, values_json};
+use fairpath_scenario::{Scenario, ScenarioFile};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::UsageError;
-use files::Files;
-use run::Run;
 
 /// Run a described network in virtual time: same file, same seed, same bytes
 ///
@@ -75,15 +63,15 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let file = Described::read(&args.file, &args.set)?;
     match args.seeds {
-        None if file.sweep.points() == 1 => run_once(args, &file),
+        None if file.sweep().points() == 1 => run_once(args, &file),
         None if args.threads.is_some() => Err(several_points(&file).into()),
-        _ => many::run_many(args, &file),
+        _ => run_many(args, &file),
     }
 }
 
 /// One run may have several threads, and there would be several.
 fn several_points(file: &Described) -> UsageError {
-    let (name, points) = (&file.name, file.sweep.points());
+    let (name, points) = (file.name(), file.sweep().points());
     UsageError(format!(
         "{name} describes {points} scenarios, which run side by side (--jobs says how many); --threads is for one, so \
          choose it with --set"
@@ -96,89 +84,29 @@ pub(super) fn parameter(text: &str) -> Result<(String, String), &'static str> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// No scenario is larger: it would have a hundred thousand entries.
-const SCENARIO_BYTES_MAX: u64 = 16 << 20;
-
-/// No recorded rate is larger: it would have an opportunity every millisecond for half a day.
-const TRACE_BYTES_MAX: u64 = 512 << 20;
-
-/// The text of a file that has at most so many bytes. Its size says nothing where it is a device.
-fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(std::io::Error::other(format!("it has more than {most} bytes; give a smaller one")));
-    }
-    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not text"))
+/// The scenario file, where there is one combination of the values of its parameters.
+pub(super) fn only(described: &Described) -> anyhow::Result<ScenarioFile> {
+    let several = |(_, values): &(_, &[_])| values.len() > 1;
+    let Some((name, values)) = described.sweep().parameters().find(several) else { return Ok(described.at(0)?) };
+    let (file, points, value) = (described.name(), described.sweep().points(), values[0].plain());
+    Err(UsageError(format!(
+        "{file} describes {points} scenarios, one for each combination of the values in its [sweep], and one is \
+         wanted; choose with --set, like --set {name}={value}"
+    ))
+    .into())
 }
 
-/// A scenario file as it was read. Files that it names are looked for beside it.
-pub(super) struct Described {
-    name: String,
-    beside: PathBuf,
-    sweep: Sweep,
-}
-
-impl Described {
-    /// Reads a file; the parameters in `set` have the value that stands there.
-    pub(super) fn read(path: &Path, set: &[(String, String)]) -> anyhow::Result<Self> {
-        let name = path.display().to_string();
-        let text = read_text(path, SCENARIO_BYTES_MAX).with_context(|| format!("cannot read the scenario {name}"))?;
-        let beside = path.parent().unwrap_or(Path::new("")).to_owned();
-        let read = |named: &str| read_beside(&beside, named);
-        let sweep = Sweep::parse_with(&text, &name, set, &read).map_err(|error| UsageError(error.to_string()))?;
-        Ok(Self { name, beside, sweep })
-    }
-
-    /// The file with one combination of the values of its parameters.
-    fn at(&self, point: usize) -> anyhow::Result<ScenarioFile> {
-        let read = |named: &str| read_beside(&self.beside, named);
-        Ok(self.sweep.file(point, &read).map_err(|error| UsageError(error.to_string()))?)
-    }
-
-    /// The file, where there is one combination.
-    pub(super) fn only(&self) -> anyhow::Result<ScenarioFile> {
-        let several = |(_, values): &(_, &[_])| values.len() > 1;
-        let Some((name, values)) = self.sweep.parameters().find(several) else { return self.at(0) };
-        let (file, points, value) = (&self.name, self.sweep.points(), values[0].plain());
-        Err(UsageError(format!(
-            "{file} describes {points} scenarios, one for each combination of the values in its [sweep], and one is \
-             wanted; choose with --set, like --set {name}={value}"
-        ))
-        .into())
-    }
-}
-
-fn read_beside(folder: &Path, name: &str) -> Result<String, String> {
-    read_text(&folder.join(name), TRACE_BYTES_MAX).map_err(|error| error.to_string())
-}
-
-pub(super) fn expand(file: &ScenarioFile, seed: Option<u64>) -> anyhow::Result<Scenario> {
-    Ok(file.expand(seed).map_err(|error| UsageError(error.to_string()))?)
-}
-
-/// The scenario with this seed, and what else the command line says.
-fn scenario(args: &Args, file: &ScenarioFile, seed: Option<u64>) -> anyhow::Result<Scenario> {
-    let mut scenario = expand(file, seed)?;
+/// What else the command line says of a scenario.
+fn change(args: &Args, scenario: &mut Scenario) {
     if let Some(coupling) = args.coupling {
         let multipath = scenario.flows.iter_mut().filter(|flow| flow.paths.len() > 1);
         multipath.for_each(|flow| flow.engine.coupling = coupling);
     }
-    Ok(scenario)
-}
-
-fn prepare(scenario: &Scenario) -> anyhow::Result<Simulation> {
-    Ok(Simulation::new(scenario).map_err(|error| UsageError(error.to_string()))?)
-}
-
-/// A scenario that only the run has shown to be too much.
-fn too_much(args: &Args, error: &SimError, with: &str) -> UsageError {
-    let with = if with.is_empty() { String::new() } else { format!(" (with {with})") };
-    UsageError(format!("{}: {error}{with}", args.file.display()))
 }
 
 fn run_once(args: &Args, file: &Described) -> anyhow::Result<()> {
-    let scenario = scenario(args, &file.at(0)?, args.seed)?;
+    let mut scenario = file.scenario(0, args.seed)?;
+    change(args, &mut scenario);
     let mut simulation = Run::new(&scenario, args.threads).map_err(|error| UsageError(error.to_string()))?;
     let mut files = Files::create(&args.out, &scenario)?;
     let bar = bar(PARTS, "{elapsed} {bar:40} {percent} %  {eta} to go");
@@ -186,21 +114,69 @@ fn run_once(args: &Args, file: &Described) -> anyhow::Result<()> {
         let until = scenario.duration.mul_f64(part as f64 / PARTS as f64);
         let ran = simulation.run_until(Timestamp::ZERO + until, &mut files);
         files.fault()?;
-        ran.map_err(|error| too_much(args, &error, &file.sweep.said(0)))?;
+        ran.map_err(|error| file.too_much(0, &error))?;
         bar.inc(1);
     }
     bar.finish_and_clear();
     let outcome = simulation.outcome();
-    let mut summary = summary::json(&scenario, &outcome);
-    if file.sweep.parameters().len() > 0 {
-        summary["values"] = tables::values_json(&file.sweep);
+    let mut summary = json(&scenario, &outcome);
+    if file.sweep().parameters().len() > 0 {
+        summary["values"] = values_json(file.sweep());
     }
     let written = files.finish(&summary)?;
     if args.json {
         print_line(&serde_json::to_string_pretty(&summary)?)
     } else {
-        print_line(summary::text(&scenario, &outcome).trim_end())?;
+        print_line(text(&scenario, &outcome).trim_end())?;
         print_line(&format!("Time series, picture and summary: {}", written.display()))
+    }
+}
+
+/// The files that several runs leave.
+const SUMMARY: &str = "summary.json";
+const TABLE: &str = "table.csv";
+const PICTURE: &str = "picture.svg";
+
+fn run_many(args: &Args, file: &Described) -> anyhow::Result<()> {
+    let mut plan = Plan {
+        file,
+        seed: args.seed,
+        seeds: args.seeds.unwrap_or(1),
+        jobs: args.jobs.unwrap_or(0).into(),
+        change: &|scenario| change(args, scenario),
+        ran: &|| {},
+    };
+    plan.check()?;
+    create(&args.out)?;
+    let bar = bar(plan.runs(), "{elapsed} {bar:40} {pos}/{len} runs  {eta} to go");
+    let ran = || bar.inc(1);
+    plan.ran = &ran;
+    let results = plan.run(&|| true)?;
+    bar.finish_and_clear();
+    finish(args, &results)
+}
+
+/// Creates the files, so that a missing permission is found before the runs.
+fn create(folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create the directory {}", folder.display()))?;
+    [SUMMARY, TABLE, PICTURE].into_iter().try_for_each(|name| write(folder, name, ""))
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn finish(args: &Args, results: &Results) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(&results.json())?;
+    write(&args.out, SUMMARY, &format!("{json}\n"))?;
+    write(&args.out, TABLE, &results.csv())?;
+    write(&args.out, PICTURE, &figure(results).svg()?)?;
+    if args.json {
+        print_line(&json)
+    } else {
+        print_line(results.text().trim_end())?;
+        print_line(&format!("Table, picture and summary: {}", args.out.display()))
     }
 }
 

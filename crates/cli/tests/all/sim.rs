@@ -340,5 +340,5 @@ fn what_does_not_fit_is_told_with_what_would() {
     let file = scenario(&scratch.0, dumbbell);
     let output = run(&["sim", &file, "--seeds", "100000"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(error_of(&output).contains("--seeds 100000 is too much for"), "{output:?}");
+    assert!(error_of(&output).contains("100000 seeds are too many for"), "{output:?}");
 }

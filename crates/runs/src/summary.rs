@@ -1,4 +1,4 @@
-//! What a run came to: flows by class, and links.
+//! The results of a run: flows by class, and links.
 
 use core::time::Duration;
 
@@ -9,7 +9,7 @@ use fairpath_sim::{FlowOutcome, LinkOutcome, Outcome, PathCount, jain_index};
 use serde_json::{Value, json};
 
 /// The classes of a scenario, in its order.
-pub(super) fn classes(scenario: &Scenario) -> Vec<&str> {
+pub(crate) fn classes(scenario: &Scenario) -> Vec<&str> {
     let mut classes: Vec<&str> = Vec::new();
     for flow in &scenario.flows {
         if !classes.contains(&flow.class.as_str()) {
@@ -19,27 +19,27 @@ pub(super) fn classes(scenario: &Scenario) -> Vec<&str> {
     classes
 }
 
-pub(super) fn mbps(flow: &FlowOutcome) -> f64 {
+pub(crate) fn mbps(flow: &FlowOutcome) -> f64 {
     flow.goodput.as_mbps_f64()
 }
 
-pub(super) fn ms(time: Duration) -> f64 {
+pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Estimate::of(values).map(|estimate| estimate.mean)
 }
 
 /// The quantile of times; `None` of none.
-pub(super) fn quantile(times: &[Duration], share: f64) -> Option<Duration> {
+pub(crate) fn quantile(times: &[Duration], share: f64) -> Option<Duration> {
     let mut times = times.to_vec();
     times.sort();
     times.get(((times.len().saturating_sub(1)) as f64 * share).round() as usize).copied()
 }
 
-/// What all paths of some flows have done together.
-pub(super) fn total<'a>(flows: impl Iterator<Item = &'a FlowOutcome>) -> PathCount {
+/// The sum over all paths of some flows.
+pub(crate) fn total<'a>(flows: impl Iterator<Item = &'a FlowOutcome>) -> PathCount {
     let mut total = PathCount::default();
     for path in flows.flat_map(|flow| &flow.paths) {
         total.sent += path.count.sent;
@@ -50,12 +50,12 @@ pub(super) fn total<'a>(flows: impl Iterator<Item = &'a FlowOutcome>) -> PathCou
     total
 }
 
-pub(super) fn lost_percent(count: &PathCount) -> f64 {
+pub(crate) fn lost_percent(count: &PathCount) -> f64 {
     if count.sent == 0 { 0.0 } else { 100.0 * count.lost as f64 / count.sent as f64 }
 }
 
 /// The tables for people.
-pub(super) fn text(scenario: &Scenario, outcome: &Outcome) -> String {
+pub fn text(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut text = format!(
         "{}: {} s from second {} on, seed {}\n\n",
         scenario.title,
@@ -103,7 +103,7 @@ pub(super) fn text(scenario: &Scenario, outcome: &Outcome) -> String {
 }
 
 /// The table of links has at most so many rows.
-pub(super) const LINKS_MAX: usize = 24;
+pub(crate) const LINKS_MAX: usize = 24;
 
 fn class_row(class: &str, flows: &[&FlowOutcome]) -> Vec<String> {
     let rates: Vec<f64> = flows.iter().map(|flow| mbps(flow)).collect();
@@ -166,7 +166,7 @@ fn frames(scenario: &Scenario, outcome: &Outcome) -> Vec<Vec<String>> {
 }
 
 /// Everything, for programs.
-pub(super) fn json(scenario: &Scenario, outcome: &Outcome) -> Value {
+pub fn json(scenario: &Scenario, outcome: &Outcome) -> Value {
     json!({
         "title": scenario.title,
         "seed": scenario.seed,

@@ -1,4 +1,4 @@
-//! What a run looked like: rates, windows, round-trip times and queues over time.
+//! The picture of a run: rates, windows, round-trip times and queues over time.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ const LINES_MAX: usize = 10;
 type Key = (usize, u32);
 
 /// Collects points.
-pub(crate) struct Picture {
+#[derive(Clone)]
+pub struct Picture {
     title: String,
     classes: Vec<String>,
     algorithms: Vec<String>,
@@ -27,14 +28,15 @@ pub(crate) struct Picture {
     /// Seconds and: the rate in Mbit/s, the window in kB, the round-trip time in ms. Means over
     /// the flows of a class.
     lines: BTreeMap<Key, [Vec<(f64, f64)>; 3]>,
-    /// What each path had delivered at the last point, and when that was.
+    /// The bytes that each path had delivered at the last point, and when that was.
     delivered: BTreeMap<Key, f64>,
     last_s: f64,
     queues: Vec<(String, Vec<(f64, f64)>)>,
 }
 
 impl Picture {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+    /// Begins with nothing, for a run of this scenario.
+    pub fn new(scenario: &Scenario) -> Self {
         let mut classes: Vec<String> = Vec::new();
         let mut algorithms = Vec::new();
         let mut class_of_flow = Vec::new();
@@ -61,13 +63,14 @@ impl Picture {
         }
     }
 
-    pub(crate) fn add(&mut self, now: Timestamp, view: &View<'_>) {
+    /// Adds how things stand at a sample.
+    pub fn add(&mut self, now: Timestamp, view: &View<'_>) {
         self.samples += 1;
         if !self.samples.is_multiple_of(self.stride) {
             return;
         }
         let time_s = now.as_secs_f64();
-        // Of each path of a class: how many, delivered bytes, window, round-trip time.
+        // For each path of a class: how many, delivered bytes, window, round-trip time.
         let mut sums: BTreeMap<Key, [f64; 4]> = BTreeMap::new();
         for (flow, path) in view.paths() {
             let sum = sums.entry((self.class_of_flow[flow.0 as usize], path.path.get())).or_default();
@@ -95,7 +98,11 @@ impl Picture {
     }
 
     /// The picture.
-    pub(crate) fn svg(&self) -> anyhow::Result<String> {
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be drawn.
+    pub fn svg(&self) -> anyhow::Result<String> {
         let time = || Axis::new("time", "s");
         let several = self.lines.keys().any(|(_, path)| *path > 0);
         let lines = |value: usize| -> Vec<Series> {

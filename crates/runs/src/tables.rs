@@ -5,23 +5,23 @@ use fairpath_report::text::table;
 use fairpath_scenario::{ParameterValue, Sweep};
 use serde_json::{Map, Value, json};
 
-use super::measured::{CLASS, LINK, LinkMeans, PATH, PATH_IN_CLASS, Point, Quantity};
-use super::summary::LINKS_MAX;
+use crate::measured::{CLASS, LINK, LinkMeans, PATH, PATH_IN_CLASS, Point, Quantity};
+use crate::summary::LINKS_MAX;
 
 /// A line of a table has at most so many characters of a value of a parameter.
 const VALUE_CHARS_MAX: usize = 40;
 
 /// The runs of a file: one for each combination of the values of its parameters and each seed.
-pub(super) struct Results {
-    pub(super) title: String,
+pub struct Results {
+    pub(crate) title: String,
     /// The parameters with all their values.
-    pub(super) parameters: Vec<(String, Vec<ParameterValue>)>,
-    pub(super) points: Vec<Point>,
+    pub(crate) parameters: Vec<(String, Vec<ParameterValue>)>,
+    pub(crate) points: Vec<Point>,
 }
 
 impl Results {
     /// The tables for people: with several points one of the flows at each, otherwise all there is.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match &self.points[..] {
             [point] if self.parameters.is_empty() => self.one_point(point),
             points => self.table_of_points(points),
@@ -104,7 +104,7 @@ impl Results {
     }
 
     /// Everything, for programs.
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let seeds = self.points.first().map_or(0, |point| point.runs.len());
         let mut whole = json!({ "title": self.title, "seeds": seeds });
         if let ([point], true) = (&self.points[..], self.parameters.is_empty()) {
@@ -126,33 +126,63 @@ impl Results {
         whole
     }
 
-    /// A line for each quantity of each class, path and link at each point.
-    pub(super) fn csv(&self) -> String {
-        let mut text: String = self.parameters.iter().map(|(name, _)| quoted(name) + ",").collect();
-        text += "kind,name,path,quantity,mean,half_width_95,samples\n";
+    /// The names of the parameters.
+    pub fn parameters(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.parameters.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// A row for each quantity of each class, path and link at each point.
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let mut rows = Vec::new();
         for point in &self.points {
-            let values: String = point.values.iter().map(|value| quoted(&value.plain()) + ",").collect();
-            let mut lines =
-                |kind: &str, name: &str, path: &str, quantities: &[Quantity], means: &[Option<Estimate>]| {
-                    for (Quantity { name: quantity, .. }, mean) in quantities.iter().zip(means) {
-                        let Some(Estimate { mean, half_width, samples, .. }) = mean else { continue };
-                        let half = half_width.map(|half| half.to_string()).unwrap_or_default();
-                        let name = quoted(name);
-                        text += &format!("{values}{kind},{name},{path},{quantity},{mean},{half},{samples}\n");
-                    }
-                };
+            let mut add = |kind, name, path, quantities: &[Quantity], means: &[Option<Estimate>]| {
+                for (Quantity { name: quantity, .. }, mean) in quantities.iter().zip(means) {
+                    let Some(mean) = mean.clone() else { continue };
+                    rows.push(Row { values: &point.values, kind, name, path, quantity, mean });
+                }
+            };
             for class in point.classes() {
-                lines("flows", class.class, "", &CLASS, &class.means);
+                add("flows", class.class, None, &CLASS, &class.means);
                 for (path, means) in class.paths.iter().enumerate() {
-                    lines("path", class.class, &path.to_string(), &PATH, means);
+                    add("path", class.class, Some(path), &PATH, means);
                 }
             }
             for link in point.links() {
-                lines("link", link.link, "", &LINK, &link.means);
+                add("link", link.link, None, &LINK, &link.means);
             }
+        }
+        rows
+    }
+
+    /// The rows as comma-separated values.
+    pub fn csv(&self) -> String {
+        let mut text: String = self.parameters.iter().map(|(name, _)| quoted(name) + ",").collect();
+        text += "kind,name,path,quantity,mean,half_width_95,samples\n";
+        for Row { values, kind, name, path, quantity, mean } in self.rows() {
+            let values: String = values.iter().map(|value| quoted(&value.plain()) + ",").collect();
+            let Estimate { mean, half_width, samples, .. } = mean;
+            let half = half_width.map(|half| half.to_string()).unwrap_or_default();
+            let (name, path) = (quoted(name), path.map(|path| path.to_string()).unwrap_or_default());
+            text += &format!("{values}{kind},{name},{path},{quantity},{mean},{half},{samples}\n");
         }
         text
     }
+}
+
+/// A quantity of a class of flows, of a path or of a link, at a point of a sweep.
+pub struct Row<'a> {
+    /// The values of the parameters.
+    pub values: &'a [ParameterValue],
+    /// `flows`, `path` or `link`.
+    pub kind: &'static str,
+    /// The class of the flows, or the link.
+    pub name: &'a str,
+    /// The path of the flows.
+    pub path: Option<usize>,
+    /// Its name with its unit.
+    pub quantity: &'static str,
+    /// The mean over the seeds, with its interval.
+    pub mean: Estimate,
 }
 
 /// The columns in which anything stands.
@@ -185,7 +215,7 @@ fn extend(whole: &mut Value, more: Value) {
 }
 
 /// The values of the parameters of a file that has one for each.
-pub(super) fn values_json(sweep: &Sweep) -> Value {
+pub fn values_json(sweep: &Sweep) -> Value {
     let names = sweep.parameters().map(|(name, _)| name.to_owned());
     Value::Object(names.zip(sweep.values(0).into_iter().map(value_json)).collect())
 }

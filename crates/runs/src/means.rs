@@ -5,8 +5,8 @@ use core::time::Duration;
 use fairpath_lab::{Axis, BarSeries, Cell, Estimate, Figure, Series};
 use fairpath_scenario::{ParameterValue, units};
 
-use super::measured::{CLASS, ClassMeans, Point};
-use super::tables::Results;
+use crate::measured::{CLASS, ClassMeans, Point};
+use crate::tables::Results;
 
 /// Colours of the palette, in turn: lines of one picture may well be of one algorithm.
 const COLOURS: [&str; 10] =
@@ -24,8 +24,8 @@ const PANELS: [(&str, (&str, &str), usize); 5] = [
     ("Frames", ("99 % within", "ms"), 5),
 ];
 
-/// The picture of all points.
-pub(super) fn figure(results: &Results) -> Figure {
+/// The picture of all points: means over a parameter, or side by side.
+pub fn figure(results: &Results) -> Figure {
     let classes: Vec<Vec<ClassMeans<'_>>> = results.points.iter().map(Point::classes).collect();
     let along = axis_of(results);
     let mut figure = Figure::new("picture", &results.title);
@@ -50,7 +50,7 @@ pub(super) fn figure(results: &Results) -> Figure {
 
 /// A parameter along which there are lines.
 struct Along {
-    /// Which one.
+    /// Its number.
     parameter: usize,
     axis: Axis,
     /// Where each of its values stands.

@@ -4,28 +4,41 @@ use fairpath_core::Timestamp;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{Outcome, Parallel, Recorder, SimError, Simulation};
 
-pub(super) enum Run {
+/// A run of one scenario.
+pub enum Run {
+    /// In the order that one core gives events.
     OneCore(Box<Simulation>),
+    /// Over several cores; any number of them gives the same bytes.
     Several(Box<Parallel>),
 }
 
 impl Run {
-    /// Over so many threads; without a number on one core, in the order that one core gives events.
-    pub(super) fn new(scenario: &Scenario, threads: Option<u16>) -> Result<Self, SimError> {
+    /// Over so many threads; without a number on one core.
+    ///
+    /// # Errors
+    ///
+    /// Where the scenario cannot be meant, or not over several threads.
+    pub fn new(scenario: &Scenario, threads: Option<u16>) -> Result<Self, SimError> {
         match threads {
             None => Ok(Self::OneCore(Box::new(Simulation::new(scenario)?))),
             Some(threads) => Ok(Self::Several(Box::new(Parallel::new(scenario, threads.into())?))),
         }
     }
 
-    pub(super) fn run_until(&mut self, end: Timestamp, recorder: &mut dyn Recorder) -> Result<(), SimError> {
+    /// Goes on until then.
+    ///
+    /// # Errors
+    ///
+    /// Where the run has become more than can be run.
+    pub fn run_until(&mut self, end: Timestamp, recorder: &mut dyn Recorder) -> Result<(), SimError> {
         match self {
             Self::OneCore(run) => run.run_until(end, recorder),
             Self::Several(run) => run.run_until(end, recorder),
         }
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
+    /// Its results so far.
+    pub fn outcome(&self) -> Outcome {
         match self {
             Self::OneCore(run) => run.outcome(),
             Self::Several(run) => run.outcome(),

@@ -5,30 +5,34 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use fairpath_core::Timestamp;
-use fairpath_report::recording::sample;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{Recorder, View};
 use fairpath_trace::parquet::Table;
 use fairpath_trace::{Header, LinkHeader, LinkRecord, Record, Writer};
 
-use super::picture::Picture;
+use crate::picture::Picture;
+use crate::records::{link_records, path_records};
 
 /// Writes every sample, and draws.
-pub(crate) struct Files {
+pub struct Files {
     folder: PathBuf,
     flows: Vec<String>,
     paths: Writer<File>,
     path_table: Table<File, Record>,
     links: Writer<File>,
     link_table: Table<File, LinkRecord>,
-    picture: Picture,
+    pub(crate) picture: Picture,
     /// The first thing that went wrong: a recorder cannot fail.
     fault: Option<anyhow::Error>,
 }
 
 impl Files {
     /// Creates all of them, so that a missing permission is found before the run.
-    pub(crate) fn create(folder: &Path, scenario: &Scenario) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// Where one of them cannot be written.
+    pub fn create(folder: &Path, scenario: &Scenario) -> anyhow::Result<Self> {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create the directory {}", folder.display()))?;
         let create = |name: &str| {
             let path = folder.join(name);
@@ -48,7 +52,11 @@ impl Files {
     }
 
     /// Whether something could not be written.
-    pub(crate) fn fault(&mut self) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// That.
+    pub fn fault(&mut self) -> anyhow::Result<()> {
         match self.fault.take() {
             None => Ok(()),
             Some(fault) => Err(fault.context(format!("cannot write to {}", self.folder.display()))),
@@ -56,7 +64,11 @@ impl Files {
     }
 
     /// Ends all files and adds the summary and the picture; where they are.
-    pub(crate) fn finish(self, summary: &serde_json::Value) -> anyhow::Result<PathBuf> {
+    ///
+    /// # Errors
+    ///
+    /// Where something cannot be written.
+    pub fn finish(self, summary: &serde_json::Value) -> anyhow::Result<PathBuf> {
         let name = || format!("cannot write to {}", self.folder.display());
         self.paths.finish().with_context(name)?;
         self.path_table.finish().with_context(name)?;
@@ -69,27 +81,23 @@ impl Files {
     }
 
     fn write(&mut self, now: Timestamp, view: &View<'_>) -> anyhow::Result<()> {
-        for (flow, snapshot) in view.paths() {
-            let flow = Some(self.flows[flow.0 as usize].clone());
-            let record = Record { flow, ..Record::from(sample(now, &snapshot)) };
-            self.paths.write(&record)?;
-            self.path_table.push(record)?;
-        }
-        for (link, stats) in view.links() {
-            let record = LinkRecord {
-                time_ns: now.as_nanos(),
-                link: link.name.clone(),
-                queued_packets: stats.queued.packets,
-                queued_bytes: stats.queued.bytes.get(),
-                delivered_bytes: stats.delivered.bytes.get(),
-                dropped_packets: stats.dropped().packets,
-                marked_packets: stats.marked.packets,
-            };
-            self.links.write_link(&record)?;
-            self.link_table.push(record)?;
+        let records: Vec<Record> = path_records(&self.flows, now, view).collect();
+        records.into_iter().try_for_each(|record| self.push_path(record))?;
+        for record in link_records(now, view) {
+            self.push_link(record)?;
         }
         self.picture.add(now, view);
         Ok(())
+    }
+
+    pub(crate) fn push_path(&mut self, record: Record) -> anyhow::Result<()> {
+        self.paths.write(&record)?;
+        Ok(self.path_table.push(record)?)
+    }
+
+    pub(crate) fn push_link(&mut self, record: LinkRecord) -> anyhow::Result<()> {
+        self.links.write_link(&record)?;
+        Ok(self.link_table.push(record)?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What several runs came to: the numbers that are kept of each, and their means over the seeds.
+//! The results of several runs: the numbers that are kept of each, and their means over the seeds.
 
 use core::array;
 use core::time::Duration;
@@ -7,23 +7,23 @@ use fairpath_lab::Estimate;
 use fairpath_scenario::{ParameterValue, Scenario};
 use fairpath_sim::{FlowOutcome, LinkOutcome, Outcome, PathOutcome, jain_index};
 
-use super::summary::{classes, lost_percent, mbps, mean, ms, quantile, total};
+use crate::summary::{classes, lost_percent, mbps, mean, ms, quantile, total};
 
 /// A column of a table.
-pub(super) struct Quantity {
+pub(crate) struct Quantity {
     /// Its name for programs, with the unit.
-    pub(super) name: &'static str,
-    pub(super) heading: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) heading: &'static str,
     /// How many digits stand behind the point.
-    pub(super) digits: usize,
+    pub(crate) digits: usize,
 }
 
 const fn quantity(name: &'static str, heading: &'static str, digits: usize) -> Quantity {
     Quantity { name, heading, digits }
 }
 
-/// Of the flows of a class. The rate and the rest of a flow are means over the class.
-pub(super) const CLASS: [Quantity; 6] = [
+/// The columns of the flows of a class. The rate and the rest of a flow are means over the class.
+pub(crate) const CLASS: [Quantity; 6] = [
     quantity("goodput_mbps", "Mbit/s", 3),
     quantity("jain", "Jain", 3),
     quantity("lost_percent", "lost %", 2),
@@ -32,15 +32,15 @@ pub(super) const CLASS: [Quantity; 6] = [
     quantity("frame_99_percent_ms", "99 % of frames ms", 1),
 ];
 
-/// Of one path of the flows of a class.
-pub(super) const PATH: [Quantity; 3] =
+/// The columns of one path of the flows of a class.
+pub(crate) const PATH: [Quantity; 3] =
     [quantity("goodput_mbps", "Mbit/s", 3), quantity("lost_percent", "lost %", 2), quantity("rtt_ms", "RTT ms", 1)];
 
 /// In which columns of [`CLASS`] the quantities of [`PATH`] stand.
-pub(super) const PATH_IN_CLASS: [usize; 3] = [0, 2, 3];
+pub(crate) const PATH_IN_CLASS: [usize; 3] = [0, 2, 3];
 
-/// Of a link.
-pub(super) const LINK: [Quantity; 4] = [
+/// The columns of a link.
+pub(crate) const LINK: [Quantity; 4] = [
     quantity("rate_mbps", "Mbit/s", 2),
     quantity("used_percent", "used %", 1),
     quantity("dropped_percent", "dropped %", 2),
@@ -50,22 +50,22 @@ pub(super) const LINK: [Quantity; 4] = [
 type Numbers<const N: usize> = [Option<f64>; N];
 type Means<const N: usize> = [Option<Estimate>; N];
 
-/// What is kept of a run.
-pub(super) struct Run {
-    pub(super) seed: u64,
-    pub(super) result: Numbered,
+/// The part of a run that is kept.
+pub(crate) struct Run {
+    pub(crate) seed: u64,
+    pub(crate) result: Numbered,
 }
 
 /// The numbers of a run.
 #[derive(PartialEq)]
-pub(super) struct Numbered {
-    pub(super) goodput_bps: Vec<u64>,
+pub(crate) struct Numbered {
+    pub(crate) goodput_bps: Vec<u64>,
     classes: Vec<(Numbers<{ CLASS.len() }>, Vec<Numbers<{ PATH.len() }>>)>,
     links: Vec<Numbers<{ LINK.len() }>>,
 }
 
 impl Run {
-    pub(super) fn new(scenario: &Scenario, outcome: &Outcome) -> Self {
+    pub(crate) fn new(scenario: &Scenario, outcome: &Outcome) -> Self {
         let class = |class| {
             let flows: Vec<&FlowOutcome> = outcome.class(class).collect();
             let paths = flows.iter().map(|flow| flow.paths.len()).max().unwrap_or(0);
@@ -113,18 +113,18 @@ fn link_numbers(link: &LinkOutcome) -> Numbers<{ LINK.len() }> {
     ]
 }
 
-/// What is the same in all runs of one point of a sweep.
-pub(super) struct Facts {
-    pub(super) title: String,
-    pub(super) measured: Duration,
-    pub(super) warm_up: Duration,
+/// All that is the same in all runs of one point of a sweep.
+pub(crate) struct Facts {
+    pub(crate) title: String,
+    pub(crate) measured: Duration,
+    pub(crate) warm_up: Duration,
     /// The classes of flows, and how many flows each has.
     classes: Vec<(String, usize)>,
     links: Vec<String>,
 }
 
 impl Facts {
-    pub(super) fn new(scenario: &Scenario, outcome: &Outcome) -> Self {
+    pub(crate) fn new(scenario: &Scenario, outcome: &Outcome) -> Self {
         let class = |class: &str| (class.to_owned(), outcome.class(class).count());
         Self {
             title: scenario.title.clone(),
@@ -137,29 +137,29 @@ impl Facts {
 }
 
 /// A combination of the values of the parameters, and its runs with one seed after the other.
-pub(super) struct Point {
-    pub(super) values: Vec<ParameterValue>,
-    pub(super) facts: Facts,
-    pub(super) runs: Vec<Run>,
+pub(crate) struct Point {
+    pub(crate) values: Vec<ParameterValue>,
+    pub(crate) facts: Facts,
+    pub(crate) runs: Vec<Run>,
 }
 
-/// What the flows of a class came to.
-pub(super) struct ClassMeans<'a> {
-    pub(super) class: &'a str,
-    pub(super) number: usize,
-    pub(super) means: Means<{ CLASS.len() }>,
-    pub(super) paths: Vec<Means<{ PATH.len() }>>,
+/// The means of the flows of a class.
+pub(crate) struct ClassMeans<'a> {
+    pub(crate) class: &'a str,
+    pub(crate) number: usize,
+    pub(crate) means: Means<{ CLASS.len() }>,
+    pub(crate) paths: Vec<Means<{ PATH.len() }>>,
 }
 
-/// What a link came to.
-pub(super) struct LinkMeans<'a> {
-    pub(super) link: &'a str,
-    pub(super) means: Means<{ LINK.len() }>,
+/// The means of a link.
+pub(crate) struct LinkMeans<'a> {
+    pub(crate) link: &'a str,
+    pub(crate) means: Means<{ LINK.len() }>,
 }
 
 impl LinkMeans<'_> {
     /// Whether something was dropped, or more than a hundredth of it used.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         let [_, used, dropped, _] = &self.means;
         let above = |estimate: &Option<Estimate>, least| estimate.as_ref().is_some_and(|known| known.mean > least);
         above(used, 1.0) || above(dropped, 0.0)
@@ -168,17 +168,17 @@ impl LinkMeans<'_> {
 
 impl Point {
     /// The first and the last seed.
-    pub(super) fn seeds(&self) -> (u64, u64) {
+    pub(crate) fn seeds(&self) -> (u64, u64) {
         let seed = |run: Option<&Run>| run.map_or(0, |run| run.seed);
         (seed(self.runs.first()), seed(self.runs.last()))
     }
 
     /// Whether there are several seeds, and the runs with all of them are equal.
-    pub(super) fn seeds_change_nothing(&self) -> bool {
+    pub(crate) fn seeds_change_nothing(&self) -> bool {
         self.runs.len() > 1 && self.runs.windows(2).all(|pair| pair[0].result == pair[1].result)
     }
 
-    pub(super) fn classes(&self) -> Vec<ClassMeans<'_>> {
+    pub(crate) fn classes(&self) -> Vec<ClassMeans<'_>> {
         let classes = self.facts.classes.iter().enumerate();
         classes.map(|(at, (class, number))| self.class(at, class, *number)).collect()
     }
@@ -192,7 +192,7 @@ impl Point {
         ClassMeans { class, number, means: means(runs().map(|(numbers, _)| numbers)), paths }
     }
 
-    pub(super) fn links(&self) -> Vec<LinkMeans<'_>> {
+    pub(crate) fn links(&self) -> Vec<LinkMeans<'_>> {
         let numbers = |at| means(self.runs.iter().filter_map(move |run| run.result.links.get(at)));
         self.facts.links.iter().enumerate().map(|(at, link)| LinkMeans { link, means: numbers(at) }).collect()
     }

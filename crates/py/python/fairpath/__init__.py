@@ -1,0 +1,17 @@
+"""Described networks in virtual time: the same engine, the same bytes as the program `fairpath`.
+
+    import fairpath as fp
+
+    scenario = fp.Scenario.from_toml("two_separate_links.toml")
+    result = scenario.replace("link.wifi.rate", "20Mbit/s").run(seed=1)
+    result.paths["srtt_ns"]          # a numpy array
+    table = scenario.sweep({"link.wifi.rate": ["10Mbit/s", "20Mbit/s"]}, seeds=5)
+
+Times are in nanoseconds where a name ends in `_ns`, rates in bits per second where it ends in `_bps`,
+and amounts in bytes where it ends in `_bytes`.
+"""
+
+from ._fairpath import Frame, Picture, Result, Scenario, Table, __version__
+from .errors import Error, ScenarioError
+
+__all__ = ["Error", "Frame", "Picture", "Result", "Scenario", "ScenarioError", "Table", "__version__"]
