@@ -70,7 +70,12 @@ impl Sessions {
     }
 
     /// A connection came whose streams have this number. What the program gets.
-    fn settle(&self, connection: quic::Connection, number: StreamsNumber, kept: Duration) -> Option<Connection> {
+    fn settle(
+        &self,
+        connection: quic::Connection,
+        number: StreamsNumber,
+        (kept, is_guest): (Duration, bool),
+    ) -> Option<Connection> {
         let mut sessions = self.lock();
         if let Some(session) = sessions.get(&number).and_then(Weak::upgrade) {
             drop(sessions);
@@ -78,7 +83,7 @@ impl Sessions {
             return None;
         }
         sessions.retain(|_, session| session.strong_count() > 0);
-        let session = Session::begin(connection, kept, None);
+        let session = Session::begin(connection, kept, is_guest, None);
         sessions.insert(number, Arc::downgrade(&session));
         Some(Connection::of(session))
     }
@@ -105,7 +110,7 @@ async fn take_in(
                     let agreed = tokio::time::timeout(FIRST_WORD, connection.streams_agreed()).await;
                     // One that ended may have something to hand out.
                     let number = agreed.ok().and_then(Result::ok).unwrap_or(connection.streams_number());
-                    if let Some(connection) = sessions.settle(connection, number, kept) {
+                    if let Some(connection) = sessions.settle(connection, number, (kept, is_guarded)) {
                         // Where nobody accepts any more, the connection is closed.
                         let _ = to.send(connection).await;
                     }

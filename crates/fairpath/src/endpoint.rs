@@ -101,7 +101,7 @@ impl Endpoint {
         let first = dialer.connect(config.clone()).await.map_err(failed)?;
         let kept = streams.0.kept;
         first.begin_streams(streams.0);
-        Ok(Connection::of(Session::begin(first, kept, Some(Redial { dialer: dialer.clone(), config }))))
+        Ok(Connection::of(Session::begin(first, kept, false, Some(Redial { dialer: dialer.clone(), config }))))
     }
 
     /// The next connection of a peer. One that goes on with an [interrupted](Connection#when-all-paths-are-gone) one is none

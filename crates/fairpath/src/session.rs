@@ -3,6 +3,7 @@
 //! The end that dialed makes the next connection. The one that accepted is given it by its endpoint, which tells it from
 //! those of new peers by the streams that are asked for on it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct Session {
     /// Takes connections of the peer that go on with this one.
     successors: mpsc::UnboundedSender<quic::Connection>,
     terms: Terms,
+    /// Whether the peer has not proved itself: it has no streams that could go on, and may be sent away for others.
+    is_guest: AtomicBool,
 }
 
 /// How long a session outlives a connection, and how it gets the next.
@@ -59,7 +62,7 @@ pub(crate) struct Redial {
 impl Session {
     /// Begins with a connection that was just made. It outlives it for `kept` where that is lost; where no way to dial is
     /// given, it waits for the peer to do so.
-    pub(crate) fn begin(first: quic::Connection, kept: Duration, redial: Option<Redial>) -> Arc<Self> {
+    pub(crate) fn begin(first: quic::Connection, kept: Duration, is_guest: bool, redial: Option<Redial>) -> Arc<Self> {
         let (successors, coming) = mpsc::unbounded_channel();
         let (streams, watched) = (first.streams_number(), Watched::of(&first));
         let session = Arc::new(Self {
@@ -68,6 +71,7 @@ impl Session {
             events: broadcast::channel(EVENTS).0,
             successors,
             terms: Terms { kept, is_dialed: redial.is_some() },
+            is_guest: is_guest.into(),
         });
         let (weak, events) = (Arc::downgrade(&session), session.events.clone());
         let source = redial.map_or(Source::Peer(coming), |redial| Source::Redial(Box::new(redial)));
@@ -87,6 +91,7 @@ impl Session {
     /// The peer has proved itself.
     pub(crate) fn welcome(&self, mut streams: quic::StreamsConfig) {
         streams.kept = self.terms.kept;
+        self.is_guest.store(false, Ordering::Relaxed);
         let connection = self.current();
         connection.welcome();
         connection.begin_streams(streams);
@@ -134,7 +139,7 @@ impl Session {
 
     /// Whether the session goes on after a connection that ended so.
     fn outlives(&self, error: &quic::ConnectionError) -> bool {
-        self.reason().is_none() && self.terms.outlive(error)
+        self.reason().is_none() && !self.is_guest.load(Ordering::Relaxed) && self.terms.outlive(error)
     }
 
     fn reason(&self) -> Option<ConnectionError> {

@@ -135,3 +135,17 @@ async fn a_connection_that_is_not_made_again_in_time_has_ended() {
     assert!(matches!(ours.open_bi().await, Err(ConnectionError::TimedOut)));
     seen(&mut events, |event| *event == Event::Closed(ConnectionError::TimedOut)).await;
 }
+
+/// A guest has no streams that could go on, and its place is wanted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_that_is_lost_is_not_waited_for() {
+    let builder = || Endpoint::builder().guard([7; 32]);
+    let server = builder().identity(Identity::generate().unwrap()).via(["127.0.0.1"]).bind().unwrap();
+    let relay = Relay::start(server.addresses()[0]).await;
+    let client = builder().via(["127.0.62.1"]).bind().unwrap();
+    let trust = server.fingerprint().unwrap();
+    let (_ours, theirs) = tokio::join!(client.connect([relay.address], trust), server.accept());
+    relay.cut(true);
+    let ended = tokio::time::timeout(PATIENCE, theirs.unwrap().closed()).await;
+    assert_eq!(ended.expect("in time"), ConnectionError::TimedOut);
+}
