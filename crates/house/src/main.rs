@@ -1,15 +1,18 @@
 //! Lists what the checks of the house count.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use fairpath_house::english::Fault;
-use fairpath_house::{figures, ratchet, repository};
+use fairpath_house::{constants, figures, ratchet, repository};
 
-const USAGE: &str = "usage: fairpath-house english|figures [--record]
-  english            lists sentences that are too long and comments that begin with a relative word
-  english --record   writes the counts to crates/house/english.toml, where none of them has grown
-  figures            lists sentences of documents with figures of performance that have no evidence behind them
-  figures --record   writes their counts to crates/house/figures.toml, where none of them has grown";
+const USAGE: &str = "usage: fairpath-house english|figures|constants [--record]
+  english              lists sentences that are too long and comments that begin with a relative word
+  english --record     writes the counts to crates/house/english.toml, where none of them has grown
+  figures              lists sentences of documents with figures of performance that have no evidence behind them
+  figures --record     writes their counts to crates/house/figures.toml, where none of them has grown
+  constants            prints the table of constants: value, place, source, and the row of the ablation that shows them
+  constants --record   writes how many have neither to crates/house/constants.toml, where none of them has grown";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +21,8 @@ fn main() -> ExitCode {
         ["english", "--record"] => return record(),
         ["figures"] => list_figures(),
         ["figures", "--record"] => return record_figures(),
+        ["constants"] => print!("{}", constants::table()),
+        ["constants", "--record"] => return record_constants(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -68,7 +73,19 @@ fn record_figures() -> ExitCode {
     write(&figures::file(), &figures::to_toml(&findings))
 }
 
-fn write(file: &std::path::Path, text: &str) -> ExitCode {
+fn record_constants() -> ExitCode {
+    let (recorded, counts) = (constants::recorded(), constants::bare());
+    for (part, count) in &counts {
+        let allowed = recorded.get(part).copied().unwrap_or_default();
+        if *count > allowed {
+            eprintln!("error: {part} has {count} bare constants, and {allowed} are recorded: the counts may only fall");
+            return ExitCode::FAILURE;
+        }
+    }
+    write(&constants::file(), &constants::to_toml(&counts))
+}
+
+fn write(file: &Path, text: &str) -> ExitCode {
     match std::fs::write(file, text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

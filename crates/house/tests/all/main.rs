@@ -1,6 +1,7 @@
 //! The checks of the house, as one program: it is linked once.
 
 mod citations;
+mod constants;
 mod english;
 mod figures;
 mod imports;

@@ -1,0 +1,168 @@
+//! The constants of the algorithms: their values, where they come from, and which row of the ablation shows what they do.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::citation;
+use crate::repository;
+use crate::source::Comment;
+
+/// The crates whose constants decide what leaves when, on which path.
+const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "stream", "rate"];
+
+/// The files whose constants belong to one mechanism of `fairpath lab run default/ablation`.
+const MECHANISMS: &[(&str, &str)] = &[
+    ("crates/cc/src/aimd/losses", "losses by queue"),
+    ("crates/cc/src/slow_start/hystart_plus_plus", "HyStart++"),
+    ("crates/engine/src/dips", "dips"),
+    ("crates/engine/src/pacer", "pacing"),
+    ("crates/engine/src/steady", "coupling"),
+    ("crates/sbd/src/algorithm/concordance", "coupling"),
+    ("crates/sched/src/algorithm/arrival", "arrival"),
+];
+
+/// A constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// Its name.
+    pub name: String,
+    /// Its value as it stands in the source.
+    pub value: String,
+    /// The file, seen from the root.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The keys of the sources that its comment cites.
+    pub sources: Vec<String>,
+    /// The mechanism of the ablation that it belongs to.
+    pub mechanism: Option<&'static str>,
+}
+
+impl Constant {
+    /// Whether neither a source nor a row of the ablation stands behind it.
+    pub fn is_bare(&self) -> bool {
+        self.sources.is_empty() && self.mechanism.is_none()
+    }
+}
+
+/// All constants, crate by crate.
+pub fn constants() -> BTreeMap<String, Vec<Constant>> {
+    let of = |name: &&str| {
+        let folder = repository::root().join("crates").join(name);
+        let files = repository::rust_files(&folder.join("src"));
+        let found = files.iter().flat_map(|file| {
+            let file_name = repository::relative(file);
+            in_source(&repository::read(file), &file_name)
+        });
+        (repository::relative(&folder), found.collect())
+    };
+    CRATES.iter().map(of).collect()
+}
+
+/// The names of the mechanisms that the ablation knows and this list names.
+pub fn mechanisms() -> impl Iterator<Item = (&'static str, &'static str)> {
+    MECHANISMS.iter().copied()
+}
+
+/// How many constants of each crate are bare.
+pub fn bare() -> BTreeMap<String, usize> {
+    let count = |found: Vec<Constant>| found.iter().filter(|one| one.is_bare()).count();
+    constants().into_iter().map(|(part, found)| (part, count(found))).collect()
+}
+
+/// Where the recorded counts lie.
+pub fn file() -> PathBuf {
+    repository::root().join("crates/house/constants.toml")
+}
+
+/// The recorded counts.
+pub fn recorded() -> BTreeMap<String, usize> {
+    let table: toml::Table = repository::read(&file()).parse().expect("constants.toml is TOML");
+    let number = |value: &toml::Value| value.as_integer().and_then(|number| usize::try_from(number).ok()).unwrap_or(0);
+    table.iter().map(|(part, value)| (part.clone(), number(value))).collect()
+}
+
+/// The text of `constants.toml` with these counts.
+pub fn to_toml(counts: &BTreeMap<String, usize>) -> String {
+    let head = "# Constants without a source and without a row of the ablation. The numbers only fall.\n\
+                # `cargo run -p fairpath-house -- constants` lists all, `… constants --record` writes smaller numbers down.\n\n";
+    head.to_owned() + &counts.iter().map(|(part, count)| format!("\"{part}\" = {count}\n")).collect::<String>()
+}
+
+/// The table in Markdown.
+pub fn table() -> String {
+    let head = "| constant | value | where | source | row of the ablation |\n|---|---|---|---|---|\n";
+    let row = |one: &Constant| {
+        let source = if one.sources.is_empty() { "ours".to_owned() } else { one.sources.join(", ") };
+        let mechanism = one.mechanism.unwrap_or("");
+        let value = one.value.replace('|', "\\|");
+        format!("| `{}` | `{value}` | {}:{} | {source} | {mechanism} |\n", one.name, one.file, one.line)
+    };
+    head.to_owned() + &constants().values().flatten().map(row).collect::<String>()
+}
+
+/// The constants of a source file, but for its tests, which stand last, and for names and texts.
+fn in_source(source: &str, file: &str) -> Vec<Constant> {
+    let mechanism = MECHANISMS.iter().find(|(start, _)| file.starts_with(start)).map(|(_, mechanism)| *mechanism);
+    let lines: Vec<&str> = source.lines().collect();
+    let mut found = Vec::new();
+    let mut comment: Option<Comment> = None;
+    for (at, line) in lines.iter().map(|line| line.trim()).enumerate() {
+        if line == "#[cfg(test)]" {
+            break;
+        }
+        if let Some(text) = line.strip_prefix("//") {
+            let comment = comment.get_or_insert(Comment { line: at + 1, text: String::new() });
+            comment.text.push_str(text.trim_start_matches(['/', '!']));
+            comment.text.push('\n');
+            continue;
+        }
+        let whole = || {
+            let length = lines[at..].iter().position(|line| line.ends_with(';')).unwrap_or(0);
+            lines[at..=at + length].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+        };
+        if let Some((name, value)) = is_constant(line).then(whole).as_deref().and_then(declared) {
+            let sources = comment.iter().flat_map(citation::find).map(|citation| citation.key).collect();
+            found.push(Constant { name, value, file: file.to_owned(), line: at + 1, sources, mechanism });
+        }
+        if !line.starts_with("#[") {
+            comment = None;
+        }
+    }
+    found
+}
+
+fn is_constant(line: &str) -> bool {
+    let line = line.strip_prefix("pub").unwrap_or(line);
+    let line = match line.strip_prefix('(') {
+        Some(rest) => rest.split_once(')').map_or(rest, |(_, rest)| rest),
+        None => line,
+    };
+    let name = line.trim_start().strip_prefix("const ");
+    name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
+}
+
+/// The name and the value of a declaration; `None` where it is a name or a text, or has no value.
+fn declared(whole: &str) -> Option<(String, String)> {
+    let (_, rest) = whole.split_once("const ")?;
+    let (name, rest) = rest.split_once(": ")?;
+    let (kind, value) = rest.split_once(" = ")?;
+    (!kind.contains("str")).then(|| (name.to_owned(), value.trim_end_matches(';').to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_has_its_value_its_source_and_its_mechanism() {
+        let source = "/// Twice [RFC9002 §7.2].\n#[allow(x)]\npub(crate) const TWICE: u32 = 2;\n\nconst NAMES: &[&str] = &[];\n\
+                      impl A {\n    /// Ours.\n    const LONG: Duration =\n        Duration::from_secs(1);\n}\nconst fn f() {}\n\
+                      #[cfg(test)]\nmod tests {\n    const THREE: u32 = 3;\n}\n";
+        let found = in_source(source, "crates/engine/src/dips.rs");
+        let seen: Vec<_> = found.iter().map(|one| (&*one.name, &*one.value, one.line, one.sources.len())).collect();
+        assert_eq!(seen, [("TWICE", "2", 3, 1), ("LONG", "Duration::from_secs(1)", 8, 0)]);
+        assert!(found.iter().all(|one| one.mechanism == Some("dips") && !one.is_bare()));
+        assert!(in_source(source, "crates/engine/src/limit.rs")[1].is_bare());
+    }
+}

@@ -1,0 +1,26 @@
+//! The constants of the algorithms, as a ratchet: none comes without a source or a row of the ablation that shows it.
+
+use fairpath_house::{constants, repository};
+
+#[test]
+fn no_crate_has_more_constants_without_a_source_or_a_row_of_the_ablation_than_before() {
+    let recorded = constants::recorded();
+    for (part, count) in constants::bare() {
+        let allowed = recorded.get(&part).copied().unwrap_or_default();
+        assert!(
+            count <= allowed,
+            "{part} has {count} where {allowed} are allowed; `cargo run -p fairpath-house -- constants` lists all"
+        );
+    }
+}
+
+#[test]
+fn every_mechanism_of_the_table_is_one_of_the_ablation_and_has_constants() {
+    let root = repository::root();
+    let ablation = repository::read(&root.join("crates/lab/src/papers/default/ablation.rs"));
+    let all = constants::constants();
+    for (start, mechanism) in constants::mechanisms() {
+        assert!(ablation.contains(&format!("\"{mechanism}\"")), "the ablation knows no {mechanism}");
+        assert!(all.values().flatten().any(|one| one.file.starts_with(start)), "{start} has no constants");
+    }
+}
