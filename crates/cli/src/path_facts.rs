@@ -128,7 +128,6 @@ impl Facts {
             queueing_delay_ns: rtt.map(|rtt| nanos(rtt.smoothed.saturating_sub(rtt.min))),
             health: match path.state {
                 _ if is_used_up => "used up",
-                PathState::Open if path.snapshot.is_some_and(|snapshot| snapshot.parked.is_some()) => "parked",
                 PathState::Open => "open",
                 PathState::Opening => "opening",
                 PathState::Suspected => "suspected",
@@ -171,11 +170,6 @@ fn idle(
     let path = &paths[at];
     if let Some((used, quota)) = books.meters.of(path).filter(|(used, quota)| used >= quota) {
         return Some(format!("used up: {used} of its quota of {quota} in this month"));
-    }
-    if let Some(parked) = path.snapshot.and_then(|snapshot| snapshot.parked) {
-        let again = parked.again_in.as_secs_f64();
-        let (with, without) = (parked.with, parked.without);
-        return Some(format!("parked: {with} arrived with it, and {without} without it; tried again in {again:.0} s"));
     }
     match path.state {
         PathState::Closed => return Some("closed: it leads nowhere now, or was closed on purpose".into()),

@@ -87,13 +87,10 @@ pub struct DeliveryRate {
 
 /// The newest measurement. The rate itself is worked out where it is asked for, as seldom it is.
 #[derive(Clone, Copy, Debug)]
-enum LastRate {
-    /// The time is in nanoseconds: a [`Duration`] takes longer to make, and this is every packet.
-    Over {
-        delivered: Bytes,
-        nanos: u64,
-    },
-    Known(Bitrate),
+struct LastRate {
+    delivered: Bytes,
+    /// In nanoseconds: a [`Duration`] takes longer to make, and this is every packet.
+    nanos: u64,
 }
 
 impl DeliveryRate {
@@ -173,22 +170,16 @@ impl DeliveryRate {
         let nanos = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - packet.delivered;
         if nanos > 0 && !(packet.blocked && self.yields_to_last(now, delivered, nanos)) {
-            (self.last, self.last_at) = (Some(LastRate::Over { delivered, nanos }), now);
+            (self.last, self.last_at) = (Some(LastRate { delivered, nanos }), now);
         }
         (delivered, nanos)
     }
 
     /// Whether the newest measurement is larger than this one, and not too old.
     fn yields_to_last(&self, now: Timestamp, delivered: Bytes, nanos: u64) -> bool {
-        let Some(LastRate::Over { delivered: before, nanos: took }) = self.last else { return false };
+        let Some(LastRate { delivered: before, nanos: took }) = self.last else { return false };
         let is_smaller = u128::from(delivered.get()) * u128::from(took) < u128::from(before.get()) * u128::from(nanos);
         is_smaller && now.nanos_since(self.last_at) <= nanos.saturating_mul(KEPT_INTERVALS)
-    }
-
-    /// Notes that `bytes` arrived, and the rate that a host has measured by itself, if it has.
-    pub fn on_measured(&mut self, bytes: Bytes, sample: Option<RateSample>) {
-        self.delivered += bytes;
-        self.last = sample.map(|sample| LastRate::Known(sample.rate)).or(self.last);
     }
 
     /// Notes that a packet of `bytes` was lost and gives what that shows.
@@ -208,10 +199,8 @@ impl DeliveryRate {
 
     /// The newest rate that was measured.
     pub fn last(&self) -> Option<Bitrate> {
-        match self.last? {
-            LastRate::Over { delivered, nanos } => delivered.per(duration(nanos)),
-            LastRate::Known(rate) => Some(rate),
-        }
+        let LastRate { delivered, nanos } = self.last?;
+        delivered.per(duration(nanos))
     }
 }
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::hint::black_box;
 
 use criterion::Criterion;
-use fairpath_engine::{Bytes, ConnectionView, Coupling, Engine, EngineConfig, PathId, Timestamp, Work};
+use fairpath_engine::{Bytes, ConnectionView, Coupling, Engine, EngineConfig, PathId, Timestamp};
 
 const DATAGRAM: Bytes = Bytes::new(1_200);
 
@@ -51,7 +51,7 @@ impl Since {
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     let view = ConnectionView { unsent: Some(Bytes::new(50_000)), ..ConnectionView::default() };
-    let (work, now) = (Work::default(), Timestamp::from_millis(110));
+    let now = Timestamp::from_millis(110);
     for scheduler in EngineConfig::SCHEDULERS {
         for paths in [2, 8] {
             for (since, name) in [(Since::Sent, "after a packet"), (Since::Acked, "after an acknowledgement")] {
@@ -61,7 +61,7 @@ fn main() {
                     bencher.iter(|| {
                         path = (path + 1) % paths;
                         since.happens(&mut engine, PathId::new(path), now);
-                        engine.pick(black_box(&view), black_box(&work), now)
+                        engine.pick(black_box(&view), now)
                     });
                 });
             }

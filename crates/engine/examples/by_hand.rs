@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fairpath_engine::{Bytes, CongestionSignal, ConnectionView, EngineConfig, PathId, Timestamp, UnknownName, Work};
+use fairpath_engine::{Bytes, CongestionSignal, ConnectionView, EngineConfig, PathId, Timestamp, UnknownName};
 
 const DATAGRAM: Bytes = Bytes::new(1_200);
 const ROUND_TRIPS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(60)];
@@ -23,7 +23,7 @@ fn main() -> Result<(), UnknownName> {
     let mut on_its_way: BTreeSet<(Timestamp, u32, u64)> = BTreeSet::new();
     let mut sent = [0_u64; 2];
     while now < END {
-        while let Some(path) = engine.pick(&ConnectionView::default(), &Work::default(), now).path() {
+        while let Some(path) = engine.pick(&ConnectionView::default(), now).path() {
             let at = path.get() as usize;
             engine.on_sent(path, sent[at], DATAGRAM, now);
             on_its_way.insert((now + ROUND_TRIPS[at], path.get(), sent[at]));

@@ -10,7 +10,6 @@ use fairpath_sbd::{Always, Detector, Held, Never};
 
 use crate::engine::Engine;
 use crate::named_terms::NamedTerms;
-use crate::remedies::Remedies;
 
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,15 +85,6 @@ pub struct EngineConfig {
     /// Whether, with [`Coupling::Auto`], one path after the other sends a little less for a moment
     /// while the detector is in doubt. Published detectors do without.
     pub dips: bool,
-    /// Whether, with [`Coupling::Auto`], paths that see as long a queue where slow start ends are coupled from then on,
-    /// until they prove separate or the detector has had its time. Published detectors do without, and so does what is
-    /// based on rates: its models, joined at the fullest moment, take more than they would apart.
-    pub joint_start: bool,
-    /// Whether a path is parked whose use lowers the total below what the best path alone would give. Published
-    /// schedulers do without.
-    pub watchdog: bool,
-    /// What is done against full queues and stale round-trip times.
-    pub remedies: Remedies,
     /// What a person has said of paths.
     pub terms: Vec<NamedTerms>,
     /// How much all paths together send in a second, at most.
@@ -115,9 +105,6 @@ impl Default for EngineConfig {
             detection: fairpath_sbd::Parameters::default(),
             hold: Duration::ZERO,
             dips: false,
-            joint_start: false,
-            watchdog: false,
-            remedies: Remedies::default(),
             terms: Vec::new(),
             limit: None,
         }
@@ -137,14 +124,12 @@ impl EngineConfig {
     /// The paths of a bottleneck together are one flow of CUBIC, since CUBIC is what they meet there; the rules of
     /// published evaluations are Reno's, which beside it get a half of their share in a deep queue. Nobody says which
     /// paths share a bottleneck: it is found out. Slow start also ends where the round-trip time grows, which spares a
-    /// deep queue and hundreds of losses. Packets lost while none waits in a queue are no congestion. Paths that meet the
-    /// same queue at its end are one flow until they prove separate. What arrives first counts, not which round trip was
-    /// short when it was last looked at, and a path that harms is parked.
+    /// deep queue and hundreds of losses. Packets lost while none waits in a queue are no congestion. What arrives first counts, not
+    /// which round trip was short when it was last looked at.
     pub fn live() -> Self {
         let congestion = "coupled_cubic".into();
         let scheduler = "arrival".into();
-        let found = Self { coupling: Coupling::Auto, dips: true, joint_start: true, ..Self::default() };
-        let mut config = Self { congestion, scheduler, watchdog: true, ..found };
+        let mut config = Self { congestion, scheduler, coupling: Coupling::Auto, dips: true, ..Self::default() };
         config.parameters.aimd.slow_start = fairpath_cc::SlowStart::HyStartPlusPlus;
         config.parameters.aimd.losses = fairpath_cc::Losses::ByQueue;
         config
@@ -166,7 +151,7 @@ impl EngineConfig {
     }
 
     /// An engine around a congestion controller of one's own, in place of the one that is named; or the name
-    /// that is not known. Whether dips and a joint start help is judged by the named one.
+    /// that is not known. Whether dips help is judged by the named one.
     pub fn build_around(&self, controller: Box<dyn Controller>) -> Result<Engine, UnknownName> {
         let scheduler = fairpath_sched::by_name(&self.scheduler).ok_or_else(|| UnknownName {
             kind: "scheduler",
@@ -176,14 +161,11 @@ impl EngineConfig {
         let engine = Engine::new(controller, self.detector()?, scheduler);
         let dips = self.dips && self.coupling == Coupling::Auto && !self.is_rate_based();
         let engine = if dips { engine.with_dips() } else { engine };
-        let joint_start = self.joint_start && self.coupling == Coupling::Auto && !self.is_rate_based();
-        let engine = if joint_start { engine.with_joint_start() } else { engine };
-        let engine = if self.watchdog { engine.with_watchdog() } else { engine };
         let engine = match self.limit {
             Some(rate) => engine.with_limit(rate),
             None => engine,
         };
-        Ok(engine.with_remedies(self.remedies).with_terms(self.terms.clone()))
+        Ok(engine.with_terms(self.terms.clone()))
     }
 
     fn detector(&self) -> Result<Box<dyn Detector>, UnknownName> {

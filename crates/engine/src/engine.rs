@@ -1,15 +1,12 @@
 //! The engine of one connection: its events, and what may be asked of it. What a path may do stands in
-//! `verdict`, which path is next in `choice`, what the scheduler sees of them in `views`, what remedies do in `remedy`,
-//! what a recorder may see in `snapshot`, how paths start in `start`, which delays the detector hears in `delays`, what is
-//! different for live streams in `live`, and the intake of hosts that tell of bytes and not of packets in `aggregate`.
+//! `verdict`, which path is next in `choice`, what the scheduler sees of them in `views`,
+//! what a recorder may see in `snapshot`, which delays the detector hears in `delays`, what is
+//! different for live streams in `live`.
 
-mod aggregate;
 mod choice;
 mod delays;
 mod live;
-mod remedy;
 mod snapshot;
-mod start;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -24,21 +21,17 @@ use fairpath_core::{
 use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{PathView, Scheduler, Terms};
 
-pub use aggregate::{AckedBytes, LostBytes};
 pub use snapshot::PathSnapshot;
 pub use verdict::Verdict;
 
 use crate::control::Control;
 use crate::dips::{self, Candidate, Dips};
-use crate::joint_start::JointStart;
 use crate::limit::Limit;
 use crate::named_terms::NamedTerms;
 use crate::pacer::BURST_DATAGRAMS;
 use crate::path::Path;
 use crate::paths::Paths;
-use crate::remedies::AtWork;
 use crate::sent_packets::SentPacket;
-use crate::watchdog::{Seen, Watchdog};
 
 /// Below this confidence a pair of paths surely has separate bottlenecks.
 const SURELY_SEPARATE: f64 = 0.05;
@@ -60,12 +53,6 @@ pub struct Engine {
     burst_datagrams: u64,
     /// Where the detector may be helped by them.
     dips: Option<Dips>,
-    /// The paths of which nothing is known yet, where they start as one flow.
-    joint_start: Option<JointStart>,
-    /// Whether a path does harm, where that is watched.
-    watchdog: Option<Watchdog>,
-    /// Remedies, where some are on.
-    remedies: Option<AtWork>,
     /// What a person has said of paths, by the names of where they begin.
     said: Vec<NamedTerms>,
     /// Whether a path may not send as much as the network takes.
@@ -98,9 +85,6 @@ impl Engine {
             paces: true,
             burst_datagrams: 0,
             dips: None,
-            joint_start: None,
-            watchdog: None,
-            remedies: None,
             said: Vec::new(),
             has_caps: false,
             limit: None,
@@ -112,18 +96,6 @@ impl Engine {
     /// separate. Not for congestion control that is based on rates: it would measure the dips.
     pub fn with_dips(self) -> Self {
         Self { dips: Some(Dips::default()), ..self }
-    }
-
-    /// The same, with paths coupled that see as long a queue where slow start ends, until they prove separate or the
-    /// detector has had its time. Holds for paths that are opened from now on.
-    pub fn with_joint_start(self) -> Self {
-        Self { joint_start: Some(JointStart::default()), ..self }
-    }
-
-    /// The same, with a watchdog that parks paths whose use lowers the total below what the best path alone would
-    /// give. Holds for paths that are opened from now on.
-    pub fn with_watchdog(self) -> Self {
-        Self { watchdog: Some(Watchdog::default()), ..self }
     }
 
     /// The same, with what a person has said of paths: see [`Engine::name_path`].
@@ -162,12 +134,6 @@ impl Engine {
         self.paths.insert(path, Path::new(max_datagram, self.burst_datagrams, now));
         self.controller.on_path_opened(path, max_datagram, now);
         self.detector.on_path_opened(path, now);
-        if let Some(start) = &mut self.joint_start {
-            start.on_path_opened(path);
-        }
-        if let Some(watchdog) = &mut self.watchdog {
-            watchdog.on_path_opened(path);
-        }
         self.poll(now);
     }
 
@@ -177,15 +143,6 @@ impl Engine {
             self.controller.on_path_closed(path);
             self.scheduler.on_path_closed(path);
             self.detector.on_path_closed(path, now);
-            if let Some(start) = &mut self.joint_start {
-                start.on_path_closed(path);
-            }
-            if let Some(watchdog) = &mut self.watchdog {
-                watchdog.on_path_closed(path);
-            }
-            if let Some(remedies) = &mut self.remedies {
-                remedies.on_path_closed(path);
-            }
             self.poll(now);
         }
     }
@@ -248,9 +205,6 @@ impl Engine {
     /// A path has room, and a window or a buffer of the connection keeps new data back.
     pub fn on_window_blocked(&mut self, now: Timestamp) {
         self.scheduler.on_window_blocked(now);
-        if let Some(watchdog) = &mut self.watchdog {
-            watchdog.on_window_blocked(now);
-        }
         for (_, state) in self.paths.iter_mut() {
             state.rate.on_blocked(state.in_flight());
         }
@@ -330,9 +284,6 @@ impl Engine {
         state.take_of_quota(bytes);
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
-        if let Some(watchdog) = &mut self.watchdog {
-            watchdog.on_sent(now);
-        }
     }
 
     /// The host found that the window or its pacing, and not a lack of data or another path, held it back
@@ -422,7 +373,6 @@ impl Engine {
         }
         state.acked.clear();
         self.controller.on_ack_end(path, now);
-        self.clamp(path, now);
         if self.scheduler.hears_acks()
             && let Some(state) = self.paths.get(path)
         {
@@ -467,8 +417,6 @@ impl Engine {
         persistent: bool,
         now: Timestamp,
     ) {
-        // Whom it concerns is settled before anything is made of it.
-        self.end_start(path, now);
         let Some(state) = self.paths.get_mut(path) else { return };
         let (in_flight, lost) = state.losing.take().unwrap_or((state.in_flight(), Bytes::ZERO));
         self.controller.on_congestion(path, &Congestion { now, sent_at, signal, lost, in_flight, persistent });
@@ -500,7 +448,7 @@ impl Engine {
     }
 
     /// The application had nothing more to send though the path could.
-    pub fn on_app_limited(&mut self, path: PathId, now: Timestamp) {
+    pub fn on_app_limited(&mut self, path: PathId) {
         if let Some(state) = self.paths.get_mut(path) {
             state.rate.on_app_limited(state.in_flight());
             state.pacer.set_waited_for(false);
@@ -508,52 +456,45 @@ impl Engine {
         if let Some(limit) = &mut self.limit {
             limit.set_waited_for(false);
         }
-        if let Some(watchdog) = &mut self.watchdog {
-            watchdog.on_nothing_to_send(now);
-        }
+    }
+
+    /// The window of a path becomes this, if it is larger: for hosts that have a rule of their own beside congestion
+    /// control.
+    pub fn clamp(&mut self, path: PathId, window: Bytes) {
+        self.controller.clamp(path, window);
+    }
+
+    /// The path holds up the others: its window is halved.
+    pub fn penalise(&mut self, path: PathId) {
+        self.controller.penalise(path);
     }
 
     /// Lets the detector decide. Hosts call it when time passes without packets.
     #[inline]
     pub fn poll(&mut self, now: Timestamp) {
-        let found = self.detector.poll(now);
-        self.settle_start(now);
-        self.regroup(found);
-        if self.dips.is_some() || self.watchdog.is_some() {
-            self.intervene(now);
+        if let Some(found) = self.detector.poll(now) {
+            self.groups = found;
+            if !self.is_live {
+                self.controller.on_groups(&self.groups);
+            }
+        }
+        if self.dips.is_some() {
+            self.dip(now);
         }
     }
 
-    /// Lets those act who are there to interfere: dips, and the watchdog.
-    fn intervene(&mut self, now: Timestamp) {
-        if let Some(dips) = &mut self.dips {
-            let (detector, paths) = (&self.detector, &self.paths);
-            let begun = dips.update(now, || {
-                let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
-                let is_heard = |path: &Path| now.since(path.told_at) <= dips::HEARD;
-                let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable && is_heard(path));
-                usable.map(|(id, path)| Candidate::new(id, path.rtt.get())).collect()
-            });
-            if let Some(dip) = begun {
-                self.paths.mark_all();
-                self.detector.on_dip(dip.path, dip.from, dip.until);
-            }
-        }
-        if let Some(watchdog) = &mut self.watchdog
-            && watchdog.is_due(now)
-        {
-            let groups = &self.groups;
-            let seen = |(path, state): (PathId, &Path)| Seen {
-                path,
-                group: groups.of(path),
-                delivered: state.rate.delivered(),
-                usable: state.usable && !state.is_backup() && !state.suspected(now),
-                smoothed: state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.smoothed),
-                rate: state.rate.last(),
-            };
-            let seen: Vec<Seen> = self.paths.iter().map(seen).collect();
-            watchdog.look(&seen, now);
+    /// Begins a dip where one is due.
+    fn dip(&mut self, now: Timestamp) {
+        let Self { dips: Some(dips), detector, paths, .. } = self else { return };
+        let begun = dips.update(now, || {
+            let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
+            let is_heard = |path: &Path| now.since(path.told_at) <= dips::HEARD;
+            let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable && is_heard(path));
+            usable.map(|(id, path)| Candidate::new(id, path.rtt.get())).collect()
+        });
+        if let Some(dip) = begun {
             self.paths.mark_all();
+            self.detector.on_dip(dip.path, dip.from, dip.until);
         }
     }
 

@@ -5,13 +5,13 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_engine::{Bytes, Choice, ConnectionView, EngineConfig, PathId, Timestamp, Work};
+//! use fairpath_engine::{Bytes, Choice, ConnectionView, EngineConfig, PathId, Timestamp};
 //!
 //! let datagram = Bytes::new(1_200);
 //! let mut engine = EngineConfig::default().build()?;
 //! engine.on_path_opened(PathId::new(0), datagram, Timestamp::ZERO);
 //! engine.set_usable(PathId::new(0), true);
-//! let choice = engine.pick(&ConnectionView::default(), &Work::default(), Timestamp::ZERO);
+//! let choice = engine.pick(&ConnectionView::default(), Timestamp::ZERO);
 //! let Choice::Send(path) = choice else { panic!("nothing is in flight") };
 //! engine.on_sent(path, 0, datagram, Timestamp::ZERO);
 //! let before = engine.verdict(path, Timestamp::ZERO).in_flight;
@@ -29,20 +29,17 @@ mod control;
 mod dips;
 mod engine;
 pub mod health;
-mod joint_start;
 mod limit;
 mod named_terms;
 mod pacer;
 mod path;
 mod paths;
-mod remedies;
 mod reordering;
 mod sent_packets;
 mod steady;
-mod watchdog;
 
 pub use config::{Coupling, EngineConfig, UnknownName};
-pub use engine::{AckedBytes, Engine, LostBytes, PathSnapshot, Verdict};
+pub use engine::{Engine, PathSnapshot, Verdict};
 pub use fairpath_cc::{
     Aimd, AimdConfig, Alone, BaseRtt, BbrConfig, Controller, Coupled, CoupledConstants, Cruise, Cubic, Daimd, Epsilon,
     Ewtcp, GroupView, LongestQueue, Losses, Olia, Parameters, PathMetric, Phase, Rule, SlowStart, WVegas,
@@ -51,8 +48,6 @@ pub use fairpath_core::{
     Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,
 };
 pub use fairpath_sbd::PairVerdict;
-pub use fairpath_sched::{Choice, Class, ConnectionView, PathSet, Terms, Work};
+pub use fairpath_sched::{Choice, ConnectionView, PathSet, Terms};
 pub use named_terms::NamedTerms;
-pub use remedies::Remedies;
 pub use reordering::{INITIAL_RTT, Reordering};
-pub use watchdog::Parked;

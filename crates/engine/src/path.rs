@@ -37,11 +37,6 @@ pub(crate) struct Path {
     pub(crate) backup: bool,
     pub(crate) terms: Terms,
     pub(crate) lost: Bytes,
-    /// What is in flight by the account of a host that tells of bytes, and since when there is any.
-    accounted: Bytes,
-    accounted_since: Timestamp,
-    /// How many datagrams' worth of bytes were lost, in the place of packet numbers.
-    pub(crate) lost_parts: u64,
     /// When the newest packet left.
     pub(crate) sent_at: Timestamp,
     /// When the first packet left after the newest acknowledgement.
@@ -88,9 +83,6 @@ impl Path {
             backup: false,
             terms: Terms::default(),
             lost: Bytes::ZERO,
-            accounted: Bytes::ZERO,
-            accounted_since: now,
-            lost_parts: 0,
             sent_at: now,
             asked_at: now,
             heard_at: now,
@@ -111,15 +103,7 @@ impl Path {
 
     /// What is in flight.
     pub(crate) fn in_flight(&self) -> Bytes {
-        self.packets.in_flight() + self.accounted
-    }
-
-    /// A host that tells of bytes has so much in flight now.
-    pub(crate) fn account(&mut self, in_flight: Bytes, now: Timestamp) {
-        if self.accounted == Bytes::ZERO {
-            self.accounted_since = now;
-        }
-        self.accounted = in_flight;
+        self.packets.in_flight()
     }
 
     /// A packet left.
@@ -152,24 +136,16 @@ impl Path {
     /// Nothing of what is in flight will be heard of.
     pub(crate) fn forget_in_flight(&mut self) {
         self.packets = SentPackets::default();
-        self.accounted = Bytes::ZERO;
     }
 
     /// Since when something is in flight.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
-        let oldest = self.packets.oldest();
-        if self.accounted == Bytes::ZERO {
-            return oldest;
-        }
-        oldest.into_iter().chain([self.accounted_since]).min()
+        self.packets.oldest()
     }
 
-    /// How much of what is in flight has waited for an answer for longer than one takes. An account of bytes
-    /// does not say which of them are old: they are, where none is new.
+    /// How much of what is in flight has waited for an answer for longer than one takes.
     pub(crate) fn overdue(&self, now: Timestamp) -> Bytes {
-        let before = now - self.patience();
-        let accounted = if self.sent_at < before { self.accounted } else { Bytes::ZERO };
-        self.packets.sent_before(before) + accounted
+        self.packets.sent_before(now - self.patience())
     }
 
     /// Whether nothing but its window may keep a full datagram from leaving now.
@@ -286,6 +262,7 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sent_packets::SentPacket;
 
     const MTU: Bytes = Bytes::new(1200);
 
@@ -297,7 +274,10 @@ mod tests {
     fn filled(datagrams: u64) -> Path {
         let mut path = Path::new(MTU, 10, ms(0));
         path.rtt.on_sample(ms(0), Duration::from_millis(100), Duration::ZERO);
-        path.account(MTU * datagrams, ms(0));
+        for number in 0..datagrams {
+            let sent_state = path.rate.on_sent(ms(0), path.in_flight());
+            path.packets.insert(number, SentPacket::new(MTU, sent_state));
+        }
         path.on_filled(true, true, ms(0));
         path
     }
@@ -305,7 +285,9 @@ mod tests {
     /// An acknowledgement takes a datagram off what is in flight.
     fn acknowledge(path: &mut Path, window: Bytes, now: Timestamp) {
         path.judge_use(now, window);
-        path.account(path.in_flight().saturating_sub(MTU), now);
+        let number = path.largest_acked.map_or(0, |number| number + 1);
+        path.packets.take(number);
+        path.largest_acked = Some(number);
         path.heard_at = now;
     }
 

@@ -4,7 +4,6 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use fairpath_engine::Bitrate;
 use fairpath_quic::PathNotice;
 use tokio::sync::{broadcast, mpsc};
 
@@ -36,22 +35,6 @@ pub enum Event {
         /// The paths that carry its data now.
         carriers: Vec<String>,
     },
-    /// A path lowered the total. It carries data only where no other can, until it is tried again.
-    #[non_exhaustive]
-    PathParked {
-        /// The path.
-        path: String,
-        /// The rate of all paths together, it included.
-        with: Bitrate,
-        /// Their rate without it.
-        without: Bitrate,
-    },
-    /// A path that was parked does no harm any more.
-    #[non_exhaustive]
-    PathUnparked {
-        /// The path.
-        path: String,
-    },
     /// No address of the peer can be reached over an interface.
     #[non_exhaustive]
     NoWay {
@@ -81,10 +64,6 @@ impl fmt::Display for Event {
             Self::PathClosed { path, reason, carriers } => {
                 write!(f, "{path}: path closed, {reason}; its data goes over {}", carriers.join(" and "))
             }
-            Self::PathParked { path, with, without } => {
-                write!(f, "{path}: parked: {with} arrived with it, and {without} without it")
-            }
-            Self::PathUnparked { path } => write!(f, "{path}: not parked any more"),
             Self::NoWay { interface, tried } => write!(f, "{interface}: no way to the peer: {tried}"),
             Self::Interrupted(reason) => write!(f, "interrupted: {reason}"),
             Self::Resumed => f.write_str("connected again: streams go on"),
@@ -102,8 +81,6 @@ impl Event {
             PathNotice::Closed { interface, reason, carriers } => {
                 Self::PathClosed { path: interface, reason, carriers }
             }
-            PathNotice::Parked { interface, with, without } => Self::PathParked { path: interface, with, without },
-            PathNotice::Unparked { interface } => Self::PathUnparked { path: interface },
             PathNotice::NoWay { interface, tried } => Self::NoWay { interface, tried },
         }
     }

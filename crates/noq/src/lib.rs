@@ -19,8 +19,8 @@
 //!
 //! - **One connection each.** noq makes the controllers of all connections by the one factory of their settings, and
 //!   does not say for which. Connections that shared a [`Coupled`] would be coupled with each other.
-//! - **noq chooses the paths**, the available one with the lowest number first. Of [`EngineConfig`] the scheduler, the
-//!   watchdog, terms of paths other than caps, and the bound of all paths together have no effect.
+//! - **noq chooses the paths**, the available one with the lowest number first. Of [`EngineConfig`] the scheduler,
+//!   terms of paths other than caps, and the bound of all paths together have no effect.
 //! - **Data that waits for a silent path** waits until noq gives that path up.
 //! - **Only the sending end couples.**
 //! - **Round trips**, not one-way delays, are what the detector sees: noq tells no others.

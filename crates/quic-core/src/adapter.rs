@@ -480,7 +480,7 @@ impl Controller for PathHandle {
             // noq does not say how long the peer waited. Under load it answers every second packet.
             shared.engine.on_ack_end(path, Duration::ZERO, now);
             shared.find_lost(path, now);
-            shared.on_app_limited(path, app_limited, now);
+            shared.on_app_limited(path, app_limited);
         });
         acked_at.clear();
         (self.acked, self.acked_at) = (acked, acked_at);

@@ -425,7 +425,7 @@ impl Connection {
         let paced = if self.output.is_held_back || self.are_flows_held_back() { self.paced_until(now) } else { None };
         let due = quic.into_iter().chain(look).chain(delays).chain(paced).chain(self.engine.loss_due());
         let asked = self.engine.probe_due().map(|(at, _)| at);
-        due.chain(self.next_of_flows(now)).chain(self.probe_at(now)).chain(asked).min()
+        due.chain(self.next_of_flows(now)).chain(asked).min()
     }
 
     fn paced_until(&self, now: Instant) -> Option<Instant> {

@@ -88,7 +88,7 @@ pub use channel::ChannelId;
 pub use connection::{Connection, Event, Held, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
 pub use endpoint::{Accepting, BeginError, Connecting, Endpoint, EndpointConfig, Received};
-pub use fairpath_engine::{Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, Remedies, Terms};
+pub use fairpath_engine::{Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, Terms};
 pub use fairpath_stream as flows;
 pub use interface::{Binding, Interface, Kind, Unusable, is_too_small};
 pub use knock::KnockKey;

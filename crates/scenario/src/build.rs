@@ -19,7 +19,7 @@ use fairpath_core::Bitrate;
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig};
 
-use crate::model::{Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport};
+use crate::model::{Flow, LinkIndex, PathRoute, Remedies, Scenario, ScenarioLink, Traffic, Transport};
 
 /// Milliseconds.
 pub fn ms(millis: u64) -> Duration {
@@ -90,6 +90,7 @@ impl Net {
             terms: Vec::new(),
             engine,
             transport: Transport::default(),
+            remedies: Remedies::default(),
             traffic: Traffic::Bulk,
             start: Duration::ZERO,
             start_jitter: Duration::ZERO,

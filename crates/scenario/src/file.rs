@@ -224,7 +224,7 @@ fn read_flows(
         if let Some(stop) = values.stop.filter(|stop| stop.value <= start) {
             return Err(order(stop.at, "flow.stop", stop.value, "after", "start", start));
         }
-        values.transport.build()?;
+        values.transport()?;
         if let Some(same) = flows.iter().find(|other| other.name.value == entry.name.value) {
             let (name, line) = (entry.name.value, source.line(same.name.at));
             return Err(Fault::new(entry.name.at, "flow.name", Problem::Duplicate { what: "flow", name, line }));

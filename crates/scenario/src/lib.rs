@@ -52,6 +52,7 @@ pub use error::{Problem, ScenarioError, SweepError};
 pub use fairpath_stream::{Config as StreamConfig, Copies, Playout, Sharing};
 pub use file::{ParameterValue, ScenarioFile, Sweep};
 pub use model::{
-    Change, ChangeKind, Distribution, Flow, LinkIndex, Live, PathRoute, Scenario, ScenarioLink, Traffic, Transport,
+    Change, ChangeKind, Distribution, Flow, LinkIndex, Live, PathRoute, Remedies, Scenario, ScenarioLink, Traffic,
+    Transport,
 };
 pub use route::RouteError;

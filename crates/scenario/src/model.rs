@@ -69,6 +69,8 @@ pub struct Flow {
     pub engine: EngineConfig,
     /// How packets are made, acknowledged and buffered.
     pub transport: Transport,
+    /// Remedies against full queues and stale round-trip times.
+    pub remedies: Remedies,
     /// What the application sends.
     pub traffic: Traffic,
     /// When it starts.
@@ -87,6 +89,20 @@ impl Flow {
         (self.engine, self.transport.pacing) = (engine, Some(true));
         self
     }
+}
+
+/// Published remedies of a host against full queues and stale round-trip times, as experiments compare them
+/// [Luebben2019, slides 8 and 9].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Remedies {
+    /// λ of the window clamp, above 1: no path's smoothed round-trip time is to be more than so many times its least
+    /// one. 3/2 and 3 are published.
+    pub bloat_clamp: Option<f64>,
+    /// A path without a sample of its round-trip time within the least one is probed, while the connection is at work.
+    pub probe: bool,
+    /// Where a full receive window keeps data back, the path that holds the oldest is penalised for it, and that data
+    /// sent again.
+    pub penalty: bool,
 }
 
 /// How a flow's packets are made, acknowledged and buffered.
@@ -118,6 +134,11 @@ impl Transport {
     /// What a full packet carries of the application's: at least a byte.
     pub fn payload(&self) -> Bytes {
         self.packet.saturating_sub(self.header).max(Bytes::new(1))
+    }
+
+    /// That of a connection over real networks: paced, and what slower paths carry at the end is sent again.
+    pub fn live() -> Self {
+        Self { reinjection: true, pacing: Some(true), ..Self::default() }
     }
 }
 

@@ -26,7 +26,7 @@ pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::{Choice, ConnectionView, PathView, Terms, Train, Work};
+    use crate::scheduler::{Choice, ConnectionView, PathView, Terms, Train};
     use core::time::Duration;
     use fairpath_core::{Bytes, OneWayDelay, PathId, Rtt, Timestamp};
     use proptest::option;
@@ -95,7 +95,7 @@ mod tests {
             rounds in proptest::collection::vec(
                 (any_path(0), any_path(3), any_path(4), any_path(9), any_connection()), 1..30)
         ) {
-            let (work, now) = (Work::default(), Timestamp::from_millis(5_000));
+            let now = Timestamp::from_millis(5_000);
             for name in NAMES {
                 let mut scheduler = by_name(name).unwrap();
                 for (a, b, c, d, connection) in &rounds {
@@ -104,8 +104,8 @@ mod tests {
                     let is_active = |p: &&PathView| p.usable && (!p.backup || !regular_usable);
                     let may_send = |p: &&PathView| p.has_room() && is_active(p);
                     let view = |id: PathId| paths.iter().find(|p| p.id == id).expect("a path that exists");
-                    let choice = scheduler.pick(connection, &paths, &work, now);
-                    prop_assert_eq!(scheduler.pick(connection, &paths, &work, now), choice, "{} asked again", name);
+                    let choice = scheduler.pick(connection, &paths, now);
+                    prop_assert_eq!(scheduler.pick(connection, &paths, now), choice, "{} asked again", name);
                     match choice {
                         Choice::Send(chosen) => {
                             let view = view(chosen);
@@ -117,7 +117,7 @@ mod tests {
                                 if scheduler.train(view) != Train::All || !later[at].has_room() {
                                     break;
                                 }
-                                let choice = scheduler.pick(connection, &later, &work, now);
+                                let choice = scheduler.pick(connection, &later, now);
                                 prop_assert_eq!(choice, Choice::Send(chosen), "{} said that it stays", name);
                             }
                         }

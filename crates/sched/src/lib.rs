@@ -9,14 +9,14 @@
 //! ```
 //! use core::time::Duration;
 //! use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
-//! use fairpath_sched::{Choice, ConnectionView, PathView, Scheduler, Terms, Work};
+//! use fairpath_sched::{Choice, ConnectionView, PathView, Scheduler, Terms};
 //!
 //! /// Fills the path with the most room.
 //! #[derive(Debug)]
 //! struct MostRoom;
 //!
 //! impl Scheduler for MostRoom {
-//!     fn pick(&self, _: &ConnectionView, paths: &[PathView], _: &Work, _: Timestamp) -> Choice {
+//!     fn pick(&self, _: &ConnectionView, paths: &[PathView], _: Timestamp) -> Choice {
 //!         let room = |path: &&PathView| path.window.saturating_sub(path.in_flight);
 //!         let with_room = paths.iter().filter(|path| path.has_room());
 //!         with_room.max_by_key(room).map_or(Choice::Wait, |path| Choice::Send(path.id))
@@ -47,7 +47,7 @@
 //! // Two paths of 20 and 100 ms, whose windows hold 10 and 30 packets.
 //! let paths = [path(0, 20, 12_000), path(1, 100, 36_000)];
 //! let pick = |scheduler: &dyn Scheduler| {
-//!     scheduler.pick(&ConnectionView::default(), &paths, &Work::default(), Timestamp::ZERO)
+//!     scheduler.pick(&ConnectionView::default(), &paths, Timestamp::ZERO)
 //! };
 //! assert_eq!(pick(&MostRoom), Choice::Send(PathId::new(1)));
 //! let min_rtt = fairpath_sched::by_name("min_rtt").expect("a name of the catalogue");
@@ -65,4 +65,4 @@ mod testing;
 pub use algorithm::{Arrival, Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Stms, Weighted};
 pub use catalogue::{NAMES, by_name};
 pub use path_set::PathSet;
-pub use scheduler::{Choice, Class, ConnectionView, PathView, Scheduler, Terms, Train, Work};
+pub use scheduler::{Choice, ConnectionView, PathView, Scheduler, Terms, Train};

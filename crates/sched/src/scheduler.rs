@@ -17,8 +17,6 @@ pub struct ConnectionView {
     pub window: Option<Bytes>,
     /// How much there is; what was passed over for a later packet has still to be sent, and is not counted.
     pub window_used: Bytes,
-    /// Where the lowest unacknowledged byte is among all data of the connection, in bytes from its beginning.
-    pub lowest_unacked: u64,
     /// How much the sender may hold that is not acknowledged; `None`: no bound is known.
     pub send_buffer: Option<Bytes>,
     /// How much it holds.
@@ -112,32 +110,6 @@ impl PathView {
     }
 }
 
-/// What kind of data it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Class {
-    /// What counts is when the last of it has arrived.
-    #[default]
-    Bulk,
-    /// Each piece counts, the sooner the better.
-    Interactive,
-    /// A piece is worth nothing after its deadline.
-    Live {
-        /// When.
-        deadline: Timestamp,
-    },
-}
-
-/// The piece of data that is to be sent next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// What kind of data it is.
-    pub class: Class,
-    /// How much, with headers; `None`: a full datagram.
-    pub bytes: Option<Bytes>,
-    /// The path on which it was sent before and not acknowledged; `None`: it is new, or the host does not know.
-    pub sent_on: Option<PathId>,
-}
-
 /// What to do with the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -183,7 +155,7 @@ pub enum Train {
 /// suspicion that it is dead, makes the host ask again. Where no path has anything in flight nothing would.
 pub trait Scheduler: Debug + Send {
     /// The path for the next packet. `paths` is in order of the ids.
-    fn pick(&self, connection: &ConnectionView, paths: &[PathView], work: &Work, now: Timestamp) -> Choice;
+    fn pick(&self, connection: &ConnectionView, paths: &[PathView], now: Timestamp) -> Choice;
     /// How many packets may leave on the path that was chosen, one after the other, before the host asks again, if
     /// nothing else happens meanwhile and there is room. [`Train::All`] promises that each of them would be chosen so.
     fn train(&self, _chosen: &PathView) -> Train {

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bytes, OneWayDelay, PathId, Rtt, Timestamp};
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Terms, Work};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Terms};
 
 pub(crate) fn path(id: u32) -> PathId {
     PathId::new(id)
@@ -46,5 +46,5 @@ pub(crate) fn view(id: u32, rtt_ms: u64) -> PathView {
 
 /// The choice for a full datagram of a connection of which nothing else is known.
 pub(crate) fn picked(scheduler: &dyn Scheduler, paths: &[PathView]) -> Choice {
-    scheduler.pick(&ConnectionView::default(), paths, &Work::default(), Timestamp::ZERO)
+    scheduler.pick(&ConnectionView::default(), paths, Timestamp::ZERO)
 }

@@ -67,6 +67,7 @@ impl Dumbbell {
                 terms: Vec::new(),
                 engine: EngineConfig { congestion: "reno".into(), ..EngineConfig::default() },
                 transport: Transport { header: Bytes::ZERO, ..Transport::default() },
+                remedies: fairpath_scenario::Remedies::default(),
                 traffic: Traffic::Bulk,
                 start: Duration::ZERO,
                 start_jitter: Duration::from_secs(1),

@@ -40,6 +40,7 @@ fn dumbbell(access: bool, mbps: u64, flows: u32, seconds: u64) -> Scenario {
             paths: vec![PathRoute { forward, backward }],
             engine: EngineConfig { congestion: "reno".into(), ..EngineConfig::default() },
             transport: Transport { header: fairpath_core::Bytes::ZERO, ..Transport::default() },
+            remedies: fairpath_scenario::Remedies::default(),
             traffic: Traffic::Bulk,
             start: Duration::ZERO,
             start_jitter: Duration::from_millis(100),

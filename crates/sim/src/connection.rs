@@ -10,9 +10,9 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{Bytes, PathId, Timestamp};
-use fairpath_engine::{Choice, CongestionSignal, Engine, PathSet, Work};
+use fairpath_engine::{Choice, CongestionSignal, Engine, PathSet};
 use fairpath_net::PathRoutes;
-use fairpath_scenario::{Traffic, Transport};
+use fairpath_scenario::{Remedies, Traffic, Transport};
 
 use crate::count::FlowCount;
 use crate::egress::Egress;
@@ -20,6 +20,7 @@ use crate::packet::{AckFrame, Body, Chunk, PACKETS_MAX, Packet};
 use crate::receiver::{AckNow, Receiver};
 use crate::recorder::{FlowIndex, Recorder};
 use crate::recovery::{LossBatch, Recovery, SentPacket};
+use crate::remedies::AtWork;
 use crate::send_stream::SendStream;
 use crate::timers::{Lazy, Timer, Timers};
 use live::Live;
@@ -69,6 +70,7 @@ pub(crate) struct Connection {
     paths: Vec<SendPath>,
     pacing: Lazy,
     probing: Lazy,
+    remedies: Option<Box<AtWork>>,
     /// The newest piece that was sent a second time because it held up the others.
     reinjected: Option<u64>,
     /// How many pieces there were when the tail was last looked at, and from which on copies of it were sent.
@@ -96,7 +98,7 @@ impl Connection {
     pub(crate) fn new(
         name: Name,
         mut engine: Engine,
-        (transport, traffic): (Transport, Traffic),
+        (transport, traffic, remedies): (Transport, Traffic, Remedies),
         routes: &[PathRoutes],
         now: Timestamp,
     ) -> Self {
@@ -133,6 +135,7 @@ impl Connection {
             paths: routes.iter().map(path).collect(),
             pacing: Lazy::default(),
             probing: Lazy::default(),
+            remedies: AtWork::new(remedies, routes.len()),
             reinjected: None,
             tail_end: 0,
             tail_from: 0,
@@ -195,7 +198,7 @@ impl Connection {
                 continue;
             }
             alone = None;
-            let choice = self.engine.pick(&self.stream.view(), &Work::default(), now);
+            let choice = self.engine.pick(&self.stream.view(), now);
             let Some(path) = choice.path() else { break };
             let chunk = if let Choice::Ahead(_, gap) = choice { self.stream.ahead(gap) } else { chunk };
             if let Choice::Copies(paths) = choice
@@ -217,7 +220,7 @@ impl Connection {
                         self.engine.on_window_blocked(now);
                     }
                     if !self.send_again_after_penalty(path, now, out) && !self.reinject(path, now, out) {
-                        self.engine.on_app_limited(path, now);
+                        self.engine.on_app_limited(path);
                         if matches!(choice, Choice::Ahead(..)) {
                             // There is some for a path that its pacer holds back.
                             break;
@@ -464,6 +467,12 @@ impl Connection {
             count.rtt_samples += 1;
             count.rtt_sum += rtt;
             out.recorder.on_rtt(now, FlowIndex(self.flow), id, rtt);
+        }
+        if let Some(remedies) = &mut self.remedies {
+            if sample.is_some() {
+                remedies.on_sample(id, now);
+            }
+            remedies.on_ack_end(&mut self.engine, id, now);
         }
         if let Some((_, sent_at)) = newest.filter(|_| frame.marked > state.marked) {
             state.marked = frame.marked;

@@ -271,7 +271,8 @@ impl Hosts {
         let engine = if paces { engine } else { engine.unpaced() };
         // What is paced because it was asked for stands for a connection over a real network.
         let engine = if flow.transport.pacing == Some(true) { engine.with_bursts() } else { engine };
-        let mut connection = Connection::new(name, engine, (flow.transport, flow.traffic), &state.routes, now);
+        let mut connection =
+            Connection::new(name, engine, (flow.transport, flow.traffic, flow.remedies), &state.routes, now);
         for (path, terms) in flow.terms.iter().enumerate() {
             connection.engine.set_terms(PathId::new(path as u32), *terms);
         }

@@ -39,6 +39,7 @@ mod ready;
 mod receiver;
 mod recorder;
 mod recovery;
+mod remedies;
 mod send_stream;
 mod simulation;
 mod source;

@@ -224,7 +224,6 @@ impl SendStream {
             },
             window: if self.limit == u64::MAX { None } else { bound(self.limit - self.acked_from) },
             window_used: bytes(held),
-            lowest_unacked: self.acked_from.saturating_mul(self.payload.into()),
             send_buffer: bound(self.buffer),
             buffered: bytes(held),
             is_blocked: passed == 0 && (self.next >= self.limit || held >= self.buffer),

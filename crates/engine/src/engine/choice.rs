@@ -1,7 +1,7 @@
 //! Which path is next: the scheduler's choice among the windows, as the hosts ask for it.
 
 use fairpath_core::{PathId, Timestamp};
-use fairpath_sched::{Choice, ConnectionView, Train, Work};
+use fairpath_sched::{Choice, ConnectionView, Train};
 
 use super::Engine;
 use crate::path::Path;
@@ -29,7 +29,7 @@ impl Engine {
     }
 
     /// The path for the next packet, or the paths.
-    pub fn pick(&mut self, connection: &ConnectionView, work: &Work, now: Timestamp) -> Choice {
+    pub fn pick(&mut self, connection: &ConnectionView, now: Timestamp) -> Choice {
         if self.limit.as_mut().is_some_and(|limit| limit.holds(now)) {
             return Choice::Wait;
         }
@@ -37,13 +37,13 @@ impl Engine {
             return self.pick_only(now);
         }
         self.look(now);
-        self.scheduler.pick(connection, &self.views, work, now)
+        self.scheduler.pick(connection, &self.views, now)
     }
 
     /// The path for the next packet, or the paths, and how many more may follow on it before this is to be asked
     /// again, if nothing else happens in between.
-    pub fn pick_train(&mut self, connection: &ConnectionView, work: &Work, now: Timestamp) -> (Choice, usize) {
-        let choice = self.pick(connection, work, now);
+    pub fn pick_train(&mut self, connection: &ConnectionView, now: Timestamp) -> (Choice, usize) {
+        let choice = self.pick(connection, now);
         (choice, self.following(choice, now).unwrap_or(0))
     }
 
@@ -102,7 +102,7 @@ mod tests {
     use crate::config::{Coupling, EngineConfig};
 
     fn picked(engine: &mut Engine, now: Timestamp) -> Choice {
-        engine.pick(&ConnectionView::default(), &Work::default(), now)
+        engine.pick(&ConnectionView::default(), now)
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
             let (now, mut number) = (ms(1000), 1);
             let mut trains = Vec::new();
             let train = |engine: &mut Engine| {
-                let (choice, following) = engine.pick_train(&ConnectionView::default(), &Work::default(), now);
+                let (choice, following) = engine.pick_train(&ConnectionView::default(), now);
                 Some((choice.path()?, following))
             };
             while let Some((chosen, following)) = train(&mut engine) {

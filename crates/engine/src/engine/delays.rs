@@ -16,9 +16,6 @@ impl Engine {
     pub(super) fn on_round_trip(&mut self, path: PathId, rtt: Duration, ack_delay: Duration, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         state.rtt.on_sample(now, rtt, ack_delay);
-        if let Some(remedies) = &mut self.remedies {
-            remedies.on_sample(path, now);
-        }
         if self.observes
             && self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH)
             && tells_of_the_network(state, self.is_live, now)

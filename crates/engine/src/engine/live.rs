@@ -20,7 +20,6 @@ impl Engine {
     /// [`groups`](Engine::groups). Anything else on the same connection is not coupled.
     pub fn set_live(&mut self) {
         self.is_live = true;
-        self.joint_start = None;
         self.controller.on_groups(&Groups::default());
     }
 

@@ -6,8 +6,6 @@ use fairpath_cc::Phase;
 use fairpath_core::{Bitrate, Bytes, GroupId, PathId, Rtt, Timestamp};
 
 use super::Engine;
-use crate::watchdog::Parked;
-
 /// What a recorder or a person may see of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSnapshot {
@@ -40,8 +38,6 @@ pub struct PathSnapshot {
     pub usable: bool,
     /// Whether the path seems dead.
     pub suspected: bool,
-    /// Why data is kept off the path, where its use lowered the total.
-    pub parked: Option<Parked>,
     /// How long ago the newest packet was sent that has been acknowledged: then the path worked; `None` where
     /// none has.
     pub proven: Option<Duration>,
@@ -77,7 +73,6 @@ impl Engine {
             group: self.groups.of(path),
             usable: state.usable,
             suspected: state.suspected(now),
-            parked: self.watchdog.as_ref().and_then(|watchdog| watchdog.parked(path, now)),
             proven: state.proven_at.map(|at| now.since(at)),
         })
     }

@@ -8,22 +8,20 @@ use fairpath_sched::PathView;
 use super::{Engine, less_dip};
 use crate::dips::Dips;
 use crate::path::Path;
-use crate::watchdog::Watchdog;
 
 /// What is told of a path beside its own state.
 struct Surroundings<'a> {
     controller: &'a dyn Controller,
     dips: &'a Option<Dips>,
-    watchdog: &'a Option<Watchdog>,
 }
 
 impl Engine {
     /// Brings the views of all paths up to date.
     pub(super) fn look(&mut self, now: Timestamp) {
         let is_steered = self.controller.take_mark();
-        let Self { paths, views, controller, dips, watchdog, .. } = self;
+        let Self { paths, views, controller, dips, .. } = self;
         views.truncate(paths.len());
-        let around = Surroundings { controller: &**controller, dips, watchdog };
+        let around = Surroundings { controller: &**controller, dips };
         for (at, (id, state)) in paths.drawn().enumerate() {
             let is_old = state.seen_until <= now;
             match views.get_mut(at) {
@@ -41,8 +39,8 @@ impl Engine {
 
     /// What the scheduler sees of a path.
     pub(super) fn view_of(&self, id: PathId, state: &Path, now: Timestamp) -> PathView {
-        let Self { controller, dips, watchdog, .. } = self;
-        Surroundings { controller: &**controller, dips, watchdog }.view_of(id, state, now)
+        let Self { controller, dips, .. } = self;
+        Surroundings { controller: &**controller, dips }.view_of(id, state, now)
     }
 }
 
@@ -67,7 +65,7 @@ impl Surroundings<'_> {
             heard_at: state.heard_at,
             oldest_sent: state.oldest(),
             usable: state.usable && !state.suspected(now),
-            backup: state.is_backup() || self.watchdog.as_ref().is_some_and(|watchdog| watchdog.is_parked(id)),
+            backup: state.is_backup(),
             terms: state.terms,
         }
     }
@@ -96,7 +94,6 @@ mod tests {
     use super::super::tests::{MTU, ms, path};
     use super::*;
     use crate::config::EngineConfig;
-    use crate::remedies::Remedies;
 
     /// Something that happens to a connection, to one of its paths.
     #[derive(Clone, Copy, Debug)]
@@ -145,8 +142,7 @@ mod tests {
 
     impl Driven {
         fn new(congestion: &str) -> Self {
-            let remedies = Remedies { bloat_clamp: Some(1.5), ..Remedies::default() };
-            let config = EngineConfig { congestion: congestion.into(), remedies, ..EngineConfig::live() };
+            let config = EngineConfig { congestion: congestion.into(), ..EngineConfig::live() };
             let mut driven =
                 Self { engine: config.build().unwrap(), now: ms(1), next: [0; 3], in_flight: Default::default() };
             driven.on(0, Event::Opened);

@@ -11,7 +11,7 @@ const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 /// Two paths with a queue; the first is always sent on as much as it may, the second a packet in so many ms only, or as the
 /// first. In how many of the 2 ms from 5 to 15 s either had less than its window.
 fn dipped(second_every_ms: Option<u64>) -> usize {
-    let config = EngineConfig { joint_start: false, watchdog: false, ..EngineConfig::live() };
+    let config = EngineConfig::live();
     let mut engine = config.build().unwrap().unpaced();
     for path in PATHS {
         engine.on_path_opened(path, MTU, Timestamp::ZERO);

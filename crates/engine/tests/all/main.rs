@@ -1,6 +1,5 @@
 //! The tests of the engine, as one program: it is linked once.
 
-mod aggregate;
 mod dips;
 mod growth;
 mod health;

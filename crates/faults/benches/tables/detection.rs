@@ -152,7 +152,7 @@ fn run(factors: Factors, seconds: u64) -> Got {
     let shortest = draw.seconds(0.02, 0.05);
     let ratio = 1.0 + (draw.unit() * 5.0).floor();
     let paths = [(links[0].0, shortest), (links[links.len() - 1].0, shortest.mul_f64(ratio))];
-    let mut engine = EngineConfig { watchdog: false, ..EngineConfig::live() };
+    let mut engine = EngineConfig::live();
     let begun = crowd.elapsed();
     let ours = if load == 0 {
         engine.scheduler = "round_robin".into();

@@ -46,8 +46,7 @@ fn one_path_alone_carries_each_byte_once() {
     assert!(part >= 0.94, "{part:.3} of the link's rate");
 }
 
-/// A path of the group that the watchdog left alone for a trial would take its share along. The least is that of a fair
-/// share: since one path alone carries each byte once, the flow that ours are held against has a tenth more.
+/// The least is that of a fair share: since one path alone carries each byte once, the flow that ours are held against has a tenth more.
 #[test]
 fn two_paths_have_what_one_flow_has_where_the_demo_shows_them() {
     let seeds: Vec<u64> = (1..=8).collect();

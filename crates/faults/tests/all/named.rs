@@ -388,8 +388,8 @@ fn opposite_directions_of_two_wires_carry_data() {
 /// The same for messages, both ways.
 #[test]
 fn messages_pass_where_each_direction_has_a_wire_of_its_own() {
-    // In some of them an acknowledgement of what had left before the cut comes seconds later, by the other wire. In the
-    // last three the watchdog parked the path that worked, for the other, which was not known to be silent.
+    // In some of them an acknowledgement of what had left before the cut comes seconds later, by the other wire.
+    // The last three lost their working path once, for the other, which was not known to be silent.
     let watched = [(6_120, 1), (7_103, 1), (13_103, 0)];
     pass_messages((90..98).flat_map(|seed| [(seed, 0), (seed, 1)]).chain(watched));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_quic_core::{EngineConfig, Remedies};
+use fairpath_quic_core::EngineConfig;
 
 use fairpath_faults::{Wire, World};
 
@@ -96,43 +96,4 @@ fn copies_leave_the_goodput_of_one_path() {
     let delivered: Vec<_> = world.client.snapshots(now).iter().map(|path| path.delivered.get()).collect();
     let [least, most] = [delivered.iter().min(), delivered.iter().max()].map(|bytes| *bytes.expect("paths") as f64);
     assert!(least > 0.8 * most, "both carry everything: {delivered:?}");
-}
-
-/// A path that carries nothing has a round-trip time as old as the last time that it did; where probes are on, one of
-/// about a round trip.
-#[test]
-fn a_path_that_carries_nothing_is_probed_while_another_works() {
-    // How old the newest proof of the second path is at most, in five seconds in which the first carries everything.
-    let oldest = |probe: bool| {
-        let remedies = Remedies { probe, ..Remedies::default() };
-        let engine = EngineConfig { remedies, ..EngineConfig::live() };
-        let mut world = World::new(&[Wire::new(20, 10), Wire::new(20, 30)], &engine, 34).opened();
-        let (spare, now) = (world.client.paths()[1].clone(), world.now);
-        let client = world.client.connection().expect("a connection");
-        assert!(client.set_path_backup(spare.local.expect("known"), spare.remote, true, now));
-        world.client.send(40_000_000);
-        world.run_for(2 * SECOND);
-        let mut oldest = Duration::ZERO;
-        for _ in 0..50 {
-            world.run_for(SECOND / 10);
-            let now = world.now;
-            let proven = world.client.snapshots(now)[1].proven;
-            oldest = oldest.max(proven.expect("a packet was acknowledged"));
-        }
-        let whole = |world: &mut World| world.server.received() == 40_000_000;
-        assert!(world.run_until(30 * SECOND, whole), "{} bytes", world.server.received());
-        world.run_for(SECOND);
-        let before = world.packets();
-        world.run_for(2 * SECOND);
-        (oldest, world.packets() - before)
-    };
-    // A probe leaves a least round trip, of 60 ms, after the one before was heard of, and until it is heard of in turn that
-    // one is the newest: three round trips, of which two with an acknowledgement that waited, and the steps of looking.
-    let ((with, at_rest), (without, usual)) = (oldest(true), oldest(false));
-    // Probes of two paths that called for each other would be 60 in two seconds, and as many answers. Two runs that
-    // differ in nothing but the seed differ by up to 20 packets of 135.
-    assert!(at_rest.abs_diff(usual) < 40, "what rests needs no times: {at_rest} packets, and {usual}");
-    assert!(with < Duration::from_millis(3 * 60 + 2 * 25 + 10), "{with:?}");
-    // Signs of life are asked of every path that others work beside, too, but more seldom.
-    assert!(2 * without > 3 * with, "{without:?} without probes, {with:?} with them");
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use web_time::Instant;
 
-use fairpath_engine::{EngineConfig, PairVerdict, PathId, PathSnapshot, Timestamp, UnknownName};
+use fairpath_engine::{EngineConfig, PairVerdict, PathId, PathSnapshot, UnknownName};
 use noq_proto::congestion::{ControllerFactory, ControllerMetrics};
 
 use super::{ConnectionEngine, Gate, Shared};
@@ -54,9 +54,9 @@ impl Shared {
     }
 
     /// An acknowledgement came while noq had nothing to send, or had.
-    pub(super) fn on_app_limited(&mut self, path: PathId, is_limited: bool, now: Timestamp) {
+    pub(super) fn on_app_limited(&mut self, path: PathId, is_limited: bool) {
         if self.is_alone && is_limited {
-            self.engine.on_app_limited(path, now);
+            self.engine.on_app_limited(path);
         }
     }
 

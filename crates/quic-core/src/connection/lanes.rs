@@ -121,11 +121,6 @@ impl Lanes {
         self.channels().iter().any(|channel| channel.has_work()) || self.streams.has_next()
     }
 
-    /// Whether something waits that goes before bulk data.
-    pub(super) fn have_small(&self) -> bool {
-        self.messages.has_work() || self.streams.has_small()
-    }
-
     /// How far the application and the peer are ahead.
     pub(super) fn ahead(&self) -> Ahead {
         let (bulk, streams) = (&self.bulk.sender, &self.streams);

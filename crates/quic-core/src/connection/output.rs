@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use web_time::Instant;
 
 use bytes::Bytes;
-use fairpath_engine::{Bytes as Size, Choice, Class, ConnectionView, PathId as EnginePath, PathSet, Work};
+use fairpath_engine::{Bytes as Size, Choice, ConnectionView, PathId as EnginePath, PathSet};
 use noq_proto::{FrameStats, Transmit};
 
 use super::flows::Flows;
@@ -233,25 +233,22 @@ impl Connection {
 
     /// The path for the next packet, or the paths, and how many more may follow on it if nothing else happens.
     fn pick(&self, now: Instant) -> (Choice, usize) {
-        let (view, work) = self.waiting();
-        self.engine.with(now, |engine, at| engine.pick_train(&view, &work, at))
+        let view = self.waiting();
+        self.engine.with(now, |engine, at| engine.pick_train(&view, at))
     }
 
-    /// What a scheduler sees of the connection, and of what is to leave next. Windows and buffers are those of bulk
-    /// data: of what comes before it there is little.
-    fn waiting(&self) -> (ConnectionView, Work) {
+    /// The scheduler's view of the connection. Windows and buffers are those of bulk data: of what comes before it there
+    /// is little.
+    fn waiting(&self) -> ConnectionView {
         let Ahead { unsent, used, credit } = self.lanes.ahead();
-        let view = ConnectionView {
+        ConnectionView {
             unsent: unsent.map(Size::new),
             window: Some(Size::new(used + credit)),
             window_used: Size::new(used),
             buffered: Size::new(used),
             is_blocked: self.lanes.are_blocked(),
             ..ConnectionView::default()
-        };
-        let is_small = !self.output.datagrams.is_empty() || self.lanes.have_small();
-        let class = if is_small { Class::Interactive } else { Class::Bulk };
-        (view, Work { class, ..Work::default() })
+        }
     }
 
     /// The next packets of data, on the path that the engine picks.
@@ -299,7 +296,7 @@ impl Connection {
         if !self.output.is_held_back {
             let is_blocked = self.lanes.are_blocked();
             self.engine.with(now, |engine, at| {
-                engine.on_app_limited(path, at);
+                engine.on_app_limited(path);
                 if is_blocked {
                     engine.on_window_blocked(at);
                 }

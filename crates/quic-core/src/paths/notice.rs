@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use fairpath_engine::Bitrate;
-
 /// Something that happened to a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathNotice {
@@ -25,20 +23,6 @@ pub enum PathNotice {
         reason: String,
         /// The interfaces that carry its data now.
         carriers: Vec<String>,
-    },
-    /// Its use lowered the total, and it carries data only where no other path can, until it is tried again.
-    Parked {
-        /// The interface, with an address where several paths start there.
-        interface: String,
-        /// What all paths brought together, it included.
-        with: Bitrate,
-        /// What they brought without it.
-        without: Bitrate,
-    },
-    /// A path that was parked does no harm any more.
-    Unparked {
-        /// The interface, with an address where several paths start there.
-        interface: String,
     },
     /// No address of the peer can be reached over an interface.
     NoWay {
@@ -64,10 +48,6 @@ impl fmt::Display for PathNotice {
         match self {
             Self::Opened { interface } => write!(f, "{interface}: path open"),
             Self::Reopened { interface } => write!(f, "{interface}: path open again"),
-            Self::Parked { interface, with, without } => {
-                write!(f, "{interface}: parked: {with} arrived with it, and {without} without it")
-            }
-            Self::Unparked { interface } => write!(f, "{interface}: not parked any more"),
             Self::NoWay { interface, tried } => write!(f, "{interface}: no way to the peer: {tried}"),
             Self::Closed { interface, reason, carriers } if carriers.is_empty() => {
                 write!(f, "{interface}: path closed, {reason}")

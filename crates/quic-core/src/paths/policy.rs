@@ -312,8 +312,8 @@ impl Policy {
         // The stack gives a path a new controller where the peer's address has changed, and says nothing.
         let built = self.engine.paths_built();
         let renewed = std::mem::replace(&mut self.built, built) != built;
-        let (mut datagrams, mut changed) = (0, Vec::new());
-        for (index, slot) in self.slots.iter_mut().enumerate() {
+        let mut datagrams = 0;
+        for slot in &mut self.slots {
             let Some(id) = slot.id() else { continue };
             if renewed || slot.engine_path().is_none() {
                 let remote = paths.network_path(id).map(|way| unmapped(way.remote()));
@@ -327,11 +327,7 @@ impl Policy {
             let path = slot.engine_path();
             let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
             let arrived_at = paths.arrived_at(id).map(|arrived| self.engine.at(arrived));
-            let was_parked = slot.parked().is_some();
             slot.measure(Seen { stats: stats.as_ref(), snapshot, arrived_at }, expected, at);
-            if slot.parked().is_some() != was_parked {
-                changed.push((index, slot.parked()));
-            }
             // The stack may know better (`on_refused`): it is asked anew.
             if let Some(path) = path.filter(|_| slot.is_open()) {
                 let backup = slot.health.is_backup();
@@ -343,13 +339,6 @@ impl Policy {
             datagrams += slot.health.datagrams();
         }
         self.traffic.update(datagrams, at);
-        for (index, parked) in changed {
-            let interface = self.name(index);
-            self.notices.push(match parked {
-                Some(parked) => PathNotice::Parked { interface, with: parked.with, without: parked.without },
-                None => PathNotice::Unparked { interface },
-            });
-        }
     }
 
     /// Does about each path what its health asks for.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use fairpath_engine::health::{Condition, Expected, PathHealth, Signs};
-use fairpath_engine::{Bitrate, Bytes, Parked, PathId as EnginePath, PathSnapshot, Timestamp};
+use fairpath_engine::{Bitrate, Bytes, PathId as EnginePath, PathSnapshot, Timestamp};
 use noq_proto::{PathId, PathStats};
 
 use super::meter::Meter;
@@ -206,11 +206,6 @@ impl Slot {
         self.health.measure(&signs, expected, now);
         self.sending.update(now, self.current.acked);
         self.receiving.update(now, self.current.received);
-    }
-
-    /// Why data is kept off the open path, where it does harm.
-    pub(super) fn parked(&self) -> Option<Parked> {
-        self.snapshot?.parked
     }
 
     /// How long an answer takes on the open path, where that is known.

@@ -12,25 +12,25 @@ use super::traffic::read_traffic;
 use super::transport::TransportValues;
 use crate::error::Problem;
 use crate::keys;
-use crate::model::Traffic;
+use crate::model::{Traffic, Transport};
 
 /// What a flow is like, as far as it is said; the rest is left to what stands further out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowValues {
+    /// Whether what is not said is as over real networks.
+    is_live: Option<bool>,
     congestion: Option<String>,
     coupling: Option<Coupling>,
     detector: Option<String>,
     hold: Option<Duration>,
     dips: Option<bool>,
-    joint_start: Option<bool>,
-    watchdog: Option<bool>,
-    remedies: RemedyValues,
+    pub(crate) remedies: RemedyValues,
     scheduler: Option<String>,
     pub(crate) traffic: Option<Traffic>,
     pub(crate) start: Option<At<Duration>>,
     pub(crate) start_jitter: Option<Duration>,
     pub(crate) stop: Option<At<Duration>>,
-    pub(crate) transport: TransportValues,
+    transport: TransportValues,
     parameters: Parameters,
 }
 
@@ -47,13 +47,12 @@ impl FlowValues {
         let transport = table.optional("transport", TransportValues::read)?;
         let parameters = table.optional("parameters", Parameters::read)?;
         Ok(Self {
+            is_live: table.optional("preset", |value| value.word("preset"))?.map(|_| true),
             congestion: name("congestion", "congestion control")?,
             coupling: table.optional("coupling", coupling)?.map(|coupling| coupling.value),
             detector: name("detector", "detector")?,
             hold: table.optional("hold", Value::time)?.map(|hold| hold.value),
             dips: table.optional("dips", Value::flag)?.map(|dips| dips.value),
-            joint_start: table.optional("joint_start", Value::flag)?.map(|joint| joint.value),
-            watchdog: table.optional("watchdog", Value::flag)?.map(|watchdog| watchdog.value),
             remedies: table.optional("remedies", RemedyValues::read)?.map(|read| read.value).unwrap_or_default(),
             scheduler: name("scheduler", "scheduler")?,
             traffic: table.optional("traffic", read_traffic)?.map(|traffic| traffic.value),
@@ -67,13 +66,12 @@ impl FlowValues {
 
     pub(crate) fn or(&self, outer: &Self) -> Self {
         Self {
+            is_live: self.is_live.or(outer.is_live),
             congestion: self.congestion.clone().or_else(|| outer.congestion.clone()),
             coupling: self.coupling.or(outer.coupling),
             detector: self.detector.clone().or_else(|| outer.detector.clone()),
             hold: self.hold.or(outer.hold),
             dips: self.dips.or(outer.dips),
-            joint_start: self.joint_start.or(outer.joint_start),
-            watchdog: self.watchdog.or(outer.watchdog),
             remedies: self.remedies.or(outer.remedies),
             scheduler: self.scheduler.clone().or_else(|| outer.scheduler.clone()),
             traffic: self.traffic.or(outer.traffic),
@@ -85,9 +83,18 @@ impl FlowValues {
         }
     }
 
+    fn is_live(&self) -> bool {
+        self.is_live.unwrap_or_default()
+    }
+
+    /// How packets are made, as described.
+    pub(crate) fn transport(&self) -> Result<Transport, Fault> {
+        self.transport.build(self.is_live())
+    }
+
     /// The engine described.
     pub(crate) fn engine(&self) -> EngineConfig {
-        let mut engine = EngineConfig::default();
+        let mut engine = if self.is_live() { EngineConfig::live() } else { EngineConfig::default() };
         if let Some(congestion) = &self.congestion {
             engine.congestion.clone_from(congestion);
         }
@@ -100,9 +107,6 @@ impl FlowValues {
         engine.coupling = self.coupling.unwrap_or(engine.coupling);
         engine.hold = self.hold.unwrap_or(engine.hold);
         engine.dips = self.dips.unwrap_or(engine.dips);
-        engine.joint_start = self.joint_start.unwrap_or(engine.joint_start);
-        engine.watchdog = self.watchdog.unwrap_or(engine.watchdog);
-        engine.remedies = self.remedies.build();
         self.parameters.apply(&mut engine);
         engine
     }

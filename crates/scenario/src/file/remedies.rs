@@ -1,9 +1,8 @@
 //! The remedies of a flow, as a scenario file describes them.
 
-use fairpath_engine::Remedies;
-
 use super::reader::{Fault, Value};
 use crate::keys;
+use crate::model::Remedies;
 
 /// What is said of them; the rest is left to what stands further out.
 #[derive(Clone, Copy, Debug, Default)]

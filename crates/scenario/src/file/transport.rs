@@ -63,8 +63,9 @@ impl TransportValues {
         }
     }
 
-    pub(crate) fn build(self) -> Result<Transport, Fault> {
-        let plain = Transport::default();
+    /// The transport described. `is_live`: what is not said is as over real networks.
+    pub(crate) fn build(self, is_live: bool) -> Result<Transport, Fault> {
+        let plain = if is_live { Transport::live() } else { Transport::default() };
         let packet = self.packet.map_or(plain.packet, |packet| packet.value);
         let header = self.header.map_or(plain.header, |header| header.value);
         if header >= packet {

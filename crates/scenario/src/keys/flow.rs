@@ -9,6 +9,13 @@ const APPLICATION_FORMS: &[Shape] = &[Shape::Words(&["bulk"]), Shape::Table(&TRA
 
 const VALUES: &[Key] = &[
     Key::optional(
+        "preset",
+        Shape::Words(&["fairpath"]),
+        "what published evaluations have",
+        "`\"fairpath\"` is what connections over real networks do; the other keys of the flow say what differs from it",
+        "\"fairpath\"",
+    ),
+    Key::optional(
         "congestion",
         Shape::Words(EngineConfig::CONGESTION),
         "the first of them",
@@ -41,20 +48,6 @@ const VALUES: &[Key] = &[
         Shape::Flag,
         "`false`",
         "with `coupling = \"auto\"`, one path after the other sends a little less for a moment while the detector is in doubt",
-        "true",
-    ),
-    Key::optional(
-        "joint_start",
-        Shape::Flag,
-        "`false`",
-        "with `coupling = \"auto\"`, paths that see as long a queue where slow start ends are one group until they prove separate",
-        "true",
-    ),
-    Key::optional(
-        "watchdog",
-        Shape::Flag,
-        "`false`",
-        "a path whose use lowers the total below what the best path alone would give is parked, and tried again later",
         "true",
     ),
     Key::optional(

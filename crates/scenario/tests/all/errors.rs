@@ -415,7 +415,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "congestion = \"olia\"",
         "congetsion = \"olia\"",
-        "x.toml:26:1: flow.congetsion: no such key (is \"congestion\" meant?); the keys here are name, from, to, count, first, via, back_via, paths, subflows, weights, costs, caps, quotas, matrix, share, congestion, coupling, detector, hold, dips, joint_start, watchdog, remedies, scheduler, traffic, start, start_jitter, stop, transport, parameters",
+        "x.toml:26:1: flow.congetsion: no such key (is \"congestion\" meant?); the keys here are name, from, to, count, first, via, back_via, paths, subflows, weights, costs, caps, quotas, matrix, share, preset, congestion, coupling, detector, hold, dips, remedies, scheduler, traffic, start, start_jitter, stop, transport, parameters",
     ),
     (
         "congestion = \"olia\"",

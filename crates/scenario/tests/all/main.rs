@@ -5,6 +5,7 @@ mod examples;
 mod fuzz;
 mod names;
 mod parameters;
+mod preset;
 mod queues;
 mod schema;
 mod sweep;

@@ -133,13 +133,12 @@ const EVERYTHING: &[&str] = &[
         corrupt = "1/3"
         overhead = "38B"
         [defaults.flow]
+        preset = "fairpath"
         congestion = "reno"
         coupling = "always"
         detector = "trendline"
         hold = "10s"
         dips = true
-        joint_start = true
-        watchdog = true
         remedies = { bloat_clamp = "off" }
         scheduler = "min_rtt"
         traffic = "bulk"
@@ -196,13 +195,12 @@ const EVERYTHING: &[&str] = &[
         first = 3
         via = [["one"], ["three"]]
         back_via = [["a-b"], ["three"]]
+        preset = "fairpath"
         congestion = "lia"
         coupling = "never"
         detector = "trendline"
         hold = "10s"
         dips = true
-        joint_start = true
-        watchdog = true
         remedies = { bloat_clamp = 1.5, probe = true, penalty = true }
         scheduler = "round_robin"
         start = "2s"

@@ -58,7 +58,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bytes, Rtt, Timestamp};
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, active, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, active, candidates};
 
 /// What a path carries in so long may go on it at once: no arrival is expected more exactly than that, and a host
 /// sends packets of one path faster together.
@@ -163,7 +163,7 @@ fn left(connection: &ConnectionView) -> f64 {
 }
 
 impl Scheduler for Arrival {
-    fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, now: Timestamp) -> Choice {
+    fn pick(&self, connection: &ConnectionView, paths: &[PathView], now: Timestamp) -> Choice {
         let cost = |one: &Expected<'_>| one.path.terms.cost;
         let by_cost = |a: &Expected<'_>, b: &Expected<'_>| cost(a).cmp(&cost(b)).then(a.after.total_cmp(&b.after));
         let clocks = clocks(paths);
@@ -216,7 +216,7 @@ mod tests {
     fn choice(unsent: Option<u64>, window: Option<u64>, paths: &[PathView]) -> Choice {
         let (unsent, window) = (unsent.map(Bytes::new), window.map(Bytes::new));
         let connection = ConnectionView { unsent, window, ..ConnectionView::default() };
-        Arrival.pick(&connection, paths, &Work::default(), Timestamp::ZERO)
+        Arrival.pick(&connection, paths, Timestamp::ZERO)
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
         paths[0].heard_at = Timestamp::from_millis(1_000);
         paths[0].oldest_sent = Some(Timestamp::from_millis(1_010));
         let connection = ConnectionView { unsent: Some(Bytes::new(12_000)), ..ConnectionView::default() };
-        let at = |millis| Arrival.pick(&connection, &paths, &Work::default(), Timestamp::from_millis(millis));
+        let at = |millis| Arrival.pick(&connection, &paths, Timestamp::from_millis(millis));
         // What is on it takes 20 ms: twice that, and 50 ms.
         assert_eq!(at(1_100), Choice::WaitFor(path(0)));
         assert_eq!(at(1_101), Choice::Send(path(1)));
@@ -310,7 +310,7 @@ mod tests {
             buffered: Bytes::new(8_000),
             ..ConnectionView::default()
         };
-        assert_eq!(Arrival.pick(&connection, &paths, &Work::default(), Timestamp::ZERO), Choice::WaitFor(path(0)));
+        assert_eq!(Arrival.pick(&connection, &paths, Timestamp::ZERO), Choice::WaitFor(path(0)));
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
         let mut paths = [filled(0, 120, 0), filled(1, 100, 5)];
         paths[1].burst_until = Timestamp::from_millis(50);
         let at = |millis, paths: &[PathView]| {
-            Arrival.pick(&ConnectionView::default(), paths, &Work::default(), Timestamp::from_millis(millis)).path()
+            Arrival.pick(&ConnectionView::default(), paths, Timestamp::from_millis(millis)).path()
         };
         paths[1].rtt.as_mut().unwrap().variance = Duration::from_millis(50);
         assert_eq!(at(0, &paths), Some(path(1)), "no round trip was ever longer, whatever is made of the first sample");

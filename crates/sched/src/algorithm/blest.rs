@@ -23,7 +23,7 @@ use core::time::Duration;
 use fairpath_core::{Bytes, PathId, Timestamp};
 
 use crate::extremes::Extremes;
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, active, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, candidates};
 
 /// λ at the beginning, and its bounds [BLEST §III], Linux MPTCP 0.95.
 const LAMBDA: (f64, f64, f64) = (1.2, 1.0, 1.3);
@@ -82,7 +82,7 @@ fn in_packets(path: &PathView, bytes: Bytes) -> u64 {
 }
 
 impl Scheduler for Blest {
-    fn pick(&self, connection: &ConnectionView, paths: &[PathView], work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, connection: &ConnectionView, paths: &[PathView], _now: Timestamp) -> Choice {
         let by_time = |path: &&PathView| (path.smoothed(), path.id);
         let Some(slow) = candidates(paths).min_by_key(by_time) else { return Choice::Wait };
         let Some(fast) = active(paths).min_by_key(by_time) else { return Choice::Wait };
@@ -91,7 +91,7 @@ impl Scheduler for Blest {
         if fast.id == slow.id || fast.in_flight == Bytes::ZERO {
             return Choice::Send(slow.id);
         }
-        let held = slow.in_flight + work.bytes.unwrap_or(slow.max_datagram);
+        let held = slow.in_flight + slow.max_datagram;
         match self.sent_in(fast, linger) > window.saturating_sub(held) {
             true => Choice::WaitFor(fast.id),
             false => Choice::Send(slow.id),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn choice(blest: &Blest, connection: &ConnectionView, paths: &[PathView]) -> Choice {
-        blest.pick(connection, paths, &Work::default(), Timestamp::ZERO)
+        blest.pick(connection, paths, Timestamp::ZERO)
     }
 
     #[test]

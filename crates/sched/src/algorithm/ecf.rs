@@ -19,7 +19,7 @@ use core::cell::Cell;
 
 use fairpath_core::{Bytes, Timestamp};
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, active, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, candidates};
 
 /// By how much it takes longer to decide otherwise than to go on waiting [ECF §4].
 const BETA: f64 = 0.25;
@@ -32,7 +32,7 @@ pub struct Ecf {
 }
 
 impl Scheduler for Ecf {
-    fn pick(&self, connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, connection: &ConnectionView, paths: &[PathView], _now: Timestamp) -> Choice {
         let by_time = |path: &&PathView| (path.smoothed(), path.id);
         let Some(slow) = candidates(paths).min_by_key(by_time) else { return Choice::Wait };
         let Some(fast) = active(paths).min_by_key(by_time) else { return Choice::Wait };
@@ -74,7 +74,7 @@ mod tests {
 
     fn choice(ecf: &Ecf, unsent: u64, paths: &[PathView]) -> Choice {
         let connection = ConnectionView { unsent: Some(Bytes::new(unsent)), ..ConnectionView::default() };
-        ecf.pick(&connection, paths, &Work::default(), Timestamp::ZERO)
+        ecf.pick(&connection, paths, Timestamp::ZERO)
     }
 
     #[test]

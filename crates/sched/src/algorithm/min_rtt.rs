@@ -11,14 +11,14 @@
 
 use fairpath_core::Timestamp;
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, candidates};
 
 /// Sends on the path with the lowest smoothed round-trip time that has room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinRtt;
 
 impl Scheduler for MinRtt {
-    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _now: Timestamp) -> Choice {
         match candidates(paths).min_by_key(|path| (path.smoothed(), path.id)) {
             Some(path) => Choice::Send(path.id),
             None => Choice::Wait,

@@ -13,14 +13,14 @@
 
 use fairpath_core::Timestamp;
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, Work, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, candidates};
 
 /// Sends on the path that costs least, and on a dearer one what no cheaper one has room for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Priority;
 
 impl Scheduler for Priority {
-    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _now: Timestamp) -> Choice {
         match candidates(paths).min_by_key(|path| (path.terms.cost, path.smoothed(), path.id)) {
             Some(path) => Choice::Send(path.id),
             None => Choice::Wait,

@@ -11,14 +11,14 @@
 
 use fairpath_core::Timestamp;
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, active, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, candidates};
 
 /// Sends each packet on all paths, on the fastest with room first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Redundant;
 
 impl Scheduler for Redundant {
-    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _now: Timestamp) -> Choice {
         let Some(first) = candidates(paths).min_by_key(|path| (path.smoothed(), path.id)) else { return Choice::Wait };
         let others = active(paths).map(|path| path.id).filter(|id| *id != first.id);
         Choice::Copies(core::iter::once(first.id).chain(others).collect())

@@ -11,7 +11,7 @@
 
 use fairpath_core::{Bytes, PathId, Timestamp};
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, candidates};
 
 /// Sends on the next path, in order of the ids, that has room.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct RoundRobin {
 }
 
 impl Scheduler for RoundRobin {
-    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _now: Timestamp) -> Choice {
         let after_last = candidates(paths).find(|path| Some(path.id) > self.last);
         match after_last.or_else(|| candidates(paths).next()) {
             Some(path) => Choice::Send(path.id),

@@ -21,7 +21,7 @@ use core::cell::Cell;
 
 use fairpath_core::{Bytes, PathId, PathMap, Timestamp};
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, active, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, candidates};
 
 /// Sends on the fastest path with room, on slower ones from further ahead.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl Stms {
 }
 
 impl Scheduler for Stms {
-    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _now: Timestamp) -> Choice {
         let by_time = |path: &&PathView| (path.smoothed(), path.id);
         let Some(slow) = candidates(paths).min_by_key(by_time) else { return Choice::Wait };
         let Some(fast) = active(paths).min_by_key(by_time) else { return Choice::Wait };

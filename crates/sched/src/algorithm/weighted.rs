@@ -15,7 +15,7 @@
 
 use fairpath_core::{Bytes, PathId, Timestamp};
 
-use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Work, candidates};
+use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, candidates};
 
 /// Sends on each path as often in a row as its weight says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct Weighted {
 }
 
 impl Scheduler for Weighted {
-    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _work: &Work, _now: Timestamp) -> Choice {
+    fn pick(&self, _connection: &ConnectionView, paths: &[PathView], _now: Timestamp) -> Choice {
         let goes_on = |path: &&PathView| self.turn.is_some_and(|(id, had)| path.id == id && had < path.terms.weight);
         let after = |path: &&PathView| self.turn.is_some_and(|(id, _)| path.id > id);
         let mut found = candidates(paths).find(goes_on);

@@ -1,6 +1,6 @@
 //! The goodput of senders over recorded links, in parts of what each link carries alone.
 
-use fairpath_engine::Remedies;
+use fairpath_scenario::Remedies;
 use rayon::prelude::*;
 
 use crate::drives::*;

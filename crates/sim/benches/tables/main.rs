@@ -19,7 +19,7 @@ mod unruly;
 /// Their names, and what they show.
 const TABLES: &[choose::Table] = &[
     ("drive", "what senders carry over recorded links, in parts of each link alone", drive::table),
-    ("harm", "bonds over unequal paths, with schedulers and the watchdog", harm::table),
+    ("harm", "bonds over unequal paths, by scheduler", harm::table),
     ("reordering", "what packets that come late cost", unruly::table),
     ("coupled-bbr3", "what paths of coupled BBRv3 take beside others", coupling::table),
 ];

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes as Datagram;
 use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
-use fairpath_engine::{ConnectionView, Work};
+use fairpath_engine::ConnectionView;
 use fairpath_scenario::Traffic;
 use fairpath_stream::{Counts, DEADLINE_MAX, FlowId, Outgoing, PathFacts, Receiver, Sender, Status};
 
@@ -300,10 +300,9 @@ impl Connection {
         if is_held_back || live.sender.is_busy() {
             self.engine.on_held_back(now);
         }
-        if !is_held_back && let Some(path) = self.engine.pick(&ConnectionView::default(), &Work::default(), now).path()
-        {
+        if !is_held_back && let Some(path) = self.engine.pick(&ConnectionView::default(), now).path() {
             // It has room, and nothing is left for it.
-            self.engine.on_app_limited(path, now);
+            self.engine.on_app_limited(path);
         }
     }
 }

@@ -70,7 +70,7 @@ fn paths_of_an_application_that_sends_little_are_found_where_they_share() {
             path.forward.insert(0, there);
             path
         });
-        let engine = EngineConfig { scheduler: "round_robin".into(), watchdog: false, ..EngineConfig::live() };
+        let engine = EngineConfig { scheduler: "round_robin".into(), ..EngineConfig::live() };
         net.flow("session", "reno", &paths).as_live(engine).traffic =
             Traffic::Constant { rate: Bitrate::from_bps(2_400_000) };
         let transfers = Traffic::ShortFlows { size: Bytes::new(100_000), mean_interval: ms(200) };
@@ -329,27 +329,6 @@ fn paths_that_are_coupled_as_one_bbr3_flow_take_what_one_takes() {
         println!("{paths} paths beside {rival}, {queue:?} of queue: {coupled:.2} of one flow's {one:.2}");
         assert!((0.8..1.25).contains(&coupled), "{paths} paths beside {rival}, {queue:?} of queue: {coupled:.2}");
     }
-}
-
-/// A flow of coupled CUBIC over paths of one link with a deep queue, or over one of them, as over real networks, beside
-/// one of CUBIC: what it has of the first ten seconds, in Mbit/s, over three seeds.
-fn first_seconds(paths: usize, joint_start: bool) -> Vec<Bitrate> {
-    let of = |seed| {
-        let mut net = Net::new(10, seed);
-        let link = net.path(20, ms(20), QueueConfig::sojourn(ms(200)));
-        let ours = vec![link.clone(); paths];
-        let live = EngineConfig { joint_start, ..EngineConfig::live() };
-        let flow = net.flow("ours", "coupled_cubic", &ours);
-        flow.as_live(live).start_jitter = ms(1000);
-        net.flow("theirs", "cubic", &[link]).start_jitter = ms(1000);
-        run(&net.scenario, &mut ()).unwrap().flows[0].goodput
-    };
-    (1..=3).map(of).collect()
-}
-
-#[test]
-fn one_path_starts_as_it_does_without_a_joint_start() {
-    assert_eq!(first_seconds(1, true), first_seconds(1, false));
 }
 
 /// Links like those of the demo, whose queues come round several times from one dip to the next: in two thirds and in

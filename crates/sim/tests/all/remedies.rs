@@ -1,9 +1,8 @@
 //! Remedies in the simulator: what each is for, alone and together with the others.
 
 use fairpath_core::Bytes;
-use fairpath_engine::{EngineConfig, Remedies};
 use fairpath_net::QueueConfig;
-use fairpath_scenario::{Scenario, Traffic};
+use fairpath_scenario::{Remedies, Scenario, Traffic};
 use fairpath_sim::{Outcome, run};
 use proptest::prelude::*;
 
@@ -16,7 +15,8 @@ fn odd_couple(remedies: Remedies, send_buffer: Option<u64>, receive_buffer: Opti
     let mut net = Net::new(60, 1);
     let routes = [(); 2].map(|()| net.path(30, ms(50), QueueConfig::packets(3_000)));
     let flow = net.flow("transfer", "uncoupled reno", &routes);
-    flow.engine = EngineConfig { scheduler: "min_rtt".into(), remedies, ..flow.engine.clone() };
+    flow.engine.scheduler = "min_rtt".into();
+    flow.remedies = remedies;
     flow.transport.send_buffer = send_buffer.map(Bytes::new);
     flow.transport.receive_buffer = receive_buffer.map(Bytes::new);
     run(&net.scenario, &mut ()).unwrap()
@@ -69,7 +69,7 @@ fn transfer(paths: &[(u64, u64)], remedies: Remedies, buffer: u64, seed: u64) ->
     let routes: Vec<_> =
         paths.iter().map(|(mbps, one_way)| net.path(*mbps, ms(*one_way), QueueConfig::sojourn(ms(500)))).collect();
     let flow = net.flow("transfer", "lia", &routes);
-    flow.engine.remedies = remedies;
+    flow.remedies = remedies;
     flow.traffic = Traffic::Finite { size: Bytes::new(1_000_000) };
     flow.transport.receive_buffer = Some(Bytes::new(buffer));
     net.scenario

@@ -7,7 +7,7 @@ use core::time::Duration;
 use fairpath_core::Bitrate;
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig};
-use fairpath_scenario::{Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport};
+use fairpath_scenario::{Flow, LinkIndex, PathRoute, Remedies, Scenario, ScenarioLink, Traffic, Transport};
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -61,6 +61,7 @@ impl Net {
             paths: paths.to_vec(),
             engine: engine(congestion),
             transport: Transport::default(),
+            remedies: Remedies::default(),
             traffic: Traffic::Bulk,
             start: Duration::ZERO,
             start_jitter: Duration::ZERO,

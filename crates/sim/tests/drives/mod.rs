@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fairpath_core::{PathId, Timestamp};
-use fairpath_engine::{Coupling, EngineConfig, Remedies};
+use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, MahimahiTrace, QueueConfig};
-use fairpath_scenario::PathRoute;
+use fairpath_scenario::{PathRoute, Remedies};
 use fairpath_sim::{FlowIndex, Recorder, run};
 
 use crate::common::{Net, ms};
@@ -73,7 +73,8 @@ pub(crate) fn drive(traces: &[MahimahiTrace], Sender(congestion, scheduler, reme
         "auto" => EngineConfig::live(),
         name => EngineConfig { congestion: name.into(), coupling: Coupling::Never, ..EngineConfig::default() },
     };
-    flow.engine = EngineConfig { scheduler: scheduler.into(), remedies, ..plain };
+    flow.engine = EngineConfig { scheduler: scheduler.into(), ..plain };
+    flow.remedies = remedies;
     // 4 MB of memory, of which 0.63 are payload by Linux's accounting.
     flow.transport.send_buffer = Some(fairpath_core::Bytes::from_kilobytes(2_520));
     let mut round_trips = RoundTrips::default();

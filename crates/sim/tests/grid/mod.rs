@@ -20,7 +20,6 @@ pub(crate) struct Cell {
     pub(crate) size: Option<u64>,
     pub(crate) buffer: Option<u64>,
     pub(crate) scheduler: &'static str,
-    pub(crate) watchdog: bool,
     pub(crate) reinjection: bool,
 }
 
@@ -30,11 +29,7 @@ impl Cell {
         let mut net = Net::new(if self.size.is_some() { 300 } else { 120 }, seed);
         let routes: Vec<PathRoute> = over.iter().map(|at| route(&mut net, self.links[*at])).collect();
         let flow = net.flow("transfer", "lia", &routes);
-        flow.as_live(EngineConfig {
-            scheduler: self.scheduler.into(),
-            watchdog: self.watchdog,
-            ..EngineConfig::live()
-        });
+        flow.as_live(EngineConfig { scheduler: self.scheduler.into(), ..EngineConfig::live() });
         flow.traffic = self.size.map_or(Traffic::Bulk, |size| Traffic::Finite { size: Bytes::new(size) });
         flow.transport.receive_buffer = self.buffer.map(Bytes::new);
         flow.transport.reinjection = self.reinjection;
@@ -76,7 +71,7 @@ pub(crate) fn grid(size: Option<u64>, buffers: &[Option<u64>]) -> Vec<Cell> {
             for queue in [50, 200, 1_200] {
                 for &buffer in buffers {
                     let links = [Link(40, 40, queue, 0.0), Link(slow_mbps, slow_rtt, queue, 0.0)];
-                    cells.push(Cell { links, size, buffer, scheduler: "arrival", watchdog: true, reinjection: true });
+                    cells.push(Cell { links, size, buffer, scheduler: "arrival", reinjection: true });
                 }
             }
         }

@@ -71,16 +71,6 @@ const MECHANISMS: &[Mechanism] = &[
         take_out: |flow| flow.engine.dips = false,
         why_not: "Beside others on separate links what a path gives up for a dip goes to them: that is its price.",
     },
-    Mechanism {
-        name: "joint start",
-        take_out: |flow| flow.engine.joint_start = false,
-        why_not: "It is for the first seconds on a shared link, which default/start measures; here whole transfers count.",
-    },
-    Mechanism {
-        name: "watchdog",
-        take_out: |flow| flow.engine.watchdog = false,
-        why_not: "No pair of the tables is so unequal that its weaker path lowers the total.",
-    },
     Mechanism { name: "reinjection", take_out: |flow| flow.transport.reinjection = false, why_not: "" },
     Mechanism {
         name: "pacing",
@@ -97,7 +87,7 @@ const WITH_ALL: &str = "with all";
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let networks = networks(context);
-    let seeds = context.seeds(context.pick(3, 8));
+    let seeds = context.seeds(context.pick(2, 8));
     let costs = context.sweep(&networks, &seeds, |network, seed| {
         let all = network.cost(seed, |_| {})?;
         let without = MECHANISMS.iter().map(|one| network.cost(seed, one.take_out).map(|cost| cost / all));

@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_engine::{Coupling, EngineConfig, Remedies};
+use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig};
-use fairpath_scenario::{PathRoute, Scenario};
+use fairpath_scenario::{PathRoute, Remedies, Scenario};
 use fairpath_sim::SimError;
 
 use crate::{Net, ms};
@@ -73,10 +73,10 @@ impl Couple {
             congestion: self.congestion.into(),
             coupling: Coupling::Never,
             scheduler: self.scheduler.into(),
-            remedies: self.remedies,
             ..EngineConfig::default()
         };
         let flow = net.flow("transfer", engine, &paths);
+        flow.remedies = self.remedies;
         flow.transport.send_buffer = Some(Bytes::from_kilobytes(self.send_kb));
         flow.transport.receive_buffer = self.receive_kb.map(Bytes::from_kilobytes);
         flow.start_jitter = ms(100);

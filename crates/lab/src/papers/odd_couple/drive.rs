@@ -38,9 +38,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_engine::{Coupling, EngineConfig, Remedies};
+use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, MahimahiTrace, QueueConfig, Rate};
-use fairpath_scenario::{PathRoute, Scenario};
+use fairpath_scenario::{PathRoute, Remedies, Scenario};
 use fairpath_sim::SimError;
 
 use super::couple::{DEEP, NONE};
@@ -124,10 +124,11 @@ impl Road {
                     congestion: name.into(),
                     coupling: Coupling::Never,
                     scheduler: "min_rtt".into(),
-                    remedies: sender.remedies,
                     ..EngineConfig::default()
                 };
-                net.flow("transfer", engine, &paths)
+                let flow = net.flow("transfer", engine, &paths);
+                flow.remedies = sender.remedies;
+                flow
             }
         };
         flow.transport.send_buffer = Some(SEND_BUFFER);

@@ -30,7 +30,7 @@
 //! - The curves are pictures only; beside ours stands an independent model of the same network.
 //! - What holds back the window is sent again as Linux does it, where its path is four times as slow or holds little.
 
-use fairpath_engine::Remedies;
+use fairpath_scenario::Remedies;
 
 use super::couple::{Couple, GROWTH, NONE};
 use super::trace::Trace;

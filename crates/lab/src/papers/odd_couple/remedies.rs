@@ -32,10 +32,11 @@
 //!   that model: a window that was cut shows in round trips only then. At every acknowledgement small buffers gain more.
 //! - A probe carries no data; the slides' carries a segment.
 
+use fairpath_scenario::Remedies;
+
 use super::couple::{Couple, GROWTH, NONE};
 use crate::table::Source;
 use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
-use fairpath_engine::Remedies;
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("odd_couple/remedies", include_str!("remedies.rs"), run);
 

@@ -1,11 +1,11 @@
-//! The networks, and what is measured of the default in them.
+//! The networks of the ablation, and the cost of the default in them.
 
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{Filter, QueueConfig, Rate};
-use fairpath_scenario::{Change, ChangeKind, Flow, Scenario, Traffic};
+use fairpath_scenario::{Change, ChangeKind, Flow, Scenario, Traffic, Transport};
 use fairpath_sim::{SimError, run};
 
 use super::super::cell::Cell;
@@ -106,8 +106,7 @@ impl Network {
     pub(super) fn cost(&self, seed: u64, change: impl Fn(&mut Flow)) -> Result<f64, SimError> {
         let mut scenario = self.scenario(seed);
         let flow = &mut scenario.flows[0];
-        flow.as_live(EngineConfig::live());
-        flow.transport.reinjection = true;
+        (flow.engine, flow.transport) = (EngineConfig::live(), Transport::live());
         change(flow);
         let is_uncoupled = flow.engine.coupling == Coupling::Never;
         let mut said = Said::default();

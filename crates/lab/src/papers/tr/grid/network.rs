@@ -53,7 +53,7 @@ impl Case {
     pub(super) fn live(mut self) -> Self {
         let session = &mut self.scenario.flows[0];
         let scheduler = session.engine.scheduler.clone();
-        session.as_live(EngineConfig { scheduler, watchdog: false, ..EngineConfig::live() });
+        session.as_live(EngineConfig { scheduler, ..EngineConfig::live() });
         self.scenario.sample_every = LOOK;
         self
     }

@@ -20,29 +20,25 @@
 use fairpath_core::{Bytes, PathId, PathMap, Rtt, Timestamp};
 
 #[derive(Debug)]
-pub(crate) struct BloatClamp {
+pub(super) struct BloatClamp {
     lambda: f64,
     /// When each path was last clamped.
     clamped_at: PathMap<Timestamp>,
 }
 
 impl BloatClamp {
-    pub(crate) fn new(lambda: f64) -> Self {
+    pub(super) fn new(lambda: f64) -> Self {
         Self { lambda, clamped_at: PathMap::new() }
     }
 
     /// After an acknowledgement: the window that the path is left with, where that is less.
-    pub(crate) fn on_ack(&mut self, path: PathId, rtt: &Rtt, window: Bytes, now: Timestamp) -> Option<Bytes> {
+    pub(super) fn on_ack(&mut self, path: PathId, rtt: &Rtt, window: Bytes, now: Timestamp) -> Option<Bytes> {
         if self.clamped_at.get(path).is_some_and(|at| now.since(*at) < rtt.smoothed) {
             return None;
         }
         let clamped = clamped(self.lambda, rtt, window.as_f64())?;
         self.clamped_at.insert(path, now);
         Some(Bytes::from_f64(clamped))
-    }
-
-    pub(crate) fn forget(&mut self, path: PathId) {
-        self.clamped_at.remove(path);
     }
 }
 

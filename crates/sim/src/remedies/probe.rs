@@ -16,24 +16,20 @@ use fairpath_core::{PathId, PathMap, Timestamp};
 
 /// When each path was last heard of, or asked.
 #[derive(Debug, Default)]
-pub(crate) struct Probes(PathMap<Timestamp>);
+pub(super) struct Probes(PathMap<Timestamp>);
 
 impl Probes {
-    pub(crate) fn on_heard(&mut self, path: PathId, now: Timestamp) {
+    pub(super) fn on_heard(&mut self, path: PathId, now: Timestamp) {
         self.0.insert(path, now);
     }
 
-    pub(crate) fn on_probed(&mut self, path: PathId, now: Timestamp) {
+    pub(super) fn on_probed(&mut self, path: PathId, now: Timestamp) {
         self.0.insert(path, now);
     }
 
     /// When the path is to be asked next, whose least round-trip time this is.
-    pub(crate) fn next(&self, path: PathId, least: Duration) -> Timestamp {
+    pub(super) fn next(&self, path: PathId, least: Duration) -> Timestamp {
         self.0.get(path).copied().unwrap_or(Timestamp::ZERO) + least.max(LEAST)
-    }
-
-    pub(crate) fn forget(&mut self, path: PathId) {
-        self.0.remove(path);
     }
 }
 

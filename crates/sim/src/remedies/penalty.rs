@@ -18,26 +18,26 @@ use fairpath_core::{Bytes, PathId, PathMap, Timestamp};
 /// A window up to so many datagrams holds little: what it holds is sent again (Linux MPTCP 0.95).
 const SMALL_DATAGRAMS: u64 = 4;
 
-/// What holds the oldest data must be so many times as slow for that data to be sent again (Linux MPTCP 0.95).
+/// The holder of the oldest data must be so many times as slow for that data to be sent again (Linux MPTCP 0.95).
 const MUCH_SLOWER: u32 = 4;
 
 /// The path that holds the oldest data.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Holder {
-    pub(crate) smoothed: Duration,
-    pub(crate) window: Bytes,
-    pub(crate) max_datagram: Bytes,
+pub(super) struct Holder {
+    pub(super) smoothed: Duration,
+    pub(super) window: Bytes,
+    pub(super) max_datagram: Bytes,
     /// Whether it recovers from losses: then it is slower than it seems, and was reduced already.
-    pub(crate) recovers: bool,
+    pub(super) recovers: bool,
 }
 
 /// When each path last had another one penalised.
 #[derive(Debug, Default)]
-pub(crate) struct Penalty(PathMap<Timestamp>);
+pub(super) struct Penalty(PathMap<Timestamp>);
 
 impl Penalty {
     /// Whether the window of `holder` is to be halved because of `free`, whose smoothed round-trip time is `own`.
-    pub(crate) fn is_due(&mut self, free: PathId, own: Duration, holder: &Holder, now: Timestamp) -> bool {
+    pub(super) fn is_due(&mut self, free: PathId, own: Duration, holder: &Holder, now: Timestamp) -> bool {
         let lately = self.0.get(free).is_some_and(|at| now.since(*at) < own);
         if lately || holder.smoothed <= own || holder.recovers {
             return false;
@@ -45,14 +45,10 @@ impl Penalty {
         self.0.insert(free, now);
         true
     }
-
-    pub(crate) fn forget(&mut self, path: PathId) {
-        self.0.remove(path);
-    }
 }
 
 /// Whether what `holder` holds is sent again on a path whose smoothed round-trip time is `own`.
-pub(crate) fn sends_again(own: Duration, holder: &Holder) -> bool {
+pub(super) fn sends_again(own: Duration, holder: &Holder) -> bool {
     holder.window <= holder.max_datagram * SMALL_DATAGRAMS || own * MUCH_SLOWER < holder.smoothed
 }
 
