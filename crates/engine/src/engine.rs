@@ -279,8 +279,8 @@ impl Engine {
         let next = in_flight + state.max_datagram;
         let is_all_used = next > allowed.less_dip || !state.pacer.may_send(now);
         state.on_filled(next > allowed.window, is_all_used, now);
-        state.steadiness.on_sent(bytes, now);
-        state.on_left(now);
+        state.usage.steadiness.on_sent(bytes, now);
+        state.answers.on_sent(now);
         state.take_of_quota(bytes);
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
@@ -330,12 +330,11 @@ impl Engine {
         let (sent_at, bytes) = (packet.at(), packet.bytes());
         let is_bygone = self.paths.is_bygone(path, sent_at, now);
         let Some(state) = self.paths.get_mut(path) else { return };
-        state.heard_at = if is_bygone { state.heard_at } else { now };
-        state.proven_at = state.proven_at.max(Some(sent_at));
+        state.answers.on_acked(sent_at, is_bygone, now);
         if state.newest_acked.is_none_or(|(newest, _)| number > newest) {
             (state.newest_acked, state.is_newest_bygone) = (Some((number, sent_at)), is_bygone);
         }
-        let window_limited = state.window_was_full(sent_at);
+        let window_limited = state.usage.window_was_full(sent_at);
         let rate = if self.reads_rates {
             state.rate.on_ack(now, bytes, &packet.state)
         } else {
@@ -362,7 +361,7 @@ impl Engine {
         if state.packets.has_below(number) && state.largest_acked == Some(number) {
             // A host that finds losses has found these by now [RFC9002 §6.1.2]: of what is left, such as the
             // packets of another address of the peer, it will not tell.
-            state.packets.forget_stale(number, now - state.patience());
+            state.forget_stale(number, now);
         }
         let rtt = state.rtt.get();
         let mut bytes = Bytes::ZERO;

@@ -50,4 +50,5 @@ pub use fairpath_core::{
 pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, ConnectionView, PathSet, Terms};
 pub use named_terms::NamedTerms;
+pub use path::Liveness;
 pub use reordering::{INITIAL_RTT, Reordering};

@@ -1,28 +1,17 @@
-//! What the engine knows of one path.
+//! The state of one path, one module a question: `liveness`, whether it answers; `usage`, what limits it.
 
-use core::time::Duration;
+mod liveness;
+mod usage;
 
 use fairpath_core::{Ack, Bytes, DeliveryRate, OneWayEstimator, RttEstimator, Timestamp};
-
 use fairpath_sched::Terms;
+
+pub use self::liveness::Liveness;
+use self::liveness::{Answers, patience};
+use self::usage::Usage;
 
 use crate::pacer::Pacer;
 use crate::sent_packets::SentPackets;
-use crate::steady::Steadiness;
-
-/// A path that was silent for less did not fall silent: delays that vary have such answers among them, and to leave
-/// these out makes a path seem quicker than it is. One sample so long makes no patience of 2 s out of one of 0.2.
-const SILENCE: Duration = Duration::from_millis(500);
-
-/// A peer may hold an acknowledgement back for this long [RFC9000 §18.2, max_ack_delay].
-const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
-
-/// Before the first sample a path is given this long [RFC9002 §6.2.2, kInitialRtt · 3].
-const FIRST_ANSWER: Duration = Duration::from_millis(999);
-
-/// A path that may send and does not for this long lacks data, or the scheduler keeps data off it.
-/// Timers of hosts and their bursts make gaps that are shorter. In nanoseconds: 5 ms.
-const STARVED_NS: u64 = 5_000_000;
 
 /// The state of one path.
 #[derive(Debug)]
@@ -37,24 +26,12 @@ pub(crate) struct Path {
     pub(crate) backup: bool,
     pub(crate) terms: Terms,
     pub(crate) lost: Bytes,
-    /// When the newest packet left.
-    pub(crate) sent_at: Timestamp,
-    /// When the first packet left after the newest acknowledgement.
-    asked_at: Timestamp,
-    /// When the newest acknowledgement came that tells of how the path is.
-    pub(crate) heard_at: Timestamp,
-    /// When the newest packet that was acknowledged had been sent.
-    pub(crate) proven_at: Option<Timestamp>,
-    /// When the window was last full.
-    full_at: Option<Timestamp>,
-    /// When the path was last sent on as much as was allowed.
-    used_at: Option<Timestamp>,
-    /// When it was last found that it had been sent on less than that for a while.
-    pub(crate) slack_at: Timestamp,
+    /// Whether it answers.
+    pub(crate) answers: Answers,
+    /// How much of what it was allowed it was sent on.
+    pub(crate) usage: Usage,
     /// When the detector last heard a delay of it, or the path was opened.
     pub(crate) told_at: Timestamp,
-    /// How steadily it is sent on.
-    pub(crate) steadiness: Steadiness,
     /// What the acknowledgement being read tells, packet by packet, but for the round-trip time, which only
     /// its newest packet gives.
     pub(crate) acked: Vec<Ack>,
@@ -83,15 +60,9 @@ impl Path {
             backup: false,
             terms: Terms::default(),
             lost: Bytes::ZERO,
-            sent_at: now,
-            asked_at: now,
-            heard_at: now,
-            proven_at: None,
-            full_at: None,
-            used_at: None,
-            slack_at: now,
+            answers: Answers::new(now),
+            usage: Usage::new(now),
             told_at: now,
-            steadiness: Steadiness::default(),
             acked: Vec::new(),
             newest_acked: None,
             is_newest_bygone: false,
@@ -104,15 +75,6 @@ impl Path {
     /// What is in flight.
     pub(crate) fn in_flight(&self) -> Bytes {
         self.packets.in_flight()
-    }
-
-    /// A packet left.
-    #[inline]
-    pub(crate) fn on_left(&mut self, now: Timestamp) {
-        self.sent_at = now;
-        if self.asked_at <= self.heard_at {
-            self.asked_at = now;
-        }
     }
 
     /// So many bytes left: with the last of its quota the path is not usable any more.
@@ -145,122 +107,69 @@ impl Path {
 
     /// How much of what is in flight has waited for an answer for longer than one takes.
     pub(crate) fn overdue(&self, now: Timestamp) -> Bytes {
-        self.packets.sent_before(now - self.patience())
+        self.packets.sent_before(now - patience(&self.rtt))
+    }
+
+    /// Forgets what no answer will come for: it was sent too long before packet `number`, which was acknowledged.
+    pub(crate) fn forget_stale(&mut self, number: u64, now: Timestamp) {
+        self.packets.forget_stale(number, now - patience(&self.rtt));
     }
 
     /// Whether nothing but its window may keep a full datagram from leaving now.
     #[inline]
     pub(crate) fn is_free(&self, now: Timestamp) -> bool {
-        self.usable && self.pacer.may_send(now) && !self.suspected(now)
+        self.usable && self.pacer.may_send(now) && !self.is_silent(now)
     }
 
-    /// Whether the path seems dead: packets wait for an answer for more than two probe timeouts,
-    /// and nothing was heard in that time. An old, good round-trip time counts for nothing here.
+    /// Whether it answers.
+    pub(crate) fn liveness(&self, now: Timestamp) -> Liveness {
+        self.answers.liveness(self.oldest(), &self.rtt, now)
+    }
+
+    /// Whether it owes an answer for more than two probe timeouts.
     #[inline]
-    pub(crate) fn suspected(&self, now: Timestamp) -> bool {
-        let Some(oldest) = self.oldest() else { return false };
-        let waited_ns = now.nanos_since(oldest.max(self.heard_at));
-        // Shorter than any patience: the usual case, and this is asked for every packet.
-        waited_ns > 2 * ACK_DELAY_MAX.as_nanos() as u64 && Duration::from_nanos(waited_ns) > self.patience()
+    pub(crate) fn is_silent(&self, now: Timestamp) -> bool {
+        self.answers.is_silent(self.oldest(), &self.rtt, now)
     }
 
-    /// Whether an answer is late: packets wait for it for more than one probe timeout, half of what makes the path
-    /// suspected, and nothing was heard in that time.
-    pub(crate) fn is_late(&self, now: Timestamp) -> bool {
-        self.oldest().is_some_and(|oldest| now.since(oldest.max(self.heard_at)) > self.patience() / 2)
-    }
-
-    /// Since when nothing was heard of the path, if it was silent for longer than an answer takes, and a packet
-    /// sent at `sent_at`, which is acknowledged now, left before that was known.
+    /// Since when nothing was heard of it, where a packet sent at `sent_at` left before that was known.
     #[inline]
     pub(crate) fn fell_silent(&self, sent_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        let since = self.asked_at.max(self.heard_at);
-        if now.nanos_since(since) <= SILENCE.as_nanos() as u64 {
-            return None;
-        }
-        let patience = self.patience();
-        (now.since(since) > patience && sent_at < since + patience).then_some(since)
+        self.answers.fell_silent(sent_at, &self.rtt, now)
     }
 
-    /// Until when at least neither its pacer nor a suspicion changes what it may do, if nothing happens.
+    /// Until when at least neither its pacer nor a silence changes what it may do, if nothing happens.
     pub(crate) fn same_until(&self, now: Timestamp) -> Timestamp {
         let free_at = Some(self.pacer.free_at()).filter(|at| *at > now);
-        let silent = self.oldest().map(|oldest| {
-            let since = oldest.max(self.heard_at);
-            // As in `suspected`: mostly this much is enough, and it is cheap.
-            let soon = since + 2 * ACK_DELAY_MAX;
-            if now < soon { soon } else { since + self.patience() }
-        });
-        let silent = silent.filter(|at| *at >= now);
-        free_at.into_iter().chain(silent).min().unwrap_or(Timestamp::MAX)
+        let silent_at = self.answers.silent_at(self.oldest(), &self.rtt, now);
+        free_at.into_iter().chain(silent_at).min().unwrap_or(Timestamp::MAX)
     }
 
-    /// How long an answer may take before it counts as missing.
-    #[inline(never)]
-    pub(crate) fn patience(&self) -> Duration {
-        self.rtt.get().map_or(FIRST_ANSWER, |rtt| 2 * (rtt.probe_timeout() + ACK_DELAY_MAX))
-    }
-
-    /// Before anything is taken off what is in flight: whether the path has carried less than it could for a
-    /// while, so that what it delivers now says nothing of what it can deliver [BBRv3 §4.1.2.4]. Where no datagram
-    /// has room it has carried all it may, though nothing left: what was lost keeps a window full for many
-    /// round trips.
+    /// Before anything is taken off what is in flight: whether the path has carried less than it could for a while.
     pub(crate) fn judge_use(&mut self, now: Timestamp, window: Bytes) -> bool {
         if self.in_flight() + self.max_datagram > window {
-            let unchanged_since = self.sent_at.max(self.heard_at);
-            if self.used_at.is_none_or(|used_at| used_at < unchanged_since) && !self.within_a_round(self.used_at, now) {
-                self.slack_at = now;
-            }
-            self.used_at = Some(now);
+            let unchanged_since = self.answers.sent_at.max(self.answers.heard_at);
+            self.usage.on_found_full(unchanged_since, &self.rtt, now);
             return false;
         }
-        let idle = now.nanos_since(self.pacer.free_at().max(self.sent_at)) > STARVED_NS;
-        if idle {
-            self.slack_at = now;
-        }
-        idle
+        self.usage.on_found_free(self.pacer.free_at().max(self.answers.sent_at), now)
     }
 
-    /// A packet left: whether it filled the window, and whether another may not follow it.
+    /// The window was full, and another packet may not follow.
     pub(crate) fn on_filled(&mut self, window: bool, all_used: bool, now: Timestamp) {
-        if window {
-            self.full_at = Some(now);
-        }
-        if all_used {
-            self.steadiness.on_full();
-            if !self.within_a_round(self.used_at, now) {
-                self.slack_at = now;
-            }
-            self.used_at = Some(now);
-        }
+        self.usage.on_filled(window, all_used, &self.rtt, now);
     }
 
-    /// Whether a delay measured now says what the network does, and not what the application does: the path
-    /// was sent on as much as it was allowed, or at a steady rate far below that, all the time in which the
-    /// packet and those ahead of it left. An application that pauses lets the queues of all paths fall at once and
-    /// fills them again, shared or not.
+    /// Whether a delay measured now says what the network does.
     pub(crate) fn tells_of_the_network(&self, now: Timestamp) -> bool {
-        self.network_limited(now) || self.steadiness.is_steady(now)
-    }
-
-    fn network_limited(&self, now: Timestamp) -> bool {
-        self.within_a_round(self.used_at, now) && now.nanos_since(self.slack_at) > 2 * self.rtt.smoothed_nanos()
-    }
-
-    /// Whether the window was full at some time since a packet that was sent at `sent_at` left: in the one
-    /// round trip that its acknowledgement tells of, whatever the smoothed round-trip time is. Where the
-    /// window is a single burst, that is the moment of the burst itself.
-    pub(crate) fn window_was_full(&self, sent_at: Timestamp) -> bool {
-        self.full_at.is_some_and(|full_at| full_at >= sent_at)
-    }
-
-    fn within_a_round(&self, at: Option<Timestamp>, now: Timestamp) -> bool {
-        at.is_some_and(|at| now.nanos_since(at) <= self.rtt.smoothed_nanos())
+        self.usage.tells_of_the_network(&self.rtt, now)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
     use crate::sent_packets::SentPacket;
 
@@ -288,7 +197,7 @@ mod tests {
         let number = path.largest_acked.map_or(0, |number| number + 1);
         path.packets.take(number);
         path.largest_acked = Some(number);
-        path.heard_at = now;
+        path.answers.heard_at = now;
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn sample(now: Timestamp, path: &PathSnapshot) -> Sample {
         lost: path.lost,
         group: path.group,
         state: match path.phase {
-            _ if path.suspected => State::Suspected,
+            _ if path.is_silent() => State::Suspected,
             Phase::SlowStart => State::SlowStart,
             Phase::CongestionAvoidance => State::CongestionAvoidance,
             Phase::Recovery => State::Recovery,

@@ -31,7 +31,7 @@ impl PathFacts {
     pub fn of(engine: &Engine, now: Timestamp) -> Vec<Self> {
         let fact = |path: PathSnapshot| Self {
             path: path.path,
-            usable: path.usable && !path.suspected,
+            usable: path.usable && !path.is_silent(),
             rtt: path.rtt.map(|rtt| rtt.smoothed),
             least_rtt: path.rtt.map(|rtt| rtt.windowed_min),
             window: path.window,

@@ -204,13 +204,13 @@ mod tests {
         warm_up(&mut engine, 1, 60);
         engine.on_sent(path(0), 1, MTU, ms(100));
         // PTO = 20 + 4 · 10 = 60 ms, and the peer may wait 25 ms: two of them are 170 ms.
-        assert!(!engine.snapshot(path(0), ms(260)).unwrap().suspected);
+        assert!(!engine.snapshot(path(0), ms(260)).unwrap().is_silent());
         let late = ms(280);
-        assert!(engine.snapshot(path(0), late).unwrap().suspected);
+        assert!(engine.snapshot(path(0), late).unwrap().is_silent());
         assert_eq!(picked(&mut engine, late), Choice::Send(path(1)), "a good round-trip time that is old");
         engine.on_ack(path(0), 1, ms(290));
         engine.on_ack_end(path(0), Duration::ZERO, ms(290));
-        assert!(!engine.snapshot(path(0), ms(290)).unwrap().suspected, "it answered");
+        assert!(!engine.snapshot(path(0), ms(290)).unwrap().is_silent(), "it answered");
         assert_eq!(picked(&mut engine, ms(290)), Choice::Send(path(0)));
     }
 
@@ -231,12 +231,12 @@ mod tests {
         acked(&mut engine, 1, 1, ms(1_060));
         acked(&mut engine, 0, 1, ms(4_000));
         assert_eq!(engine.rtt(path(0)), smoothed, "3.9 s is no round trip");
-        assert!(engine.snapshot(path(0), ms(4_000)).unwrap().suspected);
+        assert!(engine.snapshot(path(0), ms(4_000)).unwrap().is_silent());
         // What left since, to see whether it works, and is answered.
         engine.on_sent(path(0), 3, fairpath_core::Bytes::new(52), ms(4_000));
         acked(&mut engine, 0, 3, ms(4_500));
         assert_eq!(engine.rtt(path(0)).unwrap().latest, Duration::from_millis(500));
-        assert!(!engine.snapshot(path(0), ms(4_500)).unwrap().suspected);
+        assert!(!engine.snapshot(path(0), ms(4_500)).unwrap().is_silent());
     }
 
     #[test]

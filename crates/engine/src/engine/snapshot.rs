@@ -6,6 +6,7 @@ use fairpath_cc::Phase;
 use fairpath_core::{Bitrate, Bytes, GroupId, PathId, Rtt, Timestamp};
 
 use super::Engine;
+use crate::path::Liveness;
 /// What a recorder or a person may see of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSnapshot {
@@ -36,17 +37,24 @@ pub struct PathSnapshot {
     pub group: GroupId,
     /// Whether the host says that the path can carry data.
     pub usable: bool,
-    /// Whether the path seems dead.
-    pub suspected: bool,
+    /// Whether the path answers what is sent on it.
+    pub liveness: Liveness,
     /// How long ago the newest packet was sent that has been acknowledged: then the path worked; `None` where
     /// none has.
     pub proven: Option<Duration>,
 }
 
+impl PathSnapshot {
+    /// Whether the path owes an answer for more than two probe timeouts.
+    pub fn is_silent(&self) -> bool {
+        self.liveness == Liveness::Silent
+    }
+}
+
 impl Engine {
     /// When the newest packet had left that was acknowledged, of those of the open paths.
     pub fn proven_at(&self) -> Option<Timestamp> {
-        self.paths.paths().filter_map(|path| self.paths.get(path)?.proven_at).max()
+        self.paths.paths().filter_map(|path| self.paths.get(path)?.answers.proven_at).max()
     }
 
     /// Every path as a recorder may see it.
@@ -72,8 +80,8 @@ impl Engine {
             lost: state.lost,
             group: self.groups.of(path),
             usable: state.usable,
-            suspected: state.suspected(now),
-            proven: state.proven_at.map(|at| now.since(at)),
+            liveness: state.liveness(now),
+            proven: state.answers.proven_at.map(|at| now.since(at)),
         })
     }
 }

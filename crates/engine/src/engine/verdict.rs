@@ -48,12 +48,6 @@ impl Engine {
         }
     }
 
-    /// Whether the path owes an answer for more than one probe timeout. After the second it is suspected; by now, what
-    /// others wait for is worth a copy elsewhere. One that is not open does.
-    pub fn is_late(&self, path: PathId, now: Timestamp) -> bool {
-        self.paths.get(path).is_none_or(|state| state.is_late(now))
-    }
-
     /// Whether a full datagram may leave on the path now.
     pub(super) fn may_send(&self, path: PathId, state: &Path, now: Timestamp) -> bool {
         self.has_room(path, state, now)

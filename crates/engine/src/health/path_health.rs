@@ -194,7 +194,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         // A receipt says so even where acknowledgements take a way that is cut.
         let is_receipted = |since: Timestamp| signs.arrived_at.is_some_and(|at| at > since);
         let recently = now - DEAF;
-        let is_unacknowledged = signs.snapshot.is_some_and(|path| path.suspected) && !is_receipted(recently);
+        let is_unacknowledged = signs.snapshot.is_some_and(|path| path.is_silent()) && !is_receipted(recently);
         let since = self.heard_at + deaf_after / 4;
         let arrives = self.is_proven_since(since, now) || is_receipted(since.max(recently));
         self.condition = match (self.is_open(), is_unacknowledged, is_deaf) {

@@ -82,6 +82,7 @@ mod tests {
     use super::*;
     use crate::config::EngineConfig;
     use crate::engine::PathSnapshot;
+    use crate::path::Liveness;
 
     /// Looks at paths of such round trips and bytes in flight every 50 ms for so long. Which are backups then, and how
     /// often one became one or no longer was.
@@ -105,8 +106,8 @@ mod tests {
             for (path, (rtt_ms, in_flight)) in paths.iter_mut().zip(seen(50 * at)) {
                 let mut rtt = template.rtt.expect("a sample");
                 rtt.smoothed = Duration::from_millis(rtt_ms);
-                let (rtt, in_flight, suspected) = (Some(rtt), Bytes::new(in_flight), false);
-                let snapshot = Some(PathSnapshot { rtt, in_flight, suspected, ..template });
+                let (rtt, in_flight, liveness) = (Some(rtt), Bytes::new(in_flight), Liveness::Alive);
+                let snapshot = Some(PathSnapshot { rtt, in_flight, liveness, ..template });
                 let datagrams = Some((from_ms + at, at));
                 path.measure(&Signs { datagrams, snapshot, arrived_at: Some(now) }, Expected::Signs, now);
             }

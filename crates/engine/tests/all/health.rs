@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_engine::health::{Action, Complaint, Condition, Expected, PathHealth, Signs, best_rank, treatment};
-use fairpath_engine::{EngineConfig, PathId, PathSnapshot, Timestamp};
+use fairpath_engine::{EngineConfig, Liveness, PathId, PathSnapshot, Timestamp};
 use proptest::prelude::*;
 
 const LOOK_MS: u64 = 50;
@@ -67,8 +67,9 @@ impl Host {
                 self.proven_at[at] = now;
             }
             let proven = now.since(self.proven_at[at]);
-            let suspected = proven > Duration::from_millis(200);
-            let snapshot = PathSnapshot { suspected, proven: Some(proven), ..self.template };
+            let is_silent = proven > Duration::from_millis(200);
+            let liveness = if is_silent { Liveness::Silent } else { Liveness::Alive };
+            let snapshot = PathSnapshot { liveness, proven: Some(proven), ..self.template };
             let (datagrams, snapshot) = (Some(self.counts[at]), Some(snapshot));
             self.paths[at].measure(&Signs { datagrams, snapshot, arrived_at: self.arrived_at[at] }, expected, now);
         }

@@ -148,7 +148,7 @@ fn nothing_of_a_handshake_stays_in_flight() {
             for path in end.snapshots(world.now) {
                 // One keep-alive may be on its way.
                 assert!(path.in_flight <= Bytes::new(100), "seed {seed}: {path:?}");
-                assert!(!path.suspected, "seed {seed}: {path:?}");
+                assert!(!path.is_silent(), "seed {seed}: {path:?}");
                 let rtt = path.rtt.expect("it was used");
                 assert!(rtt.smoothed < SECOND / 5, "seed {seed}: {rtt:?}");
             }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use web_time::Instant;
 
-use fairpath_engine::PathId as EnginePath;
+use fairpath_engine::{Liveness, PathId as EnginePath, PathSnapshot};
 use noq_proto::Transmit;
 
 use super::Connection;
@@ -19,17 +19,16 @@ impl Connection {
         if used.is_empty() {
             return;
         }
-        let paths: Vec<(EnginePath, bool, bool)> = self.engine.with(now, |engine, at| {
+        let paths: Vec<(EnginePath, Liveness)> = self.engine.with(now, |engine, at| {
             let open = engine.snapshots(at).filter(|path| path.usable || used.contains(&path.path));
-            let late: Vec<_> = open.map(|path| (path.path, path.suspected)).collect();
-            late.into_iter().map(|(path, suspected)| (path, engine.is_late(path, at), suspected)).collect()
+            open.map(|path| (path.path, path.liveness)).collect()
         });
-        let does_any_answer = paths.iter().any(|(_, is_late, _)| !is_late);
-        for (path, is_late, is_suspected) in paths.into_iter().filter(|(path, ..)| used.contains(path)) {
-            if is_suspected && does_any_answer {
+        let does_any_answer = paths.iter().any(|(_, liveness)| *liveness == Liveness::Alive);
+        for (path, liveness) in paths.into_iter().filter(|(path, _)| used.contains(path)) {
+            if liveness == Liveness::Silent && does_any_answer {
                 self.lanes.streams.resend(path);
             }
-            self.lanes.streams.note_late(path, is_late && does_any_answer);
+            self.lanes.streams.note_late(path, liveness != Liveness::Alive && does_any_answer);
         }
     }
 
@@ -40,8 +39,8 @@ impl Connection {
         }
         let path = self.engine.with(now, |engine, at| {
             let paths = engine.snapshots(at).filter(|path| path.usable).collect::<Vec<_>>();
-            let free =
-                paths.into_iter().filter(|one| !engine.is_late(one.path, at) && engine.verdict(one.path, at).may_send);
+            let is_alive = |one: &PathSnapshot| one.liveness == Liveness::Alive;
+            let free = paths.into_iter().filter(|one| is_alive(one) && engine.verdict(one.path, at).may_send);
             free.min_by_key(|one| one.rtt.map(|rtt| rtt.smoothed)).map(|one| one.path)
         })?;
         let (datagram, load) = self.lanes.next_rescue(path)?;

@@ -1,0 +1,173 @@
+//! Whether a path answers what is sent on it.
+//!
+//! One state, in probe timeouts [RFC9002 §6.2.1] for which the path owes an answer. Whoever asks whether a path works in
+//! the direction of its data asks here: the scheduler, the pacer's host, health, recovery and live streams.
+
+use core::time::Duration;
+
+use fairpath_core::{RttEstimator, Timestamp};
+
+/// A path that was silent for less did not fall silent: delays that vary have such answers among them, and to leave
+/// these out makes a path seem quicker than it is. One late sample must not inflate the timeout tenfold.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// A peer may hold an acknowledgement back for this long [RFC9000 §18.2, max_ack_delay].
+const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
+
+/// Before the first sample a path is silent after this long [RFC9002 §6.2.2, kInitialRtt · 3].
+const FIRST_ANSWER: Duration = Duration::from_millis(999);
+
+/// Whether a path answers what is sent on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Liveness {
+    /// It owes no answer, or none for as long as a probe timeout.
+    #[default]
+    Alive,
+    /// It owes one for more than a probe timeout: data that others wait for is worth a copy elsewhere.
+    Late,
+    /// It owes one for more than two: nothing new is sent on it.
+    Silent,
+}
+
+/// The times by which a path is judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answers {
+    /// When the newest packet left.
+    pub(crate) sent_at: Timestamp,
+    /// When the first packet left after the newest acknowledgement.
+    asked_at: Timestamp,
+    /// When the newest acknowledgement came that tells of how the path is.
+    pub(crate) heard_at: Timestamp,
+    /// When the newest packet that was acknowledged had been sent.
+    pub(crate) proven_at: Option<Timestamp>,
+}
+
+impl Answers {
+    /// For a path that was opened now.
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self { sent_at: now, asked_at: now, heard_at: now, proven_at: None }
+    }
+
+    /// A packet left.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Timestamp) {
+        self.sent_at = now;
+        if self.asked_at <= self.heard_at {
+            self.asked_at = now;
+        }
+    }
+
+    /// A packet that had been sent at `sent_at` was acknowledged. `is_bygone`: before the path fell silent, so that the
+    /// answer says nothing of how it is now.
+    #[inline]
+    pub(crate) fn on_acked(&mut self, sent_at: Timestamp, is_bygone: bool, now: Timestamp) {
+        if !is_bygone {
+            self.heard_at = now;
+        }
+        self.proven_at = self.proven_at.max(Some(sent_at));
+    }
+
+    /// How the path is, whose oldest packet in flight left at `oldest`. An old, good round-trip time counts for nothing.
+    pub(crate) fn liveness(&self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) -> Liveness {
+        let Some(owing) = self.owes_since(oldest).map(|since| now.since(since)) else { return Liveness::Alive };
+        let patience = patience(rtt);
+        if owing > patience {
+            Liveness::Silent
+        } else if owing > patience / 2 {
+            Liveness::Late
+        } else {
+            Liveness::Alive
+        }
+    }
+
+    /// Whether that is [`Liveness::Silent`]: asked for every packet, of which most left a moment ago.
+    #[inline]
+    pub(crate) fn is_silent(&self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) -> bool {
+        let is_short = |since| now.nanos_since(since) <= 2 * ACK_DELAY_MAX.as_nanos() as u64;
+        !self.owes_since(oldest).is_none_or(is_short) && self.liveness(oldest, rtt, now) == Liveness::Silent
+    }
+
+    /// Until when at least it is not silent, if nothing happens; `None` where it owes nothing, or is silent.
+    pub(crate) fn silent_at(&self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) -> Option<Timestamp> {
+        let since = self.owes_since(oldest)?;
+        // As in `is_silent`: mostly this much is enough, and it is cheap.
+        let soon = since + 2 * ACK_DELAY_MAX;
+        Some(if now < soon { soon } else { since + patience(rtt) }).filter(|at| *at >= now)
+    }
+
+    /// Since when nothing was heard of the path, if it was silent for longer than an answer takes, and a packet
+    /// sent at `sent_at`, which is acknowledged now, left before that was known.
+    #[inline]
+    pub(crate) fn fell_silent(&self, sent_at: Timestamp, rtt: &RttEstimator, now: Timestamp) -> Option<Timestamp> {
+        let since = self.asked_at.max(self.heard_at);
+        if now.nanos_since(since) <= SILENCE.as_nanos() as u64 {
+            return None;
+        }
+        let patience = patience(rtt);
+        (now.since(since) > patience && sent_at < since + patience).then_some(since)
+    }
+
+    /// Since when it owes an answer; `None` where nothing is in flight.
+    #[inline]
+    fn owes_since(&self, oldest: Option<Timestamp>) -> Option<Timestamp> {
+        Some(oldest?.max(self.heard_at))
+    }
+}
+
+/// How long an answer may take before it counts as missing: two probe timeouts.
+#[inline(never)]
+pub(crate) fn patience(rtt: &RttEstimator) -> Duration {
+    rtt.get().map_or(FIRST_ANSWER, |rtt| 2 * (rtt.probe_timeout() + ACK_DELAY_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// A round trip of 100 ms whose deviation is half of it: a probe timeout of 100 + 4 · 50 + 25 = 325 ms.
+    fn rtt() -> RttEstimator {
+        let mut rtt = RttEstimator::new();
+        rtt.on_sample(ms(100), Duration::from_millis(100), Duration::ZERO);
+        rtt
+    }
+
+    #[test]
+    fn a_path_is_late_after_one_probe_timeout_and_silent_after_two() {
+        let (mut answers, rtt) = (Answers::new(ms(0)), rtt());
+        answers.on_sent(ms(1_000));
+        let at = |millis| answers.liveness(Some(ms(1_000)), &rtt, ms(millis));
+        assert_eq!([1_325, 1_326, 1_650, 1_651].map(at), {
+            use Liveness::{Alive, Late, Silent};
+            [Alive, Late, Late, Silent]
+        });
+        assert_eq!(answers.liveness(None, &rtt, ms(9_000)), Liveness::Alive, "it owes nothing");
+        for millis in [1_000, 1_049, 1_051, 1_650, 1_651, 3_000] {
+            let is_silent = answers.is_silent(Some(ms(1_000)), &rtt, ms(millis));
+            assert_eq!(is_silent, at(millis) == Liveness::Silent, "at {millis} ms");
+        }
+    }
+
+    #[test]
+    fn before_the_first_sample_a_path_is_silent_after_a_second() {
+        let answers = Answers::new(ms(0));
+        let at = |millis| answers.liveness(Some(ms(0)), &RttEstimator::new(), ms(millis));
+        assert_eq!([499, 500, 999, 1_000].map(at), [Liveness::Alive, Liveness::Late, Liveness::Late, Liveness::Silent]);
+    }
+
+    #[test]
+    fn a_word_that_left_before_the_silence_ends_nothing() {
+        let (mut answers, rtt) = (Answers::new(ms(0)), rtt());
+        answers.on_sent(ms(1_000));
+        assert_eq!(answers.fell_silent(ms(1_000), &rtt, ms(1_600)), None, "still within two probe timeouts");
+        assert_eq!(answers.fell_silent(ms(1_000), &rtt, ms(1_700)), Some(ms(1_000)));
+        assert_eq!(answers.fell_silent(ms(1_690), &rtt, ms(1_700)), None, "it left after the silence was known");
+        answers.on_acked(ms(1_000), true, ms(1_700));
+        assert_eq!(answers.liveness(Some(ms(1_600)), &rtt, ms(2_300)), Liveness::Silent, "only `heard_at` ends it");
+        answers.on_acked(ms(1_690), false, ms(1_710));
+        assert_eq!(answers.liveness(Some(ms(1_690)), &rtt, ms(1_800)), Liveness::Alive);
+    }
+}

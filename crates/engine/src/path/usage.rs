@@ -1,0 +1,87 @@
+//! The limit of a path: the network, its window, or the application.
+//!
+//! Detection, congestion control and the measurement of rates ask the same question and get the same answer.
+
+use fairpath_core::{RttEstimator, Timestamp};
+
+use crate::steady::Steadiness;
+
+/// A path that may send and does not for this long lacks data, or the scheduler keeps data off it.
+/// Timers of hosts and their bursts make gaps that are shorter. In nanoseconds: 5 ms.
+const STARVED_NS: u64 = 5_000_000;
+
+/// How much of what a path was allowed it was sent on.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    /// When the window was last full.
+    full_at: Option<Timestamp>,
+    /// When the path was last sent on as much as was allowed.
+    used_at: Option<Timestamp>,
+    /// When it was last found that it had been sent on less than that for a while.
+    slack_at: Timestamp,
+    /// How steadily it is sent on.
+    pub(crate) steadiness: Steadiness,
+}
+
+impl Usage {
+    /// For a path that was opened now.
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self { full_at: None, used_at: None, slack_at: now, steadiness: Steadiness::default() }
+    }
+
+    /// Before anything is taken off what is in flight, while no datagram has room in the window: the path has carried
+    /// all it may, though nothing left since `unchanged_since`. What was lost keeps a window full for many round trips.
+    pub(crate) fn on_found_full(&mut self, unchanged_since: Timestamp, rtt: &RttEstimator, now: Timestamp) {
+        if self.used_at.is_none_or(|used_at| used_at < unchanged_since) && !within_a_round(self.used_at, rtt, now) {
+            self.slack_at = now;
+        }
+        self.used_at = Some(now);
+    }
+
+    /// The same while there is room, which there has been since `free_since`: whether the path has carried less than it
+    /// could for a while, so that what it delivers now says nothing of what it can deliver [BBRv3 §4.1.2.4].
+    pub(crate) fn on_found_free(&mut self, free_since: Timestamp, now: Timestamp) -> bool {
+        let is_starved = now.nanos_since(free_since) > STARVED_NS;
+        if is_starved {
+            self.slack_at = now;
+        }
+        is_starved
+    }
+
+    /// A packet left: whether it filled the window, and whether another may not follow it.
+    pub(crate) fn on_filled(&mut self, window: bool, all_used: bool, rtt: &RttEstimator, now: Timestamp) {
+        if window {
+            self.full_at = Some(now);
+        }
+        if all_used {
+            self.steadiness.on_full();
+            if !within_a_round(self.used_at, rtt, now) {
+                self.slack_at = now;
+            }
+            self.used_at = Some(now);
+        }
+    }
+
+    /// Whether a delay measured now says what the network does, and not what the application does: the path
+    /// was sent on as much as it was allowed, or at a steady rate far below that, all the time in which the
+    /// packet and those ahead of it left. An application that pauses lets the queues of all paths fall at once and
+    /// fills them again, shared or not.
+    pub(crate) fn tells_of_the_network(&self, rtt: &RttEstimator, now: Timestamp) -> bool {
+        self.is_network_limited(rtt, now) || self.steadiness.is_steady(now)
+    }
+
+    fn is_network_limited(&self, rtt: &RttEstimator, now: Timestamp) -> bool {
+        within_a_round(self.used_at, rtt, now) && now.nanos_since(self.slack_at) > 2 * rtt.smoothed_nanos()
+    }
+
+    /// Whether the window was full at some time since a packet that was sent at `sent_at` left: in the one
+    /// round trip that its acknowledgement tells of, whatever the smoothed round-trip time is. Where the
+    /// window is a single burst, that is the moment of the burst itself.
+    pub(crate) fn window_was_full(&self, sent_at: Timestamp) -> bool {
+        self.full_at.is_some_and(|full_at| full_at >= sent_at)
+    }
+}
+
+fn within_a_round(at: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) -> bool {
+    at.is_some_and(|at| now.nanos_since(at) <= rtt.smoothed_nanos())
+}
