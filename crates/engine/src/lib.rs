@@ -34,7 +34,6 @@ mod named_terms;
 mod pacer;
 mod path;
 mod paths;
-mod reordering;
 mod sent_packets;
 mod steady;
 
@@ -50,5 +49,4 @@ pub use fairpath_core::{
 pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, ConnectionView, PathSet, Terms};
 pub use named_terms::NamedTerms;
-pub use path::Liveness;
-pub use reordering::{INITIAL_RTT, Reordering};
+pub use path::{Liveness, LossBatch, LossDetector, Tracked, probe_timeout};

@@ -1,6 +1,8 @@
-//! The state of one path, one module a question: `liveness`, whether it answers; `usage`, what limits it.
+//! The state of one path, one module a question: `liveness`, whether it answers; `usage`, what limits it; `recovery`,
+//! which of its packets are lost.
 
 mod liveness;
+mod recovery;
 mod usage;
 
 use fairpath_core::{Ack, Bytes, DeliveryRate, OneWayEstimator, RttEstimator, Timestamp};
@@ -8,6 +10,7 @@ use fairpath_sched::Terms;
 
 pub use self::liveness::Liveness;
 use self::liveness::{Answers, patience};
+pub use self::recovery::{LossBatch, LossDetector, Tracked, probe_timeout};
 use self::usage::Usage;
 
 use crate::pacer::Pacer;

@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{Bytes, PathId, Timestamp};
-use fairpath_engine::{Choice, CongestionSignal, Engine, PathSet};
+use fairpath_engine::{Choice, CongestionSignal, Engine, LossBatch, PathSet, Tracked};
 use fairpath_net::PathRoutes;
 use fairpath_scenario::{Remedies, Traffic, Transport};
 
@@ -19,7 +19,7 @@ use crate::egress::Egress;
 use crate::packet::{AckFrame, Body, Chunk, PACKETS_MAX, Packet};
 use crate::receiver::{AckNow, Receiver};
 use crate::recorder::{FlowIndex, Recorder};
-use crate::recovery::{LossBatch, Recovery, SentPacket};
+use crate::recovery::Recovery;
 use crate::remedies::AtWork;
 use crate::send_stream::SendStream;
 use crate::timers::{Lazy, Timer, Timers};
@@ -80,7 +80,7 @@ pub(crate) struct Connection {
     frames: VecDeque<(u64, Timestamp)>,
     /// Both ends of a live stream, which then is all that the connection carries.
     live: Option<Box<Live>>,
-    lost: Vec<(u64, SentPacket)>,
+    lost: Vec<Tracked<Chunk>>,
 }
 
 /// What names a connection.
@@ -303,17 +303,17 @@ impl Connection {
             return None;
         }
         self.reinjected = Some(oldest);
-        Some(packet.chunk)
+        Some(packet.data)
     }
 
     /// Which path but this one holds the oldest piece that has not arrived, and in which packet.
-    fn holder(&self, path: PathId, oldest: u64) -> Option<(PathId, SentPacket)> {
+    fn holder(&self, path: PathId, oldest: u64) -> Option<(PathId, Tracked<Chunk>)> {
         let others = self.paths.iter().enumerate().filter(|(index, _)| *index != path.get() as usize);
         let first = |(index, other): (usize, &SendPath)| {
             let mut packets = other.recovery.outstanding();
-            Some((PathId::new(index as u32), *packets.find(|packet| !packet.chunk.is_probe())?))
+            Some((PathId::new(index as u32), *packets.find(|packet| !packet.data.is_probe())?))
         };
-        others.filter_map(first).find(|(_, packet)| packet.chunk.number == oldest)
+        others.filter_map(first).find(|(_, packet)| packet.data.number == oldest)
     }
 
     /// There is no more: what was sent last on a slower path, for it would arrive last. Each piece once.
@@ -327,7 +327,7 @@ impl Connection {
         let own = smoothed(path)?;
         let slower = |index: usize| smoothed(PathId::new(index as u32)).is_some_and(|rtt| rtt > own);
         let others = self.paths.iter().enumerate().filter(|(index, _)| slower(*index));
-        let pieces = others.flat_map(|(_, other)| other.recovery.outstanding().map(|packet| packet.chunk));
+        let pieces = others.flat_map(|(_, other)| other.recovery.outstanding().map(|packet| packet.data));
         let chunk = pieces
             .filter(|chunk| chunk.number < from && !stream.is_acked(chunk.number))
             .max_by_key(|chunk| chunk.number)?;
@@ -438,13 +438,14 @@ impl Connection {
         let (state, hears_order) = (&mut paths[index], engine.hears_order());
         let uncertain = state.recovery.is_uncertain();
         let mut newest = None;
-        let news = state.recovery.on_ack(frame, |number, packet| {
+        state.recovery.on_ack(frame, |packet| {
+            let number = packet.number;
             match live {
                 Some(live) => live.on_acked(id, number, now),
-                None => stream.on_ack(packet.chunk),
+                None => stream.on_ack(packet.data),
             }
-            if hears_order && !packet.chunk.is_probe() {
-                engine.on_arrived(id, packet.chunk.number < frame.expected);
+            if hears_order && !packet.data.is_probe() {
+                engine.on_arrived(id, packet.data.number < frame.expected);
             }
             if !packet.was_lost() {
                 engine.on_ack(id, number, now);
@@ -452,10 +453,7 @@ impl Connection {
             }
         });
         stream.on_receiver(frame.expected, frame.expected.saturating_add(receiver.buffer()));
-        if let Some(sent_at) = news.overtaken {
-            state.recovery.on_overtaken(sent_at, engine.rtt(id), now);
-        }
-        if news.none_lost {
+        if state.recovery.on_ack_end(|| engine.rtt(id), now) {
             engine.on_spurious_congestion(id, now);
         }
         engine.on_ack_end(id, Duration::from_nanos(frame.delay_ns.into()), now);
@@ -494,14 +492,13 @@ impl Connection {
         let rtt = self.engine.rtt(path);
         let mut lost = core::mem::take(&mut self.lost);
         let recovery = &mut self.paths[index].recovery;
-        let batch: LossBatch =
-            recovery.find_lost(rtt, self.transport.ack_delay_max, now, |number, packet| lost.push((number, *packet)));
+        let batch: LossBatch = recovery.find_lost(rtt, self.transport.ack_delay_max, now, |packet| lost.push(*packet));
         out.count.paths[index].lost += lost.len() as u64;
-        for (number, packet) in lost.drain(..) {
-            self.engine.on_lost(path, number, now);
+        for packet in lost.drain(..) {
+            self.engine.on_lost(path, packet.number, now);
             match &mut self.live {
-                Some(live) => live.on_lost(path, number, now),
-                None => self.stream.send_again(packet.chunk),
+                Some(live) => live.on_lost(path, packet.number, now),
+                None => self.stream.send_again(packet.data),
             }
             out.recorder.on_lost(now, FlowIndex(self.flow), path);
         }
@@ -556,10 +553,10 @@ impl Connection {
             self.probe_live(index, now, out);
             return;
         }
-        let Some(oldest) = self.paths[index].recovery.outstanding().next().map(|packet| packet.chunk) else { return };
+        let Some(oldest) = self.paths[index].recovery.outstanding().next().map(|packet| packet.data) else { return };
         if row == 2 && self.paths.len() > 1 {
             for packet in self.paths[index].recovery.outstanding() {
-                self.stream.send_again(packet.chunk);
+                self.stream.send_again(packet.data);
             }
         }
         self.transmit(PathId::new(index as u32), oldest, now, out);

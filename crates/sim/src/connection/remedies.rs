@@ -58,7 +58,7 @@ impl Connection {
             return false;
         }
         self.reinjected = Some(oldest);
-        self.transmit(path, packet.chunk, now, out);
+        self.transmit(path, packet.data, now, out);
         true
     }
 }

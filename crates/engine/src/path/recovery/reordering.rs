@@ -6,8 +6,6 @@
 //! Then later arrivals say nothing any more, and time alone tells, with a window as wide as packets have been late.
 //! Thresholds that grow so are what [RFC9002 §6.1.1] proposes.
 //!
-//! Hosts that find losses themselves share it: the simulator's, and the QUIC host's (`adapter/losses.rs` there).
-//!
 //! # Deviations
 //!
 //! - RACK learns from a receiver's duplicates that it was wrong, and widens its window by a quarter of a round trip
@@ -23,22 +21,18 @@ use core::time::Duration;
 
 use fairpath_core::{Rtt, Timestamp};
 
+use super::{INITIAL_RTT, PERSISTENT};
+
 /// [RFC9002 §6.1.1, kPacketThreshold]
 const PACKET_THRESHOLD: u64 = 3;
 /// [RFC9002 §6.1.2, kGranularity]
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// Before the first sample [RFC9002 §6.2.2, kInitialRtt].
-pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// After so many rounds in which what was taken for lost was lost the window closes [RFC8985 §6.2, reo_wnd_persist].
 const PERSIST_ROUNDS: u32 = 16;
 
-/// No packet is waited for longer than a round trip and so many probe timeouts: whatever is missing for as long is an
-/// outage [RFC9002 §7.6.1, kPersistentCongestionThreshold].
-const PERSISTENT: u32 = 3;
-
 /// What is known of a path's reordering.
 #[derive(Debug, Default)]
-pub struct Reordering {
+pub(super) struct Reordering {
     /// By how much packets that others overtook were later than a round trip; zero: none were.
     window: Duration,
     /// For how many rounds with losses the window stays.
@@ -49,16 +43,16 @@ pub struct Reordering {
 
 impl Reordering {
     /// A packet that was taken for lost and had been sent at `sent_at` is acknowledged now, after later ones were.
-    pub fn on_late(&mut self, sent_at: Timestamp, rtt: Option<Rtt>, now: Timestamp) {
+    pub(super) fn on_late(&mut self, sent_at: Timestamp, rtt: Option<Rtt>, now: Timestamp) {
         let Some(rtt) = rtt else { return };
         let late_by = now.since(sent_at + rtt.smoothed);
-        // What is really lost has to be found some time.
+        // A packet that is really lost has to be found some time: what is missing for so long is an outage.
         self.window = self.window.max(late_by.max(GRANULARITY)).min(rtt.probe_timeout() * PERSISTENT);
         self.rounds_left = PERSIST_ROUNDS;
     }
 
     /// Packets are taken for lost, while `newest_acked` is the newest that has arrived and `next` the next to be sent.
-    pub fn on_lost(&mut self, newest_acked: u64, next: u64) {
+    pub(super) fn on_lost(&mut self, newest_acked: u64, next: u64) {
         if newest_acked < self.round_end {
             return;
         }
@@ -70,13 +64,13 @@ impl Reordering {
     }
 
     /// How many later packets must have arrived before one is taken for lost.
-    pub fn packet_threshold(&self) -> u64 {
+    pub(super) fn packet_threshold(&self) -> u64 {
         if self.window.is_zero() { PACKET_THRESHOLD } else { u64::MAX }
     }
 
     /// How long after it was sent a packet that others have overtaken is taken for lost: 9/8 of the longer of the
     /// smoothed and the latest round-trip time [RFC9002 §6.1.2], and the window.
-    pub fn patience(&self, rtt: Option<Rtt>) -> Duration {
+    pub(super) fn patience(&self, rtt: Option<Rtt>) -> Duration {
         let round = rtt.map_or(INITIAL_RTT, |rtt| (rtt.smoothed.max(rtt.latest) * 9 / 8).max(GRANULARITY));
         round + self.window
     }
