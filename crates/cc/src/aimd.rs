@@ -310,6 +310,9 @@ impl<R: Rule> Controller for Aimd<R> {
 
     fn on_spurious_congestion(&mut self, path: PathId, _now: Timestamp) {
         let Some(entry) = self.paths.get_mut(path) else { return };
+        if let Some(losses) = &mut entry.losses {
+            losses.on_spurious();
+        }
         let Some(undo) = entry.undo.take() else { return };
         if entry.window.restore(&undo.window) {
             self.rule.on_undone(&mut entry.memory, &undo.memory);

@@ -17,17 +17,19 @@
 //!
 //! # What it cannot tell
 //!
-//! - A queue of less than [`FLOOR`], as a policer's, which has none: its losses are taken for random ones up to
-//!   [`TOO_MANY`] of the packets.
+//! - A queue of less than [`FLOOR`]. A policer has none at all. Losses there are taken for random ones, up to
+//!   [`TOO_MANY`] of the packets, until it shows that they fall when less is sent (`rate`).
 //! - Random losses while a queue is there, for whatever reason: they count.
 
 mod jitter;
+mod rate;
 
 use core::time::Duration;
 
 use fairpath_core::{Ack, Congestion, CongestionSignal, Timestamp, WindowedMax};
 
 use self::jitter::Jitter;
+use self::rate::RateTest;
 use crate::levels::Levels;
 use crate::rounds::Rounds;
 
@@ -70,6 +72,9 @@ pub(super) struct LossTest {
     highest: WindowedMax<Duration>,
     least: Duration,
     jitter: Jitter,
+    rate: RateTest,
+    /// The size of a packet in bytes, as it was last said.
+    datagram: f64,
     /// Whether nothing was congestion yet.
     is_new: bool,
     rounds: Rounds,
@@ -81,8 +86,18 @@ pub(super) struct LossTest {
 impl Default for LossTest {
     fn default() -> Self {
         let highest = WindowedMax::new(MEMORY);
-        let (levels, jitter, rounds) = (Levels::default(), Jitter::default(), Rounds::default());
-        Self { levels, highest, least: Duration::ZERO, jitter, is_new: true, rounds, acked: 0.0, lost: 0.0 }
+        Self {
+            levels: Levels::default(),
+            highest,
+            least: Duration::ZERO,
+            jitter: Jitter::default(),
+            rate: RateTest::default(),
+            datagram: 0.0,
+            is_new: true,
+            rounds: Rounds::default(),
+            acked: 0.0,
+            lost: 0.0,
+        }
     }
 }
 
@@ -90,6 +105,7 @@ impl LossTest {
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         self.acked += ack.bytes.as_f64();
         self.jitter.on_ack(ack);
+        self.rate.on_ack(ack, self.datagram);
         if let Some(rtt) = ack.rtt {
             self.least = rtt.windowed_min;
             if let Some(level) = self.levels.on_sample(ack.now, rtt.latest, rtt.smoothed) {
@@ -104,34 +120,60 @@ impl LossTest {
     /// Takes losses or marks; says whether they are congestion. `datagram` is the size of a packet in bytes.
     pub(super) fn is_congestion(&mut self, event: &Congestion, datagram: f64) -> bool {
         self.lost += event.lost.as_f64();
-        if event.signal == CongestionSignal::Loss {
-            self.jitter.on_loss();
+        self.datagram = datagram;
+        if event.signal != CongestionSignal::Loss {
+            self.is_new = false;
+            return true;
         }
-        let is_congestion = event.signal != CongestionSignal::Loss
-            || event.persistent
-            || self.has_queue(event.now)
-            || self.lost - FEW * datagram > TOO_MANY * (self.lost + self.acked);
+        self.jitter.on_loss();
+        self.rate.on_loss(event);
+        let wait = self.wait(event.now);
+        let has_queue = event.persistent || wait == Wait::Queue;
+        let too_many = self.lost - FEW * datagram > TOO_MANY * (self.lost + self.acked);
+        let is_congestion = has_queue || too_many || self.rate.is_policed(event.now);
+        // Where delays vary by as much as a queue, none may only seem to be empty.
+        if is_congestion && wait == Wait::None && !self.jitter.is_above(TARGET) {
+            self.rate.on_reduced(event, self.lost / (self.lost + self.acked));
+        }
         self.is_new &= !is_congestion;
         is_congestion
+    }
+
+    /// Nothing of what was last taken for lost was.
+    pub(super) fn on_spurious(&mut self) {
+        self.rate.on_spurious();
     }
 
     //     level - min >= max( min( QUEUED * ( max - min ), TARGET ), min( FLOOR, min / FLOOR_PART ) )
     //
     // and not by jitter. A path that has had no congestion yet knows no height: of its first packets some wait for the
     // others that left with them.
-    fn has_queue(&self, now: Timestamp) -> bool {
+    fn wait(&self, now: Timestamp) -> Wait {
         let (Some((at, level)), Some(highest)) = (self.levels.newest(), self.highest.get()) else {
-            return !self.is_new;
+            return if self.is_new { Wait::Jitter } else { Wait::Queue };
         };
         // A level from before a pause says nothing of the loss.
         if now.since(at) > highest * 2 {
-            return true;
+            return Wait::Queue;
         }
         let height = highest.saturating_sub(self.least);
         let floor = FLOOR.min(self.least / FLOOR_PART);
         let queue = if self.is_new { TARGET } else { height.mul_f64(QUEUED).min(TARGET) }.max(floor);
-        level.saturating_sub(self.least) >= queue && !self.jitter.explains(queue).unwrap_or(self.is_new)
+        match level.saturating_sub(self.least) >= queue {
+            false => Wait::None,
+            true if self.jitter.explains(queue).unwrap_or(self.is_new) => Wait::Jitter,
+            true => Wait::Queue,
+        }
     }
+}
+
+/// The cause of waiting around a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    None,
+    /// For nothing, or for less than their delays vary by.
+    Jitter,
+    Queue,
 }
 
 #[cfg(test)]

@@ -122,6 +122,11 @@ impl Jitter {
         self.is_known().then_some(self.height_of_losses < HIGH && self.mean < highest)
     }
 
+    /// Whether delays vary by more than this from one packet to the next.
+    pub(super) fn is_above(&self, height: Duration) -> bool {
+        self.interarrival > nanos(height)
+    }
+
     fn is_known(&self) -> bool {
         self.samples >= SAMPLES
     }
