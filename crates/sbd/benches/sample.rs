@@ -1,5 +1,6 @@
 //! What one sample costs, with the poll that follows it, by detector and number of paths: mean
-//! over all that a detector does from time to time. The goal: 100 ns.
+//! over all that a detector does from time to time. The goal: 100 ns. And what one decision costs: the poll at
+//! which a detector has to decide, of two paths.
 //!
 //! Each path has a sample every 2 ms, as a path of 12 Mbit/s has where every second packet is
 //! acknowledged; on faster paths what is done from time to time is spread over more samples.
@@ -7,9 +8,9 @@
 use core::time::Duration;
 use std::hint::black_box;
 
-use criterion::Criterion;
+use criterion::{BatchSize, Criterion};
 use fairpath_core::{DelaySample, PathId, Timestamp};
-use fairpath_sbd::{NAMES, by_name};
+use fairpath_sbd::{Detector, NAMES, by_name};
 
 /// Delays in microseconds of a queue that grows and drains, for 8.192 s.
 fn delays(path: u32) -> Vec<u64> {
@@ -47,11 +48,43 @@ fn samples(criterion: &mut Criterion) {
     }
 }
 
+/// The detectors that decide from time to time: how often, in ms, as they are published.
+const DECIDE_EVERY_MS: [(&str, u64); 2] = [("trendline", 5_000), ("ssc_rfc8382", 350)];
+
+/// Two paths that have been heard for 25 s, until just before the next decision, and when that is.
+fn before_a_decision(name: &str, every_ms: u64, delays: &[Vec<u64>; 2]) -> (Box<dyn Detector>, Timestamp) {
+    let mut detector = by_name(name).expect("a name of the catalogue");
+    (0..2).for_each(|id| detector.on_path_opened(PathId::new(id), Timestamp::ZERO));
+    let decision_ms = 25_000 / every_ms * every_ms;
+    for at_ms in (2..decision_ms).step_by(2) {
+        let now = Timestamp::from_millis(at_ms);
+        for (id, delays) in (0..).zip(delays) {
+            let rtt = Duration::from_micros(delays[(at_ms / 2) as usize % delays.len()]);
+            detector.on_sample(PathId::new(id), &DelaySample { now, rtt, one_way: None });
+        }
+        black_box(detector.poll(now));
+    }
+    (detector, Timestamp::from_millis(decision_ms))
+}
+
+fn decisions(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("decision");
+    let delays = [delays(0), delays(1)];
+    for (name, every_ms) in DECIDE_EVERY_MS {
+        group.bench_function(name, |bencher| {
+            let prepared = || before_a_decision(name, every_ms, &delays);
+            bencher.iter_batched_ref(prepared, |(detector, now)| black_box(detector.poll(*now)), BatchSize::SmallInput);
+        });
+    }
+    group.finish();
+}
+
 fn main() {
     let mut criterion = Criterion::default()
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
         .configure_from_args();
     samples(&mut criterion);
+    decisions(&mut criterion);
     criterion.final_summary();
 }
