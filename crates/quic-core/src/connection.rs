@@ -478,6 +478,13 @@ impl Connection {
         self.one_way.is_reporting(now)
     }
 
+    /// These datagrams left at `left`, after [`Connection::poll_transmit`] had made them; `None`: nobody knows when. A host
+    /// that may be interrupted between the two says so before it hands over what came since, or what it waited for counts
+    /// as a delay of the network.
+    pub fn note_left<'a>(&mut self, datagrams: impl Iterator<Item = &'a [u8]>, left: Option<Instant>) {
+        self.one_way.on_left(datagrams, left);
+    }
+
     pub(crate) fn note_draining(&mut self) {
         self.is_draining = true;
     }

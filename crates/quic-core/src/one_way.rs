@@ -85,6 +85,14 @@ impl OneWay {
         }
     }
 
+    /// These datagrams, which were noted, left at this time and not when they were made; `None` where nobody knows: then
+    /// they tell nothing.
+    pub(crate) fn on_left<'a>(&mut self, datagrams: impl Iterator<Item = &'a [u8]>, left: Option<Instant>) {
+        if self.observes {
+            datagrams.filter_map(Mark::of).for_each(|mark| self.departures.correct(mark, left));
+        }
+    }
+
     /// A datagram of that name came at `at`.
     pub(crate) fn on_arrival(&mut self, mark: Option<Mark>, at: Instant) {
         if let Some(mark) = mark.filter(|_| self.is_reporting(at)) {
@@ -197,6 +205,32 @@ mod tests {
         fn any_datagram_can_be_read(datagram in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = Message::read(&datagram);
         }
+    }
+
+    #[test]
+    fn a_datagram_left_when_its_host_says_or_tells_nothing() {
+        let begun = Instant::now();
+        let ms = |ms: u64| begun + Duration::from_millis(ms);
+        let engine = fairpath_engine::EngineConfig::live();
+        let delays = |left: Option<Instant>| {
+            let mut engine = engine.build().unwrap();
+            engine.on_path_opened(PathId::new(0), fairpath_engine::Bytes::new(1_200), Timestamp::ZERO);
+            let mut one_way = OneWay::new(true, begun);
+            let datagrams = [8_u64, 16].map(u64::to_be_bytes);
+            for (datagram, made) in datagrams.iter().zip([0, 100]) {
+                one_way.on_departure(datagram, PathId::new(0), ms(made));
+            }
+            one_way.on_left([&datagrams[1][..]].into_iter(), left);
+            // Each took 20 ms, but for what it waited at its host.
+            let report = Report { number: 0, came: vec![(Mark(8), 20_000), (Mark(16), 128_000)] };
+            let at = Timestamp::from_millis(150);
+            one_way.on_report(&report, &mut engine, at, ms(150));
+            engine.snapshots(at).next().and_then(|path| path.one_way)
+        };
+        let (first, late) = (Some(FIRST_DELAY), Some(FIRST_DELAY + Duration::from_millis(8)));
+        assert_eq!(delays(Some(ms(100))), late, "as it was made");
+        assert_eq!(delays(Some(ms(108))), first, "it was handed over 8 ms later");
+        assert_eq!(delays(None), first, "only the first tells");
     }
 
     /// Numbers near the ends of the range are as likely as all others together.

@@ -143,6 +143,8 @@ impl Driver {
         let (mut turn, mut held) = (Turn::default(), shared.hold());
         let state = held.state();
         let now = clock::now();
+        // Before what came is read: it may tell of what left.
+        self.outbox.forget(&mut state.endpoint);
         self.outbox.begin(datagrams_max);
         for arrived in self.inbox.take() {
             take_in(state, arrived, now, &mut self.answer, &mut self.outbox);
@@ -172,7 +174,7 @@ impl Driver {
         while !self.outbox.is_full() {
             let datagrams_max = self.outbox.datagrams_max();
             match state.endpoint.poll_transmit(now, datagrams_max, self.outbox.space()) {
-                Some((_, transmit)) => self.outbox.add(&transmit),
+                Some((handle, transmit)) => self.outbox.add(Some(handle), &transmit),
                 None => return false,
             }
         }

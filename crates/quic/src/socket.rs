@@ -135,11 +135,11 @@ impl BoundSocket {
         self.allowance.as_ref().is_some_and(Allowance::is_spent)
     }
 
-    /// Sends, keeps back, or drops.
-    pub(crate) fn send(&self, transmit: &Transmit<'_>) {
+    /// Sends, keeps back, or drops; true where it has left.
+    pub(crate) fn send(&self, transmit: &Transmit<'_>) -> bool {
         if let Some(allowance) = &self.allowance {
             if !allowance.lets_out() {
-                return;
+                return false;
             }
             let (length, each) = (transmit.contents.len(), transmit.segment_size);
             allowance.count(each.map_or(1, |each| length.div_ceil(each.max(1))), length, self.local.is_ipv4());
@@ -148,13 +148,16 @@ impl BoundSocket {
         if backlog.waiting.is_empty() {
             match self.medium.try_send(transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return self.note(&error, transmit),
-                Ok(()) => return,
+                Err(error) => {
+                    self.note(&error, transmit);
+                    return false;
+                }
+                Ok(()) => return true,
             }
         }
         if backlog.bytes + transmit.contents.len() > BACKLOG {
             backlog.dropped += 1;
-            return;
+            return false;
         }
         backlog.bytes += transmit.contents.len();
         backlog.waiting.push_back(Waiting {
@@ -163,6 +166,7 @@ impl BoundSocket {
             contents: transmit.contents.to_vec(),
             segment_size: transmit.segment_size,
         });
+        false
     }
 
     /// A packet that cannot be sent is a packet lost: the path's own timers find out. Too-large

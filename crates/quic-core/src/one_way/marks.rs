@@ -85,6 +85,15 @@ impl Departures {
         self.departures.insert(mark, Departure { at, path });
     }
 
+    /// A datagram that was noted left at this time; `None` where nobody knows.
+    pub(super) fn correct(&mut self, mark: Mark, left: Option<Instant>) {
+        match (left, self.departures.get_mut(&mark)) {
+            (Some(at), Some(departure)) => departure.at = at,
+            (None, Some(_)) => _ = self.departures.remove(&mark),
+            (_, None) => {}
+        }
+    }
+
     /// Chooses what is noted from now on by how much left.
     fn choose(&mut self, now: Instant) {
         let took = now.saturating_duration_since(self.since).as_micros().max(1);

@@ -9,10 +9,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 
-use fairpath_quic_core::{TRAIN_MAX, unmapped};
-use noq_proto::{EcnCodepoint, Transmit};
+use fairpath_quic_core::{Endpoint, TRAIN_MAX, unmapped};
+use noq_proto::{ConnectionHandle, EcnCodepoint, Transmit};
 
+use crate::clock;
 use crate::sockets::Sockets;
 
 /// How many bytes leave in one turn: as long as they are made, nobody else can have the connections. A shorter turn
@@ -22,6 +24,9 @@ const TURN: usize = 512 << 10;
 /// How many trains keep their memory from one turn to the next: more than a turn has, where they are long.
 const KEPT: usize = 16;
 
+/// A call that took longer was interrupted, before or after its datagrams left: a train takes a tenth of it.
+const CALL_MAX: Duration = Duration::from_micros(500);
+
 /// Datagrams that leave together.
 #[derive(Debug, Default)]
 struct Train {
@@ -30,6 +35,10 @@ struct Train {
     /// The size of each, but for the last, which may be smaller; in bytes.
     datagram: usize,
     contents: Vec<u8>,
+    /// Whose datagrams they are, if they are all of one connection.
+    of: Option<ConnectionHandle>,
+    /// When it left, as far as is known.
+    left: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +66,15 @@ impl Train {
 }
 
 impl Train {
-    fn leave(&self, way: Way, sockets: &Sockets) {
+    /// Says when it left; `None`: nobody knows.
+    fn leave(&self, way: Way, sockets: &Sockets) -> Option<Instant> {
         let socket = match way.local {
             Some(local) => sockets.of(local).or_else(|| sockets.in_place_of(local)),
             None => sockets.all().iter().find(|socket| socket.local.is_ipv4() == way.remote.is_ipv4()).cloned(),
         };
-        let Some(socket) = socket.filter(|socket| socket.local.is_ipv4() == way.remote.is_ipv4()) else { return };
-        socket.send(&noq_udp::Transmit {
+        let socket = socket.filter(|socket| socket.local.is_ipv4() == way.remote.is_ipv4())?;
+        let before = clock::now();
+        let has_left = socket.send(&noq_udp::Transmit {
             destination: way.remote,
             ecn: way.ecn.map(ecn),
             contents: &self.contents,
@@ -71,6 +82,8 @@ impl Train {
             // The socket is bound to its address: naming the source again would only cost.
             src_ip: None,
         });
+        let after = clock::now();
+        (has_left && after - before <= CALL_MAX).then_some(before)
     }
 }
 
@@ -121,8 +134,8 @@ impl Outbox {
         NonZeroUsize::new(self.datagrams_max).unwrap_or(NonZeroUsize::MIN)
     }
 
-    /// Takes what was written last: it leaves as `transmit` says.
-    pub(super) fn add(&mut self, transmit: &Transmit) {
+    /// Takes what was written last, for a connection or for nobody: it leaves as `transmit` says.
+    pub(super) fn add(&mut self, of: Option<ConnectionHandle>, transmit: &Transmit) {
         let remote = unmapped(transmit.destination);
         let way = Way { local: transmit.src_ip.map(|local| local.to_canonical()), remote, ecn: transmit.ecn };
         self.made.truncate(transmit.size);
@@ -131,7 +144,7 @@ impl Outbox {
         let is_alike = |train: &&mut Train| train.way.is_some_and(|other| other.is_between(way));
         // An earlier one than the last would change the order.
         let last = self.trains[..self.used].iter_mut().rev().find(is_alike);
-        match last.filter(|train| train.takes(way, datagram, length, self.datagrams_max)) {
+        match last.filter(|train| train.of == of && train.takes(way, datagram, length, self.datagrams_max)) {
             Some(train) => train.contents.extend_from_slice(&self.made),
             None => {
                 if self.used == self.trains.len() {
@@ -139,7 +152,7 @@ impl Outbox {
                 }
                 let train = &mut self.trains[self.used];
                 self.used += 1;
-                (train.way, train.datagram) = (Some(way), datagram);
+                (train.way, train.datagram, train.of) = (Some(way), datagram, of);
                 std::mem::swap(&mut train.contents, &mut self.made);
             }
         }
@@ -149,14 +162,21 @@ impl Outbox {
     pub(super) fn push(&mut self, transmit: &Transmit, datagram: &[u8]) {
         self.made.clear();
         self.made.extend_from_slice(datagram);
-        self.add(transmit);
+        self.add(None, transmit);
     }
 
     /// Sends everything. Datagrams of an address that is gone are lost, as they would be on the wire.
     pub(super) fn leave(&mut self, sockets: &Sockets) {
         for train in &mut self.trains[..self.used] {
-            if let Some(way) = train.way.take() {
-                train.leave(way, sockets);
+            train.left = train.way.take().and_then(|way| train.leave(way, sockets));
+        }
+    }
+
+    /// Tells the connections when their datagrams left, and forgets these.
+    pub(super) fn forget(&mut self, endpoint: &mut Endpoint) {
+        for train in &mut self.trains[..self.used] {
+            if let Some(connection) = train.of.and_then(|of| endpoint.connection(of)) {
+                connection.note_left(train.contents.chunks(train.datagram.max(1)), train.left);
             }
             train.contents.clear();
         }
