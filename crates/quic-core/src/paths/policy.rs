@@ -212,16 +212,14 @@ impl Policy {
         }
     }
 
-    /// The second path of a pair is validated: one of the two is enough.
+    /// The second path of a pair is validated: it takes the place of the first, which had been ill for long.
+    ///
+    /// That the first answers again says nothing of what the peer may send on it. Where the peer's stack keeps data off
+    /// it, for good, the second is the only one that carries any.
     fn use_spare(&mut self, paths: &mut dyn Paths, at: usize, spare: PathId, now: Instant) {
         let slot = &mut self.slots[at];
         slot.spare = None;
         let Some(former) = slot.id() else { return };
-        if slot.answers() {
-            paths.close(spare);
-            self.tell_engine(paths, spare, now, |engine, path| engine.set_usable(path, false));
-            return;
-        }
         tracing::debug!(interface = slot.name(), "path renewed");
         let was_open = slot.is_open();
         slot.succeed(spare, self.engine.at(now));

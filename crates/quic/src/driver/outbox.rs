@@ -35,7 +35,7 @@ struct Train {
     /// The size of each, but for the last, which may be smaller; in bytes.
     datagram: usize,
     contents: Vec<u8>,
-    /// Whose datagrams they are, if they are all of one connection.
+    /// The connection of its datagrams, if they are all of one.
     of: Option<ConnectionHandle>,
     /// When it left, as far as is known.
     left: Option<Instant>,
