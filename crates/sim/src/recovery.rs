@@ -177,7 +177,7 @@ mod tests {
         recovery
     }
 
-    /// What an acknowledgement names for the first time, and whether it was declared lost.
+    /// The packets that an acknowledgement names for the first time, and whether each was declared lost.
     fn acked(recovery: &mut Recovery, frame: AckFrame) -> Vec<(u64, bool)> {
         let mut numbers = Vec::new();
         recovery.on_ack(&frame, |packet| numbers.push((packet.number, packet.was_lost())));

@@ -96,7 +96,7 @@ pub(super) fn only(described: &Described) -> anyhow::Result<ScenarioFile> {
     .into())
 }
 
-/// What else the command line says of a scenario.
+/// Applies the other options of the command line to a scenario.
 fn change(args: &Args, scenario: &mut Scenario) {
     if let Some(coupling) = args.coupling {
         let multipath = scenario.flows.iter_mut().filter(|flow| flow.paths.len() > 1);

@@ -43,7 +43,7 @@ pub struct Tracked<T> {
     pub number: u64,
     /// When it left.
     pub at: Timestamp,
-    /// What its host remembers.
+    /// The host's own note about the packet.
     pub data: T,
     fate: Fate,
 }
@@ -78,7 +78,7 @@ struct Declared<T> {
     episode: u32,
 }
 
-/// What the acknowledgement that is read shows of packets that were declared lost.
+/// Packets that were declared lost and that the current acknowledgement covers.
 #[derive(Clone, Copy, Debug)]
 struct Late {
     oldest_at: Timestamp,
@@ -270,7 +270,7 @@ impl<T: Copy> LossDetector<T> {
     pub fn on_ack_end(&mut self, rtt: Option<Rtt>, now: Timestamp) -> bool {
         let Some(late) = self.late.take() else { return false };
         self.reordering.on_late(late.oldest_at, rtt, now);
-        // What was lost before has had an episode of its own.
+        // Earlier losses had an episode of their own.
         let is_of_newest = |episode: u32| episode == self.episodes;
         let was_none =
             is_of_newest(late.episode) && !self.declared.iter().any(|declared| is_of_newest(declared.episode));

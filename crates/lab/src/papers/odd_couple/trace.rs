@@ -131,8 +131,8 @@ impl Trace {
     }
 }
 
-/// What is seen of the mechanism; what is said of an idle path and a busy one holds for the last minute, or for the
-/// last half of a shorter run.
+/// The signs of the mechanism. Those of an idle and of a busy path are of the last minute, or of the last half of a
+/// shorter run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// What the path with less had in flight, in parts of both, when the buffer was full for the first time.
