@@ -7,6 +7,7 @@ mod figures;
 mod imports;
 mod layout;
 mod licences;
+mod links;
 mod origin;
 mod side_by_side;
 mod threat_model;
