@@ -1,8 +1,8 @@
 //! Wishes of the sender's user about the content of directories.
 
-use std::path::Path;
+use std::{os::unix::ffi::OsStrExt, path::Path};
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use gix_glob::{Pattern, pattern::Case, wildmatch::Mode};
 
 use crate::name::Name;
 
@@ -33,9 +33,17 @@ pub struct Choice {
     pub name: Option<Name>,
 }
 
-/// Patterns of names inside the named directories, by the rules of `.gitignore`.
-#[derive(Clone, Debug)]
-pub struct Filter(Gitignore);
+/// Patterns of names inside the named directories, by the rules of `.gitignore`. The last one that matches decides.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    rules: Vec<(Pattern, Wish)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    LeaveOut,
+    Keep,
+}
 
 /// A pattern that cannot be meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,45 +62,61 @@ impl Filter {
     ///
     /// The first pattern that cannot be meant.
     pub fn new(exclude: &[String], include: &[String]) -> Result<Self, PatternError> {
-        // The last pattern that matches decides.
-        let included = include.iter().map(|pattern| (pattern, format!("!{pattern}")));
-        let mut builder = GitignoreBuilder::new("");
-        // Git takes such a bracket for itself; in a command it is a mistake.
-        builder.allow_unclosed_class(false);
-        for (pattern, line) in exclude.iter().map(|pattern| (pattern, pattern.clone())).chain(included) {
-            let refused = |fault: String| PatternError { pattern: pattern.clone(), fault };
-            if pattern.trim().is_empty() {
-                return Err(refused("it is empty".into()));
-            }
-            if pattern.starts_with(['#', '!']) {
-                return Err(refused(format!(
-                    "`#` and `!` have a meaning at its beginning; write \\{pattern} for a name"
-                )));
-            }
-            builder.add_line(None, &line).map_err(|error| refused(fault_of(&error)))?;
-        }
-        let filter = builder.build();
-        filter.map(Self).map_err(|error| PatternError { pattern: String::new(), fault: fault_of(&error) })
+        let wishes = exclude.iter().map(|text| (text, Wish::LeaveOut));
+        let wishes = wishes.chain(include.iter().map(|text| (text, Wish::Keep)));
+        let rules = wishes.map(|(text, wish)| Ok((parsed(text)?, wish)));
+        Ok(Self { rules: rules.collect::<Result<_, _>>()? })
     }
 
     /// Whether a name below a named directory is not wanted. The directories above it are.
     pub(crate) fn leaves_out(&self, below: &Path, is_directory: bool) -> bool {
-        self.0.matched(below, is_directory).is_ignore()
+        let name = below.as_os_str().as_bytes();
+        let base = name.iter().rposition(|&byte| byte == b'/').map(|slash| slash + 1);
+        let matches = |(pattern, _): &&(Pattern, Wish)| {
+            let mode = Mode::NO_MATCH_SLASH_LITERAL;
+            pattern.matches_repo_relative_path(name.into(), base, Some(is_directory), Case::Sensitive, mode)
+        };
+        self.rules.iter().rev().find(matches).is_some_and(|&(_, wish)| wish == Wish::LeaveOut)
     }
 }
 
-/// Everything is wanted.
-impl Default for Filter {
-    fn default() -> Self {
-        Self(Gitignore::empty())
+fn parsed(text: &str) -> Result<Pattern, PatternError> {
+    let refused = |fault: String| PatternError { pattern: text.to_owned(), fault };
+    if text.starts_with(['#', '!']) {
+        return Err(refused(format!("`#` and `!` have a meaning at its beginning; write \\{text} for a name")));
     }
+    if let Some(fault) = mistake_in(text) {
+        return Err(refused(fault.into()));
+    }
+    Pattern::from_bytes(text.as_bytes()).ok_or_else(|| refused("it is empty".into()))
 }
 
-fn fault_of(error: &ignore::Error) -> String {
-    match error {
-        ignore::Error::Glob { err, .. } => err.clone(),
-        other => other.to_string(),
+/// Git takes these for names; in a command they are mistakes.
+fn mistake_in(text: &str) -> Option<&'static str> {
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'\\' if rest.next().is_none() => return Some("nothing follows its last backslash"),
+            b'[' if !ends_class(&mut rest) => return Some("its bracket is unclosed"),
+            _ => {}
+        }
     }
+    None
+}
+
+/// Whether a bracket ends that has just begun. A `]` that comes first in it is a member.
+fn ends_class(rest: &mut std::str::Bytes<'_>) -> bool {
+    let mut is_first = true;
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'!' | b'^' if is_first => continue,
+            b']' if !is_first => return true,
+            b'\\' => _ = rest.next(),
+            _ => {}
+        }
+        is_first = false;
+    }
+    false
 }
 
 #[cfg(test)]
@@ -106,7 +130,7 @@ mod tests {
 
     #[test]
     fn patterns_follow_the_rules_of_gitignore() {
-        let filter = filter(&["*.o", "/build/", "a/**/x", "tmp/"], &["keep.o"]).unwrap();
+        let filter = filter(&["*.o", "/build/", "a/**/x", "tmp/", "x[]a][0-9]", "{a,b}", "\\#*"], &["keep.o"]).unwrap();
         for (name, is_directory, is_left_out) in [
             ("a.o", false, true),
             ("deep/b.o", false, true),
@@ -117,6 +141,11 @@ mod tests {
             ("a/b/c/x", false, true),
             ("deep/tmp", true, true),
             ("a.c", false, false),
+            ("x]1", false, true),
+            ("deep/x[1", false, false),
+            ("{a,b}", false, true),
+            ("a", false, false),
+            ("#note", false, true),
         ] {
             assert_eq!(filter.leaves_out(Path::new(name), is_directory), is_left_out, "{name}");
         }
@@ -125,7 +154,15 @@ mod tests {
 
     #[test]
     fn a_pattern_that_cannot_be_meant_is_named() {
-        for (pattern, fault) in [("a[", "unclosed"), ("", "empty"), ("#x", "write \\#x"), ("!x", "write \\!x")] {
+        for (pattern, fault) in [
+            ("a[", "unclosed"),
+            ("[!]", "unclosed"),
+            ("a\\", "backslash"),
+            ("", "empty"),
+            (" ", "empty"),
+            ("#x", "write \\#x"),
+            ("!x", "write \\!x"),
+        ] {
             let error = filter(&["fine", pattern], &[]).unwrap_err();
             assert!(error.pattern == pattern && error.fault.contains(fault), "{error}");
         }
