@@ -145,3 +145,9 @@ fn ratio(case: &Case) -> String {
 pub(super) fn ours(table: &Table, users: u32, algorithm: Algorithm, column: &str) -> Estimate {
     table.estimate(&[&format!("{users}/10"), algorithm.title], column)
 }
+
+/// The theory of that cell; not a number where there is none.
+pub(super) fn in_theory(table: &Table, users: u32, algorithm: Algorithm, column: &str) -> f64 {
+    let cell = table.cell(&[&format!("{users}/10"), algorithm.title], column);
+    cell.and_then(|cell| cell.theory).unwrap_or(f64::NAN)
+}

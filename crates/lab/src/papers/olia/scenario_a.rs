@@ -36,7 +36,7 @@ use fairpath_core::Bitrate;
 use fairpath_theory::{ScenarioA, probing_rate};
 
 use super::algorithms::{Algorithm, BALIA, LIA, OLIA, PACKET};
-use super::load_balancing::{ALGORITHMS, Published, Study, USERS, ours};
+use super::load_balancing::{ALGORITHMS, Published, Study, USERS, in_theory, ours};
 use super::two_routers::{Layout, RTT};
 use crate::{Cell, Context, Experiment, Failure, Report, Table, Verdict};
 
@@ -140,5 +140,8 @@ fn verdicts(rates: &Table, conditions: &Table, optimum: &Table) -> Vec<Verdict> 
             .at_most("type 2, 10/10, BALIA − OLIA", type2(10, BALIA) - type2(10, OLIA), 0.0)
             .at_least("type 2, 30/10, BALIA − LIA", type2(30, BALIA) - type2(30, LIA), 0.0)
             .at_most("type 2, 30/10, BALIA − OLIA", type2(30, BALIA) - type2(30, OLIA), 0.0),
+        Verdict::ours("balia_as_its_model", "BALIA leaves users of type 2 about what its own equations say.")
+            .within("type 2, 10/10, BALIA", type2(10, BALIA), in_theory(rates, 10, BALIA, "type 2"), 0.15)
+            .within("type 2, 30/10, BALIA", type2(30, BALIA), in_theory(rates, 30, BALIA, "type 2"), 0.2),
     ]
 }
