@@ -186,12 +186,18 @@ mod tests {
     fn filled(datagrams: u64) -> Path {
         let mut path = Path::new(MTU, 10, ms(0));
         path.rtt.on_sample(ms(0), Duration::from_millis(100), Duration::ZERO);
-        for number in 0..datagrams {
-            let sent_state = path.rate.on_sent(ms(0), path.in_flight());
+        fill(&mut path, 0..datagrams, ms(0));
+        path
+    }
+
+    /// Datagrams leave from this number on and fill the window.
+    fn fill(path: &mut Path, numbers: core::ops::Range<u64>, now: Timestamp) {
+        for number in numbers {
+            let sent_state = path.rate.on_sent(now, path.in_flight());
             path.packets.insert(number, SentPacket::new(MTU, sent_state));
         }
-        path.on_filled(true, true, ms(0));
-        path
+        path.on_filled(true, true, now);
+        path.answers.sent_at = now;
     }
 
     /// An acknowledgement takes a datagram off what is in flight.
@@ -209,6 +215,17 @@ mod tests {
         let mut path = filled(10);
         (1..=8).for_each(|n| acknowledge(&mut path, MTU * 2, ms(50 * n)));
         assert!(path.tells_of_the_network(ms(400)));
+    }
+
+    #[test]
+    fn a_window_of_which_two_acknowledgements_are_read_at_once_is_used_all_the_time() {
+        let mut path = filled(10);
+        for round in 1..=10 {
+            let now = ms(50 * round);
+            (0..2).for_each(|_| acknowledge(&mut path, MTU * 10, now));
+            fill(&mut path, 8 + 2 * round..10 + 2 * round, now);
+        }
+        assert!(path.tells_of_the_network(ms(500)));
     }
 
     #[test]

@@ -41,7 +41,9 @@ impl Usage {
     /// The same while there is room, which there has been since `free_since`: whether the path has carried less than it
     /// could for a while, so that what it delivers now says nothing of what it can deliver [BBRv3 §4.1.2.4].
     pub(crate) fn on_found_free(&mut self, free_since: Timestamp, now: Timestamp) -> bool {
-        let is_starved = now.nanos_since(free_since) > STARVED_NS;
+        // A busy host reads several acknowledgements before it can send: what the first of them freed is no slack yet.
+        let may_send_since = free_since.max(self.used_at.unwrap_or_default());
+        let is_starved = now.nanos_since(may_send_since) > STARVED_NS;
         if is_starved {
             self.slack_at = now;
         }
@@ -70,7 +72,8 @@ impl Usage {
         self.is_network_limited(rtt, now) || self.steadiness.is_steady(now)
     }
 
-    fn is_network_limited(&self, rtt: &RttEstimator, now: Timestamp) -> bool {
+    /// Whether it was sent on as much as it was allowed all that time.
+    pub(crate) fn is_network_limited(&self, rtt: &RttEstimator, now: Timestamp) -> bool {
         within_a_round(self.used_at, rtt, now) && now.nanos_since(self.slack_at) > 2 * rtt.smoothed_nanos()
     }
 
