@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "fairpath-demo")]
     out: PathBuf,
     /// How many seeds each mode runs with; more of them make the intervals narrower
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u64).range(2..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=1000))]
     seeds: u64,
     /// Run all scenes and modes live too, not only Fairpath on the shared link (a minute and a half)
     #[arg(long)]

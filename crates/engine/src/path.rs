@@ -167,6 +167,11 @@ impl Path {
     pub(crate) fn tells_of_the_network(&self, now: Timestamp) -> bool {
         self.usage.tells_of_the_network(&self.rtt, now)
     }
+
+    /// Whether a delay measured now is that of a path that was sent on as much as it was allowed.
+    pub(crate) fn is_network_limited(&self, now: Timestamp) -> bool {
+        self.usage.is_network_limited(&self.rtt, now)
+    }
 }
 
 #[cfg(test)]

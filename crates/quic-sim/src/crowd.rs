@@ -10,6 +10,7 @@ use fairpath_quic_core::{Connection, EngineConfig, Interface, PairVerdict, PathS
 
 use crate::clock::{Clock, Skew};
 use crate::end::{End, Leaving, Process};
+use crate::lateness::Host;
 use crate::pinned::{self, Cryptography, Pinned};
 use crate::side::Side;
 
@@ -125,6 +126,12 @@ impl Crowd {
         let routes = network.add_path(&[access, link], &[back]).expect("the links are there");
         let address = |host: u8, port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, member, at, host)), port);
         Way { client: address(1, 1000), server: address(2, 4433), there: routes.forward, back: routes.backward }
+    }
+
+    /// The hosts of both ends of a connection keep time like this from now on.
+    pub fn set_hosts(&mut self, member: usize, host: Host) {
+        let Member { client, server, .. } = &mut self.members[member];
+        (client.host, server.host) = (host, host);
     }
 
     /// The client of a connection has so many bytes more to send.

@@ -1,5 +1,6 @@
 //! One end: an endpoint with its connections, and an application that sends and counts.
 
+mod busy;
 mod streams;
 
 use std::net::{IpAddr, SocketAddr};
@@ -19,6 +20,7 @@ use crate::clock::Clock;
 use crate::lateness::{Duty, Host, LATE, Lateness};
 use crate::pinned::Pinned;
 use crate::session::{self, Account, Session};
+use busy::Waiting;
 use streams::StreamsOf;
 
 /// How many packets are made at once.
@@ -46,6 +48,8 @@ pub struct End {
     /// What its host's clock shows.
     pub clock: Clock,
     lateness: Lateness,
+    /// Its process waits with these while it is off the processor.
+    waiting: Waiting,
     /// What is sent of bulk on each connection that is made, as soon as it is.
     pub greeting: u64,
     /// How much of bulk its application takes of each connection, in all: a disk may be slower than the network.
@@ -90,6 +94,7 @@ impl End {
             next_look: clock.at(now),
             clock,
             lateness,
+            waiting: Waiting::default(),
             greeting: 0,
             appetite: u64::MAX,
             streams: StreamsOf::default(),
@@ -248,12 +253,21 @@ impl End {
 
     /// A datagram came from `from` to the address `to` here. What it is answered with at once.
     pub fn receive(&mut self, from: SocketAddr, to: IpAddr, contents: Vec<u8>, now: Instant) -> Vec<Leaving> {
-        let now = self.tell(now);
         self.is_due = true;
+        if self.host == Host::Busy {
+            self.waiting.came(from, to, contents, self.clock.at(now));
+            return Vec::new();
+        }
+        let now = self.tell(now);
+        self.take_in((from, to), contents, now, now)
+    }
+
+    /// Hands over a datagram that came at `at`. What it is answered with at once.
+    fn take_in(&mut self, way: (SocketAddr, IpAddr), contents: Vec<u8>, at: Instant, now: Instant) -> Vec<Leaving> {
         let mut answer = Vec::new();
         // Nobody else holds the bytes, so they are not copied.
         let contents = BytesMut::from(Bytes::from(contents));
-        let transmit = match self.endpoint.handle_datagram((from, to), None, contents, now, now, &mut answer) {
+        let transmit = match self.endpoint.handle_datagram(way, None, contents, at, now, &mut answer) {
             Some(Received::New(incoming)) => {
                 // Their handles may be given to this one.
                 self.forget_drained();
@@ -275,7 +289,11 @@ impl End {
 
     /// When [`End::drive`] is to be called without a datagram coming in.
     pub fn next_timeout(&self, now: Instant) -> Option<Instant> {
-        if self.is_due { Some(now) } else { self.wake_at.map(|at| self.clock.when(at)) }
+        let next = if self.is_due { Some(now) } else { self.wake_at.map(|at| self.clock.when(at)) };
+        match self.waiting.until() {
+            Some(until) => Some(next.map_or(until, |next| next.max(until))),
+            None => next,
+        }
     }
 
     /// Does what is to be done at `now`, if anything; what leaves goes to `send`.
@@ -289,6 +307,7 @@ impl End {
         self.is_due = false;
         match self.host {
             Host::Prompt => self.do_all(now, send),
+            Host::Busy => self.do_busily(now, send),
             Host::Late if now < self.next_look => {
                 // It still transmits: the driver runs between an event and what comes of it.
                 self.transmit(now, send);

@@ -16,10 +16,18 @@ pub enum Host {
     /// Each of its duties by itself up to 20 ms late: one event is handled long before another, packets leave before
     /// what they should have waited for, or wait for a socket.
     Uneven,
+    /// Off the processor for up to 12 ms now and then, as a process among others that have as much to do. What comes
+    /// meanwhile waits, and so do packets that it has made and not yet handed over. The kernel notes when packets come, and
+    /// the process when they leave.
+    Busy,
 }
 
 /// By how much a host is late at most.
 pub(crate) const LATE: Duration = Duration::from_millis(20);
+
+/// How often a [`Host::Busy`] is taken off the processor after it has made packets, and for how long at most.
+const TAKEN_OFF: f64 = 0.03;
+const OFF_MAX: Duration = Duration::from_millis(12);
 
 /// How often an [`Host::Uneven`] puts a duty off.
 const PUT_OFF: f64 = 0.3;
@@ -63,6 +71,11 @@ impl Lateness {
             None => {}
         }
         until.is_some_and(|at| now < at)
+    }
+
+    /// For how long a busy host is off the processor now.
+    pub(crate) fn off(&mut self) -> Option<Duration> {
+        self.luck.random_bool(TAKEN_OFF).then(|| OFF_MAX.mul_f64(self.luck.random()))
     }
 
     /// Until when a duty waits.

@@ -119,7 +119,11 @@ impl Subject {
             Op::Sample { path: id, rtt_micros, one_way_micros } => {
                 let rtt = Duration::from_micros(rtt_micros);
                 let one_way = one_way_micros.map(Duration::from_micros);
-                self.detector.on_sample(path(id), &DelaySample { now, rtt, one_way });
+                let sample = DelaySample { now, rtt, one_way };
+                match one_way {
+                    Some(_) => self.detector.on_saturated_sample(path(id), &sample),
+                    None => self.detector.on_sample(path(id), &sample),
+                }
             }
             Op::Lose { path: id } => self.detector.on_loss(path(id), &Lost { now, bytes: Bytes::new(1_200) }),
         }

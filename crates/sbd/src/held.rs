@@ -44,6 +44,10 @@ impl Detector for Held {
         self.inner.on_sample(path, sample);
     }
 
+    fn on_saturated_sample(&mut self, path: PathId, sample: &DelaySample) {
+        self.inner.on_saturated_sample(path, sample);
+    }
+
     fn on_loss(&mut self, path: PathId, lost: &Lost) {
         self.inner.on_loss(path, lost);
     }

@@ -35,7 +35,12 @@ impl Engine {
         let rtt = state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.latest);
         if tells_of_the_network(state, self.is_live, now) {
             state.told_at = now;
-            self.detector.on_sample(path, &DelaySample { now: at, rtt, one_way: Some(delay) });
+            let sample = DelaySample { now: at, rtt, one_way: Some(delay) };
+            // The pictures of a live stream fill the queues of all its paths at once.
+            match !self.is_live && state.is_network_limited(now) {
+                true => self.detector.on_saturated_sample(path, &sample),
+                false => self.detector.on_sample(path, &sample),
+            }
         }
         self.poll(now);
     }

@@ -6,6 +6,7 @@ mod appetite;
 mod bonds;
 #[path = "../bulk/mod.rs"]
 mod bulk;
+mod busy;
 #[path = "../cells/mod.rs"]
 mod cells;
 mod delays;

@@ -1,0 +1,140 @@
+//! The detector over short queues, and on hosts that are busy, over the real stack in virtual time.
+
+use std::time::Duration;
+
+use fairpath_core::Bitrate;
+use fairpath_faults::{Crowd, Host};
+use fairpath_net::{LinkConfig, QueueConfig};
+use fairpath_quic_core::EngineConfig;
+use rayon::prelude::*;
+
+use crate::cells::{LOOK, flow};
+
+/// Links of 20 Mbit/s whose round trips are those of their queues, with one CUBIC on each.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    is_shared: bool,
+    queue_ms: u64,
+    host: Host,
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Got {
+    /// When both paths were first one group.
+    first: Option<Duration>,
+    /// For which part of the time the confidence was wrong beyond 0.1 and 0.9.
+    wrong: f64,
+    /// The part of a link that we have, and that of the others.
+    ours: f64,
+    theirs: f64,
+}
+
+impl Cell {
+    fn run(&self) -> Got {
+        const ROUND_TRIP: Duration = Duration::from_micros(300);
+        const TIME: Duration = Duration::from_secs(15);
+        const FROM: Duration = Duration::from_secs(5);
+        let mut crowd = Crowd::new(self.seed);
+        let queue = QueueConfig::sojourn(Duration::from_millis(self.queue_ms));
+        let config = LinkConfig::new(Bitrate::from_mbps(20)).queue(queue);
+        let mut links = vec![crowd.link("first", &config)];
+        if !self.is_shared {
+            links.push(crowd.link("second", &config));
+        }
+        let rivals: Vec<usize> = links.iter().map(|link| crowd.join(&flow("cubic"), &[(*link, ROUND_TRIP)])).collect();
+        crowd.run_for(Duration::from_millis(2_000 + 173 * self.seed));
+        let paths = [0, 1].map(|path| (links[path % links.len()], ROUND_TRIP));
+        let ours = crowd.join(&EngineConfig::live(), &paths);
+        crowd.set_hosts(ours, self.host);
+        let begun = crowd.elapsed();
+        let received = |crowd: &Crowd| {
+            let theirs: u64 = rivals.iter().map(|rival| crowd.received(*rival)).sum();
+            [crowd.received(ours), theirs]
+        };
+        let (mut first, mut wrong, mut looks, mut before) = (None, 0u32, 0u32, [0; 2]);
+        while crowd.elapsed() < begun + TIME {
+            crowd.run_for(LOOK);
+            let confidence = crowd.verdicts(ours).first().map_or(0.5, |pair| pair.confidence);
+            wrong += u32::from(if self.is_shared { confidence < 0.1 } else { confidence > 0.9 });
+            looks += 1;
+            if first.is_none() && crowd.is_together(ours) {
+                first = Some(crowd.elapsed() - begun);
+            }
+            if crowd.elapsed() <= begun + FROM {
+                before = received(&crowd);
+            }
+        }
+        assert_eq!(crowd.violation(), None, "{self:?}");
+        let after = received(&crowd);
+        let mbps = |at: usize| (after[at] - before[at]) as f64 * 8e-6 / (TIME - FROM).as_secs_f64() / 20.0;
+        Got { first, wrong: f64::from(wrong) / f64::from(looks), ours: mbps(0), theirs: mbps(1) }
+    }
+}
+
+/// A kind of cell with the results of several seeds.
+struct Kind {
+    cell: Cell,
+    gots: Vec<Got>,
+}
+
+impl Kind {
+    fn run(is_shared: bool, queue_ms: u64, host: Host, seeds: u64) -> Self {
+        let cell = Cell { is_shared, queue_ms, host, seed: 0 };
+        let gots: Vec<Got> = (1..=seeds).into_par_iter().map(|seed| Cell { seed, ..cell }.run()).collect();
+        let kind = Self { cell, gots };
+        let soon = kind.mean(|got| got.is_soon());
+        let share = kind.mean(|got| got.ours / got.theirs);
+        let wrong = kind.mean(|got| got.wrong);
+        println!("{cell:?}: found in {soon:.2}, wrong for {wrong:.4} of the time, {share:.2} of the others");
+        kind
+    }
+
+    fn mean(&self, value: impl Fn(&Got) -> f64) -> f64 {
+        self.gots.iter().map(value).sum::<f64>() / self.gots.len() as f64
+    }
+}
+
+impl Got {
+    /// One if both paths were found to be one group within 10 s.
+    fn is_soon(&self) -> f64 {
+        f64::from(u8::from(self.first.is_some_and(|at| at <= Duration::from_secs(10))))
+    }
+}
+
+/// Queues are as long as a train of packets, and a process is off its processor for half of such a queue. So the delays of
+/// both paths differ by as much as the queue moves in a span, and pauses of the host make two queues dip at once.
+#[test]
+fn a_shared_link_is_found_behind_short_queues_and_by_busy_hosts_and_two_are_hardly_ever_one() {
+    let kinds = [(20, Host::Prompt, 1), (20, Host::Busy, 2), (50, Host::Busy, 1)];
+    for (is_shared, (queue_ms, host, seeds)) in kinds.into_iter().flat_map(|kind| [(true, kind), (false, kind)]) {
+        let Kind { cell, gots } = &Kind::run(is_shared, queue_ms, host, seeds);
+        assert!(!is_shared || gots.iter().all(|got| got.is_soon() == 1.0), "{cell:?}: {gots:.3?}");
+        assert!(gots.iter().all(|got| (0.5..=2.0).contains(&(got.ours / got.theirs))), "{cell:?}: {gots:.3?}");
+        // One wrong verdict lasts for some seconds, a fifth of so short a run: the complete table counts how many there are.
+        assert!(gots.iter().all(|got| got.wrong <= 0.25), "{cell:?}: {gots:.3?}");
+    }
+}
+
+/// The same with as many seeds as it takes to count what is rare.
+#[test]
+#[ignore = "a table; two minutes of processor time"]
+fn table_of_short_queues_and_busy_hosts() {
+    // A busy host pauses for as long as half of the shortest queue: one run in eight takes that queue for two.
+    for (queue_ms, host, soon, wrong) in [
+        (20, Host::Prompt, 0.8, 0.02),
+        (20, Host::Busy, 0.8, 0.1),
+        (50, Host::Busy, 0.95, 0.02),
+        (200, Host::Prompt, 0.95, 0.02),
+    ] {
+        for is_shared in [true, false] {
+            let kind = Kind::run(is_shared, queue_ms, host, 16);
+            let bound = if is_shared { wrong } else { 0.02 };
+            assert!(kind.mean(|got| got.wrong) <= bound, "{:?}: {:.3?}", kind.cell, kind.gots);
+            assert!(!is_shared || kind.mean(Got::is_soon) >= soon, "{:?}: {:.3?}", kind.cell, kind.gots);
+            // Behind 200 ms the first seconds last for longer than what is measured.
+            let share = kind.mean(|got| got.ours / got.theirs);
+            assert!(queue_ms > 50 || (0.67..=1.5).contains(&share), "{:?}: {:.3?}", kind.cell, kind.gots);
+        }
+    }
+}
