@@ -2,24 +2,32 @@
 //!
 //! ```text
 //! association  4 bytes   the number that the near end gave it
-//! packet       2 bytes   its number, which wraps around
+//! packet       4 bytes   its number, which wraps around
 //! piece        1 byte    the place of this piece, from 0
-//! pieces       1 byte    how many there are
+//! pieces       1 byte    how many there are; all but the last are of the same length
 //! part of      a target in SOCKS5's form, and the data of the packet
 //! ```
 //!
 //! A datagram is lost or late as a packet of UDP may be: nothing is sent again, and a packet of which a piece is missing is
-//! given up when newer ones need its place.
+//! given up. All that waits on a connection, in pieces or whole, takes bounded memory.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU16, Ordering};
+mod assembly;
+mod budget;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Buf as _, Bytes};
 use fairpath::Connection;
+use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::target::Target;
+use assembly::{Assembly, Head};
+pub(crate) use budget::{Budget, Held};
 
 /// The most of a packet that goes into a datagram: every path carries as much before it was measured.
 const PIECE: usize = 1_100;
@@ -27,11 +35,14 @@ const PIECE: usize = 1_100;
 /// The largest packet of UDP, in bytes.
 pub(crate) const PACKET_MAX: usize = 65_507;
 
-const HEAD: usize = 8;
+const HEAD: usize = 10;
 
-/// The packets of an association that wait for its reader, and those that are put together at once.
-const WAITING: usize = 256;
-const PARTS: usize = 16;
+/// The packets of an association that wait for its reader: in number, and their memory in bytes.
+const WAITING: usize = 1_024;
+const ASSOCIATION_MEMORY: usize = 1 << 20;
+
+/// The memory for all whole packets of a connection that wait, in bytes.
+const CONNECTION_MEMORY: usize = 4 << 20;
 
 /// The associations of a connection.
 const ASSOCIATIONS_MAX: usize = 256;
@@ -40,7 +51,26 @@ const ASSOCIATIONS_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Packets {
     connection: Connection,
-    readers: Mutex<BTreeMap<u32, mpsc::Sender<Bytes>>>,
+    readers: Mutex<BTreeMap<u32, Reader>>,
+    assembly: Mutex<Assembly>,
+    memory: Budget,
+    /// A packet is read of its socket into this, and copied: an association that is still holds no buffer.
+    scratch: Mutex<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Reader {
+    to: mpsc::Sender<Packet>,
+    memory: Budget,
+}
+
+/// A whole packet, with the host that it is for or comes from.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    pub(crate) target: Target,
+    pub(crate) data: Bytes,
+    /// The memory that it takes as long as it waits.
+    pub(crate) held: Held,
 }
 
 /// Packets from and to one program.
@@ -48,52 +78,71 @@ pub(crate) struct Packets {
 pub(crate) struct Association {
     id: u32,
     packets: Arc<Packets>,
-    pieces: mpsc::Receiver<Bytes>,
-    assembly: Assembly,
-    number: AtomicU16,
+    whole: tokio::sync::Mutex<mpsc::Receiver<Packet>>,
+    number: AtomicU32,
 }
 
 impl Packets {
     /// Takes the datagrams of a connection from now on.
     pub(crate) fn begin(connection: Connection) -> Arc<Self> {
-        let packets = Arc::new(Self { connection, readers: Mutex::default() });
+        let packets = Arc::new(Self {
+            connection,
+            readers: Mutex::default(),
+            assembly: Mutex::default(),
+            memory: Budget::new(CONNECTION_MEMORY),
+            scratch: Mutex::new(vec![0; PACKET_MAX + 1]),
+        });
         tokio::spawn(packets.clone().take());
         packets
     }
 
     async fn take(self: Arc<Self>) {
-        while let Ok(mut datagram) = self.connection.recv_datagram().await {
-            if datagram.len() < HEAD {
-                continue;
-            }
-            let id = datagram.get_u32();
-            if let Some(reader) = self.readers().get(&id) {
-                // A reader that is late loses packets, as that of a socket does.
-                let _ = reader.try_send(datagram);
-            }
+        while let Ok(datagram) = self.connection.recv_datagram().await {
+            self.arrived(datagram);
         }
         // Readers see the end.
         self.readers().clear();
     }
 
-    fn readers(&self) -> MutexGuard<'_, BTreeMap<u32, mpsc::Sender<Bytes>>> {
+    /// Takes a datagram. Nothing of it is kept where it belongs to no association or does not fit.
+    fn arrived(&self, mut datagram: Bytes) {
+        if datagram.len() < HEAD {
+            return;
+        }
+        let (association, number) = (datagram.get_u32(), datagram.get_u32());
+        let head = Head { association, number, at: datagram.get_u8(), count: datagram.get_u8() };
+        let readers = self.readers();
+        let Some(reader) = readers.get(&association).filter(|_| head.fits(datagram.len())) else { return };
+        let whole = self.assembly().take(head, &datagram, Instant::now());
+        // A reader that is late loses packets, as that of a socket does.
+        if let Some((target, data)) = whole.and_then(packet)
+            && let Some(held) = reader.memory.hold(data.len())
+        {
+            let _ = reader.to.try_send(Packet { target, data, held });
+        }
+    }
+
+    fn readers(&self) -> MutexGuard<'_, BTreeMap<u32, Reader>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn assembly(&self) -> MutexGuard<'_, Assembly> {
+        self.assembly.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An association of this number; of a number that is free where none is given. `None` where there are too many, or the
     /// number is taken.
     pub(crate) fn open(self: &Arc<Self>, id: Option<u32>) -> Option<Association> {
-        let (to, pieces) = mpsc::channel(WAITING);
+        let (to, whole) = mpsc::channel(WAITING);
         let mut readers = self.readers();
         let next = readers.last_key_value().map_or(0, |(last, _)| last.wrapping_add(1));
         let id = id.or_else(|| (next..=u32::MAX).chain(0..next).find(|id| !readers.contains_key(id)))?;
         if readers.len() >= ASSOCIATIONS_MAX || readers.contains_key(&id) {
             return None;
         }
-        readers.insert(id, to);
+        readers.insert(id, Reader { to, memory: self.memory.part(ASSOCIATION_MEMORY) });
         drop(readers);
-        let number = AtomicU16::new(0);
-        Some(Association { id, packets: self.clone(), pieces, assembly: Assembly::default(), number })
+        Some(Association { id, packets: self.clone(), whole: whole.into(), number: AtomicU32::new(0) })
     }
 }
 
@@ -115,11 +164,23 @@ impl Association {
     /// The next packet that is whole; `None` after the end of the connection.
     ///
     /// Cancellation safety: no packet is lost where this is given up before it is ready.
-    pub(crate) async fn recv(&mut self) -> Option<(Target, Bytes)> {
+    pub(crate) async fn recv(&self) -> Option<Packet> {
+        self.whole.lock().await.recv().await
+    }
+
+    /// The next packet at a socket, if there is one.
+    ///
+    /// Cancellation safety: no packet is lost where this is given up before it is ready.
+    pub(crate) async fn read(&self, socket: Option<&UdpSocket>) -> (Bytes, SocketAddr) {
+        let Some(socket) = socket else { return std::future::pending().await };
         loop {
-            let piece = self.pieces.recv().await?;
-            if let Some(packet) = self.assembly.take(piece) {
-                return Some(packet);
+            // An error is that of a packet that was sent before.
+            if socket.readable().await.is_err() {
+                continue;
+            }
+            let mut scratch = self.packets.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Ok((length, from)) = socket.try_recv_from(&mut scratch) {
+                return (Bytes::copy_from_slice(&scratch[..length]), from);
             }
         }
     }
@@ -128,11 +189,12 @@ impl Association {
 impl Drop for Association {
     fn drop(&mut self) {
         self.packets.readers().remove(&self.id);
+        self.packets.assembly().forget(self.id);
     }
 }
 
 /// The datagrams of a packet.
-fn cut(id: u32, number: u16, target: &Target, data: &[u8]) -> Vec<Vec<u8>> {
+fn cut(id: u32, number: u32, target: &Target, data: &[u8]) -> Vec<Vec<u8>> {
     let mut whole = Vec::with_capacity(data.len() + 32);
     target.encode(&mut whole);
     whole.extend(&data[..data.len().min(PACKET_MAX)]);
@@ -141,54 +203,6 @@ fn cut(id: u32, number: u16, target: &Target, data: &[u8]) -> Vec<Vec<u8>> {
     let datagram =
         |(at, piece): (u8, &[u8])| [&id.to_be_bytes()[..], &number.to_be_bytes(), &[at, count], piece].concat();
     (0..).zip(pieces).map(datagram).collect()
-}
-
-/// Packets of which pieces have come, the oldest first.
-#[derive(Debug, Default)]
-struct Assembly(VecDeque<Part>);
-
-/// A packet of which pieces have come.
-#[derive(Debug)]
-struct Part {
-    number: u16,
-    pieces: Vec<Option<Bytes>>,
-    missing: usize,
-}
-
-impl Assembly {
-    /// Takes what follows the number of the association; the packet, where it is whole now.
-    fn take(&mut self, mut piece: Bytes) -> Option<(Target, Bytes)> {
-        const COUNT_MAX: usize = (PACKET_MAX + crate::target::TARGET_MAX).div_ceil(PIECE);
-        if piece.len() < HEAD - 4 {
-            return None;
-        }
-        let (number, at, count) = (piece.get_u16(), usize::from(piece.get_u8()), usize::from(piece.get_u8()));
-        if at >= count || count > COUNT_MAX || piece.len() > PIECE {
-            return None;
-        }
-        if count == 1 {
-            return packet(piece);
-        }
-        let known = self.0.iter().position(|part| part.number == number && part.pieces.len() == count);
-        let known = known.unwrap_or_else(|| {
-            if self.0.len() >= PARTS {
-                self.0.pop_front();
-            }
-            self.0.push_back(Part { number, pieces: vec![None; count], missing: count });
-            self.0.len() - 1
-        });
-        let part = &mut self.0[known];
-        if part.pieces[at].replace(piece).is_none() {
-            part.missing -= 1;
-        }
-        if part.missing > 0 {
-            return None;
-        }
-        let part = self.0.remove(known)?;
-        let mut whole = BytesMut::new();
-        part.pieces.into_iter().flatten().for_each(|piece| whole.extend_from_slice(&piece));
-        packet(whole.freeze())
-    }
 }
 
 /// The target and the data of a packet.
@@ -202,49 +216,21 @@ fn packet(mut whole: Bytes) -> Option<(Target, Bytes)> {
 mod tests {
     use super::*;
 
-    fn target() -> Target {
-        "example.com:51820".parse().unwrap()
-    }
-
-    fn pieces(number: u16, data: &[u8]) -> Vec<Bytes> {
-        cut(7, number, &target(), data).into_iter().map(|one| Bytes::from(one).slice(4..)).collect()
-    }
-
     #[test]
     fn packets_of_every_size_survive_in_any_order() {
+        let target: Target = "example.com:51820".parse().unwrap();
         for length in [0, 1, PIECE - 19, PIECE, 1_400, 9_000, PACKET_MAX] {
             let data: Vec<u8> = (0..length).map(|at| at as u8).collect();
             let mut assembly = Assembly::default();
-            let mut whole: Vec<_> =
-                pieces(1, &data).into_iter().rev().filter_map(|piece| assembly.take(piece)).collect();
-            assert_eq!(whole.len(), 1, "{length}");
-            assert!(whole.remove(0) == (target(), Bytes::from(data)), "{length}");
-            assert!(assembly.0.is_empty());
+            let mut pieces = cut(7, 1, &target, &data);
+            pieces.reverse();
+            let whole = pieces.iter().filter_map(|piece| {
+                let head = Head { association: 7, number: 1, at: piece[8], count: piece[9] };
+                assert!(head.fits(piece.len() - HEAD), "{length}");
+                assembly.take(head, &piece[HEAD..], Instant::now())
+            });
+            let whole: Vec<_> = whole.filter_map(packet).collect();
+            assert!(whole == [(target.clone(), Bytes::from(data))], "{length}");
         }
-    }
-
-    #[test]
-    fn a_piece_that_is_lost_costs_its_packet_and_memory_stays_bounded() {
-        let mut assembly = Assembly::default();
-        for number in 0..1_000 {
-            let mut pieces = pieces(number, &[0; 3_000]);
-            pieces.pop();
-            assert!(pieces.into_iter().all(|piece| assembly.take(piece).is_none()));
-            assert!(assembly.0.len() <= PARTS);
-        }
-        let whole: Vec<_> = pieces(5, &[1; 3_000]).into_iter().filter_map(|piece| assembly.take(piece)).collect();
-        assert_eq!(whole.len(), 1, "the number of one that was given up is used again");
-    }
-
-    #[test]
-    fn pieces_that_cannot_be_are_left_out() {
-        let mut assembly = Assembly::default();
-        for piece in
-            [&b""[..], b"\0\x01\x01", b"\0\x01\x01\x01x", b"\0\x01\0\xffx", b"\0\x01\0\0x", b"\0\x01\0\x01\x09x"]
-        {
-            assert_eq!(assembly.take(Bytes::copy_from_slice(piece)), None, "{piece:?}");
-        }
-        assert_eq!(assembly.take([&b"\0\x01\0\x02"[..], &[0; PIECE + 1]].concat().into()), None);
-        assert!(assembly.0.is_empty());
     }
 }

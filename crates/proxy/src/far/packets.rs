@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use super::dial::addresses;
 use super::shared::{DeviceMeter, Shared};
 use crate::authorized::Device;
-use crate::packets::{Association, PACKET_MAX};
+use crate::packets::{Association, Held, Packet};
 use crate::relay::Meter as _;
 use crate::target::{Host, Target};
 
@@ -43,50 +43,54 @@ pub(super) struct Exit {
 }
 
 /// A name that was resolved, and the packet that waits for it.
-type Resolved = (Target, Option<SocketAddr>, Bytes);
+type Resolved = (Target, Option<SocketAddr>, Bytes, Held);
 
 impl Exit {
     /// Carries packets until the stream of the association ends, or none has passed for long.
-    pub(super) async fn carry(self, mut association: Association, sockets: Sockets, recv: &mut RecvStream) {
+    pub(super) async fn carry(self, association: Association, sockets: Sockets, recv: &mut RecvStream) {
         let mut names: BTreeMap<Target, (SocketAddr, Instant)> = BTreeMap::new();
         let mut hosts: BTreeMap<SocketAddr, ()> = BTreeMap::new();
         let mut resolving: JoinSet<Resolved> = JoinSet::new();
         let mut still_until = Instant::now() + STILL;
-        let (mut one, mut other) = (vec![0; PACKET_MAX], vec![0; PACKET_MAX]);
         loop {
-            let (to, data) = tokio::select! {
+            let (to, data, _held) = tokio::select! {
                 () = sleep_until(still_until) => return,
                 // It says nothing more; its end is that of the association.
                 more = recv.read_chunk(64) => match more {
                     Ok(Some(_)) => continue,
                     _ => return,
                 },
-                (length, from) = receive(sockets.v4.as_ref(), &mut one) => {
-                    self.came(&association, &hosts, from, &one[..length]).await;
+                (data, from) = association.read(sockets.v4.as_ref()) => {
+                    self.came(&association, &hosts, from, &data).await;
                     still_until = Instant::now() + STILL;
                     continue;
                 }
-                (length, from) = receive(sockets.v6.as_ref(), &mut other) => {
-                    self.came(&association, &hosts, from, &other[..length]).await;
+                (data, from) = association.read(sockets.v6.as_ref()) => {
+                    self.came(&association, &hosts, from, &data).await;
                     still_until = Instant::now() + STILL;
                     continue;
                 }
                 Some(resolved) = resolving.join_next() => {
-                    let Ok((target, Some(address), data)) = resolved else { continue };
+                    let Ok((target, Some(address), data, held)) = resolved else { continue };
                     if names.len() >= NAMES_MAX {
                         names.pop_first();
                     }
                     names.insert(target, (address, Instant::now() + REMEMBERED));
-                    (address, data)
+                    (address, data, held)
                 }
                 packet = association.recv() => {
-                    let Some((target, data)) = packet else { return };
+                    let Some(Packet { target, data, held }) = packet else { return };
                     match (&target.host, names.get(&target)) {
-                        (Host::Address(address), _) => (SocketAddr::new(*address, target.port), data),
-                        (Host::Name(_), Some((address, until))) if *until > Instant::now() => (*address, data),
+                        (Host::Address(address), _) => (SocketAddr::new(*address, target.port), data, held),
+                        (Host::Name(_), Some((address, until))) if *until > Instant::now() => (*address, data, held),
                         (Host::Name(_), _) => {
                             if resolving.len() < RESOLVING_MAX {
-                                resolving.spawn(resolve(self.shared.clone(), self.device.borrow().clone(), target, data));
+                                let (shared, device) = (self.shared.clone(), self.device.borrow().clone());
+                                resolving.spawn(async move {
+                                    let found = addresses(&target, &device.reach, &shared.own()).await;
+                                    let address = found.ok().and_then(|found| found.first().copied());
+                                    (target, address, data, held)
+                                });
                             }
                             continue;
                         }
@@ -134,12 +138,6 @@ impl Exit {
     }
 }
 
-async fn resolve(shared: Arc<Shared>, device: Arc<Device>, target: Target, data: Bytes) -> Resolved {
-    let found = addresses(&target, &device.reach, &shared.own()).await;
-    let address = found.ok().and_then(|found| found.first().copied());
-    (target, address, data)
-}
-
 /// The sockets of an association.
 #[derive(Debug)]
 pub(super) struct Sockets {
@@ -167,15 +165,4 @@ fn bind(domain: Domain, address: IpAddr) -> std::io::Result<UdpSocket> {
     socket.bind(&SocketAddr::new(address, 0).into())?;
     socket.set_nonblocking(true)?;
     UdpSocket::from_std(socket.into())
-}
-
-/// The next packet at a socket, if there is one.
-async fn receive(socket: Option<&UdpSocket>, buffer: &mut [u8]) -> (usize, SocketAddr) {
-    let Some(socket) = socket else { return std::future::pending().await };
-    loop {
-        // An error is that of a packet that was sent before.
-        if let Ok(came) = socket.recv_from(buffer).await {
-            return came;
-        }
-    }
 }

@@ -7,8 +7,8 @@ use fairpath::RecvStream;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpStream, UdpSocket};
 
-use crate::packets::{Association, PACKET_MAX};
-use crate::target::{TARGET_MAX, Target};
+use crate::packets::{Association, Packet};
+use crate::target::Target;
 
 /// The first bytes of a packet: two that mean nothing, and the number of a fragment, which is 0.
 const HEAD: [u8; 3] = [0; 3];
@@ -24,22 +24,19 @@ pub(super) struct Entrance {
 
 impl Entrance {
     /// Carries packets until the program's connection or the association ends.
-    pub(super) async fn carry(mut self, mut tcp: TcpStream, mut association: Association, mut recv: RecvStream) {
-        let mut buffer = vec![0; HEAD.len() + TARGET_MAX + PACKET_MAX];
+    pub(super) async fn carry(mut self, mut tcp: TcpStream, association: Association, mut recv: RecvStream) {
         let mut more = [0; 64];
         loop {
             tokio::select! {
-                came = self.socket.recv_from(&mut buffer) => {
-                    // An error is that of a packet that was sent before.
-                    let Ok((length, from)) = came else { continue };
+                (bytes, from) = association.read(Some(&self.socket)) => {
                     if self.is_program(from)
-                        && let Some((target, data)) = packet(&buffer[..length])
+                        && let Some((target, data)) = packet(&bytes)
                     {
                         association.send(&target, data);
                     }
                 }
                 packet = association.recv() => match packet {
-                    Some((from, data)) => self.hand_out(&from, &data).await,
+                    Some(Packet { target, data, held: _held }) => self.hand_out(&target, &data).await,
                     None => return,
                 },
                 read = tcp.read(&mut more) => if !matches!(read, Ok(1..)) { return },

@@ -14,13 +14,17 @@ use tokio::time::sleep;
 use super::NearError;
 use super::forward::{Forward, Protocol, Reverse};
 use super::link::Link;
-use crate::packets::PACKET_MAX;
+use crate::packets::{Budget, Held, PACKET_MAX, Packet};
 use crate::relay::{Side, Unmetered, relay, reset_whole};
 use crate::target::Target;
 
 /// The most connections of one forward at once, and the most hosts that send to it by UDP.
 const CONNECTIONS_MAX: usize = 4096;
 const HOSTS_MAX: usize = 1024;
+
+/// The memory for packets that wait for the connection: of one forward, and of one host that sends to it, in bytes.
+const MEMORY: usize = 4 << 20;
+const HOST_MEMORY: usize = 512 << 10;
 
 /// How long a host that sends by UDP may be still before it is forgotten (RFC 4787, requirement 5).
 const STILL: Duration = Duration::from_secs(5 * 60);
@@ -89,31 +93,37 @@ async fn connections(listener: TcpListener, target: Target, link: Arc<Link>) {
 
 /// Forwards the packets of a port: each host that sends has an association of its own.
 async fn packets(socket: Arc<UdpSocket>, target: Target, link: Arc<Link>) {
-    let mut hosts: BTreeMap<SocketAddr, mpsc::Sender<Bytes>> = BTreeMap::new();
+    let memory = Budget::new(MEMORY);
+    let mut hosts: BTreeMap<SocketAddr, (mpsc::Sender<Waiting>, Budget)> = BTreeMap::new();
     let mut buffer = vec![0; PACKET_MAX];
     loop {
         // An error is that of a packet that was sent before.
         let Ok((length, from)) = socket.recv_from(&mut buffer).await else { continue };
-        let packet = Bytes::copy_from_slice(&buffer[..length]);
-        let known = hosts.get(&from).filter(|host| !host.is_closed());
-        let host = match known {
+        let known = hosts.get(&from).filter(|(host, _)| !host.is_closed());
+        let (host, memory) = match known {
             Some(host) => host.clone(),
             None => {
-                hosts.retain(|_, host| !host.is_closed());
+                hosts.retain(|_, (host, _)| !host.is_closed());
                 if hosts.len() >= HOSTS_MAX {
                     continue;
                 }
-                let (to, packets) = mpsc::channel(256);
+                let (to, packets) = mpsc::channel(1024);
                 let host = Source { address: from, socket: socket.clone(), target: target.clone(), link: link.clone() };
                 tokio::spawn(host.carry(packets));
-                hosts.insert(from, to.clone());
-                to
+                let known = (to, memory.part(HOST_MEMORY));
+                hosts.insert(from, known.clone());
+                known
             }
         };
         // One that is late loses packets.
-        let _ = host.try_send(packet);
+        if let Some(held) = memory.hold(length) {
+            let _ = host.try_send((Bytes::copy_from_slice(&buffer[..length]), held));
+        }
     }
 }
+
+/// A packet that waits, and its memory.
+type Waiting = (Bytes, Held);
 
 /// A host that sends to a port by UDP.
 struct Source {
@@ -124,20 +134,20 @@ struct Source {
 }
 
 impl Source {
-    async fn carry(self, mut packets: mpsc::Receiver<Bytes>) {
+    async fn carry(self, mut packets: mpsc::Receiver<Waiting>) {
         let Self { address, socket, target, link } = self;
-        let (mut association, mut stream) = match link.associate(Some(&target)).await {
+        let (association, mut stream) = match link.associate(Some(&target)).await {
             Ok(associated) => associated,
             Err(refusal) => return link.tell_refused(&target, &refusal),
         };
         loop {
             tokio::select! {
                 packet = packets.recv() => match packet {
-                    Some(packet) => association.send(&target, &packet),
+                    Some((packet, _held)) => association.send(&target, &packet),
                     None => return,
                 },
                 packet = association.recv() => match packet {
-                    Some((_, data)) => drop(socket.send_to(&data, address).await),
+                    Some(Packet { data, held: _held, .. }) => drop(socket.send_to(&data, address).await),
                     None => return,
                 },
                 // The far end says nothing more; its end is that of the association.
