@@ -35,16 +35,33 @@ pub(crate) struct ListenArgs {
     /// this machine, on that port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     listen: Option<HostPort>,
-    /// Put this address into the ticket, before the machine's own: where a NAT or a firewall passes UDP on
-    /// to this machine. The name of a host stands for all its addresses; may be given several times
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = reachable_address)]
-    advertise: Vec<HostPort>,
+    #[command(flatten)]
+    advertise: Advertise,
     #[command(flatten)]
     via: Via,
     #[command(flatten)]
     paths: PathArgs,
     #[command(flatten)]
     engine: EngineArgs,
+}
+
+/// Addresses at which others find an end that listens, beside those of the machine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Advertise {
+    /// Tell others this address, before the machine's own: where a NAT or a firewall passes UDP on to this machine. The
+    /// name of a host stands for all its addresses; may be given several times
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = reachable_address)]
+    advertise: Vec<HostPort>,
+}
+
+impl Advertise {
+    pub(crate) async fn resolve(&self) -> anyhow::Result<Vec<SocketAddr>> {
+        let mut addresses = Vec::new();
+        for advertised in &self.advertise {
+            addresses.extend(advertised.resolve().await?);
+        }
+        Ok(addresses)
+    }
 }
 
 /// An end that listens, and what its peers must know.
@@ -86,10 +103,7 @@ impl ListenArgs {
             Some(listen) => Some(own_address(listen).await?),
             None => None,
         };
-        let mut advertise = Vec::new();
-        for advertised in &self.advertise {
-            advertise.extend(advertised.resolve().await?);
-        }
+        let advertise = self.advertise.resolve().await?;
         let Being { identity, secret, port } = being;
         let listener = once_up(async || {
             let config = ListenConfig {
@@ -233,10 +247,19 @@ const LINK_UP: Duration = Duration::from_secs(2);
 
 /// Tries again, for a moment, while there is no usable interface.
 async fn once_up<T>(attempt: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    let is_early = |error: &Error| matches!(error, Error::NoUsableInterface | Error::OtherFamily { .. });
+    retried(is_early, attempt).await
+}
+
+/// Tries again, for a moment, while the error may be that an interface is not up yet.
+pub(crate) async fn retried<T, E>(
+    is_early: impl Fn(&E) -> bool,
+    attempt: impl AsyncFn() -> Result<T, E>,
+) -> Result<T, E> {
     let deadline = Instant::now() + LINK_UP;
     loop {
         match attempt().await {
-            Err(Error::NoUsableInterface | Error::OtherFamily { .. }) if Instant::now() < deadline => {
+            Err(error) if is_early(&error) && Instant::now() < deadline => {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             result => return result,

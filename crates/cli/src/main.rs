@@ -19,6 +19,8 @@ mod leftovers;
 mod metrics;
 mod path_args;
 mod path_facts;
+#[cfg(feature = "metrics")]
+mod proxy_metrics;
 mod qr;
 mod question;
 mod quota;
@@ -75,6 +77,7 @@ enum Command {
     Proxy(commands::proxy::Args),
     Run(commands::run::Args),
     Doctor(commands::doctor::Args),
+    Top(commands::top::Args),
     Join(commands::join::Args),
     Serve(commands::serve::Args),
     Invite(commands::devices::InviteArgs),
@@ -188,6 +191,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Proxy(args) => commands::proxy::run(args).await,
         Command::Run(args) => commands::run::run(&args),
         Command::Doctor(args) => commands::doctor::run(args).await,
+        Command::Top(args) => commands::top::run(args).await,
         Command::Join(args) => commands::join::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Invite(args) => commands::devices::invite(args).await,

@@ -33,6 +33,13 @@ const METRICS_HEAD: &str = "\
 |---|---|---|
 ";
 
+const METRICS_PROXY: &str = "
+`fairpath proxy --metrics 127.0.0.1:9465` and `fairpath serve --metrics 127.0.0.1:9466` answer with these.
+
+| name | type | meaning |
+|---|---|---|
+";
+
 /// Every command with its full name, parents first.
 fn commands() -> Vec<(String, Command)> {
     fn add(name: String, command: &Command, all: &mut Vec<(String, Command)>) {
@@ -64,8 +71,12 @@ fn exit_codes() -> String {
 }
 
 fn metrics() -> String {
-    let exposed = crate::commands::stream::exposed_metrics();
-    let mut text = METRICS_HEAD.to_owned();
+    let ends = METRICS_PROXY.to_owned() + &rows(&crate::proxy_metrics::exposed());
+    METRICS_HEAD.to_owned() + &rows(&crate::commands::stream::exposed_metrics()) + &ends
+}
+
+fn rows(exposed: &str) -> String {
+    let mut text = String::new();
     let about = |keyword: &str| {
         let lines = exposed.lines().filter_map(|line| line.strip_prefix(keyword)?.trim().split_once(' '));
         lines.map(|(name, rest)| (name.to_owned(), rest.to_owned())).collect::<Vec<_>>()

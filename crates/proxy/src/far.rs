@@ -2,6 +2,7 @@
 
 mod dial;
 mod packets;
+mod relays;
 mod reverse;
 mod session;
 mod shared;
@@ -17,6 +18,9 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::authorized::{BadLine, DeviceName};
+use crate::control::Control;
+use crate::snapshot::Snapshot;
+use relays::Relays;
 use shared::Shared;
 pub use state::{Devices, FarState, Known, StateError, Usage};
 
@@ -42,6 +46,8 @@ pub struct FarConfig {
     pub state: PathBuf,
     /// The address to listen on; an unspecified one means every address at that port.
     pub listen: SocketAddr,
+    /// Further addresses to listen on, at other ports. Each is a path of its own to a device, which uses those that work.
+    pub also_listen: Vec<SocketAddr>,
     /// Addresses that devices are told before the machine's own: of a NAT that passes packets on to it.
     pub advertise: Vec<SocketAddr>,
     /// Interfaces or addresses to use; empty: all.
@@ -92,14 +98,24 @@ pub enum FarError {
     /// Its sockets.
     #[error(transparent)]
     Endpoint(#[from] fairpath::Error),
+    /// A further address.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        source: std::io::Error,
+    },
 }
 
 /// A far end that listens. Devices are taken in while [`Far::run`] runs.
 #[derive(Debug)]
 pub struct Far {
     endpoint: Endpoint,
+    relays: Relays,
     shared: Arc<Shared>,
     notices: mpsc::Receiver<FarNotice>,
+    _control: Option<Control>,
 }
 
 impl Far {
@@ -120,16 +136,28 @@ impl Far {
             .via(config.via)
             .connections_max(CONNECTIONS_MAX)
             .bind()?;
-        state.note_serving(&endpoint.addresses())?;
+        let relays = Relays::open(config.also_listen, &endpoint.addresses());
+        let relays = relays.map_err(|(address, source)| FarError::Listen { address, source })?;
+        state.note_serving(&all(&endpoint, &relays))?;
         let limits = StreamLimits::default().open_max(STREAMS_MAX);
         let (to, notices) = mpsc::channel(256);
         let shared = Shared::new(state, guard, limits, config.advertise, to)?;
-        Ok(Self { endpoint, shared, notices })
+        let here = shared.clone();
+        let words = |error| FarNotice::Broken(format!("no control socket, so `fairpath top` shows nothing: {error}"));
+        let control = Control::open(shared.state.directory(), move || here.snapshot());
+        let control = control.map_err(|error| shared.tell(words(error))).ok();
+        Ok(Self { endpoint, relays, shared, notices, _control: control })
     }
 
     /// The addresses where devices find it.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.endpoint.addresses()
+        all(&self.endpoint, &self.relays)
+    }
+
+    /// This end at this moment, and again whenever it is called.
+    pub fn watch(&self) -> impl Fn() -> Snapshot + Send + Sync + 'static {
+        let shared = self.shared.clone();
+        move || shared.snapshot()
     }
 
     /// Takes devices in, until the future is dropped. `tell` is given the notices.
@@ -141,14 +169,17 @@ impl Far {
             tokio::select! {
                 accepted = self.endpoint.accept() => match accepted {
                     Some(connection) => {
-                        let addresses = self.endpoint.addresses();
+                        let addresses = self.addresses();
                         tokio::spawn(session::serve(self.shared.clone(), connection, addresses));
                     }
                     None => return,
                 },
                 Some(notice) = self.notices.recv() => tell(notice),
                 _ = look.tick() => self.shared.look(),
-                _ = note.tick() => self.shared.note(&self.endpoint.addresses()),
+                _ = note.tick() => {
+                    self.relays.look(&self.endpoint.addresses());
+                    self.shared.note(&self.addresses());
+                }
             }
         }
     }
@@ -158,4 +189,9 @@ impl Far {
         self.endpoint.close(0, "the far end has ended").await;
         self.shared.note(&[]);
     }
+}
+
+/// The addresses of all ports: the first one's, then those of the others.
+fn all(endpoint: &Endpoint, relays: &Relays) -> Vec<SocketAddr> {
+    endpoint.addresses().into_iter().chain(relays.addresses()).collect()
 }

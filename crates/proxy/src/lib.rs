@@ -16,8 +16,10 @@
 //! happens.
 
 mod authorized;
+mod control;
 mod far;
 mod greeting;
+mod hosts;
 mod invitations;
 mod key;
 mod near;
@@ -26,11 +28,13 @@ mod packets;
 mod reach;
 mod refusal;
 mod relay;
+mod snapshot;
 mod store;
 mod target;
 mod wire;
 
 pub use authorized::{Authorized, BadLine, BadName, Device, DeviceName};
+pub use control::snapshot;
 pub use far::{Devices, Far, FarConfig, FarError, FarNotice, FarState, Known, StateError, Usage};
 pub use greeting::Denial;
 pub use invitations::INVITATION_LIFETIME;
@@ -41,5 +45,6 @@ pub use near::{
 };
 pub use reach::{BadReach, Reach};
 pub use refusal::{Refusal, RefusalKind};
+pub use snapshot::{Carried, End, Kind, PathNow, Peer, Snapshot};
 pub use store::StoreError;
 pub use target::{BadTarget, Host, Target};

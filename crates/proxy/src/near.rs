@@ -1,5 +1,6 @@
 //! The near end: a port for programs, whose connections the far end makes.
 
+mod arrival;
 mod associate;
 mod conversation;
 mod doctor;
@@ -19,7 +20,9 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
+use crate::control::Control;
 use crate::greeting::Denial;
+use crate::snapshot::Snapshot;
 pub use doctor::{Examination, ExamineConfig, Finding, Together, examine};
 pub use forward::{BadForward, Forward, Protocol, Reverse};
 use link::Link;
@@ -63,6 +66,8 @@ pub enum NearNotice {
     Path(String),
     /// A forward, with the reason why it does not work, in words.
     Forward(String),
+    /// There is no control socket, with the reason in words: all else works.
+    Control(String),
 }
 
 impl std::fmt::Display for NearNotice {
@@ -73,6 +78,7 @@ impl std::fmt::Display for NearNotice {
             Self::Failed(why) => write!(f, "{why}; trying again"),
             Self::Denied(denial) => denial.fmt(f),
             Self::Path(words) | Self::Forward(words) => f.write_str(words),
+            Self::Control(why) => write!(f, "no control socket, so `fairpath top` shows nothing: {why}"),
         }
     }
 }
@@ -106,6 +112,7 @@ pub struct Near {
     ports: Option<Ports>,
     reverses: Arc<[Reverse]>,
     notices: mpsc::Receiver<NearNotice>,
+    _control: Option<Control>,
 }
 
 impl Near {
@@ -122,12 +129,15 @@ impl Near {
         let (to, notices) = mpsc::channel(256);
         let ports = Some(Ports::bind(forwards).await?);
         let reverses: Arc<[Reverse]> = reverses.into();
-        let link = Link::begin(state.clone(), via, reverses.clone(), to)?;
+        let link = Link::begin(state.clone(), via, reverses.clone(), to.clone())?;
+        let here = link.clone();
+        let control = Control::open(state.directory(), move || here.snapshot());
+        let control = control.map_err(|error| to.try_send(NearNotice::Control(error.to_string()))).ok();
         if let Ok(address) = listener.local_addr() {
             state.note_listening(address)?;
         }
         let settings = Arc::new(port::Settings { fast_open, password });
-        Ok(Self { link, listener, settings, ports, reverses, notices })
+        Ok(Self { link, listener, settings, ports, reverses, notices, _control: control })
     }
 
     /// The address of the port for programs.
@@ -142,6 +152,12 @@ impl Near {
     /// The state of the connection to the far end, and when it changes.
     pub fn state(&self) -> watch::Receiver<LinkState> {
         self.link.state()
+    }
+
+    /// This end at this moment, and again whenever it is called.
+    pub fn watch(&self) -> impl Fn() -> Snapshot + Send + Sync + 'static {
+        let link = self.link.clone();
+        move || link.snapshot()
     }
 
     /// Serves programs, until the future is dropped. `tell` is given the notices.

@@ -9,10 +9,12 @@
 //! ```
 //!
 //! A datagram is lost or late as a packet of UDP may be: nothing is sent again, and a packet of which a piece is missing is
-//! given up. All that waits on a connection, in pieces or whole, takes bounded memory.
+//! given up. Packets that took ways of different length are put into order, where that is worth its time ([`Order`]). All that
+//! waits on a connection, in pieces or whole, takes bounded memory.
 
 mod assembly;
 mod budget;
+mod order;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,11 +25,12 @@ use bytes::{Buf as _, Bytes};
 use fairpath::Connection;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::target::Target;
 use assembly::{Assembly, Head};
 pub(crate) use budget::{Budget, Held};
+use order::Order;
 
 /// The most of a packet that goes into a datagram: every path carries as much before it was measured.
 const PIECE: usize = 1_100;
@@ -47,6 +50,9 @@ const CONNECTION_MEMORY: usize = 4 << 20;
 /// The associations of a connection.
 const ASSOCIATIONS_MAX: usize = 256;
 
+/// The first number that the far end gives.
+const FAR: u32 = 1 << 31;
+
 /// All associations of a connection.
 #[derive(Debug)]
 pub(crate) struct Packets {
@@ -60,7 +66,7 @@ pub(crate) struct Packets {
 
 #[derive(Debug)]
 struct Reader {
-    to: mpsc::Sender<Packet>,
+    to: mpsc::Sender<Arrived>,
     memory: Budget,
 }
 
@@ -73,12 +79,34 @@ pub(crate) struct Packet {
     pub(crate) held: Held,
 }
 
+/// A packet that waits for its reader.
+#[derive(Debug)]
+struct Arrived {
+    number: u32,
+    at: Instant,
+    packet: Packet,
+}
+
+/// Packets that came, on their way to their reader.
+#[derive(Debug)]
+struct Incoming {
+    whole: mpsc::Receiver<Arrived>,
+    order: Order<Packet>,
+}
+
+/// The end that gives an association its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opener {
+    Near,
+    Far,
+}
+
 /// Packets from and to one program.
 #[derive(Debug)]
 pub(crate) struct Association {
     id: u32,
     packets: Arc<Packets>,
-    whole: tokio::sync::Mutex<mpsc::Receiver<Packet>>,
+    incoming: tokio::sync::Mutex<Incoming>,
     number: AtomicU32,
 }
 
@@ -113,12 +141,13 @@ impl Packets {
         let head = Head { association, number, at: datagram.get_u8(), count: datagram.get_u8() };
         let readers = self.readers();
         let Some(reader) = readers.get(&association).filter(|_| head.fits(datagram.len())) else { return };
-        let whole = self.assembly().take(head, &datagram, Instant::now());
+        let at = Instant::now();
+        let whole = self.assembly().take(head, &datagram, at);
         // A reader that is late loses packets, as that of a socket does.
         if let Some((target, data)) = whole.and_then(packet)
             && let Some(held) = reader.memory.hold(data.len())
         {
-            let _ = reader.to.try_send(Packet { target, data, held });
+            let _ = reader.to.try_send(Arrived { number, at, packet: Packet { target, data, held } });
         }
     }
 
@@ -130,19 +159,54 @@ impl Packets {
         self.assembly.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An association of this number; of a number that is free where none is given. `None` where there are too many, or the
-    /// number is taken.
-    pub(crate) fn open(self: &Arc<Self>, id: Option<u32>) -> Option<Association> {
-        let (to, whole) = mpsc::channel(WAITING);
+    /// An association with a number that is free. `None` where there are too many.
+    pub(crate) fn open_new(self: &Arc<Self>, opener: Opener) -> Option<Association> {
+        let numbers = match opener {
+            Opener::Near => 0..=FAR - 1,
+            Opener::Far => FAR..=u32::MAX,
+        };
         let mut readers = self.readers();
-        let next = readers.last_key_value().map_or(0, |(last, _)| last.wrapping_add(1));
-        let id = id.or_else(|| (next..=u32::MAX).chain(0..next).find(|id| !readers.contains_key(id)))?;
+        let last = readers.range(numbers.clone()).next_back().map(|(last, _)| *last);
+        let next = last.map_or(*numbers.start(), |last| last.wrapping_add(1));
+        let mut free = (next.max(*numbers.start())..=*numbers.end()).chain(numbers.clone());
+        let id = free.find(|id| !readers.contains_key(id))?;
+        self.open(&mut readers, id)
+    }
+
+    /// An association with the number that the peer gave it. `None` where there are too many, or the number is taken.
+    pub(crate) fn open_given(self: &Arc<Self>, id: u32) -> Option<Association> {
+        self.open(&mut self.readers(), id)
+    }
+
+    fn open(self: &Arc<Self>, readers: &mut BTreeMap<u32, Reader>, id: u32) -> Option<Association> {
         if readers.len() >= ASSOCIATIONS_MAX || readers.contains_key(&id) {
             return None;
         }
+        let (to, whole) = mpsc::channel(WAITING);
         readers.insert(id, Reader { to, memory: self.memory.part(ASSOCIATION_MEMORY) });
-        drop(readers);
-        Some(Association { id, packets: self.clone(), whole: whole.into(), number: AtomicU32::new(0) })
+        let incoming = Incoming { whole, order: Order::default() };
+        Some(Association { id, packets: self.clone(), incoming: incoming.into(), number: AtomicU32::new(0) })
+    }
+}
+
+impl Incoming {
+    async fn next(&mut self) -> Option<Packet> {
+        loop {
+            if let Some(packet) = self.order.pop(Instant::now()) {
+                return Some(packet);
+            }
+            let arrived = match self.order.due() {
+                None => self.whole.recv().await,
+                Some(due) => match timeout_at(due, self.whole.recv()).await {
+                    Ok(arrived) => arrived,
+                    Err(_) => continue,
+                },
+            };
+            match arrived {
+                Some(Arrived { number, at, packet }) => self.order.take(number, packet, at),
+                None => return self.order.pop_any(),
+            }
+        }
     }
 }
 
@@ -154,8 +218,17 @@ impl Association {
     /// Sends a packet, with the host that it is for or comes from. It is dropped where too much waits already.
     pub(crate) fn send(&self, target: &Target, data: &[u8]) {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        for datagram in cut(self.id, number, target, data) {
+        for (at, datagram) in cut(self.id, number, target, data).into_iter().enumerate() {
             if self.packets.connection.send_datagram(&datagram).is_err() {
+                if at == 0 {
+                    // It leaves no gap in the numbers, for which the other end would wait.
+                    let _ = self.number.compare_exchange(
+                        number.wrapping_add(1),
+                        number,
+                        Ordering::Relaxed,
+                        Ordering::Relaxed,
+                    );
+                }
                 return;
             }
         }
@@ -165,7 +238,7 @@ impl Association {
     ///
     /// Cancellation safety: no packet is lost where this is given up before it is ready.
     pub(crate) async fn recv(&self) -> Option<Packet> {
-        self.whole.lock().await.recv().await
+        self.incoming.lock().await.next().await
     }
 
     /// The next packet at a socket, if there is one.

@@ -31,15 +31,6 @@ pub(crate) trait Meter {
     fn down(&self, bytes: usize) -> impl Future<Output = ()> + Send;
 }
 
-/// Nothing is capped or counted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unmetered;
-
-impl Meter for Unmetered {
-    async fn up(&self, _: usize) {}
-    async fn down(&self, _: usize) {}
-}
-
 /// Caps in each direction.
 impl Meter for (Pace, Pace) {
     async fn up(&self, bytes: usize) {
@@ -58,6 +49,16 @@ pub(crate) enum Side {
     Program,
     /// They come from its target.
     Target,
+}
+
+impl Side {
+    /// The other one.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Program => Self::Target,
+            Self::Target => Self::Program,
+        }
+    }
 }
 
 /// How a connection is still.
@@ -146,17 +147,17 @@ async fn inward(
     meter: &impl Meter,
     stillness: &Stillness,
 ) -> io::Result<()> {
-    let other = if side == Side::Program { Side::Target } else { Side::Program };
     while let Some(chunk) = recv.read_chunk(4 * CHUNK).await? {
         stillness.note(Instant::now());
-        pass(meter, other, chunk.len()).await;
+        pass(meter, side.other(), chunk.len()).await;
         write.write_all(&chunk).await?;
     }
     stillness.is_half.store(true, Ordering::Relaxed);
     write.shutdown().await
 }
 
-async fn pass(meter: &impl Meter, from: Side, bytes: usize) {
+/// Waits until bytes that come from a side may pass, and counts them.
+pub(crate) async fn pass(meter: &impl Meter, from: Side, bytes: usize) {
     match from {
         Side::Program => meter.up(bytes).await,
         Side::Target => meter.down(bytes).await,

@@ -30,6 +30,10 @@ impl Store {
         Ok(Self(directory.to_owned()))
     }
 
+    pub(crate) fn directory(&self) -> &Path {
+        &self.0
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -23,6 +23,11 @@ pub(crate) enum Purpose {
     Packets = 4,
     /// Bytes that mean nothing, to measure a rate.
     Measure = 5,
+    /// Packets that come to a port of the far end are wanted at the near end.
+    ReversePackets = 6,
+    /// Packets of a host that sent to such a port; the target is the host, and two numbers follow: of the forward, and of the
+    /// association.
+    ArrivalPackets = 7,
 }
 
 /// The way of the bytes of a measurement.
@@ -42,9 +47,16 @@ pub(crate) const RESET: u64 = 1;
 
 impl Purpose {
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Connect, Self::Reverse, Self::Arrival, Self::Packets, Self::Measure]
-            .into_iter()
-            .find(|one| *one as u8 == code)
+        let all = [
+            Self::Connect,
+            Self::Reverse,
+            Self::Arrival,
+            Self::Packets,
+            Self::Measure,
+            Self::ReversePackets,
+            Self::ArrivalPackets,
+        ];
+        all.into_iter().find(|one| *one as u8 == code)
     }
 }
 

@@ -21,3 +21,4 @@ pub(crate) mod serve;
 #[cfg(feature = "research")]
 pub(crate) mod sim;
 pub(crate) mod stream;
+pub(crate) mod top;

@@ -42,6 +42,10 @@ pub(crate) struct Args {
     /// device's line there has listen=8080; may be given several times
     #[arg(long, value_name = "PROTOCOL:PORT=HOST:PORT")]
     reverse: Vec<Reverse>,
+    /// Show connections, paths and rates to Prometheus at this loopback address, as /metrics
+    #[cfg(feature = "metrics")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::metrics::local_address)]
+    metrics: Option<SocketAddr>,
     #[command(flatten)]
     via: Via,
     #[command(flatten)]
@@ -66,6 +70,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     };
     let mut near = Near::bind(config).await.map_err(told)?;
     tell(format!("SOCKS5 and HTTP proxy at {}", near.address()?));
+    #[cfg(feature = "metrics")]
+    let _shown = match args.metrics {
+        Some(address) => Some(crate::proxy_metrics::show(address, near.watch()).await?),
+        None => None,
+    };
     tokio::select! {
         () = near.run(tell) => {}
         () = interruption.asked() => {}

@@ -19,6 +19,7 @@ use super::shared::{DeviceMeter, Shared};
 use crate::authorized::Device;
 use crate::packets::{Association, Held, Packet};
 use crate::relay::Meter as _;
+use crate::snapshot::Entry;
 use crate::target::{Host, Target};
 
 /// How long an association lives without a packet (RFC 4787, requirement 5, recommends so much at least).
@@ -34,6 +35,7 @@ const HOSTS_MAX: usize = 1024;
 
 /// Packets of one program.
 pub(super) struct Exit {
+    pub(super) entry: Entry,
     pub(super) shared: Arc<Shared>,
     pub(super) meter: Arc<DeviceMeter>,
     /// The device's line, as it is now.
@@ -112,6 +114,7 @@ impl Exit {
     async fn came(&self, association: &Association, hosts: &BTreeMap<SocketAddr, ()>, from: SocketAddr, data: &[u8]) {
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         if (self.is_open || hosts.contains_key(&from)) && self.may(from) {
+            self.entry.count(0, data.len());
             self.meter.down(data.len()).await;
             association.send(&from.into(), data);
         }
@@ -129,6 +132,7 @@ impl Exit {
             }
             hosts.insert(to, ());
         }
+        self.entry.count(data.len(), 0);
         self.meter.up(data.len()).await;
         let socket = if to.is_ipv4() { &sockets.v4 } else { &sockets.v6 };
         if let Some(socket) = socket {

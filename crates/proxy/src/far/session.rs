@@ -22,6 +22,7 @@ use crate::key::PublicKey;
 use crate::packets::Packets;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::relay::{Meter as _, Side, relay};
+use crate::snapshot::Kind;
 use crate::target::Target;
 use crate::wire::{self, Direction, Purpose};
 
@@ -86,6 +87,7 @@ impl Session {
             return;
         }
         meter.heed(&device);
+        let _present = shared.enter(&name, &connection);
         let rules = watch::Sender::new(Arc::new(device));
         let packets = Packets::begin(connection.clone());
         shared.tell(FarNotice::Entered(name.clone()));
@@ -156,12 +158,14 @@ impl Stream {
                 let Ok(Ok(id)) = timeout(PATIENCE, recv.read_u32()).await else { return };
                 match purpose {
                     Purpose::Packets => self.carry_packets(target, id, (send, recv)).await,
-                    Purpose::Reverse => {
-                        let Self { connection, meter, device, .. } = self;
-                        Listening { connection, meter, device, target, id }.serve((send, recv)).await;
+                    Purpose::Reverse | Purpose::ReversePackets => {
+                        let is_packets = purpose == Purpose::ReversePackets;
+                        let Self { shared, connection, packets, meter, device } = self;
+                        let packets = is_packets.then_some(packets);
+                        Listening { shared, packets, connection, meter, device, target, id }.serve((send, recv)).await;
                     }
                     Purpose::Measure => self.measure(id, (send, recv)).await,
-                    Purpose::Connect | Purpose::Arrival => {}
+                    Purpose::Connect | Purpose::Arrival | Purpose::ArrivalPackets => {}
                 }
             }
             Ok(Some(Err(bad))) => {
@@ -191,7 +195,10 @@ impl Stream {
             return;
         }
         match dialled {
-            Ok(tcp) => relay(tcp, Bytes::new(), (send, recv), Side::Target, &*self.meter).await,
+            Ok(tcp) => {
+                let entry = self.shared.ledger.enter(device.name.as_str(), &target, Kind::Tcp);
+                relay(tcp, Bytes::new(), (send, recv), Side::Target, &(&entry, &*self.meter)).await;
+            }
             Err(_) => wire::finish(send).await,
         }
     }
@@ -221,7 +228,7 @@ impl Stream {
     /// Packets of UDP to this target, or to any where it has no port.
     async fn carry_packets(self, target: Target, id: u32, (mut send, mut recv): (SendStream, RecvStream)) {
         let many = || Refusal::new(RefusalKind::TooMany, "this device has too many associations");
-        let opened = self.packets.open(Some(id)).ok_or_else(many);
+        let opened = self.packets.open_given(id).ok_or_else(many);
         let sockets = |error| Refusal::new(RefusalKind::Failed, format!("no socket for packets: {error}"));
         let opened = opened.and_then(|association| Ok((association, Sockets::bind().map_err(sockets)?)));
         let answer = opened.as_ref().map(|_| ()).map_err(Clone::clone);
@@ -229,7 +236,10 @@ impl Stream {
             return;
         }
         if let Ok((association, sockets)) = opened {
-            let exit = Exit { shared: self.shared, meter: self.meter, device: self.device, is_open: target.port == 0 };
+            let name = self.device.borrow().name.to_string();
+            let entry = self.shared.ledger.enter(&name, &target, Kind::Udp);
+            let exit =
+                Exit { entry, shared: self.shared, meter: self.meter, device: self.device, is_open: target.port == 0 };
             exit.carry(association, sockets, &mut recv).await;
         }
         wire::finish(send).await;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fairpath::StreamLimits;
+use fairpath::{Connection, StreamLimits};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
@@ -17,6 +17,7 @@ use crate::greeting::{Denial, Proof};
 use crate::key::PublicKey;
 use crate::pace::Pace;
 use crate::relay::Meter;
+use crate::snapshot::{End, Ledger, Peer, Snapshot};
 
 /// The connections to targets that a device may have in the making at once. More wait.
 const DIALS_MAX: usize = 256;
@@ -35,6 +36,10 @@ pub(crate) struct Shared {
     pub(crate) state: FarState,
     pub(crate) guard: [u8; 32],
     pub(crate) limits: StreamLimits,
+    /// The connections of programs.
+    pub(crate) ledger: Arc<Ledger>,
+    /// The connections of devices.
+    present: Mutex<BTreeMap<u64, (DeviceName, Connection)>>,
     /// Addresses that lead to this machine though no interface has them.
     advertise: Vec<IpAddr>,
     authorized: watch::Sender<Arc<Authorized>>,
@@ -87,6 +92,8 @@ impl Shared {
             state,
             guard,
             limits,
+            ledger: Arc::default(),
+            present: Mutex::default(),
             advertise: advertise.iter().map(SocketAddr::ip).collect(),
             authorized: watch::Sender::new(Arc::new(authorized)),
             notices,
@@ -100,6 +107,25 @@ impl Shared {
 
     fn changing(&self) -> MutexGuard<'_, Changing> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn present(&self) -> MutexGuard<'_, BTreeMap<u64, (DeviceName, Connection)>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the connection of a device, until what is returned is dropped.
+    pub(crate) fn enter(self: &Arc<Self>, name: &DeviceName, connection: &Connection) -> Present {
+        let mut present = self.present();
+        let id = present.last_key_value().map_or(0, |(last, _)| last + 1);
+        present.insert(id, (name.clone(), connection.clone()));
+        Present { shared: self.clone(), id }
+    }
+
+    /// This end at this moment.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let present: Vec<(DeviceName, Connection)> = self.present().values().cloned().collect();
+        let peers = present.iter().map(|(name, connection)| Peer::of(name.to_string(), connection)).collect();
+        self.ledger.snapshot(End::Serve, peers)
     }
 
     /// Tells the keeper, where there is room for it.
@@ -233,6 +259,19 @@ impl DeviceMeter {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *noted, now);
         (now.0 - before.0, now.1 - before.1)
+    }
+}
+
+/// The connection of a device that snapshots show.
+#[derive(Debug)]
+pub(crate) struct Present {
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.shared.present().remove(&self.id);
     }
 }
 

@@ -184,6 +184,10 @@ impl FarState {
         joined.map_err(broken)?.ok_or(Denial::Invitation)
     }
 
+    pub(crate) fn directory(&self) -> &Path {
+        self.store.directory()
+    }
+
     pub(crate) fn authorized(&self) -> Result<Authorized, StateError> {
         Ok(Authorized::load(&self.store)?)
     }

@@ -8,6 +8,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpStream, UdpSocket};
 
 use crate::packets::{Association, Packet};
+use crate::snapshot::Entry;
 use crate::target::Target;
 
 /// The first bytes of a packet: two that mean nothing, and the number of a fragment, which is 0.
@@ -15,6 +16,7 @@ const HEAD: [u8; 3] = [0; 3];
 
 /// Packets of one program.
 pub(super) struct Entrance {
+    pub(super) entry: Entry,
     pub(super) socket: UdpSocket,
     /// The address of the program, which no other can use.
     pub(super) program: IpAddr,
@@ -32,6 +34,7 @@ impl Entrance {
                     if self.is_program(from)
                         && let Some((target, data)) = packet(&bytes)
                     {
+                        self.entry.count(data.len(), 0);
                         association.send(&target, data);
                     }
                 }
@@ -52,6 +55,7 @@ impl Entrance {
 
     async fn hand_out(&self, from: &Target, data: &Bytes) {
         let Some(port) = self.port else { return };
+        self.entry.count(0, data.len());
         let mut packet = HEAD.to_vec();
         from.encode(&mut packet);
         packet.extend(data);

@@ -3,22 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
-use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use fairpath::{RecvStream, SendStream};
-use tokio::io::AsyncReadExt as _;
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-
-use crate::refusal::Refusal;
-use crate::relay::{Side, Unmetered, relay};
-use crate::target::{Host, Target, shown};
-use crate::wire::{self, Purpose};
-
-/// How long a target of this machine may take to be connected.
-const CONNECTED: Duration = Duration::from_secs(10);
+use crate::target::{Target, shown};
 
 /// A transport of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +26,11 @@ pub struct Forward {
     pub target: Target,
 }
 
-/// A port of the far end, and the target of this machine's that its TCP connections go to.
+/// A port of the far end, and the target of this machine's that its connections or packets go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reverse {
+    /// The transport.
+    pub protocol: Protocol,
     /// The port there; of all its addresses where the text names none.
     pub listen: SocketAddr,
     /// The target, as this machine reaches it.
@@ -71,10 +59,7 @@ impl FromStr for Reverse {
 
     fn from_str(text: &str) -> Result<Self, BadForward> {
         let (protocol, listen, target) = parse(text, Ipv4Addr::UNSPECIFIED.into())?;
-        match protocol {
-            Protocol::Tcp => Ok(Self { listen, target }),
-            Protocol::Udp => Err(bad(text, "ports of the far end are TCP's only")),
-        }
+        Ok(Self { protocol, listen, target })
     }
 }
 
@@ -96,34 +81,6 @@ fn parse(text: &str, here: IpAddr) -> Result<(Protocol, SocketAddr, Target), Bad
     Ok((protocol, listen, target))
 }
 
-/// Connects what came to a port of the far end with its target here.
-pub(super) async fn arrive(reverses: Arc<[Reverse]>, (mut send, mut recv): (SendStream, RecvStream)) {
-    let header = async {
-        let header = wire::read_header(&mut recv).await?;
-        let id = recv.read_u32().await.ok()?;
-        matches!(header, Ok((Purpose::Arrival, _))).then_some(id)
-    };
-    let id = timeout(CONNECTED, header).await.ok().flatten();
-    let reverse = id.and_then(|id| reverses.get(usize::try_from(id).ok()?));
-    let Some(Reverse { target, .. }) = reverse else { return };
-    let connecting = async {
-        match &target.host {
-            Host::Address(address) => TcpStream::connect((*address, target.port)).await,
-            Host::Name(name) => TcpStream::connect((name.as_str(), target.port)).await,
-        }
-    };
-    let late = |_| Err(std::io::ErrorKind::TimedOut.into());
-    let connected = timeout(CONNECTED, connecting).await.unwrap_or_else(late);
-    let answer = connected.as_ref().map(|_| ()).map_err(|error| Refusal::of(target, error));
-    if wire::answer(&mut send, &answer).await.is_ok()
-        && let Ok(tcp) = connected
-    {
-        relay(tcp, Bytes::new(), (send, recv), Side::Target, &Unmetered).await;
-    } else {
-        wire::finish(send).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +97,6 @@ mod tests {
             let error = text.parse::<Forward>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("'{text}' is no forward: ")), "{error}");
         }
-        assert!("udp:1=a:1".parse::<Reverse>().is_err());
+        assert_eq!("udp:1=a:1".parse::<Reverse>().unwrap().protocol, Protocol::Udp);
     }
 }

@@ -11,13 +11,15 @@ use tokio::time::timeout;
 
 use super::NearError;
 use super::NearNotice;
-use super::forward::{Reverse, arrive};
+use super::arrival::{Arrivals, arrive};
+use super::forward::{Protocol, Reverse};
 use super::state::{JoinError, Joined, NearState, enter};
 use crate::far::ALPN;
 use crate::greeting::{self, Denial};
 use crate::key::DeviceKey;
-use crate::packets::{Association, Packets};
+use crate::packets::{Association, Opener, Packets};
 use crate::refusal::{Refusal, RefusalKind};
+use crate::snapshot::{End, Entry, Kind, Ledger, Peer, Snapshot};
 use crate::target::Target;
 use crate::wire::{self, Purpose};
 
@@ -54,6 +56,8 @@ pub(crate) struct Link {
     notices: mpsc::Sender<NearNotice>,
     /// The last refusal of a forward that was told.
     refused: Mutex<String>,
+    /// The connections of programs.
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 impl Link {
@@ -72,6 +76,7 @@ impl Link {
             packets: Mutex::default(),
             notices,
             refused: Mutex::default(),
+            ledger: Arc::default(),
         });
         tokio::spawn(Keeper { link: link.clone(), endpoint, state, key, joined, reverses }.run());
         Ok(link)
@@ -86,6 +91,23 @@ impl Link {
         if let LinkState::Up(connection) = last {
             connection.close(0, "the near end has ended").await;
         }
+    }
+
+    /// Notes a connection of a program.
+    pub(crate) fn enter(&self, target: &Target, kind: Kind) -> Entry {
+        self.ledger.enter("", target, kind)
+    }
+
+    /// This end at this moment.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let name = "far end".to_owned();
+        let peer = match &*self.state.borrow() {
+            LinkState::Up(connection) => Peer::of(name, connection),
+            LinkState::Connecting(None) => Peer::without_paths(name, "connecting"),
+            LinkState::Connecting(Some(why)) => Peer::without_paths(name, &format!("connecting again: {why}")),
+            LinkState::Closed => Peer::without_paths(name, "ended"),
+        };
+        self.ledger.snapshot(End::Proxy, vec![peer])
     }
 
     /// The connection. Waits for one that is being made, for a while.
@@ -147,7 +169,7 @@ impl Link {
         let gone = || Refusal::new(RefusalKind::NotConnected, "the far end is gone");
         let (connection, packets) = now.ok_or_else(gone)?;
         let many = || Refusal::new(RefusalKind::TooMany, "there are too many associations");
-        let association = packets.open(None).ok_or_else(many)?;
+        let association = packets.open_new(Opener::Near).ok_or_else(many)?;
         let any = Target::from(SocketAddr::from(([0, 0, 0, 0], 0)));
         let target = target.unwrap_or(&any);
         let mut stream = Self::open_on(&connection, Purpose::Packets, target, Some(association.id())).await?;
@@ -156,9 +178,13 @@ impl Link {
     }
 
     /// Asks the far end to listen at a port, whose connections come with this number.
-    pub(crate) async fn listen(&self, id: u32, at: SocketAddr) -> Result<(SendStream, RecvStream), Refusal> {
-        let target = Target::from(at);
-        let mut stream = Self::open_on(&self.connection().await?, Purpose::Reverse, &target, Some(id)).await?;
+    pub(crate) async fn listen(&self, id: u32, port: &Reverse) -> Result<(SendStream, RecvStream), Refusal> {
+        let target = Target::from(port.listen);
+        let purpose = match port.protocol {
+            Protocol::Tcp => Purpose::Reverse,
+            Protocol::Udp => Purpose::ReversePackets,
+        };
+        let mut stream = Self::open_on(&self.connection().await?, purpose, &target, Some(id)).await?;
         Self::answered(&mut stream.1, &target).await?;
         Ok(stream)
     }
@@ -203,13 +229,14 @@ impl Keeper {
                 Ok(connection) => {
                     (pause, told) = (PAUSE, None);
                     self.tell(NearNotice::Connected(self.joined.name.clone()));
-                    let packets = (connection.clone(), Packets::begin(connection.clone()));
-                    *self.link.packets.lock().unwrap_or_else(PoisonError::into_inner) = Some(packets);
+                    let packets = Packets::begin(connection.clone());
+                    let now = Some((connection.clone(), packets.clone()));
+                    *self.link.packets.lock().unwrap_or_else(PoisonError::into_inner) = now;
                     if !self.become_now(LinkState::Up(connection.clone())) {
                         connection.close(0, "the near end has ended").await;
                         return;
                     }
-                    self.watch(&connection).await;
+                    self.watch(&connection, packets).await;
                     Duration::ZERO
                 }
                 Err(error) => {
@@ -270,7 +297,9 @@ impl Keeper {
     }
 
     /// Tells what becomes of the paths, until the connection has ended.
-    async fn watch(&self, connection: &Connection) {
+    async fn watch(&self, connection: &Connection, packets: Arc<Packets>) {
+        let (reverses, ledger) = (self.reverses.clone(), self.link.ledger.clone());
+        let arrivals = Arrivals { reverses, packets, ledger };
         let mut events = connection.events();
         // Those that were opened before anybody could hear of it.
         for path in connection.paths().iter().filter(|path| path.state == PathState::Open) {
@@ -280,7 +309,7 @@ impl Keeper {
             let event = tokio::select! {
                 event = events.next() => event,
                 Ok(stream) = connection.accept_bi() => {
-                    tokio::spawn(arrive(self.reverses.clone(), stream));
+                    tokio::spawn(arrive(arrivals.clone(), stream));
                     continue;
                 }
             };

@@ -18,7 +18,8 @@ use super::link::Link;
 use super::page;
 use super::socks5::{self, Command};
 use crate::refusal::{Refusal, RefusalKind};
-use crate::relay::{Side, Unmetered, relay, reset_whole};
+use crate::relay::{Side, relay, reset_whole};
+use crate::snapshot::{Entry, Kind};
 use crate::target::Target;
 use crate::wire::Purpose;
 
@@ -252,7 +253,9 @@ impl Program {
         match associated.await {
             Ok((socket, at, (association, (_send, recv)))) => {
                 if conversation.say(&socks5::reply_with(at)).await.is_ok() {
-                    let entrance = Entrance { socket, program: program.ip(), port: (port > 0).then_some(port) };
+                    let any = Target::from(std::net::SocketAddr::from(([0, 0, 0, 0], 0)));
+                    let entry = self.link.enter(&any, Kind::Udp);
+                    let entrance = Entrance { entry, socket, program: program.ip(), port: (port > 0).then_some(port) };
                     entrance.carry(conversation.into_parts().0, association, recv).await;
                 }
             }
@@ -273,15 +276,21 @@ impl Program {
 
     async fn carry(&self, conversation: Conversation, stream: (SendStream, RecvStream), target: &Target) {
         let (tcp, first) = conversation.into_parts();
+        let entry = self.link.enter(target, Kind::Tcp);
         match self.settings.fast_open {
-            true => carry_fast(tcp, first, stream, target).await,
-            false => relay(tcp, first, stream, Side::Program, &Unmetered).await,
+            true => carry_fast(tcp, first, stream, (target, &entry)).await,
+            false => relay(tcp, first, stream, Side::Program, &entry).await,
         }
     }
 }
 
 /// Sends what the program has said already, and goes on once the far end has connected.
-async fn carry_fast(tcp: TcpStream, mut first: Bytes, (mut send, mut recv): (SendStream, RecvStream), target: &Target) {
+async fn carry_fast(
+    tcp: TcpStream,
+    mut first: Bytes,
+    (mut send, mut recv): (SendStream, RecvStream),
+    (target, entry): (&Target, &Entry),
+) {
     use tokio::io::AsyncWriteExt as _;
     if first.is_empty() {
         // Its first words are mostly all that it says before an answer: they go along with the wish.
@@ -294,13 +303,14 @@ async fn carry_fast(tcp: TcpStream, mut first: Bytes, (mut send, mut recv): (Sen
             first = words.into();
         }
     }
+    entry.count(first.len(), 0);
     let sent = send.write_all(&first).await.map_err(|error| Refusal::new(RefusalKind::NotConnected, error));
     let answered = match sent {
         Ok(()) => Link::answered(&mut recv, target).await,
         Err(refusal) => Err(refusal),
     };
     match answered {
-        Ok(()) => relay(tcp, Bytes::new(), (send, recv), Side::Program, &Unmetered).await,
+        Ok(()) => relay(tcp, Bytes::new(), (send, recv), Side::Program, entry).await,
         Err(refusal) => {
             tracing::debug!(%refusal, "a connection that was answered at once failed");
             reset_whole(tcp);

@@ -88,6 +88,10 @@ impl NearState {
         Ok(Self { store: Store::open(directory)? })
     }
 
+    pub(crate) fn directory(&self) -> &Path {
+        self.store.directory()
+    }
+
     /// The address of the port where the last near end served programs; `None` where there was none.
     ///
     /// # Errors

@@ -31,8 +31,12 @@ pub(crate) struct FarEnd {
 
 impl FarEnd {
     pub(crate) async fn start(state: PathBuf, port: u16) -> Self {
-        let listen = SocketAddr::from(([127, 0, 0, 1], port));
-        let config = FarConfig { state: state.clone(), listen, advertise: Vec::new(), via: Vec::new() };
+        Self::listening(state, SocketAddr::from(([127, 0, 0, 1], port)), Vec::new()).await
+    }
+
+    /// One that listens on this address, and on further ones.
+    pub(crate) async fn listening(state: PathBuf, listen: SocketAddr, also_listen: Vec<SocketAddr>) -> Self {
+        let config = FarConfig { state: state.clone(), listen, also_listen, advertise: Vec::new(), via: Vec::new() };
         // The port of one that has ended is free a moment later.
         let mut bound = Far::bind(config.clone());
         let begun = Instant::now();
@@ -115,10 +119,28 @@ impl Ends {
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let far = FarEnd::start(folder.path().join("far"), 0).await;
-        let ticket = far.state().invite(&name("van"), &[]).unwrap();
-        assert_eq!(join(&folder.path().join("near"), &ticket, &via()).await.unwrap(), "van");
+        Self::join(folder, far, &[], |state| NearConfig {
+            fast_open,
+            password: password.map(|text| Password::parse(text).unwrap()),
+            forwards: ports.0,
+            reverses: ports.1,
+            ..near_config(state)
+        })
+        .await
+    }
+
+    /// A near end that joins this far end, which it is told to find at `addresses`, or where it is.
+    pub(crate) async fn join(
+        folder: tempfile::TempDir,
+        far: FarEnd,
+        addresses: &[SocketAddr],
+        config: impl FnOnce(PathBuf) -> NearConfig,
+    ) -> Self {
+        let ticket = far.state().invite(&name("van"), addresses).unwrap();
+        let config = config(folder.path().join("near"));
+        assert_eq!(join(&config.state, &ticket, &config.via).await.unwrap(), "van");
         far.allow_loopback();
-        let (port, near, near_notices) = start_near(folder.path().join("near"), fast_open, password, ports).await;
+        let (port, near, near_notices) = start_near(config).await;
         Self { far, port, near_notices, near, folder }
     }
 
@@ -153,16 +175,15 @@ impl Drop for Ends {
     }
 }
 
-async fn start_near(
-    state: PathBuf,
-    fast_open: bool,
-    password: Option<&str>,
-    (forwards, reverses): (Vec<Forward>, Vec<Reverse>),
-) -> (SocketAddr, JoinHandle<()>, mpsc::UnboundedReceiver<NearNotice>) {
+/// A near end without forwards, on two links.
+pub(crate) fn near_config(state: PathBuf) -> NearConfig {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let password = password.map(|text| Password::parse(text).unwrap());
-    let mut near =
-        Near::bind(NearConfig { state, listen, via: via(), fast_open, password, forwards, reverses }).await.unwrap();
+    let (forwards, reverses) = (Vec::new(), Vec::new());
+    NearConfig { state, listen, via: via(), fast_open: false, password: None, forwards, reverses }
+}
+
+async fn start_near(config: NearConfig) -> (SocketAddr, JoinHandle<()>, mpsc::UnboundedReceiver<NearNotice>) {
+    let mut near = Near::bind(config).await.unwrap();
     let port = near.address().unwrap();
     let (to, notices) = mpsc::unbounded_channel();
     let task = tokio::spawn(async move { near.run(|notice| drop(to.send(notice))).await });

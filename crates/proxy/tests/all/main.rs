@@ -2,5 +2,6 @@
 
 mod devices;
 mod ends;
+mod links;
 mod ports;
 mod programs;

@@ -90,6 +90,27 @@ async fn a_port_of_the_far_end_leads_to_this_machine_where_the_line_allows_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn packets_that_come_to_a_port_of_the_far_end_reach_this_machine_and_answers_go_back() {
+    let (echo, port) = (echo().await, free_port().await);
+    let reverses = vec![format!("udp:127.0.0.1:{port}={echo}").parse::<Reverse>().unwrap()];
+    let ends = Ends::with_ports(false, None, (Vec::new(), reverses)).await;
+    let to = SocketAddr::from(([127, 0, 0, 1], port));
+    let hosts = [UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap()];
+    for (socket, word) in hosts.iter().zip([b"one", b"two"]) {
+        asked(socket, to, word, |answer| answer == word).await;
+    }
+    // Both ends tell of it at their control sockets.
+    for end in ["far", "near"] {
+        let snapshot = fairpath_proxy::snapshot(&ends.folder.path().join(end)).await.unwrap();
+        let reverse: Vec<_> =
+            snapshot.connections.iter().filter(|one| one.kind == fairpath_proxy::Kind::Reverse).collect();
+        assert_eq!(reverse.len(), 2, "{end}: {snapshot:?}");
+        assert!(reverse.iter().all(|one| one.up_bytes >= 3 && one.down_bytes >= 3), "{end}: {snapshot:?}");
+        assert!(snapshot.peers[0].paths.iter().any(|path| path.is_open), "{end}: {snapshot:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_associates_and_has_one_address_whomever_it_talks_to() {
     let ends = Ends::start().await;
     let mut tcp = ends.program().await;

@@ -1,0 +1,233 @@
+//! `fairpath top`: what runs over which paths at this moment, as `serve` and `proxy` tell it.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use fairpath_core::{Bitrate, Bytes};
+use fairpath_proxy::{Carried, End, PathNow, Snapshot, snapshot};
+use fairpath_report::text::{output, print_line, safe, table};
+
+use crate::error::UsageError;
+use crate::signals::Interruption;
+
+/// The time between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// The connections that are shown: the busiest.
+const ROWS: usize = 20;
+
+/// Moves the cursor to the first place, and clears what is behind it.
+const CLEAR: &str = "\x1b[H\x1b[J";
+
+/// Show the paths and connections of `fairpath proxy` or `fairpath serve` while it runs
+#[derive(Debug, clap::Args)]
+#[command(
+    before_help = "Common use:\n  fairpath top                                the proxy of this user, or else the far end\n  \
+    fairpath top serve                          the far end: devices, their paths and connections\n  \
+    fairpath top --once                         one look, for scripts\n  \
+    fairpath top --json                         a line each second, for programs",
+    after_help = "It asks at the socket `control` in the state directory, which only the user who runs the end can open."
+)]
+pub(crate) struct Args {
+    /// The end to show; by default the proxy where it runs here, and else the far end
+    #[arg(value_name = "END", value_parser = ["proxy", "serve"])]
+    end: Option<String>,
+    /// The state directory of the end
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Look once
+    #[arg(long)]
+    once: bool,
+    /// Print JSON, a line for each look
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let interruption = Interruption::listen()?;
+    let directory = directory(&args).await?;
+    let watched = watch(&args, &directory);
+    tokio::select! {
+        shown = watched => shown,
+        () = interruption.asked() => Ok(()),
+    }
+}
+
+/// The state directory of the end that is meant.
+async fn directory(args: &Args) -> anyhow::Result<PathBuf> {
+    if let Some(directory) = &args.state {
+        return Ok(directory.clone());
+    }
+    let own = crate::state::directory().ok_or_else(|| {
+        UsageError("neither HOME nor XDG_STATE_HOME names a place for the state: give one with --state".to_owned())
+    })?;
+    let ends = args.end.as_deref().map_or(vec!["proxy", "serve"], |end| vec![end]);
+    for end in &ends {
+        if snapshot(&own.join(end)).await.is_ok() {
+            return Ok(own.join(end));
+        }
+    }
+    // The error is that of the first.
+    Ok(own.join(ends[0]))
+}
+
+async fn watch(args: &Args, directory: &Path) -> anyhow::Result<()> {
+    let is_terminal = std::io::stdout().is_terminal() && !args.once;
+    let mut before = asked(directory).await?;
+    if args.json {
+        loop {
+            print_line(&serde_json::to_string(&before)?)?;
+            if args.once {
+                return Ok(());
+            }
+            tokio::time::sleep(PERIOD).await;
+            before = asked(directory).await?;
+        }
+    }
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        let now = asked(directory).await?;
+        let mut out = output();
+        write!(out, "{}{}", if is_terminal { CLEAR } else { "" }, shown(&before, &now))?;
+        out.flush()?;
+        if args.once {
+            return Ok(());
+        }
+        before = now;
+    }
+}
+
+async fn asked(directory: &Path) -> anyhow::Result<Snapshot> {
+    snapshot(directory).await.map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => anyhow!(
+            "neither `fairpath proxy` nor `fairpath serve` runs with the state directory {}: start one, or name another \
+             with --state",
+            directory.display()
+        ),
+        _ => anyhow::Error::from(error).context(format!("cannot ask the end at {}", directory.display())),
+    })
+}
+
+/// The page of a moment, with rates since another one.
+fn shown(before: &Snapshot, now: &Snapshot) -> String {
+    let elapsed = Duration::from_millis(now.time_unix_ms.saturating_sub(before.time_unix_ms).max(1));
+    let up = rate(before.up_bytes, now.up_bytes, elapsed);
+    let down = rate(before.down_bytes, now.down_bytes, elapsed);
+    let mut page = format!(
+        "{} connections open, {} since the start; {up} up, {down} down; {} up and {} down in all\n",
+        now.connections_open,
+        now.connections_total,
+        Bytes::new(now.up_bytes),
+        Bytes::new(now.down_bytes)
+    );
+    if now.peers.is_empty() {
+        page += "No device is connected.\n";
+    }
+    let mut rows = Vec::new();
+    for peer in &now.peers {
+        page += &format!("{}: {}\n", safe(&peer.name), safe(&peer.state));
+        rows.extend(peer.paths.iter().map(|path| path_row(&peer.name, path)));
+    }
+    // At the far end what leaves is what comes down to the device.
+    let head = ["peer", "path", "to", "round trip", "out", "in", "lost", "state"];
+    if !rows.is_empty() {
+        page += &format!("\n{}", table(&head, &rows));
+    }
+    page + &connections(before, now, elapsed)
+}
+
+/// The rate at which a count of bytes grew.
+fn rate(before: u64, after: u64, elapsed: Duration) -> Bitrate {
+    Bitrate::from_bps((after.saturating_sub(before) as f64 * 8.0 / elapsed.as_secs_f64()) as u64)
+}
+
+fn path_row(peer: &str, path: &PathNow) -> Vec<String> {
+    let sent = path.acked_bytes + path.lost_bytes;
+    let lost = if sent == 0 { 0.0 } else { path.lost_bytes as f64 * 100.0 / sent as f64 };
+    vec![
+        safe(peer),
+        safe(&path.name),
+        path.remote.clone(),
+        path.rtt_ms.map(|rtt| format!("{rtt:.1} ms")).unwrap_or_default(),
+        Bitrate::from_bps(path.send_rate_bps).to_string(),
+        Bitrate::from_bps(path.receive_rate_bps).to_string(),
+        format!("{lost:.1} %"),
+        safe(&path.state),
+    ]
+}
+
+/// The busiest connections.
+fn connections(before: &Snapshot, now: &Snapshot, elapsed: Duration) -> String {
+    let then: BTreeMap<u64, &Carried> = before.connections.iter().map(|one| (one.id, one)).collect();
+    let rates = |one: &Carried| {
+        let (up, down) = then.get(&one.id).map_or((0, 0), |then| (then.up_bytes, then.down_bytes));
+        (rate(up, one.up_bytes, elapsed), rate(down, one.down_bytes, elapsed))
+    };
+    let mut busiest: Vec<_> = now.connections.iter().map(|one| (rates(one), one)).collect();
+    busiest.sort_by_key(|((up, down), one)| (std::cmp::Reverse(up.as_bps() + down.as_bps()), one.id));
+    let row = |((up, down), one): &((Bitrate, Bitrate), &Carried)| {
+        let mut row = vec![
+            safe(&one.target),
+            format!("{:?}", one.kind).to_lowercase(),
+            format!("{} s", one.age_ms / 1_000),
+            up.to_string(),
+            down.to_string(),
+            Bytes::new(one.up_bytes).to_string(),
+            Bytes::new(one.down_bytes).to_string(),
+        ];
+        if now.end == End::Serve {
+            row.insert(0, safe(&one.device));
+        }
+        row
+    };
+    let rows: Vec<Vec<String>> = busiest.iter().take(ROWS).map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut head = vec!["target", "kind", "age", "up", "down", "sent", "received"];
+    if now.end == End::Serve {
+        head.insert(0, "device");
+    }
+    let more = (now.connections_open as usize).saturating_sub(rows.len());
+    let rest = if more > 0 { format!("and {more} more\n") } else { String::new() };
+    format!("\n{}{rest}", table(&head, &rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(time_unix_ms: u64, down_bytes: u64) -> Snapshot {
+        serde_json::from_value(serde_json::json!({
+            "end": "serve",
+            "time_unix_ms": time_unix_ms,
+            "peers": [{ "name": "van", "state": "connected", "paths": [{
+                "name": "eth0", "local": "192.0.2.1", "remote": "198.51.100.7:4433", "is_open": true, "state": "open",
+                "rtt_ms": 20.25, "send_rate_bps": 8_000_000, "receive_rate_bps": 0,
+                "acked_bytes": 90, "lost_bytes": 10, "received_bytes": 5
+            }] }],
+            "connections": [
+                { "id": 1, "device": "van", "target": "still:80", "kind": "tcp", "age_ms": 9_000, "up_bytes": 5, "down_bytes": 5 },
+                { "id": 2, "device": "van", "target": "busy:\u{1b}80", "kind": "udp", "age_ms": 2_500, "up_bytes": 0,
+                  "down_bytes": down_bytes }
+            ],
+            "connections_open": 40,
+            "connections_total": 50,
+            "up_bytes": 0,
+            "down_bytes": down_bytes
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_page_has_rates_since_the_last_one_and_the_busiest_come_first() {
+        let page = shown(&at(1_000, 1_000_000), &at(3_000, 3_000_000));
+        assert!(page.contains("8.0 Mbit/s down"), "{page}");
+        assert!(page.contains("20.2 ms") && page.contains("10.0 %") && page.contains("van: connected"), "{page}");
+        assert!(page.find("busy") < page.find("still") && page.contains("and 38 more"), "{page}");
+        assert!(!page.contains('\u{1b}'), "a name from outside moves no cursor: {page:?}");
+    }
+}

@@ -1,0 +1,106 @@
+//! Hosts that send packets to a port of this machine: each has an association of its own.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fairpath::RecvStream;
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::packets::{Association, Budget, Held, PACKET_MAX, Packet};
+use crate::relay::{Meter, Side, pass};
+use crate::target::Target;
+
+/// The hosts of one port at once.
+const HOSTS_MAX: usize = 1024;
+
+/// The memory for packets that wait for the connection: of one port, and of one host that sends to it, in bytes.
+const MEMORY: usize = 4 << 20;
+const HOST_MEMORY: usize = 512 << 10;
+
+/// How long a host may be still before it is forgotten (RFC 4787, requirement 5).
+const STILL: Duration = Duration::from_secs(5 * 60);
+
+/// A host that sends to a port.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) address: SocketAddr,
+    /// The socket of the port.
+    socket: Arc<UdpSocket>,
+    packets: mpsc::Receiver<(Bytes, Held)>,
+}
+
+/// Has `carry` carry the packets of each host that sends to this port. It ends when this is dropped.
+pub(crate) async fn serve<F>(socket: UdpSocket, carry: impl Fn(Host) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (socket, memory) = (Arc::new(socket), Budget::new(MEMORY));
+    let mut hosts: BTreeMap<SocketAddr, (mpsc::Sender<(Bytes, Held)>, Budget)> = BTreeMap::new();
+    let mut carried = JoinSet::new();
+    let mut buffer = vec![0; PACKET_MAX];
+    loop {
+        while carried.try_join_next().is_some() {}
+        // An error is that of a packet that was sent before.
+        let Ok((length, address)) = socket.recv_from(&mut buffer).await else { continue };
+        let known = hosts.get(&address).filter(|(host, _)| !host.is_closed());
+        let (host, memory) = match known {
+            Some(host) => host.clone(),
+            None => {
+                hosts.retain(|_, (host, _)| !host.is_closed());
+                if hosts.len() >= HOSTS_MAX {
+                    continue;
+                }
+                let (to, packets) = mpsc::channel(1024);
+                carried.spawn(carry(Host { address, socket: socket.clone(), packets }));
+                let known = (to, memory.part(HOST_MEMORY));
+                hosts.insert(address, known.clone());
+                known
+            }
+        };
+        // One that is late loses packets.
+        if let Some(held) = memory.hold(length) {
+            let _ = host.try_send((Bytes::copy_from_slice(&buffer[..length]), held));
+        }
+    }
+}
+
+impl Host {
+    /// Carries packets between the host and an association, until the stream of that ends, or none has passed for long.
+    /// `side` says whose end the host is.
+    pub(crate) async fn carry(
+        mut self,
+        target: &Target,
+        (association, mut recv): (Association, RecvStream),
+        side: Side,
+        meter: &impl Meter,
+    ) {
+        loop {
+            tokio::select! {
+                packet = self.packets.recv() => match packet {
+                    Some((data, _held)) => {
+                        pass(meter, side, data.len()).await;
+                        association.send(target, &data);
+                    }
+                    None => return,
+                },
+                packet = association.recv() => match packet {
+                    Some(Packet { data, held: _held, .. }) => {
+                        pass(meter, side.other(), data.len()).await;
+                        // A packet that the system does not take is lost, as others are.
+                        let _ = self.socket.send_to(&data, self.address).await;
+                    }
+                    None => return,
+                },
+                // Nothing more is said there; its end is that of the association.
+                more = recv.read_chunk(64) => if !matches!(more, Ok(Some(_))) { return },
+                () = sleep(STILL) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Both ends at one moment: what is carried, for whom, and over which paths.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fairpath::{Connection, Path, PathState};
+use serde::{Deserialize, Serialize};
+
+use crate::relay::Meter;
+
+/// The most connections that a snapshot names: those that began last.
+const CONNECTIONS_MAX: usize = 1_000;
+
+/// An end of a proxy at one moment. The control socket gives it, `top` and metrics show it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The end.
+    pub end: End,
+    /// When this was so, in milliseconds since 1970.
+    pub time_unix_ms: u64,
+    /// At the near end the far end, at the far end each connection of a device.
+    pub peers: Vec<Peer>,
+    /// The connections and associations of programs, those that began first before others; at most 1,000.
+    pub connections: Vec<Carried>,
+    /// How many there are.
+    pub connections_open: u64,
+    /// How many there were since this end began.
+    pub connections_total: u64,
+    /// The bytes that programs sent since this end began.
+    pub up_bytes: u64,
+    /// The bytes that came to programs.
+    pub down_bytes: u64,
+}
+
+/// An end of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// The far end.
+    Serve,
+    /// The near end.
+    Proxy,
+}
+
+/// A peer and the paths to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Peer {
+    /// The device's name at the far end.
+    pub name: String,
+    /// How the connection is doing, in words.
+    pub state: String,
+    /// The paths.
+    pub paths: Vec<PathNow>,
+}
+
+/// A path at this moment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PathNow {
+    /// Its name.
+    pub name: String,
+    /// The address here.
+    pub local: Option<String>,
+    /// The peer's address.
+    pub remote: String,
+    /// Whether it carries data.
+    pub is_open: bool,
+    /// How it is doing, in words.
+    pub state: String,
+    /// The smoothed round trip.
+    pub rtt_ms: Option<f64>,
+    /// How fast data leaves.
+    pub send_rate_bps: u64,
+    /// How fast data comes in.
+    pub receive_rate_bps: u64,
+    /// Data that was sent and acknowledged.
+    pub acked_bytes: u64,
+    /// Data that was sent and lost.
+    pub lost_bytes: u64,
+    /// Data that came.
+    pub received_bytes: u64,
+}
+
+/// A connection or an association of a program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Carried {
+    /// A number that no other of this end has.
+    pub id: u64,
+    /// At the far end the device's name, otherwise empty.
+    pub device: String,
+    /// Its target.
+    pub target: String,
+    /// How the program asked for it.
+    pub kind: Kind,
+    /// How long ago it began, in milliseconds.
+    pub age_ms: u64,
+    /// The bytes that the program sent.
+    pub up_bytes: u64,
+    /// The bytes that came to it.
+    pub down_bytes: u64,
+}
+
+/// How a program asks to be carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// SOCKS5 or HTTP, or what came of it at the far end.
+    Tcp,
+    /// Packets.
+    Udp,
+    /// A port here that leads to one target.
+    Forward,
+    /// A port of the far end.
+    Reverse,
+}
+
+/// The connections of programs at this moment.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger(Mutex<Pages>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    next: u64,
+    open: BTreeMap<u64, Arc<Tally>>,
+    /// The bytes of those that have ended.
+    ended: (u64, u64),
+}
+
+/// The account of a connection.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    device: String,
+    target: String,
+    kind: Kind,
+    begun_unix_ms: u64,
+    up: AtomicU64,
+    down: AtomicU64,
+}
+
+/// A connection that is open: it is taken out of the ledger when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    ledger: Arc<Ledger>,
+    id: u64,
+    tally: Arc<Tally>,
+}
+
+impl Ledger {
+    /// Notes a connection of a device.
+    pub(crate) fn enter(self: &Arc<Self>, device: &str, target: impl ToString, kind: Kind) -> Entry {
+        let tally = Arc::new(Tally {
+            device: device.to_owned(),
+            target: target.to_string(),
+            kind,
+            begun_unix_ms: unix_ms(),
+            up: AtomicU64::new(0),
+            down: AtomicU64::new(0),
+        });
+        let mut pages = self.pages();
+        let id = pages.next;
+        pages.next += 1;
+        pages.open.insert(id, tally.clone());
+        Entry { ledger: self.clone(), id, tally }
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A snapshot with these peers.
+    pub(crate) fn snapshot(&self, end: End, peers: Vec<Peer>) -> Snapshot {
+        let now = unix_ms();
+        let pages = self.pages();
+        let carried = |(id, tally): (&u64, &Arc<Tally>)| Carried {
+            id: *id,
+            device: tally.device.clone(),
+            target: tally.target.clone(),
+            kind: tally.kind,
+            age_ms: now.saturating_sub(tally.begun_unix_ms),
+            up_bytes: tally.up.load(Ordering::Relaxed),
+            down_bytes: tally.down.load(Ordering::Relaxed),
+        };
+        let sum = |of: fn(&Tally) -> &AtomicU64| {
+            pages.open.values().map(|tally| of(tally).load(Ordering::Relaxed)).sum::<u64>()
+        };
+        let mut connections: Vec<Carried> = pages.open.iter().rev().take(CONNECTIONS_MAX).map(carried).collect();
+        connections.reverse();
+        Snapshot {
+            end,
+            time_unix_ms: now,
+            peers,
+            connections,
+            connections_open: pages.open.len() as u64,
+            connections_total: pages.next,
+            up_bytes: pages.ended.0 + sum(|tally| &tally.up),
+            down_bytes: pages.ended.1 + sum(|tally| &tally.down),
+        }
+    }
+}
+
+impl Entry {
+    /// Counts bytes in each direction, without a cap.
+    pub(crate) fn count(&self, up: usize, down: usize) {
+        self.tally.up.fetch_add(up as u64, Ordering::Relaxed);
+        self.tally.down.fetch_add(down as u64, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut pages = self.ledger.pages();
+        pages.open.remove(&self.id);
+        pages.ended.0 += self.tally.up.load(Ordering::Relaxed);
+        pages.ended.1 += self.tally.down.load(Ordering::Relaxed);
+    }
+}
+
+impl Meter for Entry {
+    async fn up(&self, bytes: usize) {
+        self.count(bytes, 0);
+    }
+
+    async fn down(&self, bytes: usize) {
+        self.count(0, bytes);
+    }
+}
+
+/// Both count.
+impl<A: Meter + Sync, B: Meter + Sync> Meter for (&A, &B) {
+    async fn up(&self, bytes: usize) {
+        self.0.up(bytes).await;
+        self.1.up(bytes).await;
+    }
+
+    async fn down(&self, bytes: usize) {
+        self.0.down(bytes).await;
+        self.1.down(bytes).await;
+    }
+}
+
+impl Peer {
+    /// A peer with the paths of this connection.
+    pub(crate) fn of(name: String, connection: &Connection) -> Self {
+        let paths = connection.paths();
+        let state = match () {
+            () if connection.is_interrupted() => "interrupted: no path answers, connecting again",
+            () if connection.close_reason().is_some() => "ended",
+            () => "connected",
+        };
+        let now = paths.iter().map(|path| PathNow::of(path, &paths)).collect();
+        Self { name, state: state.to_owned(), paths: now }
+    }
+}
+
+impl Peer {
+    /// One that is not connected.
+    pub(crate) fn without_paths(name: String, state: &str) -> Self {
+        Self { name, state: state.to_owned(), paths: Vec::new() }
+    }
+}
+
+impl PathNow {
+    fn of(path: &Path, all: &[Path]) -> Self {
+        Self {
+            name: path.name.clone(),
+            local: path.local.map(|local| local.to_string()),
+            remote: path.remote.to_string(),
+            is_open: path.state == PathState::Open,
+            state: words(path, all),
+            rtt_ms: path.rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
+            send_rate_bps: path.send_rate.as_bps(),
+            receive_rate_bps: path.receive_rate.as_bps(),
+            acked_bytes: path.acked.get(),
+            lost_bytes: path.lost.get(),
+            received_bytes: path.received.get(),
+        }
+    }
+}
+
+/// How a path is doing.
+fn words(path: &Path, all: &[Path]) -> String {
+    match path.state {
+        PathState::Opening => "being opened: no answer yet".to_owned(),
+        PathState::Suspected => "silent: nothing new is sent on it while another works".to_owned(),
+        PathState::Closed => "closed: it is tried again".to_owned(),
+        _ => {
+            let others = all
+                .iter()
+                .filter(|other| other.name != path.name && other.state == PathState::Open && other.group == path.group);
+            let coupled: Vec<&str> = others.filter(|_| path.group.is_some()).map(|other| other.name.as_str()).collect();
+            match coupled.is_empty() {
+                true => "open".to_owned(),
+                false => format!("open, together as one with {}", coupled.join(" and ")),
+            }
+        }
+    }
+}
+
+fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_ended_stays_in_the_sums_and_the_newest_are_named() {
+        let ledger = Arc::new(Ledger::default());
+        let first = ledger.enter("van", "example.com:80", Kind::Tcp);
+        first.count(3, 4);
+        drop(first);
+        let entries: Vec<Entry> = (0..=CONNECTIONS_MAX).map(|_| ledger.enter("van", "a:1", Kind::Udp)).collect();
+        entries[1].count(10, 20);
+        let snapshot = ledger.snapshot(End::Serve, Vec::new());
+        assert_eq!((snapshot.up_bytes, snapshot.down_bytes), (13, 24));
+        assert_eq!((snapshot.connections_open, snapshot.connections_total), (1_001, 1_002));
+        assert_eq!((snapshot.connections.len(), snapshot.connections[0].id), (CONNECTIONS_MAX, 2));
+        assert_eq!((snapshot.connections[0].up_bytes, snapshot.connections[0].down_bytes), (10, 20));
+        let line = serde_json::to_string(&snapshot).unwrap();
+        let read: Snapshot = serde_json::from_str(&line).unwrap();
+        assert_eq!(read.connections.len(), snapshot.connections.len());
+    }
+}
