@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod detect;
+mod guide;
 mod lab;
 mod lasting;
 mod live;
