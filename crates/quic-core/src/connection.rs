@@ -31,12 +31,13 @@ use noq_proto::crypto::ExportKeyingMaterialError;
 use noq_proto::{ConnectionError, ConnectionId, PathId, StreamEvent};
 
 use crate::adapter::{ConnectionEngine, Fate};
+use crate::arrival::Counted;
 use crate::bulk::{Record, RecordTooLarge};
 use crate::channel::ChannelId;
 use crate::farewell::Farewell;
 use crate::forged;
 use crate::interface::Interface;
-use crate::one_way::{Mark, OneWay};
+use crate::one_way::OneWay;
 use crate::pairs::{Candidates, Pair, Tried, WhyNot};
 use crate::paths::policy::Policy;
 use crate::paths::{PathNotice, PathReport};
@@ -127,7 +128,8 @@ pub struct Connection {
     first_id: Option<ConnectionId>,
     closed: Option<ConnectionError>,
     farewell: Option<Farewell>,
-    is_guest: bool,
+    /// The peer has not proved itself yet, and counts as long as it has not.
+    guest: Option<Counted>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -150,7 +152,6 @@ impl Connection {
             is_server: quic.side().is_server(),
             queue_space: quic.datagrams().send_buffer_space(),
             lanes: Lanes::new(trust, quic.side().is_server()),
-            is_guest: trust == Trust::Guest,
             quic,
             engine,
             application: Application::Fairpath,
@@ -177,6 +178,7 @@ impl Connection {
             first_id: None,
             closed: None,
             farewell: None,
+            guest: None,
         }
     }
 
@@ -259,17 +261,12 @@ impl Connection {
 
     /// The peer has proved itself: it may send as much as any other.
     pub fn trust(&mut self, now: Instant) {
-        self.is_guest = false;
+        self.guest = None;
         trust(&mut self.quic, now);
         self.output.look_again();
         for id in ChannelId::ALL {
             self.lanes.channel_mut(id).set_window(Trust::Full.window(id));
         }
-    }
-
-    /// Whether the peer has not proved itself yet.
-    pub(crate) fn is_guest(&self) -> bool {
-        self.is_guest
     }
 
     /// Whether the handshake is complete.
@@ -309,8 +306,13 @@ impl Connection {
         self.first_id = Some(first_id);
     }
 
+    /// The peer is a guest.
+    pub(crate) fn be_counted(&mut self, guest: Counted) {
+        self.guest = Some(guest);
+    }
+
     /// Whether a Retry packet answers the first packet of this end.
-    pub(crate) fn expects(&self, retry: &[u8]) -> bool {
+    fn expects(&self, retry: &[u8]) -> bool {
         self.first_id.is_some_and(|id| forged::is_of_server(self.quic.crypto_session(), id, retry))
     }
 
@@ -485,17 +487,8 @@ impl Connection {
         self.one_way.on_left(datagrams, left);
     }
 
-    pub(crate) fn note_draining(&mut self) {
-        self.is_draining = true;
-    }
-
-    /// A datagram of the peer, of that name, came at `at`.
-    pub(crate) fn on_arrival(&mut self, mark: Option<Mark>, at: Instant) {
-        self.one_way.on_arrival(mark, at);
-    }
-
     /// Whether the stack knows nothing of it any more.
-    pub(crate) fn is_drained(&self) -> bool {
+    pub fn is_drained(&self) -> bool {
         self.quic.is_drained()
     }
 

@@ -59,6 +59,7 @@
 
 mod adapter;
 mod address;
+mod arrival;
 pub mod bulk;
 mod carrier;
 mod channel;
@@ -78,21 +79,24 @@ pub mod pairs;
 mod paths;
 mod peer_addresses;
 mod receipts;
+mod router;
 pub mod streams;
 mod tls;
 mod transport;
 
 pub use adapter::Controllers;
 pub use address::{is_link_local, mapped, own_address, stand_in, twin_of, unmapped};
+pub use arrival::Arrival;
 pub use channel::ChannelId;
 pub use connection::{Connection, Event, Held, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
-pub use endpoint::{Accepting, BeginError, Connecting, Endpoint, EndpointConfig, Received};
+pub use endpoint::{Endpoint, Received};
 pub use fairpath_engine::{Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, Terms};
 pub use fairpath_stream as flows;
 pub use interface::{Binding, Interface, Kind, Unusable, is_too_small};
 pub use knock::KnockKey;
 pub use origin::Origin;
 pub use paths::{PathNotice, PathReport, PathState};
+pub use router::{Accepting, BeginError, Connecting, EndpointConfig, Routed, Router};
 pub use tls::{Application, Authority, BadFingerprint, BadPem, Fingerprint, Identity, Verify, WRONG_FINGERPRINT};
 pub use transport::{IDLE_TIMEOUT, PATHS_MAX, Trust};

@@ -115,9 +115,9 @@ impl Dialer {
     /// Without a socket. Must be called within a tokio runtime.
     pub fn new(config: DialConfig) -> Result<Self, Error> {
         let DialConfig { application, datagram_max, allowances, machine } = config;
-        let endpoint = machine.endpoint(EndpointConfig { datagram_max, identity: None, application })?;
+        let router = machine.router(EndpointConfig { datagram_max, identity: None, application })?;
         let sockets = Sockets::new(machine, Allowances::from(allowances), Vec::new());
-        let shared = Shared::new(endpoint, sockets, None);
+        let shared = Shared::new(router, sockets, None);
         let dialer = Self::of(&shared, application, datagram_max);
         driver::spawn(&shared);
         Ok(dialer)
@@ -291,7 +291,7 @@ impl Race {
 }
 
 fn is_multipath(connection: &Connection) -> bool {
-    connection.with(|core, _| core.quic().is_multipath_negotiated()).unwrap_or(false)
+    connection.with(|core, _| core.quic().is_multipath_negotiated())
 }
 
 /// What it takes to begin a handshake.

@@ -16,7 +16,7 @@ use noq_proto::crypto::ExportKeyingMaterialError;
 use tokio::sync::{Notify, broadcast};
 
 use crate::clock;
-use crate::driver::{Awaited, Handle, Link, Shared};
+use crate::driver::{Awaited, Handle, Link};
 
 /// Why a record was not taken.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -39,13 +39,13 @@ pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 pub struct Connection(Arc<Handle>);
 
 /// Tries until something comes of it: at once, and whenever `came` says so. Nothing is lost where it is given up.
-pub(crate) async fn until<T>(shared: &Shared, came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(link: &Link, came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
     // Who always finds something is to let others run all the same.
     tokio::task::coop::consume_budget().await;
     loop {
         // From here on nothing is missed.
         let notified = came.notified();
-        shared.released().await;
+        link.core.released().await;
         if let Some(done) = attempt() {
             return done;
         }
@@ -66,13 +66,14 @@ impl Connection {
         &self.0
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.0.shared
+    /// Looks at the connection.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Core, Instant) -> T) -> T {
+        self.0.link.core.with(act)
     }
 
-    /// Looks at the connection; `None` where it is lost, which no connection is that has a handle.
-    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Core, Instant) -> T) -> Option<T> {
-        self.0.shared.with(&self.0.link, act)
+    /// Has its task look.
+    pub(crate) fn nudge(&self) {
+        self.0.link.core.nudge();
     }
 
     /// The same for something that ends with the connection.
@@ -80,16 +81,15 @@ impl Connection {
         &self,
         act: impl FnOnce(&mut Core) -> Option<Result<T, E>>,
     ) -> Option<Result<T, E>> {
-        let done = self.with(|connection, _| {
+        self.with(|connection, _| {
             act(connection).or_else(|| connection.close_reason().map(|reason| Err(reason.clone().into())))
-        });
-        done.unwrap_or_else(|| Some(Err(ConnectionError::LocallyClosed.into())))
+        })
     }
 
     /// Waits for the end of the handshake.
     pub(crate) async fn established(&self) -> Result<(), ConnectionError> {
         let connected = |connection: &mut Core| connection.is_connected().then_some(Ok(()));
-        until(&self.0.shared, &self.0.link.connected, || self.attempt(connected)).await
+        until(&self.0.link, &self.0.link.connected, || self.attempt(connected)).await
     }
 
     // ---- channels
@@ -127,8 +127,8 @@ impl Connection {
             may.then(|| queue(connection).map(|()| is_idle).map_err(SendError::from))
         };
         // Where something waits already, the driver looks for more by itself.
-        if until(&self.0.shared, &self.0.link.writable[channel as usize], || self.attempt(attempt)).await? {
-            self.0.shared.nudge();
+        if until(&self.0.link, &self.0.link.writable[channel as usize], || self.attempt(attempt)).await? {
+            self.nudge();
         }
         Ok(())
     }
@@ -139,9 +139,9 @@ impl Connection {
             Some(Ok::<_, ConnectionError>((taken, connection.is_credit_due(channel))))
         };
         let (taken, is_credit_due) =
-            until(&self.0.shared, &self.0.link.readable[channel as usize], || self.attempt(attempt)).await?;
+            until(&self.0.link, &self.0.link.readable[channel as usize], || self.attempt(attempt)).await?;
         if is_credit_due {
-            self.0.shared.nudge();
+            self.nudge();
         }
         Ok(taken)
     }
@@ -164,25 +164,25 @@ impl Connection {
             awaited.is_awaited.fetch_or(done.is_none(), Ordering::Relaxed);
             done
         };
-        until(&self.0.shared, &awaited.came, || self.attempt(attempt)).await
+        until(&self.0.link, &awaited.came, || self.attempt(attempt)).await
     }
 
     /// What has come on a channel, each byte once, taken or not.
     pub fn received_bytes(&self, channel: ChannelId) -> Amount {
-        Amount::new(self.with(|connection, _| connection.received_bytes(channel)).unwrap_or(0))
+        Amount::new(self.with(|connection, _| connection.received_bytes(channel)))
     }
 
     /// Queues a datagram, which arrives once or not at all. False where too many wait.
     pub fn send_datagram(&self, datagram: &[u8]) -> bool {
-        let is_queued = self.with(|connection, _| connection.send_datagram(datagram)).unwrap_or(false);
-        self.0.shared.nudge();
+        let is_queued = self.with(|connection, _| connection.send_datagram(datagram));
+        self.nudge();
         is_queued
     }
 
     /// The next datagram of the peer. Of those that nobody takes the oldest are dropped.
     pub async fn recv_datagram(&self) -> Result<Bytes, ConnectionError> {
         let link = &self.0.link;
-        until(&self.0.shared, &link.datagram_came, || self.attempt(|_| link.take_datagram().map(Ok))).await
+        until(link, &link.datagram_came, || self.attempt(|_| link.take_datagram().map(Ok))).await
     }
 
     // ---- flows
@@ -190,7 +190,7 @@ impl Connection {
     /// From now on packets of live flows may be sent and are taken in: as many flows as the peer has, too.
     pub fn begin_flows(&self, config: Config) {
         self.with(|connection, now| connection.begin_flows(config, now));
-        self.0.shared.nudge();
+        self.nudge();
     }
 
     /// Queues a packet of a flow, which arrives by its deadline, once, or not at all. Those that are marked may leave
@@ -201,8 +201,8 @@ impl Connection {
     /// It is not taken then.
     pub fn send_packet(&self, flow: FlowId, packet: &[u8], marked: bool) -> Result<(), flows::SendError> {
         let queued = self.with(|connection, now| connection.send_packet(flow, packet, marked, now));
-        self.0.shared.nudge();
-        queued.unwrap_or(Err(flows::SendError::Flow(flow.0)))
+        self.nudge();
+        queued
     }
 
     /// The next packet of the peer's flows that is to be handed out. May be given up at any time, and nothing is lost.
@@ -212,13 +212,12 @@ impl Connection {
                 let packet = connection.take_packet(now).map(Ok);
                 if packet.is_none() {
                     // When the next is due the connection says only now, and the driver has to ask it.
-                    self.0.shared.nudge();
+                    self.nudge();
                 }
                 packet.or_else(|| connection.close_reason().map(|reason| Err(reason.clone())))
             })
-            .unwrap_or(Some(Err(ConnectionError::LocallyClosed)))
         };
-        until(&self.0.shared, &self.0.link.packet_came, attempt).await
+        until(&self.0.link, &self.0.link.packet_came, attempt).await
     }
 
     /// How long packets of flows may take that are sent from now on.
@@ -228,7 +227,7 @@ impl Connection {
 
     /// How the flows go that are sent here, and what came of the peer's; `None` before [`Connection::begin_flows`].
     pub fn flows(&self) -> Option<(Status, Counts)> {
-        self.with(|connection, _| connection.flows()).flatten()
+        self.with(|connection, _| connection.flows())
     }
 
     // ---- the end
@@ -238,30 +237,30 @@ impl Connection {
     pub fn close(&self, code: u32, reason: &str) {
         let reason = Bytes::copy_from_slice(reason.as_bytes());
         self.with(|connection, now| connection.close(code, reason, now));
-        self.0.shared.nudge();
+        self.nudge();
     }
 
     /// As [`Connection::close`], and waits until the peer has confirmed it, at most two seconds. Meanwhile
     /// whatever the peer sends is answered with the end, so that one lost packet does not hide it.
     pub async fn end(&self, code: u32, reason: &str) {
         self.close(code, reason);
-        let _ = tokio::time::timeout(FAREWELL, drained(&self.0.shared, &self.0.link)).await;
+        let _ = tokio::time::timeout(FAREWELL, drained(&self.0.link)).await;
     }
 
     /// Why the connection ended; `None` while it is open.
     pub fn close_reason(&self) -> Option<ConnectionError> {
-        close_reason(&self.0.shared, &self.0.link)
+        close_reason(&self.0.link)
     }
 
     /// Waits for the end of the connection, and says why it ended.
     pub async fn closed(&self) -> ConnectionError {
-        closed(&self.0.shared, &self.0.link).await
+        closed(&self.0.link).await
     }
 
     /// The same for who does not keep it open meanwhile.
     pub fn on_closed(&self) -> impl Future<Output = ConnectionError> + Send + use<> {
-        let (shared, link) = (self.0.shared.clone(), self.0.link.clone());
-        async move { closed(&shared, &link).await }
+        let link = self.0.link.clone();
+        async move { closed(&link).await }
     }
 
     // ---- what is known of it
@@ -270,7 +269,7 @@ impl Connection {
     #[cfg(feature = "simulation")]
     pub fn break_channel(&self) {
         self.with(|connection, _| connection.break_channel());
-        self.0.shared.nudge();
+        self.nudge();
     }
 
     /// A view of it that does not keep it open, for who looks on in a simulation.
@@ -281,7 +280,7 @@ impl Connection {
 
     /// How many UDP datagrams have come.
     pub fn datagrams_received(&self) -> u64 {
-        self.with(|connection, _| connection.datagrams_received()).unwrap_or(0)
+        self.with(|connection, _| connection.datagrams_received())
     }
 
     /// Fills `output` with bytes that both ends of this connection find for the same label and context, and
@@ -292,22 +291,19 @@ impl Connection {
         label: &[u8],
         context: &[u8],
     ) -> Result<(), ExportKeyingMaterialError> {
-        let exported = self.with(|connection, _| connection.export_keying_material(output, label, context));
-        exported.unwrap_or(Err(ExportKeyingMaterialError))
+        self.with(|connection, _| connection.export_keying_material(output, label, context))
     }
 
     /// The peer has proved itself: it is no guest any more, which may hold little and has to leave for
     /// others (`ListenConfig::knock`). Does nothing on a connection that is none.
     pub fn welcome(&self) {
-        if self.0.shared.welcome(&self.0.link) {
-            self.0.shared.nudge();
-        }
+        self.0.shared.welcome(&self.0.link);
     }
 
     /// Every interface pair that has carried a path, in the order of first use, as it was when the paths
     /// were last looked at: up to a twentieth of a second ago.
     pub fn paths(&self) -> Vec<PathReport> {
-        let reports = self.with(|connection, _| connection.paths()).unwrap_or_default();
+        let reports = self.with(|connection, _| connection.paths());
         let binding = |report: PathReport| {
             let socket = report.local.and_then(|local| self.0.shared.sockets.of(local));
             PathReport { binding: socket.map(|socket| socket.binding), ..report }
@@ -324,21 +320,21 @@ impl Connection {
     /// The addresses at which the peer may be reached, for the end that connected: those it was given, and those that the
     /// peer has told of since.
     pub fn peer_addresses(&self) -> Vec<SocketAddr> {
-        self.with(|connection, _| connection.peer_addresses()).unwrap_or_default()
+        self.with(|connection, _| connection.peer_addresses())
     }
 
     /// Closes the path on a pair of addresses, which stays closed at this end; an end that opens paths may open it
     /// again. False where there is none, or no other.
     pub fn close_path(&self, local: IpAddr, remote: SocketAddr) -> bool {
-        let is_closed = self.with(|connection, now| connection.close_path(local, remote, now)).unwrap_or(false);
-        self.0.shared.nudge();
+        let is_closed = self.with(|connection, now| connection.close_path(local, remote, now));
+        self.nudge();
         is_closed
     }
 
     /// What was tried to reach the peer, and what came of it, in the order of the interfaces. Empty at the
     /// end that was connected to. Pairs that nobody had a reason to try are not in it.
     pub fn tried(&self) -> Vec<Tried> {
-        self.with(|connection, _| connection.tried().to_vec()).unwrap_or_default()
+        self.with(|connection, _| connection.tried().to_vec())
     }
 
     /// What happens to the paths from now on.
@@ -348,15 +344,13 @@ impl Connection {
 
     /// The engine's view of its paths, for a recorder, with the engine's time.
     pub fn snapshots(&self) -> (Timestamp, Vec<PathSnapshot>) {
-        let look =
-            |connection: &mut Core, now| connection.with_engine(now, |engine, at| (at, engine.snapshots(at).collect()));
-        self.with(look).unwrap_or((Timestamp::ZERO, Vec::new()))
+        self.with(|connection, now| connection.with_engine(now, |engine, at| (at, engine.snapshots(at).collect())))
     }
 
     /// What speaks for the groups in which the paths are coupled, pair by pair; empty where the
     /// coupling is fixed. The times are the engine's.
     pub fn verdicts(&self) -> Vec<PairVerdict> {
-        self.with(|connection, now| connection.with_engine(now, |engine, _| engine.pair_verdicts())).unwrap_or_default()
+        self.with(|connection, now| connection.with_engine(now, |engine, _| engine.pair_verdicts()))
     }
 
     /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.
@@ -381,29 +375,27 @@ pub struct Observer(std::sync::Weak<Handle>);
 impl Observer {
     /// What it holds; `None` once nobody has it any more.
     pub fn held(&self) -> Option<fairpath_quic_core::Held> {
-        Connection(self.0.upgrade()?).with(|connection, _| connection.held())
+        Some(Connection(self.0.upgrade()?).with(|connection, _| connection.held()))
     }
 }
 
-fn close_reason(shared: &Shared, link: &Link) -> Option<ConnectionError> {
-    let reason = shared.with(link, |connection, _| connection.close_reason().cloned());
-    reason.unwrap_or(Some(ConnectionError::LocallyClosed))
+fn close_reason(link: &Link) -> Option<ConnectionError> {
+    link.core.with(|connection, _| connection.close_reason().cloned())
 }
 
 /// Waits for the end of a connection, and says why it ended.
-pub(crate) async fn closed(shared: &Shared, link: &Link) -> ConnectionError {
-    until(shared, &link.closed, || close_reason(shared, link)).await
+pub(crate) async fn closed(link: &Link) -> ConnectionError {
+    until(link, &link.closed, || close_reason(link)).await
 }
 
 /// Waits until the peer knows that the connection is closed, or nothing more is to be heard of it.
-pub(crate) async fn drained(shared: &Shared, link: &Link) {
+pub(crate) async fn drained(link: &Link) {
     let attempt = || {
-        let is_draining = shared.with(link, |connection, _| {
+        link.core.with(|connection, _| {
             let is_draining = connection.is_draining();
             link.drained.is_awaited.fetch_or(!is_draining, Ordering::Relaxed);
-            is_draining
-        });
-        is_draining.unwrap_or(true).then_some(())
+            is_draining.then_some(())
+        })
     };
-    until(shared, &link.drained.came, attempt).await;
+    until(link, &link.drained.came, attempt).await;
 }

@@ -104,9 +104,9 @@ impl Listener {
         }
         let sockets = Sockets::bind(machine.clone(), allowances, &found, port)?;
         let fingerprint = identity.fingerprint();
-        let endpoint = machine.endpoint(EndpointConfig { datagram_max, identity: Some(identity), application })?;
+        let router = machine.router(EndpointConfig { datagram_max, identity: Some(identity), application })?;
         let (door, accepted) = Door::new(Manners { knock, engine, datagram_max, machine }, connections_max);
-        let shared = Shared::new(endpoint, sockets, Some(door));
+        let shared = Shared::new(router, sockets, Some(door));
         let dialer = Dialer::of(&shared, application, datagram_max);
         driver::spawn(&shared);
         let plan = Plan { via, is_everywhere, advertise };
@@ -156,7 +156,7 @@ impl Listener {
         let links = self.shared.close_all(code, reason);
         let _ = tokio::time::timeout(FAREWELL, async {
             for link in links {
-                drained(&self.shared, &link).await;
+                drained(&link).await;
             }
         })
         .await;

@@ -1,9 +1,9 @@
-//! Connections over several paths in real time: sockets for each interface, and the loop that drives
+//! Connections over several paths in real time: sockets for each interface, and the tasks that drive
 //! `fairpath-quic-core`, which knows neither sockets nor a clock.
 //!
-//! One task per endpoint reads its sockets, hands what came to the core, and sends what the core has to
-//! send ([`Connection`] is a handle to what it drives). Applications exchange messages, in order, and bulk
-//! [`Record`]s, in any order.
+//! One task per endpoint reads its sockets. Each connection has a task of its own, which hands what came to the core and
+//! sends what the core has to send ([`Connection`] is a handle to what it drives). Applications exchange messages, in order,
+//! and bulk [`Record`]s, in any order.
 //!
 //! ```
 //! use fairpath_quic::{ChannelId, ConnectConfig, ListenConfig, Listener, connect};

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 #[cfg(feature = "simulation")]
 use std::sync::Arc;
 
-use fairpath_quic_core::{Endpoint, EndpointConfig, own_address};
+use fairpath_quic_core::{EndpointConfig, Router, own_address};
 use noq_proto::MtuDiscoveryConfig;
 
 use crate::error::Error;
@@ -129,12 +129,12 @@ impl Machine {
         }
     }
 
-    /// An endpoint without connections.
-    pub(crate) fn endpoint(&self, config: EndpointConfig) -> Result<Endpoint, rustls::Error> {
+    /// A router without connections.
+    pub(crate) fn router(&self, config: EndpointConfig) -> Result<Router, rustls::Error> {
         match self {
-            Self::System | Self::Sockets(_) => Endpoint::new(config),
+            Self::System | Self::Sockets(_) => Router::new(config),
             #[cfg(feature = "simulation")]
-            Self::Simulated(machine) => Endpoint::simulated(config, machine.origin()),
+            Self::Simulated(machine) => Router::simulated(config, machine.origin()),
         }
     }
 

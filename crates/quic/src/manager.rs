@@ -41,8 +41,8 @@ struct Manager {
 
 impl Manager {
     async fn run(mut self) {
-        let (shared, link) = (self.shared.clone(), self.link.clone());
-        let closed = std::pin::pin!(closed(&shared, &link));
+        let link = self.link.clone();
+        let closed = std::pin::pin!(closed(&link));
         let mut closed = closed;
         let [mut at_interfaces, mut at_questions] = [INTERFACES, QUESTIONS].map(tokio::time::interval);
         for interval in [&mut at_interfaces, &mut at_questions] {
@@ -55,11 +55,11 @@ impl Manager {
                 _ = &mut closed => return,
                 _ = at_interfaces.tick() => self.look_at_interfaces(),
                 _ = at_questions.tick() => {
-                    let questions = self.shared.with(&self.link, |connection, now| connection.questions(now));
-                    self.questions.ask(questions.unwrap_or_default());
+                    let questions = self.link.core.with(|connection, now| connection.questions(now));
+                    self.questions.ask(questions);
                 }
                 Some(((local, remote), answer)) = self.questions.answer() => {
-                    self.shared.with(&self.link, |connection, _| connection.on_answer(local, remote, answer));
+                    self.link.core.with(|connection, _| connection.on_answer(local, remote, answer));
                 }
             }
         }
@@ -68,8 +68,8 @@ impl Manager {
     /// Has the paths of interfaces closed that are gone, and binds sockets on those that are new.
     fn look_at_interfaces(&self) {
         let Plan { via, .. } = &self.plan;
-        let remotes = self.shared.with(&self.link, |connection, _| connection.peer_addresses());
-        let remotes = &remotes.filter(|remotes| !remotes.is_empty()).unwrap_or_else(|| self.plan.remotes.clone());
+        let remotes = self.link.core.with(|connection, _| connection.peer_addresses());
+        let remotes = if remotes.is_empty() { &self.plan.remotes } else { &remotes };
         let sockets = &self.shared.sockets;
         let Ok(mut found) = sockets.machine().towards(via, remotes, &sockets.interfaces()) else { return };
         sockets.allowances().take_spent(&mut found);
@@ -90,11 +90,11 @@ impl Manager {
             let broken = || fault(local).map(|fault| format!("its socket cannot be read: {fault}"));
             (!present(local)).then(|| broken().unwrap_or_else(|| sockets.machine().lost(name, local, via)))
         };
-        let locals = self.shared.with(&self.link, |connection, now| {
+        let locals = self.link.core.with(|connection, now| {
             connection.on_interfaces(&found, absence, now);
             connection.local_addresses()
         });
-        for local in locals.unwrap_or_default() {
+        for local in locals {
             if !present(local) && sockets.of(local).is_some() {
                 // A device that comes back may be another one of the same name.
                 sockets.remove(local);
@@ -104,6 +104,6 @@ impl Manager {
         if is_changed {
             self.shared.sockets_changed();
         }
-        self.shared.nudge();
+        self.link.core.nudge();
     }
 }

@@ -54,6 +54,15 @@ struct Backlog {
     dropped: u64,
 }
 
+/// The fate of a packet, or of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Left,
+    /// It waits for room: see [`BoundSocket::poll_flush`].
+    Kept,
+    Dropped,
+}
+
 /// The socket of one local address.
 #[derive(Debug)]
 pub(crate) struct BoundSocket {
@@ -135,29 +144,31 @@ impl BoundSocket {
         self.allowance.as_ref().is_some_and(Allowance::is_spent)
     }
 
-    /// Sends, keeps back, or drops; true where it has left.
-    pub(crate) fn send(&self, transmit: &Transmit<'_>) -> bool {
+    /// Sends, keeps back, or drops. Several tasks may do so at a time.
+    pub(crate) fn send(&self, transmit: &Transmit<'_>) -> Sent {
         if let Some(allowance) = &self.allowance {
             if !allowance.lets_out() {
-                return false;
+                return Sent::Dropped;
             }
             let (length, each) = (transmit.contents.len(), transmit.segment_size);
             allowance.count(each.map_or(1, |each| length.div_ceil(each.max(1))), length, self.local.is_ipv4());
         }
-        let mut backlog = self.backlog();
-        if backlog.waiting.is_empty() {
+        // The kernel is called without the lock, or one connection would wait for another.
+        let is_free = self.backlog().waiting.is_empty();
+        if is_free {
             match self.medium.try_send(transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
                     self.note(&error, transmit);
-                    return false;
+                    return Sent::Dropped;
                 }
-                Ok(()) => return true,
+                Ok(()) => return Sent::Left,
             }
         }
+        let mut backlog = self.backlog();
         if backlog.bytes + transmit.contents.len() > BACKLOG {
             backlog.dropped += 1;
-            return false;
+            return Sent::Dropped;
         }
         backlog.bytes += transmit.contents.len();
         backlog.waiting.push_back(Waiting {
@@ -166,7 +177,7 @@ impl BoundSocket {
             contents: transmit.contents.to_vec(),
             segment_size: transmit.segment_size,
         });
-        false
+        Sent::Kept
     }
 
     /// A packet that cannot be sent is a packet lost: the path's own timers find out. Too-large

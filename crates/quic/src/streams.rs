@@ -31,7 +31,7 @@ impl Connection {
     pub fn begin_streams(&self, config: StreamsConfig) {
         self.link().home().set_time_kept(config.kept);
         self.with(|connection, _| connection.begin_streams(config));
-        self.shared().nudge();
+        self.nudge();
     }
 
     /// Goes on with the streams of `lost`, an earlier connection of this end to the same peer, on this one, which was just
@@ -82,8 +82,8 @@ impl Connection {
     /// Where the connection ended.
     pub async fn open_bi(&self, kind: StreamKind) -> Result<(SendStream, RecvStream), ConnectionError> {
         let attempt = || self.attempt_streams(|streams| streams.open(kind));
-        let id = until(self.shared(), &self.link().may_open, attempt).await?;
-        self.shared().nudge();
+        let id = until(self.link(), &self.link().may_open, attempt).await?;
+        self.nudge();
         Ok(self.halves(id))
     }
 
@@ -96,17 +96,16 @@ impl Connection {
     /// Where the connection ended.
     pub async fn accept_bi(&self) -> Result<(StreamKind, SendStream, RecvStream), ConnectionError> {
         let attempt = || self.attempt_streams(Streams::accept);
-        let (id, kind) = until(self.shared(), &self.link().opened, attempt).await?;
+        let (id, kind) = until(self.link(), &self.link().opened, attempt).await?;
         let (send, recv) = self.halves(id);
         Ok((kind, send, recv))
     }
 
     fn attempt_streams<T>(&self, act: impl FnOnce(&mut Streams) -> Option<T>) -> Option<Result<T, ConnectionError>> {
-        let done = self.with(|connection, now| match connection.close_reason() {
+        self.with(|connection, now| match connection.close_reason() {
             Some(reason) => Some(Err(reason.clone())),
             None => act(connection.streams(now)).map(Ok),
-        });
-        done.unwrap_or_else(|| Some(Err(ConnectionError::LocallyClosed)))
+        })
     }
 
     fn halves(&self, id: StreamId) -> (SendStream, RecvStream) {

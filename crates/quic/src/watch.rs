@@ -83,7 +83,6 @@ impl Watch {
                 connection.announce(&told, now);
             }
         });
-        shared.nudge();
     }
 
     /// Binds sockets to addresses that have none. Says whether there were any.

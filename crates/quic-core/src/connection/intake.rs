@@ -1,15 +1,16 @@
 //! What comes: datagrams of the peer, by way of the stack, and what became of those that left.
 
-use std::net::SocketAddr;
 use web_time::Instant;
 
 use bytes::Bytes;
-use noq_proto::{Event as ProtoEvent, PathId};
+use noq_proto::{EndpointEvent, Event as ProtoEvent, PathId};
 
 use super::flows;
 use super::owing::Owing;
 use super::{APPLICATION, Connection, Event};
 use crate::adapter::Fate;
+use crate::address::mapped;
+use crate::arrival::Arrival;
 use crate::channel::ChannelId;
 use crate::farewell;
 use crate::one_way::report::Message as DelayMessage;
@@ -19,17 +20,22 @@ use crate::receipts;
 use crate::streams::is_streams;
 
 impl Connection {
-    /// Takes in a datagram of so many bytes that came from `remote`.
-    pub(crate) fn handle_datagram(
-        &mut self,
-        event: noq_proto::ConnectionEvent,
-        (remote, bytes): (SocketAddr, usize),
-        now: Instant,
-    ) {
+    /// Takes in a datagram that the router has found to be one of this connection.
+    pub fn take_in(&mut self, arrival: Arrival, now: Instant) {
+        let Arrival { event, mark, remote, bytes, at, retry } = arrival;
+        // A client is deaf to the server's Retry once it has seen any other.
+        if retry.is_some_and(|retry| !self.expects(&retry)) {
+            return;
+        }
+        self.one_way.on_arrival(mark, at);
+        if let Some(policy) = &mut self.policy {
+            policy.on_source(remote);
+        }
         // The peer would count as arrived what is acknowledged now, and those who have the streams never got it.
         if self.lanes.are_streams_gone() {
             return;
         }
+        let remote = mapped(remote);
         if !self.is_amplification_limited() || self.amplification.is_proved(remote) {
             return self.handle_event(event, now);
         }
@@ -56,20 +62,15 @@ impl Connection {
         self.absorb(now);
     }
 
-    /// A datagram of this connection came from `remote`. It is not known whether the peer sent it.
-    pub(crate) fn on_source(&mut self, remote: SocketAddr) {
-        if let Some(policy) = &mut self.policy {
-            policy.on_source(remote);
-        }
+    /// Events of the stack for the router. To be asked for after everything that is done with the connection.
+    pub fn take_endpoint_events(&mut self) -> Vec<EndpointEvent> {
+        let said: Vec<_> = std::iter::from_fn(|| self.quic.poll_endpoint_events()).collect();
+        self.is_draining |= said.iter().any(EndpointEvent::is_draining);
+        said
     }
 
-    /// What the stack has to say to the endpoint that has it.
-    pub(crate) fn poll_endpoint_event(&mut self) -> Option<noq_proto::EndpointEvent> {
-        self.quic.poll_endpoint_events()
-    }
-
-    /// What that answers.
-    pub(crate) fn handle_endpoint_event(&mut self, event: noq_proto::ConnectionEvent) {
+    /// Takes the router's answer.
+    pub fn hear(&mut self, event: noq_proto::ConnectionEvent) {
         self.output.look_again();
         self.quic.handle_event(event);
     }

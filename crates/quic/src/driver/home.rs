@@ -1,8 +1,8 @@
 //! The streams of one end, which may outlive the connection that they are on.
 //!
 //! The halves that a program has know a home, and the home knows the connection. When streams go to another connection,
-//! the home goes along, and its halves notice nothing. A client that moves streams
-//! locks their place before its connections, and the driver of a server locks it after them: no streams are moved by both.
+//! the home goes along, and its halves notice nothing. Whoever moves streams
+//! locks their place first, and then the one connection and the other.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -33,14 +33,14 @@ pub(crate) struct Home {
 
 /// Keeps a connection open, and has it looked at.
 pub(crate) trait Keeper: std::fmt::Debug + Send + Sync {
-    /// Looks at the connection, whether it is driven or over. False where it is gone.
-    fn look(&self, act: &mut dyn FnMut(&mut Core, Instant)) -> bool;
+    /// Looks at the connection, whether it is driven or over.
+    fn look(&self, act: &mut dyn FnMut(&mut Core, Instant));
 
-    /// Ready when the driver does not have the connection for a turn. A task that waited for the lock would have its
-    /// thread wait, which could drive the other end meanwhile.
+    /// Ready when its task does not have the connection for a turn. Whoever waited for the lock would have its thread
+    /// wait, which could drive the other end meanwhile.
     fn poll_free(&self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Has the driver look.
+    /// Has its task look.
     fn nudge(&self);
 }
 
@@ -90,7 +90,7 @@ impl Home {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ready when the driver has not got them for a turn.
+    /// Ready when the task of their connection has not got them for a turn.
     pub(crate) fn poll_free(&self, cx: &mut Context<'_>) -> Poll<()> {
         let handle = self.place().handle.clone();
         handle.map_or(Poll::Ready(()), |handle| handle.poll_free(cx))
@@ -107,7 +107,7 @@ impl Home {
             let is_new = |handle: &Arc<dyn Keeper>| before.as_ref().is_none_or(|before| !Arc::ptr_eq(before, handle));
             let Some(handle) = handle.filter(is_new) else { break };
             let mut done = None;
-            let is_there = handle.look(&mut |connection, now| {
+            handle.look(&mut |connection, now| {
                 done = match self.fault() {
                     // The streams that are there now are others.
                     Some(fault @ StreamFault::Lost) => Some(Poll::Ready(Err(fault))),
@@ -117,8 +117,7 @@ impl Home {
             match done {
                 Some(done) => return done,
                 // They were moved meanwhile.
-                None if is_there => before = Some(handle),
-                None => break,
+                None => before = Some(handle),
             }
         }
         Poll::Ready(Err(self.fault().unwrap_or(ConnectionError::LocallyClosed.into())))

@@ -1,15 +1,18 @@
-//! What the handles of one connection and the driver share beside the connection itself.
+//! One connection, as its task and its handles share it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::home::{Home, LinkNumber, is_lost};
 use bytes::Bytes;
 use fairpath_quic_core::streams::StreamEvent;
 use fairpath_quic_core::{ChannelId, Connection as Core, Event, PathNotice};
 use noq_proto::{ConnectionError, ConnectionHandle};
 use tokio::sync::{Notify, broadcast};
+
+use super::guarded::Guarded;
+use super::home::{Home, LinkNumber, is_lost};
+use super::intake::Intake;
 
 /// What of the peer's datagrams is kept until it is taken, in bytes and in number: they are for what is worth
 /// little when it is old.
@@ -26,8 +29,9 @@ pub(crate) struct Link {
     pub(super) number: LinkNumber,
     /// Whether it was begun here.
     pub(super) is_dialed: bool,
-    /// The connection, once the endpoint has forgotten it: what came on it may not have been taken yet.
-    pub(super) rest: Mutex<Option<Core>>,
+    pub(crate) core: Guarded,
+    /// Datagrams for it that wait for its task.
+    pub(super) intake: Intake,
     pub(crate) connected: Notify,
     pub(crate) closed: Notify,
     pub(crate) readable: [Notify; 2],
@@ -43,8 +47,8 @@ pub(crate) struct Link {
     pub(crate) may_open: Notify,
     home: Mutex<Arc<Home>>,
     datagrams: Mutex<VecDeque<Bytes>>,
-    /// Whether the peer's datagrams are kept. A guest's are not, who may hold little.
-    pub(crate) keeps_datagrams: AtomicBool,
+    /// Whether the peer may hold more than little.
+    is_trusted: AtomicBool,
     pub(crate) notices: broadcast::Sender<PathNotice>,
 }
 
@@ -67,14 +71,15 @@ impl Awaited {
 }
 
 impl Link {
-    pub(super) fn new(handle: ConnectionHandle, is_dialed: bool, keeps_datagrams: bool) -> Arc<Self> {
+    pub(super) fn new(handle: ConnectionHandle, core: Core, is_dialed: bool, is_trusted: bool) -> Arc<Self> {
         static LINKS: AtomicU64 = AtomicU64::new(0);
         let number = LINKS.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self {
             handle,
             number,
             is_dialed,
-            rest: Mutex::default(),
+            core: Guarded::new(core),
+            intake: Intake::default(),
             connected: Notify::new(),
             closed: Notify::new(),
             readable: Default::default(),
@@ -88,13 +93,19 @@ impl Link {
             may_open: Notify::new(),
             home: Home::of(number).into(),
             datagrams: Mutex::default(),
-            keeps_datagrams: keeps_datagrams.into(),
+            is_trusted: is_trusted.into(),
             notices: broadcast::channel(NOTICES).0,
         })
     }
 
-    pub(super) fn rest(&self) -> MutexGuard<'_, Option<Core>> {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether the peer has not proved itself.
+    pub(super) fn is_guest(&self) -> bool {
+        !self.is_trusted.load(Ordering::Relaxed)
+    }
+
+    /// It has.
+    pub(super) fn trust(&self) {
+        self.is_trusted.store(true, Ordering::Relaxed);
     }
 
     /// The home of the streams that are on the connection.
@@ -117,7 +128,7 @@ impl Link {
     }
 
     fn keep_datagram(&self, datagram: Bytes) {
-        if !self.keeps_datagrams.load(Ordering::Relaxed) {
+        if self.is_guest() {
             return;
         }
         let mut datagrams = self.datagrams();
@@ -151,7 +162,7 @@ impl Link {
             Event::Streams(StreamEvent::Opened) => self.opened.notify_waiters(),
             Event::Streams(StreamEvent::MayOpen) => self.may_open.notify_waiters(),
             Event::Streams(event) => self.home().tell(event),
-            // Nobody uses streams of QUIC; to resume others is answered by the driver.
+            // Nobody uses streams of QUIC; to resume others is answered by the task.
             Event::Stream(_) | Event::StreamsAsked(_) => {}
         }
     }

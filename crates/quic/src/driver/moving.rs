@@ -6,12 +6,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use fairpath_quic_core::Connection as Core;
 use fairpath_quic_core::streams::{Streams, StreamsToken};
-use noq_proto::ConnectionHandle;
 
 use super::home::{Home, Keeper, MOVED, is_lost};
 use super::link::Link;
 use super::shared::{Handle, Shared, State};
-use crate::clock;
 use crate::stream_fault::{ResumeError, StreamFault};
 
 /// Takes the streams of a connection away, if another may go on with them.
@@ -34,12 +32,24 @@ impl Link {
         self.set_home(next);
         home.fail(StreamFault::Lost);
     }
+
+    /// Puts streams on the connection that were taken from another, with their home. False where it may not have them.
+    fn go_on(&self, streams: Streams, home: &Arc<Home>) -> bool {
+        self.core.with(|connection, _| {
+            let is_resumed = connection.resume_streams(streams).is_ok();
+            if is_resumed {
+                // Before anything else happens on this connection.
+                self.set_home(home.clone());
+            }
+            is_resumed
+        })
+    }
 }
 
 impl Handle {
     /// Goes on with the streams of another connection to the same peer.
     pub(crate) fn resume(self: &Arc<Self>, lost: &Self) -> Result<(), ResumeError> {
-        // Else this and the driver might take the same two locks in two orders.
+        // A client asks, and the server's streams follow.
         if !self.link.is_dialed || !lost.link.is_dialed {
             return Err(ResumeError::Accepted);
         }
@@ -49,18 +59,11 @@ impl Handle {
         if place.at != lost.link.number || home.fault().is_some() {
             return Err(ResumeError::Gone);
         }
-        let may = self.shared.with(&self.link, |connection, _| connection.may_resume_streams());
-        if may != Some(true) {
+        if !self.link.core.with(|connection, _| connection.may_resume_streams()) {
             return Err(ResumeError::Late);
         }
-        let taken = lost.shared.with(&lost.link, take).flatten().ok_or(ResumeError::Gone)?;
-        let is_resumed = self.shared.with(&self.link, |connection, _| {
-            let resumed = connection.resume_streams(taken);
-            // Before anything else happens on this connection.
-            self.link.set_home(home.clone());
-            resumed.is_ok()
-        });
-        if is_resumed != Some(true) {
+        let taken = lost.link.core.with(take).ok_or(ResumeError::Gone)?;
+        if !self.link.go_on(taken, &home) {
             home.fail(StreamFault::Lost);
             return Err(ResumeError::Late);
         }
@@ -68,57 +71,59 @@ impl Handle {
         drop(place);
         drop(former);
         home.tell_all();
-        lost.shared.nudge();
-        self.shared.nudge();
+        lost.link.core.nudge();
+        self.link.core.nudge();
         // Nobody has told the streams, where it is over by now.
-        let over = self.shared.with(&self.link, |connection, _| connection.close_reason().cloned()).flatten();
+        let over = self.link.core.with(|connection, _| connection.close_reason().cloned());
         over.into_iter().for_each(|reason| self.link.keep_streams(reason));
         Ok(())
     }
 }
 
 impl State {
-    /// Remembers the streams of connections that were accepted.
-    pub(super) fn note_homes(&mut self, found: Vec<(Option<StreamsToken>, Arc<Link>)>) {
-        if !found.is_empty() {
-            self.homes.retain(|_, (home, _)| home.strong_count() > 0);
-        }
-        for (token, link) in found {
-            self.homes.extend(token.map(|token| (token, (Arc::downgrade(&link.home()), Arc::downgrade(&link)))));
-        }
+    /// Remembers the streams of a connection that was accepted.
+    pub(super) fn note_home(&mut self, token: StreamsToken, link: &Arc<Link>) {
+        self.homes.retain(|_, (home, _)| home.strong_count() > 0);
+        self.homes.insert(token, (Arc::downgrade(&link.home()), Arc::downgrade(link)));
+    }
+}
+
+impl Shared {
+    /// The streams of this name, and the connection that they are on.
+    fn find_home(&self, token: StreamsToken) -> Option<(Arc<Home>, Arc<Link>)> {
+        let known = self.lock().homes.get(&token).cloned();
+        // Without the lock, which closing a connection takes.
+        let (home, link) = known?;
+        Some((home.upgrade()?, link.upgrade()?))
     }
 
     /// A client asks on a connection for the streams of this name. What kept the former connection open.
-    pub(super) fn answer_asked(
-        &mut self,
-        handle: ConnectionHandle,
-        token: StreamsToken,
-        shared: &Arc<Shared>,
-    ) -> Option<Arc<dyn Keeper>> {
-        let known = self.homes.get(&token).and_then(|(home, link)| Some((home.upgrade()?, link.upgrade()?)));
-        let known = known.filter(|(home, _)| home.fault().is_none());
-        let streams = known.as_ref().and_then(|(_, from)| self.take_from(from));
-        let (Some((home, _)), Some(streams), Some(link)) = (known, streams, self.links.get(&handle).cloned()) else {
-            self.endpoint.connection(handle)?.refuse_streams();
+    pub(super) fn answer_asked(self: &Arc<Self>, link: &Arc<Link>, token: StreamsToken) -> Option<Arc<dyn Keeper>> {
+        let refuse = || link.core.with(|connection, _| connection.refuse_streams());
+        let Some((home, _)) = self.find_home(token) else {
+            refuse();
             return None;
         };
-        if self.endpoint.connection(handle)?.resume_streams(streams).is_err() {
+        // Owners of halves wait for this, and so does another connection that asks for the same.
+        let mut place = home.place();
+        let from = self.find_home(token).map(|(_, from)| from).filter(|_| home.fault().is_none());
+        let streams = from.as_ref().and_then(|from| {
+            let streams = from.core.with(take);
+            from.core.nudge();
+            streams
+        });
+        let Some(streams) = streams else {
+            refuse();
+            return None;
+        };
+        if !link.go_on(streams, &home) {
             home.fail(StreamFault::Lost);
             return None;
         }
-        link.set_home(home.clone());
-        self.homes.insert(token, (Arc::downgrade(&home), Arc::downgrade(&link)));
-        let former = Home::move_to(&mut home.place(), link.number, || self.handle(shared, &link));
+        self.lock().homes.insert(token, (Arc::downgrade(&home), Arc::downgrade(link)));
+        let former = Home::move_to(&mut place, link.number, || self.handle(link));
+        drop(place);
         home.tell_all();
         former
-    }
-
-    /// Takes the streams from a connection, whether it is driven or over.
-    fn take_from(&mut self, from: &Link) -> Option<Streams> {
-        let now = clock::now();
-        match self.connection(from) {
-            Some(connection) => take(connection, now),
-            None => take(from.rest().as_mut()?, now),
-        }
     }
 }

@@ -11,10 +11,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use fairpath_quic_core::{Endpoint, TRAIN_MAX, unmapped};
-use noq_proto::{ConnectionHandle, EcnCodepoint, Transmit};
+use fairpath_quic_core::{Connection as Core, TRAIN_MAX, unmapped};
+use noq_proto::{EcnCodepoint, Transmit};
 
 use crate::clock;
+use crate::socket::Sent;
 use crate::sockets::Sockets;
 
 /// How many bytes leave in one turn: as long as they are made, nobody else can have the connections. A shorter turn
@@ -23,6 +24,9 @@ const TURN: usize = 512 << 10;
 
 /// How many trains keep their memory from one turn to the next: more than a turn has, where they are long.
 const KEPT: usize = 16;
+
+/// After how many turns without anything to send it is given back: there is an outbox for each connection.
+const IDLE: usize = 16;
 
 /// A call that took longer was interrupted, before or after its datagrams left: a train takes a tenth of it.
 const CALL_MAX: Duration = Duration::from_micros(500);
@@ -35,8 +39,6 @@ struct Train {
     /// The size of each, but for the last, which may be smaller; in bytes.
     datagram: usize,
     contents: Vec<u8>,
-    /// The connection of its datagrams, if they are all of one.
-    of: Option<ConnectionHandle>,
     /// When it left, as far as is known.
     left: Option<Instant>,
 }
@@ -66,15 +68,17 @@ impl Train {
 }
 
 impl Train {
-    /// Says when it left; `None`: nobody knows.
-    fn leave(&self, way: Way, sockets: &Sockets) -> Option<Instant> {
+    /// Sends it. What became of it, and when it left, as far as is known.
+    fn leave(&self, way: Way, sockets: &Sockets) -> (Sent, Option<Instant>) {
         let socket = match way.local {
             Some(local) => sockets.of(local).or_else(|| sockets.in_place_of(local)),
             None => sockets.all().iter().find(|socket| socket.local.is_ipv4() == way.remote.is_ipv4()).cloned(),
         };
-        let socket = socket.filter(|socket| socket.local.is_ipv4() == way.remote.is_ipv4())?;
+        let Some(socket) = socket.filter(|socket| socket.local.is_ipv4() == way.remote.is_ipv4()) else {
+            return (Sent::Dropped, None);
+        };
         let before = clock::now();
-        let has_left = socket.send(&noq_udp::Transmit {
+        let sent = socket.send(&noq_udp::Transmit {
             destination: way.remote,
             ecn: way.ecn.map(ecn),
             contents: &self.contents,
@@ -83,7 +87,7 @@ impl Train {
             src_ip: None,
         });
         let after = clock::now();
-        (has_left && after - before <= CALL_MAX).then_some(before)
+        (sent, (sent == Sent::Left && after - before <= CALL_MAX).then_some(before))
     }
 }
 
@@ -107,11 +111,13 @@ pub(super) struct Outbox {
     made: Vec<u8>,
     /// How many datagrams the kernel takes at once.
     datagrams_max: usize,
+    /// How many turns nothing left in.
+    idle: usize,
 }
 
 impl Outbox {
     pub(super) fn new() -> Self {
-        Self { trains: Vec::new(), used: 0, bytes: 0, made: Vec::new(), datagrams_max: 1 }
+        Self { trains: Vec::new(), used: 0, bytes: 0, made: Vec::new(), datagrams_max: 1, idle: 0 }
     }
 
     /// Begins a turn in which trains may have so many datagrams.
@@ -134,8 +140,8 @@ impl Outbox {
         NonZeroUsize::new(self.datagrams_max).unwrap_or(NonZeroUsize::MIN)
     }
 
-    /// Takes what was written last, for a connection or for nobody: it leaves as `transmit` says.
-    pub(super) fn add(&mut self, of: Option<ConnectionHandle>, transmit: &Transmit) {
+    /// Takes what was written last: it leaves as `transmit` says.
+    pub(super) fn add(&mut self, transmit: &Transmit) {
         let remote = unmapped(transmit.destination);
         let way = Way { local: transmit.src_ip.map(|local| local.to_canonical()), remote, ecn: transmit.ecn };
         self.made.truncate(transmit.size);
@@ -144,7 +150,7 @@ impl Outbox {
         let is_alike = |train: &&mut Train| train.way.is_some_and(|other| other.is_between(way));
         // An earlier one than the last would change the order.
         let last = self.trains[..self.used].iter_mut().rev().find(is_alike);
-        match last.filter(|train| train.of == of && train.takes(way, datagram, length, self.datagrams_max)) {
+        match last.filter(|train| train.takes(way, datagram, length, self.datagrams_max)) {
             Some(train) => train.contents.extend_from_slice(&self.made),
             None => {
                 if self.used == self.trains.len() {
@@ -152,7 +158,7 @@ impl Outbox {
                 }
                 let train = &mut self.trains[self.used];
                 self.used += 1;
-                (train.way, train.datagram, train.of) = (Some(way), datagram, of);
+                (train.way, train.datagram) = (Some(way), datagram);
                 std::mem::swap(&mut train.contents, &mut self.made);
             }
         }
@@ -162,25 +168,35 @@ impl Outbox {
     pub(super) fn push(&mut self, transmit: &Transmit, datagram: &[u8]) {
         self.made.clear();
         self.made.extend_from_slice(datagram);
-        self.add(None, transmit);
+        self.add(transmit);
     }
 
-    /// Sends everything. Datagrams of an address that is gone are lost, as they would be on the wire.
-    pub(super) fn leave(&mut self, sockets: &Sockets) {
+    /// Sends everything. Datagrams of an address that is gone are lost, as they would be on the wire. Whether some were
+    /// kept back, because a socket is full.
+    pub(super) fn leave(&mut self, sockets: &Sockets) -> bool {
+        let mut is_kept = false;
         for train in &mut self.trains[..self.used] {
-            train.left = train.way.take().and_then(|way| train.leave(way, sockets));
+            let Some(way) = train.way.take() else { continue };
+            let (sent, left) = train.leave(way, sockets);
+            train.left = left;
+            is_kept |= sent == Sent::Kept;
         }
+        is_kept
     }
 
-    /// Tells the connections when their datagrams left, and forgets these.
-    pub(super) fn forget(&mut self, endpoint: &mut Endpoint) {
-        for train in &mut self.trains[..self.used] {
-            if let Some(connection) = train.of.and_then(|of| endpoint.connection(of)) {
-                connection.note_left(train.contents.chunks(train.datagram.max(1)), train.left);
-            }
-            train.contents.clear();
+    /// Tells their connection when datagrams left, and forgets them.
+    pub(super) fn forget(&mut self, connection: &mut Core) {
+        for train in &self.trains[..self.used] {
+            connection.note_left(train.contents.chunks(train.datagram.max(1)), train.left);
         }
-        self.trains.truncate(KEPT);
+        self.clear();
+    }
+
+    /// Forgets what left.
+    pub(super) fn clear(&mut self) {
+        self.idle = if self.used > 0 { 0 } else { self.idle.saturating_add(1) };
+        self.trains[..self.used].iter_mut().for_each(|train| train.contents.clear());
+        self.trains.truncate(if self.idle < IDLE { KEPT } else { 0 });
         (self.used, self.bytes) = (0, 0);
     }
 }

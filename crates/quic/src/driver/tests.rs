@@ -1,10 +1,11 @@
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use fairpath_quic_core::ChannelId;
 
 use super::*;
-use crate::{ConnectConfig, Connection, ListenConfig, Listener, connect};
+use crate::{ConnectConfig, Connection, DialConfig, Dialer, ListenConfig, Listener, connect};
 
 /// How long a busy machine may take over what takes some round trips.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,7 +30,7 @@ async fn is_gone(shared: Weak<Shared>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn endpoints_end_when_nobody_uses_them_any_more() {
     let (listener, client, server) = pair().await;
-    let [at_client, at_server] = [&client, &server].map(|end| Arc::downgrade(end.shared()));
+    let [at_client, at_server] = [&client, &server].map(|end| Arc::downgrade(&end.handle().shared));
     drop(listener);
     client.send_message(b"still"[..].into()).await.unwrap();
     assert_eq!(server.recv_message().await.unwrap(), &b"still"[..], "without the listener");
@@ -104,4 +105,31 @@ async fn waiting_that_is_given_up_loses_nothing() {
     };
     tokio::time::timeout(PATIENCE, receiving).await.expect("all messages");
     sending.await.unwrap();
+}
+
+/// Two connections over one dialer, of which the first is held until the second was looked at, and made ready to send.
+#[test]
+fn a_connection_that_is_held_keeps_no_other_of_its_endpoint_waiting() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (_listener, first, second) = runtime.block_on(async {
+        let via = vec!["127.0.0.1".to_owned()];
+        let listener = Listener::bind(ListenConfig { via, ..ListenConfig::new().unwrap() }).unwrap();
+        let (application, machine) = (crate::Application::Fairpath, crate::Machine::default());
+        let datagram_max = crate::DATAGRAM_MAX;
+        let dialer = Dialer::new(DialConfig { application, datagram_max, allowances: Vec::new(), machine }).unwrap();
+        let config = || ConnectConfig::new(listener.addresses(), listener.fingerprint());
+        let (first, _) = tokio::join!(dialer.connect(config()), listener.accept());
+        let (second, _) = tokio::join!(dialer.connect(config()), listener.accept());
+        (listener, first.unwrap(), second.unwrap())
+    });
+    assert!(Arc::ptr_eq(&first.handle().shared, &second.handle().shared), "of one endpoint");
+    let (done, is_done) = std::sync::mpsc::channel();
+    let is_in_time = first.with(|_, _| {
+        std::thread::spawn(move || {
+            second.with(|connection, _| connection.send_message(b"x"[..].into())).unwrap();
+            done.send(()).unwrap();
+        });
+        is_done.recv_timeout(PATIENCE).is_ok()
+    });
+    assert!(is_in_time, "the second waited for the first");
 }

@@ -52,7 +52,7 @@ impl Scene {
         self.outbox.space().clone_from(&datagram.to_vec());
         let destination = fairpath_quic_core::mapped(to.0.local_addr().unwrap());
         let src_ip = Some(Ipv4Addr::LOCALHOST.into());
-        self.outbox.add(None, &Transmit { destination, ecn: None, size: datagram.len(), segment_size: None, src_ip });
+        self.outbox.add(&Transmit { destination, ecn: None, size: datagram.len(), segment_size: None, src_ip });
     }
 
     /// Sends it all: before the runtime has seen that there is room, everything is kept back.
@@ -147,7 +147,7 @@ fn whatever_is_added_is_in_the_trains_as_it_was_and_in_order() {
             outbox.space().clone_from(&contents);
             let destination = SocketAddr::from((Ipv4Addr::LOCALHOST, to));
             let segment_size = (count > 1).then_some(datagram);
-            outbox.add(None, &Transmit { destination, ecn: None, size, segment_size, src_ip: None });
+            outbox.add(&Transmit { destination, ecn: None, size, segment_size, src_ip: None });
             sent[usize::from(to)].extend(contents.chunks(datagram).map(<[u8]>::to_vec));
         }
         let mut found = vec![Vec::new(); 3];
