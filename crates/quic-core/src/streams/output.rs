@@ -99,6 +99,7 @@ impl Streams {
         if room <= HEADER_MAX || !self.has_data() {
             return None;
         }
+        self.schedule.fit(room);
         let (id, piece, is_new) = loop {
             let id = self.schedule.head()?;
             let credit = self.credit_left();

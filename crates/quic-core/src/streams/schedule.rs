@@ -7,23 +7,47 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// How much a stream may send in its turn, in bytes: a packet. Larger packets take the turns of several.
+/// How much a stream may send in its turn, in bytes: a packet. Where larger ones are sent it is as much as these: a turn
+/// that brings less than a packet only has the next one look again.
 const QUANTUM: i64 = 1_514;
 
 /// The streams that may have something to send.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Schedule {
+    /// The bytes of a turn.
+    quantum: i64,
     new: VecDeque<u64>,
     old: VecDeque<u64>,
     /// The bytes that each of them may send still in its turn.
     deficits: BTreeMap<u64, i64>,
+    /// How many streams were looked at.
+    #[cfg(test)]
+    looks: usize,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self {
+            quantum: QUANTUM,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            deficits: BTreeMap::new(),
+            #[cfg(test)]
+            looks: 0,
+        }
+    }
 }
 
 impl Schedule {
+    /// Packets have room for so many bytes.
+    pub(super) fn fit(&mut self, room: usize) {
+        self.quantum = self.quantum.max(i64::try_from(room).unwrap_or(QUANTUM));
+    }
+
     /// The stream has something to send.
     pub(super) fn activate(&mut self, id: u64) {
         if let std::collections::btree_map::Entry::Vacant(vacant) = self.deficits.entry(id) {
-            vacant.insert(QUANTUM);
+            vacant.insert(self.quantum);
             self.new.push_back(id);
         }
     }
@@ -33,11 +57,15 @@ impl Schedule {
         loop {
             let list = if self.new.is_empty() { &mut self.old } else { &mut self.new };
             let id = *list.front()?;
+            #[cfg(test)]
+            {
+                self.looks += 1;
+            }
             let deficit = self.deficits.entry(id).or_default();
             if *deficit > 0 {
                 return Some(id);
             }
-            *deficit += QUANTUM;
+            *deficit += self.quantum;
             list.pop_front();
             self.old.push_back(id);
         }
@@ -103,6 +131,21 @@ mod tests {
         for id in 0..4 {
             let count = sent.iter().filter(|one| **one == id).count();
             assert!((998..=1_002).contains(&count), "{count}");
+        }
+    }
+
+    #[test]
+    fn who_is_next_takes_one_look_however_large_packets_are() {
+        for bytes in [1_514, 8_900, 60_000] {
+            let mut schedule = Schedule::default();
+            schedule.fit(bytes);
+            (0..16).for_each(|id| schedule.activate(id));
+            for turn in 0..160 {
+                let before = schedule.looks;
+                assert_eq!(schedule.head(), Some(turn % 16), "packets of {bytes}");
+                assert!(schedule.looks - before <= 2, "{} looks", schedule.looks - before);
+                schedule.charge(turn % 16, bytes);
+            }
         }
     }
 
