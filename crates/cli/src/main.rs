@@ -11,9 +11,11 @@ mod file_args;
 #[cfg(all(test, feature = "metrics", feature = "research"))]
 mod guide;
 mod host_port;
+mod kernel_mptcp;
 mod knocks;
 mod lasting;
 mod later;
+mod leading;
 mod leftovers;
 #[cfg(feature = "metrics")]
 mod metrics;

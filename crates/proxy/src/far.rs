@@ -141,7 +141,7 @@ impl Far {
         state.note_serving(&all(&endpoint, &relays))?;
         let limits = StreamLimits::default().open_max(STREAMS_MAX);
         let (to, notices) = mpsc::channel(256);
-        let shared = Shared::new(state, guard, limits, config.advertise, to)?;
+        let shared = Shared::new(state, guard, limits, (config.advertise, relays.behind()), to)?;
         let here = shared.clone();
         let words = |error| FarNotice::Broken(format!("no control socket, so `fairpath top` shows nothing: {error}"));
         let control = Control::open(shared.state.directory(), move || here.snapshot());

@@ -40,8 +40,9 @@ pub use greeting::Denial;
 pub use invitations::INVITATION_LIFETIME;
 pub use key::{BadKey, DeviceKey, PublicKey};
 pub use near::{
-    BadForward, BadPassword, Examination, ExamineConfig, Finding, Forward, JoinError, LinkState, Near, NearConfig,
-    NearError, NearNotice, NearState, NearStateError, Password, Protocol, Reverse, Together, examine, join,
+    BadForward, BadPassword, Examination, ExamineConfig, Finding, Forward, Gates, JoinError, LinkState, Near,
+    NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Protocol, Reverse, Together,
+    examination_max, examine, join,
 };
 pub use reach::{BadReach, Reach};
 pub use refusal::{Refusal, RefusalKind};

@@ -12,6 +12,7 @@ mod port;
 mod ports;
 mod socks5;
 mod state;
+mod transparent;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,13 +24,16 @@ use tokio::sync::{mpsc, watch};
 use crate::control::Control;
 use crate::greeting::Denial;
 use crate::snapshot::Snapshot;
-pub use doctor::{Examination, ExamineConfig, Finding, Together, examine};
+use crate::target::Target;
+pub use doctor::{Examination, ExamineConfig, Finding, Together, examination_max, examine};
 pub use forward::{BadForward, Forward, Protocol, Reverse};
 use link::Link;
 pub use link::LinkState;
 pub use port::{BadPassword, Password};
 use ports::Ports;
 pub use state::{JoinError, NearState, NearStateError, join};
+pub use transparent::Gates;
+use transparent::Transparent;
 
 /// The settings of a near end.
 #[derive(Debug)]
@@ -48,6 +52,8 @@ pub struct NearConfig {
     pub forwards: Vec<Forward>,
     /// Ports of the far end whose connections come to this machine.
     pub reverses: Vec<Reverse>,
+    /// Opens ports to which rules of the system may lead programs, with the resolver that is asked for names.
+    pub transparent: Option<Target>,
 }
 
 /// Something that the user of a near end may want to know.
@@ -110,6 +116,7 @@ pub struct Near {
     listener: TcpListener,
     settings: Arc<port::Settings>,
     ports: Option<Ports>,
+    transparent: Option<Transparent>,
     reverses: Arc<[Reverse]>,
     notices: mpsc::Receiver<NearNotice>,
     _control: Option<Control>,
@@ -122,12 +129,16 @@ impl Near {
     ///
     /// Where this device has joined none, or the port cannot be had.
     pub async fn bind(config: NearConfig) -> Result<Self, NearError> {
-        let NearConfig { state, listen, via, fast_open, password, forwards, reverses } = config;
+        let NearConfig { state, listen, via, fast_open, password, forwards, reverses, transparent } = config;
         let state = NearState::open(&state)?;
         let listener =
             TcpListener::bind(listen).await.map_err(|source| NearError::Listen { address: listen, source })?;
         let (to, notices) = mpsc::channel(256);
         let ports = Some(Ports::bind(forwards).await?);
+        let transparent = match transparent {
+            Some(dns) => Some(Transparent::bind(&dns).await?),
+            None => None,
+        };
         let reverses: Arc<[Reverse]> = reverses.into();
         let link = Link::begin(state.clone(), via, reverses.clone(), to.clone())?;
         let here = link.clone();
@@ -137,7 +148,7 @@ impl Near {
             state.note_listening(address)?;
         }
         let settings = Arc::new(port::Settings { fast_open, password });
-        Ok(Self { link, listener, settings, ports, reverses, notices, _control: control })
+        Ok(Self { link, listener, settings, ports, transparent, reverses, notices, _control: control })
     }
 
     /// The address of the port for programs.
@@ -147,6 +158,11 @@ impl Near {
     /// The system's.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// The ports to which rules may lead programs, where they were asked for and [`Near::run`] has not begun.
+    pub fn gates(&self) -> Option<Gates> {
+        self.transparent.as_ref().map(|transparent| transparent.gates)
     }
 
     /// The state of the connection to the far end, and when it changes.
@@ -162,6 +178,7 @@ impl Near {
 
     /// Serves programs, until the future is dropped. `tell` is given the notices.
     pub async fn run(&mut self, mut tell: impl FnMut(NearNotice)) {
+        let _led = self.transparent.take().map(|transparent| transparent.serve(&self.link));
         let _forwards = self.ports.take().map(|ports| ports.serve(&self.link, &self.reverses));
         let serving = port::serve(&self.listener, &self.link, &self.settings);
         tokio::pin!(serving);

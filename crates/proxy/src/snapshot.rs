@@ -117,6 +117,8 @@ pub enum Kind {
     Forward,
     /// A port of the far end.
     Reverse,
+    /// Not at all: rules of the system led it here.
+    Transparent,
 }
 
 /// The connections of programs at this moment.

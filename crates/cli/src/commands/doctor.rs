@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::ends::Via;
 use crate::error::{Interrupted, UsageError};
 use crate::far_state::NearStateArgs;
+use crate::kernel_mptcp::KernelMptcp;
 use crate::signals::Interruption;
 
 /// Examine each link against the far end of `fairpath proxy`, alone and together, and say what it means
@@ -21,8 +22,8 @@ use crate::signals::Interruption;
     fairpath doctor --via eth0 --via wwan0      these only\n  \
     fairpath doctor --seconds 8                 longer measurements, for slow links\n  \
     fairpath doctor --json                      for programs",
-    after_help = "It sends and receives as fast as it can for four measurements and a few seconds more for each link: on a \
-    metered link that costs."
+    after_help = "It sends and receives as fast as it can, twice for each link and twice for all together: on a metered link that \
+    costs. How long it takes at most is said at the beginning. On a machine whose kernel speaks MPTCP it looks at that, too."
 )]
 pub(crate) struct Args {
     /// How long each measurement takes, in seconds
@@ -46,9 +47,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         examined = examine(config, progress) => examined.map_err(told)?,
         () = interruption.asked() => bail!(Interrupted("interrupted before the examination had ended".into())),
     };
+    let kernel = KernelMptcp::look();
     let mut out = output();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&to_json(&examined))?)?;
+        writeln!(out, "{}", serde_json::to_string_pretty(&to_json(&examined, kernel.as_ref()))?)?;
         return Ok(());
     }
     let rows: Vec<Vec<String>> = examined.interfaces.iter().map(row).collect();
@@ -60,7 +62,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     for (name, why) in &examined.unused {
         writeln!(out, "Not used: {name}: {why}.")?;
     }
-    for words in examined.words() {
+    for words in examined.words().into_iter().chain(kernel.iter().flat_map(KernelMptcp::words)) {
         writeln!(out, "{words}")?;
     }
     Ok(())
@@ -95,7 +97,7 @@ fn row(one: &Finding) -> Vec<String> {
     ]
 }
 
-fn to_json(examined: &Examination) -> serde_json::Value {
+fn to_json(examined: &Examination, kernel: Option<&KernelMptcp>) -> serde_json::Value {
     let millis = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
     let bps = |rate: Option<Bitrate>| rate.map(Bitrate::as_bps);
     let interface = |one: &Finding| {
@@ -104,6 +106,8 @@ fn to_json(examined: &Examination) -> serde_json::Value {
             "address": one.local.map(|local| local.to_string()),
             "seen_as": one.seen.map(|seen| seen.to_string()),
             "is_translated": one.is_translated(),
+            "is_one_mapping": one.is_one_mapping,
+            "far_end": one.answers.iter().map(|(address, took)| json!({ "address": address.to_string(), "answered_ms": millis(*took) })).collect::<Vec<_>>(),
             "unreached": one.unreached,
             "rtt_idle_ms": millis(one.rtt_idle),
             "rtt_loaded_ms": millis(one.rtt_loaded),
@@ -121,5 +125,7 @@ fn to_json(examined: &Examination) -> serde_json::Value {
         "together": together,
         "unused": unused,
         "words": examined.words(),
+        "kernel_mptcp": kernel,
+        "kernel_mptcp_words": kernel.map(KernelMptcp::words),
     })
 }

@@ -4,12 +4,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use fairpath_proxy::{Forward, Near, NearConfig, NearError, NearStateError, Password, Reverse};
+use fairpath_proxy::{
+    Forward, Near, NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Reverse, Target,
+};
 use fairpath_report::text::tell;
 
 use crate::ends::Via;
 use crate::error::UsageError;
 use crate::far_state::NearStateArgs;
+use crate::leading::{self, Leading};
 use crate::signals::Interruption;
 
 /// Open a port whose connections go over all links and leave at `fairpath serve`: SOCKS5 and HTTP
@@ -42,6 +45,19 @@ pub(crate) struct Args {
     /// device's line there has listen=8080; may be given several times
     #[arg(long, value_name = "PROTOCOL:PORT=HOST:PORT")]
     reverse: Vec<Reverse>,
+    /// Carry the TCP connections of all programs of this machine, and their questions for names, whatever they know of
+    /// proxies; needs root and nftables. Private networks stay outside, and so does other UDP
+    #[arg(long)]
+    transparent: bool,
+    /// With --transparent: let nothing leave this machine but what is carried, and what goes to private networks
+    #[arg(long, requires = "transparent")]
+    lockdown: bool,
+    /// With --transparent: ask this resolver for names; the far end must reach it
+    #[arg(long, value_name = "HOST:PORT", default_value = "1.1.1.1:53", requires = "transparent")]
+    dns: Target,
+    /// Put the rules of --transparent back that a proxy left which was killed, and end
+    #[arg(long, conflicts_with_all = ["transparent", "lockdown", "forward", "reverse"])]
+    undo: bool,
     /// Show connections, paths and rates to Prometheus at this loopback address, as /metrics
     #[cfg(feature = "metrics")]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::metrics::local_address)]
@@ -59,14 +75,23 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         tell(format!("warning: everybody who reaches {} can use it: set a password with --password-file", args.listen));
     }
     let state = args.state.directory()?;
+    if args.undo {
+        let was_there = leading::undo(&state)?;
+        tell(if was_there { "the rules are put back" } else { "there are no rules to put back" });
+        return Ok(());
+    }
+    if leading::is_marked(&state) && leading::undo(&state)? {
+        tell("the rules that an earlier proxy left are put back");
+    }
     let config = NearConfig {
-        state,
+        state: state.clone(),
         listen: args.listen,
         via: args.via.via,
         fast_open: args.fast_open,
         password,
         forwards: args.forward,
         reverses: args.reverse,
+        transparent: args.transparent.then_some(args.dns),
     };
     let mut near = Near::bind(config).await.map_err(told)?;
     tell(format!("SOCKS5 and HTTP proxy at {}", near.address()?));
@@ -75,10 +100,25 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Some(address) => Some(crate::proxy_metrics::show(address, near.watch()).await?),
         None => None,
     };
+    let far = || NearState::open(&state).and_then(|state| state.far_addresses());
+    let mut leading = None;
+    if let Some(gates) = near.gates() {
+        let only = if args.lockdown { Some(far()?.into_iter().collect()) } else { None };
+        leading = Some(Leading::begin(&state, gates, only)?);
+        tell("all TCP connections and questions for names of this machine are carried, until this ends");
+    }
+    let heard = |notice: NearNotice| {
+        // It may have got other addresses.
+        if let (NearNotice::Connected(_), Some(leading), Ok(addresses)) = (&notice, &mut leading, far()) {
+            leading.allow(addresses);
+        }
+        tell(notice);
+    };
     tokio::select! {
-        () = near.run(tell) => {}
+        () = near.run(heard) => {}
         () = interruption.asked() => {}
     }
+    drop(leading);
     near.close().await;
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! `fairpath serve` and `fairpath proxy` with curl, over two links of which one fails meanwhile.
+//! `fairpath serve` and `fairpath proxy` with curl: over two links of which one fails meanwhile, and by rules of the system.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
@@ -29,6 +29,11 @@ struct Bond {
 
 impl Bond {
     fn new() -> Option<Self> {
+        Self::with(&[], Ipv4Addr::LOCALHOST)
+    }
+
+    /// One whose near end has these options, with a web server at this address of the far machine.
+    fn with(options: &[&str], web_at: Ipv4Addr) -> Option<Self> {
         if run(&["curl", "--version"]).is_err() {
             say("a test with curl: skipped, there is no `curl` here");
             return None;
@@ -38,6 +43,7 @@ impl Bond {
         for end in [End::Sender, End::Receiver] {
             network.ip(end, "link set lo up");
         }
+        network.ip(End::Receiver, &format!("addr add {web_at}/32 dev lo"));
         let [far, near] = ["far", "near"].map(|name| scratch.path().join(name).display().to_string());
         let mut serve = Process::start(network.name(End::Receiver), &["serve", "--state", &far], &scratch.path());
         serve.until("it serves", PATIENCE, |serve| serve.said().contains("serving at"));
@@ -48,12 +54,16 @@ impl Bond {
         // The web server is on the far machine itself, which no device reaches unless its line says so.
         let authorized = format!("{far}/authorized");
         let line = fs::read_to_string(&authorized).unwrap();
-        fs::write(&authorized, line.replace("reach=public", "reach=public,127.0.0.0/8")).unwrap();
-        let mut proxy = Process::start(network.name(End::Sender), &["proxy", "--state", &near], &scratch.path());
+        fs::write(&authorized, line.replace("reach=public", &format!("reach=public,{web_at}"))).unwrap();
+        let mut proxy = Process::start(
+            network.name(End::Sender),
+            &[&["proxy", "--state", &near], options].concat(),
+            &scratch.path(),
+        );
         proxy.until("it is connected", PATIENCE, |proxy| {
             proxy.said().contains("connected to the far end as van") && proxy.said().matches("path open").count() >= 2
         });
-        let web = web(network.name(End::Receiver));
+        let web = web(network.name(End::Receiver), web_at);
         Some(Self { proxy, _serve: serve, web, scratch, network, _place: place })
     }
 
@@ -73,12 +83,12 @@ fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// A web server at the loopback address of a namespace: `GET /LENGTH` has so many bytes, and `PUT` is answered by how many
+/// A web server at this address of a namespace: `GET /LENGTH` has so many bytes, and `PUT` is answered by how many
 /// came and whether they were right.
-fn web(namespace: &str) -> SocketAddr {
-    let listener = inside(namespace, || {
+fn web(namespace: &str, at: Ipv4Addr) -> SocketAddr {
+    let listener = inside(namespace, move || {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
+        socket.bind(&SocketAddr::from((at, 0)).into())?;
         socket.listen(16)?;
         Ok(socket)
     });
@@ -153,4 +163,41 @@ fn curl_downloads_and_uploads_over_both_links_while_one_goes_down_and_comes_back
     say(&format!("an upload meanwhile back on both: {:.1} Mbit/s", mbps(UP as u64, begun.elapsed())));
     bond.proxy.signal("TERM");
     assert!(bond.proxy.end(PATIENCE).success());
+}
+
+/// A public address, which the far machine has and to which the near one has a route.
+const PUBLIC: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
+
+#[test]
+fn every_program_is_carried_by_rules_which_are_put_back_after_a_kill_too() {
+    if run(&["nft", "--version"]).is_err() {
+        say("a test of rules: skipped, there is no `nft` here");
+        return;
+    }
+    let Some(mut bond) = Bond::with(&["--transparent", "--lockdown"], PUBLIC) else { return };
+    bond.network.ip(End::Sender, &format!("route add {PUBLIC}/32 dev {}", TWINS[0].name));
+    let near = bond.network.name(End::Sender).to_owned();
+    let inside = |words: &[&str]| run(&[&["ip", "netns", "exec", near.as_str()], words].concat());
+    let url = format!("http://{}/1000000", bond.web);
+    let plain = ["curl", "-sS", "--max-time", "10", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", &url];
+    assert_eq!(inside(&plain).unwrap(), "200 1000000");
+    // Other packets do not leave: neither UDP nor questions for names that go to the own network.
+    let send = |to: &str| inside(&["bash", "-c", &format!("echo x > /dev/udp/{to}")]);
+    assert!(send(&format!("{PUBLIC}/9999")).is_err());
+    assert!(send("10.77.1.2/853").is_err() && send("10.77.1.2/9999").is_ok());
+    // A proxy that is killed leaves everything shut.
+    bond.proxy.signal("KILL");
+    bond.proxy.end(PATIENCE);
+    assert!(inside(&plain).is_err() && inside(&["nft", "list", "tables"]).unwrap().contains("fairpath_proxy"));
+    let (program, state) = (env!("CARGO_BIN_EXE_fairpath"), bond.scratch.path().join("near").display().to_string());
+    inside(&[program, "proxy", "--undo", "--state", &state]).unwrap();
+    assert_eq!(inside(&["nft", "list", "tables"]).unwrap().trim(), "");
+    // One that is asked to end puts them back by itself.
+    let mut again = Process::start(&near, &["proxy", "--transparent", "--state", &state], &bond.scratch.path());
+    again.until("the rules are there", PATIENCE, |_| {
+        inside(&["nft", "list", "tables"]).unwrap().contains("fairpath_proxy")
+    });
+    again.signal("TERM");
+    assert!(again.end(PATIENCE).success());
+    assert_eq!(inside(&["nft", "list", "tables"]).unwrap().trim(), "");
 }

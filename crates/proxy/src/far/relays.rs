@@ -25,12 +25,32 @@ const STILL: Duration = Duration::from_secs(120);
 /// The largest datagram.
 const DATAGRAM_MAX: usize = 65_536;
 
+/// The peers that stand behind addresses of this machine, as the first port sees them.
+#[derive(Debug, Default)]
+pub(crate) struct Behind(Mutex<BTreeMap<SocketAddr, SocketAddr>>);
+
+impl Behind {
+    /// The peer as it reaches this machine.
+    pub(crate) fn peer(&self, seen: SocketAddr) -> SocketAddr {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&seen).copied().unwrap_or(seen)
+    }
+
+    fn set(&self, inside: SocketAddr, peer: Option<SocketAddr>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match peer {
+            Some(peer) => all.insert(inside, peer),
+            None => all.remove(&inside),
+        };
+    }
+}
+
 /// All further ports.
 #[derive(Debug)]
 pub(super) struct Relays {
     listens: Vec<SocketAddr>,
     /// The addresses where they are open.
     open: Arc<Mutex<BTreeSet<SocketAddr>>>,
+    behind: Arc<Behind>,
     tasks: JoinSet<()>,
 }
 
@@ -41,7 +61,8 @@ impl Relays {
     ///
     /// An address where none of the wanted ports could be had, with the system's error.
     pub(super) fn open(listens: Vec<SocketAddr>, own: &[SocketAddr]) -> Result<Self, (SocketAddr, io::Error)> {
-        let mut relays = Self { listens, open: Arc::default(), tasks: JoinSet::new() };
+        let (open, behind) = (Arc::default(), Arc::default());
+        let mut relays = Self { listens, open, behind, tasks: JoinSet::new() };
         let failed = relays.look(own);
         let is_open = |relays: &Self, listen: SocketAddr| relays.addresses().iter().any(|at| is_of(listen, *at));
         match failed.into_iter().find(|(listen, _)| !is_open(&relays, *listen)) {
@@ -71,12 +92,17 @@ impl Relays {
 
     fn begin(&mut self, socket: UdpSocket, at: SocketAddr, first: SocketAddr) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(at);
-        let open = self.open.clone();
+        let (open, behind) = (self.open.clone(), self.behind.clone());
         self.tasks.spawn(async move {
             // It ends where the socket is broken, as where its address is gone: then it may be opened anew.
-            relay(Arc::new(socket), first).await;
+            relay(Arc::new(socket), first, &behind).await;
             open.lock().unwrap_or_else(PoisonError::into_inner).remove(&at);
         });
+    }
+
+    /// The peers behind them.
+    pub(super) fn behind(&self) -> Arc<Behind> {
+        self.behind.clone()
     }
 
     /// The addresses where they are open.
@@ -105,12 +131,22 @@ struct Peer {
     /// Its socket towards the first port, which tells its answers from those of others.
     inside: Arc<UdpSocket>,
     heard: Instant,
+    _listed: Listed,
     /// Carries the answers, as long as it is here.
     _answers: JoinSet<()>,
 }
 
+/// The entry of a peer, which goes with it.
+struct Listed(Arc<Behind>, SocketAddr);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.0.set(self.1, None);
+    }
+}
+
 /// Passes on what comes to a port, until its socket is broken.
-async fn relay(outside: Arc<UdpSocket>, first: SocketAddr) {
+async fn relay(outside: Arc<UdpSocket>, first: SocketAddr, behind: &Arc<Behind>) {
     let mut peers: BTreeMap<SocketAddr, Peer> = BTreeMap::new();
     let mut datagram = vec![0; DATAGRAM_MAX];
     let mut looked = Instant::now();
@@ -132,7 +168,7 @@ async fn relay(outside: Arc<UdpSocket>, first: SocketAddr) {
                 peer.inside.clone()
             }
             None => {
-                let Some(peer) = take_in(&mut peers, &outside, from, (first, now)).await else { continue };
+                let Some(peer) = take_in(&mut peers, &outside, from, (first, now, behind)).await else { continue };
                 peer
             }
         };
@@ -146,7 +182,7 @@ async fn take_in(
     peers: &mut BTreeMap<SocketAddr, Peer>,
     outside: &Arc<UdpSocket>,
     from: SocketAddr,
-    (first, now): (SocketAddr, Instant),
+    (first, now, behind): (SocketAddr, Instant, &Arc<Behind>),
 ) -> Option<Arc<UdpSocket>> {
     if peers.len() >= PEERS_MAX {
         let (stillest, peer) = peers.iter().min_by_key(|(_, peer)| peer.heard)?;
@@ -160,7 +196,10 @@ async fn take_in(
     inside.connect(first).await.ok()?;
     let mut answers = JoinSet::new();
     answers.spawn(answer(inside.clone(), outside.clone(), from));
-    peers.insert(from, Peer { inside: inside.clone(), heard: now, _answers: answers });
+    let here = inside.local_addr().ok()?;
+    behind.set(here, Some(from));
+    let listed = Listed(behind.clone(), here);
+    peers.insert(from, Peer { inside: inside.clone(), heard: now, _listed: listed, _answers: answers });
     Some(inside)
 }
 
@@ -195,6 +234,7 @@ mod tests {
             let came = tokio::time::timeout(ACTIVE, first.recv_from(&mut buffer)).await;
             let (length, from) = came.expect("it is passed on").unwrap();
             assert_eq!(&buffer[..length], word);
+            assert_eq!(relays.behind.peer(from), peer.local_addr().unwrap());
             first.send_to(&buffer[..length], from).await.unwrap();
         }
         for (peer, word) in peers.iter().zip([b"one", b"two"]) {

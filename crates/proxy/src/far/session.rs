@@ -43,7 +43,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, connection: Connection, addresses
         Ok(device) => {
             connection.welcome(shared.limits.clone());
             let guard = HEX.encode(&shared.guard);
-            let seen = connection.paths().first().map(|path| path.remote);
+            let seen = connection.paths().first().map(|path| shared.behind.peer(path.remote));
             let answer = Admitted { name: device.name.to_string(), addresses, guard, seen };
             if connection.send_message(answer.encode()).await.is_ok() {
                 Session { shared, connection, key: device.key }.run(device, authorized).await;

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
 use super::FarNotice;
+use super::relays::Behind;
 use super::state::{FarState, StateError, Usage};
 use crate::authorized::{Authorized, Device, DeviceName};
 use crate::greeting::{Denial, Proof};
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<Ledger>,
     /// The connections of devices.
     present: Mutex<BTreeMap<u64, (DeviceName, Connection)>>,
+    /// The peers that come by way of further ports.
+    pub(crate) behind: Arc<Behind>,
     /// Addresses that lead to this machine though no interface has them.
     advertise: Vec<IpAddr>,
     authorized: watch::Sender<Arc<Authorized>>,
@@ -75,7 +78,7 @@ impl Shared {
         state: FarState,
         guard: [u8; 32],
         limits: StreamLimits,
-        advertise: Vec<SocketAddr>,
+        (advertise, behind): (Vec<SocketAddr>, Arc<Behind>),
         notices: mpsc::Sender<FarNotice>,
     ) -> Result<Arc<Self>, StateError> {
         let mark = state.mark();
@@ -94,6 +97,7 @@ impl Shared {
             limits,
             ledger: Arc::default(),
             present: Mutex::default(),
+            behind,
             advertise: advertise.iter().map(SocketAddr::ip).collect(),
             authorized: watch::Sender::new(Arc::new(authorized)),
             notices,

@@ -1,7 +1,11 @@
 //! An examination: what each interface brings alone, what all bring together, and what that means.
 
+mod ports;
+mod words;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairpath::{Amount, Bitrate, Connection, Endpoint};
@@ -16,6 +20,7 @@ use crate::key::DeviceKey;
 use crate::refusal::Refusal;
 use crate::target::Target;
 use crate::wire::{self, Direction, Purpose};
+use ports::ASKED;
 
 /// How long an interface may take to reach the far end.
 const REACHED: Duration = Duration::from_secs(8);
@@ -81,6 +86,11 @@ pub struct Finding {
     pub down: Option<Bitrate>,
     /// The rate that goes out.
     pub up: Option<Bitrate>,
+    /// Each address of the far end, and how long it took to answer from here; `None`: it did not.
+    pub answers: Vec<(SocketAddr, Option<Duration>)>,
+    /// Whether the far end's addresses see it at one address and port: programs reach it there, too. `None` where that is not
+    /// known.
+    pub is_one_mapping: Option<bool>,
 }
 
 /// The findings about all interfaces together.
@@ -94,15 +104,21 @@ pub struct Together {
     pub shared: Vec<Vec<String>>,
 }
 
-/// Examines the interfaces of this machine against the far end that it has joined. `progress` is told each step. Takes four
-/// measurements and ten seconds for each interface at most. Must be called within a tokio runtime.
+/// The longest that an examination of so many interfaces takes, where all of them reach the far end and all answer late.
+pub fn examination_max(interfaces: usize, time: Duration) -> Duration {
+    let each = ASKED + REACHED + REST + time * 2;
+    each * u32::try_from(interfaces).unwrap_or(u32::MAX) + REACHED * 3 / 2 + time * 2
+}
+
+/// Examines the interfaces of this machine against the far end that it has joined. `progress` is told each step. Takes
+/// [`examination_max`] at most. Must be called within a tokio runtime.
 ///
 /// # Errors
 ///
 /// Where this device has joined no far end, or an interface that is named does not exist.
 pub async fn examine(config: ExamineConfig, mut progress: impl FnMut(String)) -> Result<Examination, NearError> {
     let state = NearState::open(&config.state)?;
-    let examiner = Examiner { key: state.key()?, joined: state.joined()?, time: config.time };
+    let examiner = Examiner { key: Arc::new(state.key()?), joined: state.joined()?, time: config.time };
     let mut examination = Examination::default();
     let mut names = config.via;
     if names.is_empty() {
@@ -115,6 +131,8 @@ pub async fn examine(config: ExamineConfig, mut progress: impl FnMut(String)) ->
             }
         }
     }
+    let longest = examination_max(names.len(), config.time);
+    progress(format!("{} links, {} s at most", names.len(), longest.as_secs()));
     for name in &names {
         progress(format!("{name} alone"));
         examination.interfaces.push(examiner.alone(name).await?);
@@ -129,14 +147,15 @@ pub async fn examine(config: ExamineConfig, mut progress: impl FnMut(String)) ->
 }
 
 struct Examiner {
-    key: DeviceKey,
+    key: Arc<DeviceKey>,
     joined: Joined,
     time: Duration,
 }
 
 impl Examiner {
     async fn alone(&self, name: &str) -> Result<Finding, NearError> {
-        let finding = Finding { name: name.to_owned(), ..Finding::default() };
+        let (answers, is_one_mapping) = self.asked(name).await?;
+        let finding = Finding { name: name.to_owned(), answers, is_one_mapping, ..Finding::default() };
         let (connection, seen) = match self.connect(vec![name.to_owned()], 1).await? {
             Ok(connected) => connected,
             Err(why) => return Ok(Finding { unreached: Some(why), ..finding }),
@@ -267,116 +286,5 @@ impl Finding {
     /// Whether something on the way translates addresses; `None` where that is not known.
     pub fn is_translated(&self) -> Option<bool> {
         Some(self.local? != self.seen?.ip().to_canonical())
-    }
-}
-
-impl Examination {
-    /// The meaning of the findings in plain words, the most important first.
-    pub fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let reached: Vec<&Finding> = self.interfaces.iter().filter(|one| one.unreached.is_none()).collect();
-        match (reached.len(), self.interfaces.len()) {
-            (0, 0) => words.push("No interface can be used: `fairpath paths` says why.".to_owned()),
-            (0, _) => words.push(
-                "No interface reaches the far end: see whether `fairpath serve` runs there, and whether its UDP port is open."
-                    .to_owned(),
-            ),
-            (1, _) => words.push(format!("Only {} reaches the far end: there is nothing to bond it with.", reached[0].name)),
-            _ => {}
-        }
-        if !reached.is_empty() {
-            for one in self.interfaces.iter().filter(|one| one.unreached.is_some()) {
-                let why = one.unreached.as_deref().unwrap_or_default();
-                words.push(format!("{} does not reach the far end: {why}.", one.name));
-            }
-        }
-        if let Some(together) = &self.together {
-            for shared in &together.shared {
-                words.push(format!(
-                    "{} share a bottleneck on the way out, as the connection found.",
-                    shared.join(" and ")
-                ));
-            }
-            words.extend(sum("In", together.down, &reached, |one| one.down));
-            words.extend(sum("Out", together.up, &reached, |one| one.up));
-        }
-        for one in reached {
-            if let Some((idle, loaded)) = one.rtt_idle.zip(one.rtt_loaded)
-                && loaded > idle + LONG_QUEUE
-            {
-                let (name, idle, loaded) = (&one.name, idle.as_millis(), loaded.as_millis());
-                words.push(format!(
-                    "{name} has a long queue: its round trip grows from {idle} to {loaded} ms under load."
-                ));
-            }
-            if let Some(loss) = one.loss.filter(|loss| *loss > HIGH_LOSS) {
-                words.push(format!("{} loses {:.1} % of what is sent under load.", one.name, loss * 100.0));
-            }
-        }
-        words
-    }
-}
-
-/// A sentence about what all bring together in a direction.
-fn sum(
-    direction: &str,
-    together: Bitrate,
-    reached: &[&Finding],
-    of: fn(&Finding) -> Option<Bitrate>,
-) -> Option<String> {
-    let rates: Vec<(&str, Bitrate)> = reached.iter().filter_map(|one| Some((one.name.as_str(), of(one)?))).collect();
-    let (best, alone) = rates.iter().max_by_key(|(_, rate)| *rate)?;
-    let sum: Bitrate = rates.iter().map(|(_, rate)| *rate).sum();
-    let all = rates.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" and ");
-    Some(if together >= sum.scaled(ADDS_UP) && rates.len() > 1 {
-        format!("{direction}: {all} add up: {together} together, and {alone} over {best}, the best alone.")
-    } else if together <= alone.scaled(BRINGS_NOTHING) {
-        format!(
-            "{direction}: {all} bring {together} together, hardly more than {best} alone with {alone}. They end in the same \
-             line, or the far end's own line is the limit; a second link brings only a spare."
-        )
-    } else {
-        format!(
-            "{direction}: {all} bring {together} together, less than their sum of {sum}; {best} alone brings {alone}."
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn finding(name: &str, mbps: u64) -> Finding {
-        let rate = Some(Bitrate::from_mbps(mbps));
-        let rtt = Some(Duration::from_millis(20));
-        Finding { name: name.into(), down: rate, up: rate, rtt_idle: rtt, rtt_loaded: rtt, ..Finding::default() }
-    }
-
-    fn words(interfaces: Vec<Finding>, together: Option<u64>) -> String {
-        let rate = |mbps| Bitrate::from_mbps(mbps);
-        let together = together.map(|mbps| Together { down: rate(mbps), up: rate(mbps), shared: Vec::new() });
-        Examination { interfaces, together, unused: Vec::new() }.words().join("\n")
-    }
-
-    #[test]
-    fn links_that_add_up_and_links_that_end_in_one_are_told_apart() {
-        let both = || vec![finding("eth0", 50), finding("wlan0", 40)];
-        let separate = words(both(), Some(86));
-        assert!(separate.contains("In: eth0 and wlan0 add up: 86.0 Mbit/s together"), "{separate}");
-        let shared = words(both(), Some(50));
-        assert!(shared.contains("hardly more than eth0 alone") && shared.contains("only a spare"), "{shared}");
-        let between = words(both(), Some(62));
-        assert!(between.contains("less than their sum of 90.0 Mbit/s"), "{between}");
-    }
-
-    #[test]
-    fn a_link_that_reaches_nothing_or_has_a_long_queue_is_named() {
-        let silent = Finding { unreached: Some("no answer".into()), ..finding("wlan0", 0) };
-        let one = words(vec![finding("eth0", 50), silent.clone()], None);
-        assert!(one.starts_with("Only eth0 reaches the far end") && one.contains("wlan0 does not reach"), "{one}");
-        assert!(words(vec![silent], None).contains("see whether `fairpath serve` runs there"));
-        let queue = Finding { rtt_loaded: Some(Duration::from_millis(500)), loss: Some(0.06), ..finding("wwan0", 5) };
-        let long = words(vec![queue], None);
-        assert!(long.contains("from 20 to 500 ms under load") && long.contains("loses 6.0 %"), "{long}");
     }
 }

@@ -43,6 +43,15 @@ impl Ports {
         Ok(Self { tcp, udp })
     }
 
+    /// Ports that are open already, all for one target.
+    pub(super) fn of(tcp: Vec<TcpListener>, udp: Vec<UdpSocket>, target: &Target) -> Self {
+        let to = target.clone();
+        Self {
+            tcp: tcp.into_iter().map(|port| (port, to.clone())).collect(),
+            udp: udp.into_iter().map(|port| (port, to.clone())).collect(),
+        }
+    }
+
     /// Serves them all, and asks for the ports of the far end, until the set is dropped.
     pub(super) fn serve(self, link: &Arc<Link>, reverses: &[Reverse]) -> JoinSet<()> {
         let mut tasks = JoinSet::new();

@@ -88,6 +88,15 @@ impl NearState {
         Ok(Self { store: Store::open(directory)? })
     }
 
+    /// The addresses of the far end that this device has joined.
+    ///
+    /// # Errors
+    ///
+    /// [`NearStateError::NotJoined`], or where the state cannot be read.
+    pub fn far_addresses(&self) -> Result<Vec<SocketAddr>, NearStateError> {
+        Ok(self.joined()?.addresses)
+    }
+
     pub(crate) fn directory(&self) -> &Path {
         self.store.directory()
     }

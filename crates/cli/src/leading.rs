@@ -1,0 +1,181 @@
+//! Rules of nftables that lead what programs send to `fairpath proxy --transparent`.
+//!
+//! All of them are in one table, which is made and taken away as a whole.
+
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, anyhow, bail};
+use fairpath_proxy::Gates;
+use fairpath_report::text::tell;
+
+/// The name of the table.
+const TABLE: &str = "inet fairpath_proxy";
+
+/// The file in the state directory that says that there are rules.
+const MARK: &str = "transparent";
+
+/// Addresses that are no others' business: of this machine, of its links, and private ones.
+const LOCAL_V4: &str =
+    "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16, 224.0.0.0/3";
+const LOCAL_V6: &str = "::1/128, fc00::/7, fe80::/10, ff00::/8";
+
+/// Rules that hold, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Leading {
+    mark: PathBuf,
+    /// The addresses of the far end that may be sent to, where nothing else may.
+    far: Option<BTreeSet<SocketAddr>>,
+}
+
+impl Leading {
+    /// Makes the rules. With `far` nothing leaves this machine but to these addresses, and to its own networks.
+    pub(crate) fn begin(state: &Path, gates: Gates, far: Option<BTreeSet<SocketAddr>>) -> anyhow::Result<Self> {
+        let mark = state.join(MARK);
+        std::fs::write(&mark, TABLE).with_context(|| format!("cannot write {}", mark.display()))?;
+        // From here on a drop puts everything back.
+        let leading = Self { mark, far };
+        nft(&rules(gates, leading.far.as_ref()))?;
+        Ok(leading)
+    }
+
+    /// Lets further addresses of the far end be sent to.
+    pub(crate) fn allow(&mut self, addresses: impl IntoIterator<Item = SocketAddr>) {
+        let Some(far) = &mut self.far else { return };
+        let new: BTreeSet<SocketAddr> = addresses.into_iter().filter(|address| far.insert(*address)).collect();
+        if new.is_empty() {
+            return;
+        }
+        if let Err(error) = nft(&allowed(&new)) {
+            tell(format!("new addresses of the far end cannot be allowed: {error:#}"));
+        }
+    }
+}
+
+impl Drop for Leading {
+    fn drop(&mut self) {
+        match take_away() {
+            Ok(()) => drop(std::fs::remove_file(&self.mark)),
+            Err(error) => {
+                tell(format!("the rules could not be put back: {error:#}; `fairpath proxy --undo` tries again"))
+            }
+        }
+    }
+}
+
+/// Takes away what a proxy left that was killed. True where there was something.
+pub(crate) fn undo(state: &Path) -> anyhow::Result<bool> {
+    let mark = state.join(MARK);
+    let was_there = is_there()?;
+    if was_there {
+        take_away()?;
+    }
+    let _ = std::fs::remove_file(mark);
+    Ok(was_there)
+}
+
+/// Whether a proxy with this state directory has made rules and not put them back.
+pub(crate) fn is_marked(state: &Path) -> bool {
+    state.join(MARK).exists()
+}
+
+fn is_there() -> anyhow::Result<bool> {
+    let listed = command(&["list", "tables"]).output().map_err(missing)?;
+    if !listed.status.success() {
+        bail!("nft: {}", String::from_utf8_lossy(&listed.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.trim() == format!("table {TABLE}")))
+}
+
+fn take_away() -> anyhow::Result<()> {
+    // Adding it before makes it no error where there is none.
+    nft(&format!("add table {TABLE}\ndelete table {TABLE}\n"))
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new("nft");
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn missing(error: std::io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::NotFound => anyhow!("there is no program `nft` here: install nftables"),
+        _ => anyhow::Error::from(error).context("cannot run nft"),
+    }
+}
+
+/// Has nft do all of this, or nothing.
+fn nft(script: &str) -> anyhow::Result<()> {
+    let mut child = command(&["-f", "-"]).spawn().map_err(missing)?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(script.as_bytes()).context("cannot talk to nft")?;
+    }
+    let output = child.wait_with_output().context("cannot talk to nft")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().next().unwrap_or_default();
+    match first.contains("ermitted") {
+        true => bail!("rules of the firewall need root: run it with sudo, or without --transparent"),
+        false => bail!("nft: {first}"),
+    }
+}
+
+/// The table.
+fn rules(gates: Gates, far: Option<&BTreeSet<SocketAddr>>) -> String {
+    let Gates { tcp_v4, tcp_v6, dns } = gates;
+    let v6 =
+        tcp_v6.map(|port| format!("    meta nfproto ipv6 meta l4proto tcp redirect to :{port}\n")).unwrap_or_default();
+    let lead = format!(
+        "add table {TABLE}\ndelete table {TABLE}\ntable {TABLE} {{\n  \
+         set local4 {{ type ipv4_addr; flags interval; elements = {{ {LOCAL_V4} }}; }}\n  \
+         set local6 {{ type ipv6_addr; flags interval; elements = {{ {LOCAL_V6} }}; }}\n  \
+         set far4 {{ type ipv4_addr . inet_service; }}\n  set far6 {{ type ipv6_addr . inet_service; }}\n  \
+         chain lead {{\n    type nat hook output priority -100; policy accept;\n    oifname \"lo\" return\n    \
+         meta l4proto {{ tcp, udp }} th dport 53 redirect to :{dns}\n    \
+         ip daddr @local4 return\n    ip6 daddr @local6 return\n    \
+         meta nfproto ipv4 meta l4proto tcp redirect to :{tcp_v4}\n{v6}  }}\n"
+    );
+    let Some(far) = far else { return lead + "}\n" };
+    lead + "  chain keep {\n    type filter hook postrouting priority 0; policy drop;\n    oifname \"lo\" accept\n    \
+            ip daddr . udp dport @far4 accept\n    ip6 daddr . udp dport @far6 accept\n    \
+            udp dport { 53, 853 } drop\n    tcp dport { 53, 853 } drop\n    \
+            ip daddr @local4 accept\n    ip6 daddr @local6 accept\n  }\n}\n"
+        + &allowed(far)
+}
+
+/// Adds addresses of the far end.
+fn allowed(far: &BTreeSet<SocketAddr>) -> String {
+    let element = |address: &SocketAddr| {
+        let set = if address.is_ipv4() { "far4" } else { "far6" };
+        format!("add element {TABLE} {set} {{ {} . {} }}\n", address.ip(), address.port())
+    };
+    far.iter().map(element).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_back_without_lockdown_and_names_never_leave_with_it() {
+        let gates = Gates { tcp_v4: 4001, tcp_v6: Some(4002), dns: 4003 };
+        let open = rules(gates, None);
+        assert!(
+            open.contains("ipv4 meta l4proto tcp redirect to :4001") && open.contains("redirect to :4002"),
+            "{open}"
+        );
+        assert!(!open.contains("policy drop") && open.contains("th dport 53 redirect to :4003"), "{open}");
+        let far = BTreeSet::from(["192.0.2.1:443".parse().unwrap(), "[2001:db8::1]:4433".parse().unwrap()]);
+        let shut = rules(Gates { tcp_v6: None, ..gates }, Some(&far));
+        assert!(shut.contains("policy drop") && !shut.contains("ipv6 meta l4proto tcp redirect"), "{shut}");
+        assert!(shut.contains("far4 { 192.0.2.1 . 443 }") && shut.contains("far6 { 2001:db8::1 . 4433 }"), "{shut}");
+        let (names, local) = (shut.find("udp dport { 53, 853 } drop"), shut.find("ip daddr @local4 accept"));
+        assert!(names < local, "a resolver of the own network is not asked either: {shut}");
+    }
+}
