@@ -9,7 +9,7 @@ WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 # The oldest Rust with which everything builds, as rust-version in Cargo.toml says.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo release test bench bench-sim evidence faults live fuzz interop package wheel setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
+.PHONY: help demo release test bench bench-sim evidence faults live fuzz interop package deb wheel setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -64,6 +64,9 @@ live: ## a picture that ffmpeg sends over two links, of which one goes bad, with
 
 package: setup ## the crates that are to be published, packed and built from their packages; BASE=COMMIT compares interfaces (five minutes)
 	@sh scripts/package.sh
+
+deb: ## a package for Debian of the program of `make release`, in target/deb; needs dpkg-deb
+	@sh scripts/deb.sh
 
 wheel: setup ## the Python package, a wheel and its sources, in target/wheels; needs Python 3.10 and PyPI (five minutes)
 	@sh scripts/wheel.sh
