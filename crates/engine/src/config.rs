@@ -7,6 +7,7 @@ use core::time::Duration;
 use fairpath_cc::Controller;
 use fairpath_core::Bitrate;
 use fairpath_sbd::{Always, Detector, Held, Never};
+use fairpath_sched::Scheduler;
 
 use crate::engine::Engine;
 use crate::named_terms::NamedTerms;
@@ -142,22 +143,24 @@ impl EngineConfig {
 
     /// An engine, or the name that is not known.
     pub fn build(&self) -> Result<Engine, UnknownName> {
-        let controller = fairpath_cc::by_name_with(&self.congestion, &self.parameters).ok_or_else(|| UnknownName {
-            kind: "congestion control",
-            name: self.congestion.clone(),
-            known: Self::CONGESTION.to_vec(),
-        })?;
-        self.build_around(controller)
+        self.build_of(None, None)
     }
 
     /// An engine around a congestion controller of one's own, in place of the one that is named; or the name
     /// that is not known. Whether dips help is judged by the named one.
     pub fn build_around(&self, controller: Box<dyn Controller>) -> Result<Engine, UnknownName> {
-        let scheduler = fairpath_sched::by_name(&self.scheduler).ok_or_else(|| UnknownName {
-            kind: "scheduler",
-            name: self.scheduler.clone(),
-            known: Self::SCHEDULERS.to_vec(),
-        })?;
+        self.build_of(Some(controller), None)
+    }
+
+    /// An engine with a congestion controller, a scheduler, or both, of one's own in place of those that are named; or
+    /// the name that is not known.
+    pub fn build_of(
+        &self,
+        controller: Option<Box<dyn Controller>>,
+        scheduler: Option<Box<dyn Scheduler>>,
+    ) -> Result<Engine, UnknownName> {
+        let controller = controller.map_or_else(|| self.controller(), Ok)?;
+        let scheduler = scheduler.map_or_else(|| self.scheduler(), Ok)?;
         let engine = Engine::new(controller, self.detector()?, scheduler);
         let dips = self.dips && self.coupling == Coupling::Auto && !self.is_rate_based();
         let engine = if dips { engine.with_dips() } else { engine };
@@ -166,6 +169,22 @@ impl EngineConfig {
             None => engine,
         };
         Ok(engine.with_terms(self.terms.clone()))
+    }
+
+    fn controller(&self) -> Result<Box<dyn Controller>, UnknownName> {
+        fairpath_cc::by_name_with(&self.congestion, &self.parameters).ok_or_else(|| UnknownName {
+            kind: "congestion control",
+            name: self.congestion.clone(),
+            known: Self::CONGESTION.to_vec(),
+        })
+    }
+
+    fn scheduler(&self) -> Result<Box<dyn Scheduler>, UnknownName> {
+        fairpath_sched::by_name(&self.scheduler).ok_or_else(|| UnknownName {
+            kind: "scheduler",
+            name: self.scheduler.clone(),
+            known: Self::SCHEDULERS.to_vec(),
+        })
     }
 
     fn detector(&self) -> Result<Box<dyn Detector>, UnknownName> {

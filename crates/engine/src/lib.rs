@@ -40,13 +40,14 @@ mod steady;
 pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{Engine, PathSnapshot, Verdict};
 pub use fairpath_cc::{
-    Aimd, AimdConfig, Alone, BaseRtt, BbrConfig, Controller, Coupled, CoupledConstants, Cruise, Cubic, Daimd, Epsilon,
-    Ewtcp, GroupView, LongestQueue, Losses, Olia, Parameters, PathMetric, Phase, Rule, SlowStart, WVegas,
+    Aimd, AimdConfig, Alone, BaseRtt, BbrConfig, ControlState, Controller, Coupled, CoupledConstants, Cruise, Cubic,
+    Daimd, Epsilon, Ewtcp, GroupView, LongestQueue, Losses, Olia, Parameters, PathMetric, Phase, Rule, SlowStart,
+    WVegas,
 };
 pub use fairpath_core::{
     Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,
 };
 pub use fairpath_sbd::PairVerdict;
-pub use fairpath_sched::{Choice, ConnectionView, PathSet, Terms};
+pub use fairpath_sched::{Choice, ConnectionView, PathSet, PathView, Scheduler, Terms};
 pub use named_terms::NamedTerms;
 pub use path::{Liveness, LossBatch, LossDetector, Tracked, probe_timeout};

@@ -5,6 +5,7 @@
 //! values of its parameters. The same file and seeds give the same bytes.
 
 mod described;
+mod emulated;
 mod files;
 mod kept;
 mod many;
@@ -20,9 +21,10 @@ pub use fairpath_scenario::ParameterValue;
 pub use fairpath_sim::Outcome;
 
 pub use described::{Described, expand};
+pub use emulated::{Emulated, choose_flow, too_large};
 pub use files::Files;
 pub use kept::Kept;
-pub use many::{Plan, Stopped};
+pub use many::{Part, Plan, Stopped};
 pub use means::figure;
 pub use picture::Picture;
 pub use run::Run;

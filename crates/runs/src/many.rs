@@ -1,11 +1,14 @@
 //! Several runs of one file: with each combination of the values of its parameters, and several seeds.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use fairpath_scenario::{ParameterValue, Scenario};
 use fairpath_sim::Simulation;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::measured::{Facts, Point, Run};
 use crate::tables::Results;
@@ -18,6 +21,33 @@ const OUTCOMES_MAX: u64 = 2_000_000;
 #[derive(Debug, thiserror::Error)]
 #[error("the runs were ended before all of them were done")]
 pub struct Stopped;
+
+/// The results of some of the runs of a plan, which may go from one process to another.
+#[derive(Serialize, Deserialize)]
+pub struct Part {
+    first: u64,
+    runs: Vec<(Option<Facts>, Run)>,
+}
+
+impl Part {
+    /// As bytes, for [`from_bytes`](Self::from_bytes) of the same version.
+    ///
+    /// # Errors
+    ///
+    /// None is known.
+    pub fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
+        Ok(postcard::to_stdvec(self)?)
+    }
+
+    /// From bytes; numbers are the same to the bit.
+    ///
+    /// # Errors
+    ///
+    /// Where these are none of [`to_bytes`](Self::to_bytes).
+    pub fn from_bytes(bytes: &[u8]) -> anyhow::Result<Self> {
+        Ok(postcard::from_bytes(bytes)?)
+    }
+}
 
 /// Several runs of one file.
 pub struct Plan<'a> {
@@ -56,18 +86,71 @@ impl Plan<'_> {
     ///
     /// Where a scenario cannot be meant or is too much ([`Unusable`]), or the runs were ended ([`Stopped`]).
     pub fn run(&self, goes_on: &(dyn Fn() -> bool + Sync)) -> anyhow::Result<Results> {
-        let points = self.file.sweep().points();
         let first_seeds = self.first_seeds()?;
-        let only = if points == 1 { Some(self.file.at(0)?) } else { None };
-        let one = |(point, at): (usize, u64)| -> anyhow::Result<(Option<Facts>, Run)> {
+        let runs = self.run_of(0..self.runs(), &|point| first_seeds[point], goes_on)?;
+        Ok(results(self.file, runs))
+    }
+
+    /// Runs a part of them: point by point, and for each seed by seed, these are the runs in `range`. [`join`](Self::join)
+    /// makes results of all parts, wherever each was run.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), and where there are no such runs.
+    pub fn part(&self, range: Range<u64>, goes_on: &(dyn Fn() -> bool + Sync)) -> anyhow::Result<Part> {
+        if range.is_empty() || range.end > self.runs() {
+            let (Range { start, end }, runs) = (&range, self.runs());
+            return Err(Unusable(format!("there are {runs} runs from 0 on, and none from {start} to {end}")).into());
+        }
+        let mut first_seeds = BTreeMap::new();
+        let points = (range.start / self.seeds) as usize..=((range.end - 1) / self.seeds) as usize;
+        for point in points {
+            first_seeds.insert(point, self.file.scenario(point, self.seed)?.seed);
+        }
+        let runs = self.run_of(range.clone(), &|point| first_seeds[&point], goes_on)?;
+        Ok(Part { first: range.start, runs })
+    }
+
+    /// The results of all parts, in any order.
+    ///
+    /// # Errors
+    ///
+    /// Where a run is missing, or is there twice.
+    pub fn join(&self, mut parts: Vec<Part>) -> Result<Results, Unusable> {
+        parts.sort_by_key(|part| part.first);
+        let mut next = 0;
+        for part in &parts {
+            if part.first != next {
+                return Err(Unusable(format!(
+                    "after run {next} comes run {}: one is missing or there twice",
+                    part.first
+                )));
+            }
+            next += part.runs.len() as u64;
+        }
+        if next != self.runs() {
+            return Err(Unusable(format!("{next} of {} runs are there", self.runs())));
+        }
+        Ok(results(self.file, parts.into_iter().flat_map(|part| part.runs).collect()))
+    }
+
+    fn run_of(
+        &self,
+        range: Range<u64>,
+        first_seed: &(dyn Fn(usize) -> u64 + Sync),
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> anyhow::Result<Vec<(Option<Facts>, Run)>> {
+        let only = if self.file.sweep().points() == 1 { Some(self.file.at(0)?) } else { None };
+        let one = |job: u64| -> anyhow::Result<(Option<Facts>, Run)> {
             if !goes_on() {
                 return Err(Stopped.into());
             }
+            let (point, at) = ((job / self.seeds) as usize, job % self.seeds);
             let described = match &only {
                 Some(only) => Cow::Borrowed(only),
                 None => Cow::Owned(self.file.at(point)?),
             };
-            let mut scenario = expand(&described, Some(first_seeds[point].wrapping_add(at)))?;
+            let mut scenario = expand(&described, Some(first_seed(point).wrapping_add(at)))?;
             (self.change)(&mut scenario);
             // The samples are for time series, and there are none.
             scenario.sample_every = Duration::ZERO;
@@ -79,10 +162,7 @@ impl Plan<'_> {
             Ok(((at == 0).then(|| Facts::new(&scenario, &outcome)), Run::new(&scenario, &outcome)))
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build()?;
-        let jobs: Vec<(usize, u64)> =
-            (0..points).flat_map(|point| (0..self.seeds).map(move |at| (point, at))).collect();
-        let runs = pool.install(|| jobs.into_par_iter().map(one).collect::<Result<Vec<_>, _>>())?;
-        Ok(results(self.file, runs))
+        pool.install(|| range.into_par_iter().map(one).collect::<Result<Vec<_>, _>>())
     }
 
     /// The first seed of each point. Refuses what would keep too much.

@@ -6,6 +6,7 @@ use core::time::Duration;
 use fairpath_lab::Estimate;
 use fairpath_scenario::{ParameterValue, Scenario};
 use fairpath_sim::{FlowOutcome, LinkOutcome, Outcome, PathOutcome, jain_index};
+use serde::{Deserialize, Serialize};
 
 use crate::summary::{classes, lost_percent, mbps, mean, ms, quantile, total};
 
@@ -51,13 +52,14 @@ type Numbers<const N: usize> = [Option<f64>; N];
 type Means<const N: usize> = [Option<Estimate>; N];
 
 /// The part of a run that is kept.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) seed: u64,
     pub(crate) result: Numbered,
 }
 
 /// The numbers of a run.
-#[derive(PartialEq)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(crate) struct Numbered {
     pub(crate) goodput_bps: Vec<u64>,
     classes: Vec<(Numbers<{ CLASS.len() }>, Vec<Numbers<{ PATH.len() }>>)>,
@@ -114,6 +116,7 @@ fn link_numbers(link: &LinkOutcome) -> Numbers<{ LINK.len() }> {
 }
 
 /// All that is the same in all runs of one point of a sweep.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Facts {
     pub(crate) title: String,
     pub(crate) measured: Duration,

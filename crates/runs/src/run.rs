@@ -1,7 +1,8 @@
 //! A run on one core, or one over several.
 
 use fairpath_core::Timestamp;
-use fairpath_scenario::Scenario;
+use fairpath_engine::{Engine, UnknownName};
+use fairpath_scenario::{Flow, Scenario};
 use fairpath_sim::{Outcome, Parallel, Recorder, SimError, Simulation};
 
 /// A run of one scenario.
@@ -23,6 +24,18 @@ impl Run {
             None => Ok(Self::OneCore(Box::new(Simulation::new(scenario)?))),
             Some(threads) => Ok(Self::Several(Box::new(Parallel::new(scenario, threads.into())?))),
         }
+    }
+
+    /// On one core, with an engine of one's own for each connection of a flow.
+    ///
+    /// # Errors
+    ///
+    /// Where the scenario cannot be meant, or a flow has a name that `build` does not know.
+    pub fn with_engines(
+        scenario: &Scenario,
+        build: impl Fn(&Flow) -> Result<Engine, UnknownName> + Send + Sync + 'static,
+    ) -> Result<Self, SimError> {
+        Ok(Self::OneCore(Box::new(Simulation::with_engines(scenario, build)?)))
     }
 
     /// Goes on until then.

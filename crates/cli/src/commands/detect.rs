@@ -1,23 +1,16 @@
 //! `fairpath detect`: which of several traces of round-trip times share a bottleneck.
 
-mod judge;
-mod picture;
-mod report;
-
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use fairpath_core::Timestamp;
+use fairpath_judge::{DETECTORS, judge, named, warnings};
 use fairpath_report::text::{print_line, safe, tell};
-use fairpath_sbd::Held;
-use fairpath_trace::rtt::{Format, Limits, RttError, RttSample, TooMuch, Traces, read_within};
+use fairpath_trace::rtt::{Limits, RttError, TooMuch, Traces, read_within};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::UsageError;
-use judge::judge;
-use report::Report;
 
 /// Say which paths share a bottleneck, from their round-trip times
 ///
@@ -33,8 +26,8 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Which detector judges
-    #[arg(long, value_name = "NAME", default_value = fairpath_sbd::NAMES[0],
-        value_parser = clap::builder::PossibleValuesParser::new(fairpath_sbd::NAMES))]
+    #[arg(long, value_name = "NAME", default_value = DETECTORS[0],
+        value_parser = clap::builder::PossibleValuesParser::new(DETECTORS))]
     detector: String,
     /// Hold what was found together for so much longer
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = fairpath_scenario::units::time)]
@@ -47,20 +40,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A series under the name by which the answer calls it.
-struct Named {
-    /// The file as it was given; of a file with several series, with the label behind a colon.
-    name: String,
-    format: Format,
-    /// At least one.
-    samples: Vec<RttSample>,
-}
-
-/// More series make more pairs than anybody can read.
-const SERIES_MAX: usize = 200;
-
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let mut warnings = Vec::new();
+    let mut told = Vec::new();
     let mut series = Vec::new();
     // The limit on round-trip times is one for all files together.
     let mut limits = Limits::default();
@@ -68,20 +49,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let traces = read_file(path, &limits)?;
         let kept = traces.series.iter().map(|one| one.samples.len()).sum();
         limits.samples = limits.samples.saturating_sub(kept);
-        warn(path, &traces, &mut warnings);
-        series.extend(named(path, traces));
+        let of_file = warnings(&path.display().to_string(), &traces);
+        of_file.iter().for_each(|warning| tell(safe(&format!("warning: {warning}"))));
+        told.extend(of_file);
+        series.extend(named(&safe(&path.display().to_string()), traces));
     }
-    enough(&series)?;
     let bar = bar("judging");
     bar.set_length(series.iter().map(|one| one.samples.len() as u64).sum());
-    let inner = fairpath_sbd::by_name(&args.detector).map_err(|error| UsageError(error.to_string()))?;
-    let mut detector = Held::new(inner, args.hold);
-    let samples: Vec<&[RttSample]> = series.iter().map(|one| one.samples.as_slice()).collect();
-    let judgement = judge(&mut detector, &samples, || advance(&bar, 1));
+    let report = judge(series, &args.detector, args.hold, told, || advance(&bar, 1));
+    let report = report.map_err(|error| UsageError(error.to_string()))?;
     bar.finish_and_clear();
-    let report = Report { detector: &args.detector, series: &series, judgement: &judgement, warnings: &warnings };
     if let Some(file) = &args.picture {
-        write_whole(file, &picture::svg(&report)?)?;
+        write_whole(file, &report.svg()?)?;
     }
     if args.json {
         return print_line(&serde_json::to_string_pretty(&report.json())?);
@@ -106,55 +85,6 @@ fn read_file(path: &Path, limits: &Limits) -> anyhow::Result<Traces> {
         }
         error => UsageError(format!("{name}: {error}")).into(),
     })
-}
-
-/// Tells of bad lines and of what was assumed, at once and in the end.
-fn warn(path: &Path, traces: &Traces, warnings: &mut Vec<String>) {
-    let name = path.display();
-    let mut told: Vec<String> = traces.notes.iter().map(|note| format!("{name}: {note}")).collect();
-    told.extend(traces.bad.iter().map(|bad| format!("{name}: {bad}; the line is skipped")));
-    let more = traces.bad_count - traces.bad.len() as u64;
-    if more > 0 {
-        told.push(format!("{name}: {more} more bad lines are skipped"));
-    }
-    told.iter().for_each(|warning| tell(safe(&format!("warning: {warning}"))));
-    warnings.extend(told);
-}
-
-fn named(path: &Path, traces: Traces) -> impl Iterator<Item = Named> {
-    let (file, format) = (safe(&path.display().to_string()), traces.format);
-    traces.series.into_iter().map(move |one| {
-        let name = one.label.map_or_else(|| file.clone(), |label| format!("{file}:{label}"));
-        Named { name, format, samples: one.samples }
-    })
-}
-
-/// Whether there is anything to compare.
-fn enough(series: &[Named]) -> Result<(), UsageError> {
-    if let [only] = series {
-        return Err(UsageError(format!("{} is the only series of round-trip times; two are needed", only.name)));
-    }
-    if series.len() > SERIES_MAX {
-        let count = series.len();
-        return Err(UsageError(format!(
-            "{count} series of round-trip times are too many; {SERIES_MAX} can be compared"
-        )));
-    }
-    let meet = |a: &Named, b: &Named| first(a) < last(b) && first(b) < last(a);
-    if series.iter().enumerate().any(|(at, one)| series[..at].iter().any(|other| meet(one, other))) {
-        return Ok(());
-    }
-    let span = |one: &Named| format!("{} from {} to {} s", one.name, first(one).as_secs_f64(), last(one).as_secs_f64());
-    let (one, other) = (span(&series[0]), span(&series[1]));
-    Err(UsageError(format!("no two series were measured at the same time: {one}, {other}; is it one clock?")))
-}
-
-fn first(series: &Named) -> Timestamp {
-    series.samples[0].at
-}
-
-fn last(series: &Named) -> Timestamp {
-    series.samples[series.samples.len() - 1].at
 }
 
 /// Writes a file so that it is there as a whole or not at all.

@@ -4,14 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fairpath_emu::{Emulator, LinkId};
 use fairpath_report::text::{print_line, table};
-use fairpath_runs::{Described, expand};
-use fairpath_scenario::{ChangeKind, Flow, Scenario};
+use fairpath_runs::{Described, Emulated, choose_flow, expand, too_large};
+use fairpath_scenario::{Flow, Scenario};
 use serde_json::json;
 
 use super::sim;
-use crate::error::UsageError;
 use crate::signals::Interruption;
 
 /// Put a described network between a real UDP program and its server, without root
@@ -49,50 +47,24 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let scenario = expand(&sim::only(&Described::read(&args.file, &args.set)?)?, args.seed)?;
-    let flow = choose(&scenario, args.flow.as_deref())?;
-    let mut builder = Emulator::builder(scenario.seed);
-    let mut links = Vec::new();
-    for link in &scenario.links {
-        links.push(builder.link(&link.name, &link.config)?);
-    }
-    for path in &flow.paths {
-        let chain = |chain: &[fairpath_scenario::LinkIndex]| -> Vec<LinkId> {
-            chain.iter().map(|link| links[link.0 as usize]).collect()
-        };
-        builder.path(&chain(&path.forward), &chain(&path.backward), args.to)?;
-    }
-    let emulator = builder.start()?;
-    say_addresses(&args, &scenario, flow, &emulator)?;
+    let flow = choose_flow(&scenario, args.flow.as_deref())?;
+    let emulated = Emulated::start(&scenario, flow, args.to)?;
+    say_addresses(&args, &scenario, flow, &emulated)?;
     let interruption = Interruption::listen()?;
     let patience = args.seconds.map_or(Duration::MAX, Duration::from_secs);
     tokio::select! {
-        () = change_links(&scenario, &links, &emulator) => {}
+        () = change_links(&scenario, &emulated) => {}
         () = tokio::time::sleep(patience) => {}
         () = interruption.asked() => {}
     }
-    say_end(&args, &emulator)
+    say_end(&args, &emulated)
 }
 
-fn choose<'a>(scenario: &'a Scenario, name: Option<&str>) -> anyhow::Result<&'a Flow> {
-    let found = match name {
-        Some(name) => scenario.flows.iter().find(|flow| flow.name == name || flow.class == name),
-        None => scenario.flows.first(),
-    };
-    Ok(found.ok_or_else(|| {
-        let mut known: Vec<&str> = scenario.flows.iter().map(|flow| flow.class.as_str()).collect();
-        known.dedup();
-        UsageError(match name {
-            Some(name) => format!("the scenario has no flow '{name}'; it has {}", known.join(", ")),
-            None => "the scenario has no flow, so there is no path to make".to_owned(),
-        })
-    })?)
-}
-
-fn say_addresses(args: &Args, scenario: &Scenario, flow: &Flow, emulator: &Emulator) -> anyhow::Result<()> {
+fn say_addresses(args: &Args, scenario: &Scenario, flow: &Flow, emulated: &Emulated) -> anyhow::Result<()> {
     let through = |links: &[fairpath_scenario::LinkIndex]| -> Vec<&str> {
         links.iter().map(|link| scenario.links[link.0 as usize].name.as_str()).collect()
     };
-    let paths = emulator.relays().iter().zip(&flow.paths);
+    let paths = emulated.relays().iter().zip(&flow.paths);
     if args.json {
         let paths: Vec<_> = paths
             .map(|(relay, path)| json!({"address": relay, "there": through(&path.forward), "back": through(&path.backward)}))
@@ -118,41 +90,21 @@ fn say_addresses(args: &Args, scenario: &Scenario, flow: &Flow, emulator: &Emula
 }
 
 /// Changes links when the scenario says so; does not end.
-async fn change_links(scenario: &Scenario, links: &[LinkId], emulator: &Emulator) {
+async fn change_links(scenario: &Scenario, emulated: &Emulated) {
     let begun = tokio::time::Instant::now();
     for change in &scenario.changes {
         tokio::time::sleep_until(begun + change.at).await;
-        let link = links[change.link.0 as usize];
-        match &change.kind {
-            ChangeKind::Up(up) => emulator.set_link_up(link, *up),
-            ChangeKind::Rate(rate) => emulator.set_link_rate(link, rate.clone()),
-            ChangeKind::Filter(filter) => emulator.set_filter(link, *filter),
-        }
+        emulated.change(change);
     }
     std::future::pending().await
 }
 
-fn say_end(args: &Args, emulator: &Emulator) -> anyhow::Result<()> {
-    let stats = emulator.stats();
-    let too_large: u64 =
-        stats.paths.iter().map(|path| path.forward.too_large.packets + path.backward.too_large.packets).sum();
+fn say_end(args: &Args, emulated: &Emulated) -> anyhow::Result<()> {
     if args.json {
-        let links: Vec<_> = stats
-            .links
-            .iter()
-            .map(|link| {
-                json!({
-                    "name": link.name,
-                    "offered_packets": link.stats.offered.packets,
-                    "delivered_packets": link.stats.delivered.packets,
-                    "delivered_bytes": link.stats.delivered.bytes.get(),
-                    "dropped_packets": link.stats.dropped().packets,
-                    "marked_packets": link.stats.marked.packets,
-                })
-            })
-            .collect();
-        return print_line(&json!({"links": links, "too_large_packets": too_large}).to_string());
+        return print_line(&emulated.json().to_string());
     }
+    let stats = emulated.stats();
+    let too_large = too_large(&stats);
     let rows: Vec<Vec<String>> = stats
         .links
         .iter()

@@ -7,7 +7,7 @@ use fairpath_house::{repository, source};
 
 /// What each crate may depend on, as folders. A new crate gets a line here first.
 ///
-/// A host of the engine names nothing below it. `lab` and `cli` may name detectors, and `theory` rules: they hold
+/// A host of the engine names nothing below it. `lab` and `judge` may name detectors, and `theory` rules: they hold
 /// one of them, without a connection around it, against a paper or a file of delays.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("core", &[]),
@@ -33,13 +33,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("noq", &["engine", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),
     ("report", &["core", "engine", "trace", "quic"]),
-    ("runs", &["core", "scenario", "sim", "lab", "trace", "report"]),
-    ("py", &["core", "scenario", "trace", "runs"]),
+    ("judge", &["core", "sbd", "trace", "report"]),
+    ("runs", &["core", "engine", "emu", "scenario", "sim", "lab", "trace", "report"]),
+    ("py", &["core", "engine", "rate", "theory", "scenario", "sim", "lab", "trace", "judge", "runs"]),
     ("demo", &["core", "emu", "trace", "quic-sim", "quic", "report"]),
     (
         "cli",
         &[
-            "core", "sbd", "engine", "net", "scenario", "sim", "lab", "runs", "emu", "trace", "quic", "transfer",
+            "core", "engine", "net", "scenario", "sim", "lab", "judge", "runs", "emu", "trace", "quic", "transfer",
             "report", "demo", "fairpath", "proxy",
         ],
     ),

@@ -1,37 +1,42 @@
 //! The answer, for people and for programs.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use fairpath_core::Timestamp;
 use fairpath_report::text::table;
 use serde_json::{Value, json};
 
-use super::judge::{Judgement, Pair, Span};
-use super::{Named, first, last};
+use crate::judge::{Judgement, Pair, Span};
+use crate::{Named, first, last};
 
-/// Of more pairs the table shows only those that share.
+/// With more pairs the table shows only those that share.
 const PAIRS_SHOWN: usize = 30;
-/// Of more spans of evidence the table shows only the first ones.
+/// With more spans of evidence the table shows only the first ones.
 const SPANS_SHOWN: usize = 4;
 
-/// What was asked and what came out.
-pub(super) struct Report<'a> {
-    pub(super) detector: &'a str,
-    pub(super) series: &'a [Named],
-    pub(super) judgement: &'a Judgement,
-    pub(super) warnings: &'a [String],
+/// The series and the verdict on them.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The detector.
+    pub detector: String,
+    /// The series.
+    pub series: Vec<Named>,
+    /// The verdict.
+    pub judgement: Judgement,
+    /// Warnings about the files.
+    pub warnings: Vec<String>,
 }
 
-impl Report<'_> {
+impl Report {
     /// The zero of the times that are shown: that of the traces. Where they count from 1970 or the
     /// like, the whole second in which the first of them begins.
-    pub(super) fn origin(&self) -> Timestamp {
+    pub(crate) fn origin(&self) -> Timestamp {
         let begin = self.series.iter().map(first).min().unwrap_or(Timestamp::ZERO);
         let days = begin.since(Timestamp::ZERO) > Duration::from_secs(86_400);
         if days { Timestamp::from_secs(begin.as_nanos() / 1_000_000_000) } else { Timestamp::ZERO }
     }
 
-    pub(super) fn seconds(&self, at: Timestamp) -> f64 {
+    pub(crate) fn seconds(&self, at: Timestamp) -> f64 {
         at.since(self.origin()).as_secs_f64()
     }
 
@@ -40,12 +45,13 @@ impl Report<'_> {
         group.iter().map(|at| self.series[*at].name.as_str()).collect()
     }
 
-    pub(super) fn json(&self) -> Value {
+    /// Everything, for programs.
+    pub fn json(&self) -> Value {
         let series = self.series.iter().map(|one| {
             let [least, most] = range_ms(one);
             json!({
                 "name": one.name,
-                "format": one.format.as_str(),
+                "format": one.kind,
                 "samples": one.samples.len(),
                 "begin_s": self.seconds(first(one)),
                 "end_s": self.seconds(last(one)),
@@ -75,7 +81,8 @@ impl Report<'_> {
         })
     }
 
-    pub(super) fn text(&self) -> String {
+    /// The tables, for people.
+    pub fn text(&self) -> String {
         let mut text = self.series_table() + "\n" + &self.pair_table() + "\n";
         if self.origin() > Timestamp::ZERO {
             text += &format!("Times are seconds since {} s of the traces' clock.\n", self.origin().as_secs_f64());
@@ -94,7 +101,7 @@ impl Report<'_> {
             let [least, most] = range_ms(one);
             vec![
                 one.name.clone(),
-                one.format.as_str().to_owned(),
+                one.kind.to_owned(),
                 one.samples.len().to_string(),
                 format!("{:.1}", self.seconds(first(one))),
                 format!("{:.1}", self.seconds(last(one))),
@@ -142,7 +149,7 @@ impl Report<'_> {
 }
 
 /// The least and the most of the round-trip times.
-pub(super) fn range_ms(series: &Named) -> [f64; 2] {
+pub(crate) fn range_ms(series: &Named) -> [f64; 2] {
     let ms = || series.samples.iter().map(|sample| sample.rtt.as_secs_f64() * 1e3);
     [ms().fold(f64::INFINITY, f64::min), ms().fold(0.0, f64::max)]
 }

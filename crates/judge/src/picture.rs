@@ -1,16 +1,16 @@
 //! The picture: a panel for each series, with its delays over time, when it was found together with
 //! others of its group, and the build-ups that it has in common with them.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use fairpath_core::Timestamp;
 use fairpath_trace::rtt::RttSample;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::judge::{Pair, Span};
-use super::report::{Report, range_ms};
-use super::{Named, first, last};
+use crate::judge::{Pair, Span};
+use crate::report::{Report, range_ms};
+use crate::{Named, first, last};
 
 const WIDTH: u32 = 1200;
 const PANEL: u32 = 210;
@@ -23,7 +23,7 @@ const COLUMNS: u32 = 1100;
 const INK: RGBColor = RGBColor(0x24, 0x29, 0x2F);
 const GRID: RGBColor = RGBColor(0xD8, 0xDE, 0xE4);
 const DELAY: RGBColor = RGBColor(0x9A, 0xA4, 0xAE);
-/// Of groups, in turn; from Okabe and Ito's palette, which can be told apart without seeing red or
+/// Colours of groups, in turn; from Okabe and Ito's palette, which can be told apart without seeing red or
 /// green.
 const GROUPS: [RGBColor; 5] = [
     RGBColor(0xD5, 0x5E, 0x00),
@@ -37,8 +37,18 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Points = Vec<(f64, f64)>;
 
-/// The picture as SVG text.
-pub(super) fn svg(report: &Report<'_>) -> anyhow::Result<String> {
+impl Report {
+    /// The picture as SVG: a panel for each series.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be drawn.
+    pub fn svg(&self) -> anyhow::Result<String> {
+        svg(self)
+    }
+}
+
+fn svg(report: &Report) -> anyhow::Result<String> {
     let shown = &report.series[..report.series.len().min(PANELS_MAX)];
     let steps = Steps::new(report);
     let mut svg = String::new();
@@ -60,7 +70,7 @@ pub(super) fn svg(report: &Report<'_>) -> anyhow::Result<String> {
     Ok(svg)
 }
 
-fn panel(area: &Area<'_>, report: &Report<'_>, steps: &Steps, at: usize) -> anyhow::Result<()> {
+fn panel(area: &Area<'_>, report: &Report, steps: &Steps, at: usize) -> anyhow::Result<()> {
     let one = &report.series[at];
     let [least, most] = range_ms(one);
     let room = ((most - least) * 0.05).max(0.1);
@@ -139,7 +149,7 @@ const BUILD_UP: usize = 5;
 const GROWTH_MS: f64 = 1.0;
 
 impl Steps {
-    fn new(report: &Report<'_>) -> Self {
+    fn new(report: &Report) -> Self {
         let begin = report.series.iter().map(first).min().unwrap_or(Timestamp::ZERO);
         let end = report.series.iter().map(last).max().unwrap_or(begin);
         // A long trace has longer steps: more points than this cannot be seen.
@@ -167,7 +177,7 @@ impl Steps {
         &self,
         series: usize,
         pairs: impl Iterator<Item = &'a Pair>,
-        report: &Report<'_>,
+        report: &Report,
     ) -> Vec<Points> {
         let mut marked = vec![false; self.least[series].len()];
         for pair in pairs {
@@ -231,8 +241,7 @@ mod tests {
         let sample = |ms, rtt| RttSample { at: Timestamp::from_millis(ms), rtt: Duration::from_millis(rtt) };
         // Columns of 1 s: 1100 s in 1100 of them.
         let samples = vec![sample(0, 20), sample(100, 50), sample(200, 10), sample(300, 30), sample(1000, 40)];
-        let format = fairpath_trace::rtt::Format::Table;
-        let one = Named { name: String::new(), format, samples };
+        let one = Named { name: String::new(), kind: "csv", samples };
         let steps = Steps {
             begin: Timestamp::ZERO,
             end: Timestamp::from_secs(1100),

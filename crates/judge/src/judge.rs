@@ -6,18 +6,18 @@
 //! its mind for a while later; what it said last alone would count such a while as the answer.
 //! The confidence is the mean of the detector's confidence over the same half. Three and more are
 //! merged into groups as long as the members of two groups were together for more than half of
-//! that time on average, so that the answer is a partition even where single pairs contradict it.
+//! that time on average. So the answer is a partition even where single pairs contradict it.
 //!
 //! Three other rules were tried with the default detector: the whole time, what held in the end, and
 //! the mean confidence above a half. All four are right on the training traces `00` and `01` of
-//! `crates/sbd/tests/traces.rs`. On 100 simulated pairs, of which 60 last for 40 s only and have
-//! twins in all parameters for separate queues, their numbers of errors differ by one: a pair that
-//! the detector mistakes, nearly all of them mistake. So the one was taken that forgives what is
+//! `crates/sbd/tests/traces.rs`. On 100 simulated pairs their numbers of errors differ by one: a
+//! pair that the detector mistakes, nearly all of them mistake. Of these pairs 60 last for 40 s only
+//! and have twins in all parameters for separate queues. So the one was taken that forgives what is
 //! learnt late.
 
+use core::time::Duration;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::Duration;
 
 use fairpath_core::{DelaySample, PathId, Timestamp};
 use fairpath_sbd::Detector;
@@ -28,17 +28,20 @@ const NOTED_EVERY: Duration = Duration::from_secs(1);
 
 /// A time from and until.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) from: Timestamp,
-    pub(super) until: Timestamp,
+pub struct Span {
+    /// From.
+    pub from: Timestamp,
+    /// Until.
+    pub until: Timestamp,
 }
 
 impl Span {
-    pub(super) fn length(&self) -> Duration {
+    /// How long that is.
+    pub fn length(&self) -> Duration {
         self.until.since(self.from)
     }
 
-    /// What both have in common; empty where that is nothing.
+    /// The time that both have in common; empty where that is nothing.
     fn common(&self, other: &Self) -> Self {
         let from = self.from.max(other.from);
         Self { from, until: self.until.min(other.until).max(from) }
@@ -49,30 +52,30 @@ impl Span {
     }
 }
 
-/// What is known of two series in the end.
+/// The verdict on two series.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Pair {
+pub struct Pair {
     /// Their places, the lower first.
-    pub(super) series: (usize, usize),
+    pub series: (usize, usize),
     /// When both were measured; `None`: never.
-    pub(super) common: Option<Span>,
+    pub common: Option<Span>,
     /// When the detector had them in one group.
-    pub(super) evidence: Vec<Span>,
+    pub evidence: Vec<Span>,
     /// How likely they share a bottleneck; `None`: the detector does not say.
-    pub(super) confidence: Option<f64>,
+    pub confidence: Option<f64>,
     /// Whether they are in one group in the end.
-    pub(super) shared: bool,
+    pub shared: bool,
 }
 
 impl Pair {
     /// The part of the common time in which they were in one group.
-    pub(super) fn part_together(&self) -> f64 {
+    pub fn part_together(&self) -> f64 {
         self.common.map_or(0.0, |common| self.part_of(&common))
     }
 
     /// From when on they were in one group for three quarters of the time and more; `None`: they do
     /// not share.
-    pub(super) fn since(&self) -> Option<Timestamp> {
+    pub fn since(&self) -> Option<Timestamp> {
         let end = self.common?.until;
         let mostly = |span: &&Span| self.part_of(&Span { from: span.from, until: end }) >= 0.75;
         let first = self.evidence.iter().find(mostly).or(self.evidence.last());
@@ -86,18 +89,18 @@ impl Pair {
     }
 }
 
-/// What is known of all series.
+/// The verdict on all series.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Judgement {
+pub struct Judgement {
     /// All pairs, in order.
-    pub(super) pairs: Vec<Pair>,
+    pub pairs: Vec<Pair>,
     /// The places of the series, group by group; each series is in one.
-    pub(super) groups: Vec<Vec<usize>>,
+    pub groups: Vec<Vec<usize>>,
 }
 
 /// Plays the series to a detector as an engine would: a path is opened with its first sample and
 /// closed after its last one. `progress` is told of every sample.
-pub(super) fn judge(detector: &mut dyn Detector, series: &[&[RttSample]], mut progress: impl FnMut()) -> Judgement {
+pub(crate) fn judge(detector: &mut dyn Detector, series: &[&[RttSample]], mut progress: impl FnMut()) -> Judgement {
     let mut pairs = Playing::new(series);
     let mut next = vec![0; series.len()];
     let mut queue: BinaryHeap<_> =
@@ -269,7 +272,7 @@ mod tests {
         Span { from: Timestamp::from_secs(from), until: Timestamp::from_secs(until) }
     }
 
-    /// What a detector says of paths that are open, of which the second one is measured at these
+    /// The verdict of a detector on paths that are open, of which the second one is measured at these
     /// seconds.
     fn judged(together: std::ops::Range<u64>, second: std::ops::RangeInclusive<u64>) -> Judgement {
         let mut detector = Held::new(Box::new(Told(together)), Duration::ZERO);
@@ -317,7 +320,7 @@ mod tests {
             confidence: None,
             shared: false,
         };
-        // Of the second half 0 and 1 were together for 80 %, 1 and 2 for 60 %, 0 and 2 for 20 %:
+        // In the second half 0 and 1 were together for 80 %, 1 and 2 for 60 %, 0 and 2 for 20 %:
         // the mean of the last two is 40 %.
         assert_eq!(groups(&[pair(0, 1, 40), pair(0, 2, 10), pair(1, 2, 30)], 3), [vec![0, 1], vec![2]]);
         assert_eq!(groups(&[pair(0, 1, 40), pair(0, 2, 25), pair(1, 2, 30)], 3), [vec![0, 1, 2]]);
