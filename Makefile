@@ -9,7 +9,7 @@ WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 # The oldest Rust with which everything builds, as rust-version in Cargo.toml says.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo release test bench bench-sim evidence faults live fuzz interop package deb wheel setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
+.PHONY: help demo release test bench bench-sim evidence faults live fuzz interop package deb wheel python setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -70,6 +70,9 @@ deb: ## a package for Debian of the program of `make release`, in target/deb; ne
 
 wheel: setup ## the Python package, a wheel and its sources, in target/wheels; needs Python 3.10 and PyPI (five minutes)
 	@sh scripts/wheel.sh
+
+python: setup ## the Python package's long tests: all notebooks, Ray with a node killed (five minutes; FIGURES=1 measures)
+	@sh scripts/python.sh
 
 fuzz: setup ## everything that is parsed of others, one minute for each (FUZZ_SECONDS); needs a C++ compiler
 	@sh scripts/fuzz.sh

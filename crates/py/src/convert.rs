@@ -31,7 +31,7 @@ fn nested(value: &Bound<'_, PyAny>, key: &str, depth: usize) -> PyResult<Value> 
     if value.is_instance_of::<PyFloat>() {
         let number: f64 = value.extract()?;
         if !number.is_finite() {
-            return Err(unusable(format!("{key}: {number} is no number that a scenario can have")));
+            return Err(unusable(format!("{key}: {number} is no finite number")));
         }
         return Ok(Value::Float(number));
     }

@@ -17,6 +17,11 @@ pub(crate) fn unusable(text: impl Into<String>) -> PyErr {
     raised("ScenarioError", text.into())
 }
 
+/// Numbers that cannot be meant.
+pub(crate) fn wrong(text: impl Into<String>) -> PyErr {
+    raised("DataError", text.into())
+}
+
 /// The exception for whatever went wrong.
 pub(crate) fn error(error: &anyhow::Error) -> PyErr {
     if let Some(Unusable(text)) = error.downcast_ref() {

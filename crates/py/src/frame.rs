@@ -56,7 +56,7 @@ impl Column {
 }
 
 /// Columns of equal length.
-#[pyclass(module = "fairpath", frozen)]
+#[pyclass(module = "fairpath", subclass, frozen)]
 pub(crate) struct Frame {
     columns: Vec<(String, Column)>,
 }
@@ -70,7 +70,7 @@ impl Frame {
         self.columns.iter().map(|(name, _)| name.as_str())
     }
 
-    pub(crate) fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+    fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let arrays = self.columns.iter().map(|(name, column)| (name, column.arrow(), true));
         let whole = RecordBatch::try_from_iter_with_nullable(arrays)
             .map_err(|error| errors::error(&anyhow::Error::new(error)))?;

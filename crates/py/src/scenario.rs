@@ -1,26 +1,25 @@
 //! Scenarios, and how they are run.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
 
 use fairpath_core::Timestamp;
-use fairpath_runs::{Described, Kept, Plan, Results, Run, Unusable};
+use fairpath_runs::{Described, Kept, Run, Unusable};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use toml::Value;
 
 use crate::convert::{self, to_toml};
 use crate::errors::{error, unusable};
+use crate::own::{Fault, Own};
+use crate::plan::{SweepPlan, described};
 use crate::result::RunResult;
 use crate::table::Table;
 
 /// A run is done in so many parts, so that Ctrl-C ends it between two of them.
 const PARTS: u32 = 200;
 
-/// After so long progress is shown.
-const QUIET: Duration = Duration::from_secs(2);
+/// With algorithms of Python each part is at most so long, in virtual time.
+const OWN_PART_MS: u128 = 10;
 
 /// Seeds of one call: more would run for years.
 const SEEDS_MAX: u64 = 100_000;
@@ -58,18 +57,22 @@ impl Scenario {
         if is_changed { self.name.clone() } else { format!("{}{CHANGED}", self.name) }
     }
 
-    fn described(&self) -> PyResult<Described> {
+    pub(crate) fn described(&self) -> PyResult<Described> {
         described(&self.text, &self.name, &self.beside)
     }
-}
 
-fn described(text: &str, name: &str, beside: &Path) -> PyResult<Described> {
-    let described = Described::parse(text, name, beside, &[]).and_then(|file| {
-        // One point shows what all have in common.
-        file.at(0)?;
-        Ok(file)
-    });
-    described.map_err(|Unusable(text)| unusable(text))
+    /// The only scenario of the file.
+    pub(crate) fn only(&self, file: &Described, seed: Option<u64>) -> PyResult<fairpath_scenario::Scenario> {
+        let points = file.sweep().points();
+        if points > 1 {
+            return Err(unusable(format!(
+                "{} describes {points} scenarios, one for each combination of the values in its [sweep]; `sweep` runs \
+                 them, `replace` chooses one",
+                self.name
+            )));
+        }
+        file.scenario(0, seed).map_err(|Unusable(text)| unusable(text))
+    }
 }
 
 #[pymethods]
@@ -134,26 +137,32 @@ impl Scenario {
 
     /// Runs it, with the file's seed where none is given. Ctrl-C ends it at once.
     ///
-    /// `threads`: over so many cores, where all links have a delay; any number gives the same bytes.
-    #[pyo3(signature = (seed=None, *, threads=None))]
-    fn run(&self, py: Python<'_>, seed: Option<u64>, threads: Option<u16>) -> PyResult<RunResult> {
+    /// `threads`: over so many cores, where all links have a delay; any number gives the same bytes. `controllers` and
+    /// `schedulers`: classes of one's own, by the names of flows.
+    #[pyo3(signature = (seed=None, *, threads=None, controllers=None, schedulers=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        seed: Option<u64>,
+        threads: Option<u16>,
+        controllers: Option<&Bound<'_, PyDict>>,
+        schedulers: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<RunResult> {
         if threads == Some(0) {
             return Err(unusable("threads = 0: at least one is needed"));
         }
         let file = self.described()?;
-        let points = file.sweep().points();
-        if points > 1 {
-            return Err(unusable(format!(
-                "{} describes {points} scenarios, one for each combination of the values in its [sweep]; `sweep` runs \
-                 them, `replace` chooses one",
-                self.name
-            )));
+        let mut scenario = self.only(&file, seed)?;
+        let own = Own::new(&mut scenario, controllers, schedulers)?;
+        if !own.is_empty() {
+            if threads.is_some() {
+                return Err(unusable("threads: what is written in Python runs on one"));
+            }
+            return run_own(py, &file, scenario, own);
         }
-        let scenario = file.scenario(0, seed).map_err(|Unusable(text)| unusable(text))?;
         let mut run = Run::new(&scenario, threads).map_err(|cause| unusable(cause.to_string()))?;
         let mut kept = Kept::new(&scenario);
-        for part in 1..=PARTS {
-            let until = Timestamp::ZERO + scenario.duration.mul_f64(f64::from(part) / f64::from(PARTS));
+        for until in parts(&scenario, PARTS) {
             let ran = py.detach(|| run.run_until(until, &mut kept));
             ran.map_err(|cause| unusable(file.too_much(0, &cause).to_string()))?;
             py.check_signals()?;
@@ -165,8 +174,10 @@ impl Scenario {
     /// Runs it with each combination of these values and each seed, over all cores.
     ///
     /// A parameter is one of the file's `${…}`, or a key as in `replace`. `progress` is called with how many runs are
-    /// done and how many there are; `True` tells of them on standard error after two seconds.
-    #[pyo3(signature = (parameters=None, *, seeds=1, seed=None, threads=0, progress=None))]
+    /// done and how many there are; `True` tells of them on standard error after two seconds. `on`: `threads`, or `ray`,
+    /// over the machines of a cluster.
+    #[pyo3(signature = (parameters=None, *, seeds=1, seed=None, threads=0, progress=None, on="threads"))]
+    #[allow(clippy::too_many_arguments)]
     fn sweep(
         &self,
         py: Python<'_>,
@@ -175,7 +186,20 @@ impl Scenario {
         seed: Option<u64>,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Table> {
+        on: &str,
+    ) -> PyResult<Py<Table>> {
+        let plan = self.plan(parameters, seeds, seed)?;
+        match on {
+            "threads" => Table::new(py, plan.run(py, threads, progress)?),
+            "ray" if threads != 0 => Err(unusable("threads: on=\"ray\" takes the processors of the cluster")),
+            "ray" => plan.run_on_ray(py, progress),
+            other => Err(unusable(format!("on = {other:?}: there are threads and ray"))),
+        }
+    }
+
+    /// The runs of such a sweep, to be cut into parts.
+    #[pyo3(signature = (parameters=None, *, seeds=1, seed=None))]
+    fn plan(&self, parameters: Option<&Bound<'_, PyDict>>, seeds: u64, seed: Option<u64>) -> PyResult<SweepPlan> {
         if !(1..=SEEDS_MAX).contains(&seeds) {
             return Err(unusable(format!("seeds = {seeds}: from 1 to {SEEDS_MAX} can be run")));
         }
@@ -183,14 +207,37 @@ impl Scenario {
         for (name, values) in parameters.into_iter().flatten() {
             vary(&mut keys, &name.extract::<String>()?, &values)?;
         }
-        let swept = Self::with_keys(&keys, self.changed(), self.beside.clone())?.described()?;
-        let results = run_all(py, &swept, seeds, seed, threads, progress)?;
-        Ok(Table { results })
+        let swept = Self::with_keys(&keys, self.changed(), self.beside.clone())?;
+        SweepPlan::new(swept.text, swept.name, swept.beside, seeds, seed)
     }
 
     fn __repr__(&self) -> String {
         format!("Scenario({:?}, {} links, {} flows)", self.name, count(&self.keys, "link"), count(&self.keys, "flow"))
     }
+}
+
+/// The times at which so many parts of a run end.
+fn parts(scenario: &fairpath_scenario::Scenario, parts: u32) -> impl Iterator<Item = Timestamp> {
+    let duration = scenario.duration;
+    (1..=parts).map(move |part| Timestamp::ZERO + duration.mul_f64(f64::from(part) / f64::from(parts)))
+}
+
+/// Runs it with algorithms of Python, whose first exception ends it.
+fn run_own(py: Python<'_>, file: &Described, scenario: fairpath_scenario::Scenario, own: Own) -> PyResult<RunResult> {
+    let fault = Fault::default();
+    let run = Run::with_engines(&scenario, own.build(fault.clone()));
+    let mut run = run.map_err(|cause| unusable(cause.to_string()))?;
+    let mut kept = Kept::new(&scenario);
+    // Short parts: after an exception nobody wants to wait.
+    let number = (scenario.duration.as_millis() / OWN_PART_MS).clamp(PARTS.into(), u32::MAX.into()) as u32;
+    for until in parts(&scenario, number) {
+        let ran = run.run_until(until, &mut kept);
+        fault.check()?;
+        ran.map_err(|cause| unusable(file.too_much(0, &cause).to_string()))?;
+        py.check_signals()?;
+    }
+    let outcome = run.outcome();
+    Ok(RunResult::new(scenario, kept, &outcome))
 }
 
 fn count(keys: &toml::Table, name: &str) -> usize {
@@ -242,73 +289,5 @@ fn named<'t>(entries: &'t mut [Value], key: &str, list: &str, name: Option<&str>
     found.and_then(Value::as_table_mut).ok_or_else(|| {
         let name = name.unwrap_or_default();
         unusable(format!("{key}: there is no {list} named {name:?}; there are {}", names.join(", ")))
-    })
-}
-
-/// How far a sweep is, for the one who waits.
-struct Progress<'a, 'py> {
-    given: Option<&'a Bound<'py, PyAny>>,
-    begun: Instant,
-    told: u64,
-    of: u64,
-}
-
-impl Progress<'_, '_> {
-    /// Whether to tell of it oneself: where nobody said how, or said yes.
-    fn is_own(&self) -> bool {
-        self.given.is_none_or(|given| given.is_truthy().unwrap_or(false) && !given.is_callable())
-    }
-
-    fn tell(&mut self, py: Python<'_>, done: u64) -> PyResult<()> {
-        if done == self.told {
-            return Ok(());
-        }
-        self.told = done;
-        if let Some(given) = self.given.filter(|given| given.is_callable()) {
-            given.call1((done, self.of))?;
-        } else if self.is_own() && self.begun.elapsed() > QUIET {
-            let end = if done == self.of { "\n" } else { "" };
-            py.import("sys")?.getattr("stderr")?.call_method1("write", (format!("\r{done}/{} runs{end}", self.of),))?;
-        }
-        Ok(())
-    }
-}
-
-/// Runs them on threads of their own; this one tells how far they are, and listens for Ctrl-C.
-fn run_all(
-    py: Python<'_>,
-    file: &Described,
-    seeds: u64,
-    seed: Option<u64>,
-    jobs: usize,
-    given: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Results> {
-    let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let ran = || {
-        done.fetch_add(1, Ordering::Relaxed);
-    };
-    let plan = Plan { file, seed, seeds, jobs, change: &|_| {}, ran: &ran };
-    let mut progress = Progress { given, begun: Instant::now(), told: 0, of: plan.runs() };
-    std::thread::scope(|scope| {
-        let (send, mut receive) = mpsc::channel();
-        let (plan, stop) = (&plan, &stop);
-        scope.spawn(move || send.send(plan.run(&|| !stop.load(Ordering::Relaxed))));
-        loop {
-            let waiting = &mut receive;
-            let ended = py.detach(move || waiting.recv_timeout(Duration::from_millis(50)));
-            let told = progress.tell(py, done.load(Ordering::Relaxed)).and_then(|()| py.check_signals());
-            if let Err(cause) = told {
-                stop.store(true, Ordering::Relaxed);
-                // Runs that have begun end first: none is longer than one run.
-                let waiting = &mut receive;
-                py.detach(move || drop(waiting.recv()));
-                return Err(cause);
-            }
-            match ended {
-                Ok(results) => return results.map_err(|cause| error(&cause)),
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(unusable("a run ended without a result")),
-            }
-        }
     })
 }

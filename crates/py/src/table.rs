@@ -4,17 +4,16 @@ use std::path::PathBuf;
 
 use fairpath_runs::{ParameterValue, Results, figure};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
 use crate::convert::from_json;
 use crate::errors;
 use crate::frame::{Column, Frame};
 use crate::picture::{Picture, html};
 
-/// Means over seeds, with 95 % intervals, at each point of a sweep.
-#[pyclass(module = "fairpath", frozen)]
+/// Means over seeds, with 95 % intervals, at each point of a sweep; as a frame it has the rows.
+#[pyclass(module = "fairpath", extends = Frame, frozen)]
 pub(crate) struct Table {
-    pub(crate) results: Results,
+    results: Results,
 }
 
 /// A parameter as a column: numbers where all of its values are.
@@ -25,9 +24,14 @@ fn column(values: &[&ParameterValue]) -> Column {
 }
 
 impl Table {
-    fn frame(&self) -> Frame {
-        let rows = self.results.rows();
-        let parameters = self.results.parameters().enumerate().map(|(at, name)| {
+    pub(crate) fn new(py: Python<'_>, results: Results) -> PyResult<Py<Self>> {
+        let whole = PyClassInitializer::from(Self::frame(&results)).add_subclass(Self { results });
+        Py::new(py, whole)
+    }
+
+    fn frame(results: &Results) -> Frame {
+        let rows = results.rows();
+        let parameters = results.parameters().enumerate().map(|(at, name)| {
             let values: Vec<&ParameterValue> = rows.iter().map(|row| &row.values[at]).collect();
             (name.to_owned(), column(&values))
         });
@@ -61,7 +65,7 @@ impl Table {
     /// A row for each quantity of each class of flows, path and link at each point.
     #[getter]
     fn rows(&self) -> Frame {
-        self.frame()
+        Self::frame(&self.results)
     }
 
     /// The same rows as comma-separated values, as `fairpath sim --seeds …` writes them.
@@ -73,17 +77,6 @@ impl Table {
     #[pyo3(signature = (path=None))]
     fn plot(&self, path: Option<PathBuf>) -> PyResult<Picture> {
         Picture::new(self.svg()?, path)
-    }
-
-    /// The rows as an Arrow stream.
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
-        self.frame().stream(py)
     }
 
     fn __str__(&self) -> String {

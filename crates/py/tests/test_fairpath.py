@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -73,7 +74,8 @@ def test_the_rows_of_a_sweep_are_arrow_too(short):
     whole = (rows["kind"] == "flows") & (rows["quantity"] == "goodput_mbps")
     one, two = rows["mean"][whole]
     assert two > 1.3 * one
-    assert len(nanoarrow.Array(table)) == len(rows)
+    assert len(nanoarrow.Array(table)) == len(rows) == len(table)
+    assert isinstance(table, fp.Frame) and (table["mean"] == rows["mean"]).all()
 
 
 def test_keywords_make_the_same_as_a_file():
@@ -181,8 +183,8 @@ def test_pictures_are_shown_and_written(short, tmp_path):
 
 def test_the_stubs_name_what_there_is():
     stubs = (Path(fp.__file__).parent / "_fairpath.pyi").read_text()
-    for kind in (fp.Scenario, fp.Result, fp.Table, fp.Frame, fp.Picture):
-        assert f"class {kind.__name__}:" in stubs
+    for kind in (fp.Scenario, fp.Result, fp.Table, fp.Frame, fp.Picture, fp.Shared):
+        assert f"class {kind.__name__}" in stubs
         for name in vars(kind):
             if not name.startswith("_"):
                 assert f"def {name}(" in stubs, f"{kind.__name__}.{name}"
@@ -192,3 +194,41 @@ def test_the_package_is_imported_quickly():
     code = "import time, numpy; t = time.monotonic(); import fairpath; print(time.monotonic() - t)"
     took = [float(subprocess.check_output(["python", "-c", code], text=True)) for _ in range(3)]
     assert min(took) < 0.2, took
+
+
+def test_parts_of_a_sweep_make_the_same_table_wherever_they_ran(short):
+    import pickle
+
+    swept = {"link.wifi.rate": ["10Mbit/s", "20Mbit/s"]}
+    plan = short.plan(swept, seeds=3)
+    other = pickle.loads(pickle.dumps(plan))
+    assert len(other) == 6
+    parts = [other.part(4, 2), plan.part(0, 1), other.part(1, 3)]
+    whole = short.sweep(swept, seeds=3)
+    assert plan.join(parts).to_csv() == whole.to_csv() and plan.join(parts).summary == whole.summary
+    for wrong in (parts[:2], [*parts, parts[0]], []):
+        with pytest.raises(fp.ScenarioError, match="run"):
+            plan.join(wrong)
+    with pytest.raises(fp.ScenarioError, match="from 5 to 7"):
+        plan.part(5, 2)
+    with pytest.raises(fp.Error):
+        plan.join([b"nothing"])
+    with pytest.raises(fp.ScenarioError, match="on = \"clouds\""):
+        short.sweep(seeds=2, on="clouds")
+
+
+def test_the_experiments_of_the_papers_are_a_module(tmp_path):
+    run = [sys.executable, "-m", "fairpath.lab"]
+    said = subprocess.run([*run, "list"], check=True, capture_output=True, text=True).stdout.split()
+    assert "daimd/table2" in said
+    wrong = subprocess.run([*run, "run", "nothing"], capture_output=True, text=True)
+    assert wrong.returncode == 1 and wrong.stderr.startswith("fairpath.lab: there is no experiment 'nothing'")
+
+
+def test_the_lines_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    readme = (EXAMPLE.parents[1] / "crates/py/README.md").read_text()
+    code = readme.split("```python\n")[1].split("```")[0]
+    assert len(code.strip().splitlines()) <= 12
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    assert "wifi" in capsys.readouterr().out and (tmp_path / "sweep.svg").exists()

@@ -11,7 +11,31 @@ Times are in nanoseconds where a name ends in `_ns`, rates in bits per second wh
 and amounts in bytes where it ends in `_bytes`.
 """
 
-from ._fairpath import Frame, Picture, Result, Scenario, Table, __version__
-from .errors import Error, ScenarioError
+from . import own, rate, theory, traces
+from ._fairpath import Emulation as emulate
+from ._fairpath import Frame, Picture, Result, Scenario, Shared, Table, __version__
+from .errors import DataError, Error, ScenarioError
+from .own import Controller, Scheduler
+from .traces import detect, read_rtt
 
-__all__ = ["Error", "Frame", "Picture", "Result", "Scenario", "ScenarioError", "Table", "__version__"]
+__all__ = [
+    "Controller",
+    "DataError",
+    "Error",
+    "Frame",
+    "Picture",
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "Scheduler",
+    "Shared",
+    "Table",
+    "__version__",
+    "detect",
+    "emulate",
+    "own",
+    "rate",
+    "read_rtt",
+    "theory",
+    "traces",
+]

@@ -1,6 +1,6 @@
 """The exceptions of this package; `Error` is the base of all of them."""
 
-__all__ = ["Error", "ScenarioError"]
+__all__ = ["DataError", "Error", "ScenarioError"]
 
 
 class Error(Exception):
@@ -11,4 +11,11 @@ class ScenarioError(Error, ValueError):
     """A scenario cannot be meant, or is more than can be run.
 
     The message names the file, the line and the key.
+    """
+
+
+class DataError(Error, ValueError):
+    """Numbers or the contents of a file cannot be meant: wrong shapes, NaN, nothing at all.
+
+    The message names what it is about, and what would be right.
     """
