@@ -19,6 +19,9 @@ use crate::stream::{RecvStream, SendStream};
 /// The most data of one record, in bytes.
 pub const RECORD_MAX: usize = quic::MAX_RECORD;
 
+/// How long the end of a connection that is interrupted waits for the peer to hear of it.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// A connection over all paths there are. They are opened, watched and opened again behind the scenes.
 ///
 /// This is a handle; clones are the same connection. When the last handle and the last of its streams are dropped it is
@@ -318,15 +321,17 @@ impl Connection {
     // ---- the end
 
     /// Ends the connection and tells the peer `code` and `reason`. Waits until the peer has confirmed it, at most two
-    /// seconds. Data that has not arrived by now may not: see [`SendStream::arrived`] and [`Connection::flushed`]. A peer that
-    /// is out of reach does not hear of it, and waits for this end as long as it is set to.
+    /// seconds. Data that has not arrived by now may not: see [`SendStream::arrived`] and [`Connection::flushed`].
+    ///
+    /// Where the connection is [interrupted](Connection#when-all-paths-are-gone), the end that dialed goes on connecting in
+    /// the background to tell the peer, until the time for that is over or the runtime ends. A peer that does not hear of it
+    /// waits for this end as long as [it is set to](crate::Builder::resume_within).
     ///
     /// # Cancellation safety
     ///
     /// It is closed when this is first polled. Given up before it is ready, the peer may hear of it later.
     pub async fn close(&self, code: u32, reason: &str) {
-        self.0.end(ConnectionError::LocallyClosed);
-        self.now().end(code, reason).await;
+        self.0.close(code, reason, FAREWELL).await;
     }
 
     /// Waits for the end of the connection, and says why it ended. An interruption is none before its time is over.

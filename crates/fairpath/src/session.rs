@@ -31,8 +31,19 @@ pub(crate) struct Session {
     /// Takes connections of the peer that go on with this one.
     successors: mpsc::UnboundedSender<quic::Connection>,
     terms: Terms,
+    /// Said to the peer once it is in reach again, where the program closed the session meanwhile.
+    farewell: Mutex<Option<Farewell>>,
+    /// Whether it was told, or never will be.
+    is_settled: watch::Sender<bool>,
     /// Whether the peer has not proved itself: it has no streams that could go on, and may be sent away for others.
     is_guest: AtomicBool,
+}
+
+/// The end of a session, as the peer is to be told.
+#[derive(Clone, Debug)]
+struct Farewell {
+    code: u32,
+    reason: String,
 }
 
 /// How long a session outlives a connection, and how it gets the next.
@@ -70,6 +81,8 @@ impl Session {
             state: watch::Sender::new(State::Up(0)),
             events: broadcast::channel(EVENTS).0,
             successors,
+            farewell: Mutex::default(),
+            is_settled: watch::Sender::new(false),
             terms: Terms { kept, is_dialed: redial.is_some() },
             is_guest: is_guest.into(),
         });
@@ -178,6 +191,19 @@ impl Session {
         });
     }
 
+    /// Its program wants no more of it, and the peer is to be told. Waits until it was, `patience` at most: where the peer is
+    /// out of reach this end tries further as long as it would have tried to go on.
+    pub(crate) async fn close(&self, code: u32, reason: &str, patience: Duration) {
+        let farewell = Farewell { code, reason: reason.to_owned() };
+        self.farewell.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(farewell);
+        let is_out_of_reach = self.is_interrupted() && self.terms.is_dialed;
+        self.end(ConnectionError::LocallyClosed);
+        match is_out_of_reach {
+            true => _ = tokio::time::timeout(patience, self.is_settled.subscribe().wait_for(|settled| *settled)).await,
+            false => self.current().end(code, reason).await,
+        }
+    }
+
     /// Its events from now on, and how it stands.
     pub(crate) fn events(&self) -> (broadcast::Receiver<Event>, Option<ConnectionError>) {
         // In this order: what happens between is seen twice, and not missed.
@@ -277,18 +303,23 @@ impl Keeper {
         let state = session.state.subscribe();
         drop(session);
         let Self { session, source, streams, kept, .. } = self;
-        let next = async {
+        let until = Instant::now() + *kept;
+        let mut next = std::pin::pin!(async {
             match source {
                 Source::Redial(redial) => redial.next(session, *streams, reason.clone()).await,
                 Source::Peer(_) => Ok(source.succeeded().await),
             }
-        };
-        tokio::select! {
+        });
+        let end = tokio::select! {
             biased;
-            end = over(state) => Err(end),
-            next = next => next,
-            () = tokio::time::sleep(*kept) => Err(reason.clone()),
+            end = over(state) => end,
+            next = &mut next => return next,
+            () = tokio::time::sleep_until(until) => return Err(reason.clone()),
+        };
+        if let Some(session) = session.upgrade() {
+            session.bid_farewell(until, next).await;
         }
+        Err(end)
     }
 
     /// The session goes on on this connection. `None` where nobody has it any more.
@@ -309,6 +340,22 @@ impl Keeper {
 }
 
 impl Session {
+    /// Tells the peer that this is the end, on the next connection, which is waited for until then.
+    async fn bid_farewell(
+        &self,
+        until: Instant,
+        next: impl Future<Output = Result<quic::Connection, ConnectionError>>,
+    ) {
+        let farewell = self.farewell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(Farewell { code, reason }) = farewell
+            && self.terms.is_dialed
+            && let Ok(Ok(next)) = tokio::time::timeout_at(until, next).await
+        {
+            next.end(code, &reason).await;
+        }
+        self.is_settled.send_replace(true);
+    }
+
     /// Has this connection in place of the one before. Its number.
     fn replace(&self, next: quic::Connection) -> u64 {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);

@@ -119,11 +119,32 @@ async fn a_connection_that_lost_all_paths_is_made_again_and_its_streams_go_on() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_was_out_of_reach_hears_that_the_connection_was_closed_meanwhile() {
+    let (server, relay, ours, theirs) = behind_relay(Duration::from_secs(60)).await;
+    let (mut send, _recv) = ours.open_bi().await.unwrap();
+    send.write_all(b"hello").await.unwrap();
+    // Dropped, they would be reset.
+    let _halves = theirs.accept_bi().await.unwrap();
+    let mut events = ours.events();
+    relay.cut(true);
+    seen(&mut events, |event| matches!(event, Event::Interrupted(_))).await;
+    // The program is done with all of it.
+    ours.close(7, "gone").await;
+    assert_eq!(ours.closed().await, ConnectionError::LocallyClosed);
+    drop((send, ours));
+    relay.cut(false);
+    let heard = tokio::time::timeout(PATIENCE, theirs.closed()).await.expect("within the time of resuming");
+    assert_eq!(heard, ConnectionError::Closed { code: 7, reason: "gone".into() });
+    drop(server);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_not_made_again_in_time_has_ended() {
     let (_server, relay, ours, theirs) = behind_relay(Duration::from_millis(300)).await;
     let (mut send, mut recv) = ours.open_bi().await.unwrap();
     send.write_all(b"hello").await.unwrap();
-    theirs.accept_bi().await.unwrap();
+    // Dropped, they would be reset.
+    let _halves = theirs.accept_bi().await.unwrap();
     let mut events = ours.events();
     relay.cut(true);
     seen(&mut events, |event| *event == Event::Interrupted(ConnectionError::TimedOut)).await;
