@@ -1,7 +1,10 @@
 //! Figures of streams: shares of what records carry, fairness among a thousand, a sparse stream beside a bulk one, and
 //! how they open. In virtual time, and on loopback in real time with both in turn.
 //!
-//! `FAIRPATH_STREAMS=quick` takes a short form of each. `FAIRPATH_STREAMS_JSON=FILE` writes the table there, too.
+//! On loopback each form is told by its rate, and by the processors' time that a byte takes at both ends together, which
+//! other programs on the machine hardly change.
+//!
+//! `FAIRPATH_STREAMS=quick` takes a short form of each, `FAIRPATH_STREAMS=loopback` the short form of what runs there alone. `FAIRPATH_STREAMS_JSON=FILE` writes the table there, too.
 
 use std::time::Duration;
 
@@ -68,21 +71,22 @@ impl Row {
 }
 
 pub(crate) fn table() {
-    let is_quick = std::env::var("FAIRPATH_STREAMS").is_ok_and(|form| form == "quick");
+    let form = std::env::var("FAIRPATH_STREAMS").unwrap_or_default();
+    let (is_quick, is_loopback) = (form == "quick" || form == "loopback", form == "loopback");
     let mut rows = Vec::new();
     let mut add = |row: Row| {
         row.print();
         rows.push(row);
     };
     println!("Streams, in virtual time where nothing else is said{}", if is_quick { ", short form" } else { "" });
-    for bond in BONDS {
-        beside_records(bond, is_quick).into_iter().for_each(&mut add);
-    }
     on_loopback(is_quick).into_iter().for_each(&mut add);
     at_once(is_quick).into_iter().for_each(&mut add);
-    thousand(is_quick).into_iter().for_each(&mut add);
-    beside_bulk(is_quick).into_iter().for_each(&mut add);
-    opening(is_quick).into_iter().for_each(&mut add);
+    if !is_loopback {
+        BONDS.into_iter().flat_map(|bond| beside_records(bond, is_quick)).for_each(&mut add);
+        thousand(is_quick).into_iter().for_each(&mut add);
+        beside_bulk(is_quick).into_iter().for_each(&mut add);
+        opening(is_quick).into_iter().for_each(&mut add);
+    }
     if let Some(file) = std::env::var_os("FAIRPATH_STREAMS_JSON") {
         let all: Vec<_> = rows.iter().map(Row::as_json).collect();
         let text = serde_json::to_string_pretty(&all).expect("it is plain data");
@@ -119,23 +123,40 @@ fn streams(count: usize) -> String {
 fn on_loopback(is_quick: bool) -> Vec<Row> {
     let (rounds, time) = if is_quick { (3, Duration::from_millis(500)) } else { (7, Duration::from_millis(1500)) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    let mut ratios = [Vec::new(), Vec::new()];
+    let (mut records, mut ratios) = (Vec::new(), [Vec::new(), Vec::new()]);
     for _ in 0..rounds {
-        let records = runtime.block_on(loopback(None, time));
+        let alone = runtime.block_on(loopback(None, time));
         for (count, ratios) in [1, 16].into_iter().zip(&mut ratios) {
-            ratios.push(runtime.block_on(loopback(Some(count), time)) / records);
+            let streams = runtime.block_on(loopback(Some(count), time));
+            let work = streams.work().zip(alone.work()).map(|(streams, records)| streams / records);
+            ratios.push((streams.rate / alone.rate, work));
         }
+        records.push(alone);
     }
-    let of = |(count, mut ratios): (usize, Vec<f64>)| {
-        ratios.sort_by(f64::total_cmp);
+    let rate = median(records.iter().map(|round| round.rate * 8.0 / 1e9).collect());
+    let mut rows = vec![Row::new("records on loopback, real time", rate, "Gbit/s", None)];
+    let work: Vec<f64> = records.iter().filter_map(Measured::work).collect();
+    rows.extend(
+        (!work.is_empty())
+            .then(|| Row::new("records on loopback: processors' time for a byte", median(work), "ns", None)),
+    );
+    for (count, ratios) in [1, 16].into_iter().zip(ratios) {
         let what = format!("{} on loopback, real time, in parts of records", streams(count));
-        Row::new(what, ratios[ratios.len() / 2], "", Goal::AtLeast(0.95))
-    };
-    [1, 16].into_iter().zip(ratios).map(of).collect()
+        rows.push(Row::new(what, median(ratios.iter().map(|(rate, _)| *rate).collect()), "", Goal::AtLeast(0.95)));
+        let work: Vec<f64> = ratios.into_iter().filter_map(|(_, work)| work).collect();
+        let what = format!("{} on loopback: processors' time for a byte, in parts of records", streams(count));
+        rows.extend((!work.is_empty()).then(|| Row::new(what, median(work), "", None)));
+    }
+    rows
 }
 
-/// The rate of this many streams on loopback, or of records, in bytes per second.
-async fn loopback(count: Option<usize>, time: Duration) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// This many streams on loopback, or records.
+async fn loopback(count: Option<usize>, time: Duration) -> Measured {
     let warm_up = Duration::from_millis(300);
     let listen = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().expect("an identity") };
     let listener = Listener::bind(listen).expect("loopback");
@@ -147,10 +168,7 @@ async fn loopback(count: Option<usize>, time: Duration) -> f64 {
     let Some(count) = count else {
         let sink = Sink::start(&server);
         let _source = Source::start(&client);
-        tokio::time::sleep(warm_up).await;
-        let (before, begun) = (sink.received().get(), tokio::time::Instant::now());
-        tokio::time::sleep(time).await;
-        return (sink.received().get() - before) as f64 / begun.elapsed().as_secs_f64();
+        return measure(warm_up, time, || sink.received().get()).await;
     };
     let received = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let mut tasks = tokio::task::JoinSet::new();
@@ -159,11 +177,7 @@ async fn loopback(count: Option<usize>, time: Duration) -> f64 {
     }
     (0..count).for_each(|_| _ = tasks.spawn(write(client.clone())));
     (0..count).for_each(|_| _ = tasks.spawn(read(server.clone(), received.clone())));
-    let so_far = || received.load(std::sync::atomic::Ordering::Relaxed);
-    tokio::time::sleep(warm_up).await;
-    let (before, begun) = (so_far(), tokio::time::Instant::now());
-    tokio::time::sleep(time).await;
-    (so_far() - before) as f64 / begun.elapsed().as_secs_f64()
+    measure(warm_up, time, || received.load(std::sync::atomic::Ordering::Relaxed)).await
 }
 
 /// Eight connections between two endpoints, a stream on each, beside one of them: an endpoint may use several cores.
@@ -171,23 +185,22 @@ fn at_once(is_quick: bool) -> Vec<Row> {
     const COUNT: usize = 8;
     let (rounds, time) = if is_quick { (3, Duration::from_millis(500)) } else { (7, Duration::from_millis(1500)) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    let (mut ratios, mut rates, mut busy) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
+    let (mut ratios, mut rates, mut work, mut busy) = (Vec::new(), Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
     for _ in 0..rounds {
         let [one, many] = [1, COUNT].map(|count| runtime.block_on(crowd(count, time)));
         ratios.push(many.rate / one.rate);
         rates.push(one.rate * 8.0 / 1e9);
-        [one, many].into_iter().zip(&mut busy).for_each(|(crowd, busy)| busy.extend(crowd.cores));
+        [&one, &many].into_iter().zip(&mut busy).for_each(|(crowd, busy)| busy.extend(crowd.cores));
+        work.extend(many.work().zip(one.work()).map(|(many, one)| many / one));
     }
-    let median = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let what = format!("{COUNT} connections of one endpoint on {cores} cores, in parts of one");
     let mut rows = vec![
         Row::new(what, median(ratios), "", None),
         Row::new("1 connection of one endpoint, real time", median(rates), "Gbit/s", None),
     ];
+    let what = format!("{COUNT} connections of one endpoint: processors' time for a byte, in parts of one");
+    rows.extend((!work.is_empty()).then(|| Row::new(what, median(work), "", None)));
     // Both ends are in this process: where one connection keeps all cores busy, more of them cannot carry more.
     for (count, busy) in [1, COUNT].into_iter().zip(busy).filter(|(_, busy)| !busy.is_empty()) {
         rows.push(Row::new(format!("cores in use, both ends, connections: {count}"), median(busy), "", None));
@@ -196,11 +209,28 @@ fn at_once(is_quick: bool) -> Vec<Row> {
 }
 
 /// The outcome of connections between two endpoints.
-struct Crowd {
+struct Measured {
     /// All that they carried together, in bytes per second.
     rate: f64,
     /// How many cores both ends kept busy, where the system says.
     cores: Option<f64>,
+}
+
+impl Measured {
+    /// The processors' time that a byte took at both ends, in nanoseconds.
+    fn work(&self) -> Option<f64> {
+        Some(self.cores? / self.rate * 1e9)
+    }
+}
+
+/// Measures after a warm-up for so long what `so_far` counts, in bytes.
+async fn measure(warm_up: Duration, time: Duration, so_far: impl Fn() -> u64) -> Measured {
+    tokio::time::sleep(warm_up).await;
+    let (before, begun, cpu) = (so_far(), tokio::time::Instant::now(), cpu_seconds());
+    tokio::time::sleep(time).await;
+    let took = begun.elapsed().as_secs_f64();
+    let cores = cpu.zip(cpu_seconds()).map(|(before, after)| (after - before) / took);
+    Measured { rate: (so_far() - before) as f64 / took, cores }
 }
 
 /// The processors' time that this process has taken, in seconds.
@@ -215,7 +245,7 @@ fn cpu_seconds() -> Option<f64> {
 }
 
 /// Connections between two endpoints at once, a stream on each.
-async fn crowd(count: usize, time: Duration) -> Crowd {
+async fn crowd(count: usize, time: Duration) -> Measured {
     let listen = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().expect("an identity") };
     let listener = Listener::bind(listen).expect("loopback");
     let (application, machine) = (Application::Fairpath, Machine::default());
@@ -236,13 +266,7 @@ async fn crowd(count: usize, time: Duration) -> Crowd {
         tasks.spawn(read(server.clone(), received.clone()));
         ends.extend([client, server]);
     }
-    let so_far = || received.load(std::sync::atomic::Ordering::Relaxed);
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let (before, begun, cpu) = (so_far(), tokio::time::Instant::now(), cpu_seconds());
-    tokio::time::sleep(time).await;
-    let took = begun.elapsed().as_secs_f64();
-    let cores = cpu.zip(cpu_seconds()).map(|(before, after)| (after - before) / took);
-    Crowd { rate: (so_far() - before) as f64 / took, cores }
+    measure(Duration::from_millis(300), time, || received.load(std::sync::atomic::Ordering::Relaxed)).await
 }
 
 async fn write(connection: Connection) {
