@@ -13,7 +13,11 @@ const WAITING_OF_GUEST: usize = 128 << 10;
 
 /// How much is taken in at once, in bytes and in number: so long nobody else can have the connection.
 const TURN: usize = 512 << 10;
-const TURN_DATAGRAMS: usize = 4_096;
+const TURN_DATAGRAMS: usize = 1_024;
+
+/// Beyond this number of datagrams memory for them is given back when they are gone: there is an intake for each
+/// connection.
+const KEPT: usize = 256;
 
 /// Between the task that reads the sockets and that of one connection.
 #[derive(Debug, Default)]
@@ -56,6 +60,9 @@ impl Intake {
             into.push(datagram);
         }
         waiting.bytes -= bytes;
+        if waiting.datagrams.is_empty() && waiting.datagrams.capacity() > 4 * KEPT {
+            waiting.datagrams.shrink_to(KEPT);
+        }
         !waiting.datagrams.is_empty()
     }
 

@@ -196,7 +196,10 @@ impl Outbox {
     pub(super) fn clear(&mut self) {
         self.idle = if self.used > 0 { 0 } else { self.idle.saturating_add(1) };
         self.trains[..self.used].iter_mut().for_each(|train| train.contents.clear());
-        self.trains.truncate(if self.idle < IDLE { KEPT } else { 0 });
+        self.trains.truncate(KEPT);
+        if self.idle == IDLE {
+            (self.trains, self.made) = (Vec::new(), Vec::new());
+        }
         (self.used, self.bytes) = (0, 0);
     }
 }
