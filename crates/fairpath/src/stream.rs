@@ -52,6 +52,19 @@ impl SendStream {
         StreamId(self.half.id())
     }
 
+    /// Writes all of `data`, without the copy that `write_all` makes. Waits while the peer's reader has not made room.
+    ///
+    /// # Errors
+    ///
+    /// Where the peer stopped reading, or the half or the connection has ended.
+    ///
+    /// # Cancellation safety
+    ///
+    /// A part may have been written where it is given up before it is ready.
+    pub async fn write_chunk(&mut self, data: Bytes) -> Result<(), StreamError> {
+        self.half.write_chunk(data).await.map_err(stream_failed)
+    }
+
     /// Says that no more is written: the peer reads the end after all that was.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use fairpath_quic_core::Connection as Core;
 use fairpath_quic_core::streams::{Read, StreamError, StreamId, StreamKind, Streams, StreamsConfig};
 use noq_proto::ConnectionError;
@@ -124,8 +124,8 @@ impl Connection {
 /// the last of them and of the [`Connection`]s is dropped it is closed, and what did not arrive is lost: see
 /// [`SendStream::arrived`]. A half outlives a connection that is lost: see [`Connection::resume_streams`].
 ///
-/// Cancellation safety: `write` has written nothing where it is given up before it is ready. `write_all` may have written
-/// a part of its data.
+/// Cancellation safety: `write` has written nothing where it is given up before it is ready. `write_all` and
+/// [`SendStream::write_chunk`] may have written a part of their data.
 #[derive(Debug)]
 pub struct SendStream {
     home: Arc<Home>,
@@ -201,6 +201,54 @@ impl SendStream {
             })
         })
         .await
+    }
+
+    /// Writes all of `data`, without a copy of it. Waits while there is no room.
+    ///
+    /// Cancellation safety: a part may have been written where it is given up before it is ready.
+    ///
+    /// # Errors
+    ///
+    /// Where the peer wants no more, or the half or the connection has ended.
+    pub async fn write_chunk(&mut self, mut data: Bytes) -> Result<(), StreamFault> {
+        while !data.is_empty() {
+            let put = |cx: &mut Context<'_>| self.poll_put(cx, false, |streams, id| streams.write(id, data.clone()));
+            let written = std::future::poll_fn(put).await?;
+            data.advance(written);
+        }
+        Ok(())
+    }
+
+    /// Has `write` write something. Where nothing of it was taken, and it `is_empty` not, the task is woken when more may be.
+    fn poll_put(
+        &self,
+        cx: &mut Context<'_>,
+        is_empty: bool,
+        write: impl FnOnce(&mut Streams, StreamId) -> Result<usize, StreamError>,
+    ) -> Poll<Result<usize, StreamFault>> {
+        let coop = ready!(tokio::task::coop::poll_proceed(cx));
+        let (home, id) = (&self.home, self.id);
+        ready!(home.poll_free(cx));
+        let looked = home.with(|connection, now| {
+            home.standing(connection, now)?;
+            let streams = connection.streams(now);
+            let is_idle = streams.unsent_bytes() == 0;
+            match write(streams, id)? {
+                0 if !is_empty => {
+                    home.wait_to_write(id, cx.waker());
+                    Poll::Pending
+                }
+                written => Poll::Ready(Ok((written, is_idle))),
+            }
+        });
+        let written = ready!(looked);
+        coop.made_progress();
+        let (written, is_idle) = written?;
+        // Where something waits already, the task of the connection looks for more by itself.
+        if is_idle {
+            home.nudge();
+        }
+        Poll::Ready(Ok(written))
     }
 
     fn do_with(&self, act: impl FnOnce(&mut Streams, StreamId) -> Result<(), StreamError>) -> Result<(), StreamFault> {
@@ -287,29 +335,8 @@ impl AsyncRead for RecvStream {
 
 impl AsyncWrite for SendStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        let coop = ready!(tokio::task::coop::poll_proceed(cx));
-        let (home, id) = (&self.home, self.id);
-        ready!(home.poll_free(cx));
-        let looked = home.with(|connection, now| {
-            home.standing(connection, now)?;
-            let streams = connection.streams(now);
-            let is_idle = streams.unsent_bytes() == 0;
-            match streams.write_slice(id, &data[..data.len().min(WRITE_MAX)])? {
-                0 if !data.is_empty() => {
-                    home.wait_to_write(id, cx.waker());
-                    Poll::Pending
-                }
-                written => Poll::Ready(Ok((written, is_idle))),
-            }
-        });
-        let written = ready!(looked);
-        coop.made_progress();
-        let (written, is_idle) = written?;
-        // Where something waits already, the driver looks for more by itself.
-        if is_idle {
-            home.nudge();
-        }
-        Poll::Ready(Ok(written))
+        let first = &data[..data.len().min(WRITE_MAX)];
+        Poll::Ready(Ok(ready!(self.poll_put(cx, data.is_empty(), |streams, id| streams.write_slice(id, first)))?))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -46,7 +46,6 @@ impl Assembly {
     }
 
     /// How much memory it has, in bytes.
-    #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.data.capacity()
     }

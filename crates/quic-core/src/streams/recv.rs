@@ -11,6 +11,10 @@ use crate::carrier::Assembly;
 /// Data is put together in blocks of so much, in bytes: a whole one is handed out without being copied.
 const BLOCK: u32 = 32 << 10;
 
+/// Memory for a block is taken at once for pieces of this length and more, in bytes, once a stream had a whole block:
+/// more will follow. Memory that grows with what comes is copied each time that it does.
+const LARGE: usize = 1 << 10;
+
 /// The outcome of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
@@ -156,7 +160,9 @@ impl RecvHalf {
             if self.blocks.len() <= index as usize {
                 self.blocks.resize_with(index as usize + 1, || None);
             }
-            let block = self.blocks[index as usize].get_or_insert_with(|| Assembly::new(BLOCK));
+            let is_bulk = now.len() >= LARGE && offset >= u64::from(BLOCK);
+            let new = || if is_bulk { Assembly::allocated(BLOCK) } else { Assembly::new(BLOCK) };
+            let block = self.blocks[index as usize].get_or_insert_with(new);
             block.place(within, now);
             offset += now.len() as u64;
             data = later;
@@ -192,7 +198,9 @@ impl RecvHalf {
         let is_whole = run == BLOCK;
         let is_empty = self.read == self.highest;
         let Some(Some(block)) = self.blocks.front_mut() else { return Ok(Read::Pending) };
-        let data = if is_whole || is_empty && from == 0 && block.data().len() == run as usize {
+        // Little data must not keep much memory.
+        let is_dense = 2 * run as usize >= block.capacity();
+        let data = if is_whole || is_empty && from == 0 && block.data().len() == run as usize && is_dense {
             Bytes::from(std::mem::replace(block, Assembly::new(BLOCK)).into_data())
         } else {
             Bytes::copy_from_slice(&block.data()[from as usize..(from + run) as usize])
@@ -210,5 +218,42 @@ impl RecvHalf {
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         self.blocks.capacity() * size_of::<Option<Assembly>>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: u64 = 1 << 20;
+
+    /// Reads all that is there: how many bytes each part has, and how much memory it keeps.
+    fn read_all(half: &mut RecvHalf) -> Vec<(usize, usize)> {
+        let mut parts = Vec::new();
+        while let Ok(Read::Data(data)) = half.read(usize::MAX) {
+            let memory = data.try_into_mut().expect("nobody else has it");
+            parts.push((memory.len(), memory.capacity()));
+        }
+        parts
+    }
+
+    #[test]
+    fn memory_for_a_block_is_taken_once_and_little_data_keeps_little() {
+        let mut half = RecvHalf::new(Window::new(WINDOW, WINDOW, WINDOW));
+        let mut sent = 0;
+        let mut send = |half: &mut RecvHalf, bytes: usize| {
+            half.on_data(0, sent, &vec![7; bytes], false).expect("within the window");
+            sent += bytes as u64;
+        };
+        (0..24).for_each(|_| send(&mut half, 1_424));
+        assert!(read_all(&mut half).iter().all(|(length, capacity)| *capacity <= 2 * length));
+        send(&mut half, 1_424);
+        let block = half.blocks.front().and_then(Option::as_ref).expect("it has come");
+        assert_eq!(block.capacity(), BLOCK as usize, "for all that follows");
+        assert_eq!(read_all(&mut half), [(1_424, 1_424)]);
+        (0..24).for_each(|_| send(&mut half, 1_424));
+        assert_eq!(read_all(&mut half)[0], (BLOCK as usize, BLOCK as usize), "without a copy");
+        send(&mut half, 64);
+        assert!(read_all(&mut half)[0].1 <= 128);
     }
 }

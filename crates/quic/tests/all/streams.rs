@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use fairpath_quic::{
     ConnectConfig, Connection, ConnectionError, DROPPED, RecvStream, ResumeError, SendStream, StreamError, StreamFault,
     StreamKind, StreamsConfig, connect,
@@ -35,8 +36,10 @@ async fn echo(server: Connection) {
 }
 
 async fn call((mut send, mut recv): (SendStream, RecvStream), content: &[u8]) -> std::io::Result<Vec<u8>> {
+    let (first, rest) = content.split_at(content.len() / 2);
     let (mut back, write) = (Vec::new(), async {
-        send.write_all(content).await?;
+        send.write_all(first).await?;
+        send.write_chunk(Bytes::copy_from_slice(rest)).await?;
         send.shutdown().await
     });
     let (written, read) = tokio::join!(write, recv.read_to_end(&mut back));
