@@ -209,8 +209,8 @@ async fn measure_over(
     loop {
         tokio::select! {
             _ = second.tick() => {
-                report.interval(begun.elapsed(), &connection.paths());
                 report.sharing(connection);
+                report.interval(begun.elapsed(), &connection.paths());
                 if Instant::now() >= end {
                     break;
                 }

@@ -20,21 +20,22 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns};
+use serde_json::Value;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::network::{is_root, run};
 use crate::transfer::Process;
-use crate::{place, say};
+use crate::{detection, place, say};
 
 /// Of each narrow link, in Mbit/s.
 const RATE: &str = "20mbit";
 const MBPS: f64 = 20.0;
-/// As in `network`.
-const BURST: &str = "32kb";
+/// Less than a batch of packets, as in `network`, and less than the shortest queue.
+const BURST: &str = "16kb";
 
 /// The receiver's, behind each of the narrow links.
-const RECEIVERS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 79, 1, 2), Ipv4Addr::new(10, 79, 2, 2)];
-const RIVALS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
+pub(crate) const RECEIVERS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 79, 1, 2), Ipv4Addr::new(10, 79, 2, 2)];
+pub(crate) const RIVALS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 77, 1, 1);
 
 /// When is measured, from the start of who comes to the rivals.
@@ -42,12 +43,12 @@ const FROM: Duration = Duration::from_secs(10);
 const UNTIL: Duration = Duration::from_secs(30);
 
 /// How long anything may take that does not depend on a link.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The namespaces, until it is dropped.
-struct Crossing {
+pub(crate) struct Crossing {
     sender: String,
-    rival: String,
+    pub(crate) rival: String,
     router: String,
     receiver: String,
     directory: PathBuf,
@@ -55,7 +56,7 @@ struct Crossing {
 
 impl Crossing {
     /// With queues of so long, and with one narrow link for all or two. `Err` says why this machine cannot have one.
-    fn new(queue_ms: u64, is_shared: bool) -> Result<Self, String> {
+    pub(crate) fn new(queue_ms: u64, is_shared: bool) -> Result<Self, String> {
         if !is_root() {
             return Err("only root may make network namespaces".to_owned());
         }
@@ -127,6 +128,18 @@ impl Crossing {
         let _ = ip(sender, "mptcp endpoint add 10.77.2.1 dev two subflow");
         Ok(())
     }
+
+    /// `fairpath perf` at both ends, for so long, with these options of the client: the server, and the client.
+    pub(crate) fn perf(&self, time: Duration, options: &[&str]) -> (Process, Process) {
+        let [server_at, client_at] = ["server", "client"].map(|end| self.directory.join(end));
+        [&server_at, &client_at].into_iter().for_each(|at| std::fs::create_dir_all(at).expect("a directory"));
+        let mut server = Process::start(&self.receiver, &["perf", "server", "--once"], &server_at);
+        server.until("a ticket", PATIENCE, |server| server.printed().ends_with('\n'));
+        let (ticket, seconds) = (server.printed().trim_end().to_owned(), time.as_secs().to_string());
+        let client = [&["perf", "client", &ticket, "--seconds", &seconds, "--json"], options].concat();
+        let client = Process::start(&self.sender, &client, &client_at);
+        (server, client)
+    }
 }
 
 impl Drop for Crossing {
@@ -153,7 +166,7 @@ pub(crate) fn inside(
 }
 
 /// A flow of the kernel's, until it is dropped.
-struct Tcp {
+pub(crate) struct Tcp {
     received: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -162,7 +175,7 @@ struct Tcp {
 impl Tcp {
     /// From an address in a namespace to one of the receiver's, by this congestion control. `Err` says what the kernel
     /// does not have.
-    fn start(
+    pub(crate) fn start(
         crossing: &Crossing,
         namespace: &str,
         [from, to]: [Ipv4Addr; 2],
@@ -205,7 +218,7 @@ impl Tcp {
         Ok(Self { received, is_over, threads: vec![writes, reads] })
     }
 
-    fn received(&self) -> u64 {
+    pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 }
@@ -234,6 +247,8 @@ enum Who {
 struct Got {
     mbps: f64,
     theirs: f64,
+    /// After how many seconds the paths were found to share a link.
+    found: Option<f64>,
 }
 
 /// Of a network with queues of so long, of whom a flow by `rival` is on each narrow link.
@@ -259,36 +274,28 @@ fn measured(who: Who, rival: &'static str, queue_ms: u64, is_shared: bool) -> Re
         Who::Kernel | Who::Mptcp => {
             let flow = Tcp::start(&crossing, &crossing.sender, [OURS, RECEIVERS[0]], "cubic", who == Who::Mptcp)?;
             let (mbps, theirs) = between(&|| flow.received());
-            return Ok(Got { mbps, theirs });
+            return Ok(Got { mbps, theirs, found: None });
         }
         Who::Ours(via) => (via, None),
         Who::OurCubic(ref via) => (core::slice::from_ref(via), Some("cubic")),
     };
-    let server_at = crossing.directory.join("server");
-    let client_at = crossing.directory.join("client");
-    [&server_at, &client_at].into_iter().for_each(|at| std::fs::create_dir_all(at).expect("a directory"));
-    let mut server = Process::start(&crossing.receiver, &["perf", "server", "--once"], &server_at);
-    server.until("a ticket", PATIENCE, |server| server.printed().ends_with('\n'));
-    let ticket = server.printed().trim_end().to_owned();
-    let seconds = UNTIL.as_secs().to_string();
-    let mut client = vec!["perf", "client", &ticket, "--seconds", &seconds, "--json"];
-    via.iter().for_each(|via| client.extend(["--via", via]));
-    client.extend(congestion.into_iter().flat_map(|name| ["--congestion", name]));
-    let mut client = Process::start(&crossing.sender, &client, &client_at);
+    let mut options: Vec<&str> = via.iter().flat_map(|via| ["--via", *via]).collect();
+    options.extend(congestion.into_iter().flat_map(|name| ["--congestion", name]));
+    let (_server, mut client) = crossing.perf(UNTIL, &options);
     let (_, theirs) = between(&|| 0);
     let status = client.end(PATIENCE);
     assert!(status.success(), "{}", client.said());
-    Ok(Got { mbps: arrived(&client.printed()), theirs })
+    let said = serde_json::from_str(&client.printed()).expect("JSON");
+    Ok(Got { mbps: arrived(&said), theirs, found: detection::first_found(&said) })
 }
 
 /// What arrived by the account of `fairpath perf`, in Mbit/s from [`FROM`] to [`UNTIL`]: whole datagrams, which are three
 /// hundredths more than the data in them.
-fn arrived(said: &str) -> f64 {
-    let said: serde_json::Value = serde_json::from_str(said).expect("JSON");
+fn arrived(said: &Value) -> f64 {
     let (mut last, mut bits) = (0.0_f64, 0.0_f64);
     for interval in said["intervals"].as_array().expect("intervals") {
         let end = interval["end_s"].as_f64().expect("a time");
-        let rate = |path: &serde_json::Value| path["rate_bps"].as_f64().expect("a rate");
+        let rate = |path: &Value| path["rate_bps"].as_f64().expect("a rate");
         let rates = interval["paths"].as_array().expect("paths").iter().map(rate);
         bits += rates.sum::<f64>() * (end.min(UNTIL.as_secs_f64()) - last.max(FROM.as_secs_f64())).max(0.0);
         last = end;
@@ -303,11 +310,12 @@ fn beside_cubic_of_the_kernel_over_one_link_neither_starves() {
     let _place = place();
     match measured(Who::Ours(&["one", "two"]), "cubic", 50, true) {
         Err(reason) => say(&format!("beside the kernel: skipped, {reason}")),
-        Ok(Got { mbps, theirs }) => {
+        Ok(Got { mbps, theirs, found }) => {
             say(&format!("beside CUBIC of the kernel: {mbps:.1} Mbit/s, and {theirs:.1} of it, of {MBPS}"));
             let share = mbps / (mbps + theirs);
             assert!((0.2..0.67).contains(&share), "{mbps:.1} and {theirs:.1} Mbit/s");
             assert!(mbps + theirs > 0.8 * MBPS, "{mbps:.1} and {theirs:.1} Mbit/s");
+            assert!(found.is_some(), "the paths were never found to share a link");
         }
     }
 }
@@ -327,7 +335,7 @@ fn table_of_the_kernel() {
                 let network = if is_shared { "one link" } else { "two links" };
                 let row = format!("{network} of 20 Mbit/s, queue of {queue_ms} ms, beside {rival}: {who:?}");
                 match measured(*who, rival, queue_ms, is_shared) {
-                    Ok(Got { mbps, theirs }) => say(&format!("{row} {mbps:.2}, they {theirs:.2}")),
+                    Ok(Got { mbps, theirs, .. }) => say(&format!("{row} {mbps:.2}, they {theirs:.2}")),
                     Err(reason) => say(&format!("{row}: skipped, {reason}")),
                 }
             }

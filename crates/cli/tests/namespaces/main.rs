@@ -6,6 +6,7 @@
 
 mod addresses;
 mod cables;
+mod detection;
 mod faults;
 mod kernel;
 mod lan;

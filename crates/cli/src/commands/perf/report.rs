@@ -46,7 +46,7 @@ impl Report {
         }
     }
 
-    /// A second is over.
+    /// A second is over. What is known of the bottlenecks is asked for before.
     pub(super) fn interval(&mut self, now: Duration, paths: &[PathReport]) {
         let (then, before) = std::mem::take(&mut self.last);
         let elapsed = now.saturating_sub(then);
@@ -62,7 +62,11 @@ impl Report {
                 .zip(&rates)
                 .map(|(path, rate)| json!({ "interface": path.interface, "remote": path.remote, "rate_bps": rate.as_bps() }))
                 .collect();
-            self.intervals.push(json!({ "end_s": now.as_secs_f64(), "paths": per_path }));
+            self.intervals.push(json!({
+                "end_s": now.as_secs_f64(),
+                "paths": per_path,
+                "pairs": self.sharing.pairs,
+            }));
         } else {
             let names = PathReport::names(paths);
             let shown: Vec<String> = names.iter().zip(&rates).map(|(name, rate)| format!("{name} {rate}")).collect();
