@@ -63,8 +63,10 @@ pub struct Engine {
     one_way_at: Option<Timestamp>,
     /// Whether the detector makes anything of delays.
     observes: bool,
-    /// Whether what is sent is a live stream.
+    /// Whether a live stream is sent.
     is_live: bool,
+    /// When windows last held back a transfer beside it; `None`: not of late.
+    transfer_at: Option<Timestamp>,
     /// Whether the controller makes anything of delivery rates.
     reads_rates: bool,
 }
@@ -75,6 +77,7 @@ impl Engine {
         Self {
             observes: detector.observes(),
             is_live: false,
+            transfer_at: None,
             reads_rates: controller.reads_rates(),
             controller: Control::new(controller),
             detector,
@@ -473,10 +476,9 @@ impl Engine {
     pub fn poll(&mut self, now: Timestamp) {
         if let Some(found) = self.detector.poll(now) {
             self.groups = found;
-            if !self.is_live {
-                self.controller.on_groups(&self.groups);
-            }
+            self.couple();
         }
+        self.forget_transfer(now);
         if self.dips.is_some() {
             self.dip(now);
         }

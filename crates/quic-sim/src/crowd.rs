@@ -134,6 +134,17 @@ impl Crowd {
         (client.host, server.host) = (host, host);
     }
 
+    /// The connection at both ends, to do something with it: the client's, and the server's.
+    pub fn connections(&mut self, member: usize) -> [&mut Connection; 2] {
+        let Member { client, server, .. } = &mut self.members[member];
+        [client, server].map(|end| end.connection().expect("it was joined"))
+    }
+
+    /// The time, as connections are told it.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
     /// The client of a connection has so many bytes more to send.
     pub fn send(&mut self, member: usize, bytes: u64) {
         self.members[member].client.send(bytes);

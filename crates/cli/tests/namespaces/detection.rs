@@ -49,14 +49,14 @@ struct Cell {
     busy: usize,
 }
 
-/// What came of one.
+/// The result of a cell.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     /// After how many seconds the paths were found to share a link.
     found: Option<f64>,
     /// For which part of the time a wrong verdict was sure.
     wrong: f64,
-    /// What arrived, over what arrived of the kernel's flows.
+    /// Our rate, over what arrived of the kernel's flows.
     share: f64,
 }
 

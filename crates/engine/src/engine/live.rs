@@ -5,22 +5,57 @@
 //! well would hold it back twice: what it leaves unused makes them grow slowly, and coupled ones more slowly still. So
 //! each path has a window of its own, as for a TCP alone, and the groups that were found are the stream's.
 //!
+//! A transfer beside it has no such rates: it takes what the windows let out. So windows are coupled while they hold one back.
+//!
 //! The detector hears all delays of a stream. It has to hear them where others fill the queue: an encoder keeps below
 //! its windows, and the optimum moves what it sends from one path to another. Where nobody else does, pictures fill and
 //! empty the queues of all paths at once, and paths are taken for one that are none. This costs little: a stream that
 //! loses nothing is bound by the sum of its windows, whatever its groups are, and where it loses something, on paths that
 //! are no group, its rates move to some of them, and their queues go apart. Until they have, its budget is lower.
 
-use fairpath_core::{Bitrate, Groups, PathId};
+use core::time::Duration;
+
+use fairpath_core::{Bitrate, Groups, PathId, Timestamp};
 
 use super::Engine;
 
+/// A transfer beside a stream that was not held back for so long is over, or less than the windows let out. It is the
+/// least timeout of TCP [RFC6298 §2.4].
+const TRANSFER_OVER: Duration = Duration::from_secs(1);
+
 impl Engine {
-    /// What is sent from now on is a live stream, whose sender keeps its rates friendly within
-    /// [`groups`](Engine::groups). Anything else on the same connection is not coupled.
+    /// A live stream is sent from now on, whose sender keeps its rates friendly within [`groups`](Engine::groups).
     pub fn set_live(&mut self) {
         self.is_live = true;
-        self.controller.on_groups(&Groups::default());
+        self.couple();
+    }
+
+    /// Data waits for windows that is not the stream's: of a transfer beside it.
+    #[inline]
+    pub fn on_transfer_held_back(&mut self, now: Timestamp) {
+        if self.is_live {
+            let had_transfer = self.transfer_at.replace(now).is_some();
+            if !had_transfer {
+                self.couple();
+            }
+        }
+    }
+
+    /// Windows are no longer coupled where none of late held back anything but the stream.
+    #[inline]
+    pub(super) fn forget_transfer(&mut self, now: Timestamp) {
+        if self.transfer_at.is_some_and(|at| now.since(at) > TRANSFER_OVER) {
+            self.transfer_at = None;
+            self.couple();
+        }
+    }
+
+    /// Tells the controller which windows are coupled.
+    pub(super) fn couple(&mut self) {
+        match self.is_live && self.transfer_at.is_none() {
+            true => self.controller.on_groups(&Groups::default()),
+            false => self.controller.on_groups(&self.groups),
+        }
     }
 
     /// The rate that the path carries, where congestion control keeps its queue short and knows that nobody else fills
@@ -75,6 +110,22 @@ mod tests {
         };
         let (coupled, own) = (after_a_loss(false), after_a_loss(true));
         assert!(coupled > 0.0 && own > 2.0 * coupled, "{own} for {coupled} bytes");
+    }
+
+    #[test]
+    fn a_transfer_beside_a_stream_is_coupled_until_it_is_over() {
+        let mut engine = engine("min_rtt", Coupling::Always);
+        engine.set_live();
+        let is_coupled = |engine: &Engine| engine.transfer_at.is_some();
+        assert!(!is_coupled(&engine));
+        engine.on_transfer_held_back(ms(100));
+        engine.poll(ms(600));
+        assert!(is_coupled(&engine));
+        engine.on_transfer_held_back(ms(1_000));
+        engine.poll(ms(2_000));
+        assert!(is_coupled(&engine));
+        engine.poll(ms(2_001));
+        assert!(!is_coupled(&engine));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use fairpath_core::Bitrate;
 use fairpath_faults::Crowd;
 use fairpath_net::{LinkConfig, QueueConfig};
+use fairpath_quic_core::flows::{Config, FlowId};
 use fairpath_quic_core::{Coupling, EngineConfig};
 use rayon::prelude::*;
 
@@ -52,6 +53,42 @@ fn two_paths_have_what_one_flow_has_where_the_demo_shows_them() {
     let seeds: Vec<u64> = (1..=8).collect();
     let (ratios, _) = ratios(&DEMO, &seeds, [Duration::from_secs(5), Duration::from_secs(20)]);
     assert!((0.8..=1.15).contains(&mean(&ratios)), "{:.2} {ratios:.2?}", mean(&ratios));
+}
+
+/// A stream keeps its own rates friendly, and nothing keeps those of a transfer but its windows.
+#[test]
+fn a_transfer_beside_a_stream_on_the_same_connection_stays_coupled() {
+    const ROUND_TRIP: Duration = Duration::from_millis(20);
+    let share = |seed: u64| {
+        let mut crowd = Crowd::new(seed);
+        let link = LinkConfig::new(Bitrate::from_mbps(20)).queue(QueueConfig::sojourn(Duration::from_millis(50)));
+        let link = crowd.link("link", &link);
+        let rival = crowd.join(&flow("cubic"), &[(link, ROUND_TRIP)]);
+        crowd.run_for(Duration::from_millis(1_000 + 173 * seed));
+        let ours = crowd.join(&EngineConfig::live(), &[(link, ROUND_TRIP), (link, ROUND_TRIP)]);
+        crowd.run_for(Duration::from_secs(1));
+        let now = crowd.now();
+        crowd.connections(ours).into_iter().for_each(|end| end.begin_flows(Config::default(), now));
+        let mut before = [0; 2];
+        let begun = crowd.elapsed();
+        while crowd.elapsed() < begun + Duration::from_secs(20) {
+            let now = crowd.now();
+            let [client, server] = crowd.connections(ours);
+            client.send_packet(FlowId(0), &[0; 1_000], false, now).expect("there is room");
+            while server.take_packet(now).is_some() {}
+            // 0.8 Mbit/s.
+            crowd.run_for(Duration::from_millis(10));
+            if crowd.elapsed() <= begun + Duration::from_secs(5) {
+                before = [ours, rival].map(|member| crowd.received(member));
+            }
+        }
+        assert_eq!(crowd.violation(), None);
+        let [ours, theirs] = [(ours, before[0]), (rival, before[1])].map(|(one, before)| crowd.received(one) - before);
+        ours as f64 / theirs as f64
+    };
+    let shares: Vec<f64> = (1..=4).into_par_iter().map(share).collect();
+    // Paths that are not coupled take twice as much as the rival.
+    assert!((0.67..=1.4).contains(&mean(&shares)), "{:.2} {shares:.2?}", mean(&shares));
 }
 
 /// A flow's part of the link are four packets, and the least windows of four paths are eight. To let a path have less than a

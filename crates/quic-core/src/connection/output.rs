@@ -263,9 +263,15 @@ impl Connection {
         }
         let (choice, following) = self.pick(now);
         let Some(path) = choice.path() else {
-            self.output.is_held_back = had_more || !self.output.queue.is_empty() || self.has_cargo();
+            let has_cargo = self.has_cargo();
+            self.output.is_held_back = had_more || !self.output.queue.is_empty() || has_cargo;
             if self.output.is_held_back {
-                self.engine.with(now, |engine, at| engine.on_held_back(at));
+                self.engine.with(now, |engine, at| {
+                    engine.on_held_back(at);
+                    if has_cargo {
+                        engine.on_transfer_held_back(at);
+                    }
+                });
             }
             return self.emit_owing(now, buffer);
         };
