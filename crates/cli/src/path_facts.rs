@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use fairpath_core::{Bitrate, Bytes};
-use fairpath_quic::{PathReport, PathState};
+use fairpath_quic::{PathReport, PathState, PathUse};
 use serde::Serialize;
 
 use crate::path_args::Said;
@@ -172,12 +172,23 @@ fn idle(
         return Some(format!("used up: {used} of its quota of {quota} in this month"));
     }
     match path.state {
-        PathState::Closed => return Some("closed: it leads nowhere now, or was closed on purpose".into()),
+        PathState::Closed => {
+            return Some(match path.path_use {
+                PathUse::Shut(reason) => format!("closed: {reason}"),
+                PathUse::Open | PathUse::Backup(_) => "closed: its connection is gone".into(),
+            });
+        }
         PathState::Opening => return Some("idle: it is still being opened".into()),
         PathState::Suspected => return Some("idle: what is sent on it is not answered".into()),
         PathState::Open => {}
     }
-    if share >= IDLE_SHARE || role == Role::Receive {
+    if share >= IDLE_SHARE {
+        return None;
+    }
+    if let PathUse::Backup(reason) = path.path_use {
+        return Some(format!("idle: it is a backup, as {reason}"));
+    }
+    if role == Role::Receive {
         return None;
     }
     let said = |path: &PathReport| books.said.iter().find(|said| said.is_of(path));
@@ -216,6 +227,8 @@ fn idle(
 
 #[cfg(test)]
 mod tests {
+    use fairpath_quic::{BackupReason, ShutReason};
+
     use super::*;
     use crate::path_args::tests::said;
     use crate::role::tests::path;
@@ -253,12 +266,18 @@ mod tests {
         let at_rest = paths.clone().map(|path| PathReport { send_rate: Bitrate::ZERO, ..path });
         assert_eq!(why(&at_rest, &["wwan0:cap=4kbit/s"]), "idle: its cap is 4.0 kbit/s");
         for (state, word) in [
-            (PathState::Closed, "closed: "),
+            (PathState::Closed, "closed: its connection is gone"),
             (PathState::Opening, "idle: it is still being opened"),
             (PathState::Suspected, "idle: what is sent on it is not answered"),
         ] {
             paths[1].state = state;
             assert!(why(&paths, &[]).starts_with(word));
         }
+        paths[1].path_use = PathUse::Shut(ShutReason::OnPurpose);
+        paths[1].state = PathState::Closed;
+        assert_eq!(why(&paths, &[]), "closed: it was closed on purpose");
+        paths[1].path_use = PathUse::Backup(BackupReason::Declined);
+        paths[1].state = PathState::Open;
+        assert_eq!(why(&paths, &[]), "idle: it is a backup, as the peer keeps data off it");
     }
 }

@@ -30,7 +30,7 @@ impl Role {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use fairpath_quic::{Binding, PathState};
+    use fairpath_quic::{Binding, PathState, PathUse};
 
     use super::*;
 
@@ -42,6 +42,7 @@ pub(crate) mod tests {
             remote: remote.parse().unwrap(),
             binding: Some(Binding::Device),
             state: PathState::Open,
+            path_use: PathUse::Open,
             opened: 1,
             acked: Bytes::new(bytes),
             lost: Bytes::ZERO,

@@ -36,6 +36,11 @@ impl Rtt {
         Self { latest: time, smoothed: time, variance: Duration::ZERO, min: time, windowed_min: time, max: time }
     }
 
+    /// How long packets wait in queues that were shorter in the last 10 s.
+    pub fn queueing_delay(&self) -> Duration {
+        self.smoothed.saturating_sub(self.windowed_min)
+    }
+
     /// The probe timeout without the peer's acknowledgement delay [RFC9002 §6.2.1].
     pub fn probe_timeout(&self) -> Duration {
         self.smoothed + (self.variance * 4).max(Duration::from_millis(1))

@@ -69,7 +69,7 @@ impl Candidate {
     /// Of its round-trip times; before the first sample nothing is known of a queue.
     pub(crate) fn new(path: PathId, rtt: Option<Rtt>) -> Self {
         let round_trip = rtt.map_or(Duration::ZERO, |rtt| rtt.smoothed);
-        let is_queued = rtt.is_none_or(|rtt| rtt.smoothed.saturating_sub(rtt.windowed_min) >= QUEUED);
+        let is_queued = rtt.is_none_or(|rtt| rtt.queueing_delay() >= QUEUED);
         Self { path, round_trip, is_queued }
     }
 }

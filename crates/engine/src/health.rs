@@ -21,6 +21,7 @@
 mod condition;
 mod life;
 mod path_health;
+mod path_use;
 mod relief;
 mod steadiness;
 mod traffic;
@@ -28,6 +29,7 @@ mod treatment;
 
 pub use condition::{Condition, Expected};
 pub use path_health::{PathHealth, Signs};
+pub use path_use::{BackupReason, PathUse, ShutReason};
 pub use relief::relieve;
 pub use traffic::Traffic;
 pub use treatment::{ANSWER_MIN, Action, Complaint, best_rank, treatment};

@@ -91,6 +91,7 @@ pub use channel::ChannelId;
 pub use connection::{Connection, Event, Held, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
 pub use endpoint::{Endpoint, Received};
+pub use fairpath_engine::health::{BackupReason, PathUse, ShutReason};
 pub use fairpath_engine::{Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, Terms};
 pub use fairpath_stream as flows;
 pub use interface::{Binding, Interface, Kind, Unusable, is_too_small};

@@ -103,11 +103,6 @@ impl PathView {
     pub fn smoothed(&self) -> Option<Duration> {
         Some(self.rtt?.smoothed)
     }
-
-    /// How long packets wait in its queues: what the smoothed round-trip time has above the least.
-    pub fn queueing_delay(&self) -> Duration {
-        self.rtt.map_or(Duration::ZERO, |rtt| rtt.smoothed.saturating_sub(rtt.min))
-    }
 }
 
 /// What to do with the next packet.

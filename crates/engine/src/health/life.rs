@@ -56,6 +56,10 @@ impl<P: Copy> Life<P> {
         matches!(self.stage, Stage::Open { .. })
     }
 
+    pub(super) fn is_present(&self) -> bool {
+        self.is_present
+    }
+
     pub(super) fn opening_for(&self, now: Timestamp) -> Option<Duration> {
         match self.stage {
             Stage::Opening { since, .. } => Some(now.since(since)),

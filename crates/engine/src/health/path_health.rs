@@ -6,6 +6,7 @@ use fairpath_core::{Bytes, Timestamp};
 
 use super::condition::{Condition, DEAF, Expected};
 use super::life::Life;
+use super::path_use::{BackupReason, PathUse, ShutReason};
 use super::steadiness::Steadiness;
 use crate::engine::PathSnapshot;
 
@@ -242,9 +243,34 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.is_open() && self.condition == Condition::Healthy
     }
 
-    /// Whether data is kept off the path by this end or the other, as long as another is there.
-    pub fn is_backup(&self) -> bool {
-        self.is_backup || self.is_declined
+    /// The use that is made of the path, and why: of several reasons the first that holds.
+    pub fn path_use(&self) -> PathUse {
+        if self.is_open() {
+            return self.backup().map_or(PathUse::Open, PathUse::Backup);
+        }
+        PathUse::Shut(match self.path() {
+            _ if self.is_shut => ShutReason::OnPurpose,
+            Some(_) => ShutReason::Opening,
+            None if !self.life.is_present() => ShutReason::NoInterface,
+            None => ShutReason::Lost,
+        })
+    }
+
+    /// Why data is kept off the path by this end or the other as long as another is there; `None` where it is not.
+    pub fn backup(&self) -> Option<BackupReason> {
+        let unwell = self.is_backup.then_some(BackupReason::Unwell);
+        let declined = self.is_declined.then_some(BackupReason::Declined);
+        declined.or(self.is_backup.then(|| self.wanted_backup()).flatten()).or(unwell)
+    }
+
+    /// The reason for which the path is to be a backup, whatever its health.
+    pub(super) fn wanted_backup(&self) -> Option<BackupReason> {
+        match (self.is_kept_back, self.is_relieved(), self.is_doubted) {
+            (true, _, _) => Some(BackupReason::Asked),
+            (false, true, _) => Some(BackupReason::Slow),
+            (false, false, true) => Some(BackupReason::BrokenOff),
+            (false, false, false) => None,
+        }
     }
 
     /// Whether anything has come in on the path.
@@ -289,10 +315,9 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.sick_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// Whether data is kept off the path by what was done last, and whether it is to be: the application wants it, or
-    /// the path is relieved of it, or doubted.
-    pub(super) fn kept_off(&self) -> (bool, bool) {
-        (self.is_backup, self.is_kept_back || self.is_relieved() || self.is_doubted)
+    /// Whether this end keeps data off the path, by what was done last.
+    pub(super) fn is_made_backup(&self) -> bool {
+        self.is_backup
     }
 
     pub(super) fn round_trip(&self) -> Option<Duration> {

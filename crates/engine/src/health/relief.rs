@@ -115,7 +115,7 @@ mod tests {
             relieve(paths.iter_mut(), listens, now);
             changes += paths.iter().zip(before).filter(|(path, before)| path.is_relieved() != *before).count();
         }
-        (paths.iter().map(|path| path.kept_off().1).collect(), changes)
+        (paths.iter().map(|path| path.wanted_backup().is_some()).collect(), changes)
     }
 
     fn open(count: u8) -> Vec<PathHealth<u8>> {
@@ -146,7 +146,7 @@ mod tests {
                 path.measure(&Signs { datagrams: Some((heard, at)), ..Signs::default() }, Expected::Signs, now);
             }
             relieve(paths.iter_mut(), listens, now);
-            paths.iter().map(|path| path.kept_off().1).collect::<Vec<_>>()
+            paths.iter().map(|path| path.wanted_backup().is_some()).collect::<Vec<_>>()
         };
         for at in 1..=30 {
             assert_eq!(look(&mut paths, at, [at, at], true), [false, false]);

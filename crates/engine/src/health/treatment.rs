@@ -102,9 +102,8 @@ pub fn treatment<P: Copy + PartialEq>(
         actions.push(Action::Probe);
     }
     let is_worse = best.is_some_and(|best| own.condition().rank() > best);
-    let (is_backup, is_kept_back) = own.kept_off();
-    let backup = is_worse || is_kept_back;
-    if backup != is_backup {
+    let backup = is_worse || own.wanted_backup().is_some();
+    if backup != own.is_made_backup() {
         actions.push(Action::SetBackup(backup));
         if backup {
             actions.push(Action::Resend);

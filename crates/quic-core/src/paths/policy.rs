@@ -328,7 +328,7 @@ impl Policy {
             slot.measure(Seen { stats: stats.as_ref(), snapshot, arrived_at }, expected, at);
             // The stack may know better (`on_refused`): it is asked anew.
             if let Some(path) = path.filter(|_| slot.is_open()) {
-                let backup = slot.health.is_backup();
+                let backup = slot.health.backup().is_some();
                 self.engine.with(now, |engine, _| {
                     engine.set_usable(path, true);
                     engine.set_backup(path, backup);
@@ -392,7 +392,7 @@ impl Policy {
                 let slot = &mut self.slots[at];
                 slot.health.set_backup(backup);
                 paths.set_backup(id, backup);
-                let backup = slot.health.is_backup();
+                let backup = slot.health.backup().is_some();
                 self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, backup));
             }
             Action::Resend => {

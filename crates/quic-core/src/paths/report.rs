@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use fairpath_engine::health::PathUse;
 use fairpath_engine::{Bitrate, Bytes, PathId, PathSnapshot};
 
 use super::name::{Ends, names};
@@ -46,6 +47,8 @@ pub struct PathReport {
     pub binding: Option<Binding>,
     /// How it is doing.
     pub state: PathState,
+    /// The use that is made of it, and why.
+    pub path_use: PathUse,
     /// How often it was opened.
     pub opened: u32,
     /// What we sent and the peer acknowledged.

@@ -229,6 +229,7 @@ impl Slot {
             remote: self.remote,
             binding: None,
             state: PathState::of(open, opening, self.health.condition() != Condition::Healthy),
+            path_use: self.health.path_use(),
             opened: self.health.opened(),
             acked: totals.acked,
             lost: totals.lost,
