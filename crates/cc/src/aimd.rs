@@ -236,7 +236,7 @@ impl<R: Rule> Controller for Aimd<R> {
             let group = self.groups.as_ref().map(|groups| groups.of(path));
             let window = PathWindow::new(&self.config, max_datagram);
             let memory = R::Memory::default();
-            let losses = (self.config.losses == Losses::ByQueue).then(Box::<LossTest>::default);
+            let losses = LossTest::new(self.config.losses).map(Box::new);
             self.paths.insert(path, PathEntry { group, partners: Vec::new(), window, memory, losses, undo: None });
             self.find_coupled();
         }

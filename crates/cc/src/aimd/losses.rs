@@ -42,6 +42,8 @@ pub enum Losses {
     /// For congestion if the packets around it waited in a queue, or too many are lost. Links that lose packets at
     /// random are then filled, and whoever shares a queue with us finds us as before.
     ByQueue,
+    /// The same, but for trials whether losses fall when less is sent. Evaluations need it: a policer has no queue.
+    ByQueueAlone,
 }
 
 /// The part of the highest level's height above the least round-trip time from which on there is a queue. A queue
@@ -72,7 +74,8 @@ pub(super) struct LossTest {
     highest: WindowedMax<Duration>,
     least: Duration,
     jitter: Jitter,
-    rate: RateTest,
+    /// `None` where policers are not looked for.
+    rate: Option<RateTest>,
     /// The size of a packet in bytes, as it was last said.
     datagram: f64,
     /// Whether nothing was congestion yet.
@@ -91,7 +94,7 @@ impl Default for LossTest {
             highest,
             least: Duration::ZERO,
             jitter: Jitter::default(),
-            rate: RateTest::default(),
+            rate: Some(RateTest::default()),
             datagram: 0.0,
             is_new: true,
             rounds: Rounds::default(),
@@ -102,10 +105,21 @@ impl Default for LossTest {
 }
 
 impl LossTest {
+    /// For losses that are judged so; `None` where each is congestion.
+    pub(super) fn new(losses: Losses) -> Option<Self> {
+        match losses {
+            Losses::Congestion => None,
+            Losses::ByQueue => Some(Self::default()),
+            Losses::ByQueueAlone => Some(Self { rate: None, ..Self::default() }),
+        }
+    }
+
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         self.acked += ack.bytes.as_f64();
         self.jitter.on_ack(ack);
-        self.rate.on_ack(ack, self.datagram);
+        if let Some(rate) = &mut self.rate {
+            rate.on_ack(ack, self.datagram);
+        }
         if let Some(rtt) = ack.rtt {
             self.least = rtt.windowed_min;
             if let Some(level) = self.levels.on_sample(ack.now, rtt.latest, rtt.smoothed) {
@@ -126,14 +140,19 @@ impl LossTest {
             return true;
         }
         self.jitter.on_loss();
-        self.rate.on_loss(event);
+        if let Some(rate) = &mut self.rate {
+            rate.on_loss(event);
+        }
         let wait = self.wait(event.now);
         let has_queue = event.persistent || wait == Wait::Queue;
         let too_many = self.lost - FEW * datagram > TOO_MANY * (self.lost + self.acked);
-        let is_congestion = has_queue || too_many || self.rate.is_policed(event.now);
+        let is_policed = self.rate.as_ref().is_some_and(|rate| rate.is_policed(event.now));
+        let is_congestion = has_queue || too_many || is_policed;
         // Where delays vary by as much as a queue, none may only seem to be empty.
-        if is_congestion && wait == Wait::None && !self.jitter.is_above(TARGET) {
-            self.rate.on_reduced(event, self.lost / (self.lost + self.acked));
+        let share = self.lost / (self.lost + self.acked);
+        let is_trial = is_congestion && wait == Wait::None && !self.jitter.is_above(TARGET);
+        if let Some(rate) = self.rate.as_mut().filter(|_| is_trial) {
+            rate.on_reduced(event, share);
         }
         self.is_new &= !is_congestion;
         is_congestion
@@ -141,7 +160,9 @@ impl LossTest {
 
     /// Nothing of what was last taken for lost was.
     pub(super) fn on_spurious(&mut self) {
-        self.rate.on_spurious();
+        if let Some(rate) = &mut self.rate {
+            rate.on_spurious();
+        }
     }
 
     //     level - min >= max( min( QUEUED * ( max - min ), TARGET ), min( FLOOR, min / FLOOR_PART ) )

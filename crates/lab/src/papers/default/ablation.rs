@@ -19,6 +19,7 @@
 //! |---|---|---|
 //! | profiles | the sixteen of `odd_couple/profiles`, 20 MiB; the time it takes | assumed |
 //! | beside others | 20 Mbit/s, round trip of 40 ms, drop-tail queues of 20, 50 and 200 ms, one CUBIC on each link | assumed |
+//! | policed | a policer of 20 Mbit/s that lets 100 kB pass at once, before a link of 100; four CUBIC flows | assumed |
 //! | unfairness | the rate of ours over that of one competitor of each link, or its inverse where that is more | assumed |
 //! | faults | two links of 20 Mbit/s and 20 ms each way, of which one changes after a second; 10 MB; the time it takes | assumed |
 //! | alike | two links alike that nobody else uses, and one of them; 1 and the part of the time for which it is judged wrong | assumed |
@@ -59,6 +60,11 @@ const MECHANISMS: &[Mechanism] = &[
     Mechanism {
         name: "losses by queue",
         take_out: |flow| flow.engine.parameters.aimd.losses = Losses::Congestion,
+        why_not: "",
+    },
+    Mechanism {
+        name: "trials for policers",
+        take_out: |flow| flow.engine.parameters.aimd.losses = Losses::ByQueueAlone,
         why_not: "",
     },
     Mechanism {

@@ -4,11 +4,11 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, Bytes};
 use fairpath_engine::{Coupling, EngineConfig};
-use fairpath_net::{Filter, QueueConfig, Rate};
-use fairpath_scenario::{Change, ChangeKind, Flow, Scenario, Traffic, Transport};
+use fairpath_net::{Filter, LinkConfig, Policer, QueueConfig, Rate};
+use fairpath_scenario::{Change, ChangeKind, Flow, PathRoute, Scenario, Traffic, Transport};
 use fairpath_sim::{SimError, run};
 
-use super::super::cell::Cell;
+use super::super::cell::{Cell, REFERENCES};
 use super::super::said::Said;
 use crate::papers::odd_couple::profiles::{PROFILES, Profile};
 use crate::{Context, Net, ms};
@@ -40,6 +40,7 @@ const FAULT_AT: Duration = Duration::from_secs(1);
 pub(super) enum Network {
     Profile(Profile),
     Beside { cell: Cell, lasts: Duration },
+    Policed { lasts: Duration },
     Fault(Fault),
     Alike { cell: Cell, lasts: Duration },
 }
@@ -74,6 +75,7 @@ pub(super) fn networks(context: &Context) -> Vec<Network> {
         .flat_map(|is_shared| [20, 100].map(|queue| Cell { competitors: 0, ..Cell::beside_cubic(is_shared, queue) }));
     let mut networks: Vec<Network> = profiles.into_iter().map(Network::Profile).collect();
     networks.extend(beside.map(|cell| Network::Beside { cell, lasts }));
+    networks.push(Network::Policed { lasts });
     networks.extend(FAULTS.map(Network::Fault));
     networks.extend(alike.map(|cell| Network::Alike { cell, lasts }));
     networks
@@ -83,7 +85,7 @@ impl Network {
     pub(super) fn kind(&self) -> &'static str {
         let at = match self {
             Self::Profile(_) => 0,
-            Self::Beside { .. } => 1,
+            Self::Beside { .. } | Self::Policed { .. } => 1,
             Self::Fault(_) => 2,
             Self::Alike { .. } => 3,
         };
@@ -95,6 +97,7 @@ impl Network {
         match self {
             Self::Profile(profile) => profile.name.to_owned(),
             Self::Beside { cell, .. } | Self::Alike { cell, .. } => format!("{}, {}", layout(cell), cell.queue.name()),
+            Self::Policed { .. } => "policed".to_owned(),
             Self::Fault(Fault::Down(time)) => format!("down for {} ms", time.as_millis()),
             Self::Fault(Fault::DownForGood) => "down for good".to_owned(),
             Self::Fault(Fault::Slow(mbps)) => format!("{mbps} Mbit/s from then on"),
@@ -121,6 +124,10 @@ impl Network {
                 let share = outcome.flows[0].goodput.as_mbps_f64() / theirs;
                 share.max(1.0 / share)
             }
+            Self::Policed { .. } => {
+                let share = outcome.flows[0].goodput.as_mbps_f64() / outcome.mean_goodput("theirs").as_mbps_f64();
+                share.max(1.0 / share)
+            }
             Self::Alike { cell, .. } => {
                 let together = if is_uncoupled { 0.0 } else { said.part() };
                 1.0 + if cell.is_shared { 1.0 - together } else { together }
@@ -140,9 +147,26 @@ impl Network {
                 let times = (Duration::from_secs(2), *lasts);
                 cell.scenario(EngineConfig::live(), &[0, 1], seed, times, Traffic::Bulk)
             }
+            Self::Policed { lasts } => policed(*lasts, seed),
             Self::Fault(fault) => fault.scenario(seed),
         }
     }
+}
+
+/// A flow over one path beside four of CUBIC, behind a policer.
+fn policed(lasts: Duration, seed: u64) -> Scenario {
+    const WARM_UP: Duration = Duration::from_secs(5);
+    let mut net = Net::new("a policer", seed, WARM_UP, WARM_UP + lasts);
+    let policer = Policer { rate: Bitrate::from_mbps(20), burst: Bytes::new(100_000) };
+    let forward = net.link("policed", LinkConfig::new(Bitrate::from_mbps(100)).delay(ms(20)).policer(policer));
+    let backward = net.link("back", LinkConfig::pure_delay(ms(20)));
+    let path = PathRoute { forward: vec![forward], backward: vec![backward] };
+    net.live("ours", EngineConfig::live(), std::slice::from_ref(&path));
+    for _ in 0..4 {
+        net.live("theirs", REFERENCES[0].as_reference(), std::slice::from_ref(&path)).start_jitter =
+            Duration::from_secs(1);
+    }
+    net.scenario
 }
 
 impl Fault {
