@@ -12,6 +12,7 @@ const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "stream", "rat
 
 /// The files whose constants belong to one mechanism of `fairpath lab run default/ablation`.
 const MECHANISMS: &[(&str, &str)] = &[
+    ("crates/cc/src/aimd/losses/rate", "trials for policers"),
     ("crates/cc/src/aimd/losses", "losses by queue"),
     ("crates/cc/src/slow_start/hystart_plus_plus", "HyStart++"),
     ("crates/engine/src/dips", "dips"),

@@ -167,6 +167,7 @@ fn default() {
                 &[
                     ("coupling helps", Holds),
                     ("losses by queue helps", Holds),
+                    ("trials for policers helps", Holds),
                     ("dips helps", Holds),
                     ("reinjection helps", Holds),
                 ],
