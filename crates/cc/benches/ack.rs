@@ -7,9 +7,11 @@ use std::hint::black_box;
 
 use criterion::Criterion;
 use fairpath_cc::{AimdConfig, Controller, Losses, NAMES, Parameters, by_name_with};
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, PathId, RateSample, Rtt, Timestamp};
+use fairpath_core::{
+    Ack, Bitrate, ByteCount, Congestion, CongestionSignal, Groups, PathId, RateSample, Rtt, Timestamp,
+};
 
-const DATAGRAM: Bytes = Bytes::new(1_200);
+const DATAGRAM: ByteCount = ByteCount::new(1_200);
 
 fn acknowledgement(now: Timestamp, rtt: Duration) -> Ack {
     let rtts = Rtt::first(rtt);
@@ -22,7 +24,7 @@ fn acknowledgement(now: Timestamp, rtt: Duration) -> Ack {
         prior_delivered: delivered,
         app_limited: false,
         tx_in_flight: DATAGRAM * 100,
-        lost: Bytes::ZERO,
+        lost: ByteCount::ZERO,
     };
     Ack {
         now,

@@ -23,7 +23,7 @@ mod until_coupled;
 
 use core::fmt::Debug;
 
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, PathId, PathMap, Timestamp};
+use fairpath_core::{Ack, Bitrate, ByteCount, Congestion, CongestionSignal, Groups, PathId, PathMap, Timestamp};
 
 pub use self::config::AimdConfig;
 pub use self::group_view::GroupView;
@@ -57,7 +57,7 @@ pub trait Rule: Debug + Send {
     }
 
     /// How much the window of the view's own path grows for `acked`, in bytes. May be negative.
-    fn increase(&self, group: &impl GroupView<Self::Memory>, acked: Bytes) -> f64;
+    fn increase(&self, group: &impl GroupView<Self::Memory>, acked: ByteCount) -> f64;
 
     /// The window of the view's own path after congestion, in bytes. The machine keeps it above the
     /// least threshold and the minimum window.
@@ -231,7 +231,7 @@ impl<R: Rule> Aimd<R> {
 }
 
 impl<R: Rule> Controller for Aimd<R> {
-    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, _now: Timestamp) {
+    fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, _now: Timestamp) {
         if !self.paths.contains(path) {
             let group = self.groups.as_ref().map(|groups| groups.of(path));
             let window = PathWindow::new(&self.config, max_datagram);
@@ -247,7 +247,7 @@ impl<R: Rule> Controller for Aimd<R> {
         self.find_coupled();
     }
 
-    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount) {
         if let Some(entry) = self.paths.get_mut(path) {
             entry.window.set_max_datagram(max_datagram);
         }
@@ -319,7 +319,7 @@ impl<R: Rule> Controller for Aimd<R> {
         }
     }
 
-    fn clamp(&mut self, path: PathId, window: Bytes) {
+    fn clamp(&mut self, path: PathId, window: ByteCount) {
         if let Some(entry) = self.paths.get_mut(path)
             && window.as_f64() < entry.window.cwnd()
         {
@@ -344,8 +344,8 @@ impl<R: Rule> Controller for Aimd<R> {
         self.find_coupled();
     }
 
-    fn window(&self, path: PathId) -> Bytes {
-        self.paths.get(path).map_or(Bytes::ZERO, |entry| Bytes::from_f64(entry.window.cwnd()))
+    fn window(&self, path: PathId) -> ByteCount {
+        self.paths.get(path).map_or(ByteCount::ZERO, |entry| ByteCount::from_f64(entry.window.cwnd()))
     }
 
     fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
@@ -364,7 +364,7 @@ mod tests {
     use crate::testing::*;
     use crate::{Lia, Olia, Reno, SlowStart};
 
-    const DATAGRAM: Bytes = Bytes::new(1200);
+    const DATAGRAM: ByteCount = ByteCount::new(1200);
 
     fn opened() -> Aimd<Reno> {
         let mut reno = Aimd::new(Reno, AimdConfig::default());
@@ -393,7 +393,7 @@ mod tests {
         reno.on_congestion(path(0), &Congestion { now: Timestamp::from_millis(1_050), ..loss(1_000) });
         assert_eq!(reno.window(path(0)), DATAGRAM * 5);
         reno.on_congestion(path(0), &loss(1_100));
-        assert_eq!(reno.window(path(0)), Bytes::new(3_000));
+        assert_eq!(reno.window(path(0)), ByteCount::new(3_000));
     }
 
     #[test]
@@ -405,7 +405,7 @@ mod tests {
         reno.on_ack(path(0), &ack(1_101, DATAGRAM, 100));
         assert_eq!(phase(&reno), Phase::CongestionAvoidance);
         // 1200 · 1200 / 6000 = 240
-        assert_eq!(reno.window(path(0)), Bytes::new(6_240));
+        assert_eq!(reno.window(path(0)), ByteCount::new(6_240));
     }
 
     #[test]
@@ -473,7 +473,7 @@ mod tests {
     #[test]
     fn an_ecn_mark_counts_as_a_loss_does() {
         let mut reno = opened();
-        let mark = Congestion { signal: fairpath_core::CongestionSignal::Ecn, lost: Bytes::ZERO, ..loss(1_000) };
+        let mark = Congestion { signal: fairpath_core::CongestionSignal::Ecn, lost: ByteCount::ZERO, ..loss(1_000) };
         reno.on_congestion(path(0), &mark);
         assert_eq!(reno.window(path(0)), DATAGRAM * 5);
     }
@@ -485,18 +485,18 @@ mod tests {
         let mut reno = opened();
         reno.on_congestion(path(0), &loss(1_000));
         for _ in 0..1000 {
-            reno.on_ack(path(0), &ack(2_000, Bytes::new(1), 100));
+            reno.on_ack(path(0), &ack(2_000, ByteCount::new(1), 100));
         }
-        assert!((Bytes::new(6_190)..Bytes::new(6_200)).contains(&reno.window(path(0))));
+        assert!((ByteCount::new(6_190)..ByteCount::new(6_200)).contains(&reno.window(path(0))));
     }
 
     #[test]
     fn larger_datagrams_raise_the_minimum_and_keep_the_window() {
         let mut reno = opened();
-        reno.on_max_datagram(path(0), Bytes::new(1500));
+        reno.on_max_datagram(path(0), ByteCount::new(1500));
         assert_eq!(reno.window(path(0)), DATAGRAM * 10);
-        reno.on_max_datagram(path(0), Bytes::new(9000));
-        assert_eq!(reno.window(path(0)), Bytes::new(18_000));
+        reno.on_max_datagram(path(0), ByteCount::new(9000));
+        assert_eq!(reno.window(path(0)), ByteCount::new(18_000));
     }
 
     #[test]
@@ -551,7 +551,7 @@ mod tests {
         assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 10, Phase::SlowStart));
         reno.clamp(path(0), DATAGRAM * 6);
         assert_eq!((reno.window(path(0)), phase(&reno)), (DATAGRAM * 6, Phase::CongestionAvoidance));
-        reno.clamp(path(0), Bytes::ZERO);
+        reno.clamp(path(0), ByteCount::ZERO);
         assert_eq!(reno.window(path(0)), DATAGRAM * 2, "the minimum");
     }
 
@@ -566,7 +566,7 @@ mod tests {
         reno.on_ack(path(0), &ack(100, DATAGRAM * 10, 100));
         reno.penalise(path(0));
         let state = reno.state(path(0)).unwrap();
-        assert_eq!((state.window, state.ssthresh), (Bytes::new(3_900), Some(Bytes::new(2_400))));
+        assert_eq!((state.window, state.ssthresh), (ByteCount::new(3_900), Some(ByteCount::new(2_400))));
         assert_eq!(state.phase, Phase::CongestionAvoidance);
     }
 
@@ -576,6 +576,6 @@ mod tests {
         reno.on_path_closed(path(0));
         reno.on_ack(path(0), &ack(100, DATAGRAM, 100));
         reno.on_congestion(path(0), &loss(200));
-        assert_eq!((reno.window(path(0)), reno.state(path(0))), (Bytes::ZERO, None));
+        assert_eq!((reno.window(path(0)), reno.state(path(0))), (ByteCount::ZERO, None));
     }
 }

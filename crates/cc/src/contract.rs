@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, Groups, PathId, Rtt, Sent, Timestamp};
+use fairpath_core::{Ack, ByteCount, Congestion, CongestionSignal, Groups, PathId, Rtt, Sent, Timestamp};
 use proptest::prelude::*;
 
 use crate::testing::{ms, path, rtt};
@@ -14,7 +14,7 @@ use crate::{
 
 /// The paths that operations speak of; whether they are open is another matter.
 const PATHS: u32 = 4;
-const DATAGRAM: Bytes = Bytes::new(1_200);
+const DATAGRAM: ByteCount = ByteCount::new(1_200);
 
 /// Something that happens, with ages instead of times: how long ago the packet had been sent.
 #[derive(Clone, Debug)]
@@ -183,17 +183,17 @@ impl Subject {
         match *op {
             Op::Wait { millis } => self.now = now + Duration::from_millis(millis),
             Op::Open { path: id, max_datagram } => {
-                self.controller.on_path_opened(path(id), Bytes::new(max_datagram), now);
+                self.controller.on_path_opened(path(id), ByteCount::new(max_datagram), now);
             }
             Op::Close { path: id } => self.controller.on_path_closed(path(id)),
             Op::Resize { path: id, max_datagram } => {
-                self.controller.on_max_datagram(path(id), Bytes::new(max_datagram));
+                self.controller.on_max_datagram(path(id), ByteCount::new(max_datagram));
             }
             Op::Send { path: id } => {
                 self.controller.on_sent(path(id), &Sent { now, bytes: DATAGRAM, in_flight: DATAGRAM });
             }
             Op::Ack { path: id, bytes, age_ms, rtt_ms, window_limited } => {
-                let bytes = Bytes::new(bytes);
+                let bytes = ByteCount::new(bytes);
                 // The path is empty at 20 ms: the rest is queue.
                 let rtt = rtt_ms.map(ms).map(|time| Rtt { min: time.min(ms(20)), ..rtt(time) });
                 let sent_at = ago(age_ms);
@@ -211,7 +211,7 @@ impl Subject {
         }
     }
 
-    fn windows(&self) -> [Bytes; PATHS as usize] {
+    fn windows(&self) -> [ByteCount; PATHS as usize] {
         [0, 1, 2, 3].map(|id| self.controller.window(path(id)))
     }
 
@@ -253,7 +253,7 @@ proptest! {
                 for (window, size) in subject.windows().into_iter().zip(sizes) {
                     match size {
                         Some(size) => prop_assert!((min * size..1 << 40).contains(&window.get()), "{name}: {window}"),
-                        None => prop_assert_eq!(window, Bytes::ZERO),
+                        None => prop_assert_eq!(window, ByteCount::ZERO),
                     }
                 }
             }
@@ -287,7 +287,7 @@ proptest! {
                 let (before, now) = (subject.windows(), subject.now);
                 subject.apply(op);
                 match *op {
-                    _ if op.path().is_some_and(|path| before[path as usize] == Bytes::ZERO) => {}
+                    _ if op.path().is_some_and(|path| before[path as usize] == ByteCount::ZERO) => {}
                     Op::Close { path } => reduced[path as usize] = Timestamp::ZERO,
                     Op::Congest { path, age_ms, persistent: false, .. } => {
                         let at = path as usize;
@@ -327,7 +327,7 @@ proptest! {
                 let (before, now) = (subject.windows(), subject.now);
                 subject.apply(op);
                 match *op {
-                    _ if op.path().is_some_and(|path| before[path as usize] == Bytes::ZERO) => {}
+                    _ if op.path().is_some_and(|path| before[path as usize] == ByteCount::ZERO) => {}
                     Op::Close { path } => reduced[path as usize] = Timestamp::ZERO,
                     Op::Congest { path, age_ms, persistent, .. } => {
                         let at = path as usize;

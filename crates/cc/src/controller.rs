@@ -3,7 +3,7 @@
 
 use core::fmt::Debug;
 
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, Groups, LostPacket, PathId, Sent, Timestamp};
+use fairpath_core::{Ack, Bitrate, ByteCount, Congestion, Groups, LostPacket, PathId, Sent, Timestamp};
 
 /// Which part of its life a path's window is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ControlState {
     /// The congestion window.
-    pub window: Bytes,
+    pub window: ByteCount,
     /// The slow-start threshold; `None` while it is unlimited.
-    pub ssthresh: Option<Bytes>,
+    pub ssthresh: Option<ByteCount>,
     /// The part of its life.
     pub phase: Phase,
     /// How often a measured delay, and not a loss or a mark, has made the window smaller.
@@ -35,11 +35,11 @@ pub struct ControlState {
 /// in bytes, never below the configured minimum, and always finite.
 pub trait Controller: Debug + Send {
     /// A path was opened; its datagrams carry up to `max_datagram`.
-    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp);
+    fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, now: Timestamp);
     /// A path is gone; it takes part in no coupling from now on.
     fn on_path_closed(&mut self, path: PathId);
     /// The size of the path's datagrams changed.
-    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes);
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount);
     /// A packet left.
     fn on_sent(&mut self, _path: PathId, _sent: &Sent) {}
     /// Whether it makes anything of [`on_sent`](Self::on_sent). Where it does not, it need not be told.
@@ -67,12 +67,12 @@ pub trait Controller: Debug + Send {
     fn on_groups(&mut self, _groups: &Groups) {}
     /// The delay that the path's own window makes calls for one of `window` at most; the slow-start threshold
     /// follows it. What keeps a model of the path has no window of its own to cut, and leaves it as it is.
-    fn clamp(&mut self, _path: PathId, _window: Bytes) {}
+    fn clamp(&mut self, _path: PathId, _window: ByteCount) {}
     /// The path has held up all the others: its window is halved, and its slow-start threshold unless slow start is
     /// going on. What keeps a model of the path leaves it as it is.
     fn penalise(&mut self, _path: PathId) {}
     /// How much may be in flight on the path. Zero for a path that is not open.
-    fn window(&self, path: PathId) -> Bytes;
+    fn window(&self, path: PathId) -> ByteCount;
     /// How fast the path may send; `None`: as the host likes.
     fn pacing_rate(&self, _path: PathId) -> Option<Bitrate> {
         None

@@ -7,27 +7,27 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, PathId, RttEstimator, Timestamp};
+//! use fairpath_core::{Ack, ByteCount, Congestion, CongestionSignal, PathId, RttEstimator, Timestamp};
 //!
 //! let mut lia = fairpath_cc::by_name("lia").expect("LIA is in the catalogue");
 //! let path = PathId::new(0);
-//! lia.on_path_opened(path, Bytes::new(1_200), Timestamp::ZERO);
-//! assert_eq!(lia.window(path), Bytes::new(12_000));
+//! lia.on_path_opened(path, ByteCount::new(1_200), Timestamp::ZERO);
+//! assert_eq!(lia.window(path), ByteCount::new(12_000));
 //!
 //! // All of it arrives within 20 ms, and slow start doubles the window.
 //! let (sent_at, now) = (Timestamp::ZERO, Timestamp::from_millis(20));
 //! let mut rtt = RttEstimator::new();
 //! rtt.on_sample(now, now.since(sent_at), Duration::ZERO);
-//! let bytes = Bytes::new(12_000);
+//! let bytes = ByteCount::new(12_000);
 //! let ack = Ack { now, sent_at, bytes, in_flight: bytes, window_limited: true, rtt: rtt.get(), rate: None };
 //! lia.on_ack(path, &ack);
-//! assert_eq!(lia.window(path), Bytes::new(24_000));
+//! assert_eq!(lia.window(path), ByteCount::new(24_000));
 //!
 //! // A packet that was sent then is lost, and half of the window goes.
-//! let (signal, lost) = (CongestionSignal::Loss, Bytes::new(1_200));
+//! let (signal, lost) = (CongestionSignal::Loss, ByteCount::new(1_200));
 //! let loss = Congestion { now, sent_at: now, signal, lost, in_flight: bytes, persistent: false };
 //! lia.on_congestion(path, &loss);
-//! assert_eq!(lia.window(path), Bytes::new(12_000));
+//! assert_eq!(lia.window(path), ByteCount::new(12_000));
 //! ```
 //!
 //! A rule of one's own implements [`Rule`], and [`Aimd`] is the controller around it.

@@ -16,7 +16,7 @@ pub(crate) mod testing;
 use core::fmt::Debug;
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, LostPacket, PathId, PathMap, Sent, Timestamp};
+use fairpath_core::{Ack, Bitrate, ByteCount, Congestion, LostPacket, PathId, PathMap, Sent, Timestamp};
 
 pub(crate) use self::delivery::{Delivery, Gathered, OwnLimit, Rate};
 pub(crate) use self::full_pipe::FullPipe;
@@ -36,7 +36,7 @@ const MIN_PIPE_DATAGRAMS: u64 = 4;
 const MIN_WINDOW_DATAGRAMS: u64 = 2;
 
 /// The largest window. No network needs a terabyte in flight; a measurement that says so is wrong.
-pub(crate) const WINDOW_MAX: Bytes = Bytes::new(1 << 39);
+pub(crate) const WINDOW_MAX: ByteCount = ByteCount::new(1 << 39);
 
 /// The parameters that all controllers share that model the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub struct BbrConfig {
     pub initial_window_datagrams: u32,
     /// The window of a new path is at most this, or two datagrams where they are larger: 14,720 B
     /// [RFC9002 §7.2].
-    pub initial_window_cap: Bytes,
+    pub initial_window_cap: ByteCount,
     /// The random choices of each path follow from this and the path's id. Flows that share a
     /// bottleneck mix better with different seeds.
     pub seed: u64,
@@ -71,27 +71,27 @@ impl From<AimdConfig> for BbrConfig {
 /// The sizes of one path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    pub(crate) datagram: Bytes,
-    pub(crate) initial_window: Bytes,
+    pub(crate) datagram: ByteCount,
+    pub(crate) initial_window: ByteCount,
     /// How many paths carry the flow: each needs its least window.
     pub(crate) paths: u64,
 }
 
 impl Sizes {
-    pub(crate) fn new(config: &BbrConfig, max_datagram: Bytes) -> Self {
-        let datagram = max_datagram.max(Bytes::new(1));
+    pub(crate) fn new(config: &BbrConfig, max_datagram: ByteCount) -> Self {
+        let datagram = max_datagram.max(ByteCount::new(1));
         let (datagrams, cap) = (config.initial_window_datagrams, config.initial_window_cap);
-        let initial = Bytes::from_f64(slow_start::initial_window(datagrams, cap, datagram));
+        let initial = ByteCount::from_f64(slow_start::initial_window(datagrams, cap, datagram));
         Self { datagram, initial_window: initial.max(datagram * MIN_WINDOW_DATAGRAMS), paths: 1 }
     }
 
     /// The least window for which data keeps flowing.
-    pub(crate) fn min_pipe(&self) -> Bytes {
+    pub(crate) fn min_pipe(&self) -> ByteCount {
         self.datagram * (MIN_PIPE_DATAGRAMS * self.paths)
     }
 
     /// The window that is left when loss takes everything.
-    pub(crate) fn min_window(&self) -> Bytes {
+    pub(crate) fn min_window(&self) -> ByteCount {
         self.datagram * MIN_WINDOW_DATAGRAMS
     }
 }
@@ -109,7 +109,7 @@ pub(crate) trait PathModel: Debug + Send {
     /// The control of a new path.
     fn new(opening: Opening) -> Self;
     /// The size of the path's datagrams changed.
-    fn set_datagram(&mut self, datagram: Bytes);
+    fn set_datagram(&mut self, datagram: ByteCount);
     /// A packet leaves. `idle`: nothing else is in flight.
     fn on_sent(&mut self, now: Timestamp, idle: bool);
     /// An acknowledgement came.
@@ -119,7 +119,7 @@ pub(crate) trait PathModel: Debug + Send {
     /// Losses or marks were found.
     fn on_congestion(&mut self, event: &Congestion);
     /// The window.
-    fn window(&self) -> Bytes;
+    fn window(&self) -> ByteCount;
     /// The pacing rate; `None` before the first round-trip time.
     fn pacing_rate(&self) -> Option<Bitrate>;
     /// What a recorder may see.
@@ -158,7 +158,7 @@ impl<M> PerPath<M> {
 }
 
 impl<M: PathModel> Controller for PerPath<M> {
-    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp) {
+    fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, now: Timestamp) {
         if !self.paths.contains(path) {
             let sizes = Sizes::new(&self.config, max_datagram);
             let model = M::new(Opening { now, sizes, random: Random::new(self.config.seed, path) });
@@ -170,9 +170,9 @@ impl<M: PathModel> Controller for PerPath<M> {
         self.paths.remove(path);
     }
 
-    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount) {
         if let Some(entry) = self.paths.get_mut(path) {
-            entry.model.set_datagram(max_datagram.max(Bytes::new(1)));
+            entry.model.set_datagram(max_datagram.max(ByteCount::new(1)));
         }
     }
 
@@ -207,8 +207,8 @@ impl<M: PathModel> Controller for PerPath<M> {
         }
     }
 
-    fn window(&self, path: PathId) -> Bytes {
-        self.paths.get(path).map_or(Bytes::ZERO, |entry| entry.model.window().min(WINDOW_MAX))
+    fn window(&self, path: PathId) -> ByteCount {
+        self.paths.get(path).map_or(ByteCount::ZERO, |entry| entry.model.window().min(WINDOW_MAX))
     }
 
     fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
@@ -223,15 +223,16 @@ impl<M: PathModel> Controller for PerPath<M> {
 
 // [BBRv3 §5.6.4.2]
 //     gain * BBR.bw * BBR.min_rtt
-pub(crate) fn bdp_multiple(gain: f64, bandwidth: Bitrate, min_rtt: Duration) -> Bytes {
-    Bytes::from_f64(gain * (bandwidth.as_bps() as f64 / 8.0) * min_rtt.as_secs_f64())
+pub(crate) fn bdp_multiple(gain: f64, bandwidth: Bitrate, min_rtt: Duration) -> ByteCount {
+    ByteCount::from_f64(gain * (bandwidth.as_bps() as f64 / 8.0) * min_rtt.as_secs_f64())
 }
 
 // [BBRv3 §5.6.3], with the least that the algorithm asks for
 //     min( C.pacing_rate * 1ms, 64 KBytes )
-pub(crate) fn send_quantum(pacing_rate: Option<Bitrate>, least: Bytes) -> Bytes {
-    let in_a_millisecond = pacing_rate.map_or(Bytes::ZERO, |rate| Bytes::new(rate.as_bytes_per_second() / 1000));
-    in_a_millisecond.min(Bytes::new(64 * 1024)).max(least)
+pub(crate) fn send_quantum(pacing_rate: Option<Bitrate>, least: ByteCount) -> ByteCount {
+    let in_a_millisecond =
+        pacing_rate.map_or(ByteCount::ZERO, |rate| ByteCount::new(rate.as_bytes_per_second() / 1000));
+    in_a_millisecond.min(ByteCount::new(64 * 1024)).max(least)
 }
 
 #[cfg(test)]
@@ -242,17 +243,17 @@ mod tests {
     fn the_bandwidth_delay_product_is_what_fills_the_pipe() {
         // 10 Mbit/s · 40 ms = 50,000 B; twice that with a gain of 2
         let (bandwidth, min_rtt) = (Bitrate::from_mbps(10), Duration::from_millis(40));
-        assert_eq!(bdp_multiple(1.0, bandwidth, min_rtt), Bytes::new(50_000));
-        assert_eq!(bdp_multiple(2.0, bandwidth, min_rtt), Bytes::new(100_000));
+        assert_eq!(bdp_multiple(1.0, bandwidth, min_rtt), ByteCount::new(50_000));
+        assert_eq!(bdp_multiple(2.0, bandwidth, min_rtt), ByteCount::new(100_000));
     }
 
     #[test]
     fn a_quantum_is_a_millisecond_within_its_bounds() {
-        let least = Bytes::new(2_400);
+        let least = ByteCount::new(2_400);
         // 10 Mbit/s · 1 ms = 1,250 B; 100 Mbit/s: 12,500 B; 1 Gbit/s: 125,000 B
         assert_eq!(send_quantum(Some(Bitrate::from_mbps(10)), least), least);
-        assert_eq!(send_quantum(Some(Bitrate::from_mbps(100)), least), Bytes::new(12_500));
-        assert_eq!(send_quantum(Some(Bitrate::from_mbps(1000)), least), Bytes::new(65_536));
+        assert_eq!(send_quantum(Some(Bitrate::from_mbps(100)), least), ByteCount::new(12_500));
+        assert_eq!(send_quantum(Some(Bitrate::from_mbps(1000)), least), ByteCount::new(65_536));
         assert_eq!(send_quantum(None, least), least);
     }
 }

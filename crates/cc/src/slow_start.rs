@@ -2,7 +2,7 @@
 
 mod hystart_plus_plus;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 pub(crate) use hystart_plus_plus::HyStartPlusPlus;
 
@@ -25,7 +25,7 @@ pub enum SlowStart {
 /// [RFC6928 §2] [RFC9002 §7.2]
 ///     min( datagrams * max_datagram, max( cap, 2 * max_datagram ) )
 /// ```
-pub(crate) fn initial_window(datagrams: u32, cap: Bytes, max_datagram: Bytes) -> f64 {
+pub(crate) fn initial_window(datagrams: u32, cap: ByteCount, max_datagram: ByteCount) -> f64 {
     let wanted = f64::from(datagrams) * max_datagram.as_f64();
     wanted.min(cap.as_f64().max(2.0 * max_datagram.as_f64()))
 }
@@ -41,14 +41,14 @@ pub(crate) fn grown(cwnd: f64, ssthresh: Option<f64>, acked: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const CAP: Bytes = Bytes::new(14_720);
+    const CAP: ByteCount = ByteCount::new(14_720);
 
     #[test]
     fn the_first_window_is_ten_datagrams_capped_for_large_ones() {
-        assert_eq!(initial_window(10, CAP, Bytes::new(1200)), 12_000.0);
-        assert_eq!(initial_window(10, CAP, Bytes::new(1500)), 14_720.0);
+        assert_eq!(initial_window(10, CAP, ByteCount::new(1200)), 12_000.0);
+        assert_eq!(initial_window(10, CAP, ByteCount::new(1500)), 14_720.0);
         // Two jumbo datagrams are more than the cap: 2 · 9000
-        assert_eq!(initial_window(10, CAP, Bytes::new(9000)), 18_000.0);
+        assert_eq!(initial_window(10, CAP, ByteCount::new(9000)), 18_000.0);
     }
 
     #[test]

@@ -2,17 +2,17 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bytes, Congestion, CongestionSignal, PathId, Rtt, Timestamp};
+use fairpath_core::{Ack, ByteCount, Congestion, CongestionSignal, PathId, Rtt, Timestamp};
 
 use crate::{Aimd, AimdConfig, Controller, Losses, Rule, SlowStart};
 
 /// A datagram of a million bytes: a change of the window by 0.000001 packets is visible in whole bytes.
-pub(crate) const PACKET: Bytes = Bytes::new(1_000_000);
+pub(crate) const PACKET: ByteCount = ByteCount::new(1_000_000);
 
 /// Windows down to one packet, as the worked examples have them.
 pub(crate) const IN_PACKETS: AimdConfig = AimdConfig {
     initial_window_datagrams: 1,
-    initial_window_cap: Bytes::MAX,
+    initial_window_cap: ByteCount::MAX,
     min_window_datagrams: 1,
     min_ssthresh_datagrams: 1,
     slow_start: SlowStart::Standard,
@@ -34,7 +34,7 @@ pub(crate) fn rtt(time: Duration) -> Rtt {
 }
 
 /// An acknowledgement at `now_ms` of `bytes` sent one round trip ago, with the window in full use.
-pub(crate) fn ack(now_ms: u64, bytes: Bytes, rtt_ms: u64) -> Ack {
+pub(crate) fn ack(now_ms: u64, bytes: ByteCount, rtt_ms: u64) -> Ack {
     let now = Timestamp::from_millis(now_ms);
     Ack {
         now,
@@ -64,7 +64,7 @@ pub(crate) fn in_avoidance<R: Rule>(rule: R, paths: &[(u64, u64)]) -> Aimd<R> {
         // then the path is not coupled.
         controller.on_ack(path(id), &Ack { rtt: None, ..ack(1_000, PACKET * (2 * packets - 1), *rtt_ms) });
         controller.on_congestion(path(id), &loss(2_000));
-        controller.on_ack(path(id), &Ack { window_limited: false, ..ack(10_000, Bytes::ZERO, *rtt_ms) });
+        controller.on_ack(path(id), &Ack { window_limited: false, ..ack(10_000, ByteCount::ZERO, *rtt_ms) });
         assert_eq!(controller.window(path(id)), PACKET * *packets);
     }
     controller

@@ -107,7 +107,7 @@ impl ListenArgs {
         let Being { identity, secret, port } = being;
         let listener = once_up(async || {
             let config = ListenConfig {
-                knock: Some(secret.knock_key()),
+                admission_key: Some(secret.admission_key()),
                 listen,
                 port,
                 identity: identity.clone(),
@@ -230,7 +230,7 @@ impl ConnectArgs {
         Ok(ConnectConfig {
             via: self.via.via.clone(),
             engine: EngineConfig { limit: self.limit, ..self.engine.config_with(&self.paths)? },
-            knock: Some(ticket.secret.knock_key()),
+            admission_key: Some(ticket.secret.admission_key()),
             allowances: books.meters.allowances(),
             ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
         })

@@ -47,7 +47,7 @@ fn shell_word(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::Bytes;
+    use fairpath_core::ByteCount;
 
     use super::*;
 
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(told(&[]), None);
         let files = ["in box/.fairpath-partial/ab.part", "in box/.fairpath-partial/ab.journal"].map(Into::into);
         let age = Duration::from_secs(45 * 86_400);
-        let one = Leftover { name: "photos/x".into(), age, bytes: Bytes::new(5), files };
+        let one = Leftover { name: "photos/x".into(), age, bytes: ByteCount::new(5), files };
         let text = told(&vec![one; 12]).unwrap();
         let line = "\n  photos/x, 5 B here, 45 days old; to delete: rm 'in box/.fairpath-partial/ab'.*\n";
         assert!(text.contains(line) && text.ends_with("\n  and 2 more"), "{text}");

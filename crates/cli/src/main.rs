@@ -1,5 +1,6 @@
 //! Fairpath: multipath transport that is fast on separate paths and fair on a shared bottleneck.
 
+mod attempts;
 mod closed;
 mod commands;
 mod ends;
@@ -12,7 +13,6 @@ mod file_args;
 mod guide;
 mod host_port;
 mod kernel_mptcp;
-mod knocks;
 mod lasting;
 mod later;
 mod leading;

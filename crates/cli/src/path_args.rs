@@ -1,6 +1,6 @@
 //! The terms that a person gives for single paths: `--path wwan0:cost=1,cap=5Mbit/s,quota=20GB`, `--path wwan0:backup`.
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{NamedTerms, Terms};
 use fairpath_quic::PathReport;
 use fairpath_quic::interfaces::{check_names, interfaces};
@@ -41,7 +41,7 @@ pub(crate) struct Said {
     weight: Option<u32>,
     cap: Option<Bitrate>,
     /// What may go over the interface in a month.
-    pub(crate) quota: Option<Bytes>,
+    pub(crate) quota: Option<ByteCount>,
 }
 
 impl Said {
@@ -176,7 +176,7 @@ fn said(text: &str) -> Result<Said, String> {
             }
             "quota" => {
                 let quota = units::size(value).map_err(|error| format!("quota: {error}"))?;
-                if quota == Bytes::ZERO {
+                if quota == ByteCount::ZERO {
                     return Err(format!("a quota of {value:?} is always used up; leave the interface out with --via"));
                 }
                 said.quota.replace(quota).is_none()
@@ -212,7 +212,7 @@ pub(crate) mod tests {
     fn what_is_said_of_a_path_is_read_in_any_order() {
         let all = said("wwan0:quota=20GB,cap=5Mbit/s, weight=2,cost=1");
         assert_eq!(all.terms(), Terms { weight: 2, cost: 1, cap: Some(Bitrate::from_mbps(5)), ..Terms::default() });
-        assert_eq!((all.of.as_str(), all.quota), ("wwan0", Some(Bytes::new(20_000_000_000))));
+        assert_eq!((all.of.as_str(), all.quota), ("wwan0", Some(ByteCount::new(20_000_000_000))));
         let little = said("lo:127.0.1.1:cost=3");
         assert_eq!((little.of.as_str(), little.terms()), ("lo:127.0.1.1", Terms { cost: 3, ..Terms::default() }));
         assert_eq!(said("2001:db8::1:cap=1kbit/s").of, "2001:db8::1");

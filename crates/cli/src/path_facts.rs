@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_quic::{PathReport, PathState, PathUse};
 use serde::Serialize;
 
@@ -114,7 +114,7 @@ impl Facts {
     fn of(role: Role, paths: &[PathReport], names: &[String], at: usize, elapsed: Duration, books: &Books) -> Self {
         let path = &paths[at];
         let said = books.said.iter().find(|said| said.is_of(path));
-        let all: Bytes = paths.iter().map(|path| role.bytes(path)).sum();
+        let all: ByteCount = paths.iter().map(|path| role.bytes(path)).sum();
         let share = role.bytes(path).as_f64() / all.as_f64().max(1.0);
         let rtt = path.snapshot.and_then(|snapshot| snapshot.rtt);
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -150,7 +150,8 @@ impl Facts {
     /// What using it costs.
     pub(crate) fn costs(&self) -> Option<String> {
         let quota = self.quota_used_bytes.zip(self.quota_bytes);
-        let quota = quota.map(|(used, quota)| format!("{} of its quota of {}", Bytes::new(used), Bytes::new(quota)));
+        let quota =
+            quota.map(|(used, quota)| format!("{} of its quota of {}", ByteCount::new(used), ByteCount::new(quota)));
         let cost = (self.cost > 0).then(|| format!("cost {}", self.cost));
         let both: Vec<String> = cost.into_iter().chain(quota).collect();
         (!both.is_empty()).then(|| both.join(", "))
@@ -256,7 +257,7 @@ mod tests {
     #[test]
     fn an_idle_path_says_why() {
         let mut paths = ["eth0", "wwan0"].map(|name| path(name, "192.0.2.1:9", 1_000));
-        paths[0].acked = Bytes::new(1_000_000);
+        paths[0].acked = ByteCount::new(1_000_000);
         let why = |paths: &[PathReport], said: &[&str]| facts(paths, &books(said))[1].idle.clone().unwrap_or_default();
         let dear = why(&paths, &["wwan0:cost=2", "eth0:cost=1"]);
         assert_eq!(dear, "idle: it costs 2, and eth0, which costs 1, has room for what is sent");

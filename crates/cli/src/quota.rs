@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::{Allowance, PathReport};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ impl Book {
     }
 
     /// Adds to the counts of this month, or takes away, and gives what they are then.
-    fn add(&self, interface: &str, more: i64, now: OffsetDateTime) -> anyhow::Result<Bytes> {
+    fn add(&self, interface: &str, more: i64, now: OffsetDateTime) -> anyhow::Result<ByteCount> {
         let whole = || format!("cannot keep the count of the quota in {}", self.path.display());
         let directory = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(directory).with_context(whole)?;
@@ -75,7 +75,7 @@ impl Book {
         }
         let count = counts.bytes.entry(interface.to_owned()).or_default();
         *count = count.saturating_add_signed(more);
-        let count = Bytes::new(*count);
+        let count = ByteCount::new(*count);
         if more != 0 {
             self.write(&counts).with_context(whole)?;
         }
@@ -113,30 +113,30 @@ impl Book {
 #[derive(Debug)]
 struct Meter {
     said: Said,
-    quota: Bytes,
+    quota: ByteCount,
     /// The allowance of this run, and its use.
     allowance: Allowance,
     /// The part of it that the book has, which is ahead.
-    written: Bytes,
+    written: ByteCount,
     /// What the book had of all runs when this one wrote last, this one included.
-    counted: Bytes,
+    counted: ByteCount,
     is_told: bool,
 }
 
 impl Meter {
     /// The use of all other runs.
-    fn others(&self) -> Bytes {
+    fn others(&self) -> ByteCount {
         self.counted.saturating_sub(self.written)
     }
 
     /// What all runs have used.
-    fn all(&self) -> Bytes {
+    fn all(&self) -> ByteCount {
         self.others() + self.allowance.used()
     }
 
     /// How much is written ahead: a fiftieth of the quota, so that a run that is killed costs no more.
-    fn ahead(&self) -> Bytes {
-        Bytes::new((self.quota.get() / 50).clamp(AHEAD_MIN, AHEAD_MAX))
+    fn ahead(&self) -> ByteCount {
+        ByteCount::new((self.quota.get() / 50).clamp(AHEAD_MIN, AHEAD_MAX))
     }
 }
 
@@ -152,8 +152,8 @@ pub(crate) struct Meters {
 pub(crate) struct UsedUp {
     /// The interface.
     pub(crate) interface: String,
-    quota: Bytes,
-    used: Bytes,
+    quota: ByteCount,
+    used: ByteCount,
 }
 
 impl std::fmt::Display for UsedUp {
@@ -166,19 +166,19 @@ impl std::fmt::Display for UsedUp {
 impl Meters {
     /// Those of what was said. What was used before is looked up.
     pub(crate) fn open(said: &[Said]) -> anyhow::Result<Self> {
-        let metered: Vec<(&Said, Bytes)> = said.iter().filter_map(|said| Some((said, said.quota?))).collect();
+        let metered: Vec<(&Said, ByteCount)> = said.iter().filter_map(|said| Some((said, said.quota?))).collect();
         if metered.is_empty() {
             return Ok(Self { book: None, meters: Vec::new() });
         }
         Self::with(Book::of_user()?, &metered, OffsetDateTime::now_utc())
     }
 
-    fn with(book: Book, metered: &[(&Said, Bytes)], now: OffsetDateTime) -> anyhow::Result<Self> {
+    fn with(book: Book, metered: &[(&Said, ByteCount)], now: OffsetDateTime) -> anyhow::Result<Self> {
         let mut meters = Vec::new();
         for (said, quota) in metered {
             let counted = book.add(&said.of, 0, now)?;
             let allowance = Allowance::new(&said.of, quota.saturating_sub(counted));
-            let (said, quota, written) = ((*said).clone(), *quota, Bytes::ZERO);
+            let (said, quota, written) = ((*said).clone(), *quota, ByteCount::ZERO);
             meters.push(Meter { said, quota, allowance, written, counted, is_told: false });
         }
         Ok(Self { book: Some(book), meters })
@@ -229,7 +229,7 @@ impl Meters {
     }
 
     /// What of its quota the path has used, by all runs, and the quota; `None` where it has none.
-    pub(crate) fn of(&self, path: &PathReport) -> Option<(Bytes, Bytes)> {
+    pub(crate) fn of(&self, path: &PathReport) -> Option<(ByteCount, ByteCount)> {
         let meter = self.meters.iter().find(|meter| meter.said.is_of(path))?;
         Some((meter.all(), meter.quota))
     }
@@ -285,7 +285,7 @@ mod tests {
         }
 
         fn meters(&self, now: i64) -> Meters {
-            Meters::with(self.book(), &[(&said("wwan0:quota=100MB"), Bytes::new(100_000_000))], at(now)).unwrap()
+            Meters::with(self.book(), &[(&said("wwan0:quota=100MB"), ByteCount::new(100_000_000))], at(now)).unwrap()
         }
     }
 
@@ -303,10 +303,10 @@ mod tests {
     /// Has so much go over the interface.
     fn carry(meters: &Meters, megabytes: u64) {
         let allowance = &meters.allowances()[0];
-        allowance.add(Bytes::new(megabytes * 1_000_000));
+        allowance.add(ByteCount::new(megabytes * 1_000_000));
     }
 
-    const CARRIED: Bytes = Bytes::new(60_000_000);
+    const CARRIED: ByteCount = ByteCount::new(60_000_000);
 
     #[test]
     fn what_went_over_the_interface_both_ways_is_counted_over_all_runs_of_a_month() {
@@ -314,7 +314,7 @@ mod tests {
         let mut first = place.meters(NOVEMBER);
         carry(&first, 60);
         first.count_at(at(NOVEMBER)).unwrap();
-        assert_eq!(first.of(&metered()), Some((CARRIED, Bytes::new(100_000_000))));
+        assert_eq!(first.of(&metered()), Some((CARRIED, ByteCount::new(100_000_000))));
         assert!(!first.is_used_up(&metered()) && first.news().is_empty());
         first.close_at(at(NOVEMBER)).unwrap();
         let mut second = place.meters(NOVEMBER);
@@ -327,7 +327,7 @@ mod tests {
         assert!(second.news().is_empty(), "it is told once");
         second.close_at(at(NOVEMBER)).unwrap();
         assert!(place.meters(NOVEMBER).allowances()[0].is_spent(), "before anything is sent");
-        assert_eq!(place.meters(DECEMBER).of(&metered()).map(|(used, _)| used), Some(Bytes::ZERO));
+        assert_eq!(place.meters(DECEMBER).of(&metered()).map(|(used, _)| used), Some(ByteCount::ZERO));
     }
 
     #[test]
@@ -338,7 +338,7 @@ mod tests {
         killed.count_at(at(NOVEMBER)).unwrap();
         std::mem::forget(killed);
         let used = place.meters(NOVEMBER).of(&metered()).map(|(used, _)| used).unwrap();
-        assert!(used >= CARRIED && used <= CARRIED + Bytes::new(2_000_000), "{used}: a fiftieth of the quota");
+        assert!(used >= CARRIED && used <= CARRIED + ByteCount::new(2_000_000), "{used}: a fiftieth of the quota");
         // What another run was writing when it was killed is not taken for a count.
         fs::write(place.0.join("fairpath/quota.json.part"), "{").unwrap();
         assert!(place.meters(NOVEMBER).of(&metered()).is_some());
@@ -368,7 +368,7 @@ mod tests {
         std::thread::scope(|scope| {
             (0..4).for_each(|_| drop(scope.spawn(add)));
         });
-        assert_eq!(place.book().add("wwan0", 0, at(NOVEMBER)).unwrap(), Bytes::new(2_000));
+        assert_eq!(place.book().add("wwan0", 0, at(NOVEMBER)).unwrap(), ByteCount::new(2_000));
     }
 
     #[test]

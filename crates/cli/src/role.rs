@@ -1,6 +1,6 @@
 //! The end of a transfer that this program is.
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_quic::PathReport;
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ impl Role {
         }
     }
 
-    pub(crate) fn bytes(self, path: &PathReport) -> Bytes {
+    pub(crate) fn bytes(self, path: &PathReport) -> ByteCount {
         match self {
             Self::Send => path.acked,
             Self::Receive => path.received,
@@ -44,9 +44,9 @@ pub(crate) mod tests {
             state: PathState::Open,
             path_use: PathUse::Open,
             opened: 1,
-            acked: Bytes::new(bytes),
-            lost: Bytes::ZERO,
-            received: Bytes::new(bytes),
+            acked: ByteCount::new(bytes),
+            lost: ByteCount::ZERO,
+            received: ByteCount::new(bytes),
             send_rate: Bitrate::from_mbps(8),
             receive_rate: Bitrate::from_mbps(8),
             snapshot: None,

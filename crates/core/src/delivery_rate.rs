@@ -12,7 +12,7 @@
 
 use core::time::Duration;
 
-use crate::units::{Bitrate, Bytes, Timestamp, duration};
+use crate::units::{Bitrate, ByteCount, Timestamp, duration};
 
 /// A measurement of what was kept back yields to a larger one for so many of its own intervals: about round trips.
 const KEPT_INTERVALS: u64 = 8;
@@ -20,7 +20,7 @@ const KEPT_INTERVALS: u64 = 8;
 /// What a packet carries from its sending to its acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct SentState {
-    delivered: Bytes,
+    delivered: ByteCount,
     delivered_at: Timestamp,
     first_sent_at: Timestamp,
     sent_at: Timestamp,
@@ -28,8 +28,8 @@ pub struct SentState {
     /// Whether the connection kept data back from the path.
     blocked: bool,
     /// What was in flight before it.
-    in_flight: Bytes,
-    lost: Bytes,
+    in_flight: ByteCount,
+    lost: ByteCount,
 }
 
 impl SentState {
@@ -46,17 +46,17 @@ pub struct RateSample {
     /// How fast data arrived.
     pub rate: Bitrate,
     /// How much arrived in `interval`.
-    pub delivered: Bytes,
+    pub delivered: ByteCount,
     /// How long that took.
     pub interval: Duration,
     /// How much had been delivered on the path when the packet was sent: rounds are counted by it.
-    pub prior_delivered: Bytes,
+    pub prior_delivered: ByteCount,
     /// Whether the application, not the network, bounded what was sent. The path may be faster.
     pub app_limited: bool,
     /// What was in flight right after the packet had been sent, the packet included.
-    pub tx_in_flight: Bytes,
+    pub tx_in_flight: ByteCount,
     /// How much was found lost on the path between the sending of the packet and now.
-    pub lost: Bytes,
+    pub lost: ByteCount,
 }
 
 /// What a lost packet says of the path: what was tried, and what it cost.
@@ -65,22 +65,22 @@ pub struct LossSample {
     /// Whether the application, not the network, bounded what was sent then.
     pub app_limited: bool,
     /// What was in flight right after the packet had been sent, the packet included.
-    pub tx_in_flight: Bytes,
+    pub tx_in_flight: ByteCount,
     /// How much was found lost on the path since the packet was sent, the packet included.
-    pub lost: Bytes,
+    pub lost: ByteCount,
 }
 
 /// Estimates the delivery rate of one path.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRate {
-    delivered: Bytes,
+    delivered: ByteCount,
     delivered_at: Timestamp,
     first_sent_at: Timestamp,
-    lost: Bytes,
+    lost: ByteCount,
     /// The application ran dry: samples are marked until this much has been delivered.
-    app_limited_until: Option<Bytes>,
+    app_limited_until: Option<ByteCount>,
     /// The connection kept data back: likewise.
-    blocked_until: Option<Bytes>,
+    blocked_until: Option<ByteCount>,
     last: Option<LastRate>,
     last_at: Timestamp,
 }
@@ -88,7 +88,7 @@ pub struct DeliveryRate {
 /// The newest measurement. The rate itself is worked out where it is asked for, as seldom it is.
 #[derive(Clone, Copy, Debug)]
 struct LastRate {
-    delivered: Bytes,
+    delivered: ByteCount,
     /// In nanoseconds: a [`Duration`] takes longer to make, and this is every packet.
     nanos: u64,
 }
@@ -101,8 +101,8 @@ impl DeliveryRate {
 
     /// Notes that a packet leaves. `in_flight` is what was in flight before it.
     #[inline]
-    pub fn on_sent(&mut self, now: Timestamp, in_flight: Bytes) -> SentState {
-        if in_flight == Bytes::ZERO {
+    pub fn on_sent(&mut self, now: Timestamp, in_flight: ByteCount) -> SentState {
+        if in_flight == ByteCount::ZERO {
             // After idleness the clock starts anew, or the pause would count as slowness.
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -121,19 +121,19 @@ impl DeliveryRate {
 
     /// Notes that the sender had nothing more to send though the window had room; `in_flight` is
     /// what is in flight then.
-    pub fn on_app_limited(&mut self, in_flight: Bytes) {
-        self.app_limited_until = Some(self.delivered + in_flight.max(Bytes::new(1)));
+    pub fn on_app_limited(&mut self, in_flight: ByteCount) {
+        self.app_limited_until = Some(self.delivered + in_flight.max(ByteCount::new(1)));
     }
 
     /// Notes that a window or a buffer of the connection keeps data back though the path has room; `in_flight` is what
     /// is in flight then.
-    pub fn on_blocked(&mut self, in_flight: Bytes) {
-        self.blocked_until = Some(self.delivered + in_flight.max(Bytes::new(1)));
+    pub fn on_blocked(&mut self, in_flight: ByteCount) {
+        self.blocked_until = Some(self.delivered + in_flight.max(ByteCount::new(1)));
     }
 
     /// Notes that a packet of `bytes` arrived and gives the rate it shows. `None` where no time
     /// has passed to measure over.
-    pub fn on_ack(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) -> Option<RateSample> {
+    pub fn on_ack(&mut self, now: Timestamp, bytes: ByteCount, packet: &SentState) -> Option<RateSample> {
         let (delivered, nanos) = self.note_delivered(now, bytes, packet);
         let interval = duration(nanos);
         Some(RateSample {
@@ -149,13 +149,13 @@ impl DeliveryRate {
 
     /// The same for one who does not read the measurement.
     #[inline]
-    pub fn on_ack_unread(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) {
+    pub fn on_ack_unread(&mut self, now: Timestamp, bytes: ByteCount, packet: &SentState) {
         self.note_delivered(now, bytes, packet);
     }
 
     /// How much arrived, and how long that took, in nanoseconds.
     #[inline]
-    fn note_delivered(&mut self, now: Timestamp, bytes: Bytes, packet: &SentState) -> (Bytes, u64) {
+    fn note_delivered(&mut self, now: Timestamp, bytes: ByteCount, packet: &SentState) -> (ByteCount, u64) {
         self.delivered += bytes;
         self.delivered_at = now;
         self.first_sent_at = self.first_sent_at.max(packet.sent_at);
@@ -176,14 +176,14 @@ impl DeliveryRate {
     }
 
     /// Whether the newest measurement is larger than this one, and not too old.
-    fn yields_to_last(&self, now: Timestamp, delivered: Bytes, nanos: u64) -> bool {
+    fn yields_to_last(&self, now: Timestamp, delivered: ByteCount, nanos: u64) -> bool {
         let Some(LastRate { delivered: before, nanos: took }) = self.last else { return false };
         let is_smaller = u128::from(delivered.get()) * u128::from(took) < u128::from(before.get()) * u128::from(nanos);
         is_smaller && now.nanos_since(self.last_at) <= nanos.saturating_mul(KEPT_INTERVALS)
     }
 
     /// Notes that a packet of `bytes` was lost and gives what that shows.
-    pub fn on_lost(&mut self, bytes: Bytes, packet: &SentState) -> LossSample {
+    pub fn on_lost(&mut self, bytes: ByteCount, packet: &SentState) -> LossSample {
         self.lost += bytes;
         LossSample {
             app_limited: packet.app_limited,
@@ -193,7 +193,7 @@ impl DeliveryRate {
     }
 
     /// How much has been delivered in all.
-    pub fn delivered(&self) -> Bytes {
+    pub fn delivered(&self) -> ByteCount {
         self.delivered
     }
 
@@ -208,7 +208,7 @@ impl DeliveryRate {
 mod tests {
     use super::*;
 
-    const PACKET: Bytes = Bytes::new(1250);
+    const PACKET: ByteCount = ByteCount::new(1250);
 
     fn ms(millis: u64) -> Timestamp {
         Timestamp::from_millis(millis)
@@ -253,12 +253,12 @@ mod tests {
     #[test]
     fn samples_are_marked_until_the_dry_spell_has_been_delivered() {
         let mut rate = DeliveryRate::new();
-        let first = rate.on_sent(ms(0), Bytes::ZERO);
+        let first = rate.on_sent(ms(0), ByteCount::ZERO);
         rate.on_app_limited(PACKET);
         let marked = rate.on_sent(ms(1), PACKET);
         assert!(!rate.on_ack(ms(10), PACKET, &first).unwrap().app_limited);
         assert!(rate.on_ack(ms(11), PACKET, &marked).unwrap().app_limited);
-        let after = rate.on_sent(ms(12), Bytes::ZERO);
+        let after = rate.on_sent(ms(12), ByteCount::ZERO);
         assert!(!rate.on_ack(ms(22), PACKET, &after).unwrap().app_limited);
     }
 
@@ -267,7 +267,7 @@ mod tests {
         /// So many packets, each sent when the one before it has arrived, from a time on in milliseconds.
         fn after(packets: u64, gap_ms: u64, from: u64, rate: &mut DeliveryRate) -> f64 {
             for sent in (0..packets).map(|n| from + n * gap_ms) {
-                let state = rate.on_sent(ms(sent), Bytes::ZERO);
+                let state = rate.on_sent(ms(sent), ByteCount::ZERO);
                 rate.on_ack(ms(sent + gap_ms), PACKET, &state);
             }
             rate.last().unwrap().as_mbps_f64()
@@ -302,9 +302,9 @@ mod tests {
     #[test]
     fn idleness_does_not_count_as_slowness() {
         let mut rate = DeliveryRate::new();
-        let first = rate.on_sent(ms(0), Bytes::ZERO);
+        let first = rate.on_sent(ms(0), ByteCount::ZERO);
         rate.on_ack(ms(10), PACKET, &first);
-        let late = rate.on_sent(ms(5_000), Bytes::ZERO);
+        let late = rate.on_sent(ms(5_000), ByteCount::ZERO);
         let sample = rate.on_ack(ms(5_010), PACKET, &late).unwrap();
         assert_eq!(sample.interval, Duration::from_millis(10));
     }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::delivery_rate::{LossSample, RateSample};
 use crate::rtt::Rtt;
-use crate::units::{Bytes, Timestamp};
+use crate::units::{ByteCount, Timestamp};
 
 /// A packet left.
 #[derive(Clone, Copy, Debug)]
@@ -12,9 +12,9 @@ pub struct Sent {
     /// When.
     pub now: Timestamp,
     /// Its size.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
     /// What is in flight on the path now, this packet included.
-    pub in_flight: Bytes,
+    pub in_flight: ByteCount,
 }
 
 /// A packet was acknowledged.
@@ -25,9 +25,9 @@ pub struct Ack {
     /// When the packet had been sent.
     pub sent_at: Timestamp,
     /// Its size.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
     /// What was in flight on the path before this acknowledgement, the packet included.
-    pub in_flight: Bytes,
+    pub in_flight: ByteCount,
     /// Whether the window, and not a lack of data, bounded what was sent when the packet left or after
     /// it. A window that was not used must not grow [RFC9002 §7.8].
     pub window_limited: bool,
@@ -58,9 +58,9 @@ pub struct Congestion {
     /// How it was signalled.
     pub signal: CongestionSignal,
     /// How much was lost in this batch; zero for marks.
-    pub lost: Bytes,
+    pub lost: ByteCount,
     /// What was in flight before the loss was found, the lost packets included.
-    pub in_flight: Bytes,
+    pub in_flight: ByteCount,
     /// Everything sent over longer than the persistent-congestion period was lost [RFC9002 §7.6].
     pub persistent: bool,
 }
@@ -75,7 +75,7 @@ pub struct LostPacket {
     /// Its number: packets that were sent one after the other have consecutive numbers.
     pub number: u64,
     /// Its size.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
     /// What the loss says of the path.
     pub sample: LossSample,
 }
@@ -97,5 +97,5 @@ pub struct Lost {
     /// When it was found out.
     pub now: Timestamp,
     /// How much.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
 }

@@ -5,13 +5,13 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_core::{Bitrate, Bytes, DeliveryRate, RttEstimator, Timestamp};
+//! use fairpath_core::{Bitrate, ByteCount, DeliveryRate, RttEstimator, Timestamp};
 //!
 //! // A packet of 1,250 bytes, acknowledged after 20 ms.
 //! let (sent, heard) = (Timestamp::from_millis(100), Timestamp::from_millis(120));
 //! let mut rate = DeliveryRate::new();
-//! let packet = rate.on_sent(sent, Bytes::ZERO);
-//! let sample = rate.on_ack(heard, Bytes::new(1_250), &packet).expect("time has passed");
+//! let packet = rate.on_sent(sent, ByteCount::ZERO);
+//! let sample = rate.on_ack(heard, ByteCount::new(1_250), &packet).expect("time has passed");
 //! assert_eq!(sample.rate, Bitrate::from_kbps(500));
 //!
 //! let mut rtt = RttEstimator::new();
@@ -38,5 +38,5 @@ pub use one_way::{OneWayDelay, OneWayEstimator};
 pub use path::{PathId, PathMap};
 pub use printable::printable;
 pub use rtt::{Rtt, RttEstimator};
-pub use units::{Bitrate, Bytes, Timestamp};
+pub use units::{Bitrate, ByteCount, Timestamp};
 pub use windowed_filter::{RoundMax, WindowedMax, WindowedMin};

@@ -1,4 +1,4 @@
-//! Unit types. Only dimensional operators exist: `Bytes / Bitrate = Duration`, and so on.
+//! Unit types. Only dimensional operators exist: `ByteCount / Bitrate = Duration`, and so on.
 //! A raw number enters through a named constructor and leaves through a named getter.
 //!
 //! All arithmetic saturates: a result that is too large is the largest one, and one that would be
@@ -14,9 +14,9 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// An amount of data, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(u64);
+pub struct ByteCount(u64);
 
-impl Bytes {
+impl ByteCount {
     /// Nothing.
     pub const ZERO: Self = Self(0);
     /// The largest amount; stands for "no limit".
@@ -42,7 +42,7 @@ impl Bytes {
         self.0 as f64
     }
 
-    /// `bytes` rounded down; negative numbers and NaN give zero, and what is too large [`Bytes::MAX`].
+    /// `bytes` rounded down; negative numbers and NaN give zero, and what is too large [`ByteCount::MAX`].
     pub const fn from_f64(bytes: f64) -> Self {
         Self(bytes as u64)
     }
@@ -52,7 +52,7 @@ impl Bytes {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The sum, at most [`Bytes::MAX`].
+    /// The sum, at most [`ByteCount::MAX`].
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -64,7 +64,7 @@ impl Bytes {
     }
 }
 
-impl fmt::Display for Bytes {
+impl fmt::Display for ByteCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             // Sizes of packets are told whole. What would be rounded to 1000 has the next unit.
@@ -76,21 +76,21 @@ impl fmt::Display for Bytes {
     }
 }
 
-impl Add for Bytes {
+impl Add for ByteCount {
     type Output = Self;
-    /// The sum, at most [`Bytes::MAX`].
+    /// The sum, at most [`ByteCount::MAX`].
     fn add(self, other: Self) -> Self {
         self.saturating_add(other)
     }
 }
 
-impl AddAssign for Bytes {
+impl AddAssign for ByteCount {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl Sub for Bytes {
+impl Sub for ByteCount {
     type Output = Self;
     /// The difference, or zero where `other` is larger.
     fn sub(self, other: Self) -> Self {
@@ -98,21 +98,21 @@ impl Sub for Bytes {
     }
 }
 
-impl SubAssign for Bytes {
+impl SubAssign for ByteCount {
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
 }
 
-impl Mul<u64> for Bytes {
+impl Mul<u64> for ByteCount {
     type Output = Self;
-    /// The product, at most [`Bytes::MAX`].
+    /// The product, at most [`ByteCount::MAX`].
     fn mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 }
 
-impl Div for Bytes {
+impl Div for ByteCount {
     type Output = u64;
     /// How many times `other` fits in; [`u64::MAX`] where that is nothing.
     fn div(self, other: Self) -> u64 {
@@ -129,7 +129,7 @@ fn checked_div(dividend: u128, divisor: u128) -> Option<u64> {
     }
 }
 
-impl Div<Bitrate> for Bytes {
+impl Div<Bitrate> for ByteCount {
     type Output = Duration;
     /// The time to serialise this amount at `rate`, to the nanosecond below. A rate of zero gives
     /// [`Duration::MAX`].
@@ -139,7 +139,7 @@ impl Div<Bitrate> for Bytes {
     }
 }
 
-impl Sum for Bytes {
+impl Sum for ByteCount {
     fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
         amounts.fold(Self::ZERO, Add::add)
     }
@@ -178,7 +178,7 @@ impl Bitrate {
         self.0 as f64 / 1e6
     }
 
-    /// Bytes per second, rounded down.
+    /// ByteCount per second, rounded down.
     pub const fn as_bytes_per_second(self) -> u64 {
         self.0 / 8
     }
@@ -215,11 +215,11 @@ impl Sum for Bitrate {
 }
 
 impl Mul<Duration> for Bitrate {
-    type Output = Bytes;
+    type Output = ByteCount;
     /// The amount that this rate moves in `time`, rounded down to whole bytes.
-    fn mul(self, time: Duration) -> Bytes {
+    fn mul(self, time: Duration) -> ByteCount {
         let bits = u128::from(self.0).saturating_mul(time.as_nanos()) / NANOS_PER_SECOND;
-        Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX))
+        ByteCount(u64::try_from(bits / 8).unwrap_or(u64::MAX))
     }
 }
 
@@ -311,12 +311,12 @@ mod tests {
     #[test]
     fn serialising_1500_bytes_at_10_megabits_takes_1200_microseconds() {
         // 1500 · 8 / 10^7 = 0.0012 s
-        assert_eq!(Bytes::new(1500) / Bitrate::from_mbps(10), Duration::from_micros(1200));
+        assert_eq!(ByteCount::new(1500) / Bitrate::from_mbps(10), Duration::from_micros(1200));
     }
 
     #[test]
     fn a_rate_of_zero_never_finishes() {
-        assert_eq!(Bytes::new(1) / Bitrate::ZERO, Duration::MAX);
+        assert_eq!(ByteCount::new(1) / Bitrate::ZERO, Duration::MAX);
         assert_eq!(Timestamp::from_secs(1) + Duration::MAX, Timestamp::MAX);
     }
 
@@ -324,7 +324,7 @@ mod tests {
     fn rate_times_time_is_the_bandwidth_delay_product() {
         // 30 Mbit/s · 100 ms = 375,000 B
         let bdp = Bitrate::from_mbps(30) * Duration::from_millis(100);
-        assert_eq!(bdp, Bytes::new(375_000));
+        assert_eq!(bdp, ByteCount::new(375_000));
         assert_eq!(bdp.per(Duration::from_millis(100)), Some(Bitrate::from_mbps(30)));
         assert_eq!(bdp.per(Duration::ZERO), None);
     }
@@ -332,27 +332,30 @@ mod tests {
     #[test]
     fn amounts_whose_bits_times_nanoseconds_do_not_fit_64_bits_are_divided_as_exactly() {
         // 10 GB · 8 · 10^9 = 8 · 10^19 is more than 2^64.
-        let amount = Bytes::new(10_000_000_000);
+        let amount = ByteCount::new(10_000_000_000);
         assert_eq!(amount.per(Duration::from_secs(8)), Some(Bitrate::from_mbps(10_000)));
         assert_eq!(amount / Bitrate::from_mbps(10_000), Duration::from_secs(8));
-        assert_eq!(Bytes::MAX.per(Duration::from_nanos(1)), Some(Bitrate::from_bps(u64::MAX)));
-        assert_eq!(Bytes::MAX / Bitrate::from_bps(1), Duration::from_nanos(u64::MAX));
+        assert_eq!(ByteCount::MAX.per(Duration::from_nanos(1)), Some(Bitrate::from_bps(u64::MAX)));
+        assert_eq!(ByteCount::MAX / Bitrate::from_bps(1), Duration::from_nanos(u64::MAX));
     }
 
     #[test]
     fn display_carries_the_unit() {
         assert_eq!(Bitrate::from_mbps(20).to_string(), "20.0 Mbit/s");
-        assert_eq!(Bytes::new(200_000_000).to_string(), "200.0 MB");
-        assert_eq!(Bytes::new(1452).to_string(), "1452 B");
-        assert_eq!([5_242_880, 999_949, 999_950].map(|n| Bytes::new(n).to_string()), ["5.2 MB", "999.9 kB", "1.0 MB"]);
-        assert_eq!([999_950_000, 4_000_000_000].map(|n| Bytes::new(n).to_string()), ["1.00 GB", "4.00 GB"]);
+        assert_eq!(ByteCount::new(200_000_000).to_string(), "200.0 MB");
+        assert_eq!(ByteCount::new(1452).to_string(), "1452 B");
+        assert_eq!(
+            [5_242_880, 999_949, 999_950].map(|n| ByteCount::new(n).to_string()),
+            ["5.2 MB", "999.9 kB", "1.0 MB"]
+        );
+        assert_eq!([999_950_000, 4_000_000_000].map(|n| ByteCount::new(n).to_string()), ["1.00 GB", "4.00 GB"]);
         assert_eq!([999_949, 999_950].map(|n| Bitrate::from_bps(n).to_string()), ["999.9 kbit/s", "1.0 Mbit/s"]);
         assert_eq!(Bitrate::from_mbps(1_250).to_string(), "1.25 Gbit/s");
     }
 
     #[test]
     fn window_arithmetic_that_went_wrong_becomes_zero_not_garbage() {
-        assert_eq!(Bytes::from_f64(-1.0), Bytes::ZERO);
-        assert_eq!(Bytes::from_f64(f64::NAN), Bytes::ZERO);
+        assert_eq!(ByteCount::from_f64(-1.0), ByteCount::ZERO);
+        assert_eq!(ByteCount::from_f64(f64::NAN), ByteCount::ZERO);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use proptest::prelude::*;
 
 /// The result as it would be without a limit, brought into the range of 64 bits.
@@ -28,18 +28,18 @@ fn float() -> impl Strategy<Value = f64> {
 proptest! {
     #[test]
     fn amounts_saturate(a in number(), b in number()) {
-        let (x, y) = (Bytes::new(a), Bytes::new(b));
+        let (x, y) = (ByteCount::new(a), ByteCount::new(b));
         let (wide_a, wide_b) = (i128::from(a), i128::from(b));
         prop_assert_eq!((x + y).get(), clamped(wide_a + wide_b));
         prop_assert_eq!((x - y).get(), clamped(wide_a - wide_b));
         prop_assert_eq!((x * b).get(), clamped((u128::from(a) * u128::from(b)).min(u64::MAX.into()) as i128));
         prop_assert_eq!(x / y, a.checked_div(b).unwrap_or(u64::MAX));
-        prop_assert_eq!([x, y, y].into_iter().sum::<Bytes>().get(), clamped(wide_a + 2 * wide_b));
+        prop_assert_eq!([x, y, y].into_iter().sum::<ByteCount>().get(), clamped(wide_a + 2 * wide_b));
         let (mut more, mut less) = (x, x);
         more += y;
         less -= y;
         prop_assert_eq!((more, less), (x + y, x - y));
-        prop_assert_eq!(Bytes::from_kilobytes(a).get(), clamped(wide_a * 1_000));
+        prop_assert_eq!(ByteCount::from_kilobytes(a).get(), clamped(wide_a * 1_000));
     }
 
     #[test]
@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn amounts_rates_and_times_saturate_together(amount in number(), rate in number(), time in duration()) {
-        let (amount, rate) = (Bytes::new(amount), Bitrate::from_bps(rate));
+        let (amount, rate) = (ByteCount::new(amount), Bitrate::from_bps(rate));
         // Rounded down twice, to bits and to bytes; 2^64 bits a second for 2^64 seconds do not fit 128 bits.
         let bits = u128::from(rate.as_bps()).checked_mul(time.as_nanos()).map(|bits| bits / 1_000_000_000);
         let exact = bits.and_then(|bits| u64::try_from(bits / 8).ok()).unwrap_or(u64::MAX);
@@ -79,7 +79,7 @@ proptest! {
 
     #[test]
     fn no_float_makes_an_amount_out_of_range(value in float()) {
-        let amount = Bytes::from_f64(value).get();
+        let amount = ByteCount::from_f64(value).get();
         prop_assert!(value > 0.0 || amount == 0, "{} became {}", value, amount);
         prop_assert!(value.is_nan() || value < 2f64.powi(64) || amount == u64::MAX, "{} became {}", value, amount);
     }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_emu::{Emulator, LinkConfig, QueueConfig};
 use fairpath_quic::bulk::{Sink, Source};
 use fairpath_quic::{ConnectConfig, Connection, EngineConfig, ListenConfig, Listener, connect};
@@ -170,6 +170,6 @@ fn sharing(flow: &Flow) -> Sharing {
     Sharing::of(&flow.client, &names)
 }
 
-fn rate(from: Bytes, to: Bytes, time: Duration) -> Bitrate {
+fn rate(from: ByteCount, to: ByteCount, time: Duration) -> Bitrate {
     to.saturating_sub(from).per(time).unwrap_or(Bitrate::ZERO)
 }

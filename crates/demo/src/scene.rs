@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_emu::{LinkConfig, QueueConfig};
 use fairpath_quic::{Coupling, EngineConfig};
 use fairpath_quic_sim::{Crowd, Cryptography};
@@ -141,7 +141,7 @@ pub(crate) fn run(network: Network, mode: Mode, seed: u64) -> anyhow::Result<Run
     log.watch(&mut crowd, Some(ours), competitor, measured);
     let to = received(&crowd);
     anyhow::ensure!(crowd.violation().is_none(), "an end broke its own rules: {:?}", crowd.violation());
-    let rate = |from: u64, to: u64| Bytes::new(to - from).per(measured).unwrap_or(Bitrate::ZERO);
+    let rate = |from: u64, to: u64| ByteCount::new(to - from).per(measured).unwrap_or(Bitrate::ZERO);
     Ok(Run {
         network,
         mode,
@@ -164,7 +164,7 @@ struct Log {
     /// The looks at which the paths were taken for paths that share a link.
     together: usize,
     found_after: Option<Duration>,
-    before: ([Bytes; 2], Bytes),
+    before: ([ByteCount; 2], ByteCount),
     points: Vec<Point>,
     records: Vec<Record>,
     since_point: usize,
@@ -179,7 +179,7 @@ impl Log {
             looks: 0,
             together: 0,
             found_after: None,
-            before: ([Bytes::ZERO; 2], Bytes::ZERO),
+            before: ([ByteCount::ZERO; 2], ByteCount::ZERO),
             points: Vec::new(),
             records: Vec::new(),
             since_point: 0,
@@ -216,16 +216,16 @@ impl Log {
 
     /// The senders know sooner what was delivered than the receivers, which hand records on when they are whole.
     fn point(&mut self, crowd: &mut Crowd, ours: Option<usize>, competitor: Option<usize>) {
-        let mut delivered = [Bytes::ZERO; 2];
+        let mut delivered = [ByteCount::ZERO; 2];
         for path in ours.map(|ours| crowd.snapshots(ours).1).unwrap_or_default() {
             if let Some(of_path) = delivered.get_mut(path.path.get() as usize) {
                 *of_path = path.delivered;
             }
         }
         let theirs = competitor.map(|one| crowd.snapshots(one).1.iter().map(|path| path.delivered).sum());
-        let theirs: Bytes = theirs.unwrap_or(Bytes::ZERO);
+        let theirs: ByteCount = theirs.unwrap_or(ByteCount::ZERO);
         let time = crowd.elapsed().saturating_sub(self.points.last().map_or(Duration::ZERO, |point| point.at));
-        let rate = |from: Bytes, to: Bytes| to.saturating_sub(from).per(time).unwrap_or(Bitrate::ZERO);
+        let rate = |from: ByteCount, to: ByteCount| to.saturating_sub(from).per(time).unwrap_or(Bitrate::ZERO);
         let (ours_before, theirs_before) = self.before;
         let paths = [0, 1].map(|path| rate(ours_before[path], delivered[path]));
         self.points.push(Point { at: crowd.elapsed(), paths, competitor: rate(theirs_before, theirs) });

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 use fairpath_net::{Filter, LinkId, Network, Offered, Rate, RouteId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thread_priority::unix::{set_thread_priority_and_policy, thread_native_id};
@@ -58,7 +58,7 @@ pub(crate) struct EventLoop {
 struct Arrival {
     at: Timestamp,
     route: RouteId,
-    size: Bytes,
+    size: ByteCount,
     datagram: Datagram,
 }
 

@@ -51,7 +51,7 @@ mod timing;
 pub use builder::EmulatorBuilder;
 pub use emulator::Emulator;
 pub use error::EmulatorError;
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 pub use fairpath_net::{
     CoDelConfig, Count, Filter, GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LinkId, LinkStats,
     LossConfig, MahimahiTrace, QueueConfig, QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, Reorder,
@@ -61,4 +61,4 @@ pub use stats::{DirectionStats, EmulatorStats, LinkReport, PathStats};
 pub use timing::TimingReport;
 
 /// The largest packet that the links carry, with its IP and UDP headers.
-pub const MTU: Bytes = Bytes::new(1_500);
+pub const MTU: ByteCount = ByteCount::new(1_500);

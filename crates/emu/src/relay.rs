@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 use fairpath_net::{Count, Packet, PathRoutes};
 use noq_udp::EcnCodepoint;
 
@@ -12,8 +12,8 @@ use crate::socket::Socket;
 use crate::stats::{DirectionStats, PathStats};
 
 /// IP and UDP headers: what a datagram is longer on a link.
-const HEADERS_IPV4: Bytes = Bytes::new(20 + 8);
-const HEADERS_IPV6: Bytes = Bytes::new(40 + 8);
+const HEADERS_IPV4: ByteCount = ByteCount::new(20 + 8);
+const HEADERS_IPV6: ByteCount = ByteCount::new(40 + 8);
 
 /// Which way a datagram goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +74,7 @@ pub(crate) struct Relay {
     pub(crate) backward: DirectionStats,
     target: SocketAddr,
     address: SocketAddr,
-    headers: Bytes,
+    headers: ByteCount,
     downstream: Socket,
     clients: Vec<Client>,
     places: BTreeMap<SocketAddr, u32>,
@@ -110,8 +110,8 @@ impl Relay {
     }
 
     /// The size on a link of a datagram with `payload` bytes.
-    pub(crate) fn size_on_link(&self, payload: usize) -> Bytes {
-        self.headers + Bytes::new(payload as u64)
+    pub(crate) fn size_on_link(&self, payload: usize) -> ByteCount {
+        self.headers + ByteCount::new(payload as u64)
     }
 
     /// The sockets it reads: the one for the clients first, then one per client.
@@ -182,5 +182,5 @@ impl Relay {
 /// Counts one datagram of `payload` bytes.
 pub(crate) fn count(count: &mut Count, payload: usize) {
     count.packets += 1;
-    count.bytes += Bytes::new(payload as u64);
+    count.bytes += ByteCount::new(payload as u64);
 }

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairpath_core::{Bitrate, Bytes, PathId};
+use fairpath_core::{Bitrate, ByteCount, PathId};
 use fairpath_emu::{Emulator, Filter, Impairments, LinkConfig, LossConfig, QueueConfig, Reorder};
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -128,7 +128,7 @@ fn a_filter_drops_what_it_says_until_it_is_taken_away() -> TestResult {
     let emulator = builder.start()?;
     let send = |size: usize| client.send_to(&vec![0; size], emulator.relay(path));
     // 1,172 bytes of payload and 28 of headers still pass.
-    emulator.set_filter(link, Filter::DropLarger(Bytes::new(1_200)));
+    emulator.set_filter(link, Filter::DropLarger(ByteCount::new(1_200)));
     send(1_172)?;
     send(1_173)?;
     assert_eq!(receive_all(&server, ms(500))?.len(), 1);
@@ -146,11 +146,11 @@ fn flood(
     server: &UdpSocket,
     rate: Bitrate,
     time: Duration,
-) -> Result<Vec<Bytes>, Box<dyn Error>> {
+) -> Result<Vec<ByteCount>, Box<dyn Error>> {
     const PAYLOAD_BYTES: usize = 1_000;
     let client = socket()?;
     let started = Instant::now();
-    let per_datagram = Bytes::new(PAYLOAD_BYTES as u64 + HEADER_BYTES) / rate;
+    let per_datagram = ByteCount::new(PAYLOAD_BYTES as u64 + HEADER_BYTES) / rate;
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut sent = 0;
@@ -165,18 +165,18 @@ fn flood(
             }
         });
         server.set_read_timeout(Some(ms(20)))?;
-        let mut bytes = vec![Bytes::ZERO; relays.len()];
+        let mut bytes = vec![ByteCount::ZERO; relays.len()];
         let mut buffer = [0; 2048];
         while started.elapsed() < time {
             if let Ok(length) = server.recv(&mut buffer) {
-                bytes[usize::from(buffer[0])] += Bytes::new(length as u64 + HEADER_BYTES);
+                bytes[usize::from(buffer[0])] += ByteCount::new(length as u64 + HEADER_BYTES);
             }
         }
         Ok(bytes)
     })
 }
 
-fn mbps(bytes: Bytes, time: Duration) -> f64 {
+fn mbps(bytes: ByteCount, time: Duration) -> f64 {
     bytes.per(time).map_or(0.0, Bitrate::as_mbps_f64)
 }
 

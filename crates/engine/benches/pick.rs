@@ -5,9 +5,9 @@ use core::time::Duration;
 use std::hint::black_box;
 
 use criterion::Criterion;
-use fairpath_engine::{Bytes, ConnectionView, Coupling, Engine, EngineConfig, PathId, Timestamp};
+use fairpath_engine::{ByteCount, ConnectionView, Coupling, Engine, EngineConfig, PathId, Timestamp};
 
-const DATAGRAM: Bytes = Bytes::new(1_200);
+const DATAGRAM: ByteCount = ByteCount::new(1_200);
 
 /// Paths with some of their windows in flight, whose round-trip times all differ.
 fn engine(scheduler: &str, paths: u32) -> Engine {
@@ -50,7 +50,7 @@ impl Since {
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
-    let view = ConnectionView { unsent: Some(Bytes::new(50_000)), ..ConnectionView::default() };
+    let view = ConnectionView { unsent: Some(ByteCount::new(50_000)), ..ConnectionView::default() };
     let now = Timestamp::from_millis(110);
     for scheduler in EngineConfig::SCHEDULERS {
         for paths in [2, 8] {

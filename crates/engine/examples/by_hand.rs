@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fairpath_engine::{Bytes, CongestionSignal, ConnectionView, EngineConfig, PathId, Timestamp, UnknownName};
+use fairpath_engine::{ByteCount, CongestionSignal, ConnectionView, EngineConfig, PathId, Timestamp, UnknownName};
 
-const DATAGRAM: Bytes = Bytes::new(1_200);
+const DATAGRAM: ByteCount = ByteCount::new(1_200);
 const ROUND_TRIPS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(60)];
 const END: Timestamp = Timestamp::from_millis(30_000);
 

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_core::Bitrate;
-use fairpath_sbd::{Always, Detector, Held, Never};
+use fairpath_sbd::{Always, Detector, HoldTime, Never};
 use fairpath_sched::Scheduler;
 
 use crate::engine::Engine;
@@ -197,7 +197,7 @@ impl EngineConfig {
             Coupling::Always => Box::new(Always::default()),
             Coupling::Never => Box::new(Never::default()),
             Coupling::Auto if self.hold.is_zero() => found,
-            Coupling::Auto => Box::new(Held::new(found, self.hold)),
+            Coupling::Auto => Box::new(HoldTime::new(found, self.hold)),
         })
     }
 }

@@ -5,13 +5,13 @@ use core::cell::Cell;
 use core::ops::{Deref, DerefMut};
 
 use fairpath_cc::Controller;
-use fairpath_core::{Bytes, PathId, Sent};
+use fairpath_core::{ByteCount, PathId, Sent};
 
 /// A controller. Whatever changes it goes through [`DerefMut`], after which no window is known.
 #[derive(Debug)]
 pub(crate) struct Control {
     controller: Box<dyn Controller>,
-    known: Cell<Option<(PathId, Bytes)>>,
+    known: Cell<Option<(PathId, ByteCount)>>,
     hears_sent: bool,
     is_marked: bool,
 }
@@ -24,7 +24,7 @@ impl Control {
     /// How much may be in flight on the path. Asked several times for each packet: a comparison costs less than a
     /// call that nobody can foresee.
     #[inline]
-    pub(crate) fn window(&self, path: PathId) -> Bytes {
+    pub(crate) fn window(&self, path: PathId) -> ByteCount {
         match self.known.get() {
             Some((known, window)) if known == path => window,
             _ => self.ask(path),
@@ -32,7 +32,7 @@ impl Control {
     }
 
     #[inline(never)]
-    fn ask(&self, path: PathId) -> Bytes {
+    fn ask(&self, path: PathId) -> ByteCount {
         let window = self.controller.window(path);
         self.known.set(Some((path, window)));
         window
@@ -87,7 +87,7 @@ mod tests {
             let mut control = Control::new(fairpath_cc::by_name(name).expect("it is in the list"));
             let paths = [0, 1].map(PathId::new);
             for path in paths {
-                control.on_path_opened(path, Bytes::new(1_200), Timestamp::ZERO);
+                control.on_path_opened(path, ByteCount::new(1_200), Timestamp::ZERO);
             }
             for round in 1..20 {
                 let now = Timestamp::from_millis(50 * round);

@@ -15,7 +15,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
+use fairpath_core::{ByteCount, PathId, Rtt, Timestamp};
 
 /// From one dip to the next, of whichever path: at first, and after the first [`SOON`] dips. More is
 /// to be learnt in the beginning. Where it takes longer until a dip is over and its effect seen, the next one waits:
@@ -116,10 +116,10 @@ impl Dips {
     }
 
     /// What a path may have in flight of its `window`.
-    pub(crate) fn cap(&self, path: PathId, window: Bytes, max_datagram: Bytes, now: Timestamp) -> Bytes {
+    pub(crate) fn cap(&self, path: PathId, window: ByteCount, max_datagram: ByteCount, now: Timestamp) -> ByteCount {
         match self.current {
             Some(dip) if dip.path == path && now < dip.until => {
-                window.min(Bytes::from_f64(window.as_f64() * LEFT).max(max_datagram * LEFT_DATAGRAMS))
+                window.min(ByteCount::from_f64(window.as_f64() * LEFT).max(max_datagram * LEFT_DATAGRAMS))
             }
             _ => window,
         }
@@ -147,7 +147,7 @@ mod tests {
             let now = Timestamp::from_millis(at);
             dips.update(now, || vec![queued(0, Duration::from_millis(50)), queued(1, Duration::ZERO)]);
             let dipping =
-                [0, 1].map(|id| dips.cap(path(id), Bytes::new(100_000), Bytes::new(1200), now).get() == 75_000);
+                [0, 1].map(|id| dips.cap(path(id), ByteCount::new(100_000), ByteCount::new(1200), now).get() == 75_000);
             assert_ne!(dipping, [true, true]);
             let is = dipping.iter().position(|dips| *dips);
             if let (None, Some(path)) = (was, is) {
@@ -198,9 +198,9 @@ mod tests {
         let now = Timestamp::from_secs(5);
         dips.update(Timestamp::ZERO, Vec::new);
         dips.update(now, || vec![queued(0, Duration::ZERO)]);
-        assert_eq!(dips.cap(path(0), Bytes::new(100_000), Bytes::new(1200), now), Bytes::new(100_000));
+        assert_eq!(dips.cap(path(0), ByteCount::new(100_000), ByteCount::new(1200), now), ByteCount::new(100_000));
         dips.update(now + EVERY, || vec![queued(0, Duration::ZERO), queued(1, Duration::ZERO)]);
-        let cap = |window| dips.cap(path(0), Bytes::new(window), Bytes::new(1200), now + EVERY).get();
+        let cap = |window| dips.cap(path(0), ByteCount::new(window), ByteCount::new(1200), now + EVERY).get();
         assert_eq!((cap(5_000), cap(3_000)), (4_800, 3_000));
     }
 }

@@ -16,13 +16,13 @@ use core::time::Duration;
 
 use fairpath_cc::Controller;
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, Lost, LostPacket, PathId, Rtt, Sent, Timestamp,
+    Ack, Bitrate, ByteCount, Congestion, CongestionSignal, Groups, Lost, LostPacket, PathId, Rtt, Sent, Timestamp,
 };
 use fairpath_sbd::{Detector, PairVerdict};
 use fairpath_sched::{PathView, Scheduler, Terms};
 
 pub use snapshot::PathSnapshot;
-pub use verdict::Verdict;
+pub use verdict::SendState;
 
 use crate::control::Control;
 use crate::dips::{self, Candidate, Dips};
@@ -133,7 +133,7 @@ impl Engine {
 
     /// A path was opened; its datagrams carry up to `max_datagram`. It is not used before
     /// [`Engine::set_usable`].
-    pub fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp) {
+    pub fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, now: Timestamp) {
         self.paths.insert(path, Path::new(max_datagram, self.burst_datagrams, now));
         self.controller.on_path_opened(path, max_datagram, now);
         self.detector.on_path_opened(path, now);
@@ -214,7 +214,7 @@ impl Engine {
     }
 
     /// The size of the path's datagrams changed.
-    pub fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+    pub fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount) {
         if let Some(state) = self.paths.get_mut(path) {
             state.max_datagram = max_datagram;
             self.controller.on_max_datagram(path, max_datagram);
@@ -222,13 +222,13 @@ impl Engine {
     }
 
     /// The size of the path's datagrams; `None` for a path that is not open.
-    pub fn max_datagram(&self, path: PathId) -> Option<Bytes> {
+    pub fn max_datagram(&self, path: PathId) -> Option<ByteCount> {
         Some(self.paths.get(path)?.max_datagram)
     }
 
     /// The packet `number`, which will be acknowledged, left on the path.
     #[inline]
-    pub fn on_sent(&mut self, path: PathId, number: u64, bytes: Bytes, now: Timestamp) {
+    pub fn on_sent(&mut self, path: PathId, number: u64, bytes: ByteCount, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let sent_state = state.rate.on_sent(now, state.in_flight());
         state.packets.insert(number, SentPacket::new(bytes, sent_state));
@@ -238,7 +238,7 @@ impl Engine {
     /// These packets left on the path one after another at `now`, by number and size: as [`Engine::on_sent`] with
     /// each, but what the controller allows is asked once, since only the end of an idleness, with the first of them,
     /// changes it.
-    pub fn on_train_sent(&mut self, path: PathId, packets: impl IntoIterator<Item = (u64, Bytes)>, now: Timestamp) {
+    pub fn on_train_sent(&mut self, path: PathId, packets: impl IntoIterator<Item = (u64, ByteCount)>, now: Timestamp) {
         let mut packets = packets.into_iter();
         let Some((number, bytes)) = packets.next() else { return };
         self.on_sent(path, number, bytes, now);
@@ -253,7 +253,7 @@ impl Engine {
 
     /// Something left and is counted as in flight already.
     #[inline]
-    fn note_sent(&mut self, path: PathId, bytes: Bytes, now: Timestamp) {
+    fn note_sent(&mut self, path: PathId, bytes: ByteCount, now: Timestamp) {
         self.note_within(path, bytes, self.allowed(path, now), now);
     }
 
@@ -270,7 +270,7 @@ impl Engine {
     }
 
     #[inline]
-    fn note_within(&mut self, path: PathId, bytes: Bytes, allowed: Allowed, now: Timestamp) {
+    fn note_within(&mut self, path: PathId, bytes: ByteCount, allowed: Allowed, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
         if let Some(rate) = allowed.pacing {
@@ -367,7 +367,7 @@ impl Engine {
             state.forget_stale(number, now);
         }
         let rtt = state.rtt.get();
-        let mut bytes = Bytes::ZERO;
+        let mut bytes = ByteCount::ZERO;
         for ack in &mut state.acked {
             bytes += ack.bytes;
             ack.rtt = rtt;
@@ -400,7 +400,7 @@ impl Engine {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
         let Some(packet) = state.packets.take(number) else { return };
-        let (_, lost) = state.losing.get_or_insert((in_flight, Bytes::ZERO));
+        let (_, lost) = state.losing.get_or_insert((in_flight, ByteCount::ZERO));
         let bytes = packet.bytes();
         *lost += bytes;
         state.lost += bytes;
@@ -420,7 +420,7 @@ impl Engine {
         now: Timestamp,
     ) {
         let Some(state) = self.paths.get_mut(path) else { return };
-        let (in_flight, lost) = state.losing.take().unwrap_or((state.in_flight(), Bytes::ZERO));
+        let (in_flight, lost) = state.losing.take().unwrap_or((state.in_flight(), ByteCount::ZERO));
         self.controller.on_congestion(path, &Congestion { now, sent_at, signal, lost, in_flight, persistent });
     }
 
@@ -462,7 +462,7 @@ impl Engine {
 
     /// The window of a path becomes this, if it is larger: for hosts that have a rule of their own beside congestion
     /// control.
-    pub fn clamp(&mut self, path: PathId, window: Bytes) {
+    pub fn clamp(&mut self, path: PathId, window: ByteCount) {
         self.controller.clamp(path, window);
     }
 
@@ -505,12 +505,12 @@ impl Engine {
     }
 
     /// The window of a path, short of what a dip takes.
-    fn window_of(&self, path: PathId, state: &Path, now: Timestamp) -> Bytes {
+    fn window_of(&self, path: PathId, state: &Path, now: Timestamp) -> ByteCount {
         less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now)
     }
 
     /// When the packet `number` left, and its size, where it is neither acknowledged nor lost.
-    pub fn sent(&self, path: PathId, number: u64) -> Option<(Timestamp, Bytes)> {
+    pub fn sent(&self, path: PathId, number: u64) -> Option<(Timestamp, ByteCount)> {
         let packet = self.paths.get(path)?.packets.get(number)?;
         Some((packet.at(), packet.bytes()))
     }
@@ -529,13 +529,19 @@ impl Engine {
 /// What a path is allowed at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
-    window: Bytes,
+    window: ByteCount,
     /// The window, less what a dip takes of it.
-    less_dip: Bytes,
+    less_dip: ByteCount,
     pacing: Option<Bitrate>,
 }
 
 /// What a path may have in flight of its `window`.
-fn less_dip(dips: &Option<Dips>, path: PathId, window: Bytes, max_datagram: Bytes, now: Timestamp) -> Bytes {
+fn less_dip(
+    dips: &Option<Dips>,
+    path: PathId,
+    window: ByteCount,
+    max_datagram: ByteCount,
+    now: Timestamp,
+) -> ByteCount {
     dips.as_ref().map_or(window, |dips| dips.cap(path, window, max_datagram, now))
 }

@@ -32,4 +32,4 @@ pub use path_health::{PathHealth, Signs};
 pub use path_use::{BackupReason, PathUse, ShutReason};
 pub use relief::relieve;
 pub use traffic::Traffic;
-pub use treatment::{ANSWER_MIN, Action, Complaint, best_rank, treatment};
+pub use treatment::{ANSWER_MIN, Action, CloseReason, best_rank, treatment};

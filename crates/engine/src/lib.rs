@@ -5,9 +5,9 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_engine::{Bytes, Choice, ConnectionView, EngineConfig, PathId, Timestamp};
+//! use fairpath_engine::{ByteCount, Choice, ConnectionView, EngineConfig, PathId, Timestamp};
 //!
-//! let datagram = Bytes::new(1_200);
+//! let datagram = ByteCount::new(1_200);
 //! let mut engine = EngineConfig::default().build()?;
 //! engine.on_path_opened(PathId::new(0), datagram, Timestamp::ZERO);
 //! engine.set_usable(PathId::new(0), true);
@@ -18,7 +18,7 @@
 //! let now = Timestamp::from_millis(20);
 //! engine.on_ack(path, 0, now);
 //! engine.on_ack_end(path, Duration::ZERO, now);
-//! assert_eq!((before, engine.verdict(path, now).in_flight), (datagram, Bytes::ZERO));
+//! assert_eq!((before, engine.verdict(path, now).in_flight), (datagram, ByteCount::ZERO));
 //! # Ok::<(), fairpath_engine::UnknownName>(())
 //! ```
 //!
@@ -38,14 +38,14 @@ mod sent_packets;
 mod steady;
 
 pub use config::{Coupling, EngineConfig, UnknownName};
-pub use engine::{Engine, PathSnapshot, Verdict};
+pub use engine::{Engine, PathSnapshot, SendState};
 pub use fairpath_cc::{
     Aimd, AimdConfig, Alone, BaseRtt, BbrConfig, ControlState, Controller, Coupled, CoupledConstants, Cruise, Cubic,
     Daimd, Epsilon, Ewtcp, GroupView, LongestQueue, Losses, Olia, Parameters, PathMetric, Phase, Rule, SlowStart,
     WVegas,
 };
 pub use fairpath_core::{
-    Bitrate, Bytes, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,
+    Bitrate, ByteCount, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,
 };
 pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, ConnectionView, PathSet, PathView, Scheduler, Terms};

@@ -1,11 +1,11 @@
 //! The limit of all paths of a connection together.
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use crate::pacer::{BURST_DATAGRAMS, Pacer};
 
 /// A full datagram of Ethernet. As many may leave at once as on a path [RFC9002 §7.7].
-const DATAGRAM: Bytes = Bytes::new(1_500);
+const DATAGRAM: ByteCount = ByteCount::new(1_500);
 
 /// A bucket of tokens for all paths.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl Limit {
     }
 
     /// A packet left on one of the paths.
-    pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: Bytes) {
+    pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: ByteCount) {
         self.pacer.on_sent(now, bytes, self.rate);
     }
 
@@ -48,7 +48,7 @@ impl Limit {
     }
 
     /// How much may leave before the next packet has to wait.
-    pub(crate) fn allowance(&self, now: Timestamp) -> Bytes {
+    pub(crate) fn allowance(&self, now: Timestamp) -> ByteCount {
         self.pacer.allowance(now, self.rate)
     }
 

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 /// How much sending time may be saved up: packets leave in bursts of this length at most, plus
 /// one packet. Timers of hosts are about this exact.
@@ -24,7 +24,7 @@ pub(crate) struct Pacer {
     /// The same, had nothing been saved up: later than now where packets left in a burst.
     burst_until: Timestamp,
     /// What may leave at once, whatever the rate.
-    burst: Bytes,
+    burst: ByteCount,
     /// Whether the host waits for it, with something to send.
     is_waited_for: bool,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// A pacer that lets `burst` go at once even where that is more than [`BURST`] of sending time: for hosts
     /// whose timers may be late. What a small window does not send in time it never sends, and it would not grow.
-    pub(crate) fn with_burst(burst: Bytes) -> Self {
+    pub(crate) fn with_burst(burst: ByteCount) -> Self {
         Self { burst, ..Self::default() }
     }
 
@@ -48,7 +48,7 @@ impl Pacer {
     }
 
     /// Notes that a packet of `bytes` left.
-    pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: Bytes, rate: Bitrate) {
+    pub(crate) fn on_sent(&mut self, now: Timestamp, bytes: ByteCount, rate: Bitrate) {
         let takes = bytes / rate;
         self.paid_until = self.paid_until.max(now - self.saved_max(rate)) + takes;
         self.burst_until = self.burst_until.max(now) + takes;
@@ -65,7 +65,7 @@ impl Pacer {
     }
 
     /// How much may leave at `now` before the next packet has to wait, at this rate.
-    pub(crate) fn allowance(&self, now: Timestamp, rate: Bitrate) -> Bytes {
+    pub(crate) fn allowance(&self, now: Timestamp, rate: Bitrate) -> ByteCount {
         rate * now.since(self.paid_until.max(now - self.saved_max(rate)))
     }
 
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_burst_lasts_as_long_as_it_would_have_taken_evenly() {
         // A millisecond for each.
-        let (rate, packet) = (Bitrate::from_mbps(10), Bytes::new(1250));
+        let (rate, packet) = (Bitrate::from_mbps(10), ByteCount::new(1250));
         let mut pacer = Pacer::with_burst(packet * 10);
         (0..10).for_each(|_| pacer.on_sent(Timestamp::from_millis(100), packet, rate));
         assert!(pacer.may_send(Timestamp::from_millis(100)));
@@ -94,9 +94,9 @@ mod tests {
     #[test]
     fn over_a_second_the_rate_is_held_to_one_burst() {
         let rate = Bitrate::from_mbps(10);
-        let packet = Bytes::new(1250);
+        let packet = ByteCount::new(1250);
         let mut pacer = Pacer::default();
-        let mut sent = Bytes::ZERO;
+        let mut sent = ByteCount::ZERO;
         for micros in (1_000_000..2_000_000).step_by(50) {
             let now = Timestamp::from_micros(micros);
             while pacer.may_send(now) {
@@ -112,7 +112,7 @@ mod tests {
     /// A host that looks every 20 ms.
     #[test]
     fn a_late_host_still_sends_at_the_rate_where_it_may_burst_or_waits_for_the_pacer() {
-        let packet = Bytes::new(1250);
+        let packet = ByteCount::new(1250);
         let waited_for = Pacer { is_waited_for: true, ..Pacer::default() };
         // At 1 Mbit/s a packet takes 10 ms, and two of them are due at each look; at 100 Mbit/s 2 ms are a tenth.
         for (mut pacer, mbps, share) in [
@@ -122,7 +122,7 @@ mod tests {
             (waited_for, 100, 1.0),
         ] {
             let rate = Bitrate::from_mbps(mbps);
-            let mut sent = Bytes::ZERO;
+            let mut sent = ByteCount::ZERO;
             for millis in (1_000..11_000).step_by(20) {
                 let now = Timestamp::from_millis(millis);
                 while pacer.may_send(now) {

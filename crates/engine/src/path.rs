@@ -5,7 +5,7 @@ mod liveness;
 mod recovery;
 mod usage;
 
-use fairpath_core::{Ack, Bytes, DeliveryRate, OneWayEstimator, RttEstimator, Timestamp};
+use fairpath_core::{Ack, ByteCount, DeliveryRate, OneWayEstimator, RttEstimator, Timestamp};
 use fairpath_sched::Terms;
 
 pub use self::liveness::Liveness;
@@ -19,7 +19,7 @@ use crate::sent_packets::SentPackets;
 /// The state of one path.
 #[derive(Debug)]
 pub(crate) struct Path {
-    pub(crate) max_datagram: Bytes,
+    pub(crate) max_datagram: ByteCount,
     pub(crate) packets: SentPackets,
     pub(crate) rtt: RttEstimator,
     pub(crate) one_way: OneWayEstimator,
@@ -28,7 +28,7 @@ pub(crate) struct Path {
     pub(crate) usable: bool,
     pub(crate) backup: bool,
     pub(crate) terms: Terms,
-    pub(crate) lost: Bytes,
+    pub(crate) lost: ByteCount,
     /// Whether it answers.
     pub(crate) answers: Answers,
     /// How much of what it was allowed it was sent on.
@@ -45,13 +45,13 @@ pub(crate) struct Path {
     /// The largest packet number acknowledged so far.
     pub(crate) largest_acked: Option<u64>,
     /// Losses reported since the last congestion event: what was in flight before them, and how much.
-    pub(crate) losing: Option<(Bytes, Bytes)>,
+    pub(crate) losing: Option<(ByteCount, ByteCount)>,
     /// Until when the scheduler's view of it holds, if nothing happens; zero where something has.
     pub(crate) seen_until: Timestamp,
 }
 
 impl Path {
-    pub(crate) fn new(max_datagram: Bytes, burst_datagrams: u64, now: Timestamp) -> Self {
+    pub(crate) fn new(max_datagram: ByteCount, burst_datagrams: u64, now: Timestamp) -> Self {
         Self {
             max_datagram,
             packets: SentPackets::default(),
@@ -62,7 +62,7 @@ impl Path {
             usable: false,
             backup: false,
             terms: Terms::default(),
-            lost: Bytes::ZERO,
+            lost: ByteCount::ZERO,
             answers: Answers::new(now),
             usage: Usage::new(now),
             told_at: now,
@@ -76,16 +76,16 @@ impl Path {
     }
 
     /// What is in flight.
-    pub(crate) fn in_flight(&self) -> Bytes {
+    pub(crate) fn in_flight(&self) -> ByteCount {
         self.packets.in_flight()
     }
 
     /// So many bytes left: with the last of its quota the path is not usable any more.
     #[inline]
-    pub(crate) fn take_of_quota(&mut self, bytes: Bytes) {
+    pub(crate) fn take_of_quota(&mut self, bytes: ByteCount) {
         if let Some(left) = &mut self.terms.quota {
             *left = left.saturating_sub(bytes);
-            self.usable &= *left > Bytes::ZERO;
+            self.usable &= *left > ByteCount::ZERO;
         }
     }
 
@@ -95,7 +95,7 @@ impl Path {
     }
 
     pub(crate) fn is_used_up(&self) -> bool {
-        self.terms.quota == Some(Bytes::ZERO)
+        self.terms.quota == Some(ByteCount::ZERO)
     }
 
     /// Nothing of what is in flight will be heard of.
@@ -109,7 +109,7 @@ impl Path {
     }
 
     /// How much of what is in flight has waited for an answer for longer than one takes.
-    pub(crate) fn overdue(&self, now: Timestamp) -> Bytes {
+    pub(crate) fn overdue(&self, now: Timestamp) -> ByteCount {
         self.packets.sent_before(now - patience(&self.rtt))
     }
 
@@ -149,7 +149,7 @@ impl Path {
     }
 
     /// Before anything is taken off what is in flight: whether the path has carried less than it could for a while.
-    pub(crate) fn judge_use(&mut self, now: Timestamp, window: Bytes) -> bool {
+    pub(crate) fn judge_use(&mut self, now: Timestamp, window: ByteCount) -> bool {
         if self.in_flight() + self.max_datagram > window {
             let unchanged_since = self.answers.sent_at.max(self.answers.heard_at);
             self.usage.on_found_full(unchanged_since, &self.rtt, now);
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::sent_packets::SentPacket;
 
-    const MTU: Bytes = Bytes::new(1200);
+    const MTU: ByteCount = ByteCount::new(1200);
 
     fn ms(millis: u64) -> Timestamp {
         Timestamp::from_millis(millis)
@@ -206,7 +206,7 @@ mod tests {
     }
 
     /// An acknowledgement takes a datagram off what is in flight.
-    fn acknowledge(path: &mut Path, window: Bytes, now: Timestamp) {
+    fn acknowledge(path: &mut Path, window: ByteCount, now: Timestamp) {
         path.judge_use(now, window);
         let number = path.largest_acked.map_or(0, |number| number + 1);
         path.packets.take(number);

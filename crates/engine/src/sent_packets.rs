@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fairpath_core::{Bytes, SentState, Timestamp};
+use fairpath_core::{ByteCount, SentState, Timestamp};
 
 /// More packets than any window holds (131,072 · 1,200 B = 157 MB): beyond it the oldest is
 /// forgotten, so that a host which never accounts for a packet cannot grow this without limit.
@@ -20,7 +20,7 @@ pub(crate) struct SentPacket {
 const GONE: u64 = 1 << 63;
 
 impl SentPacket {
-    pub(crate) fn new(bytes: Bytes, state: SentState) -> Self {
+    pub(crate) fn new(bytes: ByteCount, state: SentState) -> Self {
         Self { size: bytes.get().min(GONE - 1), state }
     }
 
@@ -33,8 +33,8 @@ impl SentPacket {
     }
 
     /// Its size.
-    pub(crate) fn bytes(&self) -> Bytes {
-        Bytes::new(self.size & !GONE)
+    pub(crate) fn bytes(&self) -> ByteCount {
+        ByteCount::new(self.size & !GONE)
     }
 
     /// When it left.
@@ -48,7 +48,7 @@ impl SentPacket {
 pub(crate) struct SentPackets {
     first: u64,
     packets: VecDeque<SentPacket>,
-    in_flight: Bytes,
+    in_flight: ByteCount,
 }
 
 impl SentPackets {
@@ -125,7 +125,7 @@ impl SentPackets {
     }
 
     /// How much of it was sent before `before`. Packets leave in the order of their numbers.
-    pub(crate) fn sent_before(&self, before: Timestamp) -> Bytes {
+    pub(crate) fn sent_before(&self, before: Timestamp) -> ByteCount {
         let sent = self.packets.iter().filter(|packet| !packet.is_gone());
         sent.take_while(|packet| packet.at() < before).map(SentPacket::bytes).sum()
     }
@@ -152,7 +152,7 @@ impl SentPackets {
     }
 
     /// The sum of the sizes.
-    pub(crate) fn in_flight(&self) -> Bytes {
+    pub(crate) fn in_flight(&self) -> ByteCount {
         self.in_flight
     }
 }
@@ -168,7 +168,7 @@ mod tests {
 
     fn packet(millis: u64) -> SentPacket {
         let at = Timestamp::from_millis(millis);
-        SentPacket::new(Bytes::new(1000), DeliveryRate::new().on_sent(at, Bytes::ZERO))
+        SentPacket::new(ByteCount::new(1000), DeliveryRate::new().on_sent(at, ByteCount::ZERO))
     }
 
     #[test]
@@ -177,14 +177,14 @@ mod tests {
         for number in [5, 6, 9, 10] {
             packets.insert(number, packet(number));
         }
-        assert_eq!(packets.in_flight(), Bytes::new(4000));
+        assert_eq!(packets.in_flight(), ByteCount::new(4000));
         assert!(packets.take(7).is_none(), "7 was left out");
         assert!(packets.take(5).is_some());
         assert!(packets.take(5).is_none(), "taken once");
         assert_eq!(packets.oldest(), Some(Timestamp::from_millis(6)));
         assert!(packets.take(6).is_some());
         assert_eq!(packets.oldest(), Some(Timestamp::from_millis(9)));
-        assert_eq!(packets.in_flight(), Bytes::new(2000));
+        assert_eq!(packets.in_flight(), ByteCount::new(2000));
     }
 
     #[test]
@@ -193,9 +193,9 @@ mod tests {
         for number in 0..PACKETS_MAX as u64 + 10 {
             packets.insert(number, packet(0));
         }
-        assert_eq!(packets.in_flight(), Bytes::new(1000) * PACKETS_MAX as u64);
+        assert_eq!(packets.in_flight(), ByteCount::new(1000) * PACKETS_MAX as u64);
         packets.insert(u64::MAX, packet(1));
-        assert_eq!(packets.in_flight(), Bytes::new(1000));
+        assert_eq!(packets.in_flight(), ByteCount::new(1000));
     }
 
     /// What a host does.
@@ -244,7 +244,7 @@ mod tests {
                         }
                     }
                 }
-                prop_assert_eq!(packets.in_flight(), Bytes::new(1_000 * model.len() as u64));
+                prop_assert_eq!(packets.in_flight(), ByteCount::new(1_000 * model.len() as u64));
                 prop_assert_eq!(packets.oldest(), model.values().next().copied().map(Timestamp::from_millis));
                 let all = packets.sent_before(Timestamp::from_millis(now + 1));
                 prop_assert_eq!(all, packets.in_flight());

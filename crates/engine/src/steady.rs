@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 /// What is sent is counted in spans of this: as long as a burst of pictures or the timer of a host, shorter
 /// than what detectors compare.
@@ -30,7 +30,7 @@ const AFTER_FULL_SPANS: u32 = 10;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Steadiness {
     begun: Timestamp,
-    bytes: Bytes,
+    bytes: ByteCount,
     /// What is usually sent in a span, in bytes.
     usual: f64,
     /// How many spans in a row were usual.
@@ -40,7 +40,7 @@ pub(crate) struct Steadiness {
 }
 
 impl Steadiness {
-    pub(crate) fn on_sent(&mut self, bytes: Bytes, now: Timestamp) {
+    pub(crate) fn on_sent(&mut self, bytes: ByteCount, now: Timestamp) {
         if now.nanos_since(self.begun) >= SPAN.as_nanos() as u64 {
             self.end_span(now.since(self.begun), now);
         }
@@ -88,7 +88,7 @@ mod tests {
         let seen: Vec<bool> = times
             .map(|at| {
                 let now = Timestamp::from_millis(at);
-                steadiness.on_sent(Bytes::new(1000), now);
+                steadiness.on_sent(ByteCount::new(1000), now);
                 steadiness.is_steady(now)
             })
             .collect();
@@ -122,7 +122,7 @@ mod tests {
         let mut steadiness = Steadiness::default();
         let mut send = |from: u64, to: u64, every: usize, full: bool| {
             for now in (from..to).step_by(every).map(Timestamp::from_millis) {
-                steadiness.on_sent(Bytes::new(1000), now);
+                steadiness.on_sent(ByteCount::new(1000), now);
                 if full {
                     steadiness.on_full();
                 }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn who_has_stopped_is_not_steady_any_more() {
         let mut steadiness = Steadiness::default();
-        (0..5_000).step_by(5).for_each(|at| steadiness.on_sent(Bytes::new(1000), Timestamp::from_millis(at)));
+        (0..5_000).step_by(5).for_each(|at| steadiness.on_sent(ByteCount::new(1000), Timestamp::from_millis(at)));
         assert!(steadiness.is_steady(Timestamp::from_millis(5_050)));
         assert!(!steadiness.is_steady(Timestamp::from_millis(5_250)));
     }

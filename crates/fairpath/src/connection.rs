@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fairpath_engine::Bytes as Amount;
+use fairpath_engine::ByteCount;
 use fairpath_quic::{self as quic, ChannelId};
 
 use crate::error::{ConnectionError, SendError, ended};
@@ -61,11 +61,11 @@ pub struct Stats {
     /// The paths, in the order of first use.
     pub paths: Vec<Path>,
     /// UDP payload that was sent and acknowledged, over all paths.
-    pub acked: Amount,
+    pub acked: ByteCount,
     /// UDP payload that was sent and lost, over all paths.
-    pub lost: Amount,
+    pub lost: ByteCount,
     /// UDP payload that came, over all paths.
-    pub received: Amount,
+    pub received: ByteCount,
     /// UDP datagrams that came.
     pub datagrams_received: u64,
     /// Live packets; `None` before [`Connection::begin_live`].
@@ -293,7 +293,7 @@ impl Connection {
     pub async fn stats(&self) -> Stats {
         let connection = self.now();
         let paths = paths(connection.paths_now().await);
-        let sum = |of: fn(&Path) -> Amount| paths.iter().map(of).sum();
+        let sum = |of: fn(&Path) -> ByteCount| paths.iter().map(of).sum();
         Stats {
             acked: sum(|path| path.acked),
             lost: sum(|path| path.lost),

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use fairpath_engine::{Bitrate, EngineConfig, NamedTerms};
 use fairpath_quic as quic;
-use quic::{Application, ConnectConfig, DialConfig, Dialer, GivenSockets, KnockKey, ListenConfig, Listener, Machine};
+use quic::{
+    AdmissionKey, Application, ConnectConfig, DialConfig, Dialer, GivenSockets, ListenConfig, Listener, Machine,
+};
 
 use crate::acceptor::Acceptor;
 use crate::algorithm::{Congestion, Coupling, Detector, Scheduler};
@@ -58,7 +60,7 @@ struct Settings {
     datagram_max: u16,
     streams: StreamLimits,
     application: Application,
-    guard: Option<KnockKey>,
+    guard: Option<AdmissionKey>,
 }
 
 impl Endpoint {
@@ -91,7 +93,7 @@ impl Endpoint {
             engine,
             paths_max,
             datagram_max,
-            knock: guard,
+            admission_key: guard,
             ..ConnectConfig::new(remotes, quic::Fingerprint([0; 32]))
         };
         let dialer = match &self.0.side {
@@ -222,7 +224,7 @@ impl Builder {
     /// ones where there are many. An end that dials with the same key goes before those that have none. The key proves
     /// nothing: let peers prove themselves by a message.
     pub fn guard(mut self, key: [u8; 32]) -> Self {
-        self.settings.guard = Some(KnockKey::from_bytes(key));
+        self.settings.guard = Some(AdmissionKey::from_bytes(key));
         self
     }
 
@@ -332,7 +334,7 @@ impl Builder {
                     application,
                     engine,
                     connections_max,
-                    knock: guard,
+                    admission_key: guard,
                     datagram_max,
                     allowances,
                     machine,

@@ -1,6 +1,6 @@
 //! Bounds of what streams take.
 
-use fairpath_engine::Bytes as Amount;
+use fairpath_engine::ByteCount as Amount;
 use fairpath_quic::{Budget, StreamsConfig};
 
 /// Bounds of the memory that the streams of a connection take at this end.

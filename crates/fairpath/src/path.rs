@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use fairpath_engine::{Bitrate, Bytes as Amount};
+use fairpath_engine::{Bitrate, ByteCount as Amount};
 use fairpath_quic::{self as quic, PathReport, interfaces};
 use quic::interfaces::Unusable;
 

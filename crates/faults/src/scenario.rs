@@ -6,7 +6,7 @@ mod draw;
 use std::fmt;
 use std::time::Duration;
 
-use fairpath_core::{Bytes, PathId};
+use fairpath_core::{ByteCount, PathId};
 use fairpath_quic_core::{EngineConfig, IDLE_TIMEOUT, PathSnapshot};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -32,7 +32,7 @@ const BYTES: u64 = 1_000_000;
 const REOPENED: Duration = Duration::from_secs(14);
 
 /// So much arrives on a path that carries data, and not on one that only gives signs of life.
-const CARRIED: Bytes = Bytes::new(30_000);
+const CARRIED: ByteCount = ByteCount::new(30_000);
 
 /// A handshake takes no longer where nothing is lost.
 const CONNECTED: Duration = Duration::from_secs(5);
@@ -383,7 +383,7 @@ impl Scenario {
         let slowest = self.wires.iter().map(|wire| wire.rate).min().expect("a wire");
         // Both directions at once, at half the rate of the slowest wire, after all have come back.
         let bytes = self.client_sends.max(self.server_sends) + self.bytes_of_streams();
-        let bound = REOPENED + Bytes::new(bytes) / slowest.scaled(0.5) + self.rounds_of_streams();
+        let bound = REOPENED + ByteCount::new(bytes) / slowest.scaled(0.5) + self.rounds_of_streams();
         let all = |world: &mut World| {
             let World { client, server, .. } = world;
             let are_streams_done = client.has_done_streams() && server.has_done_streams();

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_net::{
     Datagram, Filter, Impairments, Jitter, LinkConfig, LinkId, Network, Packet, PathRoutes, QueueConfig, RouteId,
 };
@@ -18,7 +18,7 @@ pub struct Impair {
     /// What every packet takes longer, one way.
     pub delay: Duration,
     /// The largest UDP payload that passes.
-    pub mtu: Option<Bytes>,
+    pub mtu: Option<ByteCount>,
     /// What befalls those that pass.
     pub passing: Impairments,
 }
@@ -31,7 +31,7 @@ pub struct Wire {
     /// How long a packet takes, one way.
     pub delay: Duration,
     /// What its queue holds.
-    pub queue: Bytes,
+    pub queue: ByteCount,
     /// The share of packets that are lost at random, in each direction, until the wire is mended.
     pub loss: f64,
     /// How its delays spread, in each direction.

@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn links_code_arrays_and_indices_are_no_citations() {
         for text in [
-            "[`Groups`] and [`Bytes::MAX`] and [`RFC9002`]",
+            "[`Groups`] and [`ByteCount::MAX`] and [`RFC9002`]",
             "[RFC9002](https://example.org), [RFC9002][1], [RFC9002]: there",
             "[u8; 4], [f64; 3], `[T; MAX]`, cwnd[RTT2], #[ABC1], #![ABC1]",
             "[Groups], [x], [ ], [0, 1], [i], [a; b], [1; OLIA]",

@@ -8,7 +8,7 @@ use crate::repository;
 use crate::source::Comment;
 
 /// The crates whose constants decide what leaves when, on which path.
-const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "stream", "rate"];
+const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "live", "rate"];
 
 /// The files whose constants belong to one mechanism of `fairpath lab run default/ablation`.
 const MECHANISMS: &[(&str, &str)] = &[

@@ -242,7 +242,7 @@ fn groups(pairs: &[Pair], count: usize) -> Vec<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_sbd::{Groups, Held};
+    use fairpath_sbd::{Groups, HoldTime};
 
     use super::*;
 
@@ -275,7 +275,7 @@ mod tests {
     /// The verdict of a detector on paths that are open, of which the second one is measured at these
     /// seconds.
     fn judged(together: std::ops::Range<u64>, second: std::ops::RangeInclusive<u64>) -> Judgement {
-        let mut detector = Held::new(Box::new(Told(together)), Duration::ZERO);
+        let mut detector = HoldTime::new(Box::new(Told(together)), Duration::ZERO);
         judge(&mut detector, &[&samples(0..=30), &samples(second)], || {})
     }
 
@@ -351,7 +351,7 @@ mod tests {
             times.map(|at| RttSample { at: Timestamp::from_nanos(at), rtt: Duration::from_nanos(at.rotate_left(turn)) })
         };
         for name in fairpath_sbd::NAMES {
-            let mut detector = Held::new(fairpath_sbd::by_name(name).unwrap(), Duration::MAX);
+            let mut detector = HoldTime::new(fairpath_sbd::by_name(name).unwrap(), Duration::MAX);
             let judgement = judge(&mut detector, &[&series(0), &series(1), &series(32)], || {});
             assert_eq!(judgement.groups.iter().flatten().count(), 3, "{name}");
         }

@@ -7,7 +7,7 @@ mod report;
 use core::time::Duration;
 
 use fairpath_core::Timestamp;
-use fairpath_sbd::{Held, UnknownDetector};
+use fairpath_sbd::{HoldTime, UnknownDetector};
 use fairpath_trace::rtt::{RttSample, Traces};
 
 pub use fairpath_sbd::NAMES as DETECTORS;
@@ -63,7 +63,7 @@ pub fn judge(
     progress: impl FnMut(),
 ) -> Result<Report, NoVerdict> {
     comparable(&series)?;
-    let mut inner = Held::new(fairpath_sbd::by_name(detector)?, hold);
+    let mut inner = HoldTime::new(fairpath_sbd::by_name(detector)?, hold);
     let samples: Vec<&[RttSample]> = series.iter().map(|one| one.samples.as_slice()).collect();
     let judgement = judge::judge(&mut inner, &samples, progress);
     Ok(Report { detector: detector.to_owned(), series, judgement, warnings })

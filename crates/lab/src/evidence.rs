@@ -144,7 +144,7 @@ fn table(table: &Table) -> String {
     for (column, parts) in table.columns.iter().zip(&parts) {
         let unit = if column.unit.is_empty() { String::new() } else { format!(" [{}]", column.unit) };
         let alone = parts.len() == 1 && parts[0].name() == "ours";
-        let name = |part: &crate::text::Part| match alone {
+        let name = |part: &crate::text::CellPart| match alone {
             true => format!("{}{unit}", column.name),
             false => format!("{}{unit}, {}", column.name, part.name()),
         };

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_theory::{FluidRule, Link, Network, Price, Route, User};
 
 /// The rates of a user on separate paths of these loss probabilities and round-trip times, with packets of
@@ -15,7 +15,7 @@ pub(crate) fn rates(rule: FluidRule, paths: &[(f64, Duration)]) -> Option<Vec<f6
     let network = Network {
         links: paths.iter().map(link).collect(),
         users: vec![User { count: 1, rule, routes: paths.iter().enumerate().map(route).collect() }],
-        packet: Bytes::new(1500),
+        packet: ByteCount::new(1500),
         window_least: 0.0,
     };
     let settled = network.equilibrium().ok()?;

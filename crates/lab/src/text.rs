@@ -35,14 +35,14 @@ pub(crate) fn estimate(ours: &Estimate) -> String {
 
 /// One of the numbers of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum CellPart {
     Paper,
     Elsewhere(Source),
     Theory,
     Ours,
 }
 
-impl Part {
+impl CellPart {
     /// What its column is called.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -70,9 +70,9 @@ impl Part {
 }
 
 /// Which of the numbers a column of a table has anywhere.
-pub(crate) fn parts_of(table: &Table, column: usize) -> Vec<Part> {
-    let elsewhere = Source::ALL.into_iter().map(Part::Elsewhere);
-    let all = core::iter::once(Part::Paper).chain(elsewhere).chain([Part::Theory, Part::Ours]);
+pub(crate) fn parts_of(table: &Table, column: usize) -> Vec<CellPart> {
+    let elsewhere = Source::ALL.into_iter().map(CellPart::Elsewhere);
+    let all = core::iter::once(CellPart::Paper).chain(elsewhere).chain([CellPart::Theory, CellPart::Ours]);
     all.filter(|part| table.rows.iter().any(|(_, cells)| !part.print(&cells[column]).is_empty())).collect()
 }
 

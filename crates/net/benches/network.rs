@@ -6,13 +6,13 @@ use core::time::Duration;
 use std::hint::black_box;
 
 use criterion::Criterion;
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_net::{
     CoDelConfig, Impairments, Jitter, JitterDistribution, Link, LinkConfig, LinkId, Network, QueueConfig, QueueLimit,
     RedConfig, Reorder, RouteId, Streams,
 };
 
-const PACKET: Bytes = Bytes::new(1_500);
+const PACKET: ByteCount = ByteCount::new(1_500);
 
 fn link(mbps: u64, delay: Duration) -> LinkConfig {
     LinkConfig::new(Bitrate::from_mbps(mbps)).delay(delay).queue(QueueConfig::unlimited())

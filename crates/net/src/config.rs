@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use crate::error::LinkConfigError;
 use crate::impair::Impairments;
@@ -45,7 +45,7 @@ pub struct LinkConfig {
     pub impairments: Impairments,
     /// What the link adds to every packet for its transmission and in its queue: 4 bytes make a
     /// Mahimahi trace treat IP packets as Mahimahi does, 38 bytes are Ethernet's frame and gap.
-    pub overhead: Bytes,
+    pub overhead: ByteCount,
 }
 
 impl LinkConfig {
@@ -60,7 +60,7 @@ impl LinkConfig {
             policer: None,
             loss: LossConfig::None,
             impairments: Impairments::default(),
-            overhead: Bytes::ZERO,
+            overhead: ByteCount::ZERO,
         }
     }
 
@@ -100,7 +100,7 @@ impl LinkConfig {
     }
 
     /// The same with this much framing per packet.
-    pub fn overhead(self, overhead: Bytes) -> Self {
+    pub fn overhead(self, overhead: ByteCount) -> Self {
         Self { overhead, ..self }
     }
 

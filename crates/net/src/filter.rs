@@ -1,6 +1,6 @@
 //! Faults that a host puts into a link's entrance while it runs.
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 use rand_chacha::ChaCha8Rng;
 
 use crate::policer::{Bucket, Policer};
@@ -18,7 +18,7 @@ pub enum Filter {
     DropAll,
     /// Every packet of more than this size: a black hole for large packets, which says nothing of its
     /// limit.
-    DropLarger(Bytes),
+    DropLarger(ByteCount),
     /// Every packet whose number, from 1 when the filter is set, is a multiple of this; with 0 none.
     DropEvery(u64),
     /// This share of packets, at random: from 0 to 1, what is outside counts as the nearer of the two.
@@ -69,12 +69,12 @@ impl Gate {
     }
 
     /// Whether the policer drops a packet of `size` that comes now.
-    pub(crate) fn polices(&mut self, now: Timestamp, size: Bytes) -> bool {
+    pub(crate) fn polices(&mut self, now: Timestamp, size: ByteCount) -> bool {
         self.policer.as_mut().is_some_and(|bucket| !bucket.admits(now, size))
     }
 
     /// Whether one of the filters drops the next packet, which is of `size`.
-    pub(crate) fn drops(&mut self, size: Bytes) -> bool {
+    pub(crate) fn drops(&mut self, size: ByteCount) -> bool {
         self.seen += 1;
         let Self { filters, seen, stream, generator, .. } = self;
         filters.iter().any(|filter| match *filter {

@@ -11,20 +11,20 @@
 //! - A [`Policer`] lets no more than a rate into a link, and nothing waits for it.
 //! - A [`Filter`] is a fault that a host puts into a link in mid-run.
 //! - [`Network`] moves packets through chains of links; several routes may share one link.
-//! - [`Part`]s of one let several cores move its packets at once.
+//! - [`Partition`]s of one let several cores move its packets at once.
 //! - Every random element draws from a [stream](Streams) of its own, named after it: adding an
 //!   element changes no other element's randomness.
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_core::{Bitrate, Bytes, Timestamp};
+//! use fairpath_core::{Bitrate, ByteCount, Timestamp};
 //! use fairpath_net::{LinkConfig, Network};
 //!
 //! let mut network = Network::new(7);
 //! let config = LinkConfig::new(Bitrate::from_mbps(12)).delay(Duration::from_millis(10));
 //! let uplink = network.add_link("uplink", &config)?;
 //! let route = network.add_route(&[uplink])?;
-//! network.send(Timestamp::ZERO, route, "hello", Bytes::new(1500));
+//! network.send(Timestamp::ZERO, route, "hello", ByteCount::new(1500));
 //! let at = network.next_event().unwrap();
 //! // 1500 B at 12 Mbit/s take 1 ms; the propagation takes 10 ms.
 //! assert_eq!(at, Timestamp::from_millis(11));
@@ -57,7 +57,7 @@ pub use jitter::{Jitter, JitterDistribution};
 pub use link::{Delivered, DropCause, Link, Offered};
 pub use loss::{GilbertElliott, LossConfig};
 pub use packet::{Datagram, Packet};
-pub use part::{Moving, Outbox, Part};
+pub use part::{Moving, Outbox, Partition};
 pub use policer::Policer;
 pub use queue::{CoDelConfig, FqCoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
 pub use rate::{MahimahiError, MahimahiTrace, Rate, RateTable, RateTableEnd, RateTableError};

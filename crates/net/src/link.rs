@@ -12,14 +12,14 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use crate::config::LinkConfig;
 use crate::filter::{Filter, Gate};
 use crate::impair::{Impairments, Wire};
 use crate::loss::{Loss, LossConfig};
 use crate::packet::Packet;
-use crate::queue::{Arrival, Queue, QueueConfig, Verdict, Waiting};
+use crate::queue::{Arrival, EnqueueAction, Queue, QueueConfig, Waiting};
 use crate::rate::{Rate, Transmitter};
 use crate::stats::{Count, LinkStats};
 use crate::stream::{Owner, Streams};
@@ -57,7 +57,7 @@ pub struct Delivered<P> {
     /// When it was due there.
     pub at: Timestamp,
     /// Its size.
-    pub size: Bytes,
+    pub size: ByteCount,
     /// The packet.
     pub packet: P,
 }
@@ -80,7 +80,7 @@ pub struct Link<P> {
     waited_ns: u64,
     waited_ns_max: u64,
     transmitter: Transmitter,
-    overhead: Bytes,
+    overhead: ByteCount,
     /// Where packets differ on their way; `None` where all take the delay and nothing befalls them.
     wire: Option<Box<Wire>>,
     loss: Loss,
@@ -134,7 +134,7 @@ impl<P: Packet> Link<P> {
     /// Hands the link a packet of `size`.
     // A call would copy the packet twice more.
     #[inline(always)]
-    pub fn offer(&mut self, now: Timestamp, mut packet: P, size: Bytes) -> Offered<P> {
+    pub fn offer(&mut self, now: Timestamp, mut packet: P, size: ByteCount) -> Offered<P> {
         if self.is_mere_delay {
             self.offered.add(size);
             self.depart(now, size, packet);
@@ -157,13 +157,13 @@ impl<P: Packet> Link<P> {
         let idle = start <= now;
         if self.queue.is_managed() {
             match self.judge(now, idle, size) {
-                Verdict::Pass => {}
-                Verdict::Signal if mark(&mut packet) => self.counters.marked.add(size),
-                Verdict::Signal | Verdict::Drop => {
+                EnqueueAction::Pass => {}
+                EnqueueAction::Signal if mark(&mut packet) => self.counters.marked.add(size),
+                EnqueueAction::Signal | EnqueueAction::Drop => {
                     self.counters.early.add(size);
                     return Offered::Dropped(DropCause::Early, packet);
                 }
-                Verdict::Overflow => return self.overflow(packet, size),
+                EnqueueAction::Overflow => return self.overflow(packet, size),
             }
         } else if !idle && !self.queue.has_room(size.saturating_add(self.overhead), self.transmitter.rate_at(now)) {
             return self.overflow(packet, size);
@@ -316,7 +316,7 @@ impl<P: Packet> Link<P> {
 
     /// How long a packet of `size` takes from end to end when nothing is before it: transmission at
     /// the mean rate, and propagation without jitter.
-    pub fn unloaded_delay(&self, size: Bytes) -> Duration {
+    pub fn unloaded_delay(&self, size: ByteCount) -> Duration {
         let transmission = match self.transmitter.mean() {
             Some(rate) => size.saturating_add(self.overhead) / rate,
             None => Duration::ZERO,
@@ -342,7 +342,7 @@ impl<P: Packet> Link<P> {
 
     /// Whether the gate refuses a packet of `size`, and why.
     #[cold]
-    fn refuse(&mut self, now: Timestamp, size: Bytes) -> Option<DropCause> {
+    fn refuse(&mut self, now: Timestamp, size: ByteCount) -> Option<DropCause> {
         if !self.gate.is_up() {
             self.counters.down.add(size);
             return Some(DropCause::Down);
@@ -357,14 +357,14 @@ impl<P: Packet> Link<P> {
         })
     }
 
-    fn overflow(&mut self, packet: P, size: Bytes) -> Offered<P> {
+    fn overflow(&mut self, packet: P, size: ByteCount) -> Offered<P> {
         self.counters.overflowed.add(size);
         Offered::Dropped(DropCause::Overflow, packet)
     }
 
     /// What a managed queue says to a packet of `size`. An idle link will take it at once.
     #[inline]
-    fn judge(&mut self, now: Timestamp, idle: bool, size: Bytes) -> Verdict {
+    fn judge(&mut self, now: Timestamp, idle: bool, size: ByteCount) -> EnqueueAction {
         let arrival = Arrival {
             now,
             on_wire: size.saturating_add(self.overhead),
@@ -430,7 +430,7 @@ impl<P: Packet> Link<P> {
 
     /// A packet whose transmission ends at `end` takes the delay, behind those before it.
     #[inline(always)]
-    fn depart(&mut self, end: Timestamp, size: Bytes, packet: P) {
+    fn depart(&mut self, end: Timestamp, size: ByteCount, packet: P) {
         let due = Timestamp::from_nanos(end.as_nanos().saturating_add(self.delay_ns));
         self.last_due = due.max(self.last_due);
         self.first_due = self.first_due.min(self.last_due);
@@ -439,7 +439,7 @@ impl<P: Packet> Link<P> {
 
     /// A packet whose transmission ends at `end` goes over a wire that treats packets differently.
     #[inline(never)]
-    fn pass_the_wire(&mut self, end: Timestamp, size: Bytes, packet: P) {
+    fn pass_the_wire(&mut self, end: Timestamp, size: ByteCount, packet: P) {
         if self.wire.as_mut().is_some_and(|wire| wire.duplicates()) {
             self.counters.duplicated.add(size);
             self.set_out(end, size, packet.clone());
@@ -448,7 +448,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// A packet, or a copy of one, sets out on such a wire.
-    fn set_out(&mut self, end: Timestamp, size: Bytes, mut packet: P) {
+    fn set_out(&mut self, end: Timestamp, size: ByteCount, mut packet: P) {
         let Some(wire) = &mut self.wire else { return };
         if let Some(random) = wire.corrupts() {
             packet.corrupt(random);

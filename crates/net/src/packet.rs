@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 /// A packet. A link that wants to signal congestion marks the packets that can carry a mark, and
 /// drops the others [RFC3168 §5]: the packet itself is where a receiver finds the mark.
@@ -74,8 +74,8 @@ impl Datagram {
     }
 
     /// What it is on a link.
-    pub fn size(&self) -> Bytes {
-        Bytes::new(self.contents.len() as u64 + self.headers())
+    pub fn size(&self) -> ByteCount {
+        ByteCount::new(self.contents.len() as u64 + self.headers())
     }
 }
 

@@ -12,7 +12,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use crate::filter::Filter;
 use crate::link::{Delivered, Link};
@@ -52,14 +52,14 @@ pub struct Moving<P> {
     order: u64,
     /// What it does next: a position among the steps of all routes.
     step: u32,
-    size: Bytes,
+    size: ByteCount,
     packet: P,
 }
 
 impl<P> Moving<P> {
     /// A packet that comes at `at` from the place numbered `from`.
     #[inline]
-    fn new(at: Timestamp, from: u64, step: u32, size: Bytes, packet: P) -> Self {
+    fn new(at: Timestamp, from: u64, step: u32, size: ByteCount, packet: P) -> Self {
         Self { at, order: mix(at.as_nanos() ^ from << 40), step, size, packet }
     }
 
@@ -93,7 +93,7 @@ pub type Outbox<P> = Vec<Vec<Moving<P>>>;
 /// ([`take`](Self::take)), lets it run ([`run`](Self::run)), and has it hand over what is due in the next
 /// ([`hand_over`](Self::hand_over)). Between windows everything is on a link.
 #[derive(Debug)]
-pub struct Part<P> {
+pub struct Partition<P> {
     map: Arc<Map>,
     /// Which links of the network these are.
     ids: Vec<LinkId>,
@@ -125,7 +125,7 @@ impl<P: Packet> Network<P> {
     /// # Panics
     ///
     /// Unless there is a part for each link and each route, and all are below `parts`.
-    pub fn divide(self, parts: usize, links: &[usize], ends: &[usize]) -> Vec<Part<P>> {
+    pub fn divide(self, parts: usize, links: &[usize], ends: &[usize]) -> Vec<Partition<P>> {
         assert_eq!((links.len(), ends.len()), (self.links.len(), self.routes.len()));
         let mut ids: Vec<Vec<LinkId>> = vec![Vec::new(); parts];
         let mut place_of = Vec::with_capacity(links.len());
@@ -135,9 +135,9 @@ impl<P: Packet> Network<P> {
         }
         let ends = ends.iter().map(|part| *part as u32).collect();
         let map = Arc::new(Map { steps: self.steps, routes: self.routes, links: place_of, ends });
-        let mut cut: Vec<Part<P>> = ids
+        let mut cut: Vec<Partition<P>> = ids
             .into_iter()
-            .map(|ids| Part {
+            .map(|ids| Partition {
                 map: Arc::clone(&map),
                 links: Vec::with_capacity(ids.len()),
                 inputs: ids.iter().map(|_| Vec::new()).collect(),
@@ -151,14 +151,14 @@ impl<P: Packet> Network<P> {
     }
 }
 
-impl<P: Packet> Part<P> {
+impl<P: Packet> Partition<P> {
     /// A host sends a packet of `size` on `route`, which may begin in another part.
     ///
     /// # Panics
     ///
     /// If `route` is another network's.
     #[inline]
-    pub fn send(&self, now: Timestamp, route: RouteId, packet: P, size: Bytes, out: &mut Outbox<P>) {
+    pub fn send(&self, now: Timestamp, route: RouteId, packet: P, size: ByteCount, out: &mut Outbox<P>) {
         let step = self.map.routes[route.index()];
         let from = 1 << 23 | route.index() as u64;
         out[self.map.part_of(step)].push(Moving::new(now, from, step, size, packet));

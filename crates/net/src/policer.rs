@@ -5,7 +5,7 @@
 //! [RFC2697], the meter with a single rate, whose excess burst is 0: what it colours green passes, what it
 //! colours red is dropped.
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use crate::error::LinkConfigError;
 
@@ -16,12 +16,12 @@ pub struct Policer {
     /// The rate at which the bucket is filled (the RFC's CIR).
     pub rate: Bitrate,
     /// What the bucket holds: so much may pass at once after a pause (the RFC's CBS).
-    pub burst: Bytes,
+    pub burst: ByteCount,
 }
 
 impl Policer {
     pub(crate) fn check(&self) -> Result<(), LinkConfigError> {
-        if self.burst == Bytes::ZERO { Err(LinkConfigError::NoBurst) } else { Ok(()) }
+        if self.burst == ByteCount::ZERO { Err(LinkConfigError::NoBurst) } else { Ok(()) }
     }
 }
 
@@ -46,7 +46,7 @@ impl Bucket {
     /// Whether a packet of this size may pass; it takes its tokens then [RFC2697 §3].
     //
     //     if Tc(t) - B >= 0, the packet is green and Tc is decremented by B
-    pub(crate) fn admits(&mut self, now: Timestamp, size: Bytes) -> bool {
+    pub(crate) fn admits(&mut self, now: Timestamp, size: ByteCount) -> bool {
         let full = u128::from(self.policer.burst.get()) * UNITS_PER_BYTE;
         let filled = u128::from(self.policer.rate.as_bps()) * u128::from(now.nanos_since(self.filled_at));
         self.tokens = (self.tokens + filled).min(full);
@@ -64,7 +64,7 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    const PACKET: Bytes = Bytes::new(1500);
+    const PACKET: ByteCount = ByteCount::new(1500);
 
     /// How many packets pass that come at these times, in microseconds.
     fn passed(bucket: &mut Bucket, times: impl Iterator<Item = u64>) -> usize {

@@ -13,7 +13,7 @@ mod red;
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use rand_chacha::rand_core::RngCore as _;
 
 use crate::error::LinkConfigError;
@@ -51,7 +51,7 @@ impl QueueConfig {
     }
 
     /// Drop-tail with room for `bytes`.
-    pub const fn bytes(bytes: Bytes) -> Self {
+    pub const fn bytes(bytes: ByteCount) -> Self {
         Self::DropTail(QueueLimit::Bytes(bytes))
     }
 
@@ -99,7 +99,7 @@ impl From<FqCoDelConfig> for QueueConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// This many bytes.
-    Bytes(Bytes),
+    Bytes(ByteCount),
     /// This many packets.
     Packets(usize),
     /// What the link sends in this time, that is rate · time bytes: at a fixed rate nothing waits
@@ -116,7 +116,7 @@ pub enum QueueLimit {
 pub(crate) struct Arrival {
     pub(crate) now: Timestamp,
     /// With framing.
-    pub(crate) on_wire: Bytes,
+    pub(crate) on_wire: ByteCount,
     /// What the link sends at now; `None` where it sends at once.
     pub(crate) rate: Option<Bitrate>,
     /// Since when nothing is transmitted and nothing waits; `None` where something does.
@@ -125,7 +125,7 @@ pub(crate) struct Arrival {
 
 /// What a queue says to an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum EnqueueAction {
     /// It may come in.
     Pass,
     /// It is to carry the news of congestion: marked if it can be, dropped if not.
@@ -154,7 +154,7 @@ enum Manager<P> {
 
 impl<P: Packet> Queue<P> {
     /// The queue `config` of the link `name`, which adds `overhead` to each packet.
-    pub(crate) fn new(config: &QueueConfig, overhead: Bytes, name: &str, streams: &Streams) -> Self {
+    pub(crate) fn new(config: &QueueConfig, overhead: ByteCount, name: &str, streams: &Streams) -> Self {
         let (limit, manager) = match config {
             QueueConfig::DropTail(limit) => (*limit, None),
             QueueConfig::Red(config) => {
@@ -173,29 +173,29 @@ impl<P: Packet> Queue<P> {
     /// What is to become of an arrival. One that finds the link idle will not wait, and so fits
     /// whatever the limit. What is dropped to make room for it is added to `counters`.
     #[inline]
-    pub(crate) fn judge(&mut self, arrival: &Arrival, counters: &mut LinkStats) -> Verdict {
-        let verdict = match &mut self.manager {
-            None => Verdict::Pass,
+    pub(crate) fn judge(&mut self, arrival: &Arrival, counters: &mut LinkStats) -> EnqueueAction {
+        let action = match &mut self.manager {
+            None => EnqueueAction::Pass,
             Some(Manager::Red(red)) => red.judge(self.fifo.on_wire(), arrival),
             Some(Manager::CoDel(codel)) => {
                 codel.on_arrival(arrival);
-                Verdict::Pass
+                EnqueueAction::Pass
             }
             Some(Manager::FqCoDel(queues)) => {
                 if arrival.idle_since.is_none() {
                     queues.make_room(arrival, counters);
                 }
-                Verdict::Pass
+                EnqueueAction::Pass
             }
         };
         let fits =
             arrival.idle_since.is_some() || self.limit.has_room(self.fifo.on_wire(), arrival.on_wire, arrival.rate);
-        if fits || verdict == Verdict::Drop { verdict } else { Verdict::Overflow }
+        if fits || action == EnqueueAction::Drop { action } else { EnqueueAction::Overflow }
     }
 
     /// Whether a packet of `on_wire` fits behind what waits, where no discipline manages the queue.
     #[inline]
-    pub(crate) fn has_room(&mut self, on_wire: Bytes, rate: Option<Bitrate>) -> bool {
+    pub(crate) fn has_room(&mut self, on_wire: ByteCount, rate: Option<Bitrate>) -> bool {
         self.limit.has_room(self.fifo.on_wire(), on_wire, rate)
     }
 

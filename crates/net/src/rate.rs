@@ -6,7 +6,7 @@ mod table;
 
 use std::sync::Arc;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use fixed::Fixed;
 use mahimahi::Opportunities;
@@ -75,7 +75,7 @@ impl From<MahimahiTrace> for Rate {
 const BIT: u64 = 1_000_000_000;
 
 /// The work of transmitting `size`. Sizes above 2.3 GB count as 2.3 GB.
-fn work(size: Bytes) -> u64 {
+fn work(size: ByteCount) -> u64 {
     size.get().saturating_mul(8 * BIT)
 }
 
@@ -114,7 +114,7 @@ impl Transmitter {
 
     /// Transmits `size` from `start`, which `next_start` has just said, and gives the end.
     #[inline]
-    pub(crate) fn transmit(&mut self, start: Timestamp, size: Bytes) -> Timestamp {
+    pub(crate) fn transmit(&mut self, start: Timestamp, size: ByteCount) -> Timestamp {
         match self {
             Self::Unlimited(_) => start,
             Self::Fixed(fixed) => fixed.transmit(start, size),

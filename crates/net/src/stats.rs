@@ -3,7 +3,7 @@
 use core::ops::AddAssign;
 use core::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,13 +11,13 @@ pub struct Count {
     /// How many packets.
     pub packets: u64,
     /// How many bytes they have together, without the framing of a link.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
 }
 
 impl Count {
     /// Counts one packet more.
     #[inline]
-    pub(crate) fn add(&mut self, size: Bytes) {
+    pub(crate) fn add(&mut self, size: ByteCount) {
         self.packets += 1;
         self.bytes += size;
     }
@@ -63,7 +63,7 @@ pub struct LinkStats {
     /// What is being transmitted or on its way now.
     pub in_flight: Count,
     /// The largest amount that has waited in the queue.
-    pub queued_bytes_max: Bytes,
+    pub queued_bytes_max: ByteCount,
     /// How long packets waited in the queue, all together.
     pub queueing_delay_total: Duration,
     /// The longest that a packet waited in the queue.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::{BTreeSet, VecDeque};
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use crate::config::LinkConfig;
 use crate::error::LinkConfigError;
@@ -55,7 +55,7 @@ pub struct Delivery<P> {
     /// When it was due.
     pub at: Timestamp,
     /// Its size.
-    pub size: Bytes,
+    pub size: ByteCount,
     /// The packet.
     pub packet: P,
 }
@@ -219,7 +219,7 @@ impl<P: Packet> Network<P> {
     ///
     /// If `route` is another network's.
     #[inline]
-    pub fn send(&mut self, now: Timestamp, route: RouteId, packet: P, size: Bytes) -> Offered<P> {
+    pub fn send(&mut self, now: Timestamp, route: RouteId, packet: P, size: ByteCount) -> Offered<P> {
         self.advance(now);
         let first = self.routes[route.index()];
         match self.steps[first as usize] {
@@ -356,7 +356,7 @@ impl<P: Packet> Network<P> {
     /// # Panics
     ///
     /// If `route` is another network's.
-    pub fn unloaded_delay(&self, route: RouteId, size: Bytes) -> Duration {
+    pub fn unloaded_delay(&self, route: RouteId, size: ByteCount) -> Duration {
         let delay = |link: LinkId| self.links[link.index()].unloaded_delay(size);
         self.route(route).map(delay).fold(Duration::ZERO, Duration::saturating_add)
     }
@@ -421,7 +421,7 @@ impl<P: Packet> Network<P> {
     }
 
     #[inline(always)]
-    fn offer(&mut self, now: Timestamp, link: LinkId, hop: Hop<P>, size: Bytes) -> Offered<Hop<P>> {
+    fn offer(&mut self, now: Timestamp, link: LinkId, hop: Hop<P>, size: ByteCount) -> Offered<Hop<P>> {
         let state = &mut self.links[link.index()];
         let before = state.next_due();
         let may_change = !state.is_settled();

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use web_time::{Duration, Instant};
 
-use fairpath_engine::{Bytes, CongestionSignal, Engine, PathId, PathMap, Timestamp};
+use fairpath_engine::{ByteCount, CongestionSignal, Engine, PathId, PathMap, Timestamp};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
@@ -165,7 +165,7 @@ impl Shared {
     /// Tells the engine what left, train by train.
     fn tell_left(&mut self) {
         for train in self.left[self.told..].chunk_by(|one, next| one.path == next.path) {
-            let packets = train.iter().map(|left| (left.number, Bytes::new(left.bytes.into())));
+            let packets = train.iter().map(|left| (left.number, ByteCount::new(left.bytes.into())));
             self.engine.on_train_sent(train[0].path, packets, self.left_at);
         }
         self.told = self.left.len();
@@ -242,7 +242,7 @@ impl ConnectionEngine {
 
     /// The size of the path's packets, in bytes; `None` where it is not open.
     pub(crate) fn max_datagram(&self, path: PathId) -> Option<u64> {
-        self.lock().engine.max_datagram(path).map(Bytes::get)
+        self.lock().engine.max_datagram(path).map(ByteCount::get)
     }
 
     /// How many paths noq has had, those that took the place of another for a new address included.
@@ -325,7 +325,7 @@ impl ControllerFactory for Factory {
         let path = PathId::new(shared.next_path);
         shared.next_path += 1;
         shared.changes += 1;
-        shared.engine.on_path_opened(path, Bytes::new(current_mtu.into()), at);
+        shared.engine.on_path_opened(path, ByteCount::new(current_mtu.into()), at);
         shared.losses.insert(path, Losses::default());
         // noq checks itself that a path is validated before it carries data; until the host says more, only
         // the path of the handshake is one that is picked.
@@ -491,7 +491,7 @@ impl Controller for PathHandle {
         let (is_counted, is_known) = self.tell(|shared, path| {
             let now = shared.at(now);
             let sent = shared.engine.sent(path, pn);
-            if sent.is_some_and(|(_, bytes)| bytes != Bytes::new(lost_bytes.into())) {
+            if sent.is_some_and(|(_, bytes)| bytes != ByteCount::new(lost_bytes.into())) {
                 return (false, false);
             }
             if shared.note_given_up(path, pn, sent.map(|(at, _)| at)) {
@@ -539,7 +539,7 @@ impl Controller for PathHandle {
         self.mtu = new_mtu.into();
         self.tell(|shared, path| {
             shared.changes += 1;
-            shared.engine.on_max_datagram(path, Bytes::new(new_mtu.into()));
+            shared.engine.on_max_datagram(path, ByteCount::new(new_mtu.into()));
         });
     }
 

@@ -31,6 +31,6 @@ mod unfinished;
 mod wire;
 
 pub use receiver::{Receiver, Violation, WINDOW_BYTES_MIN};
-pub use record::{Credit, MAX_RECORD, Part, Record};
+pub use record::{Credit, MAX_RECORD, Record, RecordRange};
 pub use sender::{Fragment, RecordTooLarge, Sender, UNSENT_MAX};
 pub use wire::{CREDIT, FRAGMENT, FragmentHeader, Malformed};

@@ -14,4 +14,4 @@ mod in_flight;
 pub(crate) use assembly::Assembly;
 pub(crate) use buffer::Buffer;
 pub(crate) use coverage::Coverage;
-pub(crate) use in_flight::{InFlight, Part, Why};
+pub(crate) use in_flight::{InFlight, Tracked, Why};

@@ -12,7 +12,9 @@ use fairpath_engine::PathId;
 
 use crate::adapter::Fate;
 use crate::bulk;
-use crate::bulk::{Credit, FragmentHeader, Malformed, Part, Receiver, Record, RecordTooLarge, Sender, Violation};
+use crate::bulk::{
+    Credit, FragmentHeader, Malformed, Receiver, Record, RecordRange, RecordTooLarge, Sender, Violation,
+};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,9 +74,9 @@ pub(crate) struct Channel {
 /// What a datagram of a channel carries.
 #[derive(Debug)]
 pub(crate) enum Cargo {
-    Fragment(Part),
+    Fragment(RecordRange),
     /// What another packet carries too.
-    Copy(Part),
+    Copy(RecordRange),
     Credit,
 }
 
@@ -194,7 +196,7 @@ impl Channel {
     }
 
     /// What another path has carried, once more; `None` where it has arrived.
-    pub(crate) fn repeat(&mut self, part: Part) -> Option<(Bytes, Cargo)> {
+    pub(crate) fn repeat(&mut self, part: RecordRange) -> Option<(Bytes, Cargo)> {
         let (fragment, answers) = self.sender.repeat(part)?;
         let cargo = if answers { Cargo::Fragment(fragment.part) } else { Cargo::Copy(fragment.part) };
         Some((self.of_channel(fragment.datagram), cargo))

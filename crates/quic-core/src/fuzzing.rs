@@ -55,7 +55,7 @@ pub fn reported(reports: &[&[u8]], last_mark: u64, now: Instant) -> String {
     let mut engine = EngineConfig::default().build().expect("the names of the defaults");
     let paths = [PathId::new(0), PathId::new(1)];
     for path in paths {
-        engine.on_path_opened(path, fairpath_engine::Bytes::new(1_200), Timestamp::ZERO);
+        engine.on_path_opened(path, fairpath_engine::ByteCount::new(1_200), Timestamp::ZERO);
         engine.set_usable(path, true);
     }
     let mut delays = OneWay::new(true, now);
@@ -82,7 +82,8 @@ pub struct StreamsHeard(Streams);
 impl StreamsHeard {
     /// Streams that may hold `most` bytes together.
     pub fn new(most: u64) -> Self {
-        let config = StreamsConfig { connection_max: fairpath_engine::Bytes::new(most), ..StreamsConfig::default() };
+        let config =
+            StreamsConfig { connection_max: fairpath_engine::ByteCount::new(most), ..StreamsConfig::default() };
         let mut streams = Streams::new(true, StreamsConfig::default());
         streams.on_connected(StreamsToken([7; StreamsToken::LEN]));
         streams.admit_with(config);

@@ -101,7 +101,7 @@ pub struct Arrival {
 
 /// What to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum IncomingAction {
     /// It is a guest by this number.
     Accept(u64),
     /// It must show that it receives at its address.
@@ -188,23 +188,23 @@ impl Guests {
     }
 
     /// What to do with a peer that comes now; and which guest leaves for it.
-    pub fn arrive(&mut self, arrival: Arrival, now: Instant) -> (Verdict, Option<u64>) {
+    pub fn arrive(&mut self, arrival: Arrival, now: Instant) -> (IncomingAction, Option<u64>) {
         let Arrival { source, is_validated, is_invited } = arrival;
         let unvalidated = self.guests.values().filter(|guest| guest.is_unvalidated).count();
         if !is_validated && unvalidated >= UNVALIDATED_MAX {
-            return (Verdict::Retry, None);
+            return (IncomingAction::Retry, None);
         }
         let places = GUESTS_MAX.min(self.connections_max.saturating_sub(self.residents));
         let leaving = match self.guests.len() < places {
             true => None,
             false => match self.who_leaves(is_invited) {
                 Some(guest) if places > 0 => Some(guest),
-                _ => return (Verdict::Refuse, None),
+                _ => return (IncomingAction::Refuse, None),
             },
         };
         if !self.class(is_invited).take(source, is_validated, now) {
             // Who has not shown its address may be anybody: the budget that is used up may not be its own.
-            return (if is_validated { Verdict::Refuse } else { Verdict::Retry }, None);
+            return (if is_validated { IncomingAction::Refuse } else { IncomingAction::Retry }, None);
         }
         if let Some(leaving) = leaving {
             self.guests.remove(&leaving);
@@ -212,7 +212,7 @@ impl Guests {
         let number = self.next;
         self.next += 1;
         self.guests.insert(number, Guest { source, is_invited, is_unvalidated: !is_validated });
-        (Verdict::Accept(number), leaving)
+        (IncomingAction::Accept(number), leaving)
     }
 
     /// The oldest guest of the source that has most of them, among strangers; among the invited where there
@@ -279,8 +279,8 @@ mod tests {
         Arrival { is_invited: true, ..stranger(number) }
     }
 
-    fn accepted((verdict, left): (Verdict, Option<u64>)) -> (u64, Option<u64>) {
-        let Verdict::Accept(number) = verdict else { panic!("{verdict:?}") };
+    fn accepted((action, left): (IncomingAction, Option<u64>)) -> (u64, Option<u64>) {
+        let IncomingAction::Accept(number) = action else { panic!("{action:?}") };
         (number, left)
     }
 
@@ -292,7 +292,7 @@ mod tests {
             let (number, left) = accepted(guests.arrive(stranger(1), now));
             assert!(left.is_none() && guests.welcome(number));
         }
-        assert_eq!(guests.arrive(invited(2), now), (Verdict::Refuse, None));
+        assert_eq!(guests.arrive(invited(2), now), (IncomingAction::Refuse, None));
         assert_eq!(guests.count(), 3);
         guests.leave(0, true);
         accepted(guests.arrive(invited(2), now));
@@ -306,8 +306,8 @@ mod tests {
         let mut guests = Guests::new(64, now);
         let forged = |number| Arrival { is_validated: false, ..stranger(number) };
         let verdicts: Vec<_> = (0..1000).map(|number| guests.arrive(forged(number), now).0).collect();
-        assert_eq!(verdicts.iter().filter(|one| matches!(one, Verdict::Accept(_))).count(), UNVALIDATED_MAX);
-        assert_eq!(verdicts.iter().filter(|one| **one == Verdict::Retry).count(), 1000 - UNVALIDATED_MAX);
+        assert_eq!(verdicts.iter().filter(|one| matches!(one, IncomingAction::Accept(_))).count(), UNVALIDATED_MAX);
+        assert_eq!(verdicts.iter().filter(|one| **one == IncomingAction::Retry).count(), 1000 - UNVALIDATED_MAX);
         // One more round trip, and the honest are in.
         accepted(guests.arrive(stranger(5000), now));
         accepted(guests.arrive(invited(5001), now));
@@ -322,8 +322,8 @@ mod tests {
             let (number, _) = accepted(guests.arrive(arrival, now));
             guests.validated(number);
         }
-        assert_eq!(guests.arrive(arrival, now).0, Verdict::Retry, "it may be another one that forges");
-        assert_eq!(guests.arrive(stranger(1), now).0, Verdict::Refuse);
+        assert_eq!(guests.arrive(arrival, now).0, IncomingAction::Retry, "it may be another one that forges");
+        assert_eq!(guests.arrive(stranger(1), now).0, IncomingAction::Refuse);
         accepted(guests.arrive(stranger(2), now));
     }
 
@@ -351,7 +351,7 @@ mod tests {
             let at = now + Duration::from_millis(step.into());
             // A thousand a second, from one address and from many.
             let from = if step % 2 == 0 { 1 } else { step };
-            refused += u32::from(guests.arrive(stranger(from), at).0 == Verdict::Refuse);
+            refused += u32::from(guests.arrive(stranger(from), at).0 == IncomingAction::Refuse);
             if step % 100 == 0 {
                 let number = accepted(guests.arrive(invited(1), at)).0;
                 // It proves itself 50 ms later, in which 50 more strangers come.

@@ -25,7 +25,7 @@
 //! };
 //! let mut ends = [end(None)?, end(Some(identity))?];
 //! let mut now = Instant::now();
-//! let connecting = Connecting { local: here, remote: there, verify, knock: None, engine: &engine, datagrams: datagrams() };
+//! let connecting = Connecting { local: here, remote: there, verify, admission_key: None, engine: &engine, datagrams: datagrams() };
 //! let client = ends[0].connect(connecting, now)?;
 //! ends[0].connection(client).expect("it has begun").send_message("a message".into())?;
 //!
@@ -59,6 +59,7 @@
 
 mod adapter;
 mod address;
+mod admission_key;
 mod arrival;
 pub mod bulk;
 mod carrier;
@@ -72,7 +73,6 @@ mod forged;
 pub mod fuzzing;
 pub mod guests;
 mod interface;
-mod knock;
 mod one_way;
 mod origin;
 pub mod pairs;
@@ -86,16 +86,16 @@ mod transport;
 
 pub use adapter::Controllers;
 pub use address::{is_link_local, mapped, own_address, stand_in, twin_of, unmapped};
+pub use admission_key::AdmissionKey;
 pub use arrival::Arrival;
 pub use channel::ChannelId;
-pub use connection::{Connection, Event, Held, Interfaces, TRAIN_MAX, VIOLATION, violation};
+pub use connection::{Connection, Event, HeldData, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
 pub use endpoint::{Endpoint, Received};
 pub use fairpath_engine::health::{BackupReason, PathUse, ShutReason};
 pub use fairpath_engine::{Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, Terms};
-pub use fairpath_stream as flows;
+pub use fairpath_live as flows;
 pub use interface::{Binding, Interface, Kind, Unusable, is_too_small};
-pub use knock::KnockKey;
 pub use origin::Origin;
 pub use paths::{PathNotice, PathReport, PathState};
 pub use router::{Accepting, BeginError, Connecting, EndpointConfig, Routed, Router};

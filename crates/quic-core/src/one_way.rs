@@ -214,7 +214,7 @@ mod tests {
         let engine = fairpath_engine::EngineConfig::live();
         let delays = |left: Option<Instant>| {
             let mut engine = engine.build().unwrap();
-            engine.on_path_opened(PathId::new(0), fairpath_engine::Bytes::new(1_200), Timestamp::ZERO);
+            engine.on_path_opened(PathId::new(0), fairpath_engine::ByteCount::new(1_200), Timestamp::ZERO);
             let mut one_way = OneWay::new(true, begun);
             let datagrams = [8_u64, 16].map(u64::to_be_bytes);
             for (datagram, made) in datagrams.iter().zip([0, 100]) {

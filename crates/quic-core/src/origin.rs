@@ -8,7 +8,7 @@ use std::fmt;
 
 use noq_proto::{ClientConfig, ConnectionId, ConnectionIdGenerator as _, RandomConnectionIdGenerator, ServerConfig};
 
-use crate::knock;
+use crate::admission_key;
 use crate::tls::{self, Application, Identity, Verify};
 
 /// What an endpoint begins with.
@@ -45,6 +45,6 @@ impl Origin for System {
     }
 
     fn first_id(&self) -> ConnectionId {
-        RandomConnectionIdGenerator::new(knock::ID).generate_cid()
+        RandomConnectionIdGenerator::new(admission_key::ID).generate_cid()
     }
 }

@@ -18,11 +18,11 @@ use noq_proto::{
 
 use crate::adapter::ConnectionEngine;
 use crate::address::mapped;
+use crate::admission_key::AdmissionKey;
 use crate::arrival::{Arrival, GuestCount};
 use crate::connection::{Connection, Interfaces};
 use crate::datagram::take_up_to;
 use crate::forged::{self, Early};
-use crate::knock::KnockKey;
 use crate::one_way::Mark;
 use crate::origin::{Origin, System};
 use crate::tls::{Application, Identity, Verify};
@@ -55,7 +55,7 @@ pub struct Connecting<'a> {
     /// The certificate the peer must show.
     pub verify: Verify,
     /// What the peer knows the invited by.
-    pub knock: Option<&'a KnockKey>,
+    pub admission_key: Option<&'a AdmissionKey>,
     /// What the connection runs.
     pub engine: &'a EngineConfig,
     /// How large its datagrams may become.
@@ -159,7 +159,7 @@ impl Router {
         let mut client = self.origin.client(verify, application)?;
         client.transport_config(transport(&engine, connecting.datagrams, Trust::Full, application));
         let random = self.origin.first_id();
-        let first_id = connecting.knock.map_or(random, |key| key.put_on(random));
+        let first_id = connecting.admission_key.map_or(random, |key| key.put_on(random));
         client.initial_dst_cid_provider(Arc::new(move || first_id));
         let (handle, quic) = self.quic.connect(now, client, mapped(connecting.remote), &name)?;
         let primary = Some(connecting.local);

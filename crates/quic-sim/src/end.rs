@@ -123,7 +123,7 @@ impl End {
             local: pairs[0].local.address,
             remote: pairs[0].remote,
             verify: Verify::Fingerprint(fingerprint),
-            knock: None,
+            admission_key: None,
             engine,
             datagrams: search([], DATAGRAM_ETHERNET),
         };

@@ -6,14 +6,14 @@ use std::time::Instant;
 use bytes::Bytes;
 use fairpath_quic_core::bulk::Record;
 use fairpath_quic_core::streams::{StreamEvent, StreamsToken};
-use fairpath_quic_core::{ChannelId, Connection, Event, Held, PathNotice, PathReport, PathSnapshot, PathState};
+use fairpath_quic_core::{ChannelId, Connection, Event, HeldData, PathNotice, PathReport, PathSnapshot, PathState};
 use noq_proto::ConnectionHandle;
 
 /// The data of a record of bulk.
 const RECORD: usize = 64 << 10;
 
 /// Packets leave in bursts of so much at most, beyond a window.
-const BURST: fairpath_core::Bytes = fairpath_core::Bytes::new(16 * 1_472);
+const BURST: fairpath_core::ByteCount = fairpath_core::ByteCount::new(16 * 1_472);
 
 /// What an end has of a connection.
 pub(crate) struct Session {
@@ -47,17 +47,17 @@ pub(crate) struct Session {
 /// What a path may have in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watched {
-    largest: fairpath_core::Bytes,
-    overdue: fairpath_core::Bytes,
+    largest: fairpath_core::ByteCount,
+    overdue: fairpath_core::ByteCount,
 }
 
 impl Watched {
     /// Whether so much may be in flight.
     fn allows(
         &mut self,
-        in_flight: fairpath_core::Bytes,
-        window: fairpath_core::Bytes,
-        overdue: fairpath_core::Bytes,
+        in_flight: fairpath_core::ByteCount,
+        window: fairpath_core::ByteCount,
+        overdue: fairpath_core::ByteCount,
     ) -> bool {
         self.largest = window.max(self.largest);
         self.overdue = overdue.max(self.overdue);
@@ -224,9 +224,9 @@ impl Session {
     }
 
     /// Nothing is held beyond what the windows and what may wait to be sent allow.
-    pub(crate) fn check_held(&mut self, held: Held) {
-        if !held.is_within(&Held::most()) {
-            self.violated(|| format!("{held:?} is held, and {:?} is allowed", Held::most()));
+    pub(crate) fn check_held(&mut self, held: HeldData) {
+        if !held.is_within(&HeldData::most()) {
+            self.violated(|| format!("{held:?} is held, and {:?} is allowed", HeldData::most()));
         }
     }
 
@@ -308,15 +308,15 @@ mod tests {
 
     #[test]
     fn what_is_held_beyond_what_is_allowed_is_a_fault() {
-        let most = Held::most();
-        let byte = fairpath_core::Bytes::new(1);
+        let most = HeldData::most();
+        let byte = fairpath_core::ByteCount::new(1);
         let mut good = session();
         good.check_held(most);
         assert_eq!(good.violation, None);
         for more in [
-            Held { received: most.received + byte, ..most },
-            Held { unsent: most.unsent + byte, ..most },
-            Held { unacknowledged: most.unacknowledged + byte, ..most },
+            HeldData { received: most.received + byte, ..most },
+            HeldData { unsent: most.unsent + byte, ..most },
+            HeldData { unacknowledged: most.unacknowledged + byte, ..most },
         ] {
             let mut session = session();
             session.check_held(more);
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn more_than_a_burst_beyond_the_largest_window_is_a_fault() {
-        let bytes = fairpath_core::Bytes::new;
+        let bytes = fairpath_core::ByteCount::new;
         let mut watched = Watched::default();
         assert!(watched.allows(bytes(20_000) + BURST, bytes(20_000), bytes(0)));
         assert!(!watched.allows(bytes(20_001) + BURST, bytes(20_000), bytes(0)));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairpath_engine::EngineConfig;
-use fairpath_quic_core::guests::{Arrival, GUESTS_MAX, Guests, Source, Verdict};
-use fairpath_quic_core::{KnockKey, Trust, own_address, unmapped};
+use fairpath_quic_core::guests::{Arrival, GUESTS_MAX, Guests, IncomingAction, Source};
+use fairpath_quic_core::{AdmissionKey, Trust, own_address, unmapped};
 use noq_proto::{ConnectionHandle, Incoming};
 use tokio::sync::mpsc;
 
@@ -20,32 +20,32 @@ pub const CROWDED: u32 = 0x1f0;
 /// How long a peer may take over its handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How often a listener was asked in vain, since it began.
+/// Attempts to connect to a listener that failed, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Knocks {
+pub struct AcceptStats {
     /// Refused for load, or because all connections were taken.
     pub refused: u64,
     /// Handshakes of the uninvited that failed or were not finished in time, and uninvited peers that had to make room for
     /// newer ones before they had proved themselves.
     pub unfinished: u64,
     /// First packets that were answered by asking to show the address. Most honest peers that are asked
-    /// come back, so this is no number of attempts in vain.
+    /// come back, so this does not count failed attempts.
     pub asked_again: u64,
 }
 
 /// What of a listener's configuration concerns its connections.
 #[derive(Debug)]
-pub(crate) struct Manners {
-    pub(crate) knock: Option<KnockKey>,
+pub(crate) struct AcceptConfig {
+    pub(crate) admission_key: Option<AdmissionKey>,
     pub(crate) engine: EngineConfig,
     pub(crate) datagram_max: u16,
     pub(crate) machine: Machine,
 }
 
-impl Manners {
+impl AcceptConfig {
     /// How much of a peer's data is held at first.
     pub(crate) fn trust(&self) -> Trust {
-        if self.knock.is_some() { Trust::Guest } else { Trust::Full }
+        if self.admission_key.is_some() { Trust::Guest } else { Trust::Full }
     }
 }
 
@@ -61,39 +61,39 @@ struct Place {
     is_invited: bool,
 }
 
-/// The guest list, and what is counted at the door. What it lets in is the driver's to say.
+/// The guest list, and what is counted on admission. What it lets in is the driver's to say.
 #[derive(Debug)]
-pub(crate) struct Door<Connection> {
-    pub(crate) manners: Arc<Manners>,
+pub(crate) struct AdmissionControl<Connection> {
+    pub(crate) config: Arc<AcceptConfig>,
     guests: Guests,
     places: BTreeMap<ConnectionHandle, Place>,
     /// `None` once nobody is let in any more.
     accepted: Option<mpsc::Sender<Connection>>,
-    knocks: Knocks,
+    stats: AcceptStats,
 }
 
 /// What is to be done with a peer.
 #[derive(Debug)]
 pub(crate) struct Decision {
-    pub(crate) verdict: Verdict,
+    pub(crate) action: IncomingAction,
     /// Who has to leave for it.
     pub(crate) leaves: Option<ConnectionHandle>,
     /// Whether it was invited.
     pub(crate) is_invited: bool,
 }
 
-impl<Connection> Door<Connection> {
-    /// A door with room for so many connections, and where those come out that were let in.
-    pub(crate) fn new(manners: Manners, connections_max: usize) -> (Self, mpsc::Receiver<Connection>) {
+impl<Connection> AdmissionControl<Connection> {
+    /// Admission with room for so many connections, and where those come out that were let in.
+    pub(crate) fn new(config: AcceptConfig, connections_max: usize) -> (Self, mpsc::Receiver<Connection>) {
         // There is a slot for every connection there may be.
         let (sender, accepted) = mpsc::channel(connections_max.max(GUESTS_MAX));
         let guests = Guests::new(connections_max, clock::now());
-        let (manners, knocks) = (Arc::new(manners), Knocks::default());
-        (Self { manners, guests, places: BTreeMap::new(), accepted: Some(sender), knocks }, accepted)
+        let (config, stats) = (Arc::new(config), AcceptStats::default());
+        (Self { config, guests, places: BTreeMap::new(), accepted: Some(sender), stats }, accepted)
     }
 
-    pub(crate) fn knocks(&self) -> Knocks {
-        self.knocks
+    pub(crate) fn accept_stats(&self) -> AcceptStats {
+        self.stats
     }
 
     /// Nobody is let in from now on.
@@ -109,29 +109,29 @@ impl<Connection> Door<Connection> {
     /// A peer wants in.
     pub(crate) fn decide(&mut self, incoming: &Incoming, now: Instant) -> Decision {
         if self.accepted.is_none() {
-            return Decision { verdict: Verdict::Refuse, leaves: None, is_invited: false };
+            return Decision { action: IncomingAction::Refuse, leaves: None, is_invited: false };
         }
         let arrival = Arrival {
             source: Source::from(incoming.remote_address().ip()),
             is_validated: incoming.remote_address_validated(),
-            is_invited: self.manners.knock.as_ref().is_some_and(|key| key.is_on(&incoming.orig_dst_cid())),
+            is_invited: self.config.admission_key.as_ref().is_some_and(|key| key.is_on(&incoming.orig_dst_cid())),
         };
         let is_invited = arrival.is_invited;
-        let (verdict, leaving) = self.guests.arrive(arrival, now);
-        match verdict {
-            Verdict::Accept(_) => {}
-            Verdict::Retry => self.knocks.asked_again += 1,
-            Verdict::Refuse => self.knocks.refused += 1,
+        let (action, leaving) = self.guests.arrive(arrival, now);
+        match action {
+            IncomingAction::Accept(_) => {}
+            IncomingAction::Retry => self.stats.asked_again += 1,
+            IncomingAction::Refuse => self.stats.refused += 1,
         }
         let leaves = leaving.and_then(|number| self.evict(number));
-        Decision { verdict, leaves, is_invited }
+        Decision { action, leaves, is_invited }
     }
 
     /// The connection of a guest that is not on the list any more.
     fn evict(&mut self, number: u64) -> Option<ConnectionHandle> {
         let handle = self.places.iter().find(|(_, place)| place.number == number).map(|(handle, _)| *handle)?;
         let place = self.places.remove(&handle)?;
-        self.knocks.unfinished += u64::from(!place.is_invited);
+        self.stats.unfinished += u64::from(!place.is_invited);
         Some(handle)
     }
 
@@ -150,7 +150,7 @@ impl<Connection> Door<Connection> {
         let Some(place) = self.places.get_mut(&handle) else { return false };
         place.until = None;
         self.guests.validated(place.number);
-        if self.manners.trust() == Trust::Full {
+        if self.config.trust() == Trust::Full {
             self.welcome(handle);
         }
         true
@@ -166,7 +166,7 @@ impl<Connection> Door<Connection> {
     /// A connection is over: its place is free.
     pub(crate) fn left(&mut self, handle: ConnectionHandle) {
         if let Some(place) = self.places.remove(&handle) {
-            self.knocks.unfinished += u64::from(place.until.is_some() && !place.is_invited);
+            self.stats.unfinished += u64::from(place.until.is_some() && !place.is_invited);
             self.guests.leave(place.number, place.is_resident);
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use fairpath_engine::Bytes;
+use fairpath_engine::ByteCount;
 
 use crate::interfaces::Interface;
 
@@ -22,7 +22,7 @@ struct Account {
 
 impl Allowance {
     /// The allowance of the interface, or of the address, that is called `of`.
-    pub fn new(of: impl Into<String>, granted: Bytes) -> Self {
+    pub fn new(of: impl Into<String>, granted: ByteCount) -> Self {
         let (granted, used) = (AtomicU64::new(granted.get()), AtomicU64::new(0));
         Self(Arc::new(Account { of: of.into(), granted, used, may_say_goodbye: AtomicBool::new(false) }))
     }
@@ -33,12 +33,12 @@ impl Allowance {
     }
 
     /// The traffic so far: UDP datagrams with the headers of IP and UDP.
-    pub fn used(&self) -> Bytes {
-        Bytes::new(self.0.used.load(Ordering::Relaxed))
+    pub fn used(&self) -> ByteCount {
+        ByteCount::new(self.0.used.load(Ordering::Relaxed))
     }
 
     /// Changes how much may go over it in all, what is used included.
-    pub fn grant(&self, granted: Bytes) {
+    pub fn grant(&self, granted: ByteCount) {
         self.0.granted.store(granted.get(), Ordering::Relaxed);
     }
 
@@ -62,11 +62,11 @@ impl Allowance {
     pub(crate) fn count(&self, datagrams: usize, length: usize, is_ipv4: bool) {
         // UDP takes 8 bytes, IPv4 20 without options, IPv6 40.
         let headers = if is_ipv4 { 28 } else { 48 };
-        self.add(Bytes::new((length + datagrams * headers) as u64));
+        self.add(ByteCount::new((length + datagrams * headers) as u64));
     }
 
     /// So much more has gone over it.
-    pub fn add(&self, bytes: Bytes) {
+    pub fn add(&self, bytes: ByteCount) {
         self.0.used.fetch_add(bytes.get(), Ordering::Relaxed);
     }
 }
@@ -108,23 +108,23 @@ mod tests {
 
     #[test]
     fn datagrams_count_with_their_headers_and_what_is_spent_lets_nothing_out() {
-        let allowance = Allowance::new("wwan0", Bytes::new(3_000));
+        let allowance = Allowance::new("wwan0", ByteCount::new(3_000));
         allowance.count(2, 2_400, true);
-        assert_eq!(allowance.used(), Bytes::new(2_456));
+        assert_eq!(allowance.used(), ByteCount::new(2_456));
         assert!(allowance.lets_out());
         allowance.count(1, 1_200, false);
-        assert_eq!(allowance.used(), Bytes::new(3_704));
+        assert_eq!(allowance.used(), ByteCount::new(3_704));
         assert!(allowance.is_spent() && !allowance.lets_out());
-        allowance.grant(Bytes::new(4_000));
+        allowance.grant(ByteCount::new(4_000));
         assert!(allowance.lets_out(), "a new month has begun");
     }
 
     #[test]
     fn spent_interfaces_are_taken_away_by_name_and_by_address() {
         let all = Allowances::from(vec![
-            Allowance::new("wwan0", Bytes::ZERO),
-            Allowance::new("192.0.2.7", Bytes::ZERO),
-            Allowance::new("eth0", Bytes::new(1)),
+            Allowance::new("wwan0", ByteCount::ZERO),
+            Allowance::new("192.0.2.7", ByteCount::ZERO),
+            Allowance::new("eth0", ByteCount::new(1)),
         ]);
         let mut found = vec![
             interface("wwan0", "10.0.0.1"),

@@ -1,7 +1,7 @@
 //! Endless bulk data and somebody who counts it: what measurements send.
 
 use bytes::Bytes;
-use fairpath_engine::Bytes as Amount;
+use fairpath_engine::ByteCount;
 use fairpath_quic_core::ChannelId;
 use fairpath_quic_core::bulk::Record;
 use tokio::task::JoinHandle;
@@ -56,8 +56,8 @@ impl Sink {
     }
 
     /// What has come so far, each byte once, with 12 bytes for each record that say where it belongs.
-    pub fn received(&self) -> Amount {
-        Amount::new(self.connection.received_bytes(ChannelId::Bulk).get() - self.before)
+    pub fn received(&self) -> ByteCount {
+        ByteCount::new(self.connection.received_bytes(ChannelId::Bulk).get() - self.before)
     }
 }
 

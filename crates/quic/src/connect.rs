@@ -11,7 +11,7 @@ use std::time::Duration;
 use fairpath_engine::EngineConfig;
 use fairpath_quic_core::pairs::{Candidates, Pair, WhyNot};
 use fairpath_quic_core::{
-    Application, BeginError, Connecting, DATAGRAM_MAX, EndpointConfig, Fingerprint, KnockKey, PATHS_MAX, Verify,
+    AdmissionKey, Application, BeginError, Connecting, DATAGRAM_MAX, EndpointConfig, Fingerprint, PATHS_MAX, Verify,
 };
 use noq_proto::MtuDiscoveryConfig;
 use tokio::task::{AbortHandle, JoinSet};
@@ -55,8 +55,8 @@ pub struct ConnectConfig {
     pub paths_max: usize,
     /// The largest datagrams to send and to take, in bytes of UDP payload.
     pub datagram_max: u16,
-    /// What the peer knows the invited by ([`ListenConfig::knock`](crate::ListenConfig::knock)).
-    pub knock: Option<KnockKey>,
+    /// What the peer knows the invited by ([`ListenConfig::admission_key`](crate::ListenConfig::admission_key)).
+    pub admission_key: Option<AdmissionKey>,
     /// How much may go over which interfaces; those of which it is spent are not used.
     pub allowances: Vec<Allowance>,
     /// Where it runs.
@@ -70,9 +70,9 @@ impl ConnectConfig {
         let engine = EngineConfig::live();
         let paths_max = PATHS_MAX as usize;
         let (via, allowances) = (Vec::new(), Vec::new());
-        let (knock, machine, datagram_max) = (None, Machine::default(), DATAGRAM_MAX);
+        let (admission_key, machine, datagram_max) = (None, Machine::default(), DATAGRAM_MAX);
         let (verify, application) = (Verify::Fingerprint(fingerprint), Application::Fairpath);
-        Self { remotes, verify, application, via, engine, paths_max, datagram_max, knock, allowances, machine }
+        Self { remotes, verify, application, via, engine, paths_max, datagram_max, admission_key, allowances, machine }
     }
 }
 
@@ -150,10 +150,10 @@ impl Dialer {
         sockets.extend(&found)?;
         shared.sockets_changed();
         let ways: Vec<_> = candidates.plan().iter().map(|pair| (pair.local.address, pair.remote)).collect();
-        let ConnectConfig { via, remotes, verify, engine, datagram_max, knock, .. } = config;
+        let ConnectConfig { via, remotes, verify, engine, datagram_max, admission_key, .. } = config;
         let datagrams = machine.search(ways, datagram_max.min(self.datagram_max));
         let application = self.application;
-        let caller = Arc::new(Caller { shared: shared.clone(), verify, application, engine, datagrams, knock });
+        let caller = Arc::new(Caller { shared: shared.clone(), verify, application, engine, datagrams, admission_key });
         let race = Race {
             caller,
             candidates,
@@ -301,7 +301,7 @@ struct Caller {
     application: Application,
     engine: EngineConfig,
     datagrams: MtuDiscoveryConfig,
-    knock: Option<KnockKey>,
+    admission_key: Option<AdmissionKey>,
 }
 
 impl Caller {
@@ -310,7 +310,7 @@ impl Caller {
             local: pair.local.local(),
             remote: pair.remote,
             verify: self.verify.clone(),
-            knock: self.knock.as_ref(),
+            admission_key: self.admission_key.as_ref(),
             engine: &self.engine,
             datagrams: self.datagrams.clone(),
         })?;

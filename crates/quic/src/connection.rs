@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fairpath_engine::{Bytes as Amount, PairVerdict, PathSnapshot, Timestamp};
+use fairpath_engine::{ByteCount, PairVerdict, PathSnapshot, Timestamp};
 use fairpath_quic_core::bulk::{Record, RecordTooLarge};
 use fairpath_quic_core::flows::{self, Config, Counts, Delivered, FlowId, Status};
 use fairpath_quic_core::pairs::Tried;
@@ -168,8 +168,8 @@ impl Connection {
     }
 
     /// What has come on a channel, each byte once, taken or not.
-    pub fn received_bytes(&self, channel: ChannelId) -> Amount {
-        Amount::new(self.with(|connection, _| connection.received_bytes(channel)))
+    pub fn received_bytes(&self, channel: ChannelId) -> ByteCount {
+        ByteCount::new(self.with(|connection, _| connection.received_bytes(channel)))
     }
 
     /// Queues a datagram, which arrives once or not at all. False where too many wait.
@@ -295,7 +295,7 @@ impl Connection {
     }
 
     /// The peer has proved itself: it is no guest any more, which may hold little and has to leave for
-    /// others (`ListenConfig::knock`). Does nothing on a connection that is none.
+    /// others (`ListenConfig::admission_key`). Does nothing on a connection that is none.
     pub fn welcome(&self) {
         self.0.shared.welcome(&self.0.link);
     }
@@ -374,7 +374,7 @@ pub struct Observer(std::sync::Weak<Handle>);
 #[cfg(feature = "simulation")]
 impl Observer {
     /// What it holds; `None` once nobody has it any more.
-    pub fn held(&self) -> Option<fairpath_quic_core::Held> {
+    pub fn held(&self) -> Option<fairpath_quic_core::HeldData> {
         Some(Connection(self.0.upgrade()?).with(|connection, _| connection.held()))
     }
 }

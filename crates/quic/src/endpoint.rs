@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fairpath_engine::EngineConfig;
-use fairpath_quic_core::{Application, DATAGRAM_MAX, EndpointConfig, Fingerprint, Identity, KnockKey};
+use fairpath_quic_core::{AdmissionKey, Application, DATAGRAM_MAX, EndpointConfig, Fingerprint, Identity};
 use tokio::sync::{mpsc, watch};
 
-use crate::accept::{Door, Knocks, Manners};
+use crate::accept::{AcceptConfig, AcceptStats, AdmissionControl};
 use crate::allowance::{Allowance, Allowances};
 use crate::connect::Dialer;
 use crate::connection::{Connection, FAREWELL, drained};
@@ -41,7 +41,7 @@ pub struct ListenConfig {
     /// What invited peers mark their first packets with. Where it is given, accepted connections are
     /// guests until [`Connection::welcome`]: they may hold little, there are few of them, and they leave
     /// for newer ones. `None`: everybody is trusted.
-    pub knock: Option<KnockKey>,
+    pub admission_key: Option<AdmissionKey>,
     /// The largest datagrams to send and to take, in bytes of UDP payload.
     pub datagram_max: u16,
     /// How much may go over which interfaces; those of which it is spent are not used.
@@ -63,7 +63,7 @@ impl ListenConfig {
             application: Application::Fairpath,
             engine: EngineConfig::live(),
             connections_max: 64,
-            knock: None,
+            admission_key: None,
             datagram_max: DATAGRAM_MAX,
             allowances: Vec::new(),
             machine: Machine::default(),
@@ -85,7 +85,7 @@ impl Listener {
     /// Binds the sockets. Must be called within a tokio runtime.
     pub fn bind(config: ListenConfig) -> Result<Self, Error> {
         config.engine.build()?;
-        let ListenConfig { listen, advertise, via, identity, engine, connections_max, knock, .. } = config;
+        let ListenConfig { listen, advertise, via, identity, engine, connections_max, admission_key, .. } = config;
         let (datagram_max, allowances, machine) = (config.datagram_max, config.allowances, config.machine);
         let application = config.application;
         let (via, port, is_everywhere) = match listen {
@@ -105,8 +105,9 @@ impl Listener {
         let sockets = Sockets::bind(machine.clone(), allowances, &found, port)?;
         let fingerprint = identity.fingerprint();
         let router = machine.router(EndpointConfig { datagram_max, identity: Some(identity), application })?;
-        let (door, accepted) = Door::new(Manners { knock, engine, datagram_max, machine }, connections_max);
-        let shared = Shared::new(router, sockets, Some(door));
+        let (admission, accepted) =
+            AdmissionControl::new(AcceptConfig { admission_key, engine, datagram_max, machine }, connections_max);
+        let shared = Shared::new(router, sockets, Some(admission));
         let dialer = Dialer::of(&shared, application, datagram_max);
         driver::spawn(&shared);
         let plan = Plan { via, is_everywhere, advertise };
@@ -140,9 +141,9 @@ impl Listener {
         self.fingerprint
     }
 
-    /// How often this end was asked in vain.
-    pub fn knocks(&self) -> Knocks {
-        self.shared.lock().door.as_ref().map(Door::knocks).unwrap_or_default()
+    /// Attempts to connect to this end that failed.
+    pub fn accept_stats(&self) -> AcceptStats {
+        self.shared.lock().admission.as_ref().map(AdmissionControl::accept_stats).unwrap_or_default()
     }
 
     /// The next connection whose handshake succeeded; `None` after [`Listener::close`].

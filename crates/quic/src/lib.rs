@@ -48,7 +48,7 @@ mod stream_fault;
 mod streams;
 mod watch;
 
-pub use accept::{CROWDED, Knocks};
+pub use accept::{AcceptStats, CROWDED};
 pub use allowance::Allowance;
 pub use connect::{ConnectConfig, DialConfig, Dialer, connect};
 #[cfg(feature = "simulation")]
@@ -64,9 +64,9 @@ pub use fairpath_quic_core::pairs::{Outcome, Tried, WhyNot};
 pub use fairpath_quic_core::streams::{Budget, StreamError, StreamId, StreamKind, StreamsConfig};
 pub use fairpath_quic_core::violation;
 pub use fairpath_quic_core::{
-    Application, Authority, BackupReason, BadFingerprint, BadPem, Binding, ChannelId, DATAGRAM_ETHERNET, DATAGRAM_MAX,
-    Fingerprint, IDLE_TIMEOUT, Identity, KnockKey, NamedTerms, PATHS_MAX, PathNotice, PathReport, PathState, PathUse,
-    ShutReason, Terms, Verify,
+    AdmissionKey, Application, Authority, BackupReason, BadFingerprint, BadPem, Binding, ChannelId, DATAGRAM_ETHERNET,
+    DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, NamedTerms, PATHS_MAX, PathNotice, PathReport, PathState,
+    PathUse, ShutReason, Terms, Verify,
 };
 pub use given::{BadSocket, GivenSockets};
 pub use machine::Machine;

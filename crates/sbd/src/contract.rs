@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, DelaySample, Groups, Lost, PathId, Timestamp};
+use fairpath_core::{ByteCount, DelaySample, Groups, Lost, PathId, Timestamp};
 use proptest::prelude::*;
 
 use crate::testing::path;
@@ -125,7 +125,7 @@ impl Subject {
                     None => self.detector.on_sample(path(id), &sample),
                 }
             }
-            Op::Lose { path: id } => self.detector.on_loss(path(id), &Lost { now, bytes: Bytes::new(1_200) }),
+            Op::Lose { path: id } => self.detector.on_loss(path(id), &Lost { now, bytes: ByteCount::new(1_200) }),
         }
         self.poll();
     }

@@ -13,7 +13,7 @@ use crate::pairs::Pairs;
 /// A route that changes is unlearnt that much later, and a mistake lasts that much longer; in
 /// return, a coupling does not come and go with the evidence.
 #[derive(Debug)]
-pub struct Held {
+pub struct HoldTime {
     inner: Box<dyn Detector>,
     hold: Duration,
     /// What the detector says.
@@ -22,14 +22,14 @@ pub struct Held {
     pairs: Pairs<Option<Timestamp>>,
 }
 
-impl Held {
+impl HoldTime {
     /// Holds what `inner` finds for `hold` longer than it does.
     pub fn new(inner: Box<dyn Detector>, hold: Duration) -> Self {
         Self { inner, hold, found: Groups::default(), pairs: Pairs::default() }
     }
 }
 
-impl Detector for Held {
+impl Detector for HoldTime {
     fn on_path_opened(&mut self, path: PathId, now: Timestamp) {
         self.inner.on_path_opened(path, now);
         self.pairs.open(path, now, || None);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_was_together_stays_so_for_the_hold_time() {
-        let mut held = Held::new(Box::new(Told(10..20)), Duration::from_secs(5));
+        let mut held = HoldTime::new(Box::new(Told(10..20)), Duration::from_secs(5));
         (0..2).for_each(|id| held.on_path_opened(path(id), Timestamp::ZERO));
         let mut changes = Vec::new();
         for second in 0..40 {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_is_found_again_in_time_is_never_let_go() {
-        let mut held = Held::new(crate::by_name("always").unwrap(), Duration::from_secs(5));
+        let mut held = HoldTime::new(crate::by_name("always").unwrap(), Duration::from_secs(5));
         (0..2).for_each(|id| held.on_path_opened(path(id), Timestamp::ZERO));
         let changes = (0..40).filter(|second| held.poll(Timestamp::from_secs(*second)).is_some()).count();
         assert_eq!(changes, 1);

@@ -33,5 +33,5 @@ pub use catalogue::{NAMES, UnknownDetector, by_name, by_name_with};
 pub use detector::{Detector, PairVerdict};
 pub use fairpath_core::{GroupId, Groups};
 pub use fixed::{Fixed, FixedRule};
-pub use held::Held;
+pub use held::HoldTime;
 pub use parameters::{Parameters, SummaryChanges, TrendlineChanges};

@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{EngineConfig, Terms};
+use fairpath_live::{Config, Sharing};
 use fairpath_net::{Filter, LinkConfig, Rate};
-use fairpath_stream::{Config, Sharing};
 
 /// The position of a link in [`Scenario::links`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,19 +109,19 @@ pub struct Remedies {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transport {
     /// The size of a full data packet on the wire: 1,500 B.
-    pub packet: Bytes,
+    pub packet: ByteCount,
     /// The part of it that is not the application's: 52 B, so that 1,448 B are.
-    pub header: Bytes,
+    pub header: ByteCount,
     /// The size of an acknowledgement: 52 B.
-    pub ack: Bytes,
+    pub ack: ByteCount,
     /// An acknowledgement for every so many packets: 1.
     pub ack_every: u32,
     /// The longest that an acknowledgement waits for the next packet: 25 ms.
     pub ack_delay_max: Duration,
     /// What the sender may hold that is not acknowledged, over all paths; `None`: anything.
-    pub send_buffer: Option<Bytes>,
+    pub send_buffer: Option<ByteCount>,
     /// What the receiver may hold that is out of order; `None`: anything.
-    pub receive_buffer: Option<Bytes>,
+    pub receive_buffer: Option<ByteCount>,
     /// Data that holds up the others is sent again on a path that has room.
     pub reinjection: bool,
     /// Packets may be marked instead of dropped.
@@ -132,8 +132,8 @@ pub struct Transport {
 
 impl Transport {
     /// What a full packet carries of the application's: at least a byte.
-    pub fn payload(&self) -> Bytes {
-        self.packet.saturating_sub(self.header).max(Bytes::new(1))
+    pub fn payload(&self) -> ByteCount {
+        self.packet.saturating_sub(self.header).max(ByteCount::new(1))
     }
 
     /// That of a connection over real networks: paced, and what slower paths carry at the end is sent again.
@@ -145,9 +145,9 @@ impl Transport {
 impl Default for Transport {
     fn default() -> Self {
         Self {
-            packet: Bytes::new(1500),
-            header: Bytes::new(52),
-            ack: Bytes::new(52),
+            packet: ByteCount::new(1500),
+            header: ByteCount::new(52),
+            ack: ByteCount::new(52),
             ack_every: 1,
             ack_delay_max: Duration::from_millis(25),
             send_buffer: None,
@@ -176,13 +176,13 @@ pub enum Traffic {
     /// This much, and then no more.
     Finite {
         /// How much, without headers.
-        size: Bytes,
+        size: ByteCount,
     },
     /// One transfer after the other, each on a connection of its own, begun at random: a Poisson
     /// process.
     ShortFlows {
         /// How much each is, without headers.
-        size: Bytes,
+        size: ByteCount,
         /// The mean time from one beginning to the next.
         mean_interval: Duration,
     },
@@ -211,7 +211,7 @@ pub enum Traffic {
         /// How many times larger a key frame is than another.
         key_frame_ratio: f64,
     },
-    /// Packets of a live stream, each with a deadline, spread over the paths and repaired by `fairpath-stream`. Windows
+    /// Packets of a live stream, each with a deadline, spread over the paths and repaired by `fairpath-live`. Windows
     /// bound what leaves; what is late is not played.
     Live(Live),
     /// A steady rate whatever becomes of it: no congestion control, no acknowledgements.
@@ -227,7 +227,7 @@ pub struct Live {
     /// The application's rate, without headers; `None`: always what the stream's budget allows it.
     pub rate: Option<Bitrate>,
     /// The size of the application's packets: 1,316 B, seven of MPEG-TS. At least 16 B, which say what each is.
-    pub packet: Bytes,
+    pub packet: ByteCount,
     /// What both ends do. There is one flow, and no packet is marked.
     pub stream: Config,
     /// By what rates the paths share it.
@@ -236,7 +236,7 @@ pub struct Live {
 
 impl Default for Live {
     fn default() -> Self {
-        Self { rate: None, packet: Bytes::new(1_316), stream: Config::default(), sharing: Sharing::default() }
+        Self { rate: None, packet: ByteCount::new(1_316), stream: Config::default(), sharing: Sharing::default() }
     }
 }
 

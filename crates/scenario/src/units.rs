@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, printable};
+use fairpath_core::{Bitrate, ByteCount, printable};
 
 /// Why a text is not the quantity that it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -167,8 +167,8 @@ pub fn time(text: &str) -> Result<Duration, UnitError> {
 /// # Errors
 ///
 /// What is wrong with the text, and what would be right.
-pub fn size(text: &str) -> Result<Bytes, UnitError> {
-    quantity(text, &SIZE).map(Bytes::new)
+pub fn size(text: &str) -> Result<ByteCount, UnitError> {
+    quantity(text, &SIZE).map(ByteCount::new)
 }
 
 /// Reads a share: `1%`, `0.01`, `1/3`.
@@ -191,7 +191,7 @@ pub fn share(text: &str) -> Result<f64, UnitError> {
 pub(crate) enum Room {
     Unlimited,
     Time(Duration),
-    Bytes(Bytes),
+    Bytes(ByteCount),
     Packets(u64),
     /// This many bandwidth-delay products.
     Bdp(f64),
@@ -299,9 +299,9 @@ mod tests {
         assert_eq!(time("100us"), Ok(Duration::from_micros(100)));
         assert_eq!(time(" 1.5 min "), Ok(Duration::from_secs(90)));
         assert_eq!(time("2h"), Ok(Duration::from_secs(7_200)));
-        assert_eq!(size("1500B"), Ok(Bytes::new(1_500)));
-        assert_eq!(size("3MB"), Ok(Bytes::new(3_000_000)));
-        assert_eq!(size("64KiB"), Ok(Bytes::new(65_536)));
+        assert_eq!(size("1500B"), Ok(ByteCount::new(1_500)));
+        assert_eq!(size("3MB"), Ok(ByteCount::new(3_000_000)));
+        assert_eq!(size("64KiB"), Ok(ByteCount::new(65_536)));
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
     fn a_room_has_many_units() {
         assert_eq!(room("unlimited"), Ok(Room::Unlimited));
         assert_eq!(room("100ms"), Ok(Room::Time(Duration::from_millis(100))));
-        assert_eq!(room("64kB"), Ok(Room::Bytes(Bytes::new(64_000))));
+        assert_eq!(room("64kB"), Ok(Room::Bytes(ByteCount::new(64_000))));
         assert_eq!(room("3000 packets"), Ok(Room::Packets(3_000)));
         assert_eq!(room("1 packet"), Ok(Room::Packets(1)));
         assert_eq!(room("0.5 bdp"), Ok(Room::Bdp(0.5)));

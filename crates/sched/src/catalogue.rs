@@ -28,7 +28,7 @@ mod tests {
     use super::*;
     use crate::scheduler::{Choice, ConnectionView, PathView, Terms, Train};
     use core::time::Duration;
-    use fairpath_core::{Bytes, OneWayDelay, PathId, Rtt, Timestamp};
+    use fairpath_core::{ByteCount, OneWayDelay, PathId, Rtt, Timestamp};
     use proptest::option;
     use proptest::prelude::*;
 
@@ -51,17 +51,17 @@ mod tests {
         ) -> PathView {
             PathView {
                 id: PathId::new(id),
-                window: Bytes::new(window),
+                window: ByteCount::new(window),
                 paced,
-                in_flight: Bytes::new(in_flight),
-                max_datagram: Bytes::new(max_datagram),
+                in_flight: ByteCount::new(in_flight),
+                max_datagram: ByteCount::new(max_datagram),
                 rtt,
                 one_way: one_way.map(|(windowed_min, above, spread)| {
                     let ms = Duration::from_millis;
                     OneWayDelay { latest: ms(windowed_min + above), windowed_min: ms(windowed_min), spread: ms(spread) }
                 }),
                 delivery_rate: None,
-                ssthresh: ssthresh.map(Bytes::new),
+                ssthresh: ssthresh.map(ByteCount::new),
                 in_slow_start: ssthresh.is_none(),
                 window_limited,
                 burst_until: Timestamp::from_millis(burst_until),
@@ -80,8 +80,8 @@ mod tests {
             window in option::of(0u64..1_000_000),
             window_used in 0u64..1_000_000,
         ) -> ConnectionView {
-            let (unsent, window) = (unsent.map(Bytes::new), window.map(Bytes::new));
-            ConnectionView { unsent, window, window_used: Bytes::new(window_used), ..ConnectionView::default() }
+            let (unsent, window) = (unsent.map(ByteCount::new), window.map(ByteCount::new));
+            ConnectionView { unsent, window, window_used: ByteCount::new(window_used), ..ConnectionView::default() }
         }
     }
 
@@ -133,7 +133,7 @@ mod tests {
                         }
                         Choice::WaitFor(path) => {
                             let view = view(path);
-                            prop_assert!(is_active(&view) && view.in_flight > Bytes::ZERO, "{name} waits for {view:?}");
+                            prop_assert!(is_active(&view) && view.in_flight > ByteCount::ZERO, "{name} waits for {view:?}");
                         }
                         Choice::Wait => prop_assert!(paths.iter().find(may_send).is_none(), "{name} waits"),
                     }

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_core::{Bytes, PathId, Rtt, Timestamp};
+//! use fairpath_core::{ByteCount, PathId, Rtt, Timestamp};
 //! use fairpath_sched::{Choice, ConnectionView, PathView, Scheduler, Terms};
 //!
 //! /// Fills the path with the most room.
@@ -26,10 +26,10 @@
 //! # fn path(id: u32, milliseconds: u64, window: u64) -> PathView {
 //! #     PathView {
 //! #         id: PathId::new(id),
-//! #         window: Bytes::new(window),
+//! #         window: ByteCount::new(window),
 //! #         paced: false,
-//! #         in_flight: Bytes::ZERO,
-//! #         max_datagram: Bytes::new(1_200),
+//! #         in_flight: ByteCount::ZERO,
+//! #         max_datagram: ByteCount::new(1_200),
 //! #         rtt: Some(Rtt::steady(Duration::from_millis(milliseconds))),
 //! #         one_way: None,
 //! #         delivery_rate: None,

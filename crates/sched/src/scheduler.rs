@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, OneWayDelay, PathId, Rtt, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, OneWayDelay, PathId, Rtt, Timestamp};
 
 use crate::path_set::PathSet;
 
@@ -11,16 +11,16 @@ use crate::path_set::PathSet;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionView {
     /// How much waits that was never sent; `None`: not known, and no end of it in sight.
-    pub unsent: Option<Bytes>,
+    pub unsent: Option<ByteCount>,
     /// How much data may be between the lowest unacknowledged byte and the next new one, by the receiver's word;
     /// `None`: no bound is known.
-    pub window: Option<Bytes>,
+    pub window: Option<ByteCount>,
     /// How much there is; what was passed over for a later packet has still to be sent, and is not counted.
-    pub window_used: Bytes,
+    pub window_used: ByteCount,
     /// How much the sender may hold that is not acknowledged; `None`: no bound is known.
-    pub send_buffer: Option<Bytes>,
+    pub send_buffer: Option<ByteCount>,
     /// How much it holds.
-    pub buffered: Bytes,
+    pub buffered: ByteCount,
     /// Whether a window or a buffer keeps new data back, so that a path with room has none to send.
     pub is_blocked: bool,
 }
@@ -31,13 +31,13 @@ pub struct PathView {
     /// The path.
     pub id: PathId,
     /// Its congestion window.
-    pub window: Bytes,
+    pub window: ByteCount,
     /// Whether its pacer lets nothing go now, whatever room there is.
     pub paced: bool,
     /// What is in flight on it.
-    pub in_flight: Bytes,
+    pub in_flight: ByteCount,
     /// The size of its datagrams.
-    pub max_datagram: Bytes,
+    pub max_datagram: ByteCount,
     /// Its round-trip times; `None` before the first sample.
     pub rtt: Option<Rtt>,
     /// How long datagrams take there, less a constant that is the same for all paths; `None` where the host does not
@@ -46,7 +46,7 @@ pub struct PathView {
     /// How fast it delivered what was acknowledged last; `None` before the first sample.
     pub delivery_rate: Option<Bitrate>,
     /// Its slow-start threshold; `None` while it is unlimited.
-    pub ssthresh: Option<Bytes>,
+    pub ssthresh: Option<ByteCount>,
     /// Whether its window doubles with each round trip.
     pub in_slow_start: bool,
     /// Whether its window was full at some time since the packet left that was acknowledged last.
@@ -78,7 +78,7 @@ pub struct Terms {
     /// How much may be sent on it in a second, at most; `None`: as much as the network takes.
     pub cap: Option<Bitrate>,
     /// How much may still be sent on it, before it is not usable any more; `None`: without bound.
-    pub quota: Option<Bytes>,
+    pub quota: Option<ByteCount>,
 }
 
 impl Default for Terms {
@@ -113,7 +113,7 @@ pub enum Choice {
     /// Send on this path what is so much further on than what is next in order: what is sent is chosen after the path.
     /// What is passed over is next for whoever is asked next. Where the host has no data so far on, or no window for
     /// it, nothing is sent; one whose data need not arrive in order sends what is next.
-    Ahead(PathId, Bytes),
+    Ahead(PathId, ByteCount),
     /// Each of these is to carry all data: one with room sends the oldest that others have sent, that it has not
     /// and that is not acknowledged; where there is none, the packet goes on the first of them, which has room.
     Copies(PathSet),
@@ -157,13 +157,13 @@ pub trait Scheduler: Debug + Send {
         Train::UpTo(1)
     }
     /// A packet of `bytes` left on `path`.
-    fn on_sent(&mut self, _path: PathId, _bytes: Bytes) {}
+    fn on_sent(&mut self, _path: PathId, _bytes: ByteCount) {}
     /// Whether [`on_ack`](Self::on_ack) is of use: drawing up a view for each acknowledgement has its price.
     fn hears_acks(&self) -> bool {
         false
     }
     /// An acknowledgement of `bytes` was read on a path, of which this is the view after it.
-    fn on_ack(&mut self, _path: &PathView, _bytes: Bytes, _now: Timestamp) {}
+    fn on_ack(&mut self, _path: &PathView, _bytes: ByteCount, _now: Timestamp) {}
     /// Whether [`on_arrived`](Self::on_arrived) is of use.
     fn hears_order(&self) -> bool {
         false
@@ -172,7 +172,7 @@ pub trait Scheduler: Debug + Send {
     /// wait for some. Told by hosts that hand out data in order.
     fn on_arrived(&mut self, _path: PathId, _was_awaited: bool) {}
     /// A packet of `bytes` was lost on `path`.
-    fn on_lost(&mut self, _path: PathId, _bytes: Bytes, _now: Timestamp) {}
+    fn on_lost(&mut self, _path: PathId, _bytes: ByteCount, _now: Timestamp) {}
     /// A path is gone for good.
     fn on_path_closed(&mut self, _path: PathId) {}
     /// A path had room, and a window or a buffer of the connection had none.

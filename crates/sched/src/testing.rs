@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, OneWayDelay, PathId, Rtt, Timestamp};
+use fairpath_core::{ByteCount, OneWayDelay, PathId, Rtt, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Terms};
 
@@ -25,10 +25,10 @@ pub(crate) fn one_way(delay_ms: u64) -> OneWayDelay {
 pub(crate) fn view(id: u32, rtt_ms: u64) -> PathView {
     PathView {
         id: path(id),
-        window: Bytes::new(12_000),
+        window: ByteCount::new(12_000),
         paced: false,
-        in_flight: Bytes::ZERO,
-        max_datagram: Bytes::new(1200),
+        in_flight: ByteCount::ZERO,
+        max_datagram: ByteCount::new(1200),
         rtt: Some(rtt(Duration::from_millis(rtt_ms))),
         one_way: None,
         delivery_rate: None,

@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::error::Error;
 use std::process::Command;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, QueueConfig, Rate};
 use fairpath_scenario::{Flow, LinkIndex, PathRoute, Scenario, ScenarioLink, Traffic, Transport};
@@ -66,7 +66,7 @@ impl Dumbbell {
                 paths: vec![PathRoute { forward: feeder.into_iter().chain([there]).collect(), backward: vec![back] }],
                 terms: Vec::new(),
                 engine: EngineConfig { congestion: "reno".into(), ..EngineConfig::default() },
-                transport: Transport { header: Bytes::ZERO, ..Transport::default() },
+                transport: Transport { header: ByteCount::ZERO, ..Transport::default() },
                 remedies: fairpath_scenario::Remedies::default(),
                 traffic: Traffic::Bulk,
                 start: Duration::ZERO,

@@ -39,7 +39,7 @@ fn dumbbell(access: bool, mbps: u64, flows: u32, seconds: u64) -> Scenario {
             class: "bulk".into(),
             paths: vec![PathRoute { forward, backward }],
             engine: EngineConfig { congestion: "reno".into(), ..EngineConfig::default() },
-            transport: Transport { header: fairpath_core::Bytes::ZERO, ..Transport::default() },
+            transport: Transport { header: fairpath_core::ByteCount::ZERO, ..Transport::default() },
             remedies: fairpath_scenario::Remedies::default(),
             traffic: Traffic::Bulk,
             start: Duration::ZERO,

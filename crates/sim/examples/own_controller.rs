@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use fairpath_engine::{Aimd, AimdConfig, Bitrate, Bytes, GroupView, Rule};
+use fairpath_engine::{Aimd, AimdConfig, Bitrate, ByteCount, GroupView, Rule};
 use fairpath_net::QueueConfig;
 use fairpath_scenario::build::{Net, engine, ms};
 use fairpath_sim::{SimError, Simulation};
@@ -17,7 +17,7 @@ impl Rule for Scalable {
     type Memory = ();
     type News = ();
 
-    fn increase(&self, _group: &impl GroupView<()>, acked: Bytes) -> f64 {
+    fn increase(&self, _group: &impl GroupView<()>, acked: ByteCount) -> f64 {
         0.01 * acked.as_f64()
     }
 

@@ -9,7 +9,7 @@ mod remedies;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{ByteCount, PathId, Timestamp};
 use fairpath_engine::{Choice, CongestionSignal, Engine, LossBatch, PathSet, Tracked};
 use fairpath_net::PathRoutes;
 use fairpath_scenario::{Remedies, Traffic, Transport};
@@ -111,7 +111,7 @@ impl Connection {
             engine.set_live();
         }
         let payload = transport.payload();
-        let pieces = |buffer: Option<Bytes>| buffer.map_or(u64::MAX, |buffer| (buffer / payload).max(1));
+        let pieces = |buffer: Option<ByteCount>| buffer.map_or(u64::MAX, |buffer| (buffer / payload).max(1));
         let receive_buffer = pieces(transport.receive_buffer);
         let path = |routes: &PathRoutes| SendPath {
             routes: *routes,
@@ -259,11 +259,11 @@ impl Connection {
         chunk: Chunk,
         now: Timestamp,
         out: &mut Outside<'_, N>,
-    ) -> (u64, Bytes) {
+    ) -> (u64, ByteCount) {
         let index = path.get() as usize;
         let state = &mut self.paths[index];
         let number = state.recovery.on_sent(chunk, now);
-        let size = self.transport.header + Bytes::new(u64::from(chunk.bytes));
+        let size = self.transport.header + ByteCount::new(u64::from(chunk.bytes));
         self.engine.on_sent(path, number, size, now);
         out.count.paths[index].sent += 1;
         *out.sent += 1;
@@ -381,8 +381,8 @@ impl Connection {
         let before = (self.receiver.delivered_bytes(), self.receiver.duplicates());
         out.count.waited += self.receiver.waited(now);
         let fresh = self.receiver.on_chunk(chunk);
-        out.count.paths[index].delivered += Bytes::new(u64::from(fresh));
-        out.count.delivered += Bytes::new(self.receiver.delivered_bytes() - before.0);
+        out.count.paths[index].delivered += ByteCount::new(u64::from(fresh));
+        out.count.delivered += ByteCount::new(self.receiver.delivered_bytes() - before.0);
         out.count.duplicates += self.receiver.duplicates() - before.1;
         while self.frames.front().is_some_and(|(end, _)| *end <= self.receiver.delivered_bytes()) {
             if let Some((_, taken)) = self.frames.pop_front() {

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
-use fairpath_stream::Counts;
+use fairpath_core::{Bitrate, ByteCount};
+use fairpath_live::Counts;
 
 /// What one path of a flow has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -13,7 +13,7 @@ pub struct PathCount {
     /// Packets found lost.
     pub lost: u64,
     /// New data that arrived on this path, without headers.
-    pub delivered: Bytes,
+    pub delivered: ByteCount,
     /// How often losses or marks began an episode of congestion.
     pub episodes: u64,
     /// How often the probe timeout passed.
@@ -52,7 +52,7 @@ pub struct LiveCount {
     /// Packets that were played by their deadline, by the one clock of a simulation.
     pub in_time: u64,
     /// The data in them.
-    pub in_time_bytes: Bytes,
+    pub in_time_bytes: ByteCount,
     /// Packets that were played at all: the two ends' clocks are told apart by a guess.
     pub played: u64,
     /// Pieces that were sent for the first time.
@@ -66,7 +66,7 @@ pub struct LiveCount {
     /// Pieces that were never sent because no path took them in time, and packets for which there was no room.
     pub dropped: u64,
     /// What the budget allowed an encoder to send.
-    pub allowed: Bytes,
+    pub allowed: ByteCount,
     /// Over how long.
     pub allowed_for: Duration,
     /// What the receiver counted.
@@ -127,7 +127,7 @@ fn counts_since(now: &Counts, earlier: &Counts) -> Counts {
 pub(crate) struct FlowCount {
     pub(crate) paths: Vec<PathCount>,
     /// Delivered in order, without headers.
-    pub(crate) delivered: Bytes,
+    pub(crate) delivered: ByteCount,
     /// How long each transfer that ended took.
     pub(crate) completions: Vec<Duration>,
     /// How many transfers were begun.

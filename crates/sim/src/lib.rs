@@ -47,7 +47,7 @@ mod timers;
 
 pub use count::{LiveCount, PathCount};
 pub use error::{SimError, Violation};
-pub use fairpath_stream::{Counts, PathStatus, Status};
+pub use fairpath_live::{Counts, PathStatus, Status};
 pub use outcome::{FlowOutcome, LinkOutcome, Outcome, PathOutcome, jain_index};
 pub use parallel::Parallel;
 pub use recorder::{FlowIndex, Recorder, View};

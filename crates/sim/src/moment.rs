@@ -3,11 +3,11 @@
 //! Whoever looks at a run as a whole (recorders, limits, invariants, summaries) looks here, whether one core runs it
 //! or several.
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 use fairpath_engine::Engine;
+use fairpath_live::{Counts, Status};
 use fairpath_net::LinkStats;
 use fairpath_scenario::{Flow, Scenario, ScenarioLink};
-use fairpath_stream::{Counts, Status};
 
 use crate::connection::Connection;
 use crate::error::Violation;
@@ -92,7 +92,7 @@ impl<'a> Moment<'a> {
             connection.check().map_err(|what| violation(format!("flow {name:?}: {what}")))?;
         }
         for (flow, state) in self.flows() {
-            let arrived: Bytes = state.count.paths.iter().map(|path| path.delivered).sum();
+            let arrived: ByteCount = state.count.paths.iter().map(|path| path.delivered).sum();
             if state.count.delivered > arrived {
                 let what =
                     format!("flow {:?} delivered {}, but only {arrived} arrived", flow.name, state.count.delivered);

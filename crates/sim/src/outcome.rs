@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::LinkStats;
 use fairpath_scenario::{Flow, ScenarioLink, Traffic};
 
@@ -16,7 +16,7 @@ pub struct FlowOutcome {
     /// The class it belongs to.
     pub class: String,
     /// What was delivered in order, without headers.
-    pub delivered: Bytes,
+    pub delivered: ByteCount,
     /// That over time.
     pub goodput: Bitrate,
     /// Path by path.
@@ -116,7 +116,7 @@ impl Outcome {
     }
 }
 
-fn rate(bytes: Bytes, time: Duration) -> Bitrate {
+fn rate(bytes: ByteCount, time: Duration) -> Bitrate {
     bytes.per(time).unwrap_or(Bitrate::ZERO)
 }
 

@@ -34,14 +34,14 @@ use crate::outcome::Outcome;
 use crate::ready::Ready;
 use crate::recorder::{Recorder, View};
 use notes::Notes;
-use part::{Meeting, Part, Reached};
+use part::{Meeting, Partition, Reached};
 
 /// A run over several cores.
 #[derive(Debug)]
 pub struct Parallel {
     scenario: Arc<Scenario>,
     lookahead: Duration,
-    parts: Vec<Part>,
+    parts: Vec<Partition>,
     links: Vec<LinkId>,
     /// The part of each link, and its place there.
     places: Vec<(usize, usize)>,
@@ -105,7 +105,7 @@ impl Parallel {
             held[*part] += 1;
         }
         let cut = network.divide(count, &shares.links, &shares.routes);
-        let parts = hosts_of.into_iter().zip(cut).map(|(hosts, links)| Part::new(hosts, links, count)).collect();
+        let parts = hosts_of.into_iter().zip(cut).map(|(hosts, links)| Partition::new(hosts, links, count)).collect();
         let every = scenario.sample_every;
         Ok(Self {
             lookahead,

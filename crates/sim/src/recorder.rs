@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use fairpath_core::{PathId, Timestamp};
 use fairpath_engine::{Engine, Groups, PathSnapshot};
+use fairpath_live::{Counts, Status};
 use fairpath_net::LinkStats;
 use fairpath_scenario::{Scenario, ScenarioLink};
-use fairpath_stream::{Counts, Status};
 
 /// The position of a flow in [`Scenario::flows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,7 +8,7 @@ mod probe;
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{ByteCount, PathId, Timestamp};
 use fairpath_engine::{Engine, Phase};
 use fairpath_scenario::Remedies;
 
@@ -58,7 +58,7 @@ impl AtWork {
     pub(crate) fn next_probe(&self, engine: &Engine, now: Timestamp) -> Option<(Timestamp, PathId)> {
         let probes = self.probes.as_ref()?;
         let paths = || (0..self.paths).map(PathId::new);
-        if paths().all(|path| engine.verdict(path, now).in_flight == Bytes::ZERO) {
+        if paths().all(|path| engine.verdict(path, now).in_flight == ByteCount::ZERO) {
             return None;
         }
         let usable = paths().filter(|path| engine.is_usable(*path));
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    const MTU: Bytes = Bytes::new(1_200);
+    const MTU: ByteCount = ByteCount::new(1_200);
 
     fn path(id: u32) -> PathId {
         PathId::new(id)
@@ -138,7 +138,7 @@ mod tests {
             self.1.on_ack_end(&mut self.0, path(id), now);
         }
 
-        fn window(&self, id: u32) -> Bytes {
+        fn window(&self, id: u32) -> ByteCount {
             self.0.verdict(path(id), Timestamp::ZERO).window
         }
 
@@ -156,7 +156,7 @@ mod tests {
         let mut host = Host::new(Remedies { bloat_clamp: Some(1.5), ..Remedies::default() });
         host.round(0, 0, ms(0), 100);
         // Ten datagrams are 12,000 bytes.
-        let three_quarters = Bytes::new(9_000);
+        let three_quarters = ByteCount::new(9_000);
         // Smoothed: 7/8 · 100 + 1/8 · 900 = 200 ms. 1.5 · 100 / 200 of the window remains, with what slow start adds
         // of a datagram that was the window's no limit: none.
         host.round(0, 1, ms(1_000), 900);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(host.next_probe(), Some((ms(80), path(1))), "heard of after 40 ms");
         host.1.on_probed(path(1), ms(100));
         assert_eq!(host.next_probe(), Some((ms(140), path(1))));
-        host.0.on_sent(path(1), 1, Bytes::new(52), ms(100));
+        host.0.on_sent(path(1), 1, ByteCount::new(52), ms(100));
         host.answer(1, 1, ms(150));
         assert_eq!(host.next_probe(), Some((ms(190), path(1))), "heard of at 150 ms");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_engine::ConnectionView;
 
 use crate::packet::Chunk;
@@ -121,9 +121,9 @@ impl SendStream {
 
     /// The piece that is so much further on than the first that was never sent; it is this one until
     /// [`SendStream::on_sent`]. What is passed over is next. `None` where there is nothing so far on, or no room for it.
-    pub(crate) fn ahead(&mut self, gap: Bytes) -> Option<Chunk> {
+    pub(crate) fn ahead(&mut self, gap: ByteCount) -> Option<Chunk> {
         let first = self.passed.front().map_or(self.next, |chunk| chunk.number);
-        let wanted = first + gap / Bytes::new(u64::from(self.payload.max(1)));
+        let wanted = first + gap / ByteCount::new(u64::from(self.payload.max(1)));
         while self.next < wanted {
             let chunk = self.cut()?;
             self.note_cut(chunk);
@@ -213,13 +213,13 @@ impl SendStream {
 
     /// What a scheduler sees of the connection.
     pub(crate) fn view(&self) -> ConnectionView {
-        let bytes = |pieces: u64| Bytes::new(pieces.saturating_mul(self.payload.into()));
+        let bytes = |pieces: u64| ByteCount::new(pieces.saturating_mul(self.payload.into()));
         let bound = |pieces: u64| (pieces < u64::MAX).then(|| bytes(pieces));
         let passed = self.passed.len() as u64;
         let held = self.next - self.acked_from - passed;
         ConnectionView {
             unsent: match self.supply {
-                Supply::Bytes(supply) => Some(Bytes::new(supply) + bytes(passed)),
+                Supply::Bytes(supply) => Some(ByteCount::new(supply) + bytes(passed)),
                 Supply::Endless => None,
             },
             window: if self.limit == u64::MAX { None } else { bound(self.limit - self.acked_from) },
@@ -303,7 +303,7 @@ mod tests {
         stream.supply(5500);
         stream.end();
         let ahead = |stream: &mut SendStream, pieces: u64| {
-            let chunk = stream.ahead(Bytes::new(1000 * pieces))?;
+            let chunk = stream.ahead(ByteCount::new(1000 * pieces))?;
             stream.on_sent(chunk);
             Some((chunk.number, chunk.bytes, chunk.last))
         };
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(ahead(&mut stream, 1), None, "there is none so far on");
         // 2 was never sent and holds nothing.
         let view = stream.view();
-        assert_eq!((view.unsent, view.window_used), (Some(Bytes::new(1_000)), Bytes::new(5_000)));
+        assert_eq!((view.unsent, view.window_used), (Some(ByteCount::new(1_000)), ByteCount::new(5_000)));
         assert_eq!(take(&mut stream), Some((0, 1000, false)), "what was lost goes first");
         assert_eq!(take(&mut stream), Some((2, 1000, false)));
         assert_eq!((take(&mut stream), stream.is_dry()), (None, true));
@@ -338,7 +338,7 @@ mod tests {
         stream.on_ack(chunk(1));
         stream.on_receiver(2, u64::MAX);
         assert_eq!(stream.oldest_unacked(), 3, "said before, and late");
-        assert_eq!(stream.view().buffered, Bytes::new(2_000));
+        assert_eq!(stream.view().buffered, ByteCount::new(2_000));
     }
 
     #[test]

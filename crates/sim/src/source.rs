@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 use fairpath_net::Streams;
 use fairpath_scenario::{Distribution, Traffic, Transport};
 use rand_chacha::ChaCha8Rng;
@@ -97,7 +97,7 @@ impl Source {
     }
 
     /// When the next packet of a steady rate is due. Fractions of a nanosecond are carried over.
-    fn steadily(&mut self, packet: Bytes, bits_per_second: f64) -> Timestamp {
+    fn steadily(&mut self, packet: ByteCount, bits_per_second: f64) -> Timestamp {
         self.steady_ns += packet.as_f64() * 8e9 / bits_per_second;
         Timestamp::from_nanos(self.steady_ns as u64)
     }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn short_transfers_begin_at_their_mean_interval() {
-        let traffic = Traffic::ShortFlows { size: Bytes::new(70_000), mean_interval: Duration::from_millis(10) };
+        let traffic = Traffic::ShortFlows { size: ByteCount::new(70_000), mean_interval: Duration::from_millis(10) };
         // 1000 expected, standard deviation 32.
         let count = deeds(traffic).len();
         assert!((900..1100).contains(&count), "{count}");

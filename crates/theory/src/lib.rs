@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_core::{Bitrate, Bytes};
+//! use fairpath_core::{Bitrate, ByteCount};
 //! use fairpath_theory::{FluidRule, Link, Network, Price, Route, User};
 //!
 //! // One user of LIA over two links of 10 Mbit/s, and one of Reno on the second.
@@ -23,7 +23,7 @@
 //!         User { count: 1, rule: FluidRule::Lia, routes: vec![route(0), route(1)] },
 //!         User { count: 1, rule: FluidRule::Reno, routes: vec![route(1)] },
 //!     ],
-//!     packet: Bytes::new(1_500),
+//!     packet: ByteCount::new(1_500),
 //!     window_least: 1.0,
 //! };
 //! let settled = network.equilibrium()?;
@@ -44,7 +44,7 @@ mod solver;
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 
 pub use cubic::cubic_window;
 pub use network::{Equilibrium, EquilibriumError, Link, LinkState, Network, Price, Route, RouteState, User, UserState};
@@ -61,13 +61,13 @@ pub use short_queue::short_queue_wait;
 ///     rate = ----- * √ ( --- )    in packets
 ///             rtt         p
 /// ```
-pub fn tcp_loss(rate: Bitrate, rtt: Duration, packet: Bytes) -> f64 {
+pub fn tcp_loss(rate: Bitrate, rtt: Duration, packet: ByteCount) -> f64 {
     let window = rate.as_bps() as f64 * rtt.as_secs_f64() / (8.0 * packet.as_f64());
     2.0 / (window * window)
 }
 
 /// The least rate of a path that is kept open by a window: one packet per round trip. Zero where
 /// the round trip takes no time.
-pub fn probing_rate(rtt: Duration, packet: Bytes) -> Bitrate {
+pub fn probing_rate(rtt: Duration, packet: ByteCount) -> Bitrate {
     packet.per(rtt).unwrap_or(Bitrate::ZERO)
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 
 use crate::rule::FluidRule;
 
@@ -15,7 +15,7 @@ pub struct Network {
     /// The users.
     pub users: Vec<User>,
     /// The size of every packet.
-    pub packet: Bytes,
+    pub packet: ByteCount,
     /// No window falls below so many packets: 0, or 1 where a route that is not worth using is still
     /// probed.
     pub window_least: f64,
@@ -210,7 +210,7 @@ impl core::error::Error for EquilibriumError {}
 impl Network {
     /// What is wrong with the description, if anything is.
     pub(crate) fn check(&self) -> Result<(), EquilibriumError> {
-        if self.packet == Bytes::ZERO {
+        if self.packet == ByteCount::ZERO {
             return Err(EquilibriumError::NoPacket);
         }
         if let Some(link) = self.links.iter().position(|link| link.capacity == Bitrate::ZERO) {

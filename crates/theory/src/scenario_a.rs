@@ -104,7 +104,7 @@ fn load(users: f64, s: f64) -> f64 {
 mod tests {
     use core::time::Duration;
 
-    use fairpath_core::Bytes;
+    use fairpath_core::ByteCount;
 
     use super::*;
     use crate::{probing_rate, tcp_loss};
@@ -131,7 +131,7 @@ mod tests {
     fn the_losses_are_those_of_the_source_to_within_the_round_trip_time_assumed() {
         // 150 ms and 1500 B: 1 Mbit/s is a window of 12.5. p1 = 2/12.5² = 0.0128;
         // p2 = p1/s² = 0.0128/0.546 = 0.0234 and 0.0128/0.25 = 0.0512
-        let loss = |rate| tcp_loss(rate, Duration::from_millis(150), Bytes::new(1_500));
+        let loss = |rate| tcp_loss(rate, Duration::from_millis(150), ByteCount::new(1_500));
         assert!((loss(scenario(10).lia().type1) - 0.0128).abs() < 1e-6);
         assert!((loss(scenario(10).lia().type2) - 0.0234).abs() < 1e-4);
         assert!((loss(scenario(30).lia().type2) - 0.0512).abs() < 1e-4);
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(scenario(30).optimum(Bitrate::ZERO).type2, Bitrate::from_mbps(1));
         // 1500 B per 150 ms is 80 kbit/s: 1 − 0.08 and 1 − 3 · 0.08. The source has 0.94 and 0.8, for
         // a round trip and a packet that it does not name; 60 kbit/s give 0.94 and 0.82.
-        let probing = probing_rate(Duration::from_millis(150), Bytes::new(1_500));
+        let probing = probing_rate(Duration::from_millis(150), ByteCount::new(1_500));
         assert_eq!(scenario(10).optimum(probing).type2, Bitrate::from_kbps(920));
         assert_eq!(scenario(30).optimum(probing).type2, Bitrate::from_kbps(760));
         assert_eq!(scenario(10).optimum(Bitrate::from_kbps(60)).type2, Bitrate::from_kbps(940));

@@ -255,7 +255,7 @@ impl<'a> Flow<'a> {
 mod tests {
     use core::time::Duration;
 
-    use fairpath_core::Bytes;
+    use fairpath_core::ByteCount;
     use proptest::prelude::*;
 
     use super::*;
@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn network(links: &[Link], users: &[User]) -> Network {
-        Network { links: links.to_vec(), users: users.to_vec(), packet: Bytes::new(1_500), window_least: 0.0 }
+        Network { links: links.to_vec(), users: users.to_vec(), packet: ByteCount::new(1_500), window_least: 0.0 }
     }
 
     fn mbps(rate: Bitrate) -> f64 {
@@ -489,7 +489,7 @@ mod tests {
         let instant = wrong(|it| it.users[0].routes[0].rtt = Duration::ZERO);
         assert_eq!(instant, EquilibriumError::NoRoundTripTime { user: 0, route: 0 });
         assert_eq!(wrong(|it| it.links[0].capacity = Bitrate::ZERO), EquilibriumError::NoCapacity { link: 0 });
-        assert_eq!(wrong(|it| it.packet = Bytes::ZERO), EquilibriumError::NoPacket);
+        assert_eq!(wrong(|it| it.packet = ByteCount::ZERO), EquilibriumError::NoPacket);
         // Two windows of 100 packets in 150 ms are 16 Mbit/s.
         assert_eq!(wrong(|it| it.window_least = 100.0), EquilibriumError::Overloaded { link: 0 });
         // Windows that nothing limits.

@@ -10,19 +10,19 @@
 //! changes.
 //!
 //! ```
-//! use fairpath_core::{Bytes, Groups, PathId, Timestamp};
+//! use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
 //! use fairpath_trace::{Header, Reader, Record, Sample, State, Writer};
 //!
 //! let path = PathId::new(0);
 //! let sample = Sample {
 //!     now: Timestamp::from_millis(20),
 //!     path,
-//!     cwnd: Bytes::new(12_000),
+//!     cwnd: ByteCount::new(12_000),
 //!     srtt: None,
 //!     rtt_min: None,
-//!     in_flight: Bytes::new(2_400),
+//!     in_flight: ByteCount::new(2_400),
 //!     rate: None,
-//!     lost: Bytes::ZERO,
+//!     lost: ByteCount::ZERO,
 //!     group: Groups::one([path]).of(path),
 //!     state: State::SlowStart,
 //! };

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, GroupId, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, GroupId, PathId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The number of the format. It changes when an old reader would misread a new file; a new field
@@ -76,17 +76,17 @@ pub struct Sample {
     /// The path.
     pub path: PathId,
     /// Its congestion window.
-    pub cwnd: Bytes,
+    pub cwnd: ByteCount,
     /// Its smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
     /// Its smallest round-trip time; `None` before the first sample.
     pub rtt_min: Option<Duration>,
     /// What is in flight on it.
-    pub in_flight: Bytes,
+    pub in_flight: ByteCount,
     /// Its delivery rate; `None` before the first sample.
     pub rate: Option<Bitrate>,
     /// What it has lost since it was opened.
-    pub lost: Bytes,
+    pub lost: ByteCount,
     /// Its group.
     pub group: GroupId,
     /// The part of its life.
@@ -119,7 +119,7 @@ pub struct Record {
     /// The delivery rate, in bits per second; `null` before the first sample.
     #[serde(deserialize_with = "present")]
     pub rate_bps: Option<u64>,
-    /// Bytes lost since the path was opened.
+    /// ByteCount lost since the path was opened.
     pub lost: u64,
     /// The group: the lowest path of those that are coupled with this one.
     pub group: u32,
@@ -168,12 +168,12 @@ mod tests {
         let record = Record::from(Sample {
             now: Timestamp::from_millis(1_500),
             path: paths[1],
-            cwnd: Bytes::from_kilobytes(12),
+            cwnd: ByteCount::from_kilobytes(12),
             srtt: Some(Duration::from_millis(20)),
             rtt_min: Some(Duration::from_micros(19_500)),
-            in_flight: Bytes::new(1_200),
+            in_flight: ByteCount::new(1_200),
             rate: Some(Bitrate::from_mbps(20)),
-            lost: Bytes::new(2_400),
+            lost: ByteCount::new(2_400),
             group: Groups::one(paths).of(paths[1]),
             state: State::Recovery,
         });

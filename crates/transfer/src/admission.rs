@@ -1,4 +1,4 @@
-//! The door: who may come in, by the proof of the ticket's secret, and what the others are told.
+//! Admission: who may come in, by the proof of the ticket's secret, and what the others are told.
 //!
 //! A secret of 128 bits cannot be found by trying, so wrong ones are borne without a limit: a
 //! stranger ends nothing but its own connection. How many strangers there may be at a time is the
@@ -19,7 +19,7 @@ use crate::words::printable;
 /// How long a peer may take to prove itself. Ten round trips of a satellite link at its worst.
 pub const ADMISSION_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Why a peer is sent away at the door. It travels as the code with which the connection is closed.
+/// Why a peer is sent away at admission. It travels as the code with which the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Its proof is wrong.
@@ -133,15 +133,15 @@ impl AdmissionError {
 
 /// Lets in who holds the secret.
 #[derive(Debug)]
-pub struct Door {
+pub struct Admission {
     secret: Secret,
     purpose: Purpose,
     deadline: Duration,
     is_used: AtomicBool,
 }
 
-impl Door {
-    /// A door for holders of `secret` who come for `purpose`.
+impl Admission {
+    /// Admission for holders of `secret` who come for `purpose`.
     pub fn new(secret: Secret, purpose: Purpose) -> Self {
         Self::with_deadline(secret, purpose, ADMISSION_DEADLINE)
     }
@@ -169,7 +169,7 @@ impl Door {
         self.hear_or_know(connection, |_| false).await
     }
 
-    /// As [`Door::hear`], and lets in whom `knows` knows also where the ticket is used up.
+    /// As [`Admission::hear`], and lets in whom `knows` knows also where the ticket is used up.
     pub(crate) async fn hear_or_know(
         &self,
         connection: &Connection,
@@ -241,7 +241,7 @@ impl Guest {
 
 /// Why the other end did not let this one in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KnockError {
+pub enum AuthenticationError {
     /// It said why.
     #[error("the other end refused: {words}")]
     Refused {
@@ -255,7 +255,7 @@ pub enum KnockError {
     Gone(ProtocolError),
 }
 
-impl From<ProtocolError> for KnockError {
+impl From<ProtocolError> for AuthenticationError {
     fn from(error: ProtocolError) -> Self {
         Self::Gone(error)
     }
@@ -266,16 +266,21 @@ impl From<ProtocolError> for KnockError {
 /// # Errors
 ///
 /// The other end refused, or is gone.
-pub async fn knock(
+pub async fn authenticate(
     connection: &Connection,
     secret: &Secret,
     purpose: Purpose,
     sender: SenderId,
-) -> Result<(), KnockError> {
+) -> Result<(), AuthenticationError> {
     greet(connection, secret, purpose, sender).await.map_err(|error| refused(connection).unwrap_or(error))
 }
 
-async fn greet(connection: &Connection, secret: &Secret, purpose: Purpose, sender: SenderId) -> Result<(), KnockError> {
+async fn greet(
+    connection: &Connection,
+    secret: &Secret,
+    purpose: Purpose,
+    sender: SenderId,
+) -> Result<(), AuthenticationError> {
     let greeting = greeting(connection, secret, purpose, sender)
         .map_err(|_| ProtocolError::Unexpected("the connection offers no keying material"))?;
     connection.send_message(Bytes::from(greeting)).await.map_err(ProtocolError::from)?;
@@ -286,11 +291,11 @@ async fn greet(connection: &Connection, secret: &Secret, purpose: Purpose, sende
 }
 
 /// The refusal with which the peer closed the connection, if it did.
-fn refused(connection: &Connection) -> Option<KnockError> {
+fn refused(connection: &Connection) -> Option<AuthenticationError> {
     match connection.close_reason()? {
         ConnectionError::ApplicationClosed(close) => {
             let refusal = Refusal::from_code(close.error_code.into())?;
-            Some(KnockError::Refused { refusal, words: printable(&String::from_utf8_lossy(&close.reason)) })
+            Some(AuthenticationError::Refused { refusal, words: printable(&String::from_utf8_lossy(&close.reason)) })
         }
         _ => None,
     }
@@ -313,44 +318,50 @@ mod tests {
     /// What both ends make of a peer with this secret and purpose.
     async fn meet(
         net: &Net,
-        door: &Door,
+        admission: &Admission,
         secret: Secret,
         purpose: Purpose,
-    ) -> (Result<(), KnockError>, Result<(), AdmissionError>) {
-        let (knocking, listening) = net.connect().await;
-        let answering = async { door.hear(&listening).await?.welcome().await };
-        let (knocked, answered) = tokio::join!(knock(&knocking, &secret, purpose, SENDER), answering);
-        (knocked, answered)
+    ) -> (Result<(), AuthenticationError>, Result<(), AdmissionError>) {
+        let (dialing, listening) = net.connect().await;
+        let answering = async { admission.hear(&listening).await?.welcome().await };
+        let (authenticated, answered) = tokio::join!(authenticate(&dialing, &secret, purpose, SENDER), answering);
+        (authenticated, answered)
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn wrong_secrets_without_number_do_not_close_the_door() {
-        let (net, door) = (Net::new(), Door::new(SECRET, Purpose::Transfer));
+        let (net, admission) = (Net::new(), Admission::new(SECRET, Purpose::Transfer));
         for _ in 0..20 {
-            let (knocked, answered) = meet(&net, &door, Secret::from_bytes([9; 16]), Purpose::Transfer).await;
-            let Err(KnockError::Refused { refusal, words }) = knocked else { panic!("{knocked:?}") };
+            let (authenticated, answered) =
+                meet(&net, &admission, Secret::from_bytes([9; 16]), Purpose::Transfer).await;
+            let Err(AuthenticationError::Refused { refusal, words }) = authenticated else {
+                panic!("{authenticated:?}")
+            };
             assert!(refusal == Refusal::WrongSecret && words.contains("the secret in the ticket is wrong"), "{words}");
             assert_eq!(answered, Err(AdmissionError::WrongSecret));
         }
-        assert!(door.is_open());
-        assert_eq!(meet(&net, &door, SECRET, Purpose::Transfer).await, (Ok(()), Ok(())));
+        assert!(admission.is_open());
+        assert_eq!(meet(&net, &admission, SECRET, Purpose::Transfer).await, (Ok(()), Ok(())));
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_peer_that_proves_nothing_in_time_is_sent_away() {
         let net = Net::new();
         let (silent, listening) = net.connect().await;
-        let door = Door::with_deadline(SECRET, Purpose::Transfer, Duration::from_millis(100));
-        assert_eq!(door.hear(&listening).await.unwrap_err(), AdmissionError::Late);
+        let admission = Admission::with_deadline(SECRET, Purpose::Transfer, Duration::from_millis(100));
+        assert_eq!(admission.hear(&listening).await.unwrap_err(), AdmissionError::Late);
         assert!(silent.closed().await.to_string().contains("in time"));
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_used_ticket_is_refused() {
-        let (net, door) = (Net::new(), Door::new(SECRET, Purpose::Transfer));
-        door.use_up();
-        let (knocked, answered) = meet(&net, &door, SECRET, Purpose::Transfer).await;
-        assert!(matches!(knocked, Err(KnockError::Refused { refusal: Refusal::Used, .. })), "{knocked:?}");
+        let (net, admission) = (Net::new(), Admission::new(SECRET, Purpose::Transfer));
+        admission.use_up();
+        let (authenticated, answered) = meet(&net, &admission, SECRET, Purpose::Transfer).await;
+        assert!(
+            matches!(authenticated, Err(AuthenticationError::Refused { refusal: Refusal::Used, .. })),
+            "{authenticated:?}"
+        );
         assert_eq!(answered, Err(AdmissionError::Used));
     }
 
@@ -363,10 +374,12 @@ mod tests {
             Purpose::Stream => (Purpose::Transfer, "takes live flows only"),
         };
         for purpose in [Purpose::Transfer, Purpose::Measurement, Purpose::Stream] {
-            let door = Door::new(SECRET, purpose);
+            let admission = Admission::new(SECRET, purpose);
             let (other, expected) = other(purpose);
-            let (knocked, answered) = meet(&net, &door, SECRET, other).await;
-            let Err(KnockError::Refused { refusal, words }) = knocked else { panic!("{knocked:?}") };
+            let (authenticated, answered) = meet(&net, &admission, SECRET, other).await;
+            let Err(AuthenticationError::Refused { refusal, words }) = authenticated else {
+                panic!("{authenticated:?}")
+            };
             assert!(refusal == Refusal::WrongPurpose && words.contains(expected), "{words}");
             assert_eq!(answered, Err(AdmissionError::WrongPurpose));
         }
@@ -382,10 +395,10 @@ mod tests {
             (b"", AdmissionError::NotOurs),
             (&[&Purpose::Transfer.head()[..], &[0; 47]].concat(), AdmissionError::NotOurs),
         ] {
-            let (knocking, listening) = net.connect().await;
-            knocking.send_message(Bytes::copy_from_slice(head)).await.unwrap();
-            let door = Door::new(SECRET, Purpose::Transfer);
-            assert_eq!(door.hear(&listening).await.unwrap_err(), expected);
+            let (dialing, listening) = net.connect().await;
+            dialing.send_message(Bytes::copy_from_slice(head)).await.unwrap();
+            let admission = Admission::new(SECRET, Purpose::Transfer);
+            assert_eq!(admission.hear(&listening).await.unwrap_err(), expected);
         }
     }
 }

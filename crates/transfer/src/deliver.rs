@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::{ConnectConfig, Connection, ConnectionError, connect};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -137,7 +137,7 @@ impl Delivery<'_> {
         let mut reconnections = 0;
         // Since when it has been tried in vain, and how much was in place then: a connection that brings
         // nothing is no reason to begin counting anew.
-        let mut in_vain: Option<(Instant, Bytes)> = None;
+        let mut in_vain: Option<(Instant, ByteCount)> = None;
         let mut short_lived = 0;
         let mut is_busy_told = false;
         loop {

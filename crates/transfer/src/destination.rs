@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -39,7 +39,7 @@ pub(crate) enum Found {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     pub(crate) device: u64,
-    pub(crate) free: Bytes,
+    pub(crate) free: ByteCount,
     /// How many files more it can hold, where it counts them.
     pub(crate) files: Option<u64>,
 }
@@ -133,7 +133,7 @@ impl Destination {
         let free = rustix::fs::fstatvfs(&directory).map_err(|error| self.io(parent, error))?;
         Ok(Room {
             device: Identity::of(&stat).device(),
-            free: Bytes::new(free.f_bavail.saturating_mul(free.f_frsize)),
+            free: ByteCount::new(free.f_bavail.saturating_mul(free.f_frsize)),
             files: (free.f_files > 0).then_some(free.f_favail),
         })
     }
@@ -398,7 +398,7 @@ pub(crate) fn sync_device(_directory: impl AsFd) -> Result<bool, Errno> {
 mod tests {
     use super::*;
     use crate::manifest::PARTIAL;
-    use crate::part::Part;
+    use crate::part::Received;
     use crate::partial::Partial;
 
     #[test]
@@ -421,7 +421,7 @@ mod tests {
         let partial = Partial::open(&destination).unwrap().0;
         partial.replace("p", b"new").unwrap();
         let identity = Identity::of(&rustix::fs::fstat(partial.open_existing("p").unwrap()).unwrap());
-        let part = Part { name: "p", identity, digest: *blake3::hash(b"new").as_bytes(), mode: 0o600 };
+        let part = Received { name: "p", identity, digest: *blake3::hash(b"new").as_bytes(), mode: 0o600 };
         let refused = destination.place(&partial, &part, b"a", false);
         assert!(matches!(refused, Err(ReceiveError::Exists { .. })));
         assert_eq!(std::fs::read(directory.path().join("a")).unwrap(), b"old");

@@ -4,10 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use rustix::io::Errno;
 
-use crate::admission::{AdmissionError, KnockError, Refusal};
+use crate::admission::{AdmissionError, AuthenticationError, Refusal};
 use crate::fault::Fault;
 use crate::manifest::ManifestError;
 use crate::name::{Name, shown_path};
@@ -97,7 +97,7 @@ pub enum SendError {
         /// Why the connection ended.
         why: String,
         /// What the receiver had not said to be written.
-        left: Bytes,
+        left: ByteCount,
     },
     /// The connection was lost, and no other will be made.
     #[error("connection lost ({why}); {never}")]
@@ -130,10 +130,10 @@ pub enum SendError {
 }
 
 /// What to do where the receiver is not found again.
-fn advice(left: Bytes) -> &'static str {
+fn advice(left: ByteCount) -> &'static str {
     match left {
         // The word that all is in place is missing, nothing else.
-        Bytes::ZERO => "everything may be in place: look there before you send it again",
+        ByteCount::ZERO => "everything may be in place: look there before you send it again",
         _ => "run the same command again to resume, with the ticket that the receiver printed last, if it still waits",
     }
 }
@@ -185,11 +185,11 @@ impl From<ProtocolError> for SendError {
     }
 }
 
-impl From<KnockError> for SendError {
-    fn from(error: KnockError) -> Self {
+impl From<AuthenticationError> for SendError {
+    fn from(error: AuthenticationError) -> Self {
         match error {
-            KnockError::Refused { refusal, words } => Self::Refused { refusal, words },
-            KnockError::Gone(error) => error.into(),
+            AuthenticationError::Refused { refusal, words } => Self::Refused { refusal, words },
+            AuthenticationError::Gone(error) => error.into(),
         }
     }
 }
@@ -260,9 +260,9 @@ pub enum ReceiveError {
         /// Where.
         directory: PathBuf,
         /// The size that is still to come.
-        needed: Bytes,
+        needed: ByteCount,
         /// The free space.
-        free: Bytes,
+        free: ByteCount,
     },
     /// Where the directory should be, or above it, is something else.
     #[error("cannot receive into {}: {} is not a directory", directory.display(), there.display())]
@@ -303,7 +303,7 @@ pub enum ReceiveError {
         /// Where.
         directory: PathBuf,
         /// The size that was still to come.
-        missing: Bytes,
+        missing: ByteCount,
     },
     /// The directory for unfinished files belongs to somebody else.
     #[error(
@@ -354,7 +354,7 @@ pub enum ReceiveError {
     )]
     Pipe {
         /// How much it took.
-        written: Bytes,
+        written: ByteCount,
         /// The system's reason.
         source: io::Error,
     },
@@ -362,7 +362,7 @@ pub enum ReceiveError {
     #[error("{written} were passed on, and the rest did not come: what was passed on is not whole")]
     BrokeOff {
         /// How much was passed on.
-        written: Bytes,
+        written: ByteCount,
     },
     /// The sender could not send all of what is passed on.
     #[error("what was passed on of {path:?} is not whole: it {reason}")]
@@ -378,7 +378,7 @@ pub enum ReceiveError {
         /// Its name.
         path: Name,
         /// How much was passed on.
-        written: Bytes,
+        written: ByteCount,
     },
     /// The sender gave up; its words.
     #[error("the sender gave up: {text}")]
@@ -409,7 +409,7 @@ impl ReceiveError {
     /// Sorts an I/O error of `path` into its cause.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         match source.kind() {
-            io::ErrorKind::StorageFull => Self::DiskFull { directory: path.to_owned(), missing: Bytes::ZERO },
+            io::ErrorKind::StorageFull => Self::DiskFull { directory: path.to_owned(), missing: ByteCount::ZERO },
             io::ErrorKind::QuotaExceeded => Self::QuotaFull(path.to_owned()),
             io::ErrorKind::PermissionDenied => Self::PermissionDenied(path.to_owned()),
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly(path.to_owned()),

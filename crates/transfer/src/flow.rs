@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use tokio::sync::mpsc;
 
 use crate::collect::Selection;
@@ -40,15 +40,15 @@ struct Books<'a> {
 
 impl Flow<'_> {
     /// Runs until the receiver calls everything complete; answers how many bytes of files were sent.
-    pub(crate) async fn run(self, control: &Control) -> Result<Bytes, SendError> {
+    pub(crate) async fn run(self, control: &Control) -> Result<ByteCount, SendError> {
         let Self { selection, window, progress, witness, ledger, jobs, mut pieces } = self;
         let books = Books { selection, window, progress, witness, ledger: Mutex::new(ledger) };
-        let mut sent = Bytes::ZERO;
+        let mut sent = ByteCount::ZERO;
         let pump = async {
             while let Some(piece) = pieces.recv().await {
                 match piece {
                     Piece::Record(record, bytes) => {
-                        sent += Bytes::new(bytes);
+                        sent += ByteCount::new(bytes);
                         control.connection.send_record(record).await.map_err(ProtocolError::from)?;
                     }
                     Piece::LeftOut { file, reason } => books.leave_out(file, reason)?,

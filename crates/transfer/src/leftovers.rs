@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use crate::manifest::PARTIAL;
 use crate::part;
@@ -22,7 +22,7 @@ pub struct Leftover {
     /// How long nothing has come of it.
     pub age: Duration,
     /// How much of it is here.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
     /// Its data and its journal: what is to be deleted.
     pub files: [PathBuf; 2],
 }
@@ -51,7 +51,7 @@ fn leftover(partial: &Path, journal: String, now: SystemTime) -> Option<Leftover
         return None;
     }
     let (name, bytes) = part::summary(&fs::read(&files[1]).ok()?)?;
-    Some(Leftover { name: printable(&name), age, bytes: Bytes::new(bytes), files })
+    Some(Leftover { name: printable(&name), age, bytes: ByteCount::new(bytes), files })
 }
 
 /// The facts of a regular file that is small enough to be looked at, or no journal.

@@ -129,7 +129,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use admission::{ADMISSION_DEADLINE, AdmissionError, Door, Guest, KnockError, Refusal, knock};
+pub use admission::{ADMISSION_DEADLINE, Admission, AdmissionError, AuthenticationError, Guest, Refusal, authenticate};
 pub use attributes::Attribute;
 pub use choice::{Choice, Filter, Links, PatternError};
 pub use collect::Selection;

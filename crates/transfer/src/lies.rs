@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fairpath_quic::Connection;
 
-use crate::admission::Door;
+use crate::admission::Admission;
 use crate::error::ReceiveError;
 use crate::greeting::Purpose;
 use crate::parcel::{self, Item, PARCEL};
@@ -76,7 +76,7 @@ const GUESS: Proof = [7; 16];
 ///
 /// The sender has had enough of it.
 pub async fn lie(connection: &Connection, secret: &Secret, lie: Lie, nth: usize) -> Result<(), ReceiveError> {
-    let control = Door::new(secret.clone(), Purpose::Transfer).hear(connection).await?.admit().await?;
+    let control = Admission::new(secret.clone(), Purpose::Transfer).hear(connection).await?.admit().await?;
     let has_all = lie == Lie::HasAll || lie == Lie::HasAllLater && nth > 0;
     control.write(&FromReceiver::Terms { hidden: true, has_all, in_order: false }).await?;
     match lie {

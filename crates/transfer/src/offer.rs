@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
@@ -46,13 +46,13 @@ pub struct Offer {
     /// How many files there are.
     pub files: u64,
     /// Their sizes together.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
     /// How many symbolic links there are.
     pub links: u64,
     /// How many of the files are streams: nobody knows how long they are.
     pub streams: u64,
     /// The first files with their sizes, where those are known.
-    pub shown: Vec<(String, Option<Bytes>)>,
+    pub shown: Vec<(String, Option<ByteCount>)>,
     /// Hidden names that the sender left out.
     pub left_out: LeftOut,
     /// Of the names and sizes of all: the same offer is not asked about twice.
@@ -75,12 +75,12 @@ impl Offer {
             }
             streams += u64::from(entry.is_stream());
             if entry.is_file() && shown.len() < SHOWN {
-                let size = (!entry.is_stream()).then(|| Bytes::new(entry.size()));
+                let size = (!entry.is_stream()).then(|| ByteCount::new(entry.size()));
                 shown.push((entry.path.to_string(), size));
             }
         }
         let digest = *hasher.finalize().as_bytes();
-        let (files, bytes) = (manifest.files(), Bytes::new(manifest.bytes()));
+        let (files, bytes) = (manifest.files(), ByteCount::new(manifest.bytes()));
         Self { files, bytes, links, streams, shown, left_out: left_out.safe(), digest }
     }
 

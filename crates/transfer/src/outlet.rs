@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes as Data;
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::Record;
 use tokio::sync::mpsc;
 
@@ -77,7 +77,7 @@ impl Outlet {
             }
         };
         let mut state = self.state();
-        let taken = taken.map_err(|source| ReceiveError::Pipe { written: Bytes::new(state.written), source })?;
+        let taken = taken.map_err(|source| ReceiveError::Pipe { written: ByteCount::new(state.written), source })?;
         state.hasher.update(&piece[..taken]);
         state.written += taken as u64;
         Ok(taken as u64)
@@ -91,7 +91,7 @@ impl Outlet {
         }
         let state = self.state();
         match &state.begun {
-            Some(begun) if begun != entry => Err(ReceiveError::BrokeOff { written: Bytes::new(state.written) }),
+            Some(begun) if begun != entry => Err(ReceiveError::BrokeOff { written: ByteCount::new(state.written) }),
             _ => Ok(entry.clone()),
         }
     }
@@ -271,9 +271,12 @@ impl Passage {
         let Some((size, tag)) = self.end.filter(|(size, _)| *size <= state.written) else { return Ok(None) };
         let digest: Digest = *state.hasher.finalize().as_bytes();
         if size != state.written || tag != self.seal.tag(0, &digest) {
-            return Err(ReceiveError::Mangled { path: self.entry.path.clone(), written: Bytes::new(state.written) });
+            return Err(ReceiveError::Mangled {
+                path: self.entry.path.clone(),
+                written: ByteCount::new(state.written),
+            });
         }
-        let arrived = vec![(self.entry.path.to_string(), Bytes::new(size))];
+        let arrived = vec![(self.entry.path.to_string(), ByteCount::new(size))];
         self.progress.add_file();
         self.progress.close();
         let _ = events.send(Event::Done(vec![(0, self.seal.proof(0, &digest))]));

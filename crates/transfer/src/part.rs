@@ -29,7 +29,7 @@ struct Journal {
 
 /// A verified file that waits for its name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct Received<'a> {
     pub(crate) name: &'a str,
     pub(crate) identity: Identity,
     pub(crate) digest: Digest,

@@ -16,7 +16,7 @@ use crate::destination::{Destination, INSIDE, set_mode, sync_device, time_from};
 use crate::entry::Entry;
 use crate::error::ReceiveError;
 use crate::name::{Name, split};
-use crate::part::Part;
+use crate::part::Received;
 use crate::partial::{PartNames, Partial};
 use crate::plan::{Existing, digest_of};
 use crate::protocol::Digest;
@@ -45,7 +45,7 @@ impl Verified {
         partial.check(&names.data, self.identity)?;
         let offered = u32::from(entry.mode);
         let mode = if how.keeps_modes { offered } else { partial.masked(offered) };
-        let part = Part { name: &names.data, identity: self.identity, digest: self.digest, mode };
+        let part = Received { name: &names.data, identity: self.identity, digest: self.digest, mode };
         let force = how.existing.replaces();
         let other = match destination.place(partial, &part, entry.path.as_bytes(), force) {
             Err(ReceiveError::Exists { .. }) if how.existing == Existing::Rename => {
@@ -100,7 +100,7 @@ impl Destination {
     pub(crate) fn place(
         &mut self,
         partial: &Partial,
-        part: &Part<'_>,
+        part: &Received<'_>,
         name: &[u8],
         force: bool,
     ) -> Result<(), ReceiveError> {
@@ -123,7 +123,7 @@ impl Destination {
     fn copy(
         &self,
         partial: &Partial,
-        part: &Part<'_>,
+        part: &Received<'_>,
         (parent, last): (&OwnedFd, &[u8]),
         name: &[u8],
         force: bool,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use crate::destination::{Destination, Found, Room};
 use crate::entry::{Entry, Kind};
@@ -273,8 +273,8 @@ struct Needs {
 struct Need {
     /// The directory of a file that comes to lie there.
     parent: Name,
-    needed: Bytes,
-    largest: Bytes,
+    needed: ByteCount,
+    largest: ByteCount,
     /// How many files and directories.
     files: u64,
     room: Room,
@@ -283,9 +283,9 @@ struct Need {
 impl Needs {
     /// A file of which so much is there.
     fn add(&mut self, destination: &mut Destination, entry: &Entry, present: u64) -> Result<(), ReceiveError> {
-        let size = Bytes::new(entry.size());
+        let size = ByteCount::new(entry.size());
         let need = self.of(destination, entry)?;
-        need.needed += size.saturating_sub(Bytes::new(present));
+        need.needed += size.saturating_sub(ByteCount::new(present));
         need.largest = need.largest.max(size);
         need.files += u64::from(present == 0);
         Ok(())
@@ -323,7 +323,7 @@ impl Needs {
         // A file for another device is written here first, one file after the other.
         let passing = self.devices.iter().filter(|(other, _)| **other != device).map(|(_, need)| need.largest).max();
         let own = self.devices.entry(device).or_insert_with(|| Need::none(b"", room));
-        own.needed += passing.unwrap_or(Bytes::ZERO);
+        own.needed += passing.unwrap_or(ByteCount::ZERO);
         for (other, need) in self.devices {
             let Need { parent, needed, files, room, .. } = need;
             let is_own = other == device;
@@ -341,6 +341,6 @@ impl Needs {
 
 impl Need {
     fn none(parent: &[u8], room: Room) -> Self {
-        Self { parent: parent.into(), needed: Bytes::ZERO, largest: Bytes::ZERO, files: 0, room }
+        Self { parent: parent.into(), needed: ByteCount::ZERO, largest: ByteCount::ZERO, files: 0, room }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 /// What a transfer is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +47,14 @@ pub struct ProgressSnapshot {
     /// What the transfer is doing.
     pub phase: Phase,
     /// The sizes of all files; those that are left out do not count.
-    pub bytes_total: Bytes,
+    pub bytes_total: ByteCount,
     /// What the receiver has written, including what it had before.
-    pub bytes_done: Bytes,
+    pub bytes_done: ByteCount,
     /// What the receiver had before: parts of an interrupted transfer and identical files.
-    pub bytes_resumed: Bytes,
+    pub bytes_resumed: ByteCount,
     /// What both ends have read of files on their disks, to compare and to verify them. It moves where
     /// nothing else does: a large file that was begun in an earlier run is read before it goes on.
-    pub bytes_examined: Bytes,
+    pub bytes_examined: ByteCount,
     /// How many files there are; those that are left out do not count.
     pub files_total: u64,
     /// How many of them are verified and in place.
@@ -68,7 +68,7 @@ pub struct ProgressSnapshot {
 impl Progress {
     /// The progress now.
     pub fn snapshot(&self) -> ProgressSnapshot {
-        let bytes = |field: &AtomicU64| Bytes::new(field.load(Ordering::Relaxed));
+        let bytes = |field: &AtomicU64| ByteCount::new(field.load(Ordering::Relaxed));
         ProgressSnapshot {
             phase: match self.phase.load(Ordering::Relaxed) {
                 0 => Phase::Waiting,

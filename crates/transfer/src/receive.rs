@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::{ChannelId, Connection};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::admission::{AdmissionError, Door, say_goodbye};
+use crate::admission::{Admission, AdmissionError, say_goodbye};
 use crate::destination::{Destination, DirectoryModes};
 use crate::error::ReceiveError;
 use crate::greeting::{Purpose, SenderId};
@@ -58,11 +58,11 @@ pub struct Received {
     /// Files in place, those that were there before included.
     pub files: u64,
     /// Their sizes.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
     /// How much of it was there before.
-    pub resumed: Bytes,
+    pub resumed: ByteCount,
     /// The first files that are in place, as they are named here, and their sizes.
-    pub arrived: Vec<(String, Bytes)>,
+    pub arrived: Vec<(String, ByteCount)>,
     /// The things that either end left out; the ticket stays good for it, but for what a user did not want.
     pub skipped: Vec<Skipped>,
     /// The things that the sender could not offer. No other try brings them.
@@ -172,7 +172,7 @@ impl Holder {
 #[derive(Debug)]
 pub struct Receiver {
     config: ReceiveConfig,
-    door: Door,
+    admission: Admission,
     progress: Arc<Progress>,
     // Who uses the ticket. Only the same sender takes over from itself.
     current: Mutex<Option<Holder>>,
@@ -189,7 +189,7 @@ impl Receiver {
     /// A receiver; nothing is touched before a sender has proved itself.
     pub fn new(config: ReceiveConfig) -> Self {
         Self {
-            door: Door::new(config.secret.clone(), Purpose::Transfer),
+            admission: Admission::new(config.secret.clone(), Purpose::Transfer),
             config,
             progress: Arc::default(),
             current: Mutex::default(),
@@ -260,7 +260,7 @@ impl Receiver {
 
     /// Whether a sender can still be admitted.
     pub fn is_open(&self) -> bool {
-        self.door.is_open()
+        self.admission.is_open()
     }
 
     /// Waits for the peer's proof and answers it. The ticket is bound to the first sender that proves it:
@@ -271,12 +271,12 @@ impl Receiver {
     ///
     /// [`ReceiveError::Admission`]. The peer has been told, and the connection is closed.
     pub async fn admit(&self, connection: &Connection) -> Result<Admitted, ReceiveError> {
-        let guest = self.door.hear_or_know(connection, |sender| self.received_from(sender).is_some()).await?;
+        let guest = self.admission.hear_or_know(connection, |sender| self.received_from(sender).is_some()).await?;
         let sender = guest.sender;
         let number = match self.bind(connection, sender).await {
             Ok(number) => number,
             Err(taken) => {
-                self.door.send_away(connection, &taken);
+                self.admission.send_away(connection, &taken);
                 return Err(taken.into());
             }
         };
@@ -336,7 +336,7 @@ impl Receiver {
                     self.sender_run().take();
                 }
                 match error {
-                    ReceiveError::Admission(late) => self.door.send_away(connection, late),
+                    ReceiveError::Admission(late) => self.admission.send_away(connection, late),
                     error => refuse(&control, error).await,
                 }
             }
@@ -362,7 +362,7 @@ impl Receiver {
 
     /// The conversation of one connection, but for the last word, which is answered with what was received.
     async fn run(&self, sender: SenderId, control: &Control) -> Result<(Received, FromReceiver), ReceiveError> {
-        if !self.door.is_open() {
+        if !self.admission.is_open() {
             return Err(AdmissionError::Used.into());
         }
         self.begin(sender);
@@ -386,7 +386,7 @@ impl Receiver {
         let Finished { all, arrived, left_out } = finished;
         let skipped: Vec<_> = left_out.iter().map(|(_, skipped)| skipped.clone()).collect();
         if !self.config.keep && is_complete(&skipped) {
-            self.door.use_up();
+            self.admission.use_up();
         }
         self.progress.enter(Phase::Done);
         let progress = self.progress.snapshot();

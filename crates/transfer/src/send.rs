@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::Connection;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::admission::{knock, say_goodbye};
+use crate::admission::{authenticate, say_goodbye};
 use crate::collect::Selection;
 use crate::error::SendError;
 use crate::feed::Window;
@@ -50,11 +50,11 @@ pub struct Sent {
     /// Files in place, those that the receiver had before included.
     pub files: u64,
     /// Their sizes.
-    pub bytes: Bytes,
+    pub bytes: ByteCount,
     /// How much was sent over the last connection.
-    pub sent: Bytes,
+    pub sent: ByteCount,
     /// How much of it the receiver had before.
-    pub resumed: Bytes,
+    pub resumed: ByteCount,
     /// What either end left out after the selection was made.
     pub skipped: Vec<Skipped>,
     /// From the answer to the greeting to the receiver's word that all is in place. The time in which its user was
@@ -197,10 +197,10 @@ impl Sender {
         self.left_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn converse(&self, connection: &Connection) -> Result<Bytes, SendError> {
+    async fn converse(&self, connection: &Connection) -> Result<ByteCount, SendError> {
         // A receiver that serves somebody else may take its time to let this end in.
         let since = Instant::now();
-        let admitted = knock(connection, &self.secret, Purpose::Transfer, self.id).await;
+        let admitted = authenticate(connection, &self.secret, Purpose::Transfer, self.id).await;
         self.has_waited_since(since);
         admitted?;
         let control = Control::new(connection);
@@ -211,7 +211,7 @@ impl Sender {
                     self.without_hidden();
                 }
                 match has_all {
-                    true => self.hear_what_arrived(&control, seal).await.map(|()| Bytes::ZERO),
+                    true => self.hear_what_arrived(&control, seal).await.map(|()| ByteCount::ZERO),
                     false => self.run(&control, seal, in_order).await,
                 }
             }
@@ -274,7 +274,7 @@ impl Sender {
         let thread = self.read(selection, None, seal, inbox, outbox);
         // A file that cannot be read stays unknown, and nothing can be proved of it.
         while pieces.recv().await.is_some() {}
-        finish(Ok(Bytes::ZERO), thread).await.map(drop)
+        finish(Ok(ByteCount::ZERO), thread).await.map(drop)
     }
 
     /// Begins to read what the jobs name.
@@ -294,7 +294,7 @@ impl Sender {
         })
     }
 
-    async fn run(&self, control: &Control, seal: Seal, in_order: bool) -> Result<Bytes, SendError> {
+    async fn run(&self, control: &Control, seal: Seal, in_order: bool) -> Result<ByteCount, SendError> {
         let selection = self.selection();
         let manifest = &selection.manifest;
         let counted = (0..manifest.entries().len() as u32).map(|number| selection.counted(number)).sum();
@@ -507,7 +507,7 @@ async fn unless_refused(
 }
 
 /// The end of the conversation, after that of the reading thread: a fault there must not pass in silence.
-async fn finish(result: Result<Bytes, SendError>, thread: JoinHandle<()>) -> Result<Bytes, SendError> {
+async fn finish(result: Result<ByteCount, SendError>, thread: JoinHandle<()>) -> Result<ByteCount, SendError> {
     match thread.await.map_err(JoinError::try_into_panic) {
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
         _ => result,

@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use data_encoding::{DecodeKind, Encoding, Specification};
-use fairpath_quic::KnockKey;
+use fairpath_quic::AdmissionKey;
 
 const PREFIX: &str = "fp1";
 const FINGERPRINT: usize = 32;
@@ -40,8 +40,8 @@ impl Secret {
 
     /// What a holder of the ticket marks its first packets with: it says nothing about the secret, and
     /// admits nobody.
-    pub fn knock_key(&self) -> KnockKey {
-        KnockKey::from_bytes(blake3::derive_key(
+    pub fn admission_key(&self) -> AdmissionKey {
+        AdmissionKey::from_bytes(blake3::derive_key(
             "fairpath 2026 mark on the first packet of who holds a ticket 1",
             &self.0,
         ))

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::Record;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -58,7 +58,7 @@ pub(crate) struct Finished {
     /// One digest over all that is in place.
     pub(crate) all: Digest,
     /// The first files that are in place, as they are named here, with their sizes.
-    pub(crate) arrived: Vec<(String, Bytes)>,
+    pub(crate) arrived: Vec<(String, ByteCount)>,
     /// The entries that are not in place, by number.
     pub(crate) left_out: Vec<(u32, Skipped)>,
 }
@@ -239,7 +239,7 @@ impl Writer {
         let in_place = self.in_place.iter().map(|(&number, &digest)| (number, &entries[number as usize], digest));
         let arrived = in_place.clone().take(SHOWN).map(|(number, entry, _)| {
             let name = self.renamed.get(&number).unwrap_or(&entry.path);
-            (name.to_string(), Bytes::new(self.ended.get(&number).copied().unwrap_or(entry.size())))
+            (name.to_string(), ByteCount::new(self.ended.get(&number).copied().unwrap_or(entry.size())))
         });
         let skipped = |(&number, &reason): (&u32, &Reason)| {
             (number, Skipped { path: entries[number as usize].path.as_path().to_owned(), reason })
@@ -290,7 +290,7 @@ impl Writer {
             }
             ReceiveError::DiskFull { .. } => {
                 let progress = self.progress.snapshot();
-                let missing = progress.bytes_total.saturating_sub(progress.bytes_done).max(Bytes::new(1));
+                let missing = progress.bytes_total.saturating_sub(progress.bytes_done).max(ByteCount::new(1));
                 ReceiveError::DiskFull { directory: self.destination.path().to_owned(), missing }
             }
             error => error,

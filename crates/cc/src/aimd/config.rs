@@ -1,6 +1,6 @@
 //! The parameters that all AIMD rules share.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use super::Losses;
 use crate::slow_start::SlowStart;
@@ -12,8 +12,8 @@ pub struct AimdConfig {
     /// The window of a new path, in datagrams: 10 [RFC6928 §2; RFC9002 §7.2].
     pub initial_window_datagrams: u32,
     /// The window of a new path is at most this, or two datagrams where they are larger: 14,720 B
-    /// [RFC9002 §7.2]. [`Bytes::MAX`] leaves the number of datagrams alone.
-    pub initial_window_cap: Bytes,
+    /// [RFC9002 §7.2]. [`ByteCount::MAX`] leaves the number of datagrams alone.
+    pub initial_window_cap: ByteCount,
     /// No window falls below this, in datagrams: 2 [RFC9002 §7.2]. Published measurements of OLIA
     /// and BALIA, where an unused path costs one packet per round trip, need 1: a timeout then leaves
     /// one datagram, and a loss at least the least threshold.
@@ -36,7 +36,7 @@ impl Default for AimdConfig {
     fn default() -> Self {
         Self {
             initial_window_datagrams: 10,
-            initial_window_cap: Bytes::new(14_720),
+            initial_window_cap: ByteCount::new(14_720),
             min_window_datagrams: 2,
             min_ssthresh_datagrams: 2,
             slow_start: SlowStart::Standard,
@@ -51,6 +51,6 @@ impl AimdConfig {
     /// The parameters of TCP: a timeout leaves one segment [RFC5681 §3.1], and the first window is at
     /// most 14,600 B [RFC6928 §2].
     pub fn tcp() -> Self {
-        Self { initial_window_cap: Bytes::new(14_600), min_window_datagrams: 1, ..Self::default() }
+        Self { initial_window_cap: ByteCount::new(14_600), min_window_datagrams: 1, ..Self::default() }
     }
 }

@@ -113,12 +113,12 @@ impl<M> GroupView<M> for PathOfGroup<'_, M> {
 }
 
 /// The same paths for a rule that another one is made of, with the part of what is remembered that is that rule's.
-pub(super) struct Part<'a, V, M, N> {
+pub(super) struct Projected<'a, V, M, N> {
     pub(super) view: &'a V,
     pub(super) part: fn(&M) -> &N,
 }
 
-impl<V: GroupView<M>, M, N> GroupView<N> for Part<'_, V, M, N> {
+impl<V: GroupView<M>, M, N> GroupView<N> for Projected<'_, V, M, N> {
     fn own(&self) -> &PathWindow {
         self.view.own()
     }

@@ -61,7 +61,7 @@ const FLOOR_PART: u32 = 8;
 /// is kept below a part of the height, so that one which is soon forgotten shrinks to nothing. Where another queue
 /// becomes the narrow one, losses count for so long by the height of the old one.
 const MEMORY: Duration = Duration::from_secs(30);
-/// Part of the packets that may be lost without congestion. A slow start that overflows a queue
+/// Projected of the packets that may be lost without congestion. A slow start that overflows a queue
 /// loses about half; of losses of 2 % at random, two round trips seldom have so many.
 const TOO_MANY: f64 = 0.05;
 /// So many losses say nothing of how many it is.
@@ -81,7 +81,7 @@ pub(super) struct LossTest {
     /// Whether nothing was congestion yet.
     is_new: bool,
     rounds: Rounds,
-    /// Bytes of this round and, by half for each round, of those before.
+    /// ByteCount of this round and, by half for each round, of those before.
     acked: f64,
     lost: f64,
 }
@@ -199,7 +199,7 @@ enum Wait {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::{Bytes, Rtt};
+    use fairpath_core::{ByteCount, Rtt};
 
     use super::*;
     use crate::testing::*;
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn marks_and_outages_are_congestion_whatever_waits() {
-        let mark = |event: &mut Congestion| (event.signal, event.lost) = (CongestionSignal::Ecn, Bytes::ZERO);
+        let mark = |event: &mut Congestion| (event.signal, event.lost) = (CongestionSignal::Ecn, ByteCount::ZERO);
         assert_near(emptied(Losses::ByQueue).left_by(mark), 0.7);
         assert!(emptied(Losses::ByQueue).left_by(|event| event.persistent = true) < 0.1);
     }

@@ -3,7 +3,7 @@
 use core::cell::OnceCell;
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bitrate, Bytes, Timestamp};
+use fairpath_core::{Ack, Bitrate, ByteCount, Timestamp};
 
 use super::AimdConfig;
 use crate::controller::{ControlState, Phase};
@@ -62,7 +62,7 @@ pub struct PathWindow {
 }
 
 impl PathWindow {
-    pub(crate) fn new(config: &AimdConfig, max_datagram: Bytes) -> Self {
+    pub(crate) fn new(config: &AimdConfig, max_datagram: ByteCount) -> Self {
         let mut window = Self {
             cwnd: slow_start::initial_window(config.initial_window_datagrams, config.initial_window_cap, max_datagram),
             ssthresh: None,
@@ -147,7 +147,7 @@ impl PathWindow {
     }
 
     /// Grows as slow start does.
-    pub(super) fn double(&mut self, acked: Bytes) {
+    pub(super) fn double(&mut self, acked: ByteCount) {
         let slowed = self.hystart.as_ref().filter(|_| self.ssthresh.is_none()).map_or(1.0, |hystart| hystart.divisor());
         self.cwnd = slow_start::grown(self.cwnd, self.ssthresh, acked.as_f64() / slowed);
     }
@@ -239,9 +239,9 @@ impl PathWindow {
 
     /// Sets the size of a full datagram. The window stays, except that it may not be below the new
     /// minimum.
-    pub(super) fn set_max_datagram(&mut self, max_datagram: Bytes) {
+    pub(super) fn set_max_datagram(&mut self, max_datagram: ByteCount) {
         // A size of zero would divide by zero in every rule.
-        self.max_datagram = max_datagram.max(Bytes::new(1)).as_f64();
+        self.max_datagram = max_datagram.max(ByteCount::new(1)).as_f64();
         self.cwnd = self.cwnd.max(self.min_window());
     }
 
@@ -258,8 +258,8 @@ impl PathWindow {
             (false, false) => Phase::CongestionAvoidance,
         };
         ControlState {
-            window: Bytes::from_f64(self.cwnd),
-            ssthresh: self.ssthresh.map(Bytes::from_f64),
+            window: ByteCount::from_f64(self.cwnd),
+            ssthresh: self.ssthresh.map(ByteCount::from_f64),
             phase,
             delay_cuts: self.delay_cuts,
         }

@@ -23,7 +23,7 @@ impl<M: Clone> Undo<M> {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::{Ack, Bytes, Rtt, Timestamp};
+    use fairpath_core::{Ack, ByteCount, Rtt, Timestamp};
 
     use super::*;
     use crate::testing::*;
@@ -64,10 +64,10 @@ mod tests {
     #[test]
     fn slow_start_goes_on_after_a_loss_that_was_none() {
         let mut reno = Aimd::new(Reno, AimdConfig::default());
-        reno.on_path_opened(path(0), Bytes::new(1200), Timestamp::ZERO);
+        reno.on_path_opened(path(0), ByteCount::new(1200), Timestamp::ZERO);
         let before = reno.state(path(0));
         reno.on_congestion(path(0), &Congestion { persistent: true, ..loss(1_000) });
-        assert_eq!(reno.state(path(0)).unwrap().window, Bytes::new(2400));
+        assert_eq!(reno.state(path(0)).unwrap().window, ByteCount::new(2400));
         reno.on_spurious_congestion(path(0), NOW);
         assert_eq!(reno.state(path(0)), before);
         assert_eq!(before.unwrap().phase, Phase::SlowStart);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_not_undone_neither_alone_nor_in_the_episode_of_a_loss() {
-        let mark = |now_ms| Congestion { signal: CongestionSignal::Ecn, lost: Bytes::ZERO, ..loss(now_ms) };
+        let mark = |now_ms| Congestion { signal: CongestionSignal::Ecn, lost: ByteCount::ZERO, ..loss(now_ms) };
         let mut reno = in_avoidance(Reno, &[(20, 100)]);
         reno.on_congestion(path(0), &mark(11_000));
         reno.on_spurious_congestion(path(0), NOW);
@@ -126,7 +126,7 @@ mod tests {
         let measure = |daimd: &mut Aimd<Daimd>, now_ms, latest_ms| {
             let measured = Rtt { latest: ms(latest_ms), ..rtt(ms(100)) };
             let sent_at = Timestamp::from_millis(now_ms);
-            daimd.on_ack(path(0), &Ack { sent_at, rtt: Some(measured), ..ack(now_ms, Bytes::ZERO, 100) });
+            daimd.on_ack(path(0), &Ack { sent_at, rtt: Some(measured), ..ack(now_ms, ByteCount::ZERO, 100) });
         };
         measure(&mut daimd, 10_900, 200);
         measure(&mut daimd, 11_000, 100);

@@ -3,9 +3,9 @@
 //! The published coupled rules are Reno on a path that is alone. Hosts whose single-path congestion
 //! control is another one, as the CUBIC of Linux and of QUIC, run that until a shared bottleneck is found.
 
-use fairpath_core::{Ack, Bytes, Timestamp};
+use fairpath_core::{Ack, ByteCount, Timestamp};
 
-use super::group_view::Part;
+use super::group_view::Projected;
 use super::{Adjustment, Followed, GroupView, PathWindow, Rule};
 
 /// A rule for paths that are alone, and one for paths that are coupled. Windows, thresholds and
@@ -42,27 +42,27 @@ impl<A: Rule, C: Rule> Rule for UntilCoupled<A, C> {
     type Memory = Both<A::Memory, C::Memory>;
     type News = C::News;
 
-    fn increase(&self, group: &impl GroupView<Self::Memory>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Self::Memory>, acked: ByteCount) -> f64 {
         if group.is_coupled() {
-            self.coupled.increase(&Part { view: group, part: Both::coupled }, acked)
+            self.coupled.increase(&Projected { view: group, part: Both::coupled }, acked)
         } else {
-            self.alone.increase(&Part { view: group, part: Both::alone }, acked)
+            self.alone.increase(&Projected { view: group, part: Both::alone }, acked)
         }
     }
 
     fn decrease(&self, group: &impl GroupView<Self::Memory>) -> f64 {
         if group.is_coupled() {
-            self.coupled.decrease(&Part { view: group, part: Both::coupled })
+            self.coupled.decrease(&Projected { view: group, part: Both::coupled })
         } else {
-            self.alone.decrease(&Part { view: group, part: Both::alone })
+            self.alone.decrease(&Projected { view: group, part: Both::alone })
         }
     }
 
     fn min_ssthresh_datagrams(&self, group: &impl GroupView<Self::Memory>, configured: u32) -> u32 {
         if group.is_coupled() {
-            self.coupled.min_ssthresh_datagrams(&Part { view: group, part: Both::coupled }, configured)
+            self.coupled.min_ssthresh_datagrams(&Projected { view: group, part: Both::coupled }, configured)
         } else {
-            self.alone.min_ssthresh_datagrams(&Part { view: group, part: Both::alone }, configured)
+            self.alone.min_ssthresh_datagrams(&Projected { view: group, part: Both::alone }, configured)
         }
     }
 
@@ -73,18 +73,18 @@ impl<A: Rule, C: Rule> Rule for UntilCoupled<A, C> {
     fn on_delay(&self, group: &impl GroupView<Self::Memory>, ack: &Ack) -> Option<Adjustment<Self::Memory>> {
         let both = group.own_memory();
         if group.is_coupled() {
-            let view = Part { view: group, part: Both::coupled };
+            let view = Projected { view: group, part: Both::coupled };
             let Adjustment { cwnd, memory } = self.coupled.on_delay(&view, ack)?;
             Some(Adjustment { cwnd, memory: Both { coupled: memory, ..both.clone() } })
         } else {
-            let view = Part { view: group, part: Both::alone };
+            let view = Projected { view: group, part: Both::alone };
             let Adjustment { cwnd, memory } = self.alone.on_delay(&view, ack)?;
             Some(Adjustment { cwnd, memory: Both { alone: memory, ..both.clone() } })
         }
     }
 
     fn news(&self, group: &impl GroupView<Self::Memory>) -> Option<C::News> {
-        if group.is_coupled() { self.coupled.news(&Part { view: group, part: Both::coupled }) } else { None }
+        if group.is_coupled() { self.coupled.news(&Projected { view: group, part: Both::coupled }) } else { None }
     }
 
     fn follow(&self, both: &mut Self::Memory, window: &PathWindow, news: C::News) -> Option<Followed> {
@@ -158,7 +158,7 @@ mod tests {
             controller.on_path_opened(path(id), PACKET, Timestamp::ZERO);
             controller.on_ack(path(id), &ack(1_000, PACKET * 199, 100));
             controller.on_congestion(path(id), &loss(2_000));
-            controller.on_ack(path(id), &Ack { window_limited: false, ..ack(10_000, Bytes::ZERO, 100) });
+            controller.on_ack(path(id), &Ack { window_limited: false, ..ack(10_000, ByteCount::ZERO, 100) });
         }
         controller
     }

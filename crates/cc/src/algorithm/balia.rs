@@ -19,7 +19,7 @@
 //!
 //! - A path that is alone is Reno, with Reno's least threshold.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use super::{coupled_increase, reno};
 use crate::aimd::{GroupView, Member, Rule, Totals};
@@ -32,7 +32,7 @@ impl Rule for Balia {
     type Memory = ();
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: ByteCount) -> f64 {
         coupled_increase(group, acked, gain)
     }
 

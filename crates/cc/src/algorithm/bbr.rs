@@ -47,7 +47,7 @@ mod tests;
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Congestion, RoundMax, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Congestion, RoundMax, Timestamp};
 
 use self::cycle::Cycle;
 pub(super) use self::cycle::PHASES;
@@ -97,7 +97,7 @@ pub struct BbrPath {
     sizes: Sizes,
     phase: Phase,
     rounds: Rounds,
-    delivered: Bytes,
+    delivered: ByteCount,
     delivered_at: Timestamp,
     bandwidths: RoundMax<Bitrate>,
     bandwidth: Bitrate,
@@ -111,8 +111,8 @@ pub struct BbrPath {
     own_limit: OwnLimit,
     idle_restart: bool,
     pacing: Pacing,
-    cwnd: Bytes,
-    prior_cwnd: Bytes,
+    cwnd: ByteCount,
+    prior_cwnd: ByteCount,
     random: Random,
 }
 
@@ -141,14 +141,14 @@ impl BbrPath {
     // [BBRv1 §4.2.3.2]
     //     gain * BBR.BtlBw * BBR.RTprop + 3 * BBR.send_quantum
     /// What `gain` times the bandwidth-delay product takes, with what waits in the hosts.
-    fn inflight(&self, gain: f64) -> Bytes {
+    fn inflight(&self, gain: f64) -> ByteCount {
         match self.min_rtt {
             Some(min_rtt) => bdp_multiple(gain, self.bandwidth, min_rtt) + self.send_quantum() * 3,
             None => self.sizes.initial_window,
         }
     }
 
-    fn send_quantum(&self) -> Bytes {
+    fn send_quantum(&self) -> ByteCount {
         let rate = self.pacing.rate();
         let datagrams = if rate.is_some_and(|rate| rate < ONE_DATAGRAM_BELOW) { 1 } else { 2 };
         send_quantum(rate, self.sizes.datagram * datagrams)
@@ -202,7 +202,7 @@ impl PathModel for BbrPath {
             sizes: opening.sizes,
             phase: Phase::Startup,
             rounds: Rounds::default(),
-            delivered: Bytes::ZERO,
+            delivered: ByteCount::ZERO,
             delivered_at: opening.now,
             bandwidths: RoundMax::new(BANDWIDTH_ROUNDS),
             bandwidth: Bitrate::ZERO,
@@ -217,12 +217,12 @@ impl PathModel for BbrPath {
             idle_restart: false,
             pacing: Pacing::default(),
             cwnd: opening.sizes.initial_window,
-            prior_cwnd: Bytes::ZERO,
+            prior_cwnd: ByteCount::ZERO,
             random: opening.random,
         }
     }
 
-    fn set_datagram(&mut self, datagram: Bytes) {
+    fn set_datagram(&mut self, datagram: ByteCount) {
         self.sizes.datagram = datagram;
         self.cwnd = self.cwnd.max(self.sizes.min_window());
     }
@@ -253,7 +253,7 @@ impl PathModel for BbrPath {
         self.begin_recovery(event);
     }
 
-    fn window(&self) -> Bytes {
+    fn window(&self) -> ByteCount {
         self.cwnd
     }
 

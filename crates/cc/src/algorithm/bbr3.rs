@@ -71,7 +71,7 @@ mod startup;
 mod tests;
 mod window;
 
-use fairpath_core::{Bitrate, Bytes, Congestion, CongestionSignal, LostPacket, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Congestion, CongestionSignal, LostPacket, Timestamp};
 
 use self::aggregation::Aggregation;
 use self::long_term::LongTerm;
@@ -149,7 +149,7 @@ pub struct Bbr3Path {
     sizes: Sizes,
     phase: Phase,
     rounds: Rounds,
-    delivered: Bytes,
+    delivered: ByteCount,
     max_bandwidth: MaxBandwidth,
     /// What is sent at: the largest bandwidth, or less where losses say so.
     bandwidth: Bitrate,
@@ -167,8 +167,8 @@ pub struct Bbr3Path {
     own_limit: OwnLimit,
     idle_restart: bool,
     pacing: Pacing,
-    cwnd: Bytes,
-    prior_cwnd: Bytes,
+    cwnd: ByteCount,
+    prior_cwnd: ByteCount,
     /// When persistent congestion was found, until a packet arrives that was sent later.
     collapsed_at: Option<Timestamp>,
     random: Random,
@@ -210,7 +210,7 @@ impl Bbr3Path {
     }
 
     /// What a mark makes of the model.
-    fn on_mark(&mut self, now: Timestamp, in_flight: Bytes) {
+    fn on_mark(&mut self, now: Timestamp, in_flight: ByteCount) {
         self.short_term.note_loss(self.delivered);
         if self.phase == Phase::Startup {
             self.leave_startup_for_losses();
@@ -227,7 +227,7 @@ impl PathModel for Bbr3Path {
             sizes: opening.sizes,
             phase: Phase::Startup,
             rounds: Rounds::default(),
-            delivered: Bytes::ZERO,
+            delivered: ByteCount::ZERO,
             max_bandwidth: MaxBandwidth::default(),
             bandwidth: Bitrate::ZERO,
             min_rtt: MinRtt::new(opening.now),
@@ -244,13 +244,13 @@ impl PathModel for Bbr3Path {
             idle_restart: false,
             pacing: Pacing::default(),
             cwnd: opening.sizes.initial_window,
-            prior_cwnd: Bytes::ZERO,
+            prior_cwnd: ByteCount::ZERO,
             collapsed_at: None,
             random: opening.random,
         }
     }
 
-    fn set_datagram(&mut self, datagram: Bytes) {
+    fn set_datagram(&mut self, datagram: ByteCount) {
         self.sizes.datagram = datagram;
         self.cwnd = self.cwnd.max(self.sizes.min_window());
     }
@@ -300,7 +300,7 @@ impl PathModel for Bbr3Path {
         }
     }
 
-    fn window(&self) -> Bytes {
+    fn window(&self) -> ByteCount {
         self.cwnd
     }
 

@@ -20,7 +20,7 @@
 //! - A window that would fall below one datagram stops there, or at the minimum window.
 //! - With the constants of TCP no path grows faster than Reno would, also while another one recovers.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use super::{coupled_increase, reno};
 use crate::aimd::{GroupView, Member, Rule, Totals};
@@ -47,7 +47,7 @@ impl Rule for Coupled {
     type Memory = ();
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: ByteCount) -> f64 {
         match self.constants {
             CoupledConstants::Tcp => coupled_increase(group, acked, gain),
             CoupledConstants::Scalable => scalable_gain() * acked.as_f64(),
@@ -136,12 +136,12 @@ mod tests {
         // Alone, before there are samples: 40 · 7/8 = 35 and 16 · 7/8 = 14.
         assert_eq!((coupled.window(path(0)), coupled.window(path(1))), (PACKET * 35, PACKET * 14));
         for id in 0..2 {
-            coupled.on_ack(path(id), &ack(10_000, Bytes::ZERO, 100));
+            coupled.on_ack(path(id), &ack(10_000, ByteCount::ZERO, 100));
             assert_near(growth(&mut coupled.clone(), id, 100), 0.01);
         }
         // 35 − 49/8 = 28.875
         coupled.on_congestion(path(0), &loss(11_000));
-        assert_eq!(coupled.window(path(0)), Bytes::new(28_875_000));
+        assert_eq!(coupled.window(path(0)), ByteCount::new(28_875_000));
     }
 
     #[test]

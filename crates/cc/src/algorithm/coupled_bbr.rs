@@ -42,7 +42,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, Groups, LostPacket, PathId, Sent, Timestamp};
+use fairpath_core::{Ack, Bitrate, ByteCount, Congestion, Groups, LostPacket, PathId, Sent, Timestamp};
 
 use super::bbr::{BbrPath, PHASES};
 use crate::controller::{ControlState, Controller};
@@ -138,7 +138,7 @@ fn best_path(group: &Bandwidths) -> f64 {
 }
 
 impl Controller for CoupledBbr {
-    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp) {
+    fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, now: Timestamp) {
         self.paths.on_path_opened(path, max_datagram, now);
     }
 
@@ -146,7 +146,7 @@ impl Controller for CoupledBbr {
         self.paths.on_path_closed(path);
     }
 
-    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount) {
         self.paths.on_max_datagram(path, max_datagram);
     }
 
@@ -178,7 +178,7 @@ impl Controller for CoupledBbr {
         self.groups = Some(groups.clone());
     }
 
-    fn window(&self, path: PathId) -> Bytes {
+    fn window(&self, path: PathId) -> ByteCount {
         self.paths.window(path)
     }
 

@@ -30,7 +30,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DeliveryRate, Groups, LostPacket, PathId, PathMap, Sent,
+    Ack, Bitrate, ByteCount, Congestion, CongestionSignal, DeliveryRate, Groups, LostPacket, PathId, PathMap, Sent,
     SentState, Timestamp,
 };
 
@@ -62,15 +62,15 @@ struct Member {
     gathered: Gathered,
     /// The least round-trip time of the path; `None` before its first acknowledgement.
     base: Option<Duration>,
-    in_flight: Bytes,
+    in_flight: ByteCount,
     /// What left while the path was part of a flow.
     sent: VecDeque<Packet>,
     /// What it delivered in the round trip of the flow that goes on, and lately.
-    delivered: Bytes,
-    recent: Bytes,
+    delivered: ByteCount,
+    recent: ByteCount,
     /// When persistent congestion was found, until a packet arrives that was sent later.
     collapsed_at: Option<Timestamp>,
-    window: Bytes,
+    window: ByteCount,
     pacing: Option<Bitrate>,
 }
 
@@ -124,7 +124,7 @@ impl CoupledBbr3 {
         self.flows.iter().position(|flow| flow.paths.contains(&path))
     }
 
-    fn in_flight(&self, flow: usize) -> Bytes {
+    fn in_flight(&self, flow: usize) -> ByteCount {
         self.members(flow).map(|(_, member)| member.in_flight).sum()
     }
 
@@ -186,7 +186,7 @@ impl CoupledBbr3 {
             let Some(member) = self.paths.get_mut(*path) else { continue };
             member.sent.clear();
             member.gathered = Gathered::default();
-            member.delivered = Bytes::ZERO;
+            member.delivered = ByteCount::ZERO;
             member.recent = bdp_multiple(8.0, member.own.bandwidth(), round);
         }
         let members = || paths.iter().filter_map(|path| self.paths.get(*path));
@@ -206,15 +206,16 @@ impl CoupledBbr3 {
     fn end_round(&mut self, flow: usize) {
         for path in &self.flows[flow].paths {
             let Some(member) = self.paths.get_mut(*path) else { continue };
-            member.recent = Bytes::new(member.recent.get() / 8 * KEPT_EIGHTHS) + core::mem::take(&mut member.delivered);
+            member.recent =
+                ByteCount::new(member.recent.get() / 8 * KEPT_EIGHTHS) + core::mem::take(&mut member.delivered);
         }
     }
 
     /// What of the flow's window and rate is the path's.
     fn divide(&mut self, flow: usize, path: PathId) {
-        let (needs, recents) = self
-            .members(flow)
-            .fold((0, Bytes::ZERO), |(needs, recents), (_, member)| (needs + member.need(), recents + member.recent));
+        let (needs, recents) = self.members(flow).fold((0, ByteCount::ZERO), |(needs, recents), (_, member)| {
+            (needs + member.need(), recents + member.recent)
+        });
         let count = self.flows[flow].paths.len() as f64;
         let model = &self.flows[flow].model;
         let (window, pacing) = (model.window(), model.pacing_rate());
@@ -222,7 +223,7 @@ impl CoupledBbr3 {
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 / count };
         let of_window = share(member.need() as f64, needs as f64);
         let least = member.sizes.min_pipe();
-        member.window = Bytes::from_f64(window.as_f64() * of_window).max(least);
+        member.window = ByteCount::from_f64(window.as_f64() * of_window).max(least);
         let floor = member.base.and_then(|base| least.per(base)).unwrap_or(Bitrate::ZERO);
         let of_rate = share(member.recent.as_f64(), recents.as_f64());
         let pacing = pacing.map(|pacing| pacing.scaled(of_rate).max(floor));
@@ -246,7 +247,7 @@ fn mean_base<'a>(members: impl Iterator<Item = &'a Member> + Clone) -> Option<Du
 }
 
 impl Controller for CoupledBbr3 {
-    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp) {
+    fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, now: Timestamp) {
         if self.paths.contains(path) {
             return;
         }
@@ -257,12 +258,12 @@ impl Controller for CoupledBbr3 {
             own,
             gathered: Gathered::default(),
             base: None,
-            in_flight: Bytes::ZERO,
+            in_flight: ByteCount::ZERO,
             sent: VecDeque::new(),
-            delivered: Bytes::ZERO,
-            recent: Bytes::ZERO,
+            delivered: ByteCount::ZERO,
+            recent: ByteCount::ZERO,
             collapsed_at: None,
-            window: Bytes::ZERO,
+            window: ByteCount::ZERO,
             pacing: None,
         };
         member.follow_own();
@@ -279,16 +280,16 @@ impl Controller for CoupledBbr3 {
         // The one that is left goes on alone, from its next acknowledgement on.
     }
 
-    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount) {
         let Some(member) = self.paths.get_mut(path) else { return };
-        member.sizes.datagram = max_datagram.max(Bytes::new(1));
+        member.sizes.datagram = max_datagram.max(ByteCount::new(1));
         member.own.set_datagram(member.sizes.datagram);
         member.window = member.window.max(member.sizes.min_window());
     }
 
     fn on_sent(&mut self, path: PathId, sent: &Sent) {
         let flow = self.flow_of(path);
-        let before = flow.map_or(Bytes::ZERO, |flow| self.in_flight(flow));
+        let before = flow.map_or(ByteCount::ZERO, |flow| self.in_flight(flow));
         let Some(member) = self.paths.get_mut(path) else { return };
         let own_before = core::mem::replace(&mut member.in_flight, sent.in_flight);
         let Some(flow) = flow else {
@@ -300,7 +301,7 @@ impl Controller for CoupledBbr3 {
         let flow = &mut self.flows[flow];
         let state = Some(flow.rate.on_sent(sent.now, before));
         member.sent.push_back(Packet { sent_at: sent.now, state });
-        flow.model.on_sent(sent.now, before == Bytes::ZERO);
+        flow.model.on_sent(sent.now, before == ByteCount::ZERO);
     }
 
     fn on_ack(&mut self, path: PathId, ack: &Ack) {
@@ -360,7 +361,7 @@ impl Controller for CoupledBbr3 {
 
     fn on_congestion(&mut self, path: PathId, event: &Congestion) {
         let flow = self.flow_of(path);
-        let all = flow.map_or(Bytes::ZERO, |flow| self.in_flight(flow));
+        let all = flow.map_or(ByteCount::ZERO, |flow| self.in_flight(flow));
         let Some(member) = self.paths.get_mut(path) else { return };
         let Some(flow) = flow else {
             member.own.on_congestion(event);
@@ -382,8 +383,8 @@ impl Controller for CoupledBbr3 {
         self.groups = Some(groups.clone());
     }
 
-    fn window(&self, path: PathId) -> Bytes {
-        self.paths.get(path).map_or(Bytes::ZERO, |member| member.window.min(WINDOW_MAX))
+    fn window(&self, path: PathId) -> ByteCount {
+        self.paths.get(path).map_or(ByteCount::ZERO, |member| member.window.min(WINDOW_MAX))
     }
 
     fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {

@@ -34,7 +34,7 @@
 //!   and otherwise only for the path itself.
 //! - The time in which a path is not limited by its window counts if that of another is.
 
-use fairpath_core::{Ack, Bytes, Timestamp};
+use fairpath_core::{Ack, ByteCount, Timestamp};
 
 use super::cubic::{BETA, Curve, Grown};
 use crate::aimd::{Followed, GroupView, PathWindow, Rule};
@@ -107,7 +107,7 @@ impl Rule for CoupledCubic {
     type Memory = Share;
     type News = News;
 
-    fn increase(&self, group: &impl GroupView<Share>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Share>, acked: ByteCount) -> f64 {
         let (own, share) = (group.own(), group.own_memory());
         let Some(flow) = share.flow(own) else { return 0.0 };
         share.history.curve.growth(flow.grown(own), flow.rtt_s, acked.as_f64() * flow.weight)
@@ -275,7 +275,7 @@ mod tests {
 
     /// What an acknowledgement of nothing, which lets nothing grow, leaves the path with.
     fn after_word(coupled: &mut Coupled, id: u32, now_ms: u64) -> f64 {
-        coupled.on_ack(path(id), &Ack { window_limited: false, ..ack(now_ms, Bytes::ZERO, 100) });
+        coupled.on_ack(path(id), &Ack { window_limited: false, ..ack(now_ms, ByteCount::ZERO, 100) });
         packets(coupled, id)
     }
 
@@ -288,7 +288,7 @@ mod tests {
         };
         let mut coupled = Aimd::new(rule, IN_PACKETS);
         for (id, packets) in (0..).zip(windows) {
-            let before = Bytes::new(PACKET.get() * packets * 10 / 7 + 1);
+            let before = ByteCount::new(PACKET.get() * packets * 10 / 7 + 1);
             coupled.on_path_opened(path(id), PACKET, Timestamp::ZERO);
             coupled.on_ack(path(id), &Ack { rtt: None, ..ack(1_000, before - PACKET, 100) });
             coupled.on_congestion(path(id), &loss(2_000));
@@ -405,7 +405,7 @@ mod tests {
             let now_ms = 11_000 + 5 * step;
             for (id, every) in [(0, 500.0), (1, 2_000.0)] {
                 let part = packets(&coupled, id as u32) / 20.0;
-                coupled.on_ack(path(id as u32), &ack(now_ms, Bytes::from_f64(part * PACKET.as_f64()), 100));
+                coupled.on_ack(path(id as u32), &ack(now_ms, ByteCount::from_f64(part * PACKET.as_f64()), 100));
                 carried[id] += part;
                 since[id] += part;
                 if since[id] >= every {

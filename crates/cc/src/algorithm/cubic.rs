@@ -37,7 +37,7 @@
 
 use core::cmp::Ordering;
 
-use fairpath_core::{Ack, Bytes, Timestamp};
+use fairpath_core::{Ack, ByteCount, Timestamp};
 
 use crate::aimd::{GroupView, PathWindow, Rule};
 
@@ -98,7 +98,7 @@ impl Rule for Cubic {
     type Memory = Curve;
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<Curve>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Curve>, acked: ByteCount) -> f64 {
         let own = group.own();
         // Without a sample the target is the curve now, not the curve a round trip ahead.
         let rtt_s = own.inverse_rtt().map_or(0.0, |inverse| 1.0 / inverse);

@@ -32,7 +32,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bytes, Rtt, Timestamp};
+use fairpath_core::{Ack, ByteCount, Rtt, Timestamp};
 
 use super::{coupled_increase, lia, reno};
 use crate::aimd::{Adjustment, GroupView, PathWindow, Rule};
@@ -117,7 +117,7 @@ impl Rule for Daimd {
     type Memory = Queue;
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<Queue>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Queue>, acked: ByteCount) -> f64 {
         coupled_increase(group, acked, lia::gain)
     }
 
@@ -213,7 +213,7 @@ mod tests {
     fn measure(daimd: &mut Aimd<Daimd>, now_ms: u64, latest_ms: u64) {
         let measured = Rtt { latest: ms(latest_ms), ..rtt(ms(100)) };
         let sent_at = Timestamp::from_millis(now_ms);
-        daimd.on_ack(path(0), &Ack { sent_at, rtt: Some(measured), ..ack(now_ms, Bytes::ZERO, 100) });
+        daimd.on_ack(path(0), &Ack { sent_at, rtt: Some(measured), ..ack(now_ms, ByteCount::ZERO, 100) });
     }
 
     fn packets(daimd: &Aimd<Daimd>) -> f64 {
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!((packets(&daimd), cuts(&daimd)), (7.0, 1));
         // Recovery: sent before the loss was found. A round trip of full queue counts from its end.
         let measured = Rtt { latest: ms(195), ..rtt(ms(100)) };
-        daimd.on_ack(path(0), &Ack { rtt: Some(measured), ..ack(20_050, Bytes::ZERO, 100) });
+        daimd.on_ack(path(0), &Ack { rtt: Some(measured), ..ack(20_050, ByteCount::ZERO, 100) });
         measure(&mut daimd, 20_101, 195);
         measure(&mut daimd, 20_200, 195);
         assert_eq!(cuts(&daimd), 1);

@@ -23,7 +23,7 @@
 //!   factor (max x / Σ x)² that α stands for is still there.
 //! - ε outside 0 to 2 is taken for the nearer end.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use super::{coupled_increase, reno};
 use crate::aimd::{GroupView, Member, Rule};
@@ -45,7 +45,7 @@ impl Rule for Epsilon {
     type Memory = ();
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: ByteCount) -> f64 {
         coupled_increase(group, acked, |own, totals| gain(own, group.members(), totals.rate, self.epsilon))
     }
 

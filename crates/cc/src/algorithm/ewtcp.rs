@@ -20,7 +20,7 @@
 //!   √(2a/p), which add up to one TCP's √(2/p) where a = 1/n².
 //! - A path that is alone is Reno, whatever a is.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use super::{coupled_increase, reno};
 use crate::aimd::{GroupView, Member, Rule, Totals};
@@ -37,7 +37,7 @@ impl Rule for Ewtcp {
     type Memory = ();
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: ByteCount) -> f64 {
         coupled_increase(group, acked, |own, totals| gain(own, totals, self.increase))
     }
 

@@ -30,7 +30,9 @@ mod tests;
 pub use self::path::STEP;
 pub use self::queue::{LOW, TARGET};
 
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, CongestionSignal, GroupId, Groups, PathId, PathMap, Timestamp};
+use fairpath_core::{
+    Ack, Bitrate, ByteCount, Congestion, CongestionSignal, GroupId, Groups, PathId, PathMap, Timestamp,
+};
 
 use self::group::{Group, Mode, Why};
 use self::path::Path;
@@ -249,7 +251,7 @@ fn key(group: GroupId) -> PathId {
 }
 
 impl Controller for HybridCubic {
-    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, now: Timestamp) {
+    fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, now: Timestamp) {
         self.inner.on_path_opened(path, max_datagram, now);
         if self.paths.contains(path) {
             return;
@@ -270,7 +272,7 @@ impl Controller for HybridCubic {
         }
     }
 
-    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount) {
         self.inner.on_max_datagram(path, max_datagram);
         if let Some(path) = self.paths.get_mut(path) {
             path.set_datagram(max_datagram);
@@ -361,7 +363,7 @@ impl Controller for HybridCubic {
         self.regroup();
     }
 
-    fn clamp(&mut self, path: PathId, window: Bytes) {
+    fn clamp(&mut self, path: PathId, window: ByteCount) {
         self.inner.clamp(path, window);
         if let Some(path) = self.paths.get_mut(path) {
             path.cap = path.cap.min(window.as_f64());
@@ -375,11 +377,11 @@ impl Controller for HybridCubic {
         }
     }
 
-    fn window(&self, id: PathId) -> Bytes {
+    fn window(&self, id: PathId) -> ByteCount {
         match self.paths.get(id) {
             Some(path) if path.is_free() => self.inner.window(id),
-            Some(path) => Bytes::from_f64(path.cap.max(path.least)),
-            None => Bytes::ZERO,
+            Some(path) => ByteCount::from_f64(path.cap.max(path.least)),
+            None => ByteCount::ZERO,
         }
     }
 

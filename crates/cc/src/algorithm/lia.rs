@@ -23,7 +23,7 @@
 //! - A path that is alone grows by Reno's formula itself, of which the coupled one is an identity
 //!   only up to rounding.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use super::{coupled_increase, reno};
 use crate::aimd::{GroupView, Member, Rule, Totals};
@@ -36,7 +36,7 @@ impl Rule for Lia {
     type Memory = ();
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: ByteCount) -> f64 {
         coupled_increase(group, acked, gain)
     }
 

@@ -17,7 +17,7 @@ pub mod olia;
 mod reno;
 mod wvegas;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 pub use balia::Balia;
 pub use bbr::Bbr;
@@ -43,7 +43,7 @@ use crate::aimd::{GroupView, Member, Totals};
 /// packet. A path that is alone grows as Reno does.
 fn coupled_increase<M>(
     group: &impl GroupView<M>,
-    acked: Bytes,
+    acked: ByteCount,
     gain: impl FnOnce(&Member<'_, M>, &Totals) -> f64,
 ) -> f64 {
     match group.coupled_member() {

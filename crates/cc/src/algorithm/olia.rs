@@ -38,7 +38,7 @@
 //!   acknowledgement. [`Olia::keeps_threshold`] does the same, and `olia/sensitivity` says what it changes.
 //! - A path that is alone is Reno, with Reno's least threshold.
 
-use fairpath_core::{Ack, Bytes, Timestamp};
+use fairpath_core::{Ack, ByteCount, Timestamp};
 
 use super::reno;
 use crate::aimd::{GroupView, Member, PathWindow, Rule};
@@ -67,8 +67,8 @@ pub enum PathMetric {
 /// How much a path delivers between losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivered {
-    between_losses: Bytes,
-    since_loss: Bytes,
+    between_losses: ByteCount,
+    since_loss: ByteCount,
 }
 
 impl Delivered {
@@ -83,7 +83,7 @@ impl Rule for Olia {
     type Memory = Delivered;
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<Delivered>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Delivered>, acked: ByteCount) -> f64 {
         match group.own_member() {
             Some(own) if group.is_coupled() => {
                 let survey = Survey::of(group, self.metric);
@@ -112,8 +112,8 @@ impl Rule for Olia {
     }
 
     fn on_reduced(&self, delivered: &mut Delivered, _window: &PathWindow, _now: Timestamp) {
-        if delivered.since_loss > Bytes::ZERO {
-            *delivered = Delivered { between_losses: delivered.since_loss, since_loss: Bytes::ZERO };
+        if delivered.since_loss > ByteCount::ZERO {
+            *delivered = Delivered { between_losses: delivered.since_loss, since_loss: ByteCount::ZERO };
         }
     }
 

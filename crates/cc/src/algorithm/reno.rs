@@ -16,7 +16,7 @@
 //!
 //! None beyond those of the machine.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use crate::aimd::{GroupView, PathWindow, Rule};
 
@@ -28,7 +28,7 @@ impl Rule for Reno {
     type Memory = ();
     type News = ();
 
-    fn increase(&self, group: &impl GroupView<()>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<()>, acked: ByteCount) -> f64 {
         increase(group.own(), acked)
     }
 
@@ -39,7 +39,7 @@ impl Rule for Reno {
 
 // [RFC9002 §7.3.3]
 //     congestion_window += max_datagram_size * acked_bytes / congestion_window
-pub(super) fn increase(window: &PathWindow, acked: Bytes) -> f64 {
+pub(super) fn increase(window: &PathWindow, acked: ByteCount) -> f64 {
     window.max_datagram() * acked.as_f64() / window.cwnd()
 }
 

@@ -34,7 +34,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bytes, Timestamp};
+use fairpath_core::{Ack, ByteCount, Timestamp};
 
 use super::reno;
 use crate::aimd::{Adjustment, GroupView, PathWindow, Rule};
@@ -106,7 +106,7 @@ impl Rule for WVegas {
 
     /// The window moves by the round, in [`on_delay`](Self::on_delay); where the round could not be
     /// measured, by Reno's step for the acknowledgement that ended it.
-    fn increase(&self, group: &impl GroupView<Vegas>, acked: Bytes) -> f64 {
+    fn increase(&self, group: &impl GroupView<Vegas>, acked: ByteCount) -> f64 {
         match group.own_memory().ended {
             Ended::WithTooFewSamples => reno::increase(group.own(), acked),
             Ended::No | Ended::Measured(_) => 0.0,
@@ -257,7 +257,8 @@ mod tests {
             // Only the last was sent after this round began.
             let sent_at = if left == 0 { Timestamp::from_millis(now_ms - 20) } else { Timestamp::ZERO };
             let measured = Rtt { min: ms(base_ms), ..rtt(ms(rtt_ms)) };
-            vegas.on_ack(path(id), &Ack { sent_at, rtt: Some(measured), ..ack(now_ms - left, Bytes::ZERO, rtt_ms) });
+            vegas
+                .on_ack(path(id), &Ack { sent_at, rtt: Some(measured), ..ack(now_ms - left, ByteCount::ZERO, rtt_ms) });
         }
         packets(vegas, id) - before
     }

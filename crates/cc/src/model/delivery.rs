@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Ack, Bitrate, Bytes, RateSample, Timestamp};
+use fairpath_core::{Ack, Bitrate, ByteCount, RateSample, Timestamp};
 
 /// What one acknowledgement delivered.
 #[derive(Clone, Copy, Debug)]
@@ -10,13 +10,13 @@ pub(crate) struct Delivery {
     /// When it came.
     pub(crate) now: Timestamp,
     /// How much it acknowledged.
-    pub(crate) newly_acked: Bytes,
+    pub(crate) newly_acked: ByteCount,
     /// What was in flight before it.
-    pub(crate) prior_in_flight: Bytes,
+    pub(crate) prior_in_flight: ByteCount,
     /// What is in flight after it.
-    pub(crate) in_flight: Bytes,
+    pub(crate) in_flight: ByteCount,
     /// How much has been delivered on the path in all.
-    pub(crate) delivered: Bytes,
+    pub(crate) delivered: ByteCount,
     /// When the newest packet that it acknowledged had been sent.
     pub(crate) sent_at: Timestamp,
     /// Whether the window, not a lack of data, bounded what was sent in the last round.
@@ -38,29 +38,29 @@ pub(crate) struct Rate {
     /// How fast data arrived.
     pub(crate) bandwidth: Bitrate,
     /// How much arrived since the packet was sent.
-    pub(crate) delivered: Bytes,
+    pub(crate) delivered: ByteCount,
     /// How much had been delivered on the path when the packet was sent.
-    pub(crate) prior_delivered: Bytes,
+    pub(crate) prior_delivered: ByteCount,
     /// Whether the application bounded what was sent.
     pub(crate) app_limited: bool,
     /// What was in flight right after the packet had been sent.
-    pub(crate) tx_in_flight: Bytes,
+    pub(crate) tx_in_flight: ByteCount,
     /// How much was found lost between its sending and now.
-    pub(crate) lost: Bytes,
+    pub(crate) lost: ByteCount,
 }
 
 /// The packets of the acknowledgement that is being read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gathered {
-    delivered: Bytes,
+    delivered: ByteCount,
     pending: Option<Pending>,
 }
 
 #[derive(Clone, Debug)]
 struct Pending {
-    acked: Bytes,
-    prior_in_flight: Bytes,
-    in_flight: Bytes,
+    acked: ByteCount,
+    prior_in_flight: ByteCount,
+    in_flight: ByteCount,
     sent_at: Timestamp,
     window_limited: bool,
     newest: Option<RateSample>,
@@ -74,7 +74,7 @@ impl Gathered {
             None => self.delivered + ack.bytes,
         };
         let pending = self.pending.get_or_insert(Pending {
-            acked: Bytes::ZERO,
+            acked: ByteCount::ZERO,
             prior_in_flight: ack.in_flight,
             in_flight: ack.in_flight,
             sent_at: ack.sent_at,
@@ -127,17 +127,17 @@ impl Gathered {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OwnLimit {
     /// The deliveries after which the first and the last packet were sent that carry the mark.
-    span: Option<(Bytes, Bytes)>,
+    span: Option<(ByteCount, ByteCount)>,
 }
 
 impl OwnLimit {
     /// The limit begins after `delivered`.
-    pub(crate) fn begin(&mut self, delivered: Bytes) {
+    pub(crate) fn begin(&mut self, delivered: ByteCount) {
         self.span = Some((delivered, delivered));
     }
 
     /// The limit still holds, with this in flight.
-    pub(crate) fn extend(&mut self, delivered: Bytes, in_flight: Bytes) {
+    pub(crate) fn extend(&mut self, delivered: ByteCount, in_flight: ByteCount) {
         if let Some((_, last)) = &mut self.span {
             *last = delivered + in_flight;
         }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::testing::ms;
 
-    const PACKET: Bytes = Bytes::new(1_250);
+    const PACKET: ByteCount = ByteCount::new(1_250);
 
     fn ack(sent_ms: u64, in_flight: u64, rate: Option<RateSample>) -> Ack {
         Ack {
@@ -177,7 +177,7 @@ mod tests {
             prior_delivered: PACKET * prior,
             app_limited: false,
             tx_in_flight: PACKET * 9,
-            lost: Bytes::ZERO,
+            lost: ByteCount::ZERO,
         })
     }
 

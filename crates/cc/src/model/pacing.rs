@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 
 /// How far below the bandwidth a path paces, so that the queue drains rather than grows: 1 %.
 const MARGIN: f64 = 0.01;
@@ -21,7 +21,7 @@ impl Pacing {
     // [BBRv3 §5.6.2, InitPacingRate]
     //     C.pacing_rate = BBR.StartupPacingGain * C.InitialCwnd / C.srtt
     /// Takes the first round-trip time.
-    pub(crate) fn begin(&mut self, startup_gain: f64, initial_window: Bytes, rtt: Duration) {
+    pub(crate) fn begin(&mut self, startup_gain: f64, initial_window: ByteCount, rtt: Duration) {
         if self.rate.is_none() {
             self.rate = initial_window.per(rtt).map(|nominal| nominal.scaled(startup_gain));
         }
@@ -58,16 +58,16 @@ mod tests {
         let mut pacing = Pacing::default();
         assert_eq!(pacing.rate(), None);
         // 2.77 · 12,000 B · 8 / 40 ms = 6.648 Mbit/s
-        pacing.begin(2.77, Bytes::new(12_000), Duration::from_millis(40));
+        pacing.begin(2.77, ByteCount::new(12_000), Duration::from_millis(40));
         assert_eq!(pacing.rate(), Some(Bitrate::from_kbps(6_648)));
-        pacing.begin(2.77, Bytes::new(12_000), Duration::from_millis(10));
+        pacing.begin(2.77, ByteCount::new(12_000), Duration::from_millis(10));
         assert_eq!(pacing.rate(), Some(Bitrate::from_kbps(6_648)), "only the first");
     }
 
     #[test]
     fn the_rate_only_rises_until_the_pipe_was_full() {
         let mut pacing = Pacing::default();
-        pacing.begin(2.0, Bytes::new(12_500), Duration::from_millis(100));
+        pacing.begin(2.0, ByteCount::new(12_500), Duration::from_millis(100));
         assert_eq!(pacing.rate(), Some(Bitrate::from_mbps(2)));
         pacing.follow(2.0, Bitrate::from_kbps(500), false);
         assert_eq!(pacing.rate(), Some(Bitrate::from_mbps(2)));

@@ -1,19 +1,19 @@
 //! What the tests of the models share: a path that is told of acknowledgements one by one.
 
-use fairpath_core::{Bitrate, Bytes, Congestion, CongestionSignal, LossSample, LostPacket, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Congestion, CongestionSignal, LossSample, LostPacket, Timestamp};
 
 use super::{BbrConfig, Delivery, Opening, PathModel, Random, Rate, Sizes};
 use crate::testing::{ms, path};
 
 /// 1 ms at 10 Mbit/s.
-pub(crate) const DATAGRAM: Bytes = Bytes::new(1_250);
+pub(crate) const DATAGRAM: ByteCount = ByteCount::new(1_250);
 
 /// The control of a path, and what it was told.
 #[derive(Clone, Debug)]
 pub(crate) struct Driver<M> {
     pub(crate) model: M,
     pub(crate) now: Timestamp,
-    pub(crate) delivered: Bytes,
+    pub(crate) delivered: ByteCount,
     /// What the next acknowledgements say.
     pub(crate) rtt_ms: u64,
     pub(crate) bandwidth: Bitrate,
@@ -32,7 +32,7 @@ impl<M: PathModel> Driver<M> {
         Self {
             model: M::new(Opening { now, sizes, random: Random::new(0, path(0)) }),
             now,
-            delivered: Bytes::ZERO,
+            delivered: ByteCount::ZERO,
             rtt_ms: 40,
             bandwidth: Bitrate::from_mbps(10),
             app_limited: false,
@@ -57,10 +57,10 @@ impl<M: PathModel> Driver<M> {
     /// new round.
     pub(crate) fn ack(&mut self, millis: u64, datagrams: u64) {
         self.wait(millis);
-        self.deliver(datagrams, Bytes::ZERO);
+        self.deliver(datagrams, ByteCount::ZERO);
     }
 
-    fn deliver(&mut self, datagrams: u64, prior_delivered: Bytes) {
+    fn deliver(&mut self, datagrams: u64, prior_delivered: ByteCount) {
         let newly_acked = DATAGRAM * datagrams;
         self.delivered += newly_acked;
         let in_flight = DATAGRAM * self.in_flight;

@@ -92,7 +92,7 @@ fn threshold(last_min: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::{Bytes, Timestamp};
+    use fairpath_core::{ByteCount, Timestamp};
 
     use super::*;
     use crate::testing::*;
@@ -103,7 +103,7 @@ mod tests {
         let mut ended = false;
         for left in (0..samples).rev() {
             let sent_at = if left == 0 { Timestamp::from_millis(end_ms - samples) } else { Timestamp::ZERO };
-            ended |= hystart.on_ack(&Ack { sent_at, ..ack(end_ms - left, Bytes::ZERO, rtt_ms) });
+            ended |= hystart.on_ack(&Ack { sent_at, ..ack(end_ms - left, ByteCount::ZERO, rtt_ms) });
         }
         ended
     }
@@ -111,7 +111,7 @@ mod tests {
     fn after_a_round_of(rtt_ms: u64) -> HyStartPlusPlus {
         let mut hystart = HyStartPlusPlus::default();
         // The first acknowledgement begins the first round.
-        hystart.on_ack(&Ack { rtt: None, ..ack(1, Bytes::ZERO, 1) });
+        hystart.on_ack(&Ack { rtt: None, ..ack(1, ByteCount::ZERO, 1) });
         assert!(!round(&mut hystart, 1_000, 8, rtt_ms));
         hystart
     }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_least_sample_of_the_round_counts() {
         let mut hystart = after_a_round_of(80);
-        hystart.on_ack(&Ack { sent_at: Timestamp::ZERO, ..ack(1_500, Bytes::ZERO, 85) });
+        hystart.on_ack(&Ack { sent_at: Timestamp::ZERO, ..ack(1_500, ByteCount::ZERO, 85) });
         round(&mut hystart, 2_000, 8, 200);
         assert_eq!(hystart.divisor(), 1.0);
     }
@@ -168,7 +168,7 @@ mod tests {
     fn without_round_trip_samples_slow_start_goes_on() {
         let mut hystart = HyStartPlusPlus::default();
         for now_ms in 0..1_000 {
-            assert!(!hystart.on_ack(&Ack { rtt: None, ..ack(now_ms * 10, Bytes::ZERO, 10) }));
+            assert!(!hystart.on_ack(&Ack { rtt: None, ..ack(now_ms * 10, ByteCount::ZERO, 10) }));
         }
         assert_eq!(hystart.divisor(), 1.0);
     }

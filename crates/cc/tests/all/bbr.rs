@@ -7,14 +7,14 @@
 use core::time::Duration;
 
 use fairpath_cc::{BbrConfig, Parameters, by_name, by_name_with};
-use fairpath_core::{Bitrate, Bytes, Groups, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Groups, PathId, Timestamp};
 
 use crate::bottleneck::{Link, Network, PACKET};
 
 /// A link with a buffer of so many bandwidth-delay products.
 fn link(mbps: u64, buffer: f64) -> Link {
     let (rate, round_trip) = (Bitrate::from_mbps(mbps), Duration::from_millis(40));
-    let buffer = Bytes::from_f64((rate * round_trip).as_f64() * buffer);
+    let buffer = ByteCount::from_f64((rate * round_trip).as_f64() * buffer);
     Link { rate, round_trip, buffer, loss: 0.0 }
 }
 
@@ -91,7 +91,7 @@ fn ten_times_the_rate_is_found_and_lost_again() {
 fn a_longer_path_is_noticed_by_looking_for_its_round_trip_time() {
     // While it looks, the first version keeps 4 packets in flight and the third half of the
     // bandwidth-delay product; a little more than its 25,000 B, because its estimate is.
-    for (name, least) in [("bbr", PACKET * 4), ("bbr3", Bytes::new(27_000))] {
+    for (name, least) in [("bbr", PACKET * 4), ("bbr3", ByteCount::new(27_000))] {
         let mut network = Network::default();
         let at = network.add_link(link(10, 4.0));
         let sender = network.add_sender(by_name(name).unwrap());

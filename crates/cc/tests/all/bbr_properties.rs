@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use fairpath_cc::{CATALOGUE, Controller, by_name};
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, Groups, LossSample, LostPacket, PathId, RateSample, Sent,
+    Ack, Bitrate, ByteCount, Congestion, CongestionSignal, Groups, LossSample, LostPacket, PathId, RateSample, Sent,
     Timestamp,
 };
 use proptest::prelude::*;
@@ -13,10 +13,10 @@ use proptest::prelude::*;
 fn names() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().filter(|entry| entry.is_rate_based).map(|entry| entry.name)
 }
-const DATAGRAM: Bytes = Bytes::new(1_200);
+const DATAGRAM: ByteCount = ByteCount::new(1_200);
 
 /// Two datagrams.
-const WINDOW_MIN: Bytes = Bytes::new(2_400);
+const WINDOW_MIN: ByteCount = ByteCount::new(2_400);
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -85,7 +85,7 @@ fn op() -> impl Strategy<Value = Op> {
 struct Subject {
     controller: Box<dyn Controller>,
     now: Timestamp,
-    delivered: [Bytes; 2],
+    delivered: [ByteCount; 2],
     numbers: [u64; 2],
 }
 
@@ -94,7 +94,7 @@ impl Subject {
         let mut controller = by_name(name).unwrap();
         let now = Timestamp::from_secs(1);
         (0..2).for_each(|path| controller.on_path_opened(PathId::new(path), DATAGRAM, now));
-        Self { controller, now, delivered: [Bytes::ZERO; 2], numbers: [0; 2] }
+        Self { controller, now, delivered: [ByteCount::ZERO; 2], numbers: [0; 2] }
     }
 
     fn apply(&mut self, op: &Op) {
@@ -155,7 +155,7 @@ impl Subject {
         }
     }
 
-    fn windows(&self) -> [Bytes; 2] {
+    fn windows(&self) -> [ByteCount; 2] {
         [0, 1].map(|path| self.controller.window(PathId::new(path)))
     }
 
@@ -173,7 +173,7 @@ proptest! {
                 let (windows, rates) = (subject.windows(), subject.pacing_rates());
                 subject.apply(op);
                 for window in subject.windows() {
-                    prop_assert!((WINDOW_MIN..Bytes::new(1 << 40)).contains(&window), "{name}: {window}");
+                    prop_assert!((WINDOW_MIN..ByteCount::new(1 << 40)).contains(&window), "{name}: {window}");
                 }
                 for (old, new) in rates.into_iter().zip(subject.pacing_rates()) {
                     // Once there is a rate there always is one, and a path is never stopped by it.

@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use fairpath_cc::Controller;
 use fairpath_core::{
-    Ack, Bitrate, Bytes, Congestion, CongestionSignal, DeliveryRate, LostPacket, PathId, RttEstimator, Sent, SentState,
-    Timestamp,
+    Ack, Bitrate, ByteCount, Congestion, CongestionSignal, DeliveryRate, LostPacket, PathId, RttEstimator, Sent,
+    SentState, Timestamp,
 };
 
-pub const PACKET: Bytes = Bytes::new(1_250);
+pub const PACKET: ByteCount = ByteCount::new(1_250);
 
 /// Packets overtaken by so many later ones are lost [RFC9002 §6.1.1].
 const REORDERING: u64 = 3;
@@ -29,14 +29,14 @@ pub struct Link {
     pub rate: Bitrate,
     /// The round-trip time without a queue.
     pub round_trip: Duration,
-    pub buffer: Bytes,
+    pub buffer: ByteCount,
     /// The share of packets that is lost at random.
     pub loss: f64,
 }
 
 impl Link {
     /// What the link holds without a queue.
-    pub fn bdp(&self) -> Bytes {
+    pub fn bdp(&self) -> ByteCount {
         self.rate * self.round_trip
     }
 }
@@ -49,7 +49,7 @@ pub struct Flow {
     /// The application writes at this rate; `None`: without end.
     pub source: Option<Bitrate>,
     written_from: Timestamp,
-    sent: Bytes,
+    sent: ByteCount,
     rate: DeliveryRate,
     rtt: RttEstimator,
     outstanding: BTreeMap<u64, (Timestamp, SentState)>,
@@ -61,7 +61,7 @@ pub struct Flow {
     /// Each packet that arrived: when it was acknowledged, and its round-trip time.
     pub arrivals: Vec<(Timestamp, Duration)>,
     /// Window and pacing rate after each acknowledgement.
-    pub control: Vec<(Timestamp, Bytes, Option<Bitrate>)>,
+    pub control: Vec<(Timestamp, ByteCount, Option<Bitrate>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +106,7 @@ impl Network {
             link,
             source: None,
             written_from: self.now,
-            sent: Bytes::ZERO,
+            sent: ByteCount::ZERO,
             rate: DeliveryRate::new(),
             rtt: RttEstimator::new(),
             outstanding: BTreeMap::new(),
@@ -130,7 +130,7 @@ impl Network {
         let flow_state = &mut self.flows[flow];
         flow_state.source = rate;
         flow_state.written_from = now;
-        flow_state.sent = Bytes::ZERO;
+        flow_state.sent = ByteCount::ZERO;
         self.schedule(now, Event::Wake { flow });
     }
 
@@ -206,7 +206,7 @@ impl Network {
                 flow.full_at = Some(now);
                 return;
             }
-            let written = flow.source.map_or(Bytes::MAX, |rate| rate * now.since(flow.written_from));
+            let written = flow.source.map_or(ByteCount::MAX, |rate| rate * now.since(flow.written_from));
             if flow.sent + PACKET > written {
                 flow.rate.on_app_limited(in_flight);
                 let missing = flow.sent + PACKET - written;

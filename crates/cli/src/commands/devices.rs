@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_proxy::{DeviceName, Devices, Known};
 use fairpath_report::text::{output, print_line, table, tell};
 use serde_json::json;
@@ -102,7 +102,7 @@ fn row(known: &Known) -> Vec<String> {
             .unwrap_or_default(),
     };
     let cap = device.rate.map(|rate| rate.to_string()).unwrap_or_default();
-    let bytes = |bytes| Bytes::new(bytes).to_string();
+    let bytes = |bytes| ByteCount::new(bytes).to_string();
     vec![device.name.to_string(), seen, bytes(usage.up_bytes), bytes(usage.down_bytes), device.reach.to_string(), cap]
 }
 

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::Connection;
 use fairpath_quic::bulk::{Sink, Source};
 use fairpath_report::text::{print_line, tell};
-use fairpath_transfer::{AdmissionError, Door, Purpose, Secret};
+use fairpath_transfer::{Admission, AdmissionError, Purpose, Secret};
 use tokio::task::JoinSet;
 
+use crate::attempts::AttemptReporter;
 use crate::ends::{ConnectArgs, Host, ListenArgs, connect, say_goodbye};
 use crate::error::{Interrupted, UsageError, describe};
-use crate::knocks::Doorbell;
 use crate::later::PRINTED;
 use crate::path_facts::Books;
 use crate::signals::Interruption;
@@ -101,19 +101,19 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
     print_line(&ticket.to_string())?;
     let interruption = Interruption::listen()?;
     let mut clients = JoinSet::new();
-    let door = Arc::new(Door::new(ticket.secret, Purpose::Measurement));
-    let mut doorbell = Doorbell::default();
+    let admission = Arc::new(Admission::new(ticket.secret, Purpose::Measurement));
+    let mut attempts = AttemptReporter::default();
     let mut tick = tokio::time::interval(TICK);
     let result = loop {
         tokio::select! {
             connection = listener.accept() => {
-                clients.spawn(answer(connection.context("the network sockets are gone")?, door.clone()));
+                clients.spawn(answer(connection.context("the network sockets are gone")?, admission.clone()));
             }
             Some(ended) = clients.join_next() => match ended.context("a measurement ended in a fault of this program")? {
                 Ok(measured) if args.once => break measured,
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => tell(format!("a measurement failed: {}; still waiting", describe(&error))),
-                Err(refused) => doorbell.rang(&refused),
+                Err(refused) => attempts.rang(&refused),
             },
             ticket = later.ticket() => {
                 print_line(&ticket.to_string())?;
@@ -121,7 +121,7 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
             }
             _ = tick.tick() => {
                 books.enforce(&[], |line| tell(line))?;
-                if let Some(line) = doorbell.news(listener.knocks(), Instant::now()) {
+                if let Some(line) = attempts.news(listener.accept_stats(), Instant::now()) {
                     tell(line);
                 }
             }
@@ -129,15 +129,15 @@ async fn serve(args: ServerArgs) -> anyhow::Result<()> {
         }
     };
     listener.close(0, "the server has ended").await;
-    if let Some(sentence) = doorbell.total(listener.knocks()).sentence() {
+    if let Some(sentence) = attempts.total(listener.accept_stats()).sentence() {
         tell(sentence);
     }
     result
 }
 
 /// Answers one client. The outer error: it was not let in; the inner one: its measurement failed.
-async fn answer(connection: Connection, door: Arc<Door>) -> Result<anyhow::Result<()>, AdmissionError> {
-    door.hear(&connection).await?.welcome().await?;
+async fn answer(connection: Connection, admission: Arc<Admission>) -> Result<anyhow::Result<()>, AdmissionError> {
+    admission.hear(&connection).await?.welcome().await?;
     let control = Control::new(&connection);
     let asked = tokio::time::timeout(PATIENCE, control.asked()).await.context("the client asked for nothing in time");
     Ok(match asked {
@@ -158,7 +158,7 @@ async fn carry_out(connection: &Connection, control: Control, direction: Directi
             let source = Source::start(connection);
             control.stopped().await?;
             drop(source);
-            control.tell(Total { bytes: Bytes::ZERO, elapsed: Duration::ZERO }).await?;
+            control.tell(Total { bytes: ByteCount::ZERO, elapsed: Duration::ZERO }).await?;
         }
     }
     // The client closes once it has read the total.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::{Connection, Listener, PathNotice};
 use fairpath_report::text::{clock, print_line, tell, tell_part};
 use fairpath_transfer::{
@@ -17,10 +17,10 @@ use fairpath_transfer::{
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::attempts::AttemptReporter;
 use crate::ends::{Host, ListenArgs};
 use crate::error::{Incomplete, Interrupted, UsageError};
 use crate::file_args::ReceivedFiles;
-use crate::knocks::Doorbell;
 use crate::lasting::{Being, Lasting};
 use crate::later::{Later, PRINTED};
 use crate::leftovers;
@@ -168,8 +168,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         listener: &listener,
         receiver,
         view,
-        doorbell: Doorbell::default(),
-        doorstep: JoinSet::new(),
+        attempts: AttemptReporter::default(),
+        arriving: JoinSet::new(),
         live: vec![],
         tasks: JoinSet::new(),
         notice_sender,
@@ -206,9 +206,9 @@ struct Desk<'a> {
     listener: &'a Listener,
     receiver: Arc<Receiver>,
     view: View,
-    doorbell: Doorbell,
+    attempts: AttemptReporter,
     /// Who has not proved the secret yet, and may not disturb those who have.
-    doorstep: JoinSet<(Connection, Result<Admitted, ReceiveError>)>,
+    arriving: JoinSet<(Connection, Result<Admitted, ReceiveError>)>,
     live: Vec<Connection>,
     tasks: JoinSet<Served>,
     notice_sender: mpsc::Sender<PathNotice>,
@@ -240,10 +240,10 @@ impl Desk<'_> {
                     Some(connection) => self.hear(connection),
                     None => bail!("the network sockets are gone"),
                 },
-                Some(heard) = self.doorstep.join_next() => {
+                Some(heard) = self.arriving.join_next() => {
                     match heard.context("an admission ended in a fault of this program")? {
                         (connection, Ok(admitted)) => self.serve(connection, admitted),
-                        (_, Err(ReceiveError::Admission(why))) => self.doorbell.rang(&why),
+                        (_, Err(ReceiveError::Admission(why))) => self.attempts.rang(&why),
                         (_, Err(_)) => {}
                     }
                 }
@@ -270,7 +270,7 @@ impl Desk<'_> {
                     let paths = self.main_connection().map(|connection| connection.paths()).unwrap_or_default();
                     self.view.tick(&paths);
                     self.enforce()?;
-                    if let Some(line) = self.doorbell.news(self.listener.knocks(), Instant::now()) {
+                    if let Some(line) = self.attempts.news(self.listener.accept_stats(), Instant::now()) {
                         self.view.line(&line);
                     }
                 }
@@ -291,7 +291,7 @@ impl Desk<'_> {
 
     fn hear(&mut self, connection: Connection) {
         let receiver = self.receiver.clone();
-        self.doorstep.spawn(async move {
+        self.arriving.spawn(async move {
             let admitted = receiver.admit(&connection).await;
             (connection, admitted)
         });
@@ -382,7 +382,7 @@ impl Desk<'_> {
             .after(received.reconnections)
             .without(received.skipped.iter().chain(&received.unsent))
             .with_arrived(self.receiver.offer(), &received.arrived)
-            .with_knocks(self.doorbell.total(self.listener.knocks()))
+            .with_failed_attempts(self.attempts.total(self.listener.accept_stats()))
             .show(self.args.shown)
     }
 
@@ -398,7 +398,7 @@ impl Desk<'_> {
 
     /// The connection that has brought the most: the others have not proved themselves, or are dead.
     fn main_connection(&self) -> Option<&Connection> {
-        let brought = |connection: &&Connection| connection.paths().iter().map(|path| path.received).sum::<Bytes>();
+        let brought = |connection: &&Connection| connection.paths().iter().map(|path| path.received).sum::<ByteCount>();
         self.live.iter().max_by_key(brought)
     }
 
@@ -407,7 +407,7 @@ impl Desk<'_> {
         self.view.pause();
         let was_idle = self.tasks.is_empty();
         match &self.lasting {
-            // Those at the door, too: all may come back.
+            // Those at admission, too: all may come back.
             Some(_) => self.listener.close(COMES_BACK, "the receiver is being restarted").await,
             None => self.live.iter().for_each(|one| one.close(2, "interrupted by the receiver's user")),
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_proxy::{Carried, End, PathNow, Snapshot, snapshot};
 use fairpath_report::text::{output, print_line, safe, table};
 
@@ -120,8 +120,8 @@ fn shown(before: &Snapshot, now: &Snapshot) -> String {
         "{} connections open, {} since the start; {up} up, {down} down; {} up and {} down in all\n",
         now.connections_open,
         now.connections_total,
-        Bytes::new(now.up_bytes),
-        Bytes::new(now.down_bytes)
+        ByteCount::new(now.up_bytes),
+        ByteCount::new(now.down_bytes)
     );
     if now.peers.is_empty() {
         page += "No device is connected.\n";
@@ -175,8 +175,8 @@ fn connections(before: &Snapshot, now: &Snapshot, elapsed: Duration) -> String {
             format!("{} s", one.age_ms / 1_000),
             up.to_string(),
             down.to_string(),
-            Bytes::new(one.up_bytes).to_string(),
-            Bytes::new(one.down_bytes).to_string(),
+            ByteCount::new(one.up_bytes).to_string(),
+            ByteCount::new(one.down_bytes).to_string(),
         ];
         if now.end == End::Serve {
             row.insert(0, safe(&one.device));

@@ -1,6 +1,6 @@
 //! A list of what would be sent.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_report::text::{print_line, tell};
 use fairpath_transfer::{Kind, Selection, shown_path};
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(crate) fn dry_run(selection: &Selection, shown: Shown) -> anyhow::Result<()>
     } else if !shown.quiet {
         for entry in manifest.entries() {
             print_line(&match &entry.kind {
-                Kind::File { size } => format!("{} ({})", entry.path, Bytes::new(*size)),
+                Kind::File { size } => format!("{} ({})", entry.path, ByteCount::new(*size)),
                 Kind::Stream => format!("{} (a stream)", entry.path),
                 Kind::Directory => format!("{}/", entry.path),
                 Kind::Link { target } => format!("{} -> {target}", entry.path),
@@ -59,7 +59,7 @@ pub(crate) fn dry_run(selection: &Selection, shown: Shown) -> anyhow::Result<()>
     if !shown.quiet {
         skipped.iter().for_each(tell);
         let files = if manifest.files() == 1 { "1 file".to_owned() } else { format!("{} files", manifest.files()) };
-        tell(format!("would send {files}, {}; nothing was sent", Bytes::new(manifest.bytes())));
+        tell(format!("would send {files}, {}; nothing was sent", ByteCount::new(manifest.bytes())));
     }
     match skipped.iter().filter(|one| !one.reason.is_expected()).count() {
         0 => Ok(()),

@@ -2,15 +2,15 @@
 
 use std::io::IsTerminal as _;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_report::text::tell;
 use fairpath_transfer::{Consent, LeftOut};
 
 use crate::question;
 
 /// Names and sizes on one line, and how many more there are.
-pub(crate) fn contents(shown: impl IntoIterator<Item = (String, Option<Bytes>)>, more: u64) -> String {
-    let one = |(name, size): (String, Option<Bytes>)| match size {
+pub(crate) fn contents(shown: impl IntoIterator<Item = (String, Option<ByteCount>)>, more: u64) -> String {
+    let one = |(name, size): (String, Option<ByteCount>)| match size {
         Some(size) => format!("{name} ({size})"),
         None => format!("{name} (a stream of unknown length)"),
     };
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_long_offer_is_cut_and_counted() {
-        let shown = [("a b".to_owned(), Some(Bytes::new(5))), ("c".to_owned(), None)];
+        let shown = [("a b".to_owned(), Some(ByteCount::new(5))), ("c".to_owned(), None)];
         assert_eq!(contents(shown, 10), "a b (5 B), c (a stream of unknown length), and 10 more");
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_quic::{PathNotice, PathReport, Tried};
 use fairpath_report::sharing::{Sharing, Together};
 use fairpath_report::text::{print_line, safe, tell_part};
@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::Shown;
 use super::offer::{contents, omissions};
-use crate::knocks::InVain;
+use crate::attempts::FailedAttempts;
 use crate::path_facts::{Books, Facts};
 use crate::role::Role;
 use crate::ways::{Way, in_vain};
@@ -44,9 +44,9 @@ pub(crate) struct Summary {
     tried: Vec<Way>,
     #[serde(skip)]
     in_vain: Vec<String>,
-    /// How often the receiver was asked in vain, since it began.
+    /// Attempts to connect to the receiver that failed, since it began.
     #[serde(skip_serializing_if = "Option::is_none")]
-    knocked_in_vain: Option<InVain>,
+    failed_attempts: Option<FailedAttempts>,
     /// The first names, at the receiver.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
@@ -113,7 +113,7 @@ impl Summary {
             sharing,
             tried: Vec::new(),
             in_vain: Vec::new(),
-            knocked_in_vain: None,
+            failed_attempts: None,
             names: Vec::new(),
             contents: None,
             not_taken: LeftOut::default(),
@@ -121,7 +121,7 @@ impl Summary {
     }
 
     /// With what came of what the sender offered: the first files that are in place.
-    pub(crate) fn with_arrived(self, offer: Option<Offer>, arrived: &[(String, Bytes)]) -> Self {
+    pub(crate) fn with_arrived(self, offer: Option<Offer>, arrived: &[(String, ByteCount)]) -> Self {
         let offer = offer.unwrap_or_default();
         let more = self.files.saturating_sub(arrived.len() as u64);
         let contents = {
@@ -138,8 +138,8 @@ impl Summary {
     }
 
     /// With what the receiver counted at its door.
-    pub(crate) fn with_knocks(self, knocked_in_vain: InVain) -> Self {
-        Self { knocked_in_vain: Some(knocked_in_vain), ..self }
+    pub(crate) fn with_failed_attempts(self, failed_attempts: FailedAttempts) -> Self {
+        Self { failed_attempts: Some(failed_attempts), ..self }
     }
 
     /// With what was tried to reach the peer, beside the `paths` that there were.
@@ -180,7 +180,7 @@ impl Summary {
             Role::Receive => "received",
         };
         let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
-        let (bytes, rate) = (Bytes::new(self.bytes), Bitrate::from_bps(self.rate_bps));
+        let (bytes, rate) = (ByteCount::new(self.bytes), Bitrate::from_bps(self.rate_bps));
         let all_was_there = self.bytes > 0 && self.resumed_bytes == self.bytes;
         let mut text = match all_was_there {
             true => format!("{verb} {files}, {bytes}: all of it was there before\n"),
@@ -193,7 +193,7 @@ impl Summary {
             text += &format!("  {omissions}\n");
         }
         if self.resumed_bytes > 0 && !all_was_there {
-            text += &format!("  {} were there before\n", Bytes::new(self.resumed_bytes));
+            text += &format!("  {} were there before\n", ByteCount::new(self.resumed_bytes));
         }
         for skipped in self.skipped.iter().take(NAMED_MAX) {
             text += &format!("  {}\n", skipped.sentence);
@@ -211,9 +211,9 @@ impl Summary {
         }
         let preposition = if self.role == Role::Send { "to" } else { "from" };
         for path in &self.paths {
-            text += &format!("  {} {preposition} {}: {}", path.name, path.remote, Bytes::new(path.bytes));
+            text += &format!("  {} {preposition} {}: {}", path.name, path.remote, ByteCount::new(path.bytes));
             if self.role == Role::Send && path.lost_bytes > 0 {
-                text += &format!(", {} lost and sent again", Bytes::new(path.lost_bytes));
+                text += &format!(", {} lost and sent again", ByteCount::new(path.lost_bytes));
             }
             if path.opened > 1 {
                 text += &format!(", opened {} times", path.opened);
@@ -244,7 +244,7 @@ impl Summary {
         for (notice, count) in counts {
             text += &if count == 1 { format!("  {notice}\n") } else { format!("  {notice} ({count} times)\n") };
         }
-        if let Some(sentence) = self.knocked_in_vain.and_then(|knocks| knocks.sentence()) {
+        if let Some(sentence) = self.failed_attempts.and_then(|stats| stats.sentence()) {
             text += &format!("  {sentence}\n");
         }
         text
@@ -329,7 +329,7 @@ mod tests {
             sharing: Sharing::default(),
             tried: Vec::new(),
             in_vain: Vec::new(),
-            knocked_in_vain: None,
+            failed_attempts: None,
             names: Vec::new(),
             contents: None,
             not_taken: LeftOut::default(),

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_quic::{Binding, Connection, PathNotice, PathReport, PathState};
 use fairpath_report::sharing::Sharing;
 use fairpath_report::text::{clock, safe, tell};
@@ -45,11 +45,11 @@ pub(crate) struct View {
     is_quiet: bool,
     last_line: Instant,
     /// How much was there at each of the last moments, since data began to flow.
-    flowing: VecDeque<(Instant, Bytes)>,
+    flowing: VecDeque<(Instant, ByteCount)>,
     /// When the last byte arrived, and how much was there then.
-    moved: (Instant, Bytes),
+    moved: (Instant, ByteCount),
     /// When files were last read back, and how much was read then.
-    examined: (Instant, Bytes),
+    examined: (Instant, ByteCount),
     /// When something last changed at all, and what was known then.
     changed: (Instant, Option<ProgressSnapshot>),
     /// Since when nothing moves, once that was said.
@@ -79,8 +79,8 @@ impl View {
             is_quiet,
             last_line: Instant::now(),
             flowing: VecDeque::new(),
-            moved: (Instant::now(), Bytes::ZERO),
-            examined: (Instant::now(), Bytes::ZERO),
+            moved: (Instant::now(), ByteCount::ZERO),
+            examined: (Instant::now(), ByteCount::ZERO),
             changed: (Instant::now(), None),
             stuck_since: None,
             is_asking_told: false,
@@ -197,7 +197,7 @@ impl View {
     /// Shows how much was read to find out what need not be sent.
     fn show_comparing(&mut self, now: &ProgressSnapshot) {
         let said = format!("comparing what is there, {} read", now.bytes_examined);
-        if self.is_quiet || now.bytes_examined == Bytes::ZERO {
+        if self.is_quiet || now.bytes_examined == ByteCount::ZERO {
         } else if !self.is_plain {
             self.bar.get_or_insert_with(|| new_bar(false)).set_message(said);
         } else if self.last_line.elapsed() >= LINE_INTERVAL {
@@ -304,7 +304,7 @@ enum Idle {
     /// The last came so long ago.
     For(Duration),
     /// None come while files are read back, so much so far.
-    Reading(Bytes),
+    Reading(ByteCount),
 }
 
 /// How much is done, and how long the rest will take; or for how long nothing has come, or why.
@@ -313,7 +313,7 @@ fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Idle) -> String 
     let of = if now.is_open { String::new() } else { format!(" of {}", now.bytes_total) };
     let text = format!("{}{of}, file {} of {}", now.bytes_done, now.files_done, now.files_total);
     match (idle, eta) {
-        (Idle::Reading(read), _) if now.bytes_resumed > Bytes::ZERO => {
+        (Idle::Reading(read), _) if now.bytes_resumed > ByteCount::ZERO => {
             text + &format!(", verifying what is there, {read} read")
         }
         (Idle::Reading(read), _) => text + &format!(", reading back what has come, {read} read"),
@@ -330,7 +330,7 @@ fn starts_for(paths: &[PathReport]) -> Duration {
 }
 
 /// The time left at the rate since `before` was there; `None` as long as paths start, or nothing is known.
-fn eta(now: &ProgressSnapshot, (elapsed, before): (Duration, Bytes), start: Duration) -> Option<Duration> {
+fn eta(now: &ProgressSnapshot, (elapsed, before): (Duration, ByteCount), start: Duration) -> Option<Duration> {
     if now.is_open || elapsed < start.min(RATE_OF) {
         return None;
     }
@@ -356,10 +356,10 @@ mod tests {
     fn halfway() -> ProgressSnapshot {
         ProgressSnapshot {
             phase: Phase::Transferring,
-            bytes_total: Bytes::new(1_000),
-            bytes_done: Bytes::new(600),
-            bytes_resumed: Bytes::new(400),
-            bytes_examined: Bytes::new(400),
+            bytes_total: ByteCount::new(1_000),
+            bytes_done: ByteCount::new(600),
+            bytes_resumed: ByteCount::new(400),
+            bytes_examined: ByteCount::new(400),
             files_total: 1,
             files_done: 0,
             is_open: false,
@@ -373,10 +373,10 @@ mod tests {
         let seconds = |count| Idle::For(Duration::from_secs(count));
         assert_eq!(amounts(&halfway(), left, seconds(1)), "600 B of 1000 B, file 0 of 1, 4 s left");
         assert_eq!(amounts(&halfway(), left, seconds(9)), "600 B of 1000 B, file 0 of 1, nothing new for 9 s");
-        let anew = ProgressSnapshot { bytes_resumed: Bytes::ZERO, ..halfway() };
-        let reading = amounts(&anew, left, Idle::Reading(Bytes::new(300)));
+        let anew = ProgressSnapshot { bytes_resumed: ByteCount::ZERO, ..halfway() };
+        let reading = amounts(&anew, left, Idle::Reading(ByteCount::new(300)));
         assert_eq!(reading, "600 B of 1000 B, file 0 of 1, reading back what has come, 300 B read");
-        let reading = amounts(&halfway(), left, Idle::Reading(Bytes::new(300)));
+        let reading = amounts(&halfway(), left, Idle::Reading(ByteCount::new(300)));
         assert_eq!(reading, "600 B of 1000 B, file 0 of 1, verifying what is there, 300 B read");
     }
 
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn the_time_left_follows_the_rate_of_the_last_seconds_and_is_not_told_while_paths_start() {
-        let (now, bytes) = (halfway(), Bytes::new);
+        let (now, bytes) = (halfway(), ByteCount::new);
         // 200 bytes in 2 s, 400 are to come: 4 s.
         let (two, none) = (Duration::from_secs(2), Duration::ZERO);
         assert_eq!(eta(&now, (two, bytes(400)), none), Some(Duration::from_secs(4)));

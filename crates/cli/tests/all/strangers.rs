@@ -109,7 +109,7 @@ fn an_advertised_address_stands_first_in_the_ticket() {
 }
 
 #[test]
-fn knocking_in_vain_is_counted_and_disturbs_no_transfer() {
+fn failed_attempts_are_counted_and_disturbs_no_transfer() {
     let scratch = Scratch::new();
     let large = scratch.large("from/large", 300);
     let small: &Path = &scratch.file("from/small", b"content");
@@ -127,9 +127,9 @@ fn knocking_in_vain_is_counted_and_disturbs_no_transfer() {
     let (code, summary, said) = recv.end();
     assert_eq!(code, Some(0), "{said}");
     let summary: Value = serde_json::from_str(&summary).unwrap();
-    let count = summary["knocked_in_vain"]["wrong_secret"].as_u64().unwrap();
+    let count = summary["failed_attempts"]["wrong_secret"].as_u64().unwrap();
     if count == 0 {
-        println!("skipped: this machine is too fast, the transfer was over before anybody knocked");
+        println!("skipped: this machine is too fast, the transfer was over before anybody tried");
         return;
     }
     assert!(said.contains(&format!("{count} with a wrong secret")), "{said}");

@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(engine.rtt(path(0)), smoothed, "3.9 s is no round trip");
         assert!(engine.snapshot(path(0), ms(4_000)).unwrap().is_silent());
         // What left since, to see whether it works, and is answered.
-        engine.on_sent(path(0), 3, fairpath_core::Bytes::new(52), ms(4_000));
+        engine.on_sent(path(0), 3, fairpath_core::ByteCount::new(52), ms(4_000));
         acked(&mut engine, 0, 3, ms(4_500));
         assert_eq!(engine.rtt(path(0)).unwrap().latest, Duration::from_millis(500));
         assert!(!engine.snapshot(path(0), ms(4_500)).unwrap().is_silent());

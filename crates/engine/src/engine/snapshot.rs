@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_cc::Phase;
-use fairpath_core::{Bitrate, Bytes, GroupId, PathId, Rtt, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, GroupId, PathId, Rtt, Timestamp};
 
 use super::Engine;
 use crate::path::Liveness;
@@ -13,15 +13,15 @@ pub struct PathSnapshot {
     /// The path.
     pub path: PathId,
     /// The congestion window.
-    pub window: Bytes,
+    pub window: ByteCount,
     /// The slow-start threshold; `None` while it is unlimited.
-    pub ssthresh: Option<Bytes>,
+    pub ssthresh: Option<ByteCount>,
     /// The part of its life the window is in.
     pub phase: Phase,
     /// How often a measured delay, and not a loss or a mark, has made the window smaller.
     pub delay_cuts: u64,
     /// What is in flight.
-    pub in_flight: Bytes,
+    pub in_flight: ByteCount,
     /// The round-trip times; `None` before the first sample.
     pub rtt: Option<Rtt>,
     /// The newest one-way delay from here to the peer, less a constant that nobody knows; `None` where
@@ -30,9 +30,9 @@ pub struct PathSnapshot {
     /// The newest delivery rate; `None` before the first sample.
     pub rate: Option<Bitrate>,
     /// How much arrived in all.
-    pub delivered: Bytes,
+    pub delivered: ByteCount,
     /// How much was lost in all.
-    pub lost: Bytes,
+    pub lost: ByteCount,
     /// The group the path is coupled with.
     pub group: GroupId,
     /// Whether the host says that the path can carry data.

@@ -5,7 +5,7 @@ use fairpath_cc::Phase;
 use super::*;
 use crate::config::{Coupling, EngineConfig};
 
-pub(super) const MTU: Bytes = Bytes::new(1200);
+pub(super) const MTU: ByteCount = ByteCount::new(1200);
 
 pub(super) fn engine(scheduler: &str, coupling: Coupling) -> Engine {
     let config = EngineConfig { scheduler: scheduler.into(), coupling, ..EngineConfig::default() };
@@ -157,7 +157,7 @@ fn a_path_that_is_opened_later_and_hardly_used_paces_by_its_first_round_trip_tim
         engine.set_usable(path(1), true);
         assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, None, "nothing is known of it");
         // gain · 12,000 B / 20 ms, from the first answer on.
-        let expected = Bytes::new(12_000).per(Duration::from_millis(20)).unwrap().scaled(gain);
+        let expected = ByteCount::new(12_000).per(Duration::from_millis(20)).unwrap().scaled(gain);
         let next = trickle(&mut engine, 1, 0, 2000, 100, 1);
         assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, Some(expected), "{congestion}");
         trickle(&mut engine, 1, next, 3000, 100, 50);

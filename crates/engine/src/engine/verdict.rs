@@ -1,43 +1,43 @@
 //! What a path may do at a moment: all that a host has to know to send on it, in one look-up.
 
-use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 
 use super::Engine;
 use crate::path::Path;
 
 /// What a path may do at a moment. Of a path that is not open: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct SendState {
     /// Whether the path can carry data, as the host has said with [`Engine::set_usable`].
     pub usable: bool,
     /// Whether a full datagram may leave now: the path is usable and not suspected to be dead, its window has
     /// room, and its pacer is free.
     pub may_send: bool,
     /// How much may be in flight.
-    pub window: Bytes,
+    pub window: ByteCount,
     /// How much is in flight.
-    pub in_flight: Bytes,
+    pub in_flight: ByteCount,
     /// How much of what is in flight has waited for an answer for longer than one takes, so that it is in the
     /// network no more.
-    pub overdue: Bytes,
+    pub overdue: ByteCount,
     /// How fast the path may send, for hosts that pace by themselves; `None`: as the host likes.
     pub pacing_rate: Option<Bitrate>,
     /// When the pacer lets the next packet go; `None` where it does so now.
     pub next_departure: Option<Timestamp>,
 }
 
-impl Verdict {
+impl SendState {
     /// How much more may be put in flight.
-    pub fn room(&self) -> Bytes {
+    pub fn room(&self) -> ByteCount {
         self.window.saturating_sub(self.in_flight)
     }
 }
 
 impl Engine {
     /// What the path may do now.
-    pub fn verdict(&self, path: PathId, now: Timestamp) -> Verdict {
-        let Some(state) = self.paths.get(path) else { return Verdict::default() };
-        Verdict {
+    pub fn verdict(&self, path: PathId, now: Timestamp) -> SendState {
+        let Some(state) = self.paths.get(path) else { return SendState::default() };
+        SendState {
             usable: state.usable,
             may_send: self.may_send(path, state, now),
             window: self.window_of(path, state, now),
@@ -96,7 +96,7 @@ mod tests {
             number += 1;
         }
         let full = engine.verdict(path(0), ms(0));
-        assert_eq!((full.in_flight, full.room()), (MTU * 10, Bytes::ZERO), "the initial window");
+        assert_eq!((full.in_flight, full.room()), (MTU * 10, ByteCount::ZERO), "the initial window");
         assert!(full.usable && full.next_departure.is_none());
     }
 
@@ -127,7 +127,7 @@ mod tests {
             warm_up(&mut engine, 0, 20);
             let cap = Bitrate::from_mbps(1);
             engine.set_terms(path(0), Terms { cap: Some(cap), ..Terms::default() });
-            let (mut sent, mut number) = (Bytes::ZERO, 1);
+            let (mut sent, mut number) = (ByteCount::ZERO, 1);
             for now in (100..4_100).map(ms) {
                 while engine.verdict(path(0), now).may_send {
                     engine.on_sent(path(0), number, MTU, now);
@@ -165,7 +165,7 @@ mod tests {
         engine.on_sent(path(0), 1, MTU, ms(100));
         engine.on_sent(path(0), 2, MTU, ms(200));
         let verdict = engine.verdict(path(0), ms(200));
-        assert_eq!((verdict.overdue, verdict.may_send), (Bytes::ZERO, true));
+        assert_eq!((verdict.overdue, verdict.may_send), (ByteCount::ZERO, true));
         // PTO = 20 + 4 · 10 = 60 ms, and the peer may wait 25 ms: two of them are 170 ms.
         let verdict = engine.verdict(path(0), ms(280));
         assert_eq!((verdict.overdue, verdict.may_send), (MTU, false));
@@ -180,6 +180,6 @@ mod tests {
         engine.set_usable(path(0), false);
         let verdict = engine.verdict(path(0), ms(0));
         assert_eq!((verdict.usable, verdict.may_send, verdict.window), (false, false, MTU * 10));
-        assert_eq!(engine.verdict(path(7), ms(0)), Verdict::default());
+        assert_eq!(engine.verdict(path(7), ms(0)), SendState::default());
     }
 }

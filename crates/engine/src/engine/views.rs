@@ -2,7 +2,7 @@
 //! time has come up to which it holds; to ask for the next packet otherwise costs no more than the choice.
 
 use fairpath_cc::{ControlState, Controller, Phase};
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{ByteCount, PathId, Timestamp};
 use fairpath_sched::PathView;
 
 use super::{Engine, less_dip};
@@ -78,8 +78,8 @@ impl Surroundings<'_> {
         view.in_slow_start = control.is_some_and(|control| control.phase == Phase::SlowStart);
     }
 
-    fn window(&self, control: Option<ControlState>, id: PathId, state: &Path, now: Timestamp) -> Bytes {
-        let window = control.map_or(Bytes::ZERO, |control| control.window);
+    fn window(&self, control: Option<ControlState>, id: PathId, state: &Path, now: Timestamp) -> ByteCount {
+        let window = control.map_or(ByteCount::ZERO, |control| control.window);
         less_dip(self.dips, id, window, state.max_datagram, now)
     }
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use super::condition::{Condition, DEAF, Expected};
 use super::life::Life;
@@ -46,7 +46,7 @@ pub struct PathHealth<P> {
     /// When we last sent something on it that the peer has to answer, and what the engine had counted by
     /// then. Acknowledgements alone tell nobody whether the path works.
     asked_at: Timestamp,
-    asked: Bytes,
+    asked: ByteCount,
     /// How long ago, when it was looked at, the newest packet had left that was acknowledged.
     proven: Option<Duration>,
     condition: Condition,
@@ -54,7 +54,7 @@ pub struct PathHealth<P> {
     sick_since: Option<Timestamp>,
     is_backup: bool,
     /// The smoothed round-trip time, and what is in flight.
-    seen: (Option<Duration>, Bytes),
+    seen: (Option<Duration>, ByteCount),
     /// Whether this end, which only receives, says nothing on the path, and since when that is so or not so.
     relief: (bool, Timestamp),
     is_doubted: bool,
@@ -75,12 +75,12 @@ impl<P: Copy + PartialEq> PathHealth<P> {
             steadiness: Steadiness::new(now),
             said: 0,
             asked_at: now,
-            asked: Bytes::ZERO,
+            asked: ByteCount::ZERO,
             proven: None,
             condition: Condition::Healthy,
             sick_since: None,
             is_backup: false,
-            seen: (None, Bytes::ZERO),
+            seen: (None, ByteCount::ZERO),
             relief: (false, Timestamp::ZERO),
             is_doubted: false,
         }
@@ -111,10 +111,10 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.refused = None;
         (self.heard_at, self.heard, self.said) = (now, 0, 0);
         (self.steadiness, self.is_doubted) = (Steadiness::new(now), false);
-        (self.asked_at, self.asked) = (now, Bytes::ZERO);
+        (self.asked_at, self.asked) = (now, ByteCount::ZERO);
         (self.condition, self.sick_since) = (Condition::Healthy, None);
         (self.is_backup, self.is_declined) = (false, false);
-        (self.seen, self.relief) = ((None, Bytes::ZERO), (false, Timestamp::ZERO));
+        (self.seen, self.relief) = ((None, ByteCount::ZERO), (false, Timestamp::ZERO));
     }
 
     /// The path is validated. True where it is not the first time.
@@ -189,7 +189,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         }
         self.proven = signs.snapshot.and_then(|path| path.proven);
         let rtt = signs.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed);
-        self.seen = (rtt, signs.snapshot.map_or(Bytes::ZERO, |path| path.in_flight));
+        self.seen = (rtt, signs.snapshot.map_or(ByteCount::ZERO, |path| path.in_flight));
         let deaf_after = expected.deaf_after();
         let is_deaf = self.unheard_for(now) > deaf_after;
         // A receipt says so even where acknowledgements take a way that is cut.
@@ -324,7 +324,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.seen.0
     }
 
-    pub(super) fn in_flight(&self) -> Bytes {
+    pub(super) fn in_flight(&self) -> ByteCount {
         self.seen.1
     }
 

@@ -11,7 +11,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use super::path_health::PathHealth;
 use super::steadiness::SILENCE;
@@ -25,7 +25,7 @@ const MUCH: Duration = Duration::from_millis(25);
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Who has more on its way on a path sends data, and not signs of life and credit.
-const LISTENING_MAX: Bytes = Bytes::new(4 * 1_200);
+const LISTENING_MAX: ByteCount = ByteCount::new(4 * 1_200);
 
 /// Says which of all paths are relieved. `listens`: this end sends little, and gets much.
 pub fn relieve<'a, P: Copy + PartialEq + 'a>(
@@ -95,8 +95,8 @@ mod tests {
     ) -> (Vec<bool>, usize) {
         let mut engine = EngineConfig::default().build().expect("the default");
         let id = PathId::new(0);
-        engine.on_path_opened(id, Bytes::new(1_200), Timestamp::ZERO);
-        engine.on_sent(id, 0, Bytes::new(1_200), Timestamp::ZERO);
+        engine.on_path_opened(id, ByteCount::new(1_200), Timestamp::ZERO);
+        engine.on_sent(id, 0, ByteCount::new(1_200), Timestamp::ZERO);
         engine.on_ack(id, 0, Timestamp::from_millis(100));
         engine.on_ack_end(id, Duration::ZERO, Timestamp::from_millis(100));
         let template = engine.snapshot(id, Timestamp::ZERO).expect("a path");
@@ -106,7 +106,7 @@ mod tests {
             for (path, (rtt_ms, in_flight)) in paths.iter_mut().zip(seen(50 * at)) {
                 let mut rtt = template.rtt.expect("a sample");
                 rtt.smoothed = Duration::from_millis(rtt_ms);
-                let (rtt, in_flight, liveness) = (Some(rtt), Bytes::new(in_flight), Liveness::Alive);
+                let (rtt, in_flight, liveness) = (Some(rtt), ByteCount::new(in_flight), Liveness::Alive);
                 let snapshot = Some(PathSnapshot { rtt, in_flight, liveness, ..template });
                 let datagrams = Some((from_ms + at, at));
                 path.measure(&Signs { datagrams, snapshot, arrived_at: Some(now) }, Expected::Signs, now);

@@ -29,7 +29,7 @@ const PROBE: Duration = Duration::from_millis(150);
 
 /// How often something is said on a path that is being opened: QUIC stacks ask whether it works at intervals that
 /// grow to two seconds, each time with a packet of full size.
-const KNOCK: Duration = Duration::from_millis(250);
+const PROBE_OPENING: Duration = Duration::from_millis(250);
 
 /// What is heard on a path so soon after it was opened comes before the answer to the first question.
 const FIRST_WORDS: Duration = Duration::from_millis(500);
@@ -41,7 +41,7 @@ pub const ANSWER_MIN: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
     /// Close it, unless there is no other.
-    Close(Complaint),
+    Close(CloseReason),
     /// Open a second one beside it, on the same pair, to take its place.
     OpenBeside,
     /// Ask the peer for a sign of life on it.
@@ -54,7 +54,7 @@ pub enum Action {
 
 /// What is wrong with a path that is to be closed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Complaint {
+pub enum CloseReason {
     /// Nothing that was sent on it was acknowledged for so long.
     Unacknowledged(Duration),
     /// Nothing came in on it for so long.
@@ -63,7 +63,7 @@ pub enum Complaint {
     Unvalidated,
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unacknowledged(time) => write!(f, "nothing acknowledged for {:.1} s", time.as_secs_f64()),
@@ -89,10 +89,10 @@ pub fn treatment<P: Copy + PartialEq>(
 ) -> Vec<Action> {
     let own = paths[at];
     if !own.is_open() {
-        return knock(own, now).into_iter().collect();
+        return treat_opening(own, now).into_iter().collect();
     }
-    if let Some(complaint) = fatal(paths, at, now) {
-        return vec![Action::Close(complaint)];
+    if let Some(reason) = fatal(paths, at, now) {
+        return vec![Action::Close(reason)];
     }
     let mut actions = Vec::new();
     if own.sick_for(now) > RENEW_AFTER && best > Some(0) {
@@ -115,28 +115,28 @@ pub fn treatment<P: Copy + PartialEq>(
 /// A path that is being opened has begun to work as soon as anything comes in on it: then a second one beside it is
 /// validated a round trip later, whenever the stack asks the next time. So that something does come in, the peer is
 /// asked for signs of life.
-fn knock<P: Copy + PartialEq>(own: &PathHealth<P>, now: Timestamp) -> Option<Action> {
+fn treat_opening<P: Copy + PartialEq>(own: &PathHealth<P>, now: Timestamp) -> Option<Action> {
     if own.opening_for(now)? <= FIRST_WORDS {
         return None;
     }
     match own.is_heard() {
         true => Some(Action::OpenBeside),
-        false => (own.unasked_for(now) > KNOCK).then_some(Action::Probe),
+        false => (own.unasked_for(now) > PROBE_OPENING).then_some(Action::Probe),
     }
 }
 
 /// Why the path is to be closed, if it is.
-fn fatal<P: Copy + PartialEq>(paths: &[&PathHealth<P>], at: usize, now: Timestamp) -> Option<Complaint> {
+fn fatal<P: Copy + PartialEq>(paths: &[&PathHealth<P>], at: usize, now: Timestamp) -> Option<CloseReason> {
     let own = paths[at];
     // Where no path works both ways, one that works in one direction may be the only one that does,
     // and it could not be opened again.
     let is_replaced = paths.iter().any(|other| other.has_outlived(own, OUTLIVED, now));
     if own.sick_for(now) > DEAD_AFTER && is_replaced {
         return Some(match own.condition() {
-            Condition::Unacknowledged => Complaint::Unacknowledged(own.sick_for(now)),
-            _ => Complaint::Unheard(own.unheard_for(now)),
+            Condition::Unacknowledged => CloseReason::Unacknowledged(own.sick_for(now)),
+            _ => CloseReason::Unheard(own.unheard_for(now)),
         });
     }
     let is_carried = paths.iter().enumerate().any(|(other, path)| other != at && path.answers());
-    (own.refused_for(now) > UNVALIDATED && is_carried).then_some(Complaint::Unvalidated)
+    (own.refused_for(now) > UNVALIDATED && is_carried).then_some(CloseReason::Unvalidated)
 }

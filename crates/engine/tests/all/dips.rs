@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fairpath_engine::{Bytes, CongestionSignal, EngineConfig, PathId, Timestamp};
+use fairpath_engine::{ByteCount, CongestionSignal, EngineConfig, PathId, Timestamp};
 
-const MTU: Bytes = Bytes::new(1200);
+const MTU: ByteCount = ByteCount::new(1200);
 const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 
 /// Two paths with a queue; the first is always sent on as much as it may, the second a packet in so many ms only, or as the

@@ -3,11 +3,11 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{ByteCount, PathId, Timestamp};
 use fairpath_engine::{CongestionSignal, Coupling, Engine, EngineConfig};
 use proptest::prelude::*;
 
-const MTU: Bytes = Bytes::new(1200);
+const MTU: ByteCount = ByteCount::new(1200);
 const PATH: PathId = PathId::new(0);
 
 fn reno() -> Engine {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_engine::health::{Action, Complaint, Condition, Expected, PathHealth, Signs, best_rank, treatment};
+use fairpath_engine::health::{Action, CloseReason, Condition, Expected, PathHealth, Signs, best_rank, treatment};
 use fairpath_engine::{EngineConfig, Liveness, PathId, PathSnapshot, Timestamp};
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ impl Host {
     fn new(paths: u8) -> Self {
         let mut engine = EngineConfig::default().build().unwrap();
         let id = PathId::new(0);
-        engine.on_path_opened(id, fairpath_engine::Bytes::new(1_200), Timestamp::ZERO);
+        engine.on_path_opened(id, fairpath_engine::ByteCount::new(1_200), Timestamp::ZERO);
         let start = Timestamp::from_secs(1);
         let open = |path| {
             let mut health = PathHealth::new(start);
@@ -112,7 +112,7 @@ fn a_path_that_is_cut_becomes_a_backup_and_is_closed_when_another_has_outlived_i
     assert_eq!((at, backup, done[1].2), (1, Action::SetBackup(true), Action::Resend));
     assert!((600..=700).contains(&backup_ms), "{done:?}");
     let (closed_ms, at, closed) = done[2];
-    assert!(at == 1 && matches!(closed, Action::Close(Complaint::Unheard(_))), "{done:?}");
+    assert!(at == 1 && matches!(closed, Action::Close(CloseReason::Unheard(_))), "{done:?}");
     assert!((1_250..=1_400).contains(&closed_ms), "{done:?}");
     assert_eq!(done.len(), 3, "and nothing more: {done:?}");
 }
@@ -155,7 +155,7 @@ fn a_path_that_takes_no_data_is_closed_after_two_seconds_where_another_works() {
             let now = Timestamp::from_millis(host.now_ms);
             host.paths[0].on_refused(now);
             let done = host.look(&[WELL, other], Expected::Signs);
-            if done.iter().any(|(at, action)| *at == 0 && matches!(action, Action::Close(Complaint::Unvalidated))) {
+            if done.iter().any(|(at, action)| *at == 0 && matches!(action, Action::Close(CloseReason::Unvalidated))) {
                 closed_ms = Some(step * LOOK_MS);
                 break;
             }

@@ -5,11 +5,11 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use fairpath_cc::{ControlState, Controller};
-use fairpath_core::{Ack, Bytes, Congestion, PathId, Rtt, Timestamp};
+use fairpath_core::{Ack, ByteCount, Congestion, PathId, Rtt, Timestamp};
 use fairpath_engine::Engine;
 use proptest::prelude::*;
 
-const MTU: Bytes = Bytes::new(1200);
+const MTU: ByteCount = ByteCount::new(1200);
 const PATH: PathId = PathId::new(0);
 
 /// Remembers what it was told, and whether the acknowledgement was whole by then.
@@ -17,14 +17,14 @@ const PATH: PathId = PathId::new(0);
 struct Listener(Arc<Mutex<Vec<Option<Rtt>>>>);
 
 impl Controller for Listener {
-    fn on_path_opened(&mut self, _: PathId, _: Bytes, _: Timestamp) {}
+    fn on_path_opened(&mut self, _: PathId, _: ByteCount, _: Timestamp) {}
     fn on_path_closed(&mut self, _: PathId) {}
-    fn on_max_datagram(&mut self, _: PathId, _: Bytes) {}
+    fn on_max_datagram(&mut self, _: PathId, _: ByteCount) {}
     fn on_ack(&mut self, _: PathId, ack: &Ack) {
         self.0.lock().unwrap().push(ack.rtt);
     }
     fn on_congestion(&mut self, _: PathId, _: &Congestion) {}
-    fn window(&self, _: PathId) -> Bytes {
+    fn window(&self, _: PathId) -> ByteCount {
         MTU * 1000
     }
     fn state(&self, _: PathId) -> Option<ControlState> {

@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use fairpath_engine::{Bytes, CongestionSignal, Engine, EngineConfig, PathId, Timestamp};
+use fairpath_engine::{ByteCount, CongestionSignal, Engine, EngineConfig, PathId, Timestamp};
 use proptest::prelude::*;
 
-const MTU: Bytes = Bytes::new(1200);
+const MTU: ByteCount = ByteCount::new(1200);
 const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 
 fn engine(congestion: &str) -> Engine {
@@ -60,7 +60,7 @@ impl Twins {
         let path = PATHS[train.path];
         let numbers = next[train.path]..next[train.path] + train.packets;
         next[train.path] = numbers.end;
-        let size = |number| if number + 1 == numbers.end { Bytes::new(train.last) } else { MTU };
+        let size = |number| if number + 1 == numbers.end { ByteCount::new(train.last) } else { MTU };
         numbers.clone().for_each(|number| one_by_one.on_sent(path, number, size(number), *now));
         in_trains.on_train_sent(path, numbers.clone().map(|number| (number, size(number))), *now);
         let sent_at = *now;

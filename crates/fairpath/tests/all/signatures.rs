@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Heads that may: units, and bounds of live packets.
-const ALLOWED: &[&str] = &["pub use fairpath_engine::{Bitrate, Bytes as Amount};", "pub use flows::{DEADLINE_MAX"];
+const ALLOWED: &[&str] = &["pub use fairpath_engine::{Bitrate, ByteCount as Amount};", "pub use flows::{DEADLINE_MAX"];
 
 /// The types that a source takes from the crates below.
 fn foreign(source: &str) -> Vec<&str> {

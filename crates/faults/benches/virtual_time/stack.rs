@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_faults::{Cryptography, Pinned};
 use fairpath_quic_core::{Application, DATAGRAM_ETHERNET, Identity, Origin as _, Verify};
 use noq_proto::{
@@ -159,7 +159,7 @@ impl End {
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(transmit) = connection.poll_transmit(now, TRAIN, buffer) {
             for datagram in buffer[..transmit.size].chunks(transmit.segment_size.unwrap_or(transmit.size)) {
-                self.free_at = self.free_at.max(now) + Bytes::new(datagram.len() as u64) / RATE;
+                self.free_at = self.free_at.max(now) + ByteCount::new(datagram.len() as u64) / RATE;
                 self.packets += 1;
                 sent.push((self.free_at + DELAY, BytesMut::from(datagram)));
             }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fairpath_quic::{
     ConnectConfig, Connection, Error, Fingerprint, Identity, ListenConfig, Listener, Machine, Observer, connect,
 };
-use fairpath_quic_core::{EngineConfig, Held};
+use fairpath_quic_core::{EngineConfig, HeldData};
 use fairpath_transfer::{
     Consent, DeliveryEvent, Existing, GIVE_UP_AFTER, Lie, Limits, ReceiveConfig, ReceiveError, Received, Receiver,
     Secret, Selection, SendError, Sender, SenderId, Sent,
@@ -39,10 +39,10 @@ impl Connections {
     }
 
     /// What is held beyond what the windows allow, if anything.
-    pub(super) fn excess(&self) -> Option<Held> {
+    pub(super) fn excess(&self) -> Option<HeldData> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|one| one.held().is_some());
-        all.iter().filter_map(Observer::held).find(|held| !held.is_within(&Held::most()))
+        all.iter().filter_map(Observer::held).find(|held| !held.is_within(&HeldData::most()))
     }
 }
 
@@ -70,9 +70,13 @@ pub(super) struct Sending {
 pub(super) async fn send(sending: Sending) -> Result<Sent, Unsent> {
     let Sending { machine, remotes, fingerprint, files, id, connections } = sending;
     let selection = Selection::collect(&[files]).map_err(Unsent::Send)?;
-    let knock = Some(SECRET.knock_key());
-    let config =
-        ConnectConfig { machine, knock, engine: EngineConfig::live(), ..ConnectConfig::new(remotes, fingerprint) };
+    let admission_key = Some(SECRET.admission_key());
+    let config = ConnectConfig {
+        machine,
+        admission_key,
+        engine: EngineConfig::live(),
+        ..ConnectConfig::new(remotes, fingerprint)
+    };
     let mut connection = connect(config.clone()).await.map_err(Unsent::Connect)?;
     connections.note(&connection);
     let sender = Sender::simulated(selection, SECRET, id);
@@ -114,7 +118,7 @@ pub(super) async fn receive(receiving: Receiving) -> Result<(), ReceiveError> {
         via: Vec::new(),
         identity,
         engine: EngineConfig::live(),
-        knock: Some(SECRET.knock_key()),
+        admission_key: Some(SECRET.admission_key()),
         machine,
         ..ListenConfig::new().expect("an identity")
     });

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::Jitter;
 use fairpath_quic_core::IDLE_TIMEOUT;
 use fairpath_transfer::{Lie, SILENCE};
@@ -90,7 +90,7 @@ impl Transfer {
         }
         // What an eavesdropper does is tried without files.
         faults.retain(|scheduled| !matches!(scheduled.fault, Fault::Copy | Fault::Attack));
-        hurry(&mut faults, (Bytes::new(bytes) / rate(&wires)).mul_f64(1.3) + Duration::from_millis(500));
+        hurry(&mut faults, (ByteCount::new(bytes) / rate(&wires)).mul_f64(1.3) + Duration::from_millis(500));
         faults.sort_by_key(|scheduled| scheduled.at);
         let (cryptography, is_same_sender) = (Cryptography::default(), seed.is_multiple_of(2));
         Self { seed, wires, files, bytes, cryptography, is_same_sender, faults }
@@ -135,7 +135,7 @@ impl Transfer {
         world.say("all wires are mended");
         let mended = world.now;
         let slowest = self.wires.iter().map(|wire| wire.rate).min().expect("a wire");
-        let bound = GOES_ON + REOPENED + Bytes::new(tree::bytes(&world.tree)) / slowest.scaled(0.5);
+        let bound = GOES_ON + REOPENED + ByteCount::new(tree::bytes(&world.tree)) / slowest.scaled(0.5);
         world.run_until(mended + bound).map_err(Failure)?;
         let Some(done) = world.done.clone().filter(|_| world.is_done()) else {
             return Err(Failure(format!("not done {bound:?} after the last fault: {}", world.state())));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::{Impairments, Jitter, Reorder};
 use fairpath_quic_sim::{Plan, Side, Skew};
 use rand::{Rng as _, SeedableRng as _};
@@ -70,7 +70,7 @@ pub(crate) fn draw(luck: &mut ChaCha8Rng, count: usize, whole: usize, faults: &m
         14 => add(at, Fault::Attack),
         kind => {
             let impair = match kind {
-                15 => Impair { mtu: Some(Bytes::new(luck.random_range(1_250..1_400))), ..Impair::default() },
+                15 => Impair { mtu: Some(ByteCount::new(luck.random_range(1_250..1_400))), ..Impair::default() },
                 16 => Impair { delay: Duration::from_millis(luck.random_range(20..500)), ..Impair::default() },
                 _ => Impair {
                     loss: luck.random_range(0.0..0.1),

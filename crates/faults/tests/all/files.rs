@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_faults::{Fault, Scheduled, Side, Transfer, Wire};
 use rayon::prelude::*;
 
@@ -66,7 +66,7 @@ fn alone() -> Duration {
 
 #[test]
 fn files_take_little_longer_than_the_wires_need_for_them() {
-    let bytes = Bytes::new(transfer().size());
+    let bytes = ByteCount::new(transfer().size());
     let needed = bytes / fairpath_core::Bitrate::from_mbps(8);
     let took = alone();
     // Two handshakes' and a plan's round trips, the start of each path, and the last file's way to its name.
@@ -89,7 +89,7 @@ fn a_receiver_that_is_started_again_goes_on_with_what_it_has() {
     let took = takes(&[(Duration::from_secs(4), restart)]);
     // The sender notices the silence after 2.5 s and tries again every half second. What came since the last journal is
     // sent again: of up to a second, and of a file of which less than a MiB has come since the one before, that too.
-    let again = Duration::from_secs(1) + Bytes::new(1 << 20) / fairpath_core::Bitrate::from_mbps(8);
+    let again = Duration::from_secs(1) + ByteCount::new(1 << 20) / fairpath_core::Bitrate::from_mbps(8);
     let bound = alone() + again + Duration::from_millis(2_500 + 500 + 700);
     assert!(took < bound, "{took:?}, more than {bound:?}");
 }

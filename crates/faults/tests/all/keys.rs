@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_faults::{Wire, World};
 use fairpath_quic_core::EngineConfig;
 use rayon::prelude::*;
@@ -12,7 +12,7 @@ const SIZE: u64 = 3_000_000;
 const SEEDS: u64 = 16;
 
 /// How many bytes were lost, there and back, over wires that lose nothing.
-fn lost(wires: &[Wire], seed: u64) -> Bytes {
+fn lost(wires: &[Wire], seed: u64) -> ByteCount {
     let mut world = World::new(wires, &EngineConfig::live(), seed).opened();
     world.client.send(SIZE);
     world.server.send(SIZE);
@@ -22,13 +22,13 @@ fn lost(wires: &[Wire], seed: u64) -> Bytes {
         assert_eq!(world.dropped(way), (0, 0), "seed {seed}: the queues hold all");
     }
     let paths = [world.client.paths(), world.server.paths()].concat();
-    paths.iter().map(|path| path.lost).fold(Bytes::ZERO, |sum, lost| sum + lost)
+    paths.iter().map(|path| path.lost).fold(ByteCount::ZERO, |sum, lost| sum + lost)
 }
 
 #[test]
 fn keys_change_without_a_packet_being_thrown_away() {
     for [first, second] in [[60, 10], [10, 60]] {
-        let wires = [first, second].map(|delay| Wire { queue: Bytes::new(4_000_000), ..Wire::new(20, delay) });
+        let wires = [first, second].map(|delay| Wire { queue: ByteCount::new(4_000_000), ..Wire::new(20, delay) });
         let lost: Vec<u64> = (0..SEEDS).into_par_iter().map(|seed| lost(&wires, seed).get()).collect();
         assert!(lost.iter().all(|lost| *lost == 0), "{first} and {second} ms: {lost:?} bytes, seed by seed");
     }

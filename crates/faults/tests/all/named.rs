@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::{Impairments, Reorder};
 use fairpath_quic_core::{EngineConfig, NamedTerms, PathState, Terms};
 
@@ -147,7 +147,7 @@ fn nothing_of_a_handshake_stays_in_flight() {
         for end in [&mut world.client, &mut world.server] {
             for path in end.snapshots(world.now) {
                 // One keep-alive may be on its way.
-                assert!(path.in_flight <= Bytes::new(100), "seed {seed}: {path:?}");
+                assert!(path.in_flight <= ByteCount::new(100), "seed {seed}: {path:?}");
                 assert!(!path.is_silent(), "seed {seed}: {path:?}");
                 let rtt = path.rtt.expect("it was used");
                 assert!(rtt.smoothed < SECOND / 5, "seed {seed}: {rtt:?}");
@@ -169,7 +169,7 @@ fn a_path_that_comes_back_starts_with_the_first_window() {
     let open = |world: &mut World| world.client.snapshots(world.now).len() == 2;
     assert!(world.run_until(3 * SECOND, open), "not opened again");
     let window = world.client.snapshots(world.now)[1].window;
-    assert!(window >= Bytes::new(12_000), "{window:?}");
+    assert!(window >= ByteCount::new(12_000), "{window:?}");
     world.run_for(2 * SECOND);
     let took = world.time_to_receive(false, 4_000_000, SECOND);
     assert!(took.is_some(), "less than 32 of 40 Mbit/s: {:?}", world.client.snapshots(world.now));
@@ -488,7 +488,7 @@ fn server_uses_all_within(wires: usize, time: Duration, world: &mut World) -> bo
 #[test]
 fn acknowledgements_leave_a_slow_way_back() {
     let mbps = |back: Option<(usize, u64)>| {
-        let wires = [10, 30].map(|delay| Wire { queue: Bytes::new(250_000), ..Wire::new(50, delay) });
+        let wires = [10, 30].map(|delay| Wire { queue: ByteCount::new(250_000), ..Wire::new(50, delay) });
         let mut world = World::protected_by(Cryptography::Null, &wires, &EngineConfig::live(), 27).opened();
         if let Some((way, kbps)) = back {
             world.set_rate_back(way, Bitrate::from_kbps(kbps));

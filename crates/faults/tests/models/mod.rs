@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_faults::{Cryptography, Wire, World};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_quic_core::EngineConfig;
@@ -62,6 +62,6 @@ pub(crate) fn as_scenario(wires: &[Wire]) -> Scenario {
 /// A wire of so many Mbit/s and ms one way, with a queue of so many ms.
 pub(crate) fn wire(mbps: u64, delay_ms: u64, queue_ms: u64) -> Wire {
     let wire = Wire::new(mbps, delay_ms);
-    let queue: Bytes = Bitrate::from_mbps(mbps) * Duration::from_millis(queue_ms);
+    let queue: ByteCount = Bitrate::from_mbps(mbps) * Duration::from_millis(queue_ms);
     Wire { queue, ..wire }
 }

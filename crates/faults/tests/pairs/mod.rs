@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_faults::Wire;
 use fairpath_net::{LossConfig, QueueConfig, QueueLimit};
 use fairpath_scenario::{Scenario, ScenarioFile};
@@ -28,7 +28,7 @@ pub(crate) fn pair(name: &str) -> [Wire; 2] {
             ref other => panic!("{other:?}"),
         };
         // A packet is 1,500 bytes there.
-        let queue = Bytes::new(packets as u64 * 1_500);
+        let queue = ByteCount::new(packets as u64 * 1_500);
         Wire { rate: link.rate.mean().expect("a rate"), delay: link.delay, queue, loss, jitter: link.jitter }
     };
     [wire(0), wire(1)]

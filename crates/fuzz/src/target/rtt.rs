@@ -1,17 +1,17 @@
 //! What holds of round-trip times whatever kind of file they come from.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_trace::rtt::{BAD_LINES_KEPT, Limits, RttError, Series, Traces, read_within};
 
 use crate::{memory, said};
 
 /// Limits that a small file exceeds.
 pub(crate) const LIMITS: Limits = Limits {
-    unpacked: Bytes::new(1_000_000),
+    unpacked: ByteCount::new(1_000_000),
     samples: 5_000,
     series: 50,
     connections: 100,
-    waiting: Bytes::new(500_000),
+    waiting: ByteCount::new(500_000),
 };
 
 /// A value of JSON takes two bytes in a file and 32 in memory, three times where a list grows. What a

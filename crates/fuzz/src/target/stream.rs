@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use fairpath_core::{Bytes, Groups, PathId, Timestamp};
-use fairpath_stream::{Config, FlowId, PACKET_MAX, PathFacts, PathTerms, Playout, Receiver, Sender};
+use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
+use fairpath_live::{Config, FlowId, PACKET_MAX, PathFacts, PathTerms, Playout, Receiver, Sender};
 
 use super::{Seed, Target};
 use crate::memory;
@@ -42,9 +42,9 @@ fn path(number: u32) -> PathFacts {
         usable: true,
         rtt: Some(Duration::from_millis(20)),
         least_rtt: Some(Duration::from_millis(20)),
-        window: Bytes::new(100_000),
+        window: ByteCount::new(100_000),
         served: None,
-        max_datagram: Bytes::new(1_200),
+        max_datagram: ByteCount::new(1_200),
         terms: PathTerms::default(),
     }
 }

@@ -17,14 +17,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &["core", "cc", "sbd", "sched"]),
     ("theory", &["core", "cc"]),
     ("rate", &["core"]),
-    ("stream", &["core", "rate", "engine"]),
+    ("live", &["core", "rate", "engine"]),
     ("net", &["core"]),
-    ("scenario", &["core", "engine", "net", "stream"]),
-    ("sim", &["core", "engine", "net", "scenario", "stream"]),
+    ("scenario", &["core", "engine", "net", "live"]),
+    ("sim", &["core", "engine", "net", "scenario", "live"]),
     ("lab", &["core", "sbd", "theory", "rate", "engine", "net", "scenario", "sim", "trace"]),
     ("emu", &["core", "net"]),
     ("trace", &["core"]),
-    ("quic-core", &["engine", "stream"]),
+    ("quic-core", &["engine", "live"]),
     ("quic-sim", &["core", "net", "quic-core"]),
     ("faults", &["core", "net", "quic-core", "quic-sim", "quic", "transfer"]),
     ("quic", &["core", "engine", "trace", "quic-core"]),
@@ -44,7 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "report", "demo", "fairpath", "proxy",
         ],
     ),
-    ("fuzz", &["core", "net", "quic-core", "scenario", "stream", "trace", "transfer"]),
+    ("fuzz", &["core", "net", "quic-core", "scenario", "live", "trace", "transfer"]),
     ("house", &[]),
 ];
 
@@ -59,7 +59,7 @@ const TESTS_MAY_USE: &[(&str, &[&str])] = &[
 
 /// Crates of algorithms and virtual networks: no clock, no sockets, no threads, no randomness of
 /// their own.
-const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "theory", "rate", "stream", "net", "scenario", "sim"];
+const PURE: &[&str] = &["core", "cc", "sbd", "sched", "engine", "theory", "rate", "live", "net", "scenario", "sim"];
 
 /// Where threads run one network in windows. A test of `sim` holds them to the same bytes for any number of them.
 const THREADED: &[&str] = &["crates/sim/src/parallel.rs", "crates/sim/src/parallel/barrier.rs"];

@@ -29,7 +29,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use super::fifo::{Fifo, Waiting};
 use super::{Arrival, QueueLimit};
@@ -72,7 +72,7 @@ impl CoDelConfig {
 pub(super) struct CoDel {
     target: Duration,
     interval: Duration,
-    largest: Bytes,
+    largest: ByteCount,
     above_until: Option<Timestamp>,
     drop_next: Timestamp,
     count: u64,
@@ -85,7 +85,7 @@ impl CoDel {
         Self {
             target: config.target,
             interval: config.interval,
-            largest: Bytes::ZERO,
+            largest: ByteCount::ZERO,
             above_until: None,
             drop_next: Timestamp::ZERO,
             count: 0,
@@ -102,7 +102,7 @@ impl CoDel {
     }
 
     /// A packet of this size, with framing, has come.
-    pub(super) fn on_size(&mut self, on_wire: Bytes) {
+    pub(super) fn on_size(&mut self, on_wire: ByteCount) {
         self.largest = self.largest.max(on_wire);
     }
 
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::stats::Count;
 
-    const PACKET: Bytes = Bytes::new(1_500);
+    const PACKET: ByteCount = ByteCount::new(1_500);
 
     /// A queue from which a packet goes every millisecond, and in which every packet waits as long
     /// as it is told to.
@@ -226,7 +226,7 @@ mod tests {
             let mut drops = Vec::new();
             while self.now_ms < start + millis {
                 let now = Timestamp::from_millis(self.now_ms);
-                let mut fifo = Fifo::new(Bytes::ZERO);
+                let mut fifo = Fifo::new(ByteCount::ZERO);
                 for packet in 0..=behind {
                     fifo.push(Waiting { arrival: now - Duration::from_millis(wait_ms), size: PACKET, packet });
                 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 
 use super::QueueLimit;
 use crate::stats::Count;
@@ -12,17 +12,17 @@ use crate::stats::Count;
 pub(crate) struct DropTail {
     limit: QueueLimit,
     /// A limit in time as bytes, for the rate it was worked out with.
-    sojourn_limit: (Option<Bitrate>, Bytes),
+    sojourn_limit: (Option<Bitrate>, ByteCount),
 }
 
 impl DropTail {
     pub(crate) fn new(limit: QueueLimit) -> Self {
-        Self { limit, sojourn_limit: (None, Bytes::MAX) }
+        Self { limit, sojourn_limit: (None, ByteCount::MAX) }
     }
 
     /// Whether a packet of `size` fits behind what is `waiting`, both with framing.
     #[inline]
-    pub(crate) fn has_room(&mut self, waiting: Count, size: Bytes, rate: Option<Bitrate>) -> bool {
+    pub(crate) fn has_room(&mut self, waiting: Count, size: ByteCount, rate: Option<Bitrate>) -> bool {
         let bytes = waiting.bytes.saturating_add(size);
         match self.limit {
             QueueLimit::Bytes(limit) => bytes <= limit,
@@ -39,15 +39,15 @@ impl DropTail {
 }
 
 /// What a link of `rate` sends in `time`; without a limit if the link has none.
-pub(crate) fn sent_in(time: Duration, rate: Option<Bitrate>) -> Bytes {
-    rate.map_or(Bytes::MAX, |rate| rate * time)
+pub(crate) fn sent_in(time: Duration, rate: Option<Bitrate>) -> ByteCount {
+    rate.map_or(ByteCount::MAX, |rate| rate * time)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PACKET: Bytes = Bytes::new(1_500);
+    const PACKET: ByteCount = ByteCount::new(1_500);
 
     fn packets(packets: u64) -> Count {
         Count { packets, bytes: PACKET * packets }
@@ -63,8 +63,8 @@ mod tests {
     fn limits_hold_in_bytes_packets_and_time() {
         let rate = Some(Bitrate::from_mbps(40));
         assert_eq!(room(QueueLimit::Packets(7), rate), 7);
-        assert_eq!(room(QueueLimit::Bytes(Bytes::new(4_500)), rate), 3);
-        assert_eq!(room(QueueLimit::Bytes(Bytes::new(4_499)), rate), 2);
+        assert_eq!(room(QueueLimit::Bytes(ByteCount::new(4_500)), rate), 3);
+        assert_eq!(room(QueueLimit::Bytes(ByteCount::new(4_499)), rate), 2);
         // 40 Mbit/s · 100 ms = 500,000 B = 333.3 packets
         assert_eq!(room(QueueLimit::Sojourn(Duration::from_millis(100)), rate), 333);
         assert_eq!(room(QueueLimit::Unlimited, rate), 1_000);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use crate::stats::Count;
 
@@ -10,7 +10,7 @@ use crate::stats::Count;
 #[derive(Debug)]
 pub(crate) struct Waiting<P> {
     pub(crate) arrival: Timestamp,
-    pub(crate) size: Bytes,
+    pub(crate) size: ByteCount,
     pub(crate) packet: P,
 }
 
@@ -18,14 +18,14 @@ pub(crate) struct Waiting<P> {
 #[derive(Debug)]
 pub(crate) struct Fifo<P> {
     waiting: VecDeque<Waiting<P>>,
-    bytes: Bytes,
-    overhead: Bytes,
+    bytes: ByteCount,
+    overhead: ByteCount,
 }
 
 impl<P> Fifo<P> {
     /// An empty one, on a link that adds `overhead` to each packet.
-    pub(crate) fn new(overhead: Bytes) -> Self {
-        Self { waiting: VecDeque::new(), bytes: Bytes::ZERO, overhead }
+    pub(crate) fn new(overhead: ByteCount) -> Self {
+        Self { waiting: VecDeque::new(), bytes: ByteCount::ZERO, overhead }
     }
 
     #[inline]
@@ -64,7 +64,7 @@ impl<P> Fifo<P> {
     pub(crate) fn clear(&mut self) -> Count {
         let thrown_out = self.count();
         self.waiting.clear();
-        self.bytes = Bytes::ZERO;
+        self.bytes = ByteCount::ZERO;
         thrown_out
     }
 }

@@ -30,7 +30,7 @@
 use core::cmp::Reverse;
 use std::collections::VecDeque;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use super::codel::CoDel;
 use super::drop_tail::DropTail;
@@ -43,7 +43,7 @@ use crate::stats::{Count, LinkStats};
 /// How many queues there are [RFC8290 §5.2.4].
 const QUEUES: u16 = 1024;
 /// A turn: a full Ethernet frame [RFC8290 §5.2.3].
-const QUANTUM: Bytes = Bytes::new(1514);
+const QUANTUM: ByteCount = ByteCount::new(1514);
 /// How many packets may wait in all queues [RFC8290 §5.2.1].
 const LIMIT: QueueLimit = QueueLimit::Packets(10_240);
 
@@ -55,7 +55,7 @@ pub struct FqCoDelConfig {
     /// How many queues there are. Flows that come into the same one are not told apart.
     pub queues: u16,
     /// How many bytes a queue may send in its turn.
-    pub quantum: Bytes,
+    pub quantum: ByteCount,
 }
 
 impl Default for FqCoDelConfig {
@@ -71,7 +71,7 @@ impl FqCoDelConfig {
         if self.queues == 0 {
             return Err(LinkConfigError::NoQueues);
         }
-        if self.quantum == Bytes::ZERO {
+        if self.quantum == ByteCount::ZERO {
             return Err(LinkConfigError::NoQuantum);
         }
         self.codel.check()
@@ -99,13 +99,13 @@ pub(super) struct FqCoDel<P> {
     old: VecDeque<u16>,
     limit: DropTail,
     waiting: Count,
-    overhead: Bytes,
+    overhead: ByteCount,
     perturbation: u64,
 }
 
 impl<P: Packet> FqCoDel<P> {
     /// On a link that adds `overhead` to each packet; flows are spread by `perturbation`.
-    pub(super) fn new(config: &FqCoDelConfig, overhead: Bytes, perturbation: u64) -> Self {
+    pub(super) fn new(config: &FqCoDelConfig, overhead: ByteCount, perturbation: u64) -> Self {
         let queue =
             || FlowQueue { fifo: Fifo::new(overhead), codel: CoDel::new(&config.codel), credits: 0, listed: false };
         Self {
@@ -141,7 +141,7 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    fn has_room(&mut self, on_wire: Bytes, rate: Option<Bitrate>) -> bool {
+    fn has_room(&mut self, on_wire: ByteCount, rate: Option<Bitrate>) -> bool {
         let Count { packets, bytes } = self.waiting;
         self.limit.has_room(Count { packets, bytes: bytes + self.overhead * packets }, on_wire, rate)
     }
@@ -239,13 +239,13 @@ mod tests {
         }
     }
 
-    const PACKET: Bytes = Bytes::new(1500);
+    const PACKET: ByteCount = ByteCount::new(1500);
 
     fn queue(config: FqCoDelConfig) -> FqCoDel<Of> {
-        FqCoDel::new(&config, Bytes::ZERO, 1)
+        FqCoDel::new(&config, ByteCount::ZERO, 1)
     }
 
-    fn push(queue: &mut FqCoDel<Of>, flow: u64, size: Bytes) {
+    fn push(queue: &mut FqCoDel<Of>, flow: u64, size: ByteCount) {
         let arrival = Arrival { now: Timestamp::ZERO, on_wire: size, rate: None, idle_since: None };
         queue.make_room(&arrival, &mut LinkStats::default());
         queue.push(Waiting { arrival: Timestamp::ZERO, size, packet: Of(flow) });
@@ -271,7 +271,7 @@ mod tests {
     fn turns_are_of_bytes_and_not_of_packets() {
         let mut queue = queue(FqCoDelConfig { quantum: PACKET, ..FqCoDelConfig::default() });
         (0..2).for_each(|_| push(&mut queue, 1, PACKET));
-        (0..6).for_each(|_| push(&mut queue, 2, Bytes::new(500)));
+        (0..6).for_each(|_| push(&mut queue, 2, ByteCount::new(500)));
         assert_eq!(popped(&mut queue, 8), [1, 2, 2, 2, 1, 2, 2, 2]);
     }
 
@@ -330,6 +330,6 @@ mod tests {
         let config = FqCoDelConfig::default();
         assert_eq!(config.check(), Ok(()));
         assert_eq!(FqCoDelConfig { queues: 0, ..config }.check(), Err(LinkConfigError::NoQueues));
-        assert_eq!(FqCoDelConfig { quantum: Bytes::ZERO, ..config }.check(), Err(LinkConfigError::NoQuantum));
+        assert_eq!(FqCoDelConfig { quantum: ByteCount::ZERO, ..config }.check(), Err(LinkConfigError::NoQuantum));
     }
 }

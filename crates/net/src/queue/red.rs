@@ -30,11 +30,11 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use rand_chacha::ChaCha8Rng;
 
 use super::drop_tail::sent_in;
-use super::{Arrival, QueueLimit, Verdict};
+use super::{Arrival, EnqueueAction, QueueLimit};
 use crate::error::LinkConfigError;
 use crate::stats::Count;
 use crate::stream::unit;
@@ -43,7 +43,7 @@ use crate::stream::unit;
 const WEIGHT: f64 = 0.002;
 /// The packet that an idle link is taken to have sent; the paper says a small one, the size is
 /// assumed.
-const TYPICAL_PACKET: Bytes = Bytes::new(500);
+const TYPICAL_PACKET: ByteCount = ByteCount::new(500);
 
 /// How the signals are spread over the arrivals [FloydJacobson1993 §7].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct RedConfig {
     pub spacing: RedSpacing,
     /// The size of the packets that an idle link could have sent: for each, the average decays as
     /// if one had come to an empty queue.
-    pub typical_packet: Bytes,
+    pub typical_packet: ByteCount,
     /// What may wait at most, whatever the average.
     pub limit: QueueLimit,
 }
@@ -89,7 +89,7 @@ impl RedConfig {
     /// The routers of OLIA's testbed: for each 10 Mbit/s, 0 up to 25 packets, 0.1 at 50 and 1 at
     /// 100 (\[Khalili2013\], §3 of the draft). With packets of 1500 bytes that is 30, 60 and 120 ms at any rate.
     /// The probability is plain, not spread by a count; the weight of 0.01 is assumed.
-    pub fn olia_testbed(packet: Bytes) -> Self {
+    pub fn olia_testbed(packet: ByteCount) -> Self {
         let time = |packets| QueueLimit::Sojourn(packet * packets / Bitrate::from_mbps(10));
         let points = vec![(time(25), 0.0), (time(50), 0.1), (time(100), 1.0)];
         Self { weight: 0.01, spacing: RedSpacing::Geometric, ..Self::new(points) }
@@ -174,7 +174,7 @@ impl Red {
     }
 
     /// What is to become of an arrival that finds this `waiting`, with framing.
-    pub(super) fn judge(&mut self, waiting: Count, arrival: &Arrival) -> Verdict {
+    pub(super) fn judge(&mut self, waiting: Count, arrival: &Arrival) -> EnqueueAction {
         if self.scaled_to != arrival.rate {
             self.scale_to(arrival.rate);
         }
@@ -189,7 +189,7 @@ impl Red {
         let probability = interpolated(&self.points, self.average);
         if probability <= 0.0 {
             self.unmarked = 0;
-            return Verdict::Pass;
+            return EnqueueAction::Pass;
         }
         let spread = match self.config.spacing {
             RedSpacing::Geometric => probability,
@@ -197,13 +197,13 @@ impl Red {
         };
         if probability >= 1.0 {
             self.unmarked = 1;
-            Verdict::Drop
+            EnqueueAction::Drop
         } else if unit(&mut self.generator) < spread {
             self.unmarked = 1;
-            Verdict::Signal
+            EnqueueAction::Signal
         } else {
             self.unmarked += 1;
-            Verdict::Pass
+            EnqueueAction::Pass
         }
     }
 
@@ -248,7 +248,7 @@ fn decayed(average: f64, weight: f64, packets: f64) -> f64 {
 // [FloydJacobson1993 §4]
 //
 //     m = (time - q_time) / s
-fn packets_in(idle: Duration, rate: Option<Bitrate>, packet: Bytes) -> f64 {
+fn packets_in(idle: Duration, rate: Option<Bitrate>, packet: ByteCount) -> f64 {
     match rate {
         Some(rate) => idle.as_secs_f64() * rate.as_bps() as f64 / (8.0 * packet.as_f64()),
         None => f64::INFINITY,
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use crate::stream::Streams;
 
-    const PACKET: Bytes = Bytes::new(1_500);
+    const PACKET: ByteCount = ByteCount::new(1_500);
     const MS: fn(u64) -> QueueLimit = |millis| QueueLimit::Sojourn(Duration::from_millis(millis));
 
     fn red(config: &RedConfig) -> Red {
@@ -347,9 +347,10 @@ mod tests {
         let in_packets =
             RedConfig::new(vec![(QueueLimit::Packets(0), 0.0), (QueueLimit::Packets(10), 1.0)]).weight(1.0);
         let in_bytes =
-            RedConfig::new(vec![(QueueLimit::Bytes(Bytes::ZERO), 0.0), (QueueLimit::Bytes(PACKET), 1.0)]).weight(1.0);
+            RedConfig::new(vec![(QueueLimit::Bytes(ByteCount::ZERO), 0.0), (QueueLimit::Bytes(PACKET), 1.0)])
+                .weight(1.0);
         // Ten packets of 100 bytes: all of the first, 1000 / 1500 of the second.
-        let small = Count { packets: 10, bytes: Bytes::new(1_000) };
+        let small = Count { packets: 10, bytes: ByteCount::new(1_000) };
         for (config, expected) in [(in_packets, 1.0), (in_bytes, 1_000.0 / 1_500.0)] {
             let mut red = red(&config);
             let _ = red.judge(small, &arrival(rate));
@@ -362,7 +363,7 @@ mod tests {
         // 100 arrivals that find 50 packets: 50 · (1 - 0.998^100) = 9.0717
         let mut red = red(&RedConfig::classic(QueueLimit::Packets(20), QueueLimit::Packets(60), 0.02));
         for _ in 0..100 {
-            assert_eq!(red.judge(packets(50), &arrival(Bitrate::from_mbps(10))), Verdict::Pass);
+            assert_eq!(red.judge(packets(50), &arrival(Bitrate::from_mbps(10))), EnqueueAction::Pass);
         }
         assert!((red.average - 9.071_7).abs() < 1e-4, "{}", red.average);
     }
@@ -389,7 +390,7 @@ mod tests {
         let mut distances = Vec::new();
         for _ in 0..200_000 {
             since += 1;
-            if red.judge(packets(2), &arrival(Bitrate::from_mbps(10))) == Verdict::Signal {
+            if red.judge(packets(2), &arrival(Bitrate::from_mbps(10))) == EnqueueAction::Signal {
                 distances.push(since);
                 since = 0;
             }
@@ -429,7 +430,7 @@ mod tests {
     #[test]
     fn where_the_probability_is_one_everything_must_be_dropped() {
         let mut red = red(&RedConfig::olia_testbed(PACKET).weight(1.0));
-        for (average, expected) in [(25, Verdict::Pass), (100, Verdict::Drop), (0, Verdict::Pass)] {
+        for (average, expected) in [(25, EnqueueAction::Pass), (100, EnqueueAction::Drop), (0, EnqueueAction::Pass)] {
             assert_eq!(red.judge(packets(average), &arrival(Bitrate::from_mbps(10))), expected);
         }
     }
@@ -437,8 +438,8 @@ mod tests {
     #[test]
     fn during_an_outage_a_queue_in_time_has_no_room() {
         let mut red = red(&RedConfig::olia_testbed(PACKET));
-        assert_eq!(red.judge(packets(0), &arrival(Bitrate::ZERO)), Verdict::Drop);
-        assert_eq!(red.judge(packets(0), &arrival(Bitrate::from_mbps(10))), Verdict::Pass);
+        assert_eq!(red.judge(packets(0), &arrival(Bitrate::ZERO)), EnqueueAction::Drop);
+        assert_eq!(red.judge(packets(0), &arrival(Bitrate::from_mbps(10))), EnqueueAction::Pass);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A transmitter that never changes its rate.
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use super::work;
 
@@ -14,12 +14,12 @@ pub(crate) struct Fixed {
     undone: u64,
     /// The last size, the nanoseconds it takes and the work that these leave: most packets of a
     /// link have one size, and a comparison is cheaper than a division.
-    last: (Bytes, u64, u64),
+    last: (ByteCount, u64, u64),
 }
 
 impl Fixed {
     pub(crate) fn new(rate: Bitrate, free_at: Timestamp) -> Self {
-        Self { rate, free_at, undone: 0, last: (Bytes::ZERO, 0, 0) }
+        Self { rate, free_at, undone: 0, last: (ByteCount::ZERO, 0, 0) }
     }
 
     #[inline]
@@ -28,7 +28,7 @@ impl Fixed {
     }
 
     #[inline]
-    pub(crate) fn transmit(&mut self, start: Timestamp, size: Bytes) -> Timestamp {
+    pub(crate) fn transmit(&mut self, start: Timestamp, size: ByteCount) -> Timestamp {
         let rate = self.rate.as_bps();
         if size != self.last.0 {
             let work = work(size);
@@ -68,7 +68,7 @@ mod tests {
         for _ in 0..packets {
             let start = fixed.next_start(Timestamp::ZERO);
             assert_eq!(start, end);
-            end = fixed.transmit(start, Bytes::new(size));
+            end = fixed.transmit(start, ByteCount::new(size));
         }
         end
     }
@@ -86,10 +86,10 @@ mod tests {
     #[test]
     fn a_pause_forgets_the_remainder() {
         let mut fixed = Fixed::new(Bitrate::from_mbps(7), Timestamp::ZERO);
-        fixed.transmit(Timestamp::ZERO, Bytes::new(1_500));
+        fixed.transmit(Timestamp::ZERO, ByteCount::new(1_500));
         let late = Timestamp::from_secs(1);
         let start = fixed.next_start(late);
         assert_eq!(start, late);
-        assert_eq!(fixed.transmit(start, Bytes::new(1_500)), late + Duration::from_nanos(1_714_285));
+        assert_eq!(fixed.transmit(start, ByteCount::new(1_500)), late + Duration::from_nanos(1_714_285));
     }
 }

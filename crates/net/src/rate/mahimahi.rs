@@ -4,13 +4,13 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use super::quoted;
 
 /// What one opportunity carries: a packet of 1500 bytes and the 4-byte header of the TUN device
 /// through which Mahimahi sees it [Mahimahi].
-const OPPORTUNITY: Bytes = Bytes::new(1504);
+const OPPORTUNITY: ByteCount = ByteCount::new(1504);
 
 const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 
@@ -20,7 +20,7 @@ const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 /// line is one opportunity; a line twice is two of them. The schedule starts over at the last
 /// number, which is thus the period.
 ///
-/// Bytes are counted inside an opportunity: small packets share one, a large one spans several.
+/// ByteCount are counted inside an opportunity: small packets share one, a large one spans several.
 /// What is not used is lost. An opportunity serves what arrived before it; a packet that arrives
 /// at the very instant is too late for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,14 +131,14 @@ pub(crate) struct Opportunities {
     base: Timestamp,
     /// The opportunity in use, and what is left in it.
     current: Timestamp,
-    left: Bytes,
+    left: ByteCount,
 }
 
 impl Opportunities {
     pub(crate) fn new(trace: Arc<MahimahiTrace>, free_at: Timestamp) -> Self {
         let mean = trace.mean();
         let mut opportunities =
-            Self { trace, mean, next: 0, base: Timestamp::ZERO, current: Timestamp::ZERO, left: Bytes::ZERO };
+            Self { trace, mean, next: 0, base: Timestamp::ZERO, current: Timestamp::ZERO, left: ByteCount::ZERO };
         if free_at > Timestamp::ZERO {
             opportunities.skip_until_after(free_at);
         }
@@ -147,18 +147,18 @@ impl Opportunities {
 
     /// The opportunity in which the next packet begins.
     pub(crate) fn next_start(&mut self, arrival: Timestamp) -> Timestamp {
-        if self.left > Bytes::ZERO && arrival < self.current {
+        if self.left > ByteCount::ZERO && arrival < self.current {
             return self.current;
         }
         // What is left came before the packet: it is lost.
-        self.left = Bytes::ZERO;
+        self.left = ByteCount::ZERO;
         self.skip_until_after(arrival);
         self.next_at()
     }
 
     /// Transmits `size`, in as many opportunities as it takes, and gives the last of them.
-    pub(crate) fn transmit(&mut self, size: Bytes) -> Timestamp {
-        if self.left == Bytes::ZERO {
+    pub(crate) fn transmit(&mut self, size: ByteCount) -> Timestamp {
+        if self.left == ByteCount::ZERO {
             self.take_next();
         }
         let mut unsent = size;
@@ -232,7 +232,7 @@ mod tests {
         let mut opportunities = Opportunities::new(Arc::new(trace), Timestamp::ZERO);
         let mut send = |(arrival, size): &(u64, u64)| {
             opportunities.next_start(ms(*arrival));
-            opportunities.transmit(Bytes::new(*size)).as_nanos() / NANOS_PER_MILLISECOND
+            opportunities.transmit(ByteCount::new(*size)).as_nanos() / NANOS_PER_MILLISECOND
         };
         packets.iter().map(&mut send).collect()
     }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use super::{quoted, work};
 
@@ -258,7 +258,7 @@ impl Stepped {
         self.table.entries[self.entry].1
     }
 
-    pub(crate) fn transmit(&mut self, start: Timestamp, size: Bytes) -> Timestamp {
+    pub(crate) fn transmit(&mut self, start: Timestamp, size: ByteCount) -> Timestamp {
         let undone = if start == self.free_at { self.undone } else { 0 };
         let mut left = work(size).saturating_add(undone);
         let mut at = start;
@@ -377,7 +377,7 @@ mod tests {
         let mut stepped = Stepped::new(Arc::new(table), Timestamp::ZERO);
         let mut send = |arrival: u64, size: u64| {
             let start = stepped.next_start(ms(arrival));
-            stepped.transmit(start, Bytes::new(size))
+            stepped.transmit(start, ByteCount::new(size))
         };
         assert_eq!(send(0, 1_500), ms(1));
         // 9 ms at 12 Mbit/s carry 13,500 B, 5 ms at 6 Mbit/s 3,750 B.
@@ -395,7 +395,7 @@ mod tests {
         let table = RateTable::new(entries, RateTableEnd::Hold).unwrap();
         assert_eq!(table.mean(), mbps(100));
         let mut stepped = Stepped::new(Arc::new(table), Timestamp::ZERO);
-        assert!(stepped.transmit(Timestamp::ZERO, Bytes::new(10_000)) > ms(10));
+        assert!(stepped.transmit(Timestamp::ZERO, ByteCount::new(10_000)) > ms(10));
         assert_eq!(stepped.rate_at(ms(5)), mbps(1));
         assert_eq!(stepped.rate_at(ms(11)), mbps(100));
     }
@@ -404,7 +404,7 @@ mod tests {
     fn after_a_last_rate_of_zero_nothing_ends() {
         let table = RateTable::new(vec![(ms(0), mbps(1)), (ms(1), Bitrate::ZERO)], RateTableEnd::Hold).unwrap();
         let mut stepped = Stepped::new(Arc::new(table), Timestamp::ZERO);
-        assert_eq!(stepped.transmit(Timestamp::ZERO, Bytes::new(1_500)), Timestamp::MAX);
+        assert_eq!(stepped.transmit(Timestamp::ZERO, ByteCount::new(1_500)), Timestamp::MAX);
         assert_eq!(stepped.next_start(ms(5)), Timestamp::MAX);
     }
 
@@ -417,7 +417,7 @@ mod tests {
         let mut end = Timestamp::ZERO;
         for _ in 0..10_000 {
             let start = stepped.next_start(Timestamp::ZERO);
-            end = stepped.transmit(start, Bytes::new(100));
+            end = stepped.transmit(start, ByteCount::new(100));
         }
         assert_eq!(end, ms(1_000));
     }
@@ -427,8 +427,8 @@ mod tests {
         // 12,000 bits at one bit a second.
         let table = RateTable::new(vec![(ms(0), Bitrate::from_bps(1))], RateTableEnd::Repeat(Duration::from_nanos(1)));
         let mut stepped = Stepped::new(Arc::new(table.unwrap()), ms(0));
-        assert_eq!(stepped.transmit(ms(0), Bytes::new(1500)), Timestamp::from_secs(12_000));
-        assert_eq!(stepped.transmit(ms(0), Bytes::MAX), Timestamp::MAX);
+        assert_eq!(stepped.transmit(ms(0), ByteCount::new(1500)), Timestamp::from_secs(12_000));
+        assert_eq!(stepped.transmit(ms(0), ByteCount::MAX), Timestamp::MAX);
     }
 
     proptest::proptest! {
@@ -445,9 +445,9 @@ mod tests {
             let period: u64 = steps.iter().map(|(length, _)| *length).sum();
             let table = RateTable::new(entries.collect(), RateTableEnd::Repeat(Duration::from_micros(period))).unwrap();
             let mut stepped = Stepped::new(Arc::new(table), ms(0));
-            let end = stepped.transmit(Timestamp::from_micros(start), Bytes::new(size));
+            let end = stepped.transmit(Timestamp::from_micros(start), ByteCount::new(size));
 
-            let (mut left, mut at_us) = (work(Bytes::new(size)), start);
+            let (mut left, mut at_us) = (work(ByteCount::new(size)), start);
             let expected = loop {
                 let mut within = at_us % period;
                 let (length, rate) = steps.iter().find(|(length, _)| {

@@ -3,14 +3,14 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_net::{
     Delivered, DropCause, Filter, Impairments, Jitter, JitterDistribution, Link, LinkConfig, LossConfig, Network,
     Offered, Packet, QueueConfig, Reorder, Streams,
 };
 use proptest::prelude::*;
 
-const PACKET: Bytes = Bytes::new(1_500);
+const PACKET: ByteCount = ByteCount::new(1_500);
 
 /// A packet that knows whether it was harmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ fn filters_drop_what_they_say_and_only_while_they_are_set() {
     fn passed(filter: Filter) -> Vec<u64> {
         let mut link = link(&config());
         link.set_filters(&[filter], Timestamp::ZERO);
-        let size = |number| if number == 3 { Bytes::new(1_501) } else { PACKET };
+        let size = |number| if number == 3 { ByteCount::new(1_501) } else { PACKET };
         let offer = |link: &mut Link<Numbered>, number| link.offer(Timestamp::ZERO, numbered(number), size(number));
         let passed = (1..=10).filter(|number| match offer(&mut link, *number) {
             Offered::Queued => true,
@@ -248,12 +248,12 @@ fn filters_drop_what_they_say_and_only_while_they_are_set() {
 fn filters_stand_one_behind_the_other() {
     let mut link = link(&config());
     link.set_filters(&[Filter::DropLarger(PACKET), Filter::DropEvery(2), Filter::Pass], Timestamp::ZERO);
-    let mut passed = |size: Bytes| {
+    let mut passed = |size: ByteCount| {
         let mut gets_in = |number| link.offer(Timestamp::ZERO, numbered(number), size) == Offered::Queued;
         (1..=4).filter(|number| gets_in(*number)).collect::<Vec<u64>>()
     };
     assert_eq!(passed(PACKET), [1, 3]);
-    assert_eq!(passed(PACKET + Bytes::new(1)), []);
+    assert_eq!(passed(PACKET + ByteCount::new(1)), []);
     // With those of the first round and what has just been refused, every second one still.
     assert_eq!(passed(PACKET), [1, 3]);
     assert_eq!((link.stats().filtered.packets, link.stats().offered.packets), (8, 12));
@@ -369,7 +369,7 @@ fn any_filter() -> impl Strategy<Value = Filter> {
     prop_oneof![
         4 => Just(Filter::Pass),
         1 => Just(Filter::DropAll),
-        1 => (0u64..3_000).prop_map(|size| Filter::DropLarger(Bytes::new(size))),
+        1 => (0u64..3_000).prop_map(|size| Filter::DropLarger(ByteCount::new(size))),
         1 => (0u64..4).prop_map(Filter::DropEvery),
         1 => Just(Filter::DropShare(0.4)),
         1 => (0u64..4).prop_map(Filter::DropNext),
@@ -416,7 +416,7 @@ fn play(
         }
         match operation {
             Operation::Offer(size) => {
-                if let Offered::Dropped(_, packet) = link.offer(now, numbered(offered), Bytes::new(*size)) {
+                if let Offered::Dropped(_, packet) = link.offer(now, numbered(offered), ByteCount::new(*size)) {
                     assert_eq!(packet, numbered(offered), "given back as it was");
                 }
                 offered += 1;

@@ -2,14 +2,14 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_net::{
     CoDelConfig, Delivered, DropCause, Filter, GilbertElliott, Link, LinkConfig, LossConfig, MahimahiTrace, Offered,
     Packet, Policer, QueueConfig, QueueLimit, Rate, RateTable, RateTableEnd, RedConfig, RedSpacing, Streams,
 };
 use proptest::prelude::*;
 
-const PACKET: Bytes = Bytes::new(1_500);
+const PACKET: ByteCount = ByteCount::new(1_500);
 
 fn link<P: Packet>(config: &LinkConfig) -> Link<P> {
     Link::new("link", config, &Streams::new(1))
@@ -77,7 +77,7 @@ fn a_packet_takes_its_transmission_and_the_propagation() {
 #[test]
 fn the_framing_of_a_link_takes_time_but_is_not_delivered() {
     // 1500 + 38 B at 10 Mbit/s: 1.2304 ms; Ethernet carries 1500 of 1538 B.
-    let mut link = link(&mbps(10).overhead(Bytes::new(38)));
+    let mut link = link(&mbps(10).overhead(ByteCount::new(38)));
     let _ = link.offer(ms(0), 0, PACKET);
     let _ = link.offer(ms(0), 1, PACKET);
     assert_eq!(link.stats().queued.bytes, PACKET);
@@ -133,7 +133,7 @@ fn rates_are_carried_exactly() {
         let gap = PACKET / Bitrate::from_mbps(2 * rate);
         let packets = Duration::from_secs(1).as_nanos() / gap.as_nanos();
         let delivered = offer_steadily(&mut link, packets as u64, gap);
-        let bytes: Bytes = delivered.iter().filter(|packet| packet.at <= ms(1_000)).map(|packet| packet.size).sum();
+        let bytes: ByteCount = delivered.iter().filter(|packet| packet.at <= ms(1_000)).map(|packet| packet.size).sum();
         let carried = bytes.per(Duration::from_secs(1)).unwrap().as_mbps_f64();
         // Within the one packet that is partly sent at the end.
         let packet = PACKET.get() as f64 * 8.0 / 1e6;
@@ -162,10 +162,10 @@ fn what_is_partly_sent_is_outside_the_limit_of_the_queue() {
     // that at 20; from 10 ms on it is on the wire and another has room in the queue.
     let trace = MahimahiTrace::new(vec![10, 20, 30]).unwrap();
     let mut link = link(&LinkConfig::new(trace).queue(QueueConfig::packets(1)));
-    let large = Bytes::new(2_000);
+    let large = ByteCount::new(2_000);
     assert_eq!(link.offer(ms(1), 0, large), Offered::Queued);
     assert_eq!(link.offer(ms(9), 1, large), Offered::Dropped(DropCause::Overflow, 1));
-    assert_eq!(link.offer(ms(11), 2, Bytes::new(1_008)), Offered::Queued);
+    assert_eq!(link.offer(ms(11), 2, ByteCount::new(1_008)), Offered::Queued);
     let at: Vec<_> = drain(&mut link).iter().map(|delivered| (delivered.packet, delivered.at)).collect();
     assert_eq!(at, [(0, ms(20)), (2, ms(20))]);
 }
@@ -176,7 +176,7 @@ fn a_trace_saturated_with_full_packets_carries_its_mean_rate() {
     let trace = MahimahiTrace::new(vec![2, 2, 10]).unwrap();
     assert_eq!(trace.mean(), Bitrate::from_bps(3_609_600));
     // The header that Mahimahi's interface adds makes 1500 B exactly one opportunity.
-    let config = LinkConfig::new(trace).overhead(Bytes::new(4)).queue(QueueConfig::unlimited());
+    let config = LinkConfig::new(trace).overhead(ByteCount::new(4)).queue(QueueConfig::unlimited());
     let mut link = link(&config);
     for number in 0..300 {
         let _ = link.offer(ms(0), number, PACKET);
@@ -293,7 +293,7 @@ fn any_rate() -> impl Strategy<Value = Rate> {
 fn any_limit() -> impl Strategy<Value = QueueLimit> {
     prop_oneof![
         (0usize..8).prop_map(QueueLimit::Packets),
-        (0u64..9_000).prop_map(|bytes| QueueLimit::Bytes(Bytes::new(bytes))),
+        (0u64..9_000).prop_map(|bytes| QueueLimit::Bytes(ByteCount::new(bytes))),
         (0u64..20).prop_map(|time| QueueLimit::Sojourn(Duration::from_millis(time))),
         Just(QueueLimit::Unlimited),
     ]
@@ -306,7 +306,7 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
             RedConfig::gentle(QueueLimit::Packets(min), QueueLimit::Packets(min + more), 0.5)
         }),
         (0u64..4, 0u64..4).prop_map(move |(min, more)| RedConfig::classic(millis(min), millis(min + more), 0.5)),
-        Just(RedConfig::olia_testbed(Bytes::new(100))),
+        Just(RedConfig::olia_testbed(ByteCount::new(100))),
     ];
     let spacing = prop_oneof![Just(RedSpacing::Geometric), Just(RedSpacing::Uniform)];
     let red = (profile, spacing, 1u32..=10, any_limit()).prop_map(|(profile, spacing, tenths, limit)| RedConfig {
@@ -345,7 +345,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
                 .loss(loss)
                 .delay(Duration::from_micros(delay))
                 .jitter(Duration::from_micros(jitter))
-                .overhead(Bytes::new(overhead))
+                .overhead(ByteCount::new(overhead))
         },
     )
 }
@@ -386,7 +386,7 @@ proptest! {
             match operation {
                 Operation::Offer(size) => {
                     let packet = Numbered { number: offered, marked: false };
-                    if let Offered::Dropped(_, packet) = link.offer(now, packet, Bytes::new(size)) {
+                    if let Offered::Dropped(_, packet) = link.offer(now, packet, ByteCount::new(size)) {
                         prop_assert_eq!((packet.number, packet.marked), (offered, false));
                     }
                     offered += 1;
@@ -418,7 +418,7 @@ proptest! {
     fn a_link_left_alone_becomes_empty(config in any_config(), sizes in proptest::collection::vec(0u64..4_000, 1..50)) {
         let mut link = link::<u64>(&config);
         for (number, size) in sizes.iter().enumerate() {
-            let _ = link.offer(ms(number as u64), number as u64, Bytes::new(*size));
+            let _ = link.offer(ms(number as u64), number as u64, ByteCount::new(*size));
         }
         link.set_rate(&Bitrate::from_mbps(1).into(), ms(60));
         drain(&mut link);

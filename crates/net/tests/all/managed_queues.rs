@@ -2,13 +2,13 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_net::{
     CoDelConfig, DropCause, FqCoDelConfig, Link, LinkConfig, LinkStats, Network, Offered, Packet, QueueConfig,
     QueueLimit, RedConfig, RedSpacing, RouteId, Streams,
 };
 
-const PACKET: Bytes = Bytes::new(1_500);
+const PACKET: ByteCount = ByteCount::new(1_500);
 
 /// A packet that says whether it can be marked, and whether it was.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,14 +3,14 @@
 use core::time::Duration;
 use std::path::Path;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_net::{
     CoDelConfig, Delivery, LinkConfig, LinkId, LossConfig, MahimahiTrace, Network, Offered, QueueConfig, Rate,
     RedConfig, RouteId, TopologyError,
 };
 use proptest::prelude::*;
 
-const PACKET: Bytes = Bytes::new(1_500);
+const PACKET: ByteCount = ByteCount::new(1_500);
 
 fn ms(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -205,7 +205,7 @@ fn carries_its_mean(trace: MahimahiTrace, lines: u64, period_ms: u64) {
     let link = network.add_link("lte", &LinkConfig::new(trace).queue(QueueConfig::unlimited())).unwrap();
     let route = network.add_route(&[link]).unwrap();
     for number in 0..lines {
-        let _ = network.send(ms(0), route, number, Bytes::new(1504));
+        let _ = network.send(ms(0), route, number, ByteCount::new(1504));
     }
     // What comes at 0 is too late for the opportunities at 0, which come again with the next period.
     let inside = drain(&mut network).iter().filter(|delivery| delivery.at <= ms(period_ms)).count() as u64;
@@ -243,7 +243,7 @@ proptest! {
         queue in prop_oneof![
             Just(QueueConfig::packets(4)),
             Just(CoDelConfig { interval: Duration::from_millis(5), ..CoDelConfig::default() }.into()),
-            Just(RedConfig::olia_testbed(Bytes::new(100)).weight(0.1).into()),
+            Just(RedConfig::olia_testbed(ByteCount::new(100)).weight(0.1).into()),
         ],
         sends in proptest::collection::vec((0u64..4, 0usize..4, 1u64..4), 1..150),
     ) {
@@ -261,7 +261,7 @@ proptest! {
                 if curious {
                     links.iter().for_each(|link| _ = network.queued(*link, now));
                 }
-                let _ = network.send(now, routes[*route], number as u64, Bytes::new(500 * thirds));
+                let _ = network.send(now, routes[*route], number as u64, ByteCount::new(500 * thirds));
             }
             delivered.extend(drain(&mut network));
             let stats: Vec<_> = links.iter().map(|link| network.stats(*link)).collect();

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fairpath_core::{Ack, Bitrate, Bytes, Congestion, PathId, Timestamp};
+use fairpath_core::{Ack, Bitrate, ByteCount, Congestion, PathId, Timestamp};
 use fairpath_engine::{Choice, ConnectionView, ControlState, Controller, PathView, Phase, Scheduler};
 
 /// No window is smaller, in packets [RFC9002 §7.2].
@@ -100,7 +100,7 @@ pub(super) struct Steered {
     has_rates: bool,
     /// The size of the packets of the open paths.
     packets: BTreeMap<PathId, u64>,
-    /// Bytes that each path has carried, over its share; the least is next.
+    /// ByteCount that each path has carried, over its share; the least is next.
     carried: BTreeMap<PathId, f64>,
     /// The change of shares since which it has.
     change: u64,
@@ -118,7 +118,7 @@ impl Steered {
 }
 
 impl Controller for Steered {
-    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, _now: Timestamp) {
+    fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, _now: Timestamp) {
         self.packets.insert(path, max_datagram.get());
     }
 
@@ -126,7 +126,7 @@ impl Controller for Steered {
         self.packets.remove(&path);
     }
 
-    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount) {
         self.packets.insert(path, max_datagram.get());
     }
 
@@ -142,10 +142,10 @@ impl Controller for Steered {
 
     fn on_congestion(&mut self, _path: PathId, _event: &Congestion) {}
 
-    fn window(&self, path: PathId) -> Bytes {
-        let Some(packet) = self.packets.get(&path) else { return Bytes::ZERO };
+    fn window(&self, path: PathId) -> ByteCount {
+        let Some(packet) = self.packets.get(&path) else { return ByteCount::ZERO };
         let window = self.agent.windows.get(path.get() as usize).map_or(0, |window| window.load(Ordering::Relaxed));
-        Bytes::new(window.max(PACKETS_MIN * packet))
+        ByteCount::new(window.max(PACKETS_MIN * packet))
     }
 
     fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {
@@ -168,12 +168,12 @@ impl Scheduler for Steered {
         let least = |a: &&PathView, b: &&PathView| behind(a).total_cmp(&behind(b));
         match usable().filter(has_share).min_by(least).or_else(|| usable().min_by(least)) {
             Some(path) if path.has_room() => Choice::Send(path.id),
-            Some(path) if path.in_flight > Bytes::ZERO => Choice::WaitFor(path.id),
+            Some(path) if path.in_flight > ByteCount::ZERO => Choice::WaitFor(path.id),
             _ => usable().find(|path| path.has_room()).map_or(Choice::Wait, |path| Choice::Send(path.id)),
         }
     }
 
-    fn on_sent(&mut self, path: PathId, bytes: Bytes) {
+    fn on_sent(&mut self, path: PathId, bytes: ByteCount) {
         let change = self.agent.changes.load(Ordering::Relaxed);
         if change != self.change {
             // With other shares what was carried before says nothing.

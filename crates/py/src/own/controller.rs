@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fairpath_core::{Ack as Acked, Bitrate, Bytes, Congestion, CongestionSignal, PathId, Sent, Timestamp};
+use fairpath_core::{Ack as Acked, Bitrate, ByteCount, Congestion, CongestionSignal, PathId, Sent, Timestamp};
 use fairpath_engine::{ControlState, Controller, Phase};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ const PACKETS_MIN: u64 = 2;
 struct Said {
     view: Py<Path>,
     max_datagram: u64,
-    window: Bytes,
+    window: ByteCount,
     pacing: Option<Bitrate>,
 }
 
@@ -48,7 +48,7 @@ impl OwnController {
         })
     }
 
-    fn open(&mut self, path: PathId, max_datagram: Bytes) {
+    fn open(&mut self, path: PathId, max_datagram: ByteCount) {
         let max_datagram = max_datagram.get();
         let opened = self.fault.guard(|py| {
             if self.made.is_none() {
@@ -63,7 +63,7 @@ impl OwnController {
             Ok(Some(view))
         });
         if let Some(Some(view)) = opened {
-            let window = Bytes::new(PACKETS_MIN * max_datagram);
+            let window = ByteCount::new(PACKETS_MIN * max_datagram);
             self.paths.insert(path, Said { view, max_datagram, window, pacing: None });
             self.ask();
         }
@@ -76,7 +76,7 @@ impl OwnController {
             for said in paths.values_mut() {
                 let window = made.call_method1(py, "window", (&said.view,))?;
                 let least = (PACKETS_MIN * said.max_datagram) as f64;
-                said.window = Bytes::new(number(window.bind(py), "window", "bytes")?.max(least) as u64);
+                said.window = ByteCount::new(number(window.bind(py), "window", "bytes")?.max(least) as u64);
                 said.view.get().change(|known| known.window = said.window.get());
                 if *paces {
                     let rate = made.call_method1(py, "pacing_rate", (&said.view,))?;
@@ -117,7 +117,7 @@ impl fmt::Debug for OwnController {
 }
 
 impl Controller for OwnController {
-    fn on_path_opened(&mut self, path: PathId, max_datagram: Bytes, _now: Timestamp) {
+    fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, _now: Timestamp) {
         self.open(path, max_datagram);
     }
 
@@ -132,7 +132,7 @@ impl Controller for OwnController {
         self.ask();
     }
 
-    fn on_max_datagram(&mut self, path: PathId, max_datagram: Bytes) {
+    fn on_max_datagram(&mut self, path: PathId, max_datagram: ByteCount) {
         if let Some(said) = self.paths.get_mut(&path) {
             said.max_datagram = max_datagram.get();
             said.view.get().change(|known| known.max_datagram = max_datagram.get());
@@ -182,8 +182,8 @@ impl Controller for OwnController {
         self.ask();
     }
 
-    fn window(&self, path: PathId) -> Bytes {
-        self.paths.get(&path).map_or(Bytes::ZERO, |said| said.window)
+    fn window(&self, path: PathId) -> ByteCount {
+        self.paths.get(&path).map_or(ByteCount::ZERO, |said| said.window)
     }
 
     fn pacing_rate(&self, path: PathId) -> Option<Bitrate> {

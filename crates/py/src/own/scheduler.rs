@@ -5,7 +5,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{ByteCount, PathId, Timestamp};
 use fairpath_engine::{Choice, ConnectionView, PathView, Scheduler};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -53,7 +53,7 @@ impl OwnScheduler {
         let views = paths.iter().map(|path| self.view(py, path)).collect::<PyResult<Vec<_>>>()?;
         let connection = Connection {
             now_ns: now.as_nanos(),
-            unsent_bytes: connection.unsent.map(Bytes::get),
+            unsent_bytes: connection.unsent.map(ByteCount::get),
             is_blocked: connection.is_blocked,
         };
         let answer = made.call_method1(py, "pick", (Py::new(py, connection)?, PyList::new(py, views)?))?;
@@ -82,7 +82,7 @@ impl OwnScheduler {
         Ok(views[&path.id].clone_ref(py))
     }
 
-    fn tell(&self, method: &str, path: PathId, bytes: Bytes) {
+    fn tell(&self, method: &str, path: PathId, bytes: ByteCount) {
         if let (Some(made), Some(view)) = (&*self.made.borrow(), self.views.borrow().get(&path)) {
             self.fault.guard(|py| made.call_method1(py, method, (view, bytes.get())));
         }
@@ -91,7 +91,7 @@ impl OwnScheduler {
 
 /// The answer as a choice among these paths.
 fn choice(answer: &Bound<'_, PyAny>, paths: &[&PathView]) -> PyResult<Choice> {
-    let nothing_comes = || paths.iter().all(|path| path.in_flight == Bytes::ZERO);
+    let nothing_comes = || paths.iter().all(|path| path.in_flight == ByteCount::ZERO);
     if answer.is_none() {
         if nothing_comes() {
             let said = "pick gave None while nothing is in flight: nothing would ever make it be asked again";
@@ -111,7 +111,7 @@ fn choice(answer: &Bound<'_, PyAny>, paths: &[&PathView]) -> PyResult<Choice> {
     };
     match chosen {
         path if path.has_room() => Ok(Choice::Send(path.id)),
-        path if path.in_flight > Bytes::ZERO => Ok(Choice::WaitFor(path.id)),
+        path if path.in_flight > ByteCount::ZERO => Ok(Choice::WaitFor(path.id)),
         _ => Err(PyValueError::new_err(format!("pick gave path {id}, which has no room and nothing in flight"))),
     }
 }
@@ -130,7 +130,7 @@ impl Scheduler for OwnScheduler {
         asked.unwrap_or(Choice::Send(first.id))
     }
 
-    fn on_sent(&mut self, path: PathId, bytes: Bytes) {
+    fn on_sent(&mut self, path: PathId, bytes: ByteCount) {
         if self.hears_sent {
             self.tell("on_sent", path, bytes);
         }
@@ -140,11 +140,11 @@ impl Scheduler for OwnScheduler {
         self.hears_acks
     }
 
-    fn on_ack(&mut self, path: &PathView, bytes: Bytes, _now: Timestamp) {
+    fn on_ack(&mut self, path: &PathView, bytes: ByteCount, _now: Timestamp) {
         self.tell("on_ack", path.id, bytes);
     }
 
-    fn on_lost(&mut self, path: PathId, bytes: Bytes, _now: Timestamp) {
+    fn on_lost(&mut self, path: PathId, bytes: ByteCount, _now: Timestamp) {
         self.tell("on_loss", path, bytes);
     }
 

@@ -139,7 +139,7 @@ fn fetch(case: Case, bind: &[IpAddr], out: &Path, urls: &[String]) -> Result<(),
         local: bind[0],
         remote,
         verify: Verify::AnyCertificate,
-        knock: None,
+        admission_key: None,
         engine: &EngineConfig::live(),
         datagrams: search([], DATAGRAM_ETHERNET),
     };

@@ -63,7 +63,7 @@ fn the_host_learns_which_packet_left_and_what_became_of_it() {
     path.on_packet_lost(MTU, 1, came);
     assert_eq!(fates(&engine), [Fate::Acked(id, 0), Fate::Lost(id, 1)]);
     let snapshot = engine.with(came, |engine, at| engine.snapshot(id, at).unwrap());
-    assert_eq!((snapshot.in_flight, snapshot.delivered), (Bytes::new(MTU.into()), Bytes::new(MTU.into())));
+    assert_eq!((snapshot.in_flight, snapshot.delivered), (ByteCount::new(MTU.into()), ByteCount::new(MTU.into())));
     assert_eq!(snapshot.rtt.unwrap().latest, Duration::from_millis(20));
     drop(path);
     assert_eq!(fates(&engine), [Fate::Discarded(id)]);
@@ -80,7 +80,7 @@ fn what_went_to_a_former_address_is_forgotten_when_a_clone_sends() {
     moved.on_packet_sent(now, MTU, 3);
     assert_eq!(fates(&engine), [Fate::Discarded(PathId::new(0))]);
     let in_flight = engine.with(now, |engine, at| engine.verdict(PathId::new(0), at).in_flight);
-    assert_eq!(in_flight, Bytes::new(MTU.into()), "what the clone sent");
+    assert_eq!(in_flight, ByteCount::new(MTU.into()), "what the clone sent");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_probe_for_a_larger_datagram_is_not_counted() {
     let mut path = handle(&engine, now);
     path.on_packet_sent(now, MTU + 100, 0);
     let in_flight = engine.with(now, |engine, at| engine.verdict(PathId::new(0), at).in_flight);
-    assert_eq!((left(&engine), in_flight), (Vec::new(), Bytes::ZERO));
+    assert_eq!((left(&engine), in_flight), (Vec::new(), ByteCount::ZERO));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn what_is_said_while_a_path_is_validated_is_no_measure_of_what_data_takes() {
         second.on_end_acks(acked, 0, false, Some(number));
         assert_eq!(snapshot(acked).rtt, None);
     }
-    assert_eq!(snapshot(answered).in_flight, Bytes::new(MTU.into()));
+    assert_eq!(snapshot(answered).in_flight, ByteCount::new(MTU.into()));
     // The acknowledgement of data comes back on a path that takes longer.
     let acked = answered + Duration::from_millis(40);
     second.acked.push((2, answered));

@@ -62,7 +62,7 @@ pub struct Credit {
 ///
 /// The host says where it went by [`Sender::on_sent`](super::Sender::on_sent), or that it went nowhere by [`Sender::give_back`](super::Sender::give_back).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct RecordRange {
     pub(super) record: u64,
     pub(super) start: u32,
     pub(super) end: u32,
@@ -70,7 +70,7 @@ pub struct Part {
     pub(super) why: Why,
 }
 
-impl Part {
+impl RecordRange {
     /// Whether it was never sent before.
     pub(crate) fn is_new(self) -> bool {
         self.why == Why::New
@@ -82,7 +82,7 @@ impl Part {
     }
 }
 
-impl carrier::Part for Part {
+impl carrier::Tracked for RecordRange {
     fn is_tail(self) -> bool {
         self.why == Why::Tail
     }

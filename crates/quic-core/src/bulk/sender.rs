@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use fairpath_engine::PathId;
 
-use super::record::{Credit, MAX_BODY, MAX_RECORD, Part, Record};
+use super::record::{Credit, MAX_BODY, MAX_RECORD, Record, RecordRange};
 use super::unfinished::Unfinished;
 use super::wire::FragmentHeader;
 use crate::carrier::{InFlight, Why};
@@ -30,7 +30,7 @@ pub struct Fragment {
     /// The whole DATAGRAM.
     pub datagram: Bytes,
     /// What of which record it is.
-    pub part: Part,
+    pub part: RecordRange,
 }
 
 /// The record that is being cut.
@@ -54,7 +54,7 @@ pub struct Sender {
     begun: Credit,
     cutting: Option<Cutting>,
     unfinished: Unfinished,
-    in_flight: InFlight<Part>,
+    in_flight: InFlight<RecordRange>,
     resent_bytes: u64,
 }
 
@@ -133,7 +133,7 @@ impl Sender {
             self.cutting = None;
         }
         self.unsent -= (end - start) as usize;
-        self.fragment(Part { record, start, end, why: Why::New })
+        self.fragment(RecordRange { record, start, end, why: Why::New })
     }
 
     /// For the tail: a copy, to go on `path`, of what is in flight on another path for which `slower` holds. It gives
@@ -150,38 +150,38 @@ impl Sender {
             // There is none where another copy has arrived. Where it is more than this path takes in a datagram, the
             // rest is what is to be sent next.
             if let Some(part) = self.unfinished.take_again(space) {
-                return self.resent(Part { why: Why::Tail, ..part });
+                return self.resent(RecordRange { why: Why::Tail, ..part });
             }
         }
     }
 
     /// Whether nothing of `part` is missing at the receiver, by what was acknowledged.
-    pub fn has_arrived(&self, part: Part) -> bool {
+    pub fn has_arrived(&self, part: RecordRange) -> bool {
         self.unfinished.has_arrived(part)
     }
 
     /// `part` once more, which another path has carried, and whether it answers for its bytes: it does where they
     /// were to be sent again anyway. `None` where its record has arrived.
-    pub fn repeat(&mut self, part: Part) -> Option<(Fragment, bool)> {
+    pub fn repeat(&mut self, part: RecordRange) -> Option<(Fragment, bool)> {
         let answers = self.unfinished.take_of_again(part);
-        let part = if answers { Part { why: Why::Again, ..part } } else { part };
+        let part = if answers { RecordRange { why: Why::Again, ..part } } else { part };
         Some((self.fragment(part)?, answers))
     }
 
     /// Notes that `part` left on `path` in packet `number`, which may carry several. After [`Sender::on_path_gone`]
     /// nothing is sent on that path; what was to go there is given back.
-    pub fn on_sent(&mut self, part: Part, path: PathId, number: u64) {
+    pub fn on_sent(&mut self, part: RecordRange, path: PathId, number: u64) {
         self.in_flight.on_sent(part, path, number);
     }
 
     /// Notes that a copy of `part` left. It answers for nothing: where it is lost nothing is sent again, and where
     /// it arrives the other need not.
-    pub fn on_copy_sent(&mut self, part: Part, path: PathId, number: u64) {
+    pub fn on_copy_sent(&mut self, part: RecordRange, path: PathId, number: u64) {
         self.in_flight.on_copy_sent(part, path, number);
     }
 
     /// Notes that `part` was not sent after all. It is sent again.
-    pub fn give_back(&mut self, part: Part) {
+    pub fn give_back(&mut self, part: RecordRange) {
         self.unfinished.send_again(part);
     }
 
@@ -239,12 +239,12 @@ impl Sender {
         self.cutting = Some(Cutting { record: number, at: 0, length });
     }
 
-    fn resent(&mut self, part: Part) -> Option<Fragment> {
+    fn resent(&mut self, part: RecordRange) -> Option<Fragment> {
         self.resent_bytes += u64::from(part.end - part.start);
         self.fragment(part)
     }
 
-    fn fragment(&mut self, part: Part) -> Option<Fragment> {
+    fn fragment(&mut self, part: RecordRange) -> Option<Fragment> {
         let datagram = self.unfinished.datagram(part)?;
         Some(Fragment { datagram, part })
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use rangemap::RangeSet;
 
-use super::record::{HEAD, Part, Record};
+use super::record::{HEAD, Record, RecordRange};
 use super::wire::FragmentHeader;
 use crate::carrier::{Buffer, Coverage, Why};
 
@@ -54,7 +54,7 @@ impl Unfinished {
     }
 
     /// Notes that `part` has arrived. It is then not sent again, and the record is let go with its last part.
-    pub(super) fn on_acked(&mut self, part: Part) {
+    pub(super) fn on_acked(&mut self, part: RecordRange) {
         let Some(sending) = self.records.get_mut(&part.record) else { return };
         sending.acked.insert(part.range());
         if !sending.again.is_empty() {
@@ -71,7 +71,7 @@ impl Unfinished {
     }
 
     /// Whether nothing of it is missing.
-    pub(super) fn has_arrived(&self, part: Part) -> bool {
+    pub(super) fn has_arrived(&self, part: RecordRange) -> bool {
         let Some(sending) = self.records.get(&part.record) else { return true };
         let mut is_missing = false;
         sending.acked.missing(part.range(), |_| is_missing = true);
@@ -79,7 +79,7 @@ impl Unfinished {
     }
 
     /// Notes that nothing answers for `part` any more: what of it has not arrived is to be sent again.
-    pub(super) fn send_again(&mut self, part: Part) {
+    pub(super) fn send_again(&mut self, part: RecordRange) {
         let Some(sending) = self.records.get_mut(&part.record) else { return };
         let again = &mut sending.again;
         sending.acked.missing(part.range(), |range| again.insert(range));
@@ -94,7 +94,7 @@ impl Unfinished {
     }
 
     /// Takes the first part of the oldest record that is to be sent again, of at most `space` bytes.
-    pub(super) fn take_again(&mut self, space: u32) -> Option<Part> {
+    pub(super) fn take_again(&mut self, space: u32) -> Option<RecordRange> {
         let &record = self.again.first()?;
         let sending = self.records.get_mut(&record)?;
         let &Range { start, end } = sending.again.first()?;
@@ -103,11 +103,11 @@ impl Unfinished {
         if sending.again.is_empty() {
             self.again.remove(&record);
         }
-        Some(Part { record, start, end, why: Why::Again })
+        Some(RecordRange { record, start, end, why: Why::Again })
     }
 
     /// Takes a part of what is to be sent again; false where not all of it is.
-    pub(super) fn take_of_again(&mut self, part: Part) -> bool {
+    pub(super) fn take_of_again(&mut self, part: RecordRange) -> bool {
         let Some(sending) = self.records.get_mut(&part.record) else { return false };
         let range = part.range();
         if sending.again.gaps(&range).next().is_some() {
@@ -121,7 +121,7 @@ impl Unfinished {
     }
 
     /// The whole DATAGRAM that carries `part`.
-    pub(super) fn datagram(&mut self, part: Part) -> Option<Bytes> {
+    pub(super) fn datagram(&mut self, part: RecordRange) -> Option<Bytes> {
         let record = &self.records.get(&part.record)?.record;
         let length = FragmentHeader::LEN + (part.end - part.start) as usize;
         let datagram = self.buffer.datagram(length, |to| {
@@ -141,7 +141,11 @@ impl Unfinished {
     /// Checks that for each byte that has been cut and is not acknowledged exactly one answers: a part of
     /// `answerable`, or what is to be sent again. `cut` says up to where record `number` has been cut.
     #[cfg(test)]
-    pub(super) fn assert_each_byte_is_answered_for_once(&self, answerable: &[Part], cut: impl Fn(u64) -> Option<u32>) {
+    pub(super) fn assert_each_byte_is_answered_for_once(
+        &self,
+        answerable: &[RecordRange],
+        cut: impl Fn(u64) -> Option<u32>,
+    ) {
         let mut answered: BTreeMap<u64, Coverage> =
             self.records.iter().map(|(number, sending)| (*number, Coverage::new(sending.acked.length()))).collect();
         let mut add = |number: u64, range: Range<u32>| {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fairpath_engine::{PathId, PathMap};
 
 /// The content of a fragment, as its sender knows it.
-pub(crate) trait Part: Copy {
+pub(crate) trait Tracked: Copy {
     /// Whether it is a copy made for the tail, which is not copied again.
     fn is_tail(self) -> bool;
 }
@@ -38,7 +38,7 @@ impl<P> Default for InFlight<P> {
     }
 }
 
-impl<P: Part> InFlight<P> {
+impl<P: Tracked> InFlight<P> {
     /// Notes that `part` left on `path` in packet `number`, which may carry several.
     pub(crate) fn on_sent(&mut self, part: P, path: PathId, number: u64) {
         self.insert(part, path, number, State::Answerable);
@@ -141,7 +141,7 @@ struct OnPath<P> {
     passed_over: usize,
 }
 
-impl<P: Part> OnPath<P> {
+impl<P: Tracked> OnPath<P> {
     fn add(&mut self, entry: Entry<P>) {
         let number = entry.number;
         if self.entries.back().is_none_or(|last| last.number <= number) {

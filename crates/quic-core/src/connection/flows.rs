@@ -1,6 +1,6 @@
 //! Flows of an application's packets with a deadline, on a connection.
 //!
-//! `fairpath-stream` says what leaves next and on which path, by rates of its own; here each packet is pinned to that
+//! `fairpath-live` says what leaves next and on which path, by rates of its own; here each packet is pinned to that
 //! path, and leaves only where the window and the pacing of the engine let it. What becomes of it QUIC's own
 //! acknowledgements say, as they do of bulk; delays are what the peer reports, on every path.
 
@@ -10,7 +10,7 @@ use web_time::{Duration, Instant};
 
 use bytes::Bytes;
 use fairpath_engine::Timestamp;
-use fairpath_stream::{
+use fairpath_live::{
     Cargo, Config, Counts, Delivered, FlowId, Outgoing, PathFacts, Receiver, SendError, Sender, Status,
 };
 use noq_proto::Transmit;

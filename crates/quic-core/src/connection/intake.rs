@@ -6,7 +6,7 @@ use bytes::Bytes;
 use noq_proto::{EndpointEvent, Event as ProtoEvent, PathId};
 
 use super::flows;
-use super::owing::Owing;
+use super::pending_frames::PendingFrames;
 use super::{APPLICATION, Connection, Event};
 use crate::adapter::Fate;
 use crate::address::mapped;
@@ -82,16 +82,16 @@ impl Connection {
         }
         let before = std::mem::replace(&mut self.output.heard, self.quic.stats().frame_rx);
         let changes = std::mem::replace(&mut self.output.changes, self.engine.changes());
-        match Owing::after(before, self.output.heard) {
+        match PendingFrames::after(before, self.output.heard) {
             // To whatever came from a new address, the stack asks whether that is the peer's; and to the answer to a
             // search for larger packets, it goes on searching.
             _ if changes != self.output.changes => self.output.look_again(),
-            Owing::Anything => self.output.look_again(),
-            Owing::Acknowledgement => {
+            PendingFrames::Anything => self.output.look_again(),
+            PendingFrames::Acknowledgement => {
                 self.output.smooth = None;
-                self.output.owing = self.output.owing.max(Owing::Acknowledgement);
+                self.output.pending_frames = self.output.pending_frames.max(PendingFrames::Acknowledgement);
             }
-            Owing::Nothing => {}
+            PendingFrames::Nothing => {}
         }
     }
 
@@ -178,7 +178,7 @@ impl Connection {
                 self.with_policy(now, |policy, _| policy.on_peer_addresses(&told));
             }
             receipts::KIND => self.receipts.on_receipt(&datagram[1..], now),
-            kind if fairpath_stream::is_stream(kind) => self.on_flow(&datagram, now),
+            kind if fairpath_live::is_stream(kind) => self.on_flow(&datagram, now),
             kind if is_streams(kind) => self.on_streams(&datagram, now),
             APPLICATION => self.events.push_back(Event::Datagram(datagram.slice(1..))),
             _ => match DelayMessage::read(&datagram) {

@@ -36,16 +36,16 @@ pub(super) struct Ahead {
 #[derive(Debug)]
 pub(super) enum Load {
     Channel(ChannelId, Cargo),
-    Streams(streams::Part),
+    Streams(streams::StreamDatagram),
     /// Another packet carries it too, and answers for it.
-    StreamsCopy(streams::Part),
+    StreamsCopy(streams::StreamDatagram),
 }
 
 /// Data that another path has carried.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Debt {
-    Channel(ChannelId, bulk::Part),
-    Streams(streams::Part),
+    Channel(ChannelId, bulk::RecordRange),
+    Streams(streams::StreamDatagram),
 }
 
 impl Load {

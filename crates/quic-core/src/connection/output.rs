@@ -5,13 +5,13 @@ use std::num::NonZeroUsize;
 use web_time::Instant;
 
 use bytes::Bytes;
-use fairpath_engine::{Bytes as Size, Choice, ConnectionView, PathId as EnginePath, PathSet};
+use fairpath_engine::{ByteCount, Choice, ConnectionView, PathId as EnginePath, PathSet};
 use noq_proto::{FrameStats, Transmit};
 
 use super::flows::Flows;
 use super::lanes::{Ahead, Lanes, Load};
-use super::owed::Owed;
-use super::owing::Owing;
+use super::pending_copies::PendingCopies;
+use super::pending_frames::PendingFrames;
 use super::queue::{Frames, Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
 use crate::adapter::{Gate, Left};
@@ -46,18 +46,18 @@ pub(super) struct Output {
     /// Paths that have to say something for themselves, whatever their windows.
     turns: VecDeque<EnginePath>,
     /// What is to be said on a certain path, or on any.
-    sayings: VecDeque<(Option<EnginePath>, Bytes)>,
+    control: VecDeque<(Option<EnginePath>, Bytes)>,
     /// The datagrams of the application.
     datagrams: VecDeque<Bytes>,
     /// What each path has still to carry after others.
-    owed: Owed,
+    copies: PendingCopies,
     /// What lies in the stack's queue.
     queue: Queue,
     /// The path on which the last packet of data left as picked, with nothing else to be sent, and nothing has
     /// happened since: what is picked for it leaves on it.
     pub(super) smooth: Option<EnginePath>,
     /// What the stack may have to say, as far as was found out.
-    pub(super) owing: Owing,
+    pub(super) pending_frames: PendingFrames,
     /// Whether something came since that was found out.
     pub(super) has_heard: bool,
     /// The frames that had come then.
@@ -82,7 +82,7 @@ impl Output {
     /// Notes that something happened: the stack may have to say something of its own, or may keep data off a path.
     pub(super) fn look_again(&mut self) {
         self.smooth = None;
-        self.owing = Owing::Anything;
+        self.pending_frames = PendingFrames::Anything;
         self.closes = 0;
     }
 
@@ -96,20 +96,20 @@ impl Output {
 
     /// Nothing is to go on the path any more.
     pub(super) fn forget(&mut self, path: EnginePath) {
-        self.owed.forget(path);
+        self.copies.forget(path);
     }
 
     /// Says something on whichever path is next.
     pub(super) fn say(&mut self, datagram: Bytes) {
         if !self.is_mute {
-            self.sayings.push_back((None, datagram));
+            self.control.push_back((None, datagram));
         }
     }
 
     /// Says something on this path too, whatever its window: it is small, and takes the place of nothing.
     pub(super) fn add_on(&mut self, path: EnginePath, datagram: Bytes) {
         if !self.is_mute {
-            self.sayings.push_back((Some(path), datagram));
+            self.control.push_back((Some(path), datagram));
         }
     }
 
@@ -124,8 +124,8 @@ impl Output {
             return;
         }
         // An older one that has not left is worth nothing any more.
-        self.sayings.retain(|(on, _)| *on != Some(path));
-        self.sayings.push_back((Some(path), datagram));
+        self.control.retain(|(on, _)| *on != Some(path));
+        self.control.push_back((Some(path), datagram));
     }
 }
 
@@ -198,7 +198,7 @@ impl Connection {
     /// Something small that is to be said.
     fn emit_saying(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         while self.output.queue.is_empty()
-            && let Some((path, datagram)) = self.output.sayings.pop_front()
+            && let Some((path, datagram)) = self.output.control.pop_front()
         {
             let path = path.or_else(|| self.pick(now).0.path()).unwrap_or(EnginePath::new(0));
             // A path may carry less than was thought, or none: then nobody hears it.
@@ -220,7 +220,7 @@ impl Connection {
         }
         for path in paths.iter() {
             if self.engine.with(now, |engine, at| engine.verdict(path, at).may_send)
-                && let Some(debt) = self.output.owed.take(path, &self.lanes)
+                && let Some(debt) = self.output.copies.take(path, &self.lanes)
                 && let Some((datagram, load)) = self.lanes.repeat(debt)
                 && self.put(datagram, Queued::Load(load))
             {
@@ -242,10 +242,10 @@ impl Connection {
     fn waiting(&self) -> ConnectionView {
         let Ahead { unsent, used, credit } = self.lanes.ahead();
         ConnectionView {
-            unsent: unsent.map(Size::new),
-            window: Some(Size::new(used + credit)),
-            window_used: Size::new(used),
-            buffered: Size::new(used),
+            unsent: unsent.map(ByteCount::new),
+            window: Some(ByteCount::new(used + credit)),
+            window_used: ByteCount::new(used),
+            buffered: ByteCount::new(used),
             is_blocked: self.lanes.are_blocked(),
             ..ConnectionView::default()
         }
@@ -254,7 +254,7 @@ impl Connection {
     /// The next packets of data, on the path that the engine picks.
     fn emit_data(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let had_more = std::mem::take(&mut self.output.is_held_back);
-        if self.output.owing != Owing::Anything && self.is_listening() {
+        if self.output.pending_frames != PendingFrames::Anything && self.is_listening() {
             return self.emit_owing(now, buffer);
         }
         if let Some(transmit) = self.emit_rescue(now, buffer) {
@@ -275,7 +275,7 @@ impl Connection {
             }
             return self.emit_owing(now, buffer);
         };
-        self.output.owed.begin(choice);
+        self.output.copies.begin(choice);
         if let Choice::Copies(paths) = choice
             && let Some(transmit) = self.emit_owed(&paths, now, buffer)
         {
@@ -294,7 +294,7 @@ impl Connection {
         let is_smooth = transmit.is_some() && self.output.queue.is_empty();
         self.output.smooth = is_smooth.then_some(path);
         if transmit.is_none() {
-            self.output.owing = Owing::Nothing;
+            self.output.pending_frames = PendingFrames::Nothing;
         }
         let transmit = transmit.or_else(|| self.emit_elsewhere(path, now, buffer));
         // What left may have been the last of a stream: then the next look finds nothing.
@@ -313,14 +313,14 @@ impl Connection {
 
     /// What the stack may have to say beside data.
     fn emit_owing(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let owing = self.output.owing;
-        if owing == Owing::Nothing {
+        let pending_frames = self.output.pending_frames;
+        if pending_frames == PendingFrames::Nothing {
             return None;
         }
         self.engine.open_gate(Gate::Shut);
         let transmit = self.emit(now, NonZeroUsize::MIN, buffer);
-        if transmit.is_none() || owing == Owing::Acknowledgement {
-            self.output.owing = Owing::Nothing;
+        if transmit.is_none() || pending_frames == PendingFrames::Acknowledgement {
+            self.output.pending_frames = PendingFrames::Nothing;
         }
         transmit
     }
@@ -363,7 +363,7 @@ impl Connection {
         }
         if let Some((datagram, queued)) = self.next_small(room) {
             if let Queued::Load(load) = &queued {
-                self.output.owed.order(load, &self.lanes);
+                self.output.copies.order(load, &self.lanes);
             }
             self.put(datagram, queued);
             return NonZeroUsize::MIN;
@@ -408,7 +408,7 @@ impl Connection {
             && let Some((datagram, load)) = self.lanes.next_bulk(space)
         {
             space = space.saturating_sub(frame(datagram.len()));
-            self.output.owed.order(&load, &self.lanes);
+            self.output.copies.order(&load, &self.lanes);
             self.output.queue.push(Queued::Load(load), datagram.len());
             self.output.loaded.push(datagram);
         }
@@ -421,7 +421,7 @@ impl Connection {
     }
 
     /// Puts a datagram of a flow into the stack's queue; false where it is refused.
-    pub(super) fn put_piece(&mut self, datagram: Bytes, cargo: fairpath_stream::Cargo) -> bool {
+    pub(super) fn put_piece(&mut self, datagram: Bytes, cargo: fairpath_live::Cargo) -> bool {
         self.put(datagram, Queued::Flow(cargo))
     }
 

@@ -24,7 +24,7 @@ const SPREAD_MAX: usize = 8;
 pub(super) enum Queued {
     Load(Load),
     /// Of a flow of the application's packets.
-    Flow(fairpath_stream::Cargo),
+    Flow(fairpath_live::Cargo),
     /// Nobody asks what becomes of it.
     Other,
 }
@@ -44,7 +44,7 @@ pub(super) struct Queue {
     /// What the datagrams in it have, in bytes.
     bytes: usize,
     /// What lies in the stack's queue of which it is not known what it is, in bytes.
-    strange: usize,
+    unknown: usize,
 }
 
 /// What the stack made of a queue when it was asked for packets.
@@ -80,7 +80,7 @@ enum Division {
 
 impl Queue {
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.strange == 0
+        self.entries.is_empty() && self.unknown == 0
     }
 
     /// Notes that a datagram was put at the end.
@@ -99,8 +99,8 @@ impl Queue {
     /// Takes out what is not there any more; `each` gets it with the packet that it left in. Where there is none,
     /// it did not leave, or it is not known in which.
     pub(super) fn settle(&mut self, outcome: Outcome<'_>, mut each: impl FnMut(Queued, Option<Left>)) {
-        if self.strange > 0 {
-            self.strange = outcome.left_over;
+        if self.unknown > 0 {
+            self.unknown = outcome.left_over;
             return;
         }
         let (mut gone, mut bytes) = (0, self.bytes);
@@ -130,7 +130,7 @@ impl Queue {
     /// Forgets what should lie there, because `left_over` bytes of something else do; `each` gets it.
     pub(super) fn disown(&mut self, left_over: usize, mut each: impl FnMut(Queued)) {
         self.entries.drain(..).for_each(|entry| each(entry.queued));
-        (self.bytes, self.strange) = (0, left_over);
+        (self.bytes, self.unknown) = (0, left_over);
     }
 
     /// How the first `gone` are divided among the packets.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairpath_engine::{Bitrate, Bytes, Timestamp};
+use fairpath_engine::{Bitrate, ByteCount, Timestamp};
 
 /// The time constant of the smoothing: long enough to read, short enough to notice a change.
 const SMOOTHING: Duration = Duration::from_millis(500);
@@ -10,13 +10,13 @@ const SMOOTHING: Duration = Duration::from_millis(500);
 /// Turns a rising counter into a smoothed rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meter {
-    last: Option<(Timestamp, Bytes)>,
+    last: Option<(Timestamp, ByteCount)>,
     rate: Bitrate,
 }
 
 impl Meter {
     /// Takes the counter at `now`.
-    pub(super) fn update(&mut self, now: Timestamp, total: Bytes) {
+    pub(super) fn update(&mut self, now: Timestamp, total: ByteCount) {
         let Some((then, before)) = self.last else {
             self.last = Some((now, total));
             return;
@@ -51,7 +51,7 @@ mod tests {
         let mut meter = Meter::default();
         let start = Timestamp::ZERO;
         for step in 0..50u64 {
-            meter.update(start + Duration::from_millis(100 * step), Bytes::new(125_000 * step));
+            meter.update(start + Duration::from_millis(100 * step), ByteCount::new(125_000 * step));
         }
         // 125,000 B each 100 ms is 10 Mbit/s.
         assert!((9.9..=10.0).contains(&meter.rate().as_mbps_f64()), "{}", meter.rate());

@@ -10,8 +10,8 @@ mod ways;
 use std::net::IpAddr;
 use web_time::{Duration, Instant};
 
-use fairpath_engine::health::{self, Action, Complaint, Expected, PathHealth, Traffic};
-use fairpath_engine::{Bitrate, Bytes as Size, Engine, PathId as EnginePath, Timestamp};
+use fairpath_engine::health::{self, Action, CloseReason, Expected, PathHealth, Traffic};
+use fairpath_engine::{Bitrate, ByteCount as Size, Engine, PathId as EnginePath, Timestamp};
 use noq_proto::{FourTuple, PathAbandonReason, PathError, PathEvent, PathId, PathStats, PathStatus};
 
 use super::name::{Ends, names};
@@ -283,7 +283,7 @@ impl Policy {
     /// One look at everything.
     pub(crate) fn look(&mut self, paths: &mut dyn Paths, now: Instant) {
         self.measure(paths, now);
-        self.nurse(paths, now);
+        self.treat_paths(paths, now);
         if self.side == Side::Opener {
             self.ways.is_lost = !self.slots.iter().any(Slot::answers);
             self.find_ways(paths, now);
@@ -340,7 +340,7 @@ impl Policy {
     }
 
     /// Does about each path what its health asks for.
-    fn nurse(&mut self, paths: &mut dyn Paths, now: Instant) {
+    fn treat_paths(&mut self, paths: &mut dyn Paths, now: Instant) {
         let at = self.engine.at(now);
         let is_busy = self.traffic.is_busy(at);
         if self.application.is_fairpath() {
@@ -365,13 +365,13 @@ impl Policy {
 
     /// Whether a path is kept that is to be closed. A peer that is no Fairpath may not open it again, and this end cannot.
     fn is_kept(&self, at: usize, action: &Action, now: Instant) -> bool {
-        let Action::Close(complaint) = action else { return false };
+        let Action::Close(reason) = action else { return false };
         if self.side == Side::Opener || self.application.is_fairpath() {
             return false;
         }
         let path = self.slots[at].engine_path();
         let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
-        is_worth_keeping(complaint, snapshot.map_or(Size::ZERO, |path| path.in_flight))
+        is_worth_keeping(reason, snapshot.map_or(Size::ZERO, |path| path.in_flight))
     }
 
     /// Whether this end sends less than a tenth of what it gets.
@@ -385,7 +385,7 @@ impl Policy {
     fn carry_out(&mut self, paths: &mut dyn Paths, at: usize, action: Action, now: Instant) {
         let Some(id) = self.slots[at].id() else { return };
         match action {
-            Action::Close(complaint) => self.close(paths, at, &complaint.to_string(), now),
+            Action::Close(reason) => self.close(paths, at, &reason.to_string(), now),
             Action::OpenBeside => self.renew(paths, at),
             Action::Probe => paths.ping(id),
             Action::SetBackup(backup) => {
@@ -511,9 +511,9 @@ const KEPT: Duration = Duration::from_secs(6);
 const KEPT_WITH: Size = Size::new(1_200);
 
 /// Whether a path may be as it is for a while, as a backup.
-fn is_worth_keeping(complaint: &Complaint, in_flight: Size) -> bool {
-    match complaint {
-        Complaint::Unacknowledged(time) | Complaint::Unheard(time) => *time < KEPT || in_flight < KEPT_WITH,
+fn is_worth_keeping(reason: &CloseReason, in_flight: Size) -> bool {
+    match reason {
+        CloseReason::Unacknowledged(time) | CloseReason::Unheard(time) => *time < KEPT || in_flight < KEPT_WITH,
         _ => false,
     }
 }
@@ -531,10 +531,10 @@ mod tests {
 
     #[test]
     fn a_path_that_cannot_be_opened_again_outlives_an_outage_but_holds_no_data_for_long() {
-        let silent = |seconds| Complaint::Unacknowledged(Duration::from_secs(seconds));
+        let silent = |seconds| CloseReason::Unacknowledged(Duration::from_secs(seconds));
         assert!(is_worth_keeping(&silent(2), Size::new(1 << 20)));
         assert!(!is_worth_keeping(&silent(7), Size::new(1 << 20)), "its data goes over the others");
         assert!(is_worth_keeping(&silent(60), Size::new(100)));
-        assert!(!is_worth_keeping(&Complaint::Unvalidated, Size::ZERO));
+        assert!(!is_worth_keeping(&CloseReason::Unvalidated, Size::ZERO));
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use fairpath_engine::health::PathUse;
-use fairpath_engine::{Bitrate, Bytes, PathId, PathSnapshot};
+use fairpath_engine::{Bitrate, ByteCount, PathId, PathSnapshot};
 
 use super::name::{Ends, names};
 use crate::address::own_address;
@@ -52,11 +52,11 @@ pub struct PathReport {
     /// How often it was opened.
     pub opened: u32,
     /// What we sent and the peer acknowledged.
-    pub acked: Bytes,
+    pub acked: ByteCount,
     /// What we sent and was lost.
-    pub lost: Bytes,
+    pub lost: ByteCount,
     /// What we received, in UDP payloads.
-    pub received: Bytes,
+    pub received: ByteCount,
     /// How fast data is being acknowledged, over the last half second or so.
     pub send_rate: Bitrate,
     /// How fast data is coming in, over the last half second or so.

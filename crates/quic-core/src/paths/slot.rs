@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use fairpath_engine::health::{Condition, Expected, PathHealth, Signs};
-use fairpath_engine::{Bitrate, Bytes, PathId as EnginePath, PathSnapshot, Timestamp};
+use fairpath_engine::{Bitrate, ByteCount, PathId as EnginePath, PathSnapshot, Timestamp};
 use noq_proto::{PathId, PathStats};
 
 use super::meter::Meter;
@@ -42,9 +42,9 @@ pub(crate) struct Slot {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
-    acked: Bytes,
-    lost: Bytes,
-    received: Bytes,
+    acked: ByteCount,
+    lost: ByteCount,
+    received: ByteCount,
 }
 
 impl Totals {
@@ -194,7 +194,7 @@ impl Slot {
     /// Takes the newest counters, the engine's view, and what the peer said.
     pub(super) fn measure(&mut self, seen: Seen<'_>, expected: Expected, now: Timestamp) {
         if let Some(stats) = seen.stats {
-            self.current.received = Bytes::new(stats.udp_rx.bytes);
+            self.current.received = ByteCount::new(stats.udp_rx.bytes);
         }
         if let Some(snapshot) = seen.snapshot {
             self.current.acked = snapshot.delivered;

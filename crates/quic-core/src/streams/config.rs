@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fairpath_engine::Bytes;
+use fairpath_engine::ByteCount;
 use web_time::Duration;
 
 /// The window of a stream when it begins, in bytes.
@@ -22,9 +22,9 @@ pub struct StreamsConfig {
     /// How many streams the peer may have open at once.
     pub open_max: u32,
     /// The most that a stream may have on its way to this end and unread. A window begins with 64 kB, and grows.
-    pub window_max: Bytes,
+    pub window_max: ByteCount,
     /// The same of all streams of a connection together. It begins with 1 MB, and grows.
-    pub connection_max: Bytes,
+    pub connection_max: ByteCount,
     /// The memory that windows of connections grow by, over all connections that share it.
     pub budget: Budget,
     /// How long streams are kept whose connection is lost, for another to go on with them.
@@ -35,9 +35,9 @@ impl Default for StreamsConfig {
     fn default() -> Self {
         Self {
             open_max: 16_384,
-            window_max: Bytes::new(16 << 20),
-            connection_max: Bytes::new(64 << 20),
-            budget: Budget::new(Bytes::new(1 << 30)),
+            window_max: ByteCount::new(16 << 20),
+            connection_max: ByteCount::new(64 << 20),
+            budget: Budget::new(ByteCount::new(1 << 30)),
             kept: KEPT,
         }
     }
@@ -49,13 +49,13 @@ pub struct Budget(Arc<AtomicU64>);
 
 impl Budget {
     /// A budget of so much.
-    pub fn new(bytes: Bytes) -> Self {
+    pub fn new(bytes: ByteCount) -> Self {
         Self(Arc::new(AtomicU64::new(bytes.get())))
     }
 
     /// The amount that is left.
-    pub fn left(&self) -> Bytes {
-        Bytes::new(self.0.load(Ordering::Relaxed))
+    pub fn left(&self) -> ByteCount {
+        ByteCount::new(self.0.load(Ordering::Relaxed))
     }
 
     /// Takes up to so much; how much it was.
@@ -80,10 +80,10 @@ mod tests {
 
     #[test]
     fn no_more_is_taken_than_there_is() {
-        let budget = Budget::new(Bytes::new(100));
+        let budget = Budget::new(ByteCount::new(100));
         let other = budget.clone();
         assert_eq!((budget.take(70), other.take(70), budget.take(1)), (70, 30, 0));
         other.give(50);
-        assert_eq!(budget.left(), Bytes::new(50));
+        assert_eq!(budget.left(), ByteCount::new(50));
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use fairpath_engine::PathId;
 
-use super::part::{Due, Part, What};
+use super::part::{Due, StreamDatagram, What};
 use super::send::Piece;
 use super::set::{Phase, Streams};
 use super::wire::{Frame, HEADER_MAX, header, put_header};
@@ -55,14 +55,14 @@ impl Streams {
     }
 
     /// Credit, resets and stops: the next of them.
-    pub(crate) fn next_due(&mut self) -> Option<(Bytes, Part)> {
+    pub(crate) fn next_due(&mut self) -> Option<(Bytes, StreamDatagram)> {
         while self.is_due()
             && let Some(due) = self.due.pop_first()
         {
             let Some((frame, what)) = self.said(due) else { continue };
             self.has_spoken = true;
             let datagram = self.buffer.datagram(0, |to| frame.put(to));
-            return Some((datagram, Part { what, why: Why::New }));
+            return Some((datagram, StreamDatagram { what, why: Why::New }));
         }
         None
     }
@@ -95,7 +95,7 @@ impl Streams {
     }
 
     /// The next data in a DATAGRAM of at most `room` bytes. `None` where there is none, or no room for any.
-    pub(crate) fn next_data(&mut self, room: usize) -> Option<(Bytes, Part)> {
+    pub(crate) fn next_data(&mut self, room: usize) -> Option<(Bytes, StreamDatagram)> {
         if room <= HEADER_MAX || !self.has_data() {
             return None;
         }
@@ -129,7 +129,7 @@ impl Streams {
     }
 
     /// The DATAGRAM that carries a piece; `None` where it is not kept any more, because it arrived.
-    fn cut(&mut self, id: u64, piece: Piece, why: Why) -> Option<(Bytes, Part)> {
+    fn cut(&mut self, id: u64, piece: Piece, why: Why) -> Option<(Bytes, StreamDatagram)> {
         let send = &self.streams.get(&id)?.send;
         if !send.keeps(piece) {
             return None;
@@ -140,7 +140,7 @@ impl Streams {
             send.copy(piece, to);
         });
         debug_assert!(piece.len() == 0 || datagram.len() == length, "{piece:?}");
-        Some((datagram, Part { what: What::Piece(id, piece), why }))
+        Some((datagram, StreamDatagram { what: What::Piece(id, piece), why }))
     }
 
     /// For the tail: a copy, to go on `path`, of what is in flight on another path for which `slower` holds. Only where
@@ -150,7 +150,7 @@ impl Streams {
         path: PathId,
         room: usize,
         slower: impl Fn(PathId) -> bool,
-    ) -> Option<(Bytes, Part)> {
+    ) -> Option<(Bytes, StreamDatagram)> {
         if self.has_next() || room <= HEADER_MAX {
             return None;
         }
@@ -159,20 +159,20 @@ impl Streams {
             self.send_again(part);
             // There is none where another copy has arrived.
             if let Some((datagram, part)) = self.next_data(room) {
-                return Some((datagram, Part { why: Why::Tail, ..part }));
+                return Some((datagram, StreamDatagram { why: Why::Tail, ..part }));
             }
         }
     }
 
     /// Whether nothing of it is missing at the peer.
-    pub(crate) fn has_arrived(&self, part: Part) -> bool {
+    pub(crate) fn has_arrived(&self, part: StreamDatagram) -> bool {
         let What::Piece(id, piece) = part.what else { return true };
         self.streams.get(&id).is_none_or(|stream| stream.send.reset_code().is_some() || stream.send.has_arrived(piece))
     }
 
     /// A frame that another path has carried, once more, and whether it answers for its bytes: it does where they were
     /// to be sent again anyway. `None` where it has arrived.
-    pub(crate) fn repeat(&mut self, part: Part) -> Option<(Bytes, Part, bool)> {
+    pub(crate) fn repeat(&mut self, part: StreamDatagram) -> Option<(Bytes, StreamDatagram, bool)> {
         let What::Piece(id, piece) = part.what else { return None };
         if self.has_arrived(part) {
             return None;
@@ -183,17 +183,17 @@ impl Streams {
     }
 
     /// It left in packet `number` of `path`.
-    pub(crate) fn on_sent(&mut self, part: Part, path: PathId, number: u64) {
+    pub(crate) fn on_sent(&mut self, part: StreamDatagram, path: PathId, number: u64) {
         self.in_flight.on_sent(part, path, number);
     }
 
     /// A copy of it left, which answers for nothing.
-    pub(crate) fn on_copy_sent(&mut self, part: Part, path: PathId, number: u64) {
+    pub(crate) fn on_copy_sent(&mut self, part: StreamDatagram, path: PathId, number: u64) {
         self.in_flight.on_copy_sent(part, path, number);
     }
 
     /// It did not leave, or nothing answers for it any more.
-    pub(crate) fn send_again(&mut self, Part { what, .. }: Part) {
+    pub(crate) fn send_again(&mut self, StreamDatagram { what, .. }: StreamDatagram) {
         match what {
             What::Piece(id, piece) => _ = self.touch(id, |stream| stream.send.send_again(piece)),
             What::Limits(limits) => {
@@ -262,7 +262,7 @@ impl Streams {
         }
         if self.rescue.note_late(path) {
             let Self { in_flight, streams, rescue, .. } = self;
-            let awaited = |part: &Part| match part.what {
+            let awaited = |part: &StreamDatagram| match part.what {
                 What::Piece(id, piece) => streams.get(&id).is_some_and(|stream| stream.send.waits_for(piece)),
                 _ => false,
             };
@@ -281,7 +281,7 @@ impl Streams {
     }
 
     /// The next copy, for `path`, and whether it answers for its bytes; `None` where there is none.
-    pub(crate) fn next_rescue(&mut self, path: PathId) -> Option<(Bytes, Part, bool)> {
+    pub(crate) fn next_rescue(&mut self, path: PathId) -> Option<(Bytes, StreamDatagram, bool)> {
         while let Some(part) = self.rescue.next(path) {
             if let Some((datagram, part, answers)) = self.repeat(part) {
                 self.resent_bytes += datagram.len() as u64;

@@ -18,7 +18,7 @@ pub(super) enum Due {
 
 /// A DATAGRAM of streams: its content, and why it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct StreamDatagram {
     pub(super) what: What,
     pub(super) why: Why,
 }
@@ -35,14 +35,14 @@ pub(super) enum What {
     Refused,
 }
 
-impl carrier::Part for Part {
+impl carrier::Tracked for StreamDatagram {
     fn is_tail(self) -> bool {
         // Control is small, and rarely the last thing.
         self.why == Why::Tail || !matches!(self.what, What::Piece(..))
     }
 }
 
-impl Part {
+impl StreamDatagram {
     /// Whether it is data that was never sent before.
     pub(crate) fn is_new(self) -> bool {
         self.why == Why::New && matches!(self.what, What::Piece(..))

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use fairpath_engine::PathId;
 
-use super::part::Part;
+use super::part::StreamDatagram;
 
 /// Pieces to be copied.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Rescue {
     /// Paths whose answer is late, for which that was found out.
     late: BTreeSet<PathId>,
     /// Pieces, each with the path that it is in flight on.
-    waiting: VecDeque<(PathId, Part)>,
+    waiting: VecDeque<(PathId, StreamDatagram)>,
 }
 
 impl Rescue {
@@ -33,7 +33,7 @@ impl Rescue {
     }
 
     /// Adds pieces that are in flight on `path`.
-    pub(super) fn add(&mut self, path: PathId, pieces: impl Iterator<Item = Part>) {
+    pub(super) fn add(&mut self, path: PathId, pieces: impl Iterator<Item = StreamDatagram>) {
         self.waiting.extend(pieces.map(|part| (path, part)));
     }
 
@@ -43,7 +43,7 @@ impl Rescue {
     }
 
     /// The next piece to be copied to `path`.
-    pub(super) fn next(&mut self, path: PathId) -> Option<Part> {
+    pub(super) fn next(&mut self, path: PathId) -> Option<StreamDatagram> {
         let at = self.waiting.iter().position(|(origin, _)| *origin != path)?;
         self.waiting.remove(at).map(|(_, part)| part)
     }

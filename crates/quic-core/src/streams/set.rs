@@ -10,7 +10,7 @@ use web_time::Duration;
 use super::config::{StreamsConfig, WINDOW, WINDOW_ALL};
 use super::error::StreamError;
 use super::id::{StreamId, StreamKind, StreamsToken};
-use super::part::{Due, Part};
+use super::part::{Due, StreamDatagram};
 use super::recv::{Read, RecvHalf};
 use super::rescue::Rescue;
 use super::schedule::Schedule;
@@ -107,7 +107,7 @@ pub struct Streams {
     /// Streams that wait for credit of the connection.
     pub(super) parked: BTreeSet<u64>,
     pub(super) sums: Sums,
-    pub(super) in_flight: InFlight<Part>,
+    pub(super) in_flight: InFlight<StreamDatagram>,
     pub(super) rescue: Rescue,
     pub(super) buffer: Buffer,
     pub(super) resent_bytes: u64,

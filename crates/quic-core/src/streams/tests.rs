@@ -418,7 +418,7 @@ fn a_reader_that_does_not_read_stalls_its_own_stream_only() {
 #[test]
 fn streams_that_nobody_reads_fill_the_bound_of_the_connection_and_no_more() {
     let most = 2 << 20;
-    let config = StreamsConfig { connection_max: fairpath_engine::Bytes::new(most), ..StreamsConfig::default() };
+    let config = StreamsConfig { connection_max: fairpath_engine::ByteCount::new(most), ..StreamsConfig::default() };
     let mut net = pair(&config);
     for _ in 0..100 {
         let id = net.ends[0].open(StreamKind(0)).expect("allowed");

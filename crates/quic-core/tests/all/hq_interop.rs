@@ -52,7 +52,7 @@ fn endpoint(identity: Option<Identity>, interfaces: Vec<(String, IpAddr)>) -> En
 
 fn connecting<'a>(local: IpAddr, remote: SocketAddr, engine: &'a EngineConfig) -> Connecting<'a> {
     let (verify, datagrams) = (Verify::AnyCertificate, search([], DATAGRAM_ETHERNET));
-    Connecting { local, remote, verify, knock: None, engine, datagrams }
+    Connecting { local, remote, verify, admission_key: None, engine, datagrams }
 }
 
 /// Client and server, and a link between the server and each address of the client.

@@ -36,7 +36,7 @@ pub(crate) fn call(client: &mut Endpoint, identity: &Identity, now: Instant) -> 
         local: HERE,
         remote: SocketAddr::new(THERE, PORT),
         verify: Verify::Fingerprint(identity.fingerprint()),
-        knock: None,
+        admission_key: None,
         engine: &EngineConfig::live(),
         datagrams: search([], DATAGRAM_ETHERNET),
     };

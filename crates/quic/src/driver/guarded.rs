@@ -43,9 +43,9 @@ impl Guarded {
     }
 
     /// Takes the lock for a turn of its task.
-    pub(super) fn hold(&self) -> Held<'_> {
+    pub(super) fn hold(&self) -> StateGuard<'_> {
         self.is_held.store(true, Ordering::SeqCst);
-        Held { core: Some(self.lock()), guarded: self }
+        StateGuard { core: Some(self.lock()), guarded: self }
     }
 
     /// Waits until the task does not have the lock for a turn. A handle that waited for the lock itself would have its
@@ -87,18 +87,18 @@ impl Guarded {
 }
 
 /// The lock, as the task has it.
-pub(super) struct Held<'a> {
+pub(super) struct StateGuard<'a> {
     core: Option<MutexGuard<'a, Core>>,
     guarded: &'a Guarded,
 }
 
-impl Held<'_> {
+impl StateGuard<'_> {
     pub(super) fn core(&mut self) -> &mut Core {
         self.core.as_mut().expect("held until it is dropped")
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for StateGuard<'_> {
     fn drop(&mut self) {
         self.core = None;
         self.guarded.is_held.store(false, Ordering::SeqCst);

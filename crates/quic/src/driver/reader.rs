@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use fairpath_quic_core::guests::Verdict;
+use fairpath_quic_core::guests::IncomingAction;
 use fairpath_quic_core::{Accepting, Arrival, Routed, Trust};
 use noq_proto::{Incoming, Transmit};
 use tokio::time::Sleep;
@@ -16,7 +16,7 @@ use super::link::Link;
 use super::outbox::Outbox;
 use super::shared::{Shared, State};
 use super::task;
-use crate::accept::{CROWDED, Decision, Door, way};
+use crate::accept::{AdmissionControl, CROWDED, Decision, way};
 use crate::clock;
 
 /// Drives an endpoint until nobody can make connections on it any more and all are over. Must be called within a
@@ -130,7 +130,7 @@ impl Reader {
         post.deliver(&mut turn);
         state.close_late(&mut turn, now);
         turn.is_over = state.is_over();
-        let timeout = state.door.as_ref().and_then(Door::next_timeout);
+        let timeout = state.admission.as_ref().and_then(AdmissionControl::next_timeout);
         drop(state);
         self.set_timer(timeout);
         turn
@@ -214,18 +214,18 @@ impl Sorting<'_> {
 
     /// Does with a peer that wants in what was decided; what is to be sent for it is in `answer`.
     fn meet(&mut self, incoming: Incoming, answer: &mut Vec<u8>) -> Option<Transmit> {
-        let State { router, door, links, .. } = &mut *self.state;
-        let Some(door) = door else {
+        let State { router, admission, links, .. } = &mut *self.state;
+        let Some(admission) = admission else {
             router.ignore(incoming);
             return None;
         };
-        let Decision { verdict, leaves, is_invited } = door.decide(&incoming, self.now);
+        let Decision { action, leaves, is_invited } = admission.decide(&incoming, self.now);
         let leaving = leaves.and_then(|handle| links.get(&handle).cloned());
         self.turn.leaving.extend(leaving.map(|link| Leaving { link, is_crowded: true }));
-        match verdict {
-            Verdict::Accept(number) => self.let_in(incoming, (number, is_invited), answer),
-            Verdict::Retry => router.retry(incoming, answer),
-            Verdict::Refuse => Some(router.refuse(incoming, answer)),
+        match action {
+            IncomingAction::Accept(number) => self.let_in(incoming, (number, is_invited), answer),
+            IncomingAction::Retry => router.retry(incoming, answer),
+            IncomingAction::Refuse => Some(router.refuse(incoming, answer)),
         }
     }
 
@@ -235,21 +235,21 @@ impl Sorting<'_> {
         (number, is_invited): (u64, bool),
         answer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        let State { router, door, .. } = &mut *self.state;
-        let door = door.as_mut()?;
-        let (manners, trust) = (door.manners.clone(), door.manners.trust());
-        let datagrams = manners.machine.search(way(&incoming), manners.datagram_max);
-        let accepting = Accepting { engine: &manners.engine, datagrams, trust };
+        let State { router, admission, .. } = &mut *self.state;
+        let admission = admission.as_mut()?;
+        let (config, trust) = (admission.config.clone(), admission.config.trust());
+        let datagrams = config.machine.search(way(&incoming), config.datagram_max);
+        let accepting = Accepting { engine: &config.engine, datagrams, trust };
         match router.accept(incoming, accepting, self.now, answer) {
             Ok((handle, core)) => {
-                door.entered(number, handle, is_invited, self.now);
+                admission.entered(number, handle, is_invited, self.now);
                 let link = Link::new(handle, core, false, trust == Trust::Full);
                 self.state.links.insert(handle, link.clone());
                 self.turn.begun.push(link);
                 None
             }
             Err(transmit) => {
-                door.failed(number);
+                admission.failed(number);
                 transmit
             }
         }
@@ -259,7 +259,7 @@ impl Sorting<'_> {
 impl State {
     /// Gives up on handshakes that take too long.
     fn close_late(&mut self, turn: &mut Turn, now: Instant) {
-        let late = self.door.as_mut().map(|door| door.late(now)).unwrap_or_default();
+        let late = self.admission.as_mut().map(|admission| admission.late(now)).unwrap_or_default();
         let late = late.iter().filter_map(|handle| self.links.get(handle).cloned());
         turn.leaving.extend(late.map(|link| Leaving { link, is_crowded: false }));
     }

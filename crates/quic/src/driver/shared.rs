@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::home::{Home, Keeper};
 use super::link::Link;
-use crate::accept::Door;
+use crate::accept::AdmissionControl;
 use crate::sockets::Sockets;
 
 /// An endpoint, as the tasks and the handles share it.
@@ -37,7 +37,7 @@ pub(crate) struct State {
     pub(super) homes: BTreeMap<StreamsToken, (Weak<Home>, Weak<Link>)>,
     /// The handles of connections that the router knows: all who have one share it.
     handles: BTreeMap<ConnectionHandle, Weak<Handle>>,
-    pub(crate) door: Option<Door<Arc<Handle>>>,
+    pub(crate) admission: Option<AdmissionControl<Arc<Handle>>>,
     /// Who may still make connections.
     owners: usize,
     /// Nobody drives it any more.
@@ -99,10 +99,14 @@ impl Drop for Handle {
 
 impl Shared {
     /// Must be called within the runtime that is to drive the connections.
-    pub(crate) fn new(mut router: Router, sockets: Sockets, door: Option<Door<Arc<Handle>>>) -> Arc<Self> {
+    pub(crate) fn new(
+        mut router: Router,
+        sockets: Sockets,
+        admission: Option<AdmissionControl<Arc<Handle>>>,
+    ) -> Arc<Self> {
         router.set_interfaces(sockets.interfaces());
         let (links, homes, handles) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let state = Mutex::new(State { router, links, homes, handles, door, owners: 0, is_dead: false });
+        let state = Mutex::new(State { router, links, homes, handles, admission, owners: 0, is_dead: false });
         Arc::new(Self { state, nudge: Notify::new(), runtime: tokio::runtime::Handle::current(), sockets })
     }
 
@@ -157,17 +161,17 @@ impl Shared {
     /// from now on.
     pub(super) fn settle(&self, link: &Arc<Link>, news: Vec<News>, said: Vec<EndpointEvent>, is_over: bool) -> Answer {
         let (mut state, mut answer) = (self.lock(), Answer::default());
-        let State { router, door, .. } = &mut *state;
+        let State { router, admission, .. } = &mut *state;
         let mut named = None;
         for one in news {
-            let Some(door) = door.as_mut() else { continue };
+            let Some(admission) = admission.as_mut() else { continue };
             match one {
                 News::Connected(token) => {
-                    answer.accepted = door.accepted().filter(|_| door.connected(link.handle));
+                    answer.accepted = admission.accepted().filter(|_| admission.connected(link.handle));
                     answer.is_refused = answer.accepted.is_none();
                     named = token.filter(|_| !answer.is_refused);
                 }
-                News::Closed => door.left(link.handle),
+                News::Closed => admission.left(link.handle),
             }
         }
         answer.events.extend(said.into_iter().filter_map(|event| router.hear(link.handle, event)));
@@ -183,8 +187,8 @@ impl Shared {
         let mut state = self.lock();
         if state.is_driven(link) {
             state.remove(link);
-            if let Some(door) = &mut state.door {
-                door.left(link.handle);
+            if let Some(admission) = &mut state.admission {
+                admission.left(link.handle);
             }
             state.router.hear(link.handle, EndpointEvent::drained());
         }
@@ -194,7 +198,7 @@ impl Shared {
     pub(crate) fn welcome(&self, link: &Link) {
         let mut state = self.lock();
         let is_driven = state.is_driven(link);
-        let is_guest = is_driven && state.door.as_mut().is_some_and(|door| door.welcome(link.handle));
+        let is_guest = is_driven && state.admission.as_mut().is_some_and(|admission| admission.welcome(link.handle));
         drop(state);
         if is_guest {
             link.core.with(|connection, now| connection.trust(now));
@@ -214,8 +218,8 @@ impl Shared {
 
     /// Closes all connections, and makes no more. What there were.
     pub(crate) fn close_all(&self, code: u32, reason: &str) -> Vec<Arc<Link>> {
-        if let Some(door) = &mut self.lock().door {
-            door.shut();
+        if let Some(admission) = &mut self.lock().admission {
+            admission.shut();
         }
         let links = self.links();
         for link in &links {
@@ -229,7 +233,7 @@ impl Shared {
     /// Nobody reads the sockets any more: all waiting is over.
     pub(super) fn die(&self) {
         let mut state = self.lock();
-        (state.is_dead, state.door) = (true, None);
+        (state.is_dead, state.admission) = (true, None);
         drop(state);
         for link in self.links() {
             link.core.with(|connection, now| connection.close(0, Bytes::new(), now));
@@ -275,8 +279,8 @@ impl Drop for Owner {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.owners -= 1;
-        if let Some(door) = state.door.as_mut().filter(|_| self.is_first) {
-            door.shut();
+        if let Some(admission) = state.admission.as_mut().filter(|_| self.is_first) {
+            admission.shut();
         }
         drop(state);
         self.shared.nudge();

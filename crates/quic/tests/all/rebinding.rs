@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_emu::{Emulator, LinkConfig, QueueConfig};
 use fairpath_quic::EngineConfig;
 use fairpath_quic::bulk::{Sink, Source};
@@ -20,11 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CHANGES: usize = 5;
 
 /// The links' queue: 10 ms at their rate, so that a window that grows anew loses little.
-const QUEUE: Bytes = Bytes::new(125_000);
+const QUEUE: ByteCount = ByteCount::new(125_000);
 
 /// What may be lost after a change. A window is some 400 kB with 20 ms of delay and a full queue; a sender
 /// without a window loses all that the processor can make.
-const LOST_MAX: Bytes = Bytes::new(2_500_000);
+const LOST_MAX: ByteCount = ByteCount::new(2_500_000);
 
 struct Scene {
     pair: Pair,
@@ -76,8 +76,8 @@ impl Scene {
     }
 
     /// What the server has lost so far.
-    async fn lost(&self) -> Bytes {
-        Bytes::new(self.pair.server.paths_now().await.iter().map(|path| path.lost.get()).sum())
+    async fn lost(&self) -> ByteCount {
+        ByteCount::new(self.pair.server.paths_now().await.iter().map(|path| path.lost.get()).sum())
     }
 
     /// The addresses that the server has its paths to.
@@ -93,7 +93,7 @@ impl Scene {
             self.flows(&format!("after change {count}")).await;
             let flowed_after = begun.elapsed();
             self.flows(&format!("long after change {count}")).await;
-            let lost = Bytes::new(self.lost().await.get() - before.get());
+            let lost = ByteCount::new(self.lost().await.get() - before.get());
             println!("change {count}: 5 MB more after {flowed_after:.2?}, {lost} lost");
             assert!(lost < LOST_MAX, "change {count}: {lost} lost: {:#?}", self.pair.server.paths());
             assert_eq!(self.remotes().await, [remote], "change {count}: {:#?}", self.pair.server.paths());

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairpath_quic::{ConnectConfig, Connection, Error, KnockKey, ListenConfig, Listener, connect};
+use fairpath_quic::{AdmissionKey, ConnectConfig, Connection, Error, ListenConfig, Listener, connect};
 use noq::crypto::rustls::QuicClientConfig;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -12,7 +12,7 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use crate::common::{receive, send};
 
-const KEY: KnockKey = KnockKey::from_bytes([7; 32]);
+const KEY: AdmissionKey = AdmissionKey::from_bytes([7; 32]);
 
 /// How long the hostile load lasts, and how much of it there is.
 const LOAD: Duration = Duration::from_secs(3);
@@ -22,18 +22,18 @@ const PER_SECOND: u32 = 1_000;
 /// may have little to spare: so the machine's own slowness is measured and added.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-fn listen(connections_max: usize, knock: Option<KnockKey>) -> Listener {
+fn listen(connections_max: usize, admission_key: Option<AdmissionKey>) -> Listener {
     let config = ListenConfig {
         via: vec!["127.0.0.1".into()],
         connections_max,
-        knock,
+        admission_key,
         ..ListenConfig::new().expect("an identity")
     };
     Listener::bind(config).expect("loopback")
 }
 
 fn invited(listener: &Listener) -> ConnectConfig {
-    ConnectConfig { knock: Some(KEY), ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) }
+    ConnectConfig { admission_key: Some(KEY), ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) }
 }
 
 /// Accepts everybody and keeps them, as an application does that waits for a proof. Who says something is
@@ -170,9 +170,9 @@ async fn lone_first_packets_keep_nobody_out() {
     let thrower = throw(first_packets(200).await, listener.addresses()[0]);
     tokio::time::sleep(Duration::from_millis(300)).await;
     let crowded = median(&listener).await;
-    println!("alone {alone:?}, under {PER_SECOND} first packets a second {crowded:?}, {:?}", listener.knocks());
+    println!("alone {alone:?}, under {PER_SECOND} first packets a second {crowded:?}, {:?}", listener.accept_stats());
     assert!(crowded < alone * 5 + PATIENCE, "{alone:?} and {crowded:?}");
-    assert!(listener.knocks().asked_again > 100, "{:?}", listener.knocks());
+    assert!(listener.accept_stats().asked_again > 100, "{:?}", listener.accept_stats());
     thrower.join().expect("no panic");
 }
 
@@ -202,9 +202,9 @@ async fn silent_connections_keep_nobody_out() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     let crowded = median(&listener).await;
     let count = crowd.await.expect("no panic");
-    println!("alone {alone:?}, under {count} connections in 3 s {crowded:?}, {:?}", listener.knocks());
+    println!("alone {alone:?}, under {count} connections in 3 s {crowded:?}, {:?}", listener.accept_stats());
     assert!(crowded < alone * 5 + PATIENCE, "{alone:?} and {crowded:?}");
-    assert!(listener.knocks().refused > 0, "{:?}", listener.knocks());
+    assert!(listener.accept_stats().refused > 0, "{:?}", listener.accept_stats());
 }
 
 #[tokio::test(flavor = "multi_thread")]

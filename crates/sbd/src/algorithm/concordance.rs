@@ -588,7 +588,7 @@ mod tests {
             state = draw(state);
             (0..2).for_each(|id| detector.on_sample(path(id), &sample(at, 50.0)));
             if state >> 56 == 0 {
-                let lost = Lost { now: Timestamp::from_millis(at), bytes: fairpath_core::Bytes::new(1200) };
+                let lost = Lost { now: Timestamp::from_millis(at), bytes: fairpath_core::ByteCount::new(1200) };
                 (0..2).for_each(|id| detector.on_loss(path(id), &lost));
             }
             partitions.extend(detector.poll(Timestamp::from_millis(at)));

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{Coupling, EngineConfig};
 
 use super::parameters::Parameters;
@@ -124,7 +124,7 @@ pub(crate) struct FlowEntry {
     pub(crate) costs: Option<At<Vec<u32>>>,
     /// `None` in it: none.
     pub(crate) caps: Option<At<Vec<Option<Bitrate>>>>,
-    pub(crate) quotas: Option<At<Vec<Option<Bytes>>>>,
+    pub(crate) quotas: Option<At<Vec<Option<ByteCount>>>>,
     pub(crate) values: FlowValues,
 }
 
@@ -198,7 +198,7 @@ fn read_caps(value: &Value) -> Result<Vec<Option<Bitrate>>, Fault> {
 }
 
 /// A size, or none, for each path.
-fn read_quotas(value: &Value) -> Result<Vec<Option<Bytes>>, Fault> {
+fn read_quotas(value: &Value) -> Result<Vec<Option<ByteCount>>, Fault> {
     let of = |value: &Value| match value.as_text() {
         Some("unlimited") => Ok(None),
         _ => value.positive_size().map(Some),

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_net::{
     GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, Policer, Rate, RateTable, Reorder,
 };
@@ -27,7 +27,7 @@ pub(crate) struct LinkValues {
     reorder: Option<Reorder>,
     duplicate: Option<f64>,
     corrupt: Option<f64>,
-    overhead: Option<Bytes>,
+    overhead: Option<ByteCount>,
 }
 
 impl LinkValues {
@@ -211,7 +211,7 @@ fn read_steps(value: &Value) -> Result<Rate, Fault> {
 }
 
 /// More than the largest packet is no framing.
-fn read_overhead(value: &Value) -> Result<Bytes, Fault> {
+fn read_overhead(value: &Value) -> Result<ByteCount, Fault> {
     let size = value.size()?;
     if size > PACKET_MAX { Err(value.out_of_range("at most 65535B")) } else { Ok(size) }
 }
@@ -221,7 +221,7 @@ fn read_policer(value: &Value) -> Result<Policer, Fault> {
     let rate = table.needed("rate", Value::positive_rate)?.value;
     let burst = table.needed("burst", Value::size)?;
     table.close("here")?;
-    if burst.value == Bytes::ZERO {
+    if burst.value == ByteCount::ZERO {
         return Err(value.fault(Problem::Senseless { reason: "a burst of 0B would let nothing pass".to_owned() }));
     }
     Ok(Policer { rate, burst: burst.value })

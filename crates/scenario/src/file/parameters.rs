@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_engine::{
     Alone, BaseRtt, CoupledConstants, Cruise, EngineConfig, LongestQueue, Losses, PathMetric, SlowStart,
 };
@@ -40,9 +40,9 @@ impl Parameters {
         read.whole(&table, "initial_window", |engine, packets| {
             // Who says how many packets means them, not what they may be at most.
             engine.parameters.aimd.initial_window_datagrams = packets;
-            engine.parameters.aimd.initial_window_cap = Bytes::MAX;
+            engine.parameters.aimd.initial_window_cap = ByteCount::MAX;
             engine.parameters.bbr.initial_window_datagrams = packets;
-            engine.parameters.bbr.initial_window_cap = Bytes::MAX;
+            engine.parameters.bbr.initial_window_cap = ByteCount::MAX;
         })?;
         read.whole(&table, "min_window", |engine, packets| engine.parameters.aimd.min_window_datagrams = packets)?;
         read.whole(&table, "min_ssthresh", |engine, packets| engine.parameters.aimd.min_ssthresh_datagrams = packets)?;

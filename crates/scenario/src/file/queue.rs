@@ -1,6 +1,6 @@
 //! Queues as a scenario file describes them.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_net::{CoDelConfig, FqCoDelConfig, QueueConfig, QueueLimit, RedConfig, RedSpacing};
 
 use super::reader::{Fault, Table, Value};
@@ -131,9 +131,9 @@ fn read_fq_codel(value: &Value) -> Result<FqCoDelConfig, Fault> {
     Ok(fair)
 }
 
-fn read_quantum(value: &Value) -> Result<Bytes, Fault> {
+fn read_quantum(value: &Value) -> Result<ByteCount, Fault> {
     let size = value.size()?;
-    if size == Bytes::ZERO { Err(value.out_of_range("at least 1B")) } else { Ok(size) }
+    if size == ByteCount::ZERO { Err(value.out_of_range("at least 1B")) } else { Ok(size) }
 }
 
 fn read_room(value: &Value) -> Result<Room, Fault> {

@@ -4,7 +4,7 @@
 use core::cell::RefCell;
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, printable};
+use fairpath_core::{Bitrate, ByteCount, printable};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -261,14 +261,14 @@ impl<'t> Value<'t> {
         if time.is_zero() { Err(self.out_of_range("above zero")) } else { Ok(time) }
     }
 
-    pub(crate) fn size(&self) -> Result<Bytes, Fault> {
+    pub(crate) fn size(&self) -> Result<ByteCount, Fault> {
         self.unit("a size, like \"70kB\"", units::size)
     }
 
     /// A size above zero.
-    pub(crate) fn positive_size(&self) -> Result<Bytes, Fault> {
+    pub(crate) fn positive_size(&self) -> Result<ByteCount, Fault> {
         let size = self.size()?;
-        if size == Bytes::ZERO { Err(self.out_of_range("above zero")) } else { Ok(size) }
+        if size == ByteCount::ZERO { Err(self.out_of_range("above zero")) } else { Ok(size) }
     }
 
     /// A quantity with a unit, in quotes.

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bytes;
-use fairpath_stream::{Copies, DEADLINE_MAX, DEADLINE_MIN, PACKET_MAX, Sharing};
+use fairpath_core::ByteCount;
+use fairpath_live::{Copies, DEADLINE_MAX, DEADLINE_MIN, PACKET_MAX, Sharing};
 
 use super::reader::{Fault, Value};
 use crate::keys;
@@ -16,7 +16,7 @@ const KEY_FRAME_EVERY: u32 = 60;
 const KEY_FRAME_RATIO: f64 = 5.0;
 
 /// The smallest packet of a live stream: its number and its time are in it.
-const LIVE_PACKET_MIN: Bytes = Bytes::new(16);
+const LIVE_PACKET_MIN: ByteCount = ByteCount::new(16);
 
 pub(crate) fn read_traffic(value: &Value) -> Result<Traffic, Fault> {
     if !value.is_table() {
@@ -38,7 +38,7 @@ pub(crate) fn read_traffic(value: &Value) -> Result<Traffic, Fault> {
 
 fn read_short_flows(value: &Value) -> Result<Traffic, Fault> {
     let table = value.table(&keys::SHORT_FLOWS)?;
-    let size: Bytes = table.needed("size", Value::positive_size)?.value;
+    let size: ByteCount = table.needed("size", Value::positive_size)?.value;
     let mean_interval = table.needed("mean_interval", Value::positive_time)?.value;
     table.close("here")?;
     Ok(Traffic::ShortFlows { size, mean_interval })
@@ -95,8 +95,8 @@ fn read_live(value: &Value) -> Result<Traffic, Fault> {
     Ok(Traffic::Live(live))
 }
 
-fn live_packet(value: &Value) -> Result<Bytes, Fault> {
-    let most = Bytes::new(PACKET_MAX as u64);
+fn live_packet(value: &Value) -> Result<ByteCount, Fault> {
+    let most = ByteCount::new(PACKET_MAX as u64);
     let packet = value.size()?;
     let is_one = (LIVE_PACKET_MIN..=most).contains(&packet);
     if is_one { Ok(packet) } else { Err(value.out_of_range("from 16 B to 65,507 B")) }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use super::reader::{At, Fault, Value};
 use crate::error::Problem;
@@ -10,19 +10,19 @@ use crate::keys;
 use crate::model::Transport;
 
 /// The largest packet: what an IP packet can be.
-pub(crate) const PACKET_MAX: Bytes = Bytes::new(65_535);
+pub(crate) const PACKET_MAX: ByteCount = ByteCount::new(65_535);
 
 /// What is said of it; the rest is left to what stands further out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TransportValues {
-    packet: Option<At<Bytes>>,
-    header: Option<At<Bytes>>,
-    ack: Option<Bytes>,
+    packet: Option<At<ByteCount>>,
+    header: Option<At<ByteCount>>,
+    ack: Option<ByteCount>,
     ack_every: Option<u32>,
     ack_delay_max: Option<Duration>,
     /// Inside, `None` is a buffer that is said to be unlimited.
-    send_buffer: Option<At<Option<Bytes>>>,
-    receive_buffer: Option<At<Option<Bytes>>>,
+    send_buffer: Option<At<Option<ByteCount>>>,
+    receive_buffer: Option<At<Option<ByteCount>>>,
     reinjection: Option<bool>,
     ecn: Option<bool>,
     pacing: Option<bool>,
@@ -76,7 +76,7 @@ impl TransportValues {
                 }
             });
         }
-        let buffer = |name: &'static str, given: Option<At<Option<Bytes>>>| match given {
+        let buffer = |name: &'static str, given: Option<At<Option<ByteCount>>>| match given {
             Some(At { value: Some(size), at }) if size < packet => {
                 Err(order(at, name, size, "at least", ("packet", packet)))
             }
@@ -98,17 +98,23 @@ impl TransportValues {
     }
 }
 
-fn order(at: usize, key: &str, value: Bytes, relation: &'static str, (other, limit): (&'static str, Bytes)) -> Fault {
+fn order(
+    at: usize,
+    key: &str,
+    value: ByteCount,
+    relation: &'static str,
+    (other, limit): (&'static str, ByteCount),
+) -> Fault {
     let (value, limit) = (value.to_string(), limit.to_string());
     Fault::new(at, format!("transport.{key}"), Problem::Order { value, relation, other, limit })
 }
 
-fn read_packet(value: &Value) -> Result<Bytes, Fault> {
+fn read_packet(value: &Value) -> Result<ByteCount, Fault> {
     let size = value.positive_size()?;
     if size > PACKET_MAX { Err(value.out_of_range("at most 65535B")) } else { Ok(size) }
 }
 
-fn read_buffer(value: &Value) -> Result<Option<Bytes>, Fault> {
+fn read_buffer(value: &Value) -> Result<Option<ByteCount>, Fault> {
     match value.as_text() {
         Some("unlimited") => Ok(None),
         _ => value.positive_size().map(Some),

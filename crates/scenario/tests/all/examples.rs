@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{Impairments, Jitter, JitterDistribution, LossConfig, QueueConfig, QueueLimit, Rate, Reorder};
 use fairpath_scenario::{ChangeKind, Scenario, ScenarioFile, Sweep, Traffic};
@@ -105,7 +105,7 @@ fn the_sixteen_pairs_of_links_have_two_paths_and_a_transfer_of_twenty_mebibytes(
     for name in names {
         let scenario = scenario(&name);
         let [flow] = &scenario.flows[..] else { panic!("{name}") };
-        assert_eq!((flow.paths.len(), flow.traffic), (2, Traffic::Finite { size: Bytes::new(20 << 20) }), "{name}");
+        assert_eq!((flow.paths.len(), flow.traffic), (2, Traffic::Finite { size: ByteCount::new(20 << 20) }), "{name}");
         // A file has no word for `EngineConfig::live()`, so that what it spells out could fall behind.
         let mut engine = flow.engine.clone();
         engine.parameters.bbr.seed = EngineConfig::live().parameters.bbr.seed;
@@ -200,7 +200,8 @@ fn in_the_dynamic_fat_tree_a_third_of_the_hosts_sends_long_flows() {
     assert_eq!(long.count(), 171);
     assert_eq!(scenario.flows.len(), 512);
     let short = scenario.flows.iter().filter(|flow| flow.class == "short");
-    let traffic = Traffic::ShortFlows { size: Bytes::from_kilobytes(70), mean_interval: Duration::from_millis(200) };
+    let traffic =
+        Traffic::ShortFlows { size: ByteCount::from_kilobytes(70), mean_interval: Duration::from_millis(200) };
     assert!(short.clone().all(|flow| flow.traffic == traffic && flow.paths.len() == 1));
 }
 

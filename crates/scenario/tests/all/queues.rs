@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::{CoDelConfig, FqCoDelConfig, LinkConfig, Policer, QueueConfig};
 use fairpath_scenario::ScenarioFile;
 
@@ -53,14 +53,14 @@ fn a_managed_queue_holds_in_the_direction_that_it_is_written_for() {
 
 #[test]
 fn flows_have_queues_of_their_own_in_one_direction() {
-    let fair = FqCoDelConfig { queues: 64, quantum: Bytes::new(300), ..FqCoDelConfig::default() };
+    let fair = FqCoDelConfig { queues: 64, quantum: ByteCount::new(300), ..FqCoDelConfig::default() };
     let written = "queue = { fq_codel = { queues = 64, quantum = \"300B\" } }";
     assert_eq!(queues("", written), [QueueConfig::FqCoDel(fair), ms(100)]);
 }
 
 #[test]
 fn a_policer_holds_in_the_direction_that_it_is_written_for() {
-    let policer = Policer { rate: Bitrate::from_kbps(500), burst: Bytes::new(20_000) };
+    let policer = Policer { rate: Bitrate::from_kbps(500), burst: ByteCount::new(20_000) };
     let written = "policer = { rate = \"500kbit/s\", burst = \"20kB\" }";
     let policers = |entry: &str| links("", entry).map(|link| link.policer);
     assert_eq!(policers(written), [Some(policer), None]);

@@ -56,7 +56,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Rtt, Timestamp};
+use fairpath_core::{ByteCount, Rtt, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, active, candidates};
 
@@ -129,7 +129,7 @@ fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_
     if rate <= 0.0 {
         return unknown;
     }
-    let [window, in_flight, datagram] = [path.window, path.in_flight, path.max_datagram].map(Bytes::as_f64);
+    let [window, in_flight, datagram] = [path.window, path.in_flight, path.max_datagram].map(ByteCount::as_f64);
     // To divide takes longer than all the rest, and this is asked of every path for every packet.
     let per_byte = 1.0 / rate;
     let burst = path.burst_until.nanos_since(now) as f64 * 1e-9;
@@ -153,7 +153,7 @@ fn seconds(time: Duration) -> f64 {
 
 /// What may be sent before anything must arrive; infinite where no bound is known.
 fn left(connection: &ConnectionView) -> f64 {
-    let free = |bound: Option<Bytes>, used: Bytes| bound.map(|bound| bound.saturating_sub(used));
+    let free = |bound: Option<ByteCount>, used: ByteCount| bound.map(|bound| bound.saturating_sub(used));
     let bounds = [
         connection.unsent,
         free(connection.window, connection.window_used),
@@ -172,7 +172,7 @@ impl Scheduler for Arrival {
         // Of those with room none is sooner that costs no more: it would be the best. Nothing is heard of a path with
         // nothing in flight: nobody would ask again.
         let may_be_sooner = |path: &&PathView| {
-            !path.has_room() && path.in_flight > Bytes::ZERO && path.terms.cost <= best.path.terms.cost
+            !path.has_room() && path.in_flight > ByteCount::ZERO && path.terms.cost <= best.path.terms.cost
         };
         let (mut first, mut rate) = (best, 0.0);
         let is_sooner = |one: &Expected<'_>| one.after < best.after && !one.is_overdue(now);
@@ -191,7 +191,7 @@ impl Scheduler for Arrival {
         }
         let datagram = best.path.max_datagram.get() as f64;
         match (later * (rate + best.rate)).min(left - datagram) {
-            gap if gap > datagram => Choice::Ahead(best.path.id, Bytes::from_f64(gap)),
+            gap if gap > datagram => Choice::Ahead(best.path.id, ByteCount::from_f64(gap)),
             _ => Choice::Send(best.path.id),
         }
     }
@@ -210,11 +210,11 @@ mod tests {
 
     /// A path with a window of ten datagrams, of which so many are in flight.
     fn filled(id: u32, rtt_ms: u64, datagrams: u64) -> PathView {
-        PathView { in_flight: Bytes::new(1_200 * datagrams), ..view(id, rtt_ms) }
+        PathView { in_flight: ByteCount::new(1_200 * datagrams), ..view(id, rtt_ms) }
     }
 
     fn choice(unsent: Option<u64>, window: Option<u64>, paths: &[PathView]) -> Choice {
-        let (unsent, window) = (unsent.map(Bytes::new), window.map(Bytes::new));
+        let (unsent, window) = (unsent.map(ByteCount::new), window.map(ByteCount::new));
         let connection = ConnectionView { unsent, window, ..ConnectionView::default() };
         Arrival.pick(&connection, paths, Timestamp::ZERO)
     }
@@ -293,7 +293,7 @@ mod tests {
         let mut paths = [filled(0, 20, 10), filled(1, 100, 0)];
         paths[0].heard_at = Timestamp::from_millis(1_000);
         paths[0].oldest_sent = Some(Timestamp::from_millis(1_010));
-        let connection = ConnectionView { unsent: Some(Bytes::new(12_000)), ..ConnectionView::default() };
+        let connection = ConnectionView { unsent: Some(ByteCount::new(12_000)), ..ConnectionView::default() };
         let at = |millis| Arrival.pick(&connection, &paths, Timestamp::from_millis(millis));
         // What is on it takes 20 ms: twice that, and 50 ms.
         assert_eq!(at(1_100), Choice::WaitFor(path(0)));
@@ -306,8 +306,8 @@ mod tests {
         assert_eq!(choice(None, Some(22_700), &paths), Choice::WaitFor(path(0)));
         assert_eq!(choice(None, Some(22_900), &paths).path(), Some(path(1)));
         let connection = ConnectionView {
-            send_buffer: Some(Bytes::new(30_000)),
-            buffered: Bytes::new(8_000),
+            send_buffer: Some(ByteCount::new(30_000)),
+            buffered: ByteCount::new(8_000),
             ..ConnectionView::default()
         };
         assert_eq!(Arrival.pick(&connection, &paths, Timestamp::ZERO), Choice::WaitFor(path(0)));
@@ -357,7 +357,7 @@ mod tests {
         // Two alike, of 1.2 MB in 100 ms, one of which had four packets in flight until a round trip ago.
         let mut paths = [filled(0, 100, 1_000), filled(1, 100, 900)];
         for path in &mut paths {
-            path.window = Bytes::new(1_200_000);
+            path.window = ByteCount::new(1_200_000);
             path.in_slow_start = false;
             path.delivery_rate = Some(fairpath_core::Bitrate::from_mbps(96));
         }
@@ -365,7 +365,7 @@ mod tests {
         // By 48 kB/s what is on it takes 22 s; by round trips, 0.4. Until then the other carries 3.6 MB.
         assert_eq!(choice(Some(3_590_000), None, &paths), Choice::WaitFor(path(0)));
         let Choice::Ahead(_, gap) = choice(None, None, &paths) else { panic!("it has room") };
-        assert!(gap < Bytes::new(3_700_000), "{gap} further on");
+        assert!(gap < ByteCount::new(3_700_000), "{gap} further on");
         assert_eq!(choice(Some(3_700_000), None, &paths).path(), Some(path(1)));
     }
 

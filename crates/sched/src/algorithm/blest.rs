@@ -20,7 +20,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{ByteCount, PathId, Timestamp};
 
 use crate::extremes::Extremes;
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, candidates};
@@ -62,7 +62,7 @@ impl Blest {
     }
 
     /// How much the path could send in that time.
-    fn sent_in(&self, path: &PathView, time: Duration) -> Bytes {
+    fn sent_in(&self, path: &PathView, time: Duration) -> ByteCount {
         let average = self.extremes.of(path).map_or(Duration::ZERO, |(least, greatest)| (least + greatest) / 2);
         let rounds = if average.is_zero() { 1 } else { 1 + (time.as_nanos() / average.as_nanos()) as u64 };
         let window = in_packets(path, path.window);
@@ -73,11 +73,11 @@ impl Blest {
                 (window + (rounds - 1) / 2).saturating_mul(rounds)
             }
         };
-        Bytes::new((packets as f64 * path.max_datagram.get() as f64 * self.lambda) as u64)
+        ByteCount::new((packets as f64 * path.max_datagram.get() as f64 * self.lambda) as u64)
     }
 }
 
-fn in_packets(path: &PathView, bytes: Bytes) -> u64 {
+fn in_packets(path: &PathView, bytes: ByteCount) -> u64 {
     bytes.get() / path.max_datagram.get().max(1)
 }
 
@@ -88,7 +88,7 @@ impl Scheduler for Blest {
         let Some(fast) = active(paths).min_by_key(by_time) else { return Choice::Wait };
         let (Some(window), Some(linger)) = (connection.window, self.linger(slow)) else { return Choice::Send(slow.id) };
         // Nothing is heard of a path with nothing in flight: nobody would ask again.
-        if fast.id == slow.id || fast.in_flight == Bytes::ZERO {
+        if fast.id == slow.id || fast.in_flight == ByteCount::ZERO {
             return Choice::Send(slow.id);
         }
         let held = slow.in_flight + slow.max_datagram;
@@ -102,7 +102,7 @@ impl Scheduler for Blest {
         true
     }
 
-    fn on_ack(&mut self, path: &PathView, _bytes: Bytes, now: Timestamp) {
+    fn on_ack(&mut self, path: &PathView, _bytes: ByteCount, now: Timestamp) {
         self.extremes.note(path);
         // Once for each least round-trip time.
         let Some((least, _)) = self.extremes.of(path) else { return };
@@ -128,7 +128,7 @@ mod tests {
     use crate::testing::{path, view};
 
     fn window(bytes: u64) -> ConnectionView {
-        ConnectionView { window: Some(Bytes::new(bytes)), ..ConnectionView::default() }
+        ConnectionView { window: Some(ByteCount::new(bytes)), ..ConnectionView::default() }
     }
 
     /// A fast path of 20 ms that is full, and a slow one of 100 ms with room; both know their slow-start threshold.
@@ -136,7 +136,7 @@ mod tests {
         let mut paths = [view(0, 20), view(1, 100)];
         paths[0].in_flight = paths[0].window;
         for path in &mut paths {
-            path.ssthresh = Some(Bytes::new(1_200));
+            path.ssthresh = Some(ByteCount::new(1_200));
         }
         paths
     }
@@ -166,9 +166,9 @@ mod tests {
     fn without_a_window_or_with_room_on_the_fast_path_it_is_min_rtt() {
         let (mut paths, blest) = (paths(), Blest::default());
         assert_eq!(choice(&blest, &ConnectionView::default(), &paths), Choice::Send(path(1)));
-        paths[0].in_flight = Bytes::ZERO;
+        paths[0].in_flight = ByteCount::ZERO;
         assert_eq!(choice(&blest, &window(0), &paths), Choice::Send(path(0)));
-        paths[0].window = Bytes::ZERO;
+        paths[0].window = ByteCount::ZERO;
         assert_eq!(choice(&blest, &window(0), &paths), Choice::Send(path(1)), "nothing would be heard of path 0");
     }
 
@@ -179,7 +179,7 @@ mod tests {
         let mut step = |blest: &mut Blest, times: u32| {
             for _ in 0..times {
                 now = now + Duration::from_millis(20);
-                blest.on_ack(&paths[0], Bytes::new(1_200), now);
+                blest.on_ack(&paths[0], ByteCount::new(1_200), now);
             }
             blest.lambda
         };

@@ -17,7 +17,7 @@
 
 use core::cell::Cell;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, candidates};
 
@@ -40,7 +40,7 @@ impl Scheduler for Ecf {
             return Choice::Send(slow.id);
         };
         // Nothing is heard of a path with nothing in flight: nobody would ask again.
-        if fast.id == slow.id || fast.in_flight == Bytes::ZERO {
+        if fast.id == slow.id || fast.in_flight == ByteCount::ZERO {
             return Choice::Send(slow.id);
         }
         let [unsent, of_fast, of_slow] = [unsent, fast.window, slow.window].map(|bytes| bytes.get() as f64);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     fn choice(ecf: &Ecf, unsent: u64, paths: &[PathView]) -> Choice {
-        let connection = ConnectionView { unsent: Some(Bytes::new(unsent)), ..ConnectionView::default() };
+        let connection = ConnectionView { unsent: Some(ByteCount::new(unsent)), ..ConnectionView::default() };
         ecf.pick(&connection, paths, Timestamp::ZERO)
     }
 
@@ -111,7 +111,7 @@ mod tests {
     fn what_is_not_known_or_would_not_be_heard_of_is_not_waited_for() {
         let mut paths = paths(100);
         assert_eq!(crate::testing::picked(&Ecf::default(), &paths), Choice::Send(path(1)), "no end in sight");
-        (paths[0].in_flight, paths[0].window) = (Bytes::ZERO, Bytes::ZERO);
+        (paths[0].in_flight, paths[0].window) = (ByteCount::ZERO, ByteCount::ZERO);
         assert_eq!(choice(&Ecf::default(), 0, &paths), Choice::Send(path(1)));
     }
 }

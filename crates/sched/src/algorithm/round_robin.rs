@@ -9,7 +9,7 @@
 //! # Deviations
 //! None.
 
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{ByteCount, PathId, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, candidates};
 
@@ -28,7 +28,7 @@ impl Scheduler for RoundRobin {
         }
     }
 
-    fn on_sent(&mut self, path: PathId, _bytes: Bytes) {
+    fn on_sent(&mut self, path: PathId, _bytes: ByteCount) {
         self.last = Some(path);
     }
 }
@@ -48,7 +48,7 @@ mod tests {
                 paths[1].in_flight = paths[1].window;
             }
             let Choice::Send(chosen) = picked(&scheduler, &paths) else { panic!("two paths have room") };
-            scheduler.on_sent(chosen, Bytes::new(1200));
+            scheduler.on_sent(chosen, ByteCount::new(1200));
             order.push(chosen);
         }
         assert_eq!(order, [0, 1, 2, 0, 2, 0].map(path));

@@ -19,7 +19,7 @@
 
 use core::cell::Cell;
 
-use fairpath_core::{Bytes, PathId, PathMap, Timestamp};
+use fairpath_core::{ByteCount, PathId, PathMap, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, candidates};
 
@@ -40,13 +40,13 @@ fn one_way(path: &PathView, is_measured: bool) -> f64 {
 
 impl Stms {
     /// How far ahead of the fast path's data that of the slow one is.
-    fn gap(&self, slow: &PathView, fast: &PathView) -> Bytes {
-        let Some(round_trip) = fast.smoothed().filter(|time| !time.is_zero()) else { return Bytes::ZERO };
+    fn gap(&self, slow: &PathView, fast: &PathView) -> ByteCount {
+        let Some(round_trip) = fast.smoothed().filter(|time| !time.is_zero()) else { return ByteCount::ZERO };
         let is_measured = slow.one_way.is_some() && fast.one_way.is_some();
         let later = one_way(slow, is_measured) - one_way(fast, is_measured);
         let window = fast.window.as_f64();
         let correction = self.corrections.get(slow.id).copied().unwrap_or(0) as f64 * slow.max_datagram.as_f64();
-        Bytes::from_f64(later * window / round_trip.as_secs_f64() + correction)
+        ByteCount::from_f64(later * window / round_trip.as_secs_f64() + correction)
     }
 }
 
@@ -55,10 +55,10 @@ impl Scheduler for Stms {
         let by_time = |path: &&PathView| (path.smoothed(), path.id);
         let Some(slow) = candidates(paths).min_by_key(by_time) else { return Choice::Wait };
         let Some(fast) = active(paths).min_by_key(by_time) else { return Choice::Wait };
-        let datagrams = fast.window / fast.max_datagram.max(Bytes::new(1));
+        let datagrams = fast.window / fast.max_datagram.max(ByteCount::new(1));
         self.fast.set(Some((fast.id, i64::try_from(datagrams).unwrap_or(i64::MAX))));
         match self.gap(slow, fast) {
-            gap if fast.id != slow.id && gap > Bytes::ZERO => Choice::Ahead(slow.id, gap),
+            gap if fast.id != slow.id && gap > ByteCount::ZERO => Choice::Ahead(slow.id, gap),
             _ => Choice::Send(slow.id),
         }
     }
@@ -95,16 +95,16 @@ mod tests {
     #[test]
     fn the_slow_path_carries_what_the_fast_one_will_have_come_to() {
         // (50 − 10) ms · 12,000 bytes / 20 ms.
-        assert_eq!(picked(&Stms::default(), &paths()), Choice::Ahead(path(1), Bytes::new(24_000)));
+        assert_eq!(picked(&Stms::default(), &paths()), Choice::Ahead(path(1), ByteCount::new(24_000)));
         let mut measured = paths();
         (measured[0].one_way, measured[1].one_way) = (Some(one_way(5)), Some(one_way(35)));
-        assert_eq!(picked(&Stms::default(), &measured), Choice::Ahead(path(1), Bytes::new(18_000)));
+        assert_eq!(picked(&Stms::default(), &measured), Choice::Ahead(path(1), ByteCount::new(18_000)));
     }
 
     #[test]
     fn the_fast_path_carries_what_is_next() {
         let mut paths = paths();
-        paths[0].in_flight = Bytes::ZERO;
+        paths[0].in_flight = ByteCount::ZERO;
         assert_eq!(picked(&Stms::default(), &paths), Choice::Send(path(0)));
     }
 
@@ -114,13 +114,13 @@ mod tests {
         picked(&stms, &paths());
         stms.on_arrived(path(1), true);
         stms.on_arrived(path(1), true);
-        assert_eq!(picked(&stms, &paths()), Choice::Ahead(path(1), Bytes::new(26_400)));
+        assert_eq!(picked(&stms, &paths()), Choice::Ahead(path(1), ByteCount::new(26_400)));
         stms.on_arrived(path(1), false);
-        assert_eq!(picked(&stms, &paths()), Choice::Ahead(path(1), Bytes::new(25_200)));
+        assert_eq!(picked(&stms, &paths()), Choice::Ahead(path(1), ByteCount::new(25_200)));
         stms.on_arrived(path(0), true);
         assert_eq!(
             picked(&stms, &paths()),
-            Choice::Ahead(path(1), Bytes::new(25_200)),
+            Choice::Ahead(path(1), ByteCount::new(25_200)),
             "the fast path is always awaited"
         );
     }

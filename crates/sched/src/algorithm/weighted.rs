@@ -13,7 +13,7 @@
 //! above where windows allow it, and is none where they do not. A weight of 0 counts as 1; who wants no data on a
 //! path closes it or makes it a backup.
 
-use fairpath_core::{Bytes, PathId, Timestamp};
+use fairpath_core::{ByteCount, PathId, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, candidates};
 
@@ -36,7 +36,7 @@ impl Scheduler for Weighted {
         }
     }
 
-    fn on_sent(&mut self, path: PathId, _bytes: Bytes) {
+    fn on_sent(&mut self, path: PathId, _bytes: ByteCount) {
         let had = self.turn.filter(|(id, _)| *id == path).map_or(0, |(_, had)| had);
         self.turn = Some((path, had.saturating_add(1)));
     }
@@ -52,7 +52,7 @@ mod tests {
         let mut order = Vec::new();
         for _ in 0..count {
             let Choice::Send(chosen) = picked(&scheduler, paths) else { panic!("there is room") };
-            scheduler.on_sent(chosen, Bytes::new(1200));
+            scheduler.on_sent(chosen, ByteCount::new(1200));
             order.push(chosen.get());
         }
         order

@@ -1,4 +1,4 @@
-//! Both ends of a live stream on a connection: `fairpath-stream`'s, unchanged.
+//! Both ends of a live stream on a connection: `fairpath-live`'s, unchanged.
 //!
 //! The network carries no bytes, so what is in a datagram waits here until its packet arrives. Everything else is as in
 //! a connection of the real stack: the stream says what leaves next and on which path, the engine's windows and pacing
@@ -10,10 +10,10 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use bytes::Bytes as Datagram;
-use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 use fairpath_engine::ConnectionView;
+use fairpath_live::{Counts, DEADLINE_MAX, FlowId, Outgoing, PathFacts, Receiver, Sender, Status};
 use fairpath_scenario::Traffic;
-use fairpath_stream::{Counts, DEADLINE_MAX, FlowId, Outgoing, PathFacts, Receiver, Sender, Status};
 
 use super::{Connection, Outside};
 use crate::count::LiveCount;
@@ -176,7 +176,7 @@ impl Live {
             self.in_order &= number >= self.played;
             self.played = number + 1;
             let took = now.since(Timestamp::from_nanos(queued_at));
-            let bytes = Bytes::new(delivered.packet.len() as u64);
+            let bytes = ByteCount::new(delivered.packet.len() as u64);
             out.count.delivered += bytes;
             out.count.frame_delays.push(took);
             out.count.live.played += 1;
@@ -224,7 +224,7 @@ impl Connection {
     ) {
         let Some(live) = &mut self.live else { return };
         let Some(datagram) = live.data[index].take(number) else { return };
-        out.count.paths[index].delivered += Bytes::new(datagram.len() as u64);
+        out.count.paths[index].delivered += ByteCount::new(datagram.len() as u64);
         let read = live.receiver.on_datagram(&datagram, now);
         debug_assert_eq!(read, Ok(None), "the sender's own format");
         self.drive_live(now, out);
@@ -261,7 +261,7 @@ impl Connection {
                 live.reports.put(number, report.clone(), now);
                 let packet = Packet::new(self.slot, self.generation, index as u16, Body::Report { number });
                 *out.sent += 1;
-                let size = self.transport.header + Bytes::new(report.len() as u64);
+                let size = self.transport.header + ByteCount::new(report.len() as u64);
                 out.network.send(now, path.routes.backward, packet, size);
             }
         }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 use fairpath_net::{Moving, Outbox, RouteId};
 
 use super::barrier::{Barrier, Present};
@@ -17,9 +17,9 @@ use crate::packet::Packet;
 
 /// Some hosts and some links.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct Partition {
     pub(super) hosts: Hosts,
-    pub(super) links: fairpath_net::Part<Packet>,
+    pub(super) links: fairpath_net::Partition<Packet>,
     pub(super) notes: Notes,
     /// What arrives at its hosts in this window.
     inbox: Vec<Moving<Packet>>,
@@ -131,20 +131,20 @@ impl Meeting {
 
 /// The way of what the hosts of a part send.
 struct Outward<'a> {
-    links: &'a fairpath_net::Part<Packet>,
+    links: &'a fairpath_net::Partition<Packet>,
     out: &'a mut Outbox<Packet>,
 }
 
 impl Egress for Outward<'_> {
     #[inline]
-    fn send(&mut self, now: Timestamp, route: RouteId, packet: Packet, size: Bytes) {
+    fn send(&mut self, now: Timestamp, route: RouteId, packet: Packet, size: ByteCount) {
         self.links.send(now, route, packet, size, self.out);
     }
 }
 
-impl Part {
+impl Partition {
     /// One of `parts`.
-    pub(super) fn new(hosts: Hosts, links: fairpath_net::Part<Packet>, parts: usize) -> Self {
+    pub(super) fn new(hosts: Hosts, links: fairpath_net::Partition<Packet>, parts: usize) -> Self {
         let out = (0..parts).map(|_| Vec::new()).collect();
         Self { hosts, links, notes: Notes::default(), inbox: Vec::new(), out }
     }

@@ -17,7 +17,7 @@
 //! slow-start threshold follows, or slow start would take the window back. What a rule remembers beside its window, as
 //! CUBIC its plateau, is not told.
 
-use fairpath_core::{Bytes, PathId, PathMap, Rtt, Timestamp};
+use fairpath_core::{ByteCount, PathId, PathMap, Rtt, Timestamp};
 
 #[derive(Debug)]
 pub(super) struct BloatClamp {
@@ -32,13 +32,13 @@ impl BloatClamp {
     }
 
     /// After an acknowledgement: the window that the path is left with, where that is less.
-    pub(super) fn on_ack(&mut self, path: PathId, rtt: &Rtt, window: Bytes, now: Timestamp) -> Option<Bytes> {
+    pub(super) fn on_ack(&mut self, path: PathId, rtt: &Rtt, window: ByteCount, now: Timestamp) -> Option<ByteCount> {
         if self.clamped_at.get(path).is_some_and(|at| now.since(*at) < rtt.smoothed) {
             return None;
         }
         let clamped = clamped(self.lambda, rtt, window.as_f64())?;
         self.clamped_at.insert(path, now);
-        Some(Bytes::from_f64(clamped))
+        Some(ByteCount::from_f64(clamped))
     }
 }
 

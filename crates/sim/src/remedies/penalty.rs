@@ -13,7 +13,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, PathId, PathMap, Timestamp};
+use fairpath_core::{ByteCount, PathId, PathMap, Timestamp};
 
 /// A window up to so many datagrams holds little: what it holds is sent again (Linux MPTCP 0.95).
 const SMALL_DATAGRAMS: u64 = 4;
@@ -25,8 +25,8 @@ const MUCH_SLOWER: u32 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Holder {
     pub(super) smoothed: Duration,
-    pub(super) window: Bytes,
-    pub(super) max_datagram: Bytes,
+    pub(super) window: ByteCount,
+    pub(super) max_datagram: ByteCount,
     /// Whether it recovers from losses: then it is slower than it seems, and was reduced already.
     pub(super) recovers: bool,
 }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn holder(smoothed_ms: u64, datagrams: u64) -> Holder {
-        let datagram = Bytes::new(1_200);
+        let datagram = ByteCount::new(1_200);
         Holder {
             smoothed: Duration::from_millis(smoothed_ms),
             window: datagram * datagrams,

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{Change, ChangeKind, Distribution, Live, PathRoute, Scenario, Sharing, StreamConfig, Traffic};
 use fairpath_sim::{Outcome, Recorder, Simulation, View, run};
@@ -113,9 +113,9 @@ fn what_is_finite_arrives_whole_however_much_is_lost() {
         let (there, back) = (net.link(config.clone()), net.link(config));
         PathRoute { forward: vec![there], backward: vec![back] }
     });
-    net.flow("finite", "lia", &paths).traffic = Traffic::Finite { size: Bytes::new(1_000_000) };
+    net.flow("finite", "lia", &paths).traffic = Traffic::Finite { size: ByteCount::new(1_000_000) };
     let outcome = checked(&net.scenario);
-    assert_eq!((outcome.flows[0].delivered, outcome.flows[0].completions.len()), (Bytes::new(1_000_000), 1));
+    assert_eq!((outcome.flows[0].delivered, outcome.flows[0].completions.len()), (ByteCount::new(1_000_000), 1));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn short_transfers_end_and_leave_no_connections_behind() {
     let mut net = Net::new(60, 1);
     let path = net.path(100, ms(10), QueueConfig::sojourn(ms(50)));
     net.flow("short", "reno", &[path]).traffic =
-        Traffic::ShortFlows { size: Bytes::new(70_000), mean_interval: ms(50) };
+        Traffic::ShortFlows { size: ByteCount::new(70_000), mean_interval: ms(50) };
     struct MostOpen(usize);
     impl Recorder for MostOpen {
         fn on_sample(&mut self, _now: Timestamp, view: &View<'_>) {
@@ -187,7 +187,7 @@ fn a_small_receive_buffer_costs_less_with_reinjection() {
         let paths =
             [(20, 10), (20, 100)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(50))));
         let flow = net.flow("multipath", "lia", &paths);
-        flow.transport.receive_buffer = Some(Bytes::new(200_000));
+        flow.transport.receive_buffer = Some(ByteCount::new(200_000));
         flow.transport.reinjection = reinjection;
         checked(&net.scenario).flows[0].goodput.as_mbps_f64()
     };
@@ -203,7 +203,7 @@ fn what_is_about_to_arrive_is_not_sent_again() {
     let flow = net.flow("multipath", "cubic", &paths);
     flow.engine.scheduler = "arrival".into();
     (flow.transport.send_buffer, flow.transport.receive_buffer) =
-        (Some(Bytes::new(500_000)), Some(Bytes::new(500_000)));
+        (Some(ByteCount::new(500_000)), Some(ByteCount::new(500_000)));
     flow.transport.reinjection = true;
     let outcome = checked(&net.scenario);
     let carried: f64 = [0, 2].map(|link| outcome.links[link].rate.as_mbps_f64()).iter().sum();
@@ -246,9 +246,11 @@ fn marks_slow_a_flow_down_as_drops_do_and_nothing_is_lost() {
 fn any_traffic() -> impl Strategy<Value = Traffic> {
     prop_oneof![
         Just(Traffic::Bulk),
-        (1_u64..300_000).prop_map(|size| Traffic::Finite { size: Bytes::new(size) }),
-        (1_u64..100_000, 10_u64..500)
-            .prop_map(|(size, interval)| Traffic::ShortFlows { size: Bytes::new(size), mean_interval: ms(interval) }),
+        (1_u64..300_000).prop_map(|size| Traffic::Finite { size: ByteCount::new(size) }),
+        (1_u64..100_000, 10_u64..500).prop_map(|(size, interval)| Traffic::ShortFlows {
+            size: ByteCount::new(size),
+            mean_interval: ms(interval)
+        }),
         (10_u64..2000, 10_u64..2000, any::<bool>()).prop_map(|(on, off, fixed)| Traffic::OnOff {
             on: ms(on),
             off: ms(off),
@@ -265,7 +267,7 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
         (prop::option::of(10_u64..20_000), 16_u64..3_000, 10_u64..1_000, any::<bool>(), 0_usize..3).prop_map(
             |(kbps, packet, deadline, repair, sharing)| Traffic::Live(Live {
                 rate: kbps.map(Bitrate::from_kbps),
-                packet: Bytes::new(packet),
+                packet: ByteCount::new(packet),
                 stream: StreamConfig { deadline: ms(deadline), repair, ..StreamConfig::default() },
                 sharing: [Sharing::Best, Sharing::Coupled, Sharing::Equal][sharing],
             })
@@ -301,7 +303,7 @@ prop_compose! {
             flow.start = ms(start);
             flow.transport.reinjection = reinjection;
             flow.transport.ack_every = ack_every;
-            flow.transport.receive_buffer = buffer.map(Bytes::new);
+            flow.transport.receive_buffer = buffer.map(ByteCount::new);
         }
         if let Some((link, at)) = cut {
             let link = *link.get(&links);

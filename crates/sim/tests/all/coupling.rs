@@ -1,6 +1,6 @@
 //! Coupling that follows what is detected.
 
-use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig, Rate, RateTable, RateTableEnd};
 use fairpath_scenario::{Distribution, PathRoute, Traffic};
@@ -73,7 +73,7 @@ fn paths_of_an_application_that_sends_little_are_found_where_they_share() {
         let engine = EngineConfig { scheduler: "round_robin".into(), ..EngineConfig::live() };
         net.flow("session", "reno", &paths).as_live(engine).traffic =
             Traffic::Constant { rate: Bitrate::from_bps(2_400_000) };
-        let transfers = Traffic::ShortFlows { size: Bytes::new(100_000), mean_interval: ms(200) };
+        let transfers = Traffic::ShortFlows { size: ByteCount::new(100_000), mean_interval: ms(200) };
         net.flow("others", "reno", std::slice::from_ref(&bottleneck)).traffic = transfers;
         let mut together = Together::default();
         run(&net.scenario, &mut together).unwrap();
@@ -286,7 +286,7 @@ fn one_bottleneck_is_found_by_a_session_that_is_far_from_filling_it() {
             // 800 kbit in 133 ms on average is 6 Mbit/s, on the shared link from each of two.
             let mean_interval = ms(if shared { 267 } else { 133 });
             let others = net.flow("short", "reno", core::slice::from_ref(path));
-            others.traffic = Traffic::ShortFlows { size: Bytes::new(100_000), mean_interval };
+            others.traffic = Traffic::ShortFlows { size: ByteCount::new(100_000), mean_interval };
         }
         let mut together = Together::default();
         run(&net.scenario, &mut together).unwrap();

@@ -61,7 +61,7 @@ fn over_links_that_lose_nothing_each_packet_is_played_once_and_soon() {
 #[test]
 fn a_short_deadline_is_kept_from_the_beginning() {
     let mut net = stream(&[link(10, 20)], Some(Bitrate::from_mbps(1)), 10);
-    let stream = fairpath_stream::Config { deadline: ms(50), ..fairpath_stream::Config::default() };
+    let stream = fairpath_live::Config { deadline: ms(50), ..fairpath_live::Config::default() };
     let short = Live { rate: Some(Bitrate::from_mbps(1)), stream, ..Live::default() };
     net.scenario.flows[0].traffic = Traffic::Live(short);
     let live = run(&net.scenario).live.unwrap();

@@ -1,7 +1,7 @@
 //! Losses by the queue: links that lose packets at random are filled, and whoever shares a link is yielded to as CUBIC
 //! yields, whatever its queue.
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{EngineConfig, Losses};
 use fairpath_net::{
     CoDelConfig, Jitter, JitterDistribution, LinkConfig, LossConfig, Policer, QueueConfig, QueueLimit, RedConfig,
@@ -97,7 +97,7 @@ fn a_queue_that_overflows_is_yielded_to_as_cubic_yields() {
 #[test]
 fn a_policer_is_yielded_to_as_cubic_yields() {
     for burst in [50_000, 200_000] {
-        let policer = Policer { rate: Bitrate::from_mbps(MBPS), burst: Bytes::new(burst) };
+        let policer = Policer { rate: Bitrate::from_mbps(MBPS), burst: ByteCount::new(burst) };
         let policed = LinkConfig::new(Bitrate::from_mbps(100)).delay(ms(20)).policer(policer);
         for others in [&["cubic"][..], &["cubic"; 4]] {
             let left = left(&policed, others);

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, QueueConfig};
 use fairpath_scenario::{Distribution, PathRoute, Traffic};
@@ -104,7 +104,7 @@ fn together(kind: usize, seed: u64) -> f64 {
         for path in &paths {
             let mean_interval = draw.seconds(0.2, 2.0);
             net.flow("others", "reno", std::slice::from_ref(path)).traffic =
-                Traffic::ShortFlows { size: Bytes::new(100_000), mean_interval };
+                Traffic::ShortFlows { size: ByteCount::new(100_000), mean_interval };
         }
     }
     let mut together = Together::default();

@@ -4,7 +4,7 @@
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 use fairpath_net::{
     Filter, GilbertElliott, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig, Rate, Reorder,
 };
@@ -244,8 +244,8 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
 fn any_traffic() -> impl Strategy<Value = Traffic> {
     prop_oneof![
         4 => Just(Traffic::Bulk),
-        1 => Just(Traffic::Finite { size: Bytes::new(300_000) }),
-        1 => Just(Traffic::ShortFlows { size: Bytes::new(20_000), mean_interval: ms(40) }),
+        1 => Just(Traffic::Finite { size: ByteCount::new(300_000) }),
+        1 => Just(Traffic::ShortFlows { size: ByteCount::new(20_000), mean_interval: ms(40) }),
         1 => Just(Traffic::Unresponsive { rate: Bitrate::from_mbps(2) }),
         1 => Just(Traffic::Constant { rate: Bitrate::from_mbps(2) }),
     ]

@@ -1,6 +1,6 @@
 //! Remedies in the simulator: what each is for, alone and together with the others.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_net::QueueConfig;
 use fairpath_scenario::{Remedies, Scenario, Traffic};
 use fairpath_sim::{Outcome, run};
@@ -17,8 +17,8 @@ fn odd_couple(remedies: Remedies, send_buffer: Option<u64>, receive_buffer: Opti
     let flow = net.flow("transfer", "uncoupled reno", &routes);
     flow.engine.scheduler = "min_rtt".into();
     flow.remedies = remedies;
-    flow.transport.send_buffer = send_buffer.map(Bytes::new);
-    flow.transport.receive_buffer = receive_buffer.map(Bytes::new);
+    flow.transport.send_buffer = send_buffer.map(ByteCount::new);
+    flow.transport.receive_buffer = receive_buffer.map(ByteCount::new);
     run(&net.scenario, &mut ()).unwrap()
 }
 
@@ -70,8 +70,8 @@ fn transfer(paths: &[(u64, u64)], remedies: Remedies, buffer: u64, seed: u64) ->
         paths.iter().map(|(mbps, one_way)| net.path(*mbps, ms(*one_way), QueueConfig::sojourn(ms(500)))).collect();
     let flow = net.flow("transfer", "lia", &routes);
     flow.remedies = remedies;
-    flow.traffic = Traffic::Finite { size: Bytes::new(1_000_000) };
-    flow.transport.receive_buffer = Some(Bytes::new(buffer));
+    flow.traffic = Traffic::Finite { size: ByteCount::new(1_000_000) };
+    flow.transport.receive_buffer = Some(ByteCount::new(buffer));
     net.scenario
 }
 
@@ -91,7 +91,7 @@ proptest! {
         let scenario = transfer(&paths, Remedies { bloat_clamp, probe, penalty }, buffer, seed);
         let outcome = run(&scenario, &mut ()).unwrap();
         prop_assert_eq!(outcome.flows[0].completions.len(), 1);
-        prop_assert_eq!(outcome.flows[0].delivered, Bytes::new(1_000_000));
+        prop_assert_eq!(outcome.flows[0].delivered, ByteCount::new(1_000_000));
         prop_assert_eq!(&run(&scenario, &mut ()).unwrap(), &outcome);
     }
 }

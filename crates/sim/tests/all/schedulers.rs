@@ -1,6 +1,6 @@
 //! Schedulers in the simulator: what each is for, and that none stands still.
 
-use fairpath_core::{Bitrate, Bytes, PathId};
+use fairpath_core::{Bitrate, ByteCount, PathId};
 use fairpath_engine::EngineConfig;
 use fairpath_net::QueueConfig;
 use fairpath_scenario::Traffic;
@@ -16,8 +16,8 @@ fn transfer(scheduler: &str, size: u64, paths: &[(u64, u64)], receive_buffer: Op
         paths.iter().map(|(mbps, one_way)| net.path(*mbps, ms(*one_way), QueueConfig::sojourn(ms(100)))).collect();
     let flow = net.flow("transfer", "uncoupled reno", &routes);
     flow.engine.scheduler = scheduler.into();
-    flow.traffic = Traffic::Finite { size: Bytes::new(size) };
-    flow.transport.receive_buffer = receive_buffer.map(Bytes::new);
+    flow.traffic = Traffic::Finite { size: ByteCount::new(size) };
+    flow.transport.receive_buffer = receive_buffer.map(ByteCount::new);
     run(&net.scenario, &mut ()).unwrap()
 }
 
@@ -109,7 +109,7 @@ fn weights_divide_what_an_application_sends() {
 /// A path carries its quota and no more, whoever schedules, and the other one all the rest.
 #[test]
 fn a_path_whose_quota_is_used_up_carries_nothing_more() {
-    let (quota, size) = (Bytes::new(2_000_000), Bytes::new(20_000_000));
+    let (quota, size) = (ByteCount::new(2_000_000), ByteCount::new(20_000_000));
     for scheduler in EngineConfig::SCHEDULERS {
         let mut net = Net::new(120, 1);
         let routes = [10, 30].map(|one_way| net.path(20, ms(one_way), QueueConfig::sojourn(ms(100))));
@@ -135,7 +135,7 @@ fn a_tail_is_complete_earlier_where_it_is_sent_again_on_the_fast_path() {
         let routes =
             [(50, 10), (10, 150)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(300))));
         let flow = net.flow("transfer", "uncoupled reno", &routes);
-        flow.traffic = Traffic::Finite { size: Bytes::new(20_000_000) };
+        flow.traffic = Traffic::Finite { size: ByteCount::new(20_000_000) };
         flow.transport.reinjection = reinjection;
         let outcome = run(&net.scenario, &mut ()).unwrap();
         (seconds(&outcome).unwrap(), outcome.flows[0].duplicates)
@@ -172,7 +172,7 @@ fn data_arrives_in_order_where_the_slow_path_carries_what_is_further_on() {
             [(20, 10), (20, 60)].map(|(mbps, one_way)| net.path(mbps, ms(one_way), QueueConfig::sojourn(ms(20))));
         let flow = net.flow("transfer", "uncoupled reno", &routes);
         flow.engine.scheduler = scheduler.into();
-        flow.transport.receive_buffer = buffer.map(Bytes::new);
+        flow.transport.receive_buffer = buffer.map(ByteCount::new);
         let outcome = run(&net.scenario, &mut ()).unwrap();
         let flow = &outcome.flows[0];
         (flow.out_of_order.as_secs_f64() * 1e3, flow.goodput.as_mbps_f64())

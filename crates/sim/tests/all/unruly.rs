@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::{Filter, Impairments, Jitter, JitterDistribution, LinkConfig, LossConfig, QueueConfig, Reorder};
 use fairpath_scenario::{Change, ChangeKind, PathRoute, Traffic};
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ fn a_filter_drops_until_it_is_taken_away() {
     };
     // What was before the entrance at 2 s is through within the 50 ms of the queue and the delay.
     let dropped_all = part(2, 3);
-    assert!(dropped_all.links[0].dropped > 0 && dropped_all.flows[0].delivered < Bytes::from_kilobytes(100));
+    assert!(dropped_all.links[0].dropped > 0 && dropped_all.flows[0].delivered < ByteCount::from_kilobytes(100));
     // A timeout that has doubled may last until after the end of the filters.
     let goodput = part(6, 12).flows[0].goodput.as_mbps_f64();
     assert!(goodput > 9.0, "{goodput}");
@@ -87,7 +87,7 @@ fn what_is_corrupted_is_not_delivered() {
     net.flow("live", "reno", &[path]).traffic = Traffic::Unresponsive { rate: Bitrate::from_mbps(1) };
     let outcome = checked(&net.scenario);
     assert!(outcome.links[0].rate > Bitrate::ZERO, "it arrives");
-    assert!(outcome.flows.iter().all(|flow| flow.delivered == Bytes::ZERO));
+    assert!(outcome.flows.iter().all(|flow| flow.delivered == ByteCount::ZERO));
 }
 
 fn any_impairments() -> impl Strategy<Value = Impairments> {
@@ -130,10 +130,10 @@ proptest! {
         let paths: Vec<PathRoute> = (0..paths).map(|_| PathRoute { forward: link(), backward: link() }).collect();
         drop(links);
         let flow = net.flow("finite", congestion, &paths);
-        flow.traffic = Traffic::Finite { size: Bytes::new(300_000) };
+        flow.traffic = Traffic::Finite { size: ByteCount::new(300_000) };
         (flow.transport.ecn, flow.transport.ack_every) = (ecn, ack_every);
         let outcome = checked(&net.scenario);
-        prop_assert_eq!((outcome.flows[0].delivered, outcome.flows[0].completions.len()), (Bytes::new(300_000), 1));
+        prop_assert_eq!((outcome.flows[0].delivered, outcome.flows[0].completions.len()), (ByteCount::new(300_000), 1));
         prop_assert_eq!(outcome, checked(&net.scenario));
     }
 }

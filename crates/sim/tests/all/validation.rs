@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};
 use fairpath_sim::{FlowIndex, Outcome, Recorder, View, run};
@@ -51,7 +51,7 @@ impl Recorder for Windows {
 fn one_packet_takes_its_transmission_and_the_delay() {
     let mut net = Net::new(1, 1);
     let path = net.path(12, ms(30), QueueConfig::packets(10));
-    net.flow("one", "reno", &[path]).traffic = Traffic::Finite { size: Bytes::new(1448) };
+    net.flow("one", "reno", &[path]).traffic = Traffic::Finite { size: ByteCount::new(1448) };
     // 1500 B at 12 Mbit/s are 1 ms.
     assert_eq!(outcome(&net).flows[0].completions, [ms(31)]);
 }
@@ -60,7 +60,7 @@ fn one_packet_takes_its_transmission_and_the_delay() {
 fn ten_packets_in_the_first_window_come_one_transmission_apart() {
     let mut net = Net::new(1, 1);
     let path = net.path(12, ms(30), QueueConfig::packets(10));
-    net.flow("ten", "reno", &[path]).traffic = Traffic::Finite { size: Bytes::new(1448 * 9) };
+    net.flow("ten", "reno", &[path]).traffic = Traffic::Finite { size: ByteCount::new(1448 * 9) };
     // The first window is 14,720 B, nine packets: 9 ms and 30 ms.
     assert_eq!(outcome(&net).flows[0].completions, [ms(39)]);
 }
@@ -206,7 +206,7 @@ fn a_receive_buffer_bounds_the_rate_to_itself_per_round_trip() {
     let mut net = Net::new(30, 1).warm_up(5);
     let path = net.path(100, ms(50), QueueConfig::packets(1000));
     let flow = net.flow("one", "reno", &[path]);
-    flow.transport.receive_buffer = Some(Bytes::new(144_800));
+    flow.transport.receive_buffer = Some(ByteCount::new(144_800));
     let goodput = outcome(&net).flows[0].goodput.as_mbps_f64();
     // 144,800 B · 8 / (100 ms + 0.12 ms of transmission) = 11.57 Mbit/s
     assert!((goodput - 11.57).abs() < 0.02, "{goodput}");
@@ -216,7 +216,7 @@ fn a_receive_buffer_bounds_the_rate_to_itself_per_round_trip() {
 fn a_send_buffer_bounds_the_rate_to_itself_per_round_trip() {
     let mut net = Net::new(30, 1).warm_up(5);
     let path = net.path(100, ms(50), QueueConfig::packets(1000));
-    net.flow("one", "reno", &[path]).transport.send_buffer = Some(Bytes::new(144_800));
+    net.flow("one", "reno", &[path]).transport.send_buffer = Some(ByteCount::new(144_800));
     let goodput = outcome(&net).flows[0].goodput.as_mbps_f64();
     assert!((goodput - 11.57).abs() < 0.02, "{goodput}");
 }

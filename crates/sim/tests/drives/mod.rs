@@ -76,7 +76,7 @@ pub(crate) fn drive(traces: &[MahimahiTrace], Sender(congestion, scheduler, reme
     flow.engine = EngineConfig { scheduler: scheduler.into(), ..plain };
     flow.remedies = remedies;
     // 4 MB of memory, of which 0.63 are payload by Linux's accounting.
-    flow.transport.send_buffer = Some(fairpath_core::Bytes::from_kilobytes(2_520));
+    flow.transport.send_buffer = Some(fairpath_core::ByteCount::from_kilobytes(2_520));
     let mut round_trips = RoundTrips::default();
     let outcome = run(&net.scenario, &mut round_trips).expect("it runs");
     (outcome.flows[0].goodput.as_mbps_f64(), round_trips.slowest())

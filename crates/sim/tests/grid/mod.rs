@@ -1,7 +1,7 @@
 //! Pairs of unequal paths.
 #![allow(dead_code)]
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};
@@ -30,8 +30,8 @@ impl Cell {
         let routes: Vec<PathRoute> = over.iter().map(|at| route(&mut net, self.links[*at])).collect();
         let flow = net.flow("transfer", "lia", &routes);
         flow.as_live(EngineConfig { scheduler: self.scheduler.into(), ..EngineConfig::live() });
-        flow.traffic = self.size.map_or(Traffic::Bulk, |size| Traffic::Finite { size: Bytes::new(size) });
-        flow.transport.receive_buffer = self.buffer.map(Bytes::new);
+        flow.traffic = self.size.map_or(Traffic::Bulk, |size| Traffic::Finite { size: ByteCount::new(size) });
+        flow.transport.receive_buffer = self.buffer.map(ByteCount::new);
         flow.transport.reinjection = self.reinjection;
         let outcome = run(&net.scenario, &mut ()).expect("it runs");
         let flow = &outcome.flows[0];

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::{Impairments, LinkConfig, QueueConfig, Reorder};
 use fairpath_scenario::{PathRoute, Scenario, Traffic};
 use fairpath_sim::{Outcome, Simulation};
@@ -35,7 +35,7 @@ pub(crate) fn eight_megabytes(congestion: &str, paths: u64, impairments: Impairm
             PathRoute { forward: vec![there], backward: vec![back] }
         })
         .collect();
-    net.flow("download", congestion, &paths).traffic = Traffic::Finite { size: Bytes::new(8_000_000) };
+    net.flow("download", congestion, &paths).traffic = Traffic::Finite { size: ByteCount::new(8_000_000) };
     let outcome = checked(&net.scenario);
     let took = outcome.flows[0].completions.first().copied().unwrap_or(Duration::MAX);
     (took, outcome)

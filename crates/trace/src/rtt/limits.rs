@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 /// How much of a file is read and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// What a packed file may unpack to: gzip makes a thousand bytes of one.
-    pub unpacked: Bytes,
+    pub unpacked: ByteCount,
     /// How many round-trip times are kept.
     pub samples: usize,
     /// How many paths are told apart.
@@ -18,7 +18,7 @@ pub struct Limits {
     /// How many TCP connections are followed in a capture.
     pub connections: usize,
     /// The memory for what has to wait until the whole of a qlog document is read.
-    pub waiting: Bytes,
+    pub waiting: ByteCount,
 }
 
 impl Default for Limits {
@@ -26,11 +26,11 @@ impl Default for Limits {
     /// limits a file takes at most a few hundred megabytes. More paths than these nobody compares.
     fn default() -> Self {
         Self {
-            unpacked: Bytes::new(4_000_000_000),
+            unpacked: ByteCount::new(4_000_000_000),
             samples: 4_000_000,
             series: 10_000,
             connections: 100_000,
-            waiting: Bytes::new(256_000_000),
+            waiting: ByteCount::new(256_000_000),
         }
     }
 }
@@ -50,7 +50,7 @@ impl Limits {
 pub enum TooMuch {
     /// The file unpacks to more than [`Limits::unpacked`].
     #[error("unpacks to more than {0}; unpack it and give what comes out, if so much is meant")]
-    Unpacked(Bytes),
+    Unpacked(ByteCount),
     /// There are more round-trip times than [`Limits::samples`].
     #[error("has more than {0} round-trip times; give a shorter part of it")]
     Samples(usize),
@@ -65,10 +65,10 @@ pub enum TooMuch {
     Packets(usize),
     /// The events of a qlog document take more memory than [`Limits::waiting`].
     #[error("has events of more than {0} in one document; give a shorter part of it, or a qlog of one event to a line")]
-    Waiting(Bytes),
+    Waiting(ByteCount),
     /// A single value of a qlog document is longer than any event.
     #[error("has a value of more than {0}, which no event of a qlog is")]
-    Value(Bytes),
+    Value(ByteCount),
 }
 
 /// An input that ends with an error after so many bytes, and remembers it.
@@ -81,7 +81,7 @@ pub(super) struct Bounded<R> {
 
 impl<R: Read> Bounded<R> {
     /// `input` up to `most`, and where it is seen whether there was more.
-    pub(super) fn new(input: R, most: Bytes) -> (Self, Rc<Cell<bool>>) {
+    pub(super) fn new(input: R, most: ByteCount) -> (Self, Rc<Cell<bool>>) {
         let exceeded = Rc::new(Cell::new(false));
         (Self { input, left: most.get(), exceeded: exceeded.clone() }, exceeded)
     }

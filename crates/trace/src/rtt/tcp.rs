@@ -28,7 +28,7 @@ const WAITING_MAX: usize = 1 << 16;
 pub(super) struct Packet {
     pub(super) at: Timestamp,
     pub(super) sequence: u32,
-    /// Bytes in the space of sequence numbers: the payload, and one for SYN and FIN each.
+    /// ByteCount in the space of sequence numbers: the payload, and one for SYN and FIN each.
     pub(super) length: u32,
     /// What it acknowledges.
     pub(super) acknowledges: Option<u32>,

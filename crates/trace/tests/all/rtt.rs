@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_trace::rtt::{Format, Limits, RttError, TooMuch, read, read_within};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -84,7 +84,13 @@ proptest! {
 
 /// Limits that a small file exceeds.
 fn small() -> Limits {
-    Limits { unpacked: Bytes::new(100_000), samples: 100, series: 10, connections: 10, waiting: Bytes::new(50_000) }
+    Limits {
+        unpacked: ByteCount::new(100_000),
+        samples: 100,
+        series: 10,
+        connections: 10,
+        waiting: ByteCount::new(50_000),
+    }
 }
 
 fn excess(file: &[u8], limits: &Limits) -> Option<TooMuch> {
@@ -98,10 +104,10 @@ fn excess(file: &[u8], limits: &Limits) -> Option<TooMuch> {
 fn a_small_packed_file_does_not_become_a_large_one_in_memory() {
     // Blank lines keep nothing: only the count of what is unpacked ends this.
     let blank = [TABLE, &b"\n".repeat(200_000)].concat();
-    assert_eq!(excess(&packed(&blank), &small()), Some(TooMuch::Unpacked(Bytes::new(100_000))));
+    assert_eq!(excess(&packed(&blank), &small()), Some(TooMuch::Unpacked(ByteCount::new(100_000))));
     assert!(packed(&blank).len() < 2000 && read_within(blank.as_slice(), &small()).is_ok());
     let capture = [begins()[6].clone(), vec![0; 200_000]].concat();
-    assert_eq!(excess(&packed(&capture), &small()), Some(TooMuch::Unpacked(Bytes::new(100_000))));
+    assert_eq!(excess(&packed(&capture), &small()), Some(TooMuch::Unpacked(ByteCount::new(100_000))));
     let said = TooMuch::Unpacked(Limits::default().unpacked).to_string();
     assert_eq!(said, "unpacks to more than 4.00 GB; unpack it and give what comes out, if so much is meant");
 }
@@ -160,7 +166,7 @@ fn what_waits_for_the_end_of_a_document_is_bounded() {
     // Neither says a round-trip time.
     for event in ["{\"time\":1}", "[1,2,3,4]"] {
         let many = document(&vec![event; 10_000].join(","));
-        assert_eq!(excess(many.as_bytes(), &small()), Some(TooMuch::Waiting(Bytes::new(50_000))));
+        assert_eq!(excess(many.as_bytes(), &small()), Some(TooMuch::Waiting(ByteCount::new(50_000))));
     }
     let long = "x".repeat(2 << 20);
     let nested = "[".repeat(2 << 20);

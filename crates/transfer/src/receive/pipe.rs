@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 
 use super::Receiver;
 use crate::entry::Entry;
@@ -19,8 +19,8 @@ impl Receiver {
     }
 
     /// How much was passed on, where a part was and the rest has not come.
-    pub fn half_passed_on(&self) -> Option<Bytes> {
-        let begun = self.outlet.as_ref().and_then(Outlet::begun).map(Bytes::new);
+    pub fn half_passed_on(&self) -> Option<ByteCount> {
+        let begun = self.outlet.as_ref().and_then(Outlet::begun).map(ByteCount::new);
         begun.filter(|_| self.sender_run().as_ref().is_none_or(|run| run.received.is_none()))
     }
 

@@ -7,11 +7,11 @@ use super::*;
 use crate::parcel::{Item, Packer};
 use crate::proof::Seal;
 use crate::protocol::{Control, FromReceiver, FromSender};
-use crate::{AdmissionError, Entry, Fault, ManifestError, Purpose, Reason, Refusal, SenderId, knock};
+use crate::{AdmissionError, Entry, Fault, ManifestError, Purpose, Reason, Refusal, SenderId, authenticate};
 
 /// Greets as a sender with the right secret would, and is let in.
 pub(super) async fn greet_as(connection: &Connection, id: SenderId) -> Control {
-    knock(connection, &SECRET, Purpose::Transfer, id).await.unwrap();
+    authenticate(connection, &SECRET, Purpose::Transfer, id).await.unwrap();
     let control = Control::new(connection);
     assert!(matches!(control.read::<FromReceiver>().await.unwrap(), FromReceiver::Terms { .. }));
     control
@@ -138,7 +138,7 @@ async fn wrong_secrets_during_a_transfer_do_not_disturb_it() {
         let (sending, receiving) = net.connect().await;
         let serving = serve(&waiting, receiving);
         let wrong = Secret::from_bytes([1; 16]);
-        assert!(knock(&sending, &wrong, Purpose::Transfer, SenderId::from_bytes([7; 16])).await.is_err());
+        assert!(authenticate(&sending, &wrong, Purpose::Transfer, SenderId::from_bytes([7; 16])).await.is_err());
         assert!(serving.await.unwrap().is_err());
     }
     stub.data(0, 0, b"right").await;

@@ -6,7 +6,7 @@ use super::*;
 use crate::parcel::{self, Item, PARCEL};
 use crate::proof::Seal;
 use crate::protocol::{Control, FromReceiver, FromSender};
-use crate::{Door, Purpose};
+use crate::{Admission, Purpose};
 
 /// A tree of many files: `content(number)` is what is in each.
 fn tree(parent: &Path, count: usize, content: impl Fn(usize) -> Vec<u8>) -> PathBuf {
@@ -43,7 +43,7 @@ async fn thousands_of_files_that_are_empty_or_tiny_arrive() {
 
 /// Does as a receiver that has nothing, up to the data.
 async fn pretend(connection: &Connection) -> (Control, usize) {
-    let guest = Door::new(SECRET, Purpose::Transfer).hear(connection).await.unwrap();
+    let guest = Admission::new(SECRET, Purpose::Transfer).hear(connection).await.unwrap();
     let control = guest.admit().await.unwrap();
     control.write(&FromReceiver::Terms { hidden: true, has_all: false, in_order: false }).await.unwrap();
     let mut files = 0;

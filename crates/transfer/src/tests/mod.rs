@@ -36,11 +36,13 @@ pub(crate) struct Net {
 impl Net {
     pub(crate) fn new() -> Self {
         // The invited may come oftener than strangers.
-        let knock = Some(SECRET.knock_key());
+        let admission_key = Some(SECRET.admission_key());
         let via = vec!["127.0.0.1".to_owned()];
-        let config = ListenConfig { via: via.clone(), knock: knock.clone(), ..ListenConfig::new().unwrap() };
+        let config =
+            ListenConfig { via: via.clone(), admission_key: admission_key.clone(), ..ListenConfig::new().unwrap() };
         let listener = Listener::bind(config).unwrap();
-        let redial = ConnectConfig { via, knock, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
+        let redial =
+            ConnectConfig { via, admission_key, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
         Self { listener, redial }
     }
 
@@ -89,7 +91,7 @@ fn receiver(directory: &Path) -> Arc<Receiver> {
     receiver_with(directory, |_| {})
 }
 
-/// Bytes that look random and are the same every time.
+/// ByteCount that look random and are the same every time.
 fn content(length: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new_derive_key("test content").update(&seed.to_be_bytes()).finalize_xof().fill(&mut bytes);

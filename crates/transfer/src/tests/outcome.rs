@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::proof::Seal;
 use crate::protocol::FromReceiver;
-use crate::{DeliveryEvent, Door, Purpose, Refusal};
+use crate::{Admission, DeliveryEvent, Purpose, Refusal};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_that_did_not_hear_that_all_is_in_place_is_told_so_when_it_comes_back() {
@@ -67,8 +67,8 @@ async fn a_receiver_that_closes_in_peace_is_believed_only_what_it_has_proved() {
     {
         let (sending, receiving) = net.connect().await;
         let closing = tokio::spawn(async move {
-            let door = Door::new(SECRET, Purpose::Transfer);
-            let control = door.hear(&receiving).await.unwrap().admit().await.unwrap();
+            let admission = Admission::new(SECRET, Purpose::Transfer);
+            let control = admission.hear(&receiving).await.unwrap().admit().await.unwrap();
             control.write(&FromReceiver::Terms { hidden: true, has_all: false, in_order: false }).await.unwrap();
             control.write(&FromReceiver::Compare(vec![])).await.unwrap();
             control.write(&FromReceiver::Begin).await.unwrap();
@@ -246,8 +246,8 @@ async fn a_receiver_that_says_how_far_its_reading_is_is_not_given_up() {
     let (tell, _events) = mpsc::unbounded_channel();
     let patience = Duration::from_secs(3);
     let slow_receiver = async {
-        let door = Door::new(SECRET, Purpose::Transfer);
-        let control = door.hear(&receiving).await.unwrap().admit().await.unwrap();
+        let admission = Admission::new(SECRET, Purpose::Transfer);
+        let control = admission.hear(&receiving).await.unwrap().admit().await.unwrap();
         control.write(&FromReceiver::Terms { hidden: true, has_all: false, in_order: false }).await.unwrap();
         control.write(&FromReceiver::Compare(vec![0])).await.unwrap();
         control.write(&FromReceiver::Compare(vec![])).await.unwrap();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use rustix::fs::{CWD, FileType, Mode};
 
 use super::*;
@@ -62,7 +62,7 @@ async fn a_stream_arrives_whole_under_the_name_that_it_is_given() {
     let serving = serve(&receiver(to.path()), receiving);
     let sent = Sender::new(selection, SECRET).unwrap().send(&sending).await.unwrap();
     let received = serving.await.unwrap().unwrap();
-    let size = Bytes::new(3_000_011);
+    let size = ByteCount::new(3_000_011);
     assert_eq!((sent.files, sent.bytes, received.files, received.bytes), (1, size, 1, size));
     assert_eq!(received.arrived, [("backup.tar".to_owned(), size)]);
     assert_eq!(fs::read(to.path().join("backup.tar")).unwrap(), [content(3_000_001, 1), content(10, 2)].concat());
@@ -74,7 +74,7 @@ async fn an_empty_stream_is_an_empty_file_and_one_that_exists_is_a_conflict() {
     let (from, to, net) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Net::new());
     let path = pipe(from.path(), drop);
     let (sent, received) = net.transfer(&receiver(to.path()), std::slice::from_ref(&path)).await;
-    assert_eq!((sent.unwrap().bytes, received.unwrap().files), (Bytes::ZERO, 1));
+    assert_eq!((sent.unwrap().bytes, received.unwrap().files), (ByteCount::ZERO, 1));
     assert_eq!(fs::read(to.path().join("pipe")).unwrap(), b"");
     let (sent, received) = net.transfer(&receiver(to.path()), &[path]).await;
     assert!(matches!(sent, Err(SendError::Receiver { fault: Fault::Exists, .. })), "{sent:?}");
@@ -139,8 +139,11 @@ async fn a_stream_goes_on_over_another_connection_of_the_same_run() {
     let (sending, receiving) = net.connect().await;
     let serving = serve(&waiting, receiving);
     let sent = sender.send(&sending).await.unwrap();
-    assert_eq!((sent.bytes, serving.await.unwrap().unwrap().bytes), (Bytes::new(47_000_000), Bytes::new(47_000_000)));
-    assert!(sent.sent < Bytes::new(20_000_000), "what was there was not sent again: {sent:?}");
+    assert_eq!(
+        (sent.bytes, serving.await.unwrap().unwrap().bytes),
+        (ByteCount::new(47_000_000), ByteCount::new(47_000_000))
+    );
+    assert!(sent.sent < ByteCount::new(20_000_000), "what was there was not sent again: {sent:?}");
     assert!(fs::read(to.path().join("pipe")).unwrap() == whole);
 }
 
@@ -156,7 +159,7 @@ async fn a_file_or_a_stream_is_passed_on_in_order() {
         fs::write(&path, whole).unwrap();
         let output = Reader::default();
         let (sent, received) = net.transfer(&passing_on(output.clone()), &[path]).await;
-        let size = Bytes::new(whole.len() as u64);
+        let size = ByteCount::new(whole.len() as u64);
         assert_eq!((sent.unwrap().bytes, received.unwrap().bytes), (size, size), "{name}");
         assert!(*output.read.lock().unwrap() == *whole, "{name}");
     }
@@ -237,7 +240,7 @@ async fn a_reader_that_is_gone_ends_both_ends() {
     let path = pipe(from.path(), |mut pipe| while pipe.write_all(&[7; 10_000]).is_ok() {});
     let (sent, received) = net.transfer(&passing_on(Head(100_000)), &[path]).await;
     assert!(
-        matches!(received, Err(ReceiveError::Pipe { written, .. }) if written == Bytes::new(100_000)),
+        matches!(received, Err(ReceiveError::Pipe { written, .. }) if written == ByteCount::new(100_000)),
         "{received:?}"
     );
     assert!(matches!(&sent, Err(SendError::Receiver { text, .. }) if text.contains("is gone")), "{sent:?}");

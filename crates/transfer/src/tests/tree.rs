@@ -266,7 +266,7 @@ async fn a_file_that_vanished_is_not_among_what_arrived() {
     let serving = serve(&receiver(ends.to.path()), receiving);
     Sender::new(selection, SECRET).unwrap().send(&sending).await.unwrap();
     let received = serving.await.unwrap().unwrap();
-    assert_eq!(received.arrived, [("d/b".to_owned(), fairpath_core::Bytes::new(1))]);
+    assert_eq!(received.arrived, [("d/b".to_owned(), fairpath_core::ByteCount::new(1))]);
     assert!(!received.is_complete());
 }
 

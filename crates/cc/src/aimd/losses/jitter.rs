@@ -139,7 +139,7 @@ fn gain(samples: f64, most: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::Bytes;
+    use fairpath_core::ByteCount;
 
     use super::*;
     use crate::testing::*;
@@ -160,7 +160,7 @@ mod tests {
             for packet in 0..packets {
                 self.now_ms += 1;
                 let delay_ms = 100 + wait_ms + (packet * 7 % 11) * 2 * jitter_ms / 10 - jitter_ms;
-                self.jitter.on_ack(&ack(self.now_ms, Bytes::new(1200), delay_ms));
+                self.jitter.on_ack(&ack(self.now_ms, ByteCount::new(1200), delay_ms));
             }
             self
         }

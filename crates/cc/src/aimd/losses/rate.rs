@@ -91,7 +91,7 @@ impl RateTest {
 mod tests {
     use core::time::Duration;
 
-    use fairpath_core::Bytes;
+    use fairpath_core::ByteCount;
 
     use super::*;
     use crate::testing::*;
@@ -140,7 +140,7 @@ mod tests {
         (0..100).for_each(|at| test.on_ack(&ack(2_400 + at, PACKET, 100), PACKET.as_f64()));
         assert!(!test.is_policed(Timestamp::from_millis(3_000)));
         test.on_reduced(&loss(4_000), 0.05);
-        (0..1_000).for_each(|_| test.on_ack(&Ack { bytes: Bytes::new(1), ..ack(4_050, PACKET, 100) }, 0.001));
+        (0..1_000).for_each(|_| test.on_ack(&Ack { bytes: ByteCount::new(1), ..ack(4_050, PACKET, 100) }, 0.001));
         assert_eq!(test.fell, 0, "they left before it");
     }
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use super::{BbrPath, Phase};
 use crate::model::{Delivery, Random, bdp_multiple};
@@ -59,7 +59,7 @@ impl BbrPath {
     /// Cruises with this gain from now on, but not below the least window per round-trip time, and
     /// not above a gain of 1.
     pub(in crate::algorithm) fn set_cruise_gain(&mut self, gain: f64) {
-        let bdp = self.min_rtt.map_or(Bytes::ZERO, |min_rtt| bdp_multiple(1.0, self.bandwidth, min_rtt));
+        let bdp = self.min_rtt.map_or(ByteCount::ZERO, |min_rtt| bdp_multiple(1.0, self.bandwidth, min_rtt));
         let least = self.sizes.min_pipe().as_f64() / bdp.as_f64();
         self.cycle.cruise_gain = gain.max(least).min(1.0);
     }
@@ -79,7 +79,7 @@ impl BbrPath {
     }
 
     // [BBRv1 §4.3.4.3, BBRIsNextCyclePhase]
-    fn phase_is_over(&self, now: Timestamp, prior_in_flight: Bytes, lost: bool) -> bool {
+    fn phase_is_over(&self, now: Timestamp, prior_in_flight: ByteCount, lost: bool) -> bool {
         let full_length = self.min_rtt.is_some_and(|min_rtt| self.cycle.age(now) > min_rtt);
         match self.cycle.phase {
             PROBE => full_length && (lost || prior_in_flight >= self.inflight(self.cycle.gain())),

@@ -1,7 +1,7 @@
 //! How much more is acknowledged at once than the bandwidth explains [BBRv3 §5.5.9]: links and hosts
 //! gather packets, and the window must last through the gaps.
 
-use fairpath_core::{Bitrate, Bytes, RoundMax, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, RoundMax, Timestamp};
 
 use crate::model::Delivery;
 
@@ -15,13 +15,13 @@ const ROUNDS_IN_STARTUP: u64 = 1;
 #[derive(Clone, Debug)]
 pub(super) struct Aggregation {
     since: Timestamp,
-    delivered: Bytes,
-    extra: RoundMax<Bytes>,
+    delivered: ByteCount,
+    extra: RoundMax<ByteCount>,
 }
 
 impl Aggregation {
     pub(super) fn new(now: Timestamp) -> Self {
-        Self { since: now, delivered: Bytes::ZERO, extra: RoundMax::new(ROUNDS_IN_STARTUP) }
+        Self { since: now, delivered: ByteCount::ZERO, extra: RoundMax::new(ROUNDS_IN_STARTUP) }
     }
 
     /// The path was idle: the pause is no gap.
@@ -30,13 +30,20 @@ impl Aggregation {
     }
 
     // [BBRv3 §5.5.9, UpdateACKAggregation]
-    pub(super) fn update(&mut self, delivery: &Delivery, bandwidth: Bitrate, cwnd: Bytes, round: u64, was_full: bool) {
+    pub(super) fn update(
+        &mut self,
+        delivery: &Delivery,
+        bandwidth: Bitrate,
+        cwnd: ByteCount,
+        round: u64,
+        was_full: bool,
+    ) {
         let mut expected = expected(bandwidth, delivery.now, self.since);
         if self.delivered <= expected {
             // Slower than the bandwidth: whatever was gathered has passed.
-            self.delivered = Bytes::ZERO;
+            self.delivered = ByteCount::ZERO;
             self.since = delivery.now;
-            expected = Bytes::ZERO;
+            expected = ByteCount::ZERO;
         }
         self.delivered += delivery.newly_acked;
         let extra = self.delivered.saturating_sub(expected).min(cwnd);
@@ -45,11 +52,11 @@ impl Aggregation {
     }
 
     /// The excess.
-    pub(super) fn extra(&self) -> Bytes {
-        self.extra.get().unwrap_or(Bytes::ZERO)
+    pub(super) fn extra(&self) -> ByteCount {
+        self.extra.get().unwrap_or(ByteCount::ZERO)
     }
 }
 
-fn expected(bandwidth: Bitrate, now: Timestamp, since: Timestamp) -> Bytes {
-    Bytes::from_f64(bandwidth.as_bps() as f64 / 8.0 * now.since(since).as_secs_f64())
+fn expected(bandwidth: Bitrate, now: Timestamp, since: Timestamp) -> ByteCount {
+    ByteCount::from_f64(bandwidth.as_bps() as f64 / 8.0 * now.since(since).as_secs_f64())
 }

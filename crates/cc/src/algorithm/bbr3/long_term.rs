@@ -1,7 +1,7 @@
 //! The long-term model: how much in flight probes of the bandwidth have shown to be safe
 //! [BBRv3 §5.3.3.9, §5.5.10.2].
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use super::{BETA, Bbr3Path, LOSS_THRESHOLD, Phase};
 use crate::model::{Delivery, Rate};
@@ -16,7 +16,7 @@ const DOUBLINGS_MAX: u32 = 30;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LongTerm {
     /// The bound; `None` until a probe went too high.
-    pub(super) in_flight: Option<Bytes>,
+    pub(super) in_flight: Option<ByteCount>,
     /// Whether acknowledgements and losses still tell of packets of the newest probe.
     pub(super) is_probe_sample: bool,
     /// Whether the newest probe lost too much.
@@ -26,8 +26,8 @@ pub(super) struct LongTerm {
     /// How many rounds of this probe the bound has grown.
     doublings: u32,
     /// How much must be acknowledged for one datagram of growth; `None`: it does not grow.
-    acked_per_datagram: Option<Bytes>,
-    acked: Bytes,
+    acked_per_datagram: Option<ByteCount>,
+    acked: ByteCount,
 }
 
 impl LongTerm {
@@ -39,19 +39,19 @@ impl LongTerm {
     /// A probe is about to begin.
     pub(super) fn begin_probe(&mut self) {
         self.doublings = 0;
-        self.acked = Bytes::ZERO;
+        self.acked = ByteCount::ZERO;
         self.was_precautionary = false;
     }
 
     // [BBRv3 §5.3.3.9, RaiseInflightLongtermSlope]
     //     max( C.cwnd / ( 1 << BBR.bw_probe_up_rounds ), C.SMSS )
-    pub(super) fn raise_slope(&mut self, cwnd: Bytes, datagram: Bytes) {
-        self.acked_per_datagram = Some(Bytes::new(cwnd.get() >> self.doublings).max(datagram));
+    pub(super) fn raise_slope(&mut self, cwnd: ByteCount, datagram: ByteCount) {
+        self.acked_per_datagram = Some(ByteCount::new(cwnd.get() >> self.doublings).max(datagram));
         self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
     }
 
     /// Grows by a datagram for each portion that was acknowledged.
-    fn grow(&mut self, acked: Bytes, datagram: Bytes) {
+    fn grow(&mut self, acked: ByteCount, datagram: ByteCount) {
         if let (Some(in_flight), Some(portion)) = (&mut self.in_flight, self.acked_per_datagram) {
             self.acked += acked;
             let portions = self.acked / portion;
@@ -85,11 +85,11 @@ impl Bbr3Path {
 
     // [BBRv3 §5.5.10.2, HandleInflightTooHigh]
     //     BBR.inflight_longterm = max( RS.tx_in_flight, TargetInflight() * BBR.Beta )
-    pub(super) fn probe_went_too_high(&mut self, now: Timestamp, in_flight: Bytes, app_limited: bool) {
+    pub(super) fn probe_went_too_high(&mut self, now: Timestamp, in_flight: ByteCount, app_limited: bool) {
         self.long_term.was_too_high = true;
         self.long_term.is_probe_sample = false;
         if !app_limited {
-            let floor = Bytes::from_f64(self.target_inflight().as_f64() * BETA);
+            let floor = ByteCount::from_f64(self.target_inflight().as_f64() * BETA);
             self.long_term.in_flight = Some(in_flight.max(floor));
         }
         if self.phase == Phase::Up {
@@ -98,16 +98,16 @@ impl Bbr3Path {
     }
 
     // [BBRv3 §5.3.3.9, InflightWithHeadroom]
-    pub(super) fn inflight_with_headroom(&self) -> Option<Bytes> {
+    pub(super) fn inflight_with_headroom(&self) -> Option<ByteCount> {
         let in_flight = self.long_term.in_flight?;
-        let headroom = Bytes::from_f64(in_flight.as_f64() * HEADROOM).max(self.sizes.datagram);
+        let headroom = ByteCount::from_f64(in_flight.as_f64() * HEADROOM).max(self.sizes.datagram);
         Some(in_flight.saturating_sub(headroom).max(self.sizes.min_pipe()))
     }
 }
 
 // [BBRv3 §5.5.10.2, IsInflightTooHigh]
 //     RS.lost > RS.tx_in_flight * BBR.LossThresh
-pub(super) fn is_too_high(lost: Bytes, tx_in_flight: Bytes) -> bool {
+pub(super) fn is_too_high(lost: ByteCount, tx_in_flight: ByteCount) -> bool {
     lost.as_f64() > tx_in_flight.as_f64() * LOSS_THRESHOLD
 }
 
@@ -116,24 +116,24 @@ pub(super) fn is_too_high(lost: Bytes, tx_in_flight: Bytes) -> bool {
 //     lost_prefix = --------------------------------------------
 //                               1 - BBR.LossThresh
 //     inflight_prev + lost_prefix
-pub(super) fn in_flight_at_loss(size: Bytes, tx_in_flight: Bytes, lost: Bytes) -> Bytes {
+pub(super) fn in_flight_at_loss(size: ByteCount, tx_in_flight: ByteCount, lost: ByteCount) -> ByteCount {
     let before = tx_in_flight.saturating_sub(size).as_f64();
     let lost_before = lost.saturating_sub(size).as_f64();
     let prefix = (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD);
-    Bytes::from_f64(before + prefix.max(0.0))
+    ByteCount::from_f64(before + prefix.max(0.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PACKET: Bytes = Bytes::new(1_000);
+    const PACKET: ByteCount = ByteCount::new(1_000);
 
     #[test]
     fn more_than_two_percent_is_too_high() {
         // 2 % of 100,000 B are 2,000 B
         assert!(!is_too_high(PACKET * 2, PACKET * 100));
-        assert!(is_too_high(PACKET * 2 + Bytes::new(1), PACKET * 100));
+        assert!(is_too_high(PACKET * 2 + ByteCount::new(1), PACKET * 100));
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(in_flight_at_loss(PACKET, PACKET * 100, PACKET * 3), PACKET * 99);
         // A burst of 10 packets as one, 200 in flight and nothing lost before:
         // (0.02 · 190,000 − 0) / 0.98 = 3,877 B of it were safe.
-        assert_eq!(in_flight_at_loss(PACKET * 10, PACKET * 200, PACKET * 10), Bytes::new(193_877));
+        assert_eq!(in_flight_at_loss(PACKET * 10, PACKET * 200, PACKET * 10), ByteCount::new(193_877));
     }
 
     #[test]

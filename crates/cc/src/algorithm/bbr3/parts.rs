@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use super::Bbr3Path;
 use super::probe_rtt::MinRtt;
@@ -20,8 +20,8 @@ impl Bbr3Path {
         let mut whole = Self::new(opening);
         whole.min_rtt = MinRtt::known(min_rtt, parts.clone().map(|(part, _)| part.min_rtt.at()).max(), now);
         whole.was_full = parts.clone().all(|(part, _)| part.was_full);
-        let bytes = |of: &dyn Fn(&Self) -> Bytes| {
-            Bytes::from_f64(parts.clone().map(|(part, share)| of(part).as_f64() * share).sum())
+        let bytes = |of: &dyn Fn(&Self) -> ByteCount| {
+            ByteCount::from_f64(parts.clone().map(|(part, share)| of(part).as_f64() * share).sum())
         };
         whole.cwnd = bytes(&|part| part.cwnd).max(whole.sizes.min_pipe());
         whole.prior_cwnd = bytes(&|part| part.prior_cwnd);

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 
 use super::{Bbr3Path, Phase};
 use crate::model::{Delivery, Random, Rate};
@@ -155,7 +155,7 @@ impl Bbr3Path {
     }
 
     // [BBRv3 §5.3.3.9, IsTimeToCruise]
-    fn is_time_to_cruise(&self, in_flight: Bytes) -> bool {
+    fn is_time_to_cruise(&self, in_flight: ByteCount) -> bool {
         let headroom = self.inflight_with_headroom().is_none_or(|bound| in_flight <= bound);
         headroom && in_flight <= self.inflight(1.0, self.max_bandwidth.get())
     }

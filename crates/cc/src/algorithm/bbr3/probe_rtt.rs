@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use super::{Bbr3Path, Phase};
 use crate::model::{Delivery, Rate};
@@ -131,7 +131,7 @@ impl Bbr3Path {
     }
 
     // [BBRv3 §5.6.4.5, ProbeRTTCwnd]
-    pub(super) fn probe_rtt_cwnd(&self) -> Bytes {
+    pub(super) fn probe_rtt_cwnd(&self) -> ByteCount {
         let bandwidth = self.probe_rtt.arrived.map_or(self.bandwidth, |arrived| arrived.min(self.bandwidth));
         self.bdp_multiple(Phase::ProbeRtt.gains().cwnd, bandwidth).max(self.sizes.min_pipe())
     }

@@ -263,7 +263,7 @@ fn a_lossy_round_lowers_what_is_sent_until_the_next_probe() {
     assert_eq!(path.model.bandwidth, Bitrate::from_mbps(9));
     near(path.pacing_mbps(), 0.99 * 9.0);
     // 0.7 · 0.7 · 81 datagrams = 49,612 B; what arrived in the round, 9 Mbit/s · 40 ms, is less.
-    assert_eq!(path.model.window(), Bytes::new(49_612));
+    assert_eq!(path.model.window(), ByteCount::new(49_612));
     path.ack(3_001, 1);
     assert_eq!((path.model.phase, path.model.bandwidth), (Phase::Refill, Bitrate::from_mbps(10)));
 }

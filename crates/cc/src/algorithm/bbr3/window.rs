@@ -1,6 +1,6 @@
 //! The window: what the model holds for right, reached step by step [BBRv3 §5.6.4].
 
-use fairpath_core::{Bitrate, Bytes, Congestion};
+use fairpath_core::{Bitrate, ByteCount, Congestion};
 
 use super::{Bbr3Path, Phase};
 use crate::model::{Delivery, bdp_multiple, send_quantum};
@@ -10,7 +10,7 @@ const UP_DATAGRAMS: u64 = 2;
 
 impl Bbr3Path {
     // [BBRv3 §5.6.4.2, BDPMultiple]
-    pub(super) fn bdp_multiple(&self, gain: f64, bandwidth: Bitrate) -> Bytes {
+    pub(super) fn bdp_multiple(&self, gain: f64, bandwidth: Bitrate) -> ByteCount {
         match self.min_rtt.get() {
             Some(min_rtt) => bdp_multiple(gain, bandwidth, min_rtt),
             None => self.sizes.initial_window,
@@ -18,25 +18,25 @@ impl Bbr3Path {
     }
 
     // [BBRv3 §5.6.4.2, Inflight]
-    pub(super) fn inflight(&self, gain: f64, bandwidth: Bitrate) -> Bytes {
+    pub(super) fn inflight(&self, gain: f64, bandwidth: Bitrate) -> ByteCount {
         self.with_quantization_budget(self.bdp_multiple(gain, bandwidth))
     }
 
     // [BBRv3 §5.6.4.2, UpdateMaxInflight]
-    fn max_inflight(&self) -> Bytes {
+    fn max_inflight(&self) -> ByteCount {
         let product = self.bdp_multiple(self.phase.gains().cwnd, self.bandwidth);
         self.with_quantization_budget(product + self.aggregation.extra())
     }
 
     // [BBRv3 §5.6.4.2, QuantizationBudget] [BBRv3 §5.5.8.2]
-    fn with_quantization_budget(&self, in_flight: Bytes) -> Bytes {
+    fn with_quantization_budget(&self, in_flight: ByteCount) -> ByteCount {
         let quantum = send_quantum(self.pacing.rate(), self.sizes.datagram * 2);
-        let probe = if self.phase == Phase::Up { self.sizes.datagram * UP_DATAGRAMS } else { Bytes::ZERO };
+        let probe = if self.phase == Phase::Up { self.sizes.datagram * UP_DATAGRAMS } else { ByteCount::ZERO };
         in_flight.max(quantum).max(self.sizes.min_pipe()) + probe
     }
 
     // [BBRv3 §5.3.3.8, TargetInflight]
-    pub(super) fn target_inflight(&self) -> Bytes {
+    pub(super) fn target_inflight(&self) -> ByteCount {
         self.bdp_multiple(1.0, self.bandwidth).min(self.cwnd)
     }
 
@@ -80,7 +80,7 @@ impl Bbr3Path {
             self.cwnd
         };
         self.collapsed_at = Some(event.now);
-        let left = event.in_flight.saturating_sub(event.lost) + Bytes::new(1);
+        let left = event.in_flight.saturating_sub(event.lost) + ByteCount::new(1);
         self.cwnd = self.cwnd.min(left.max(self.sizes.min_window()));
     }
 }

@@ -22,7 +22,7 @@ impl Link {
         Self { every_ms, rtt_ms, rate: DeliveryRate::new(), sent: VecDeque::new() }
     }
 
-    fn in_flight(&self) -> Bytes {
+    fn in_flight(&self) -> ByteCount {
         DATAGRAM * self.sent.len() as u64
     }
 
@@ -131,7 +131,7 @@ fn a_path_that_closes_leaves_the_other_with_a_flow_of_its_own() {
     let (mut coupled, mut links) = (opened(2), links());
     run(&mut coupled, &mut links, 0..4_000);
     coupled.on_path_closed(path(1));
-    assert_eq!(coupled.window(path(1)), Bytes::ZERO);
+    assert_eq!(coupled.window(path(1)), ByteCount::ZERO);
     run(&mut coupled, &mut links[..1], 4_000..8_000);
     assert!((8.9..12.5).contains(&pacing(&coupled, 0)), "{}", pacing(&coupled, 0));
 }

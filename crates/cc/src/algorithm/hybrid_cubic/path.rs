@@ -1,6 +1,6 @@
 //! One path of a group.
 
-use fairpath_core::{Ack, Bitrate, Bytes, PathId, Rtt, Timestamp, WindowedMax};
+use fairpath_core::{Ack, Bitrate, ByteCount, PathId, Rtt, Timestamp, WindowedMax};
 
 use super::Sums;
 use super::drain::{Drain, LEFT, Wait};
@@ -87,7 +87,7 @@ pub(super) struct Undo {
 }
 
 impl Path {
-    pub(super) fn new(key: PathId, max_datagram: Bytes, config: &AimdConfig, now: Timestamp) -> Self {
+    pub(super) fn new(key: PathId, max_datagram: ByteCount, config: &AimdConfig, now: Timestamp) -> Self {
         let mut path = Self {
             key,
             datagram: 1.0,
@@ -125,8 +125,8 @@ impl Path {
         path
     }
 
-    pub(super) fn set_datagram(&mut self, max_datagram: Bytes) {
-        self.datagram = max_datagram.max(Bytes::new(1)).as_f64();
+    pub(super) fn set_datagram(&mut self, max_datagram: ByteCount) {
+        self.datagram = max_datagram.max(ByteCount::new(1)).as_f64();
         self.least = self.min_datagrams * self.datagram;
     }
 

@@ -1,6 +1,6 @@
 //! Cases that random events found.
 
-use fairpath_core::{Bitrate, Bytes, Congestion, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Congestion, Timestamp};
 
 use super::*;
 use crate::testing::{IN_PACKETS, PACKET, ack, loss, path};
@@ -11,9 +11,9 @@ fn keeps_short() -> HybridCubic {
     hybrid.on_path_opened(path(0), PACKET, Timestamp::ZERO);
     hybrid.on_ack(path(0), &ack(100, PACKET * 99, 20));
     for now in [130, 160, 190] {
-        hybrid.on_ack(path(0), &ack(now, Bytes::ZERO, 20));
+        hybrid.on_ack(path(0), &ack(now, ByteCount::ZERO, 20));
     }
-    hybrid.on_ack(path(0), &ack(250, Bytes::ZERO, 60));
+    hybrid.on_ack(path(0), &ack(250, ByteCount::ZERO, 60));
     assert_eq!(hybrid.window(path(0)), PACKET * 50);
     hybrid
 }
@@ -54,7 +54,7 @@ fn a_mark_does_not_turn_out_to_be_wrong() {
     let mut hybrid = HybridCubic::new(Cubic::default(), IN_PACKETS);
     hybrid.on_path_opened(path(0), PACKET, Timestamp::ZERO);
     hybrid.on_ack(path(0), &ack(100, PACKET * 99, 20));
-    let mark = Congestion { signal: CongestionSignal::Ecn, lost: Bytes::ZERO, ..loss(300) };
+    let mark = Congestion { signal: CongestionSignal::Ecn, lost: ByteCount::ZERO, ..loss(300) };
     hybrid.on_congestion(path(0), &mark);
     let reduced = (hybrid.window(path(0)), hybrid.paths.get(path(0)).map(|path| path.starting));
     assert_eq!(reduced, (PACKET * 70, Some(false)));

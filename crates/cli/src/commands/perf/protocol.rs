@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_quic::Connection;
-use fairpath_transfer::{KnockError, ProtocolError, Purpose, Refusal, Secret, SenderId, knock};
+use fairpath_transfer::{AuthenticationError, ProtocolError, Purpose, Refusal, Secret, SenderId, authenticate};
 
 const STOP: u8 = 0x53;
 
@@ -23,7 +23,7 @@ pub(super) enum Direction {
 /// What was received, and in what time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Total {
-    pub(super) bytes: Bytes,
+    pub(super) bytes: ByteCount,
     pub(super) elapsed: Duration,
 }
 
@@ -33,12 +33,12 @@ pub(super) struct Control(Connection);
 /// The client's side of the beginning.
 pub(super) async fn ask(connection: &Connection, secret: &Secret, direction: Direction) -> anyhow::Result<Control> {
     let id = SenderId::generate().context("the system gives no randomness")?;
-    knock(connection, secret, Purpose::Measurement, id).await.map_err(|error| match error {
-        KnockError::Refused { refusal: Refusal::WrongPurpose, .. } => anyhow!(
+    authenticate(connection, secret, Purpose::Measurement, id).await.map_err(|error| match error {
+        AuthenticationError::Refused { refusal: Refusal::WrongPurpose, .. } => anyhow!(
             "this ticket is not from `fairpath perf server`; what `fairpath recv` prints is for `fairpath send`"
         ),
-        KnockError::Refused { words, .. } => anyhow!("the server refused: {words}"),
-        KnockError::Gone(error) => anyhow!("the server did not answer: {error}"),
+        AuthenticationError::Refused { words, .. } => anyhow!("the server refused: {words}"),
+        AuthenticationError::Gone(error) => anyhow!("the server did not answer: {error}"),
     })?;
     let control = Control::new(connection);
     control.say(&[u8::from(direction == Direction::Download)]).await.context("the server is gone")?;
@@ -66,7 +66,7 @@ impl Control {
         let total: [u8; 16] = self.hear().await.context("the server did not tell what it received")?;
         let (bytes, nanos) = total.split_at(8);
         Ok(Total {
-            bytes: Bytes::new(u64::from_be_bytes(bytes.try_into()?)),
+            bytes: ByteCount::new(u64::from_be_bytes(bytes.try_into()?)),
             elapsed: Duration::from_nanos(u64::from_be_bytes(nanos.try_into()?)),
         })
     }

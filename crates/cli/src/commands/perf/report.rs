@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_quic::{Connection, PathNotice, PathReport, Tried};
 use fairpath_report::sharing::Sharing;
 use fairpath_report::text::{output, table, tell};
@@ -19,7 +19,7 @@ pub(super) struct Report {
     direction: Direction,
     json: bool,
     /// When the last interval ended, and what every path had carried by then.
-    last: (Duration, Vec<Bytes>),
+    last: (Duration, Vec<ByteCount>),
     intervals: Vec<Value>,
     notices: Vec<String>,
     /// What was last known of the bottlenecks of what this end sends.
@@ -39,7 +39,7 @@ impl Report {
     }
 
     /// What the path carried in the direction measured.
-    fn carried(&self, path: &PathReport) -> Bytes {
+    fn carried(&self, path: &PathReport) -> ByteCount {
         match self.direction {
             Direction::Upload => path.acked,
             Direction::Download => path.received,
@@ -50,9 +50,9 @@ impl Report {
     pub(super) fn interval(&mut self, now: Duration, paths: &[PathReport]) {
         let (then, before) = std::mem::take(&mut self.last);
         let elapsed = now.saturating_sub(then);
-        let carried: Vec<Bytes> = paths.iter().map(|path| self.carried(path)).collect();
+        let carried: Vec<ByteCount> = paths.iter().map(|path| self.carried(path)).collect();
         let rate = |at: usize| {
-            let earlier = before.get(at).copied().unwrap_or(Bytes::ZERO);
+            let earlier = before.get(at).copied().unwrap_or(ByteCount::ZERO);
             carried[at].saturating_sub(earlier).per(elapsed).unwrap_or(Bitrate::ZERO)
         };
         let rates: Vec<Bitrate> = (0..paths.len()).map(rate).collect();

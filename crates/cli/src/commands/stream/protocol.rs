@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use fairpath_quic::{Connection, ConnectionError};
-use fairpath_transfer::{KnockError, Purpose, Refusal, Secret, SenderId, knock, printable};
+use fairpath_transfer::{AuthenticationError, Purpose, Refusal, Secret, SenderId, authenticate, printable};
 
 /// The code with which a receiver closes a connection whose flows are not as many as its own.
 const NOT_AS_MANY: u32 = 3;
@@ -29,16 +29,16 @@ pub(super) async fn ask(
     flows: usize,
     deadline: Duration,
 ) -> Result<(), NotBegun> {
-    knock(connection, secret, Purpose::Stream, id).await.map_err(|error| match error {
-        KnockError::Refused { refusal: Refusal::WrongPurpose, .. } => NotBegun::Refused(anyhow!(
+    authenticate(connection, secret, Purpose::Stream, id).await.map_err(|error| match error {
+        AuthenticationError::Refused { refusal: Refusal::WrongPurpose, .. } => NotBegun::Refused(anyhow!(
             "this ticket is not from `fairpath stream recv`; what `fairpath recv` prints is for `fairpath send`"
         )),
         // A connection of this sender that was lost may not have ended there yet.
-        KnockError::Refused { refusal: Refusal::Used, words } => {
+        AuthenticationError::Refused { refusal: Refusal::Used, words } => {
             NotBegun::Lost(anyhow!("the receiver refused: {words}"))
         }
-        KnockError::Refused { words, .. } => NotBegun::Refused(anyhow!("the receiver refused: {words}")),
-        KnockError::Gone(error) => NotBegun::Lost(anyhow!("the receiver did not answer: {error}")),
+        AuthenticationError::Refused { words, .. } => NotBegun::Refused(anyhow!("the receiver refused: {words}")),
+        AuthenticationError::Gone(error) => NotBegun::Lost(anyhow!("the receiver did not answer: {error}")),
     })?;
     let [high, low] = millis(deadline);
     connection.send_message(vec![flows as u8, high, low].into()).await.map_err(|error| NotBegun::Lost(error.into()))?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use fairpath_quic::Connection;
 use fairpath_report::text::print_line;
-use fairpath_transfer::{AdmissionError, Door, Guest, Purpose};
+use fairpath_transfer::{Admission, AdmissionError, Guest, Purpose};
 use tokio::task::JoinSet;
 
 use super::RecvArgs;
@@ -15,9 +15,9 @@ use super::port::Port;
 use super::protocol;
 use super::send::{begin, check};
 use super::view::View;
+use crate::attempts::AttemptReporter;
 use crate::ends::{Host, say_goodbye};
 use crate::error::describe;
-use crate::knocks::Doorbell;
 use crate::later::PRINTED;
 use crate::path_facts::{Books, NoPathLeft};
 use crate::signals::Interruption;
@@ -41,7 +41,7 @@ pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
         ports: ports.into(),
         view,
         interruption: Interruption::listen()?,
-        doorbell: Doorbell::default(),
+        attempts: AttemptReporter::default(),
         books,
         args,
     };
@@ -58,19 +58,19 @@ struct Desk {
     ports: Arc<[Port]>,
     view: View,
     interruption: Interruption,
-    doorbell: Doorbell,
+    attempts: AttemptReporter,
     books: Books,
     args: RecvArgs,
 }
 
-/// A peer at the door.
+/// A peer at admission.
 type Heard = Result<(Guest, Connection), AdmissionError>;
 
 impl Desk {
     async fn run(&mut self) -> anyhow::Result<()> {
-        while let Some((connection, mut doorstep, door)) = self.admit().await? {
+        while let Some((connection, mut arriving, admission)) = self.admit().await? {
             let ended = {
-                let Self { ports, view, interruption, args, host, doorbell, books } = self;
+                let Self { ports, view, interruption, args, host, attempts, books } = self;
                 let carried = serve(&connection, ports, view, (books, interruption), args);
                 tokio::pin!(carried);
                 loop {
@@ -79,9 +79,9 @@ impl Desk {
                         // Others are told that the ticket is in use.
                         connection = host.listener.accept() => {
                             let connection = connection.context("the network sockets are gone")?;
-                            doorstep.spawn(hear(connection, door.clone()));
+                            arriving.spawn(hear(connection, admission.clone()));
                         }
-                        Some(Ok(Err(refused))) = doorstep.join_next() => doorbell.rang(&refused),
+                        Some(Ok(Err(refused))) = arriving.join_next() => attempts.rang(&refused),
                         // The sender that is there is told by itself.
                         ticket = host.later.ticket() => print_line(&ticket.to_string())?,
                     }
@@ -109,27 +109,27 @@ impl Desk {
     }
 
     /// Waits for the next sender that has the secret; `None` where somebody asks to end.
-    async fn admit(&mut self) -> anyhow::Result<Option<(Connection, JoinSet<Heard>, Arc<Door>)>> {
-        let door = Arc::new(Door::new(self.host.ticket.secret.clone(), Purpose::Stream));
-        let mut doorstep: JoinSet<Heard> = JoinSet::new();
+    async fn admit(&mut self) -> anyhow::Result<Option<(Connection, JoinSet<Heard>, Arc<Admission>)>> {
+        let admission = Arc::new(Admission::new(self.host.ticket.secret.clone(), Purpose::Stream));
+        let mut arriving: JoinSet<Heard> = JoinSet::new();
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
                 connection = self.host.listener.accept() => {
-                    doorstep.spawn(hear(connection.context("the network sockets are gone")?, door.clone()));
+                    arriving.spawn(hear(connection.context("the network sockets are gone")?, admission.clone()));
                 }
-                Some(heard) = doorstep.join_next() => match heard.context("admission ended in a fault of this program")? {
+                Some(heard) = arriving.join_next() => match heard.context("admission ended in a fault of this program")? {
                     Ok((guest, connection)) => match guest.welcome().await {
                         Ok(()) => {
-                            door.use_up();
-                            return Ok(Some((connection, doorstep, door)));
+                            admission.use_up();
+                            return Ok(Some((connection, arriving, admission)));
                         }
-                        Err(refused) => self.doorbell.rang(&refused),
+                        Err(refused) => self.attempts.rang(&refused),
                     },
-                    Err(refused) => self.doorbell.rang(&refused),
+                    Err(refused) => self.attempts.rang(&refused),
                 },
                 _ = tick.tick() => {
-                    if let Some(line) = self.doorbell.news(self.host.listener.knocks(), Instant::now()) {
+                    if let Some(line) = self.attempts.news(self.host.listener.accept_stats(), Instant::now()) {
                         self.view.say(&line);
                     }
                 }
@@ -143,8 +143,8 @@ impl Desk {
     }
 }
 
-async fn hear(connection: Connection, door: Arc<Door>) -> Heard {
-    Ok((door.hear(&connection).await?, connection))
+async fn hear(connection: Connection, admission: Arc<Admission>) -> Heard {
+    Ok((admission.hear(&connection).await?, connection))
 }
 
 async fn serve(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_quic::flows::{Counts, PathStatus, Status};
 use fairpath_quic::{Connection, PathNotice};
 use fairpath_report::text::{print_line, tell};
@@ -21,7 +21,7 @@ pub(super) struct View {
     begun: Instant,
     last: Instant,
     /// What had been sent on each path when the last line was shown.
-    sent: Vec<(fairpath_quic::PathId, Bytes)>,
+    sent: Vec<(fairpath_quic::PathId, ByteCount)>,
     /// The last names of the paths, also of those that are closed.
     names: BTreeMap<fairpath_quic::PathId, String>,
     #[cfg(feature = "metrics")]
@@ -84,7 +84,7 @@ impl View {
         self.names.extend(names);
         let before = std::mem::take(&mut self.sent);
         let rate = |path: &PathStatus| {
-            let earlier = before.iter().find(|(id, _)| *id == path.path).map_or(Bytes::ZERO, |(_, sent)| *sent);
+            let earlier = before.iter().find(|(id, _)| *id == path.path).map_or(ByteCount::ZERO, |(_, sent)| *sent);
             path.sent.saturating_sub(earlier).per(elapsed).unwrap_or(Bitrate::ZERO)
         };
         let paths: Vec<Path> = status.paths.iter().filter_map(|path| Path::of(path, rate(path), &self.names)).collect();

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{Coupling, EngineConfig, Losses};
 use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Scenario, Traffic};
@@ -185,7 +185,7 @@ impl Cell {
             let last = (self.paths - 1).max(1) as u64;
             let rtt_us = 1000 * self.rtt_ms * (last + at as u64 * (self.rtt_last - 1)) / last;
             let half = LinkConfig::pure_delay(Duration::from_micros(rtt_us / 2));
-            let access = half.clone().jitter(Bytes::new(PACKET) / rate);
+            let access = half.clone().jitter(ByteCount::new(PACKET) / rate);
             let access = net.link(&format!("{who} {at}"), access);
             let back = net.link(&format!("{who} {at} back"), half);
             PathRoute { forward: vec![access, bottlenecks[at % bottlenecks.len()]], backward: vec![back] }

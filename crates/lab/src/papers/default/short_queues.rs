@@ -66,7 +66,7 @@ const BBR3: Contender = CONTENDERS[7];
 const PAYLOAD: f64 = 1_448.0 / 1_500.0;
 
 /// One table, its verdicts, and what is to be said beside.
-struct Part {
+struct Section {
     table: Table,
     verdicts: Vec<Verdict>,
     note: Option<String>,
@@ -91,7 +91,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let parts = context.pick([0, 1, 7, 9, 10].map(|at| all[at]).to_vec(), all.to_vec());
     let mut report = Report::default();
     for part in parts {
-        let Part { table, verdicts, note } = part(context, &seeds)?;
+        let Section { table, verdicts, note } = part(context, &seeds)?;
         if !table.rows.is_empty() {
             report.tables.push(table);
         }

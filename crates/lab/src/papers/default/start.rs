@@ -37,7 +37,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_scenario::Traffic;
 use fairpath_sim::SimError;
@@ -68,7 +68,7 @@ fn first(cell: &Cell, engine: EngineConfig, over: &[usize], seed: u64) -> Result
 
 /// How long a transfer takes, in seconds.
 fn transfer(cell: &Cell, engine: &EngineConfig, megabytes: u64, seed: u64) -> Result<f64, SimError> {
-    let traffic = Traffic::Finite { size: Bytes::new(1_000_000 * megabytes) };
+    let traffic = Traffic::Finite { size: ByteCount::new(1_000_000 * megabytes) };
     let outcome = cell.run(engine.clone(), &[0, 1], seed, (Duration::ZERO, LATEST), traffic)?;
     Ok(outcome.flows[0].completions.first().copied().unwrap_or(LATEST).as_secs_f64())
 }

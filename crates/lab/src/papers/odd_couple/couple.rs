@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Remedies, Scenario};
@@ -77,8 +77,8 @@ impl Couple {
         };
         let flow = net.flow("transfer", engine, &paths);
         flow.remedies = self.remedies;
-        flow.transport.send_buffer = Some(Bytes::from_kilobytes(self.send_kb));
-        flow.transport.receive_buffer = self.receive_kb.map(Bytes::from_kilobytes);
+        flow.transport.send_buffer = Some(ByteCount::from_kilobytes(self.send_kb));
+        flow.transport.receive_buffer = self.receive_kb.map(ByteCount::from_kilobytes);
         flow.start_jitter = ms(100);
         net.scenario
     }

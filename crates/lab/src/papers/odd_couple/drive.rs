@@ -37,7 +37,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, MahimahiTrace, QueueConfig, Rate};
 use fairpath_scenario::{PathRoute, Remedies, Scenario};
@@ -52,7 +52,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("odd_couple/drive", in
 
 const RTT: Duration = Duration::from_millis(50);
 /// 0.63 of 4 MB.
-const SEND_BUFFER: Bytes = Bytes::from_kilobytes(2_520);
+const SEND_BUFFER: ByteCount = ByteCount::from_kilobytes(2_520);
 const WARM_UP: Duration = Duration::from_secs(10);
 /// The providers' rates by the slides, and what both bring, in Mbit/s.
 const PRINTED: (f64, f64) = (30.0, 51.0);

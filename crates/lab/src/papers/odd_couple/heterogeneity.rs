@@ -33,7 +33,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Scenario, Traffic};
@@ -109,13 +109,13 @@ impl Cell {
     }
 
     /// What both paths hold without queues.
-    fn holds(&self) -> Bytes {
+    fn holds(&self) -> ByteCount {
         self.paths().into_iter().map(|(rate, round_trip)| rate * round_trip).sum()
     }
 
     /// Whether the buffers are large enough to have the sum.
     fn is_ample(&self) -> bool {
-        Bytes::from_kilobytes(self.buffer_kb) >= self.holds() * 2
+        ByteCount::from_kilobytes(self.buffer_kb) >= self.holds() * 2
     }
 
     fn name(&self) -> String {
@@ -141,7 +141,7 @@ impl Cell {
         let paths: Vec<_> = over.iter().map(path).collect();
         let engine = EngineConfig { scheduler: scheduler.into(), ..EngineConfig::live() };
         let flow = net.live("transfer", engine, &paths);
-        let buffer = Some(Bytes::from_kilobytes(self.buffer_kb));
+        let buffer = Some(ByteCount::from_kilobytes(self.buffer_kb));
         (flow.transport.send_buffer, flow.transport.receive_buffer) = (buffer, buffer);
         flow.transport.reinjection = true;
         flow.start_jitter = ms(100);
@@ -160,7 +160,7 @@ impl Cell {
     /// How long a transfer takes, in seconds.
     fn completion(&self, scheduler: &str, size_kb: u64, seed: u64) -> Result<f64, SimError> {
         let mut scenario = self.scenario(&[0, 1], scheduler, seed);
-        scenario.flows[0].traffic = Traffic::Finite { size: Bytes::from_kilobytes(size_kb) };
+        scenario.flows[0].traffic = Traffic::Finite { size: ByteCount::from_kilobytes(size_kb) };
         let outcome = fairpath_sim::run(&scenario, &mut ())?;
         Ok(outcome.flows[0].completions.first().copied().unwrap_or(PATIENCE).as_secs_f64())
     }

@@ -36,7 +36,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 use fairpath_engine::EngineConfig;
 use fairpath_scenario::{Scenario, ScenarioFile, Traffic};
 use fairpath_sim::{Recorder, SimError, Simulation, View};
@@ -46,7 +46,7 @@ use crate::{Cell, Context, Estimate, Experiment, Failure, Report, Table, Verdict
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("odd_couple/profiles", include_str!("profiles.rs"), run);
 
-const SIZE: Bytes = Bytes::new(20 << 20);
+const SIZE: ByteCount = ByteCount::new(20 << 20);
 /// A transfer that takes longer is counted with what had arrived by then.
 pub(in crate::papers) const PATIENCE: Duration = Duration::from_secs(120);
 

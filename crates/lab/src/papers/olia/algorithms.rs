@@ -1,13 +1,13 @@
 //! The algorithms that are compared, and what all experiments have in common.
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_engine::{AimdConfig, Coupled, CoupledConstants, EngineConfig, Epsilon, Parameters};
 use fairpath_theory::FluidRule;
 
 use crate::engine;
 
 /// Every packet of data.
-pub(super) const PACKET: Bytes = Bytes::new(1500);
+pub(super) const PACKET: ByteCount = ByteCount::new(1500);
 
 /// An algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]

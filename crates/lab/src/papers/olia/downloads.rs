@@ -38,7 +38,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::{GilbertElliott, LinkConfig, LossConfig, MahimahiTrace, QueueConfig, Rate};
 use fairpath_scenario::{PathRoute, Scenario, Traffic};
 use fairpath_sim::SimError;
@@ -109,7 +109,7 @@ impl Case {
         let paths: Vec<PathRoute> = ["Wi-Fi", "cellular"].into_iter().zip(links).map(path).collect();
         let over: Vec<PathRoute> = self.way.1.iter().map(|at| paths[*at].clone()).collect();
         let flow = net.flow("download", self.way.2.tcp(), &over);
-        flow.traffic = Traffic::Finite { size: Bytes::from_kilobytes(self.kilobytes) };
+        flow.traffic = Traffic::Finite { size: ByteCount::from_kilobytes(self.kilobytes) };
         net.scenario
     }
 

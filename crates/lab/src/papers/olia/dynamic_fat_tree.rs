@@ -35,7 +35,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_scenario::{Scenario, Traffic};
 use fairpath_sim::Outcome;
 
@@ -50,7 +50,7 @@ pub(super) const EXPERIMENT: Experiment =
 const ALGORITHMS: [Algorithm; 3] = [TCP, LIA, OLIA];
 /// There are so many times as many hosts as the core can serve at once.
 const RATIO: u32 = 4;
-const SHORT_FLOW: Bytes = Bytes::new(70_000);
+const SHORT_FLOW: ByteCount = ByteCount::new(70_000);
 /// The mean time between the beginnings of a host's short flows.
 const INTERVAL: Duration = Duration::from_millis(200);
 
@@ -120,7 +120,7 @@ fn scenario(size: Size, (first_window, algorithm): Point, seed: u64) -> Scenario
         }
     }
     for flow in &mut net.scenario.flows {
-        flow.transport.header = Bytes::ZERO;
+        flow.transport.header = ByteCount::ZERO;
     }
     net.scenario.links = centre.network.into_links();
     net.scenario

@@ -34,7 +34,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{Outcome, SimError, jain_index};
 
@@ -98,7 +98,7 @@ fn scenario(k: u32, (algorithm, subflows): Point, seed: u64, warm_up: Duration, 
     for host in 0..centre.network.hosts().len() {
         let paths = centre.paths(host, subflows);
         let flow = net.flow("long", algorithm.tcp(), &paths);
-        flow.transport.header = Bytes::ZERO;
+        flow.transport.header = ByteCount::ZERO;
         flow.start_jitter = ms(100);
     }
     net.scenario.links = centre.network.into_links();

@@ -4,7 +4,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::Parameters;
 use fairpath_net::{LinkConfig, RedConfig};
 use fairpath_scenario::{PathRoute, Scenario};
@@ -91,7 +91,7 @@ impl Case {
             net.flow("single", TCP.with(self.parameters[1]), core::slice::from_ref(&single));
         }
         for flow in &mut net.scenario.flows {
-            flow.transport.header = Bytes::ZERO;
+            flow.transport.header = ByteCount::ZERO;
             flow.transport.ack_every = self.ack_every;
             flow.start_jitter = START_JITTER;
         }

@@ -34,7 +34,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig, QueueLimit, RedConfig};
 use fairpath_scenario::{LinkIndex, PathRoute, Traffic};
@@ -175,7 +175,7 @@ impl Case {
         stream.traffic = Traffic::Live(live(Policy::Best, None, ms(300)));
         if !self.has_stream {
             // One that sends next to nothing.
-            stream.traffic = Traffic::Finite { size: Bytes::new(1) };
+            stream.traffic = Traffic::Finite { size: ByteCount::new(1) };
         }
         for (path, route) in paths.iter().enumerate() {
             for _ in 0..TCPS {

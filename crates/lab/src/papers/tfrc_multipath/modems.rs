@@ -141,7 +141,7 @@ fn operators(context: &Context, traces: &[Arc<MahimahiTrace>]) -> Result<(Table,
     let path = |at: usize| {
         let link = LinkConfig::new(Rate::Mahimahi(traces[at].clone()))
             .delay(ms(20))
-            .queue(QueueConfig::bytes(fairpath_core::Bytes::new(300_000)));
+            .queue(QueueConfig::bytes(fairpath_core::ByteCount::new(300_000)));
         [link, LinkConfig::pure_delay(ms(20))]
     };
     let [warm_up, duration] = [10, 60].map(Duration::from_secs);

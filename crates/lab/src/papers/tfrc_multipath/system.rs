@@ -4,7 +4,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use fairpath_core::{Bytes, Timestamp};
+use fairpath_core::{ByteCount, Timestamp};
 use fairpath_net::{Jitter, JitterDistribution, LinkConfig, LossConfig, Network, Offered, RouteId};
 use fairpath_rate::{Bound, DelayWindow, Delays, LossIntervals, PacketRate, PathModel, Plan};
 
@@ -166,7 +166,7 @@ impl System {
         second.repair += f64::from(u8::from(!is_data));
         let packet = Packet { path: at, at: self.now, block: self.first + self.blocks.len() as u64 - 1, is_data };
         let path = &mut self.paths[at];
-        match self.network.send(self.now, path.route, packet, Bytes::new(1_500)) {
+        match self.network.send(self.now, path.route, packet, ByteCount::new(1_500)) {
             Offered::Queued => path.losses.on_received(),
             // Losses are independent: each is an event of its own.
             Offered::Dropped(..) => path.losses.on_lost(self.now, Duration::ZERO),

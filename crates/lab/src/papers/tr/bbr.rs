@@ -38,7 +38,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::{LinkConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Traffic};
 use fairpath_sim::SimError;
@@ -63,7 +63,7 @@ const MBPS: u64 = 50;
 const ONE_WAY_MS: [u64; 2] = [20, 30];
 /// The time whose packets are one queue.
 const QUEUE_MS: u64 = 50;
-const FILE: Bytes = Bytes::new(20_000_000);
+const FILE: ByteCount = ByteCount::new(20_000_000);
 /// When a file counts as through at the latest.
 const LATEST: Duration = Duration::from_secs(100);
 /// What is nearly nothing of a BBR flow's rate.

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, DelaySample, Lost, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, DelaySample, Lost, PathId, Timestamp};
 use fairpath_net::{QueueConfig, QueueLimit, RedConfig};
 use fairpath_sbd::{Concordance, Detector, Persistence, Summary, SummaryConfig, Trendline, TrendlineConfig};
 use fairpath_sim::{FlowIndex, Recorder, SimError};
@@ -303,7 +303,7 @@ impl Recorder for Ears {
     fn on_lost(&mut self, now: Timestamp, flow: FlowIndex, _: PathId) {
         let Some((pair, path)) = self.member(flow) else { return };
         for (detector, _) in &mut pair.detectors {
-            detector.on_loss(path, &Lost { now, bytes: Bytes::new(1500) });
+            detector.on_loss(path, &Lost { now, bytes: ByteCount::new(1500) });
         }
     }
 }

@@ -59,7 +59,7 @@ impl Policy {
     ) -> bool {
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.is_pair(local, remote)) else { return false };
         slot.health.set_kept_back(backup);
-        self.nurse(paths, now);
+        self.treat_paths(paths, now);
         true
     }
 }

@@ -51,7 +51,7 @@ fn each_breach_of_the_rules_is_a_clear_error() {
 #[test]
 fn more_than_the_credit_of_the_connection_is_an_error() {
     let frames: Vec<Frame<'_>> = (0..17).map(|number| data(number * 2, 65_535, b"x")).collect();
-    let config = StreamsConfig { connection_max: fairpath_engine::Bytes::new(1 << 20), ..StreamsConfig::default() };
+    let config = StreamsConfig { connection_max: fairpath_engine::ByteCount::new(1 << 20), ..StreamsConfig::default() };
     let (server, result) = hear(&config, &frames[..16]);
     assert_eq!((result, server.held_bytes()), (Ok(()), 1 << 20));
     let (_, result) = hear(&config, &frames);

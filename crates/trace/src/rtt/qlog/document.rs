@@ -5,7 +5,7 @@ use core::cell::Cell as Shared;
 use core::fmt;
 use std::io::{self, BufRead, Read};
 
-use fairpath_core::Bytes;
+use fairpath_core::ByteCount;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -73,7 +73,7 @@ impl<R: Read> Read for Metered<'_, R> {
         let all = self.budget.read.get() + read as u64;
         self.budget.read.set(all);
         if all > self.budget.until.get() {
-            let excess = TooMuch::Value(Bytes::new(VALUE_BYTES_MAX));
+            let excess = TooMuch::Value(ByteCount::new(VALUE_BYTES_MAX));
             self.budget.excess.set(Some(excess));
             return Err(io::Error::other(excess));
         }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{Filter, LinkConfig, Policer, QueueConfig, Rate};
 use fairpath_scenario::{Change, ChangeKind, Flow, PathRoute, Scenario, Traffic, Transport};
@@ -32,7 +32,7 @@ pub(super) const KINDS: [Kind; 4] = [
 
 /// A transfer that takes longer counts as this long.
 const PATIENCE: Duration = Duration::from_secs(120);
-const FAULT_SIZE: Bytes = Bytes::new(10_000_000);
+const FAULT_SIZE: ByteCount = ByteCount::new(10_000_000);
 const FAULT_AT: Duration = Duration::from_secs(1);
 
 /// A network, and how long it is watched where nothing ends by itself.
@@ -157,7 +157,7 @@ impl Network {
 fn policed(lasts: Duration, seed: u64) -> Scenario {
     const WARM_UP: Duration = Duration::from_secs(5);
     let mut net = Net::new("a policer", seed, WARM_UP, WARM_UP + lasts);
-    let policer = Policer { rate: Bitrate::from_mbps(20), burst: Bytes::new(100_000) };
+    let policer = Policer { rate: Bitrate::from_mbps(20), burst: ByteCount::new(100_000) };
     let forward = net.link("policed", LinkConfig::new(Bitrate::from_mbps(100)).delay(ms(20)).policer(policer));
     let backward = net.link("back", LinkConfig::pure_delay(ms(20)));
     let path = PathRoute { forward: vec![forward], backward: vec![backward] };

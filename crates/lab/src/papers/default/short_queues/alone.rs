@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::Coupling;
 use fairpath_net::{Jitter, JitterDistribution, LinkConfig, LossConfig, MahimahiTrace, Policer, QueueConfig};
 use fairpath_scenario::PathRoute;
@@ -11,7 +11,7 @@ use fairpath_sim::SimError;
 use fairpath_theory::short_queue_wait;
 
 use super::seen::{wait_ms, watched};
-use super::{BBR, PAYLOAD, Part, TODAY, of_runs};
+use super::{BBR, PAYLOAD, Section, TODAY, of_runs};
 use crate::papers::default::cell::{Contender, HYBRID};
 use crate::{Context, Failure, Net, Table, Verdict, ms};
 
@@ -22,7 +22,7 @@ const COLUMNS: [(&str, &str); 4] =
 /// Both links, without headers.
 const SUM_MBPS: f64 = 60.0 * PAYLOAD;
 
-pub(super) fn steady(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn steady(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let who = [TODAY, HYBRID];
     let queues = context.pick(vec![400], QUEUES.to_vec());
     let end = Duration::from_secs(context.pick(20, 60));
@@ -30,7 +30,7 @@ pub(super) fn steady(context: &Context, seeds: &[u64]) -> Result<Part, Failure> 
         who.iter().map(|who| two_links(who, *queue, seed, end)).collect::<Result<Vec<_>, SimError>>()
     })?;
     let mut table = Table::new("alone", "Two links that nobody else uses", &["queues", "who"], &COLUMNS);
-    let theory = short_queue_wait(Bitrate::from_mbps(20), ms(50), Bytes::new(1_500)).as_secs_f64() * 1e3;
+    let theory = short_queue_wait(Bitrate::from_mbps(20), ms(50), ByteCount::new(1_500)).as_secs_f64() * 1e3;
     let mut fast = Verdict::ours("fast", "Alone, hybrid CUBIC carries 0.96 of both links, and 0.95 of coupled CUBIC.");
     let mut short = Verdict::ours("short", "Alone, the mean wait is 15 ms at most, and 95 % of packets wait for 30.");
     for (queue, runs) in queues.iter().zip(&runs) {
@@ -51,7 +51,7 @@ pub(super) fn steady(context: &Context, seeds: &[u64]) -> Result<Part, Failure> 
     }
     let fast = fast.because("In a queue of 100 ms the start is over before the longer link is full.");
     let short = short.because("The first round trips fill the queue before its length is known.");
-    Ok(Part { table, verdicts: vec![fast, short], note: None })
+    Ok(Section { table, verdicts: vec![fast, short], note: None })
 }
 
 fn two_links(who: &Contender, queue_ms: u64, seed: u64, end: Duration) -> Result<[f64; 4], SimError> {
@@ -83,7 +83,7 @@ const PAIRS: [[usize; 2]; 3] = [[0, 1], [1, 2], [3, 4]];
 const LATER: u64 = 29;
 const SECOND: u64 = 13;
 
-pub(super) fn cellular(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn cellular(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let who = [TODAY, HYBRID, BBR];
     let title = "One or two recorded cellular links with a queue of 3,000 packets each";
     let mut table = Table::new("cellular", title, &["recordings", "who"], &ONE_LINK);
@@ -119,7 +119,7 @@ pub(super) fn cellular(context: &Context, seeds: &[u64]) -> Result<Part, Failure
     let absent: Vec<&str> = absent.iter().map(|(name, _)| name.as_str()).collect();
     let note =
         (!absent.is_empty()).then(|| format!("Left out, for they are not beside this project: {}.", absent.join(", ")));
-    Ok(Part { table, verdicts, note })
+    Ok(Section { table, verdicts, note })
 }
 
 /// All of these links at once. The wait is the mean of theirs.
@@ -162,7 +162,7 @@ fn unruly_links() -> [Unruly; 7] {
     let back = || LinkConfig::pure_delay(ms(20));
     let loses = |probability| [clean().loss(LossConfig::Random { probability }), back()];
     let jitters = |jitter: Jitter| [clean().jitter(jitter), back().jitter(jitter)];
-    let policer = Policer { rate: Bitrate::from_mbps(20), burst: Bytes::new(100_000) };
+    let policer = Policer { rate: Bitrate::from_mbps(20), burst: ByteCount::new(100_000) };
     let policed = LinkConfig::new(Bitrate::from_mbps(100)).delay(ms(20)).queue(QueueConfig::sojourn(ms(100)));
     [
         ("2 % lost", loses(0.02)),
@@ -175,7 +175,7 @@ fn unruly_links() -> [Unruly; 7] {
     ]
 }
 
-pub(super) fn unruly(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn unruly(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let who = [TODAY, HYBRID];
     let links: Vec<Unruly> = unruly_links().into_iter().take(context.pick(2, 7)).collect();
     let end = Duration::from_secs(context.pick(20, 60));
@@ -194,5 +194,5 @@ pub(super) fn unruly(context: &Context, seeds: &[u64]) -> Result<Part, Failure> 
         kept = kept.at_least(name, of(&HYBRID) / of(&TODAY), 0.97);
     }
     let reason = "Where the least delay is rare, the delay of most packets looks like a queue, and windows stay small.";
-    Ok(Part { table, verdicts: vec![kept.because(reason)], note: None })
+    Ok(Section { table, verdicts: vec![kept.because(reason)], note: None })
 }

@@ -2,14 +2,14 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::Coupling;
 use fairpath_net::QueueConfig;
 use fairpath_scenario::Traffic;
 use fairpath_sim::{SimError, jain_index};
 
 use super::seen::{wait_ms, watched};
-use super::{BBR3, PAYLOAD, Part, TODAY, of_runs};
+use super::{BBR3, PAYLOAD, Section, TODAY, of_runs};
 use crate::papers::default::cell::{Cell, Contender, HYBRID, Queue, REFERENCES, in_parts_of};
 use crate::{Cell as Number, Context, Failure, Net, Table, Verdict, engine, ms};
 
@@ -44,7 +44,7 @@ fn cells(context: &Context) -> Vec<Cell> {
     others.into_iter().flat_map(of).collect()
 }
 
-pub(super) fn greedy(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn greedy(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let who = [TODAY, HYBRID];
     let cells = cells(context);
     let times = context.pick((ms(10_000), ms(45_000)), (ms(20_000), ms(100_000)));
@@ -76,7 +76,7 @@ pub(super) fn greedy(context: &Context, seeds: &[u64]) -> Result<Part, Failure> 
         default = default.between(&what, share, 0.67, 1.5);
     }
     let reason = "A test gives up the place in the queue, and in a long queue CUBIC needs longer to win it back.";
-    Ok(Part { table, verdicts: vec![fair.because(reason), default.because(reason)], note: None })
+    Ok(Section { table, verdicts: vec![fair.because(reason), default.because(reason)], note: None })
 }
 
 const LINK_MBPS: u64 = 20;
@@ -97,7 +97,7 @@ const GOES: u64 = 50;
 const NOTICED: u64 = 3;
 const SHORT_AGAIN: u64 = 5;
 
-pub(super) fn leaving(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn leaving(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let queues = context.pick(vec![200], QUEUES[1..].to_vec());
     let runs = context.sweep(&queues, seeds, |queue, seed| {
         let one = |who: &Contender, from: u64, to: u64| -> Result<[f64; 2], SimError> {
@@ -136,7 +136,7 @@ pub(super) fn leaving(context: &Context, seeds: &[u64]) -> Result<Part, Failure>
     }
     let noticed = noticed.because("A test takes some round trips, and until it is over the other has the queue.");
     let short = short.because("Whether somebody has left is looked for rarely after tests that found somebody.");
-    Ok(Part { table, verdicts: vec![noticed, short], note: None })
+    Ok(Section { table, verdicts: vec![noticed, short], note: None })
 }
 
 const STEADY: [(&str, &str); 4] =
@@ -145,7 +145,7 @@ const STEADY: [(&str, &str); 4] =
 fn inelastic_traffic() -> [(&'static str, Traffic); 4] {
     let constant = |part: u64| Traffic::Constant { rate: Bitrate::from_mbps(LINK_MBPS * part / 100) };
     // 100 kB every 80 ms are half of the link.
-    let web = Traffic::ShortFlows { size: Bytes::new(100_000), mean_interval: ms(80) };
+    let web = Traffic::ShortFlows { size: ByteCount::new(100_000), mean_interval: ms(80) };
     [
         ("50 % steady", constant(50)),
         ("50 % short flows", web),
@@ -163,7 +163,7 @@ fn offered_mbps(traffic: &Traffic) -> f64 {
     }
 }
 
-pub(super) fn inelastic(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn inelastic(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let who = [TODAY, HYBRID, BBR3];
     let kinds: Vec<_> = inelastic_traffic().into_iter().take(context.pick(2, 4)).collect();
     let end = Duration::from_secs(context.pick(20, 60));
@@ -203,12 +203,12 @@ pub(super) fn inelastic(context: &Context, seeds: &[u64]) -> Result<Part, Failur
     let reason =
         "Windows of steady and short flows fill the queue themselves once it is long, which is taken for company.";
     let verdicts = [short, fast, web].map(|verdict| verdict.because(reason)).to_vec();
-    Ok(Part { table, verdicts, note: None })
+    Ok(Section { table, verdicts, note: None })
 }
 
 const OURS: [(&str, &str); 2] = [("Jain's index", ""), ("mean wait", "ms")];
 
-pub(super) fn ours(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn ours(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let counts = context.pick(vec![2_u64], vec![2, 4]);
     let times = (ms(15_000), Duration::from_secs(context.pick(40, 90)));
     let runs = context.sweep(&counts, seeds, |count, seed| {
@@ -240,13 +240,13 @@ pub(super) fn ours(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
     let fair =
         fair.because("A latecomer takes the queue of the others for delay, and without losses nothing evens out.");
     let short = short.because("While one looks, the others hold the queue, and all take each other for company.");
-    Ok(Part { table, verdicts: vec![fair, short], note: None })
+    Ok(Section { table, verdicts: vec![fair, short], note: None })
 }
 
 const ONE_OF_TWO: [(&str, &str); 4] =
     [("first", "of one CUBIC's"), ("second", "Mbit/s"), ("wait on the first", "ms"), ("on the second", "ms")];
 
-pub(super) fn one_of_two(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn one_of_two(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let queues = context.pick(vec![200], vec![50, 200, 1_000]);
     let times = context.pick((ms(10_000), ms(40_000)), (ms(20_000), ms(100_000)));
     let runs = context.sweep(&queues, seeds, |queue, seed| {
@@ -282,5 +282,5 @@ pub(super) fn one_of_two(context: &Context, seeds: &[u64]) -> Result<Part, Failu
     let fair =
         fair.because("A test gives up the place in the queue, and in a long queue CUBIC needs longer to win it back.");
     let short = short.because("While the paths are taken for one group they compete together.");
-    Ok(Part { table, verdicts: vec![fair, short], note: None })
+    Ok(Section { table, verdicts: vec![fair, short], note: None })
 }

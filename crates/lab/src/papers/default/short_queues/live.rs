@@ -2,14 +2,14 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes};
+use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::Coupling;
 use fairpath_net::QueueConfig;
 use fairpath_scenario::{Live, Traffic};
 use fairpath_sim::SimError;
 
 use super::seen::wait_ms;
-use super::{Part, TODAY, of_runs};
+use super::{Section, TODAY, of_runs};
 use crate::papers::default::cell::{Contender, HYBRID};
 use crate::{Context, Failure, Net, Table, Verdict, ms};
 
@@ -52,12 +52,12 @@ impl Other {
             Self::Nobody => None,
             Self::Cubic => Some(Traffic::Bulk),
             // 100 kB every 160 ms are half of 10 Mbit/s.
-            Self::ShortFlows => Some(Traffic::ShortFlows { size: Bytes::new(100_000), mean_interval: ms(160) }),
+            Self::ShortFlows => Some(Traffic::ShortFlows { size: ByteCount::new(100_000), mean_interval: ms(160) }),
         }
     }
 }
 
-pub(super) fn live(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn live(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let cases: Vec<(u64, Other)> = CASES.into_iter().take(context.pick(1, 5)).collect();
     let end = Duration::from_secs(context.pick(40, 80));
     let runs = context.sweep(&cases, seeds, |case, seed| {
@@ -83,7 +83,7 @@ pub(super) fn live(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
         }
     }
     let reason = "Beside others windows are cut for their packets, too, and a budget rises slowly from each cut.";
-    Ok(Part { table, verdicts: vec![more.because(reason), short], note: None })
+    Ok(Section { table, verdicts: vec![more.because(reason), short], note: None })
 }
 
 fn stream(who: &Contender, (queue, other): (u64, Other), seed: u64, end: Duration) -> Result<[f64; 5], SimError> {

@@ -3,7 +3,7 @@
 use fairpath_engine::Coupling;
 use fairpath_sim::SimError;
 
-use super::{Part, TODAY};
+use super::{Section, TODAY};
 use crate::papers::default::cell::{HYBRID, in_parts_of};
 use crate::papers::odd_couple::profiles::{PATIENCE, PROFILES};
 use crate::{Cell as Number, Context, Failure, Table, Verdict};
@@ -18,7 +18,7 @@ const COLUMNS: [(&str, &str); 4] = [
 /// The pair that loses 2 % at random, with jitter of 20 ms and more.
 const CONGESTED: &str = "congested";
 
-pub(super) fn profiles(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn profiles(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let last = PROFILES.len() - 1;
     let profiles = context.pick(PROFILES[last..].to_vec(), PROFILES.to_vec());
     let runs = context.sweep(&profiles, seeds, |profile, seed| {
@@ -51,5 +51,5 @@ pub(super) fn profiles(context: &Context, seeds: &[u64]) -> Result<Part, Failure
     }
     let reason = "Where delays jitter, the delay of most packets looks like a queue, and windows grow slowly.";
     let loss = "Losses bound it there, and not the queue: both answer them alike.";
-    Ok(Part { table, verdicts: vec![kept.because(reason), best.because(reason), more.because(loss)], note: None })
+    Ok(Section { table, verdicts: vec![kept.because(reason), best.because(reason), more.because(loss)], note: None })
 }

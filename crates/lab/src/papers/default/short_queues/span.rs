@@ -8,7 +8,7 @@ use fairpath_net::QueueConfig;
 use fairpath_sim::SimError;
 
 use super::seen::{wait_ms, watched};
-use super::{PAYLOAD, Part, TODAY, of_runs};
+use super::{PAYLOAD, Section, TODAY, of_runs};
 use crate::papers::default::cell::{Contender, HYBRID};
 use crate::{Context, Failure, Net, Table, Verdict, ms};
 
@@ -54,7 +54,7 @@ impl Link {
     }
 }
 
-pub(super) fn span(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
+pub(super) fn span(context: &Context, seeds: &[u64]) -> Result<Section, Failure> {
     let link = |mbps, rtt_ms| Link { mbps, rtt_ms };
     let all = RATES_MBPS.iter().flat_map(|mbps| ROUND_TRIPS_MS.iter().map(|rtt| link(*mbps, *rtt))).collect();
     let links = context.pick(vec![link(2, 150), link(20, 5)], all);
@@ -82,5 +82,5 @@ pub(super) fn span(context: &Context, seeds: &[u64]) -> Result<Part, Failure> {
     );
     let short = short
         .because("What a round trip brings is known a round trip later, and few packets of a slow link are 15 ms.");
-    Ok(Part { table, verdicts: vec![fast, short], note: None })
+    Ok(Section { table, verdicts: vec![fast, short], note: None })
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use fairpath_engine::EngineConfig;
 use fairpath_net::{CoDelConfig, LinkConfig, QueueConfig, QueueLimit, RedConfig};
 use fairpath_sbd::Groups;
@@ -15,7 +15,7 @@ use crate::{Net, engine, ms};
 pub(super) const WIDE: Bitrate = Bitrate::from_mbps(1000);
 
 /// What a transfer of light load carries.
-const SHORT: Bytes = Bytes::new(100_000);
+const SHORT: ByteCount = ByteCount::new(100_000);
 
 /// When the session begins: after the cross traffic.
 pub(super) const BEGIN: Duration = Duration::from_secs(5);

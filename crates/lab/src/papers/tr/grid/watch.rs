@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bytes, DelaySample, Groups, Lost, PathId, Timestamp};
+use fairpath_core::{ByteCount, DelaySample, Groups, Lost, PathId, Timestamp};
 use fairpath_sbd::{
-    Concordance, ConcordanceConfig, Congested, Detector, Held, NAMES, Oracle, Persistence, Summary, SummaryConfig,
+    Concordance, ConcordanceConfig, Congested, Detector, HoldTime, NAMES, Oracle, Persistence, Summary, SummaryConfig,
     Trendline, TrendlineConfig, Wavelet, WaveletConfig, by_name,
 };
 use fairpath_sim::{FlowIndex, Recorder, SimError, View};
@@ -112,7 +112,7 @@ fn swept() -> Vec<Entry> {
     }
     for seconds in [10, 30] {
         entries.push(Entry::new("concordance", &format!("held {seconds} s"), move || {
-            Box::new(Held::new(Box::<Concordance>::default(), Duration::from_secs(seconds)))
+            Box::new(HoldTime::new(Box::<Concordance>::default(), Duration::from_secs(seconds)))
         }));
     }
     for error_max in [0.02, 0.05, 0.1, 0.4, 0.8] {
@@ -129,7 +129,7 @@ fn swept() -> Vec<Entry> {
     for seconds in [5, 20, 100] {
         let hold = Duration::from_secs(seconds);
         entries.push(Entry::new("ssc_rfc8382", &format!("held {seconds} s"), move || {
-            Box::new(Held::new(summary(SummaryConfig::rfc8382()), hold))
+            Box::new(HoldTime::new(summary(SummaryConfig::rfc8382()), hold))
         }));
     }
     for correlation_min in [0.9, 0.8, 0.7, 0.6, 0.4, 0.3] {
@@ -227,7 +227,7 @@ impl Recorder for Watch {
 
     fn on_lost(&mut self, now: Timestamp, flow: FlowIndex, path: PathId) {
         if flow.0 == 0 {
-            let lost = Lost { now, bytes: Bytes::new(1500) };
+            let lost = Lost { now, bytes: ByteCount::new(1500) };
             self.detectors.iter_mut().for_each(|watched| watched.detector.on_loss(path, &lost));
         }
     }

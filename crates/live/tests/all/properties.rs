@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use bytes::Bytes;
-use fairpath_core::{Bytes as Size, Groups, PathId, Timestamp};
-use fairpath_stream::{Cargo, Config, Copies, FlowId, PathFacts, PathTerms, Playout, Receiver, Sender, Status};
+use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
+use fairpath_live::{Cargo, Config, Copies, FlowId, PathFacts, PathTerms, Playout, Receiver, Sender, Status};
 use proptest::prelude::*;
 
 use crate::common::{Link, World};
@@ -18,9 +18,9 @@ fn block(lengths: &[usize], loss: u32) -> Vec<(Cargo, Bytes)> {
         usable: true,
         rtt: Some(Duration::from_millis(20)),
         least_rtt: Some(Duration::from_millis(20)),
-        window: Size::new(10_000_000),
+        window: ByteCount::new(10_000_000),
         served: None,
-        max_datagram: Size::new(1_200),
+        max_datagram: ByteCount::new(1_200),
         terms: PathTerms::default(),
     };
     let groups = Groups::singletons([path.path]);

@@ -436,7 +436,7 @@ fn again(lane: &Lane, quickest: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::Bytes;
+    use fairpath_core::ByteCount;
 
     use super::*;
     use crate::facts::PathTerms;
@@ -455,9 +455,9 @@ mod tests {
             usable: true,
             rtt: Some(ms(40)),
             least_rtt: Some(ms(40)),
-            window: Bytes::new(200_000),
+            window: ByteCount::new(200_000),
             served: None,
-            max_datagram: Bytes::new(1_200),
+            max_datagram: ByteCount::new(1_200),
             terms: PathTerms::default(),
         });
         let groups = Groups::singletons(PATHS);

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairpath_core::{Bitrate, Bytes, PathId};
+use fairpath_core::{Bitrate, ByteCount, PathId};
 
 use crate::counts::Counts;
 use crate::lane::Lane;
@@ -17,7 +17,7 @@ pub struct PathStatus {
     /// What it may carry, in time and in fairness to others.
     pub rate: Bitrate,
     /// What was sent on it so far, repair and copies included.
-    pub sent: Bytes,
+    pub sent: ByteCount,
     /// How long packets take there, one way; `None` before the first report.
     pub delay: Option<Duration>,
     /// By how much that varies: the standard deviation.
@@ -35,7 +35,7 @@ impl PathStatus {
         Self {
             path,
             rate: Bitrate::from_bps((8.0 * lane.rate) as u64),
-            sent: Bytes::new(sent),
+            sent: ByteCount::new(sent),
             delay: lane.delays.map(|delays| delays.mean),
             delay_deviation: lane.delays.map(|delays| delays.deviation),
             loss: lane.track.loss(),
@@ -87,7 +87,7 @@ pub(super) struct Tally {
     /// Pieces that wait and are to be copied.
     pub(super) marked: BTreeSet<PieceId>,
     sent: BTreeMap<PathId, u64>,
-    /// Bytes of late: new ones, and all.
+    /// ByteCount of late: new ones, and all.
     new: f64,
     all: f64,
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fairpath_core::{PathId, PathMap, Timestamp};
 
 use crate::config::FlowId;
-use crate::wire::Part;
+use crate::wire::PieceFragment;
 
 /// Which piece: its flow and its number there.
 pub(crate) type PieceId = (FlowId, u64);
@@ -25,7 +25,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// A packet with this of it arrived; whether all has.
-    fn has_arrived(&mut self, part: Part) -> bool {
+    fn has_arrived(&mut self, part: PieceFragment) -> bool {
         self.on_its_way = self.on_its_way.saturating_sub(1);
         let (total, came) = if self.parts.0 == part.total { self.parts } else { (part.total, 0) };
         self.parts = (total, came | 1 << part.index);
@@ -37,7 +37,7 @@ impl Kept {
 #[derive(Clone, Copy, Debug)]
 struct Left {
     piece: Option<PieceId>,
-    part: Part,
+    part: PieceFragment,
     at: Timestamp,
     /// Whether what it carries was sent again, so that its loss orders nothing.
     is_given_up: bool,
@@ -90,8 +90,15 @@ impl Retained {
     }
 
     /// A packet left, with a piece or a part of it, or with repair.
-    pub(crate) fn on_sent(&mut self, piece: Option<(PieceId, Part)>, path: PathId, number: u64, now: Timestamp) {
-        let (piece, part) = piece.map_or((None, Part { index: 0, total: 1 }), |(piece, part)| (Some(piece), part));
+    pub(crate) fn on_sent(
+        &mut self,
+        piece: Option<(PieceId, PieceFragment)>,
+        path: PathId,
+        number: u64,
+        now: Timestamp,
+    ) {
+        let (piece, part) =
+            piece.map_or((None, PieceFragment { index: 0, total: 1 }), |(piece, part)| (Some(piece), part));
         if let Some(kept) = piece.and_then(|piece| self.pieces.get_mut(&piece)) {
             kept.on_its_way += 1;
         }
@@ -145,7 +152,7 @@ impl Retained {
     }
 
     /// A piece arrived, or a part of it; the piece where another part was lost and nothing of it is on its way.
-    fn on_arrived(&mut self, piece: PieceId, part: Part) -> Option<PieceId> {
+    fn on_arrived(&mut self, piece: PieceId, part: PieceFragment) -> Option<PieceId> {
         let kept = self.pieces.get_mut(&piece)?;
         if kept.has_arrived(part) {
             self.bytes -= kept.body.len();
@@ -208,7 +215,7 @@ mod tests {
     use super::*;
 
     const PIECE: PieceId = (FlowId(0), 7);
-    const WHOLE: Part = Part { index: 0, total: 1 };
+    const WHOLE: PieceFragment = PieceFragment { index: 0, total: 1 };
     const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 
     fn retained() -> Retained {
@@ -273,7 +280,7 @@ mod tests {
             let mut retained = Retained::default();
             retained.keep(PIECE, Bytes::from_static(b"body"), Timestamp::ZERO, Timestamp::from_millis(300));
             for index in 0..2 {
-                let half = Some((PIECE, Part { index, total: 2 }));
+                let half = Some((PIECE, PieceFragment { index, total: 2 }));
                 retained.on_sent(half, PATHS[0], index.into(), Timestamp::ZERO);
             }
             retained

@@ -21,7 +21,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use fairpath_core::{Bitrate, Bytes, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 /// The budget is a part of the mean of so long.
 const MEAN_OF: Duration = Duration::from_secs(2);
@@ -78,7 +78,7 @@ pub struct Budget {
 
 impl Budget {
     /// This many bytes of the application's data have arrived.
-    pub(crate) fn on_arrived(&mut self, bytes: Bytes) {
+    pub(crate) fn on_arrived(&mut self, bytes: ByteCount) {
         self.arrived += 8.0 * bytes.as_f64();
     }
 
@@ -99,7 +99,7 @@ impl Budget {
 
     /// The paths may send `whole`, of which this share is repair and copies; what is sent may wait for so long, and so much
     /// waits.
-    pub(crate) fn on_rates(&mut self, whole: Bitrate, beside: f64, wait: Duration, waiting: Bytes, now: Timestamp) {
+    pub(crate) fn on_rates(&mut self, whole: Bitrate, beside: f64, wait: Duration, waiting: ByteCount, now: Timestamp) {
         let room = (1.0 - beside.clamp(0.0, 1.0)) * whole.as_bps() as f64;
         let elapsed = self.set_at.map_or(0.0, |at| now.since(at).as_secs_f64());
         let tries = self.tries(now);
@@ -155,7 +155,7 @@ mod tests {
     const WAIT: Duration = Duration::from_millis(75);
 
     /// A tenth of a second of an encoder that sends, and whose data arrive, as fast as the paths take them.
-    fn deliver(budget: &mut Budget, tenth: u64, offer: u64, waiting: Bytes) {
+    fn deliver(budget: &mut Budget, tenth: u64, offer: u64, waiting: ByteCount) {
         let offer = Bitrate::from_mbps(offer);
         budget.on_arrived(offer * Duration::from_millis(100));
         budget.on_rates(offer, 0.0, WAIT, waiting, Timestamp::from_millis(100 * tenth));
@@ -164,7 +164,7 @@ mod tests {
     /// The budget, in Mbit/s, at the end of so many seconds of rates that are offered, in Mbit/s.
     fn run(budget: &mut Budget, from: u64, seconds: u64, offer: impl Fn(u64) -> u64) -> f64 {
         for tenth in 10 * from..10 * (from + seconds) {
-            deliver(budget, tenth, offer(tenth), Bytes::ZERO);
+            deliver(budget, tenth, offer(tenth), ByteCount::ZERO);
         }
         budget.rate().as_mbps_f64()
     }
@@ -194,7 +194,7 @@ mod tests {
         for tenth in 100..130 {
             waits = f64::max(0.0, waits + 0.1 * (budget.rate().as_mbps_f64() - 4.0) / 4.0);
             most = f64::max(most, waits);
-            deliver(&mut budget, tenth, 4, Bytes::ZERO);
+            deliver(&mut budget, tenth, 4, ByteCount::ZERO);
             assert!(tenth < 102 || waits < WAIT.as_secs_f64(), "{waits} at {tenth}");
         }
         // What was sent before anybody knew: (9 - 4) / 4 of a tenth.
@@ -211,7 +211,7 @@ mod tests {
         let least = |tenths: u64| {
             let (mut budget, mut least) = (Budget::default(), f64::INFINITY);
             for tenth in 0..100 {
-                let waiting = Bytes::new(if tenth % 10 < tenths { 100_000 } else { 0 });
+                let waiting = ByteCount::new(if tenth % 10 < tenths { 100_000 } else { 0 });
                 deliver(&mut budget, tenth, 10, waiting);
                 // In the first seconds it grows to what has passed.
                 least = if tenth < 20 { least } else { budget.rate().as_mbps_f64().min(least) };
@@ -228,9 +228,9 @@ mod tests {
         let mut say = |tenths: core::ops::Range<u64>, sends: &dyn Fn(f64) -> f64| {
             for tenth in tenths {
                 let sent = sends(budget.rate().as_mbps_f64());
-                budget.on_arrived(Bytes::new((sent * 1e5 / 8.0) as u64));
+                budget.on_arrived(ByteCount::new((sent * 1e5 / 8.0) as u64));
                 let now = Timestamp::from_millis(100 * tenth);
-                budget.on_rates(Bitrate::from_mbps(60), 0.0, WAIT, Bytes::ZERO, now);
+                budget.on_rates(Bitrate::from_mbps(60), 0.0, WAIT, ByteCount::ZERO, now);
             }
             budget.rate().as_mbps_f64()
         };

@@ -104,7 +104,7 @@ impl Receiver {
                 self.on_way(way, now);
                 self.on_piece(way, number, &body, now);
             }
-            Datagram::Part { way, number, part, data } => {
+            Datagram::PieceFragment { way, number, part, data } => {
                 self.check(way)?;
                 self.on_way(way, now);
                 let flow = &mut self.flows[usize::from(way.flow.0)];

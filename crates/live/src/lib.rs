@@ -7,8 +7,8 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_core::{Bytes, Groups, PathId, Timestamp};
-//! use fairpath_stream::{Config, FlowId, PathFacts, PathTerms, Receiver, Sender};
+//! use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
+//! use fairpath_live::{Config, FlowId, PathFacts, PathTerms, Receiver, Sender};
 //!
 //! let config = Config { deadline: Duration::from_millis(300), ..Config::default() };
 //! let (mut sender, mut receiver) = (Sender::new(config), Receiver::new(config));
@@ -18,9 +18,9 @@
 //!     usable: true,
 //!     rtt: Some(Duration::from_millis(40)),
 //!     least_rtt: Some(Duration::from_millis(40)),
-//!     window: Bytes::new(120_000),
+//!     window: ByteCount::new(120_000),
 //!     served: None,
-//!     max_datagram: Bytes::new(1_200),
+//!     max_datagram: ByteCount::new(1_200),
 //!     terms: PathTerms::default(),
 //! };
 //! let mut now = Timestamp::from_secs(1);

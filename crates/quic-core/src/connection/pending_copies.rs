@@ -8,16 +8,16 @@ use super::lanes::{Debt, Lanes, Load};
 
 /// The fragments that other paths have carried, path by path, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Owed {
+pub(super) struct PendingCopies {
     /// The paths that owe what is sent next.
-    debtors: Option<PathSet>,
+    carriers: Option<PathSet>,
     paths: PathMap<VecDeque<Debt>>,
 }
 
-impl Owed {
+impl PendingCopies {
     /// What is sent next is chosen so.
     pub(super) fn begin(&mut self, choice: Choice) {
-        self.debtors = match choice {
+        self.carriers = match choice {
             Choice::Copies(paths) => Some(paths.iter().skip(1).collect()),
             _ => None,
         };
@@ -26,23 +26,23 @@ impl Owed {
     /// A fragment was made that leaves on another path.
     pub(super) fn order(&mut self, load: &Load, lanes: &Lanes) {
         // What is sent again they owe already.
-        let (Some(debtors), Some(debt)) = (&self.debtors, load.debt()) else { return };
-        for path in debtors.iter() {
+        let (Some(carriers), Some(debt)) = (&self.carriers, load.debt()) else { return };
+        for path in carriers.iter() {
             if !self.paths.contains(path) {
                 self.paths.insert(path, VecDeque::new());
             }
-            let Some(owed) = self.paths.get_mut(path) else { continue };
+            let Some(pending) = self.paths.get_mut(path) else { continue };
             // A path that carries nothing for long owes no more than what is on its way elsewhere.
-            forgive(owed, lanes);
-            owed.push_back(debt);
+            drop_arrived(pending, lanes);
+            pending.push_back(debt);
         }
     }
 
     /// The oldest that a path owes.
     pub(super) fn take(&mut self, path: PathId, lanes: &Lanes) -> Option<Debt> {
-        let owed = self.paths.get_mut(path)?;
-        forgive(owed, lanes);
-        owed.pop_front()
+        let pending = self.paths.get_mut(path)?;
+        drop_arrived(pending, lanes);
+        pending.pop_front()
     }
 
     /// The path is gone.
@@ -52,8 +52,8 @@ impl Owed {
 }
 
 /// What has arrived is owed no longer.
-fn forgive(owed: &mut VecDeque<Debt>, lanes: &Lanes) {
-    while owed.front().is_some_and(|debt| lanes.has_arrived(*debt)) {
-        owed.pop_front();
+fn drop_arrived(pending: &mut VecDeque<Debt>, lanes: &Lanes) {
+    while pending.front().is_some_and(|debt| lanes.has_arrived(*debt)) {
+        pending.pop_front();
     }
 }

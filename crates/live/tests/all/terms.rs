@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::Bitrate;
-use fairpath_stream::{Config, Copies, FlowId, PathTerms};
+use fairpath_live::{Config, Copies, FlowId, PathTerms};
 
 use crate::common::{Link, World};
 

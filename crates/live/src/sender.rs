@@ -19,7 +19,7 @@ use crate::lane::Lane;
 use crate::retained::{PieceId, Retained};
 use crate::sharing::Sharing;
 use crate::spread::Spread;
-use crate::wire::{Body, OVERHEAD, Part, Repair};
+use crate::wire::{Body, OVERHEAD, PieceFragment, Repair};
 use outgoing::Kind;
 use status::Tally;
 pub use status::{PathStatus, Status};
@@ -61,23 +61,23 @@ pub enum Cargo {
     /// A piece of a flow.
     Piece(FlowId, u64),
     /// A part of a piece, and of how many: it was cut for larger datagrams than can leave now.
-    Part(FlowId, u64, [u8; 2]),
+    PieceFragment(FlowId, u64, [u8; 2]),
     /// Repair, of which nothing is sent again.
     Repair,
 }
 
 impl Cargo {
-    fn of((flow, number): PieceId, part: Part) -> Self {
+    fn of((flow, number): PieceId, part: PieceFragment) -> Self {
         match part.total {
             1 => Self::Piece(flow, number),
-            _ => Self::Part(flow, number, [part.index, part.total]),
+            _ => Self::PieceFragment(flow, number, [part.index, part.total]),
         }
     }
 
-    fn piece(self) -> Option<(PieceId, Part)> {
+    fn piece(self) -> Option<(PieceId, PieceFragment)> {
         match self {
-            Self::Piece(flow, number) => Some(((flow, number), Part { index: 0, total: 1 })),
-            Self::Part(flow, number, [index, total]) => Some(((flow, number), Part { index, total })),
+            Self::Piece(flow, number) => Some(((flow, number), PieceFragment { index: 0, total: 1 })),
+            Self::PieceFragment(flow, number, [index, total]) => Some(((flow, number), PieceFragment { index, total })),
             Self::Repair => None,
         }
     }
@@ -128,7 +128,7 @@ pub struct Sender {
     /// How large a datagram may be that leaves now.
     room: usize,
     /// The other parts of what leaves in parts, since when they could leave.
-    rest: VecDeque<(PieceId, Part, Kind, Timestamp)>,
+    rest: VecDeque<(PieceId, PieceFragment, Kind, Timestamp)>,
     /// What is to leave once more, and since when.
     again: VecDeque<(PieceId, Timestamp)>,
     copies: VecDeque<(PieceId, To, Timestamp)>,
@@ -278,7 +278,7 @@ impl Sender {
         let fell_silent = self.spread.solve(facts, groups, deadline, now);
         self.leave(&fell_silent, now);
         self.retained.forget(now);
-        let waits = fairpath_core::Bytes::new(self.waits as u64);
+        let waits = fairpath_core::ByteCount::new(self.waits as u64);
         self.budget.on_rates(self.spread.whole(), self.tally.beside(), deadline / WAITS, waits, now);
         self.tally.fade();
         // What was carried counts less and less.

@@ -193,7 +193,7 @@ fn released(facts: &PathFacts) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_core::{Bitrate, Bytes, PathId};
+    use fairpath_core::{Bitrate, ByteCount, PathId};
 
     use super::*;
     use crate::facts::PathTerms;
@@ -206,9 +206,9 @@ mod tests {
                 usable: true,
                 rtt: Some(Duration::from_millis(40)),
                 least_rtt: Some(Duration::from_millis(40)),
-                window: Bytes::new(100_000),
+                window: ByteCount::new(100_000),
                 served: served.map(Bitrate::from_mbps),
-                max_datagram: Bytes::new(1_200),
+                max_datagram: ByteCount::new(1_200),
                 terms: PathTerms::default(),
             };
             8e-6 * Lane::new(facts, Timestamp::ZERO).lasting()

@@ -8,7 +8,7 @@ use fairpath_core::Timestamp;
 use crate::config::{PACKET_MAX, Playout};
 use crate::counts::Counts;
 use crate::decoder::Decoder;
-use crate::wire::{Body, Part, Repair, expand};
+use crate::wire::{Body, PieceFragment, Repair, expand};
 
 /// How many pieces of a flow are held, those that were handed out and may still help a block included: what comes in
 /// 1 s at 80 Mbit/s.
@@ -101,7 +101,7 @@ impl Flow {
     }
 
     /// A part of a piece came: the whole body where no other is missing.
-    pub(crate) fn on_part(&mut self, number: u64, part: Part, data: Bytes) -> Option<Bytes> {
+    pub(crate) fn on_part(&mut self, number: u64, part: PieceFragment, data: Bytes) -> Option<Bytes> {
         if self.is_far(number) {
             return None;
         }

@@ -5,7 +5,7 @@ use noq_proto::FrameStats;
 
 /// What that is at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Owing {
+pub(super) enum PendingFrames {
     /// It was asked, and nothing has come since but acknowledgements.
     Nothing,
     /// DATAGRAMs have come since, which are answered by acknowledgements.
@@ -15,7 +15,7 @@ pub(super) enum Owing {
     Anything,
 }
 
-impl Owing {
+impl PendingFrames {
     /// What comes of the frames that came between two looks. Acknowledgements are answered by nothing.
     pub(super) fn after(before: FrameStats, mut now: FrameStats) -> Self {
         let has_datagrams = now.datagram != before.datagram;
@@ -39,11 +39,11 @@ mod tests {
         let after = |change: fn(&mut FrameStats)| {
             let mut now = before;
             change(&mut now);
-            Owing::after(before, now)
+            PendingFrames::after(before, now)
         };
-        assert_eq!(after(|now| now.path_acks += 2), Owing::Nothing);
-        assert_eq!(after(|now| (now.acks, now.datagram) = (4, 9)), Owing::Acknowledgement);
-        assert_eq!(after(|now| (now.datagram, now.ping) = (9, 7)), Owing::Anything);
-        assert_eq!(after(|now| now.path_challenge = 1), Owing::Anything);
+        assert_eq!(after(|now| now.path_acks += 2), PendingFrames::Nothing);
+        assert_eq!(after(|now| (now.acks, now.datagram) = (4, 9)), PendingFrames::Acknowledgement);
+        assert_eq!(after(|now| (now.datagram, now.ping) = (9, 7)), PendingFrames::Anything);
+        assert_eq!(after(|now| now.path_challenge = 1), PendingFrames::Anything);
     }
 }

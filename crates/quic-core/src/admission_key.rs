@@ -17,9 +17,9 @@ const NONCE: usize = 8;
 
 /// What invited peers mark their first packets with. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct KnockKey([u8; 32]);
+pub struct AdmissionKey([u8; 32]);
 
-impl KnockKey {
+impl AdmissionKey {
     /// The key with this content, which should come from the secret that the invited were given.
     pub const fn from_bytes(key: [u8; 32]) -> Self {
         Self(key)
@@ -50,9 +50,9 @@ impl KnockKey {
     }
 }
 
-impl fmt::Debug for KnockKey {
+impl fmt::Debug for AdmissionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KnockKey(hidden)")
+        f.write_str("AdmissionKey(hidden)")
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_known_by_its_key_only_and_is_never_the_same() {
-        let (key, other) = (KnockKey([1; 32]), KnockKey([2; 32]));
+        let (key, other) = (AdmissionKey([1; 32]), AdmissionKey([2; 32]));
         let (first, second) = (key.put_on(System.first_id()), key.put_on(System.first_id()));
         assert!(key.is_on(&first) && key.is_on(&second) && first != second);
         assert!(!other.is_on(&first));
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_changed_bit_takes_the_mark_away() {
-        let key = KnockKey([1; 32]);
+        let key = AdmissionKey([1; 32]);
         let id = key.put_on(System.first_id());
         for bit in 0..8 * ID {
             let mut changed = [0; ID];

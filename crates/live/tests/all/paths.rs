@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::PathId;
-use fairpath_stream::{Config, Copies, FlowId, Playout};
+use fairpath_live::{Config, Copies, FlowId, Playout};
 
 use crate::common::{Link, World};
 

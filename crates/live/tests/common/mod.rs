@@ -6,8 +6,8 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use fairpath_core::{Bytes as Size, Groups, PathId, Timestamp};
-use fairpath_stream::{Cargo, Config, Delivered, FlowId, Outgoing, PathFacts, PathTerms, Receiver, Sender};
+use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
+use fairpath_live::{Cargo, Config, Delivered, FlowId, Outgoing, PathFacts, PathTerms, Receiver, Sender};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -105,9 +105,9 @@ impl World {
             usable: true,
             rtt: Some(2 * link.delay),
             least_rtt: Some(2 * link.delay),
-            window: Size::new(200_000),
+            window: ByteCount::new(200_000),
             served: None,
-            max_datagram: Size::new(1_200),
+            max_datagram: ByteCount::new(1_200),
             terms: link.terms,
         };
         self.links.iter().enumerate().map(fact).collect()

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_core::{Bitrate, Bytes, PathId, Timestamp};
+use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 use fairpath_engine::{Engine, PathSnapshot, Terms};
 
 /// What the host knows of a path.
@@ -17,11 +17,11 @@ pub struct PathFacts {
     /// The shortest there was.
     pub least_rtt: Option<Duration>,
     /// What congestion control lets be in flight.
-    pub window: Bytes,
+    pub window: ByteCount,
     /// The rate that it carries, where congestion control knows that nobody else fills its queue.
     pub served: Option<Bitrate>,
     /// The size of its packets.
-    pub max_datagram: Bytes,
+    pub max_datagram: ByteCount,
     /// What was said of it.
     pub terms: PathTerms,
 }

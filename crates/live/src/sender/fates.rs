@@ -27,7 +27,7 @@ impl Sender {
     pub fn on_acked(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(gone) = self.retained.on_acked(path, number) else { return };
         gone.again.into_iter().for_each(|piece| self.send_again(piece, now));
-        self.budget.on_arrived(fairpath_core::Bytes::new(gone.completes as u64));
+        self.budget.on_arrived(fairpath_core::ByteCount::new(gone.completes as u64));
         if let Some(lane) = self.spread.lanes.get_mut(&path) {
             lane.on_answer(now.since(gone.sent_at));
         }

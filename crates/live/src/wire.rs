@@ -79,7 +79,7 @@ pub enum Malformed {
     Flow(u8),
     /// Its piece has no such part.
     #[error("part {index} of {total} cannot be")]
-    Part {
+    PieceFragment {
         /// Which part it is.
         index: u8,
         /// How many there are.
@@ -138,20 +138,20 @@ pub(crate) struct Body {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Datagram {
     Source { way: Way, number: u32, body: Bytes },
-    Part { way: Way, number: u32, part: Part, data: Bytes },
+    PieceFragment { way: Way, number: u32, part: PieceFragment, data: Bytes },
     Repair { way: Way, repair: Repair },
     Report(Report),
 }
 
 /// Which part of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct PieceFragment {
     pub(crate) index: u8,
     /// How many there are; one is the whole piece.
     pub(crate) total: u8,
 }
 
-impl Part {
+impl PieceFragment {
     /// In how many parts a body leaves of which datagrams have this room; `None` where there is none for it.
     pub(crate) fn total(body: usize, room: usize) -> Option<u8> {
         if SOURCE_HEAD + body <= room {
@@ -172,7 +172,7 @@ impl Part {
     pub(crate) fn datagram(self, way: Way, number: u32, body: Bytes) -> Datagram {
         match self.total {
             1 => Datagram::Source { way, number, body },
-            _ => Datagram::Part { way, number, part: self, data: self.of(&body) },
+            _ => Datagram::PieceFragment { way, number, part: self, data: self.of(&body) },
         }
     }
 }
@@ -271,7 +271,7 @@ impl Datagram {
                 head(&mut out, SOURCE, way, *number);
                 out.put_slice(body);
             }
-            Self::Part { way, number, part, data } => {
+            Self::PieceFragment { way, number, part, data } => {
                 out.reserve(PART_HEAD + data.len());
                 head(&mut out, PART, way, *number);
                 out.put_slice(&[part.index, part.total]);
@@ -310,9 +310,9 @@ impl Datagram {
                 let mut byte = || rest.try_get_u8().map_err(|_| length);
                 let (index, total) = (byte()?, byte()?);
                 if index >= total || !(2..=PARTS_MAX).contains(&usize::from(total)) {
-                    return Err(Malformed::Part { index, total });
+                    return Err(Malformed::PieceFragment { index, total });
                 }
-                Ok(Self::Part { way, number, part: Part { index, total }, data: rest })
+                Ok(Self::PieceFragment { way, number, part: PieceFragment { index, total }, data: rest })
             }
             REPAIR => {
                 let (way, first, mut rest) = read_head(rest).ok_or(length)?;
@@ -384,7 +384,12 @@ mod tests {
         let counts = Counts::from_words([1, 2, 3, 4, 5, 6, 7]);
         for datagram in [
             Datagram::Source { way: WAY, number: 8, body: body(b"data") },
-            Datagram::Part { way: WAY, number: 8, part: Part { index: 1, total: 2 }, data: Bytes::from_static(b"ta") },
+            Datagram::PieceFragment {
+                way: WAY,
+                number: 8,
+                part: PieceFragment { index: 1, total: 2 },
+                data: Bytes::from_static(b"ta"),
+            },
             Datagram::Repair { way: WAY, repair },
             Datagram::Report(Report { number: 1, counts, paths: vec![path; 3] }),
         ] {
@@ -412,18 +417,21 @@ mod tests {
     #[test]
     fn a_body_that_is_too_large_leaves_in_parts_that_fit_and_are_the_whole() {
         let body = Bytes::from_iter(0..=255);
-        assert_eq!(Part::total(body.len(), SOURCE_HEAD + 256), Some(1));
+        assert_eq!(PieceFragment::total(body.len(), SOURCE_HEAD + 256), Some(1));
         for room in 20..SOURCE_HEAD + 256 {
-            let total = Part::total(body.len(), room).unwrap();
-            let datagrams = (0..total).map(|index| Part { index, total }.datagram(WAY, 8, body.clone()).write());
+            let total = PieceFragment::total(body.len(), room).unwrap();
+            let datagrams =
+                (0..total).map(|index| PieceFragment { index, total }.datagram(WAY, 8, body.clone()).write());
             let parts = datagrams.map(|datagram| {
                 assert!(datagram.len() <= room, "{} of {room}", datagram.len());
-                let Ok(Datagram::Part { data, .. }) = Datagram::read(&datagram) else { panic!("{datagram:?}") };
+                let Ok(Datagram::PieceFragment { data, .. }) = Datagram::read(&datagram) else {
+                    panic!("{datagram:?}")
+                };
                 data
             });
             assert_eq!(parts.collect::<Vec<_>>().concat(), body);
         }
-        assert_eq!(Part::total(body.len(), PART_HEAD), None);
+        assert_eq!(PieceFragment::total(body.len(), PART_HEAD), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{Cargo, FlowId, Outgoing, Sender, To, micros};
 use crate::retained::PieceId;
 use crate::spread::Spread;
 use crate::waiting::Waiting;
-use crate::wire::{Datagram, Part, Repair, Way, label};
+use crate::wire::{Datagram, PieceFragment, Repair, Way, label};
 
 /// Why a piece leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,15 +185,22 @@ impl Sender {
 
     /// A piece leaves, in parts where it is larger than what can.
     fn source(&mut self, piece: PieceId, path: PathId, kind: Kind, now: Timestamp) -> Option<Outgoing> {
-        let total = Part::total(self.retained.get(piece)?.body.len(), self.room)?;
+        let total = PieceFragment::total(self.retained.get(piece)?.body.len(), self.room)?;
         // The first part measures a path as well as all do.
         if kind != Kind::Probe {
-            self.rest.extend((1..total).map(|index| (piece, Part { index, total }, kind, now)));
+            self.rest.extend((1..total).map(|index| (piece, PieceFragment { index, total }, kind, now)));
         }
-        self.leave_as(piece, Part { index: 0, total }, path, kind, now)
+        self.leave_as(piece, PieceFragment { index: 0, total }, path, kind, now)
     }
 
-    fn leave_as(&mut self, piece: PieceId, part: Part, path: PathId, kind: Kind, now: Timestamp) -> Option<Outgoing> {
+    fn leave_as(
+        &mut self,
+        piece: PieceId,
+        part: PieceFragment,
+        path: PathId,
+        kind: Kind,
+        now: Timestamp,
+    ) -> Option<Outgoing> {
         let (flow, number) = piece;
         let body = self.retained.get(piece)?.body.clone();
         let way = self.way(flow, path, kind == Kind::Again, now);
@@ -221,7 +228,7 @@ impl Waiting {
 mod tests {
     use core::time::Duration;
 
-    use fairpath_core::{Bytes, Groups};
+    use fairpath_core::{ByteCount, Groups};
 
     use super::*;
     use crate::config::Config;
@@ -233,9 +240,9 @@ mod tests {
             usable: true,
             rtt: Some(Duration::from_millis(rtt_ms)),
             least_rtt: Some(Duration::from_millis(rtt_ms)),
-            window: Bytes::new(200_000),
+            window: ByteCount::new(200_000),
             served: None,
-            max_datagram: Bytes::new(1_200),
+            max_datagram: ByteCount::new(1_200),
             terms: PathTerms::default(),
         }
     }

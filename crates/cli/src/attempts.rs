@@ -1,8 +1,8 @@
-//! How often an end that listens was asked in vain, told so that no stranger can fill the screen.
+//! Failed attempts to connect to an end that listens, told so that no stranger can fill the screen.
 
 use std::time::{Duration, Instant};
 
-use fairpath_quic::Knocks;
+use fairpath_quic::AcceptStats;
 use fairpath_transfer::AdmissionError;
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ const NEXT_MAX: Duration = Duration::from_secs(600);
 
 /// Attempts that led to nothing, by their reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct InVain {
+pub(crate) struct FailedAttempts {
     /// Refused for load, before any work was done.
     refused: u64,
     /// Without a whole handshake.
@@ -26,7 +26,7 @@ pub(crate) struct InVain {
     ticket_in_use: u64,
 }
 
-impl InVain {
+impl FailedAttempts {
     fn total(&self) -> u64 {
         let Self { refused, no_handshake, no_proof, wrong_secret, wrong_kind, ticket_in_use } = self;
         refused + no_handshake + no_proof + wrong_secret + wrong_kind + ticket_in_use
@@ -46,20 +46,20 @@ impl InVain {
         .filter(|(count, _)| *count > 0)
         .map(|(count, reason)| format!("{count} {reason}"))
         .collect();
-        let times = if self.total() == 1 { "once".to_owned() } else { format!("{} times", self.total()) };
-        (!reasons.is_empty()).then(|| format!("knocked at in vain {times}: {}", reasons.join(", ")))
+        let attempts = if self.total() == 1 { "1 attempt".to_owned() } else { format!("{} attempts", self.total()) };
+        (!reasons.is_empty()).then(|| format!("{attempts} to connect failed: {}", reasons.join(", ")))
     }
 }
 
 /// Counts, and says so now and then.
 #[derive(Debug, Default)]
-pub(crate) struct Doorbell {
-    counted: InVain,
+pub(crate) struct AttemptReporter {
+    counted: FailedAttempts,
     /// What was last said, when, and how long that is to last.
-    said: Option<(InVain, Instant, Duration)>,
+    said: Option<(FailedAttempts, Instant, Duration)>,
 }
 
-impl Doorbell {
+impl AttemptReporter {
     /// A peer was not admitted.
     pub(crate) fn rang(&mut self, why: &AdmissionError) {
         let count = match why {
@@ -79,13 +79,13 @@ impl Doorbell {
     }
 
     /// All there were, with those that the listener has counted.
-    pub(crate) fn total(&self, knocks: Knocks) -> InVain {
-        InVain { refused: knocks.refused, no_handshake: knocks.unfinished, ..self.counted }
+    pub(crate) fn total(&self, stats: AcceptStats) -> FailedAttempts {
+        FailedAttempts { refused: stats.refused, no_handshake: stats.unfinished, ..self.counted }
     }
 
     /// A line to be shown now. The first is told at once, since it may be a person with a wrong ticket.
-    pub(crate) fn news(&mut self, knocks: Knocks, now: Instant) -> Option<String> {
-        let total = self.total(knocks);
+    pub(crate) fn news(&mut self, stats: AcceptStats, now: Instant) -> Option<String> {
+        let total = self.total(stats);
         let next = match self.said {
             None => NEXT,
             Some((said, at, lasts)) if said != total && now >= at + lasts => (lasts * 2).min(NEXT_MAX),
@@ -103,27 +103,27 @@ mod tests {
 
     #[test]
     fn strangers_without_number_fill_few_lines() {
-        let (mut bell, begun) = (Doorbell::default(), Instant::now());
+        let (mut bell, begun) = (AttemptReporter::default(), Instant::now());
         let mut lines = Vec::new();
         for second in 0..3600 {
             for _ in 0..100 {
                 bell.rang(&AdmissionError::WrongSecret);
             }
-            lines.extend(bell.news(Knocks::default(), begun + Duration::from_secs(second)));
+            lines.extend(bell.news(AcceptStats::default(), begun + Duration::from_secs(second)));
         }
         // After 0, 10, 30, 70, 150, 310, 630, 1230, 1830, 2430 and 3030 s.
         assert_eq!(lines.len(), 11, "{lines:#?}");
-        assert_eq!(lines[0], "knocked at in vain 100 times: 100 with a wrong secret; still waiting");
+        assert_eq!(lines[0], "100 attempts to connect failed: 100 with a wrong secret; still waiting");
     }
 
     #[test]
     fn every_reason_is_told_and_nothing_is_told_of_nothing() {
-        let mut bell = Doorbell::default();
-        let knocks = Knocks { refused: 1000, unfinished: 2, asked_again: 5 };
-        assert_eq!(bell.news(Knocks { asked_again: 5, ..Knocks::default() }, Instant::now()), None);
+        let mut bell = AttemptReporter::default();
+        let stats = AcceptStats { refused: 1000, unfinished: 2, asked_again: 5 };
+        assert_eq!(bell.news(AcceptStats { asked_again: 5, ..AcceptStats::default() }, Instant::now()), None);
         bell.rang(&AdmissionError::Taken);
-        let expected = "knocked at in vain 1003 times: 1 while the ticket was in use, or after, \
+        let expected = "1003 attempts to connect failed: 1 while the ticket was in use, or after, \
             2 without a whole handshake, 1000 refused for load";
-        assert_eq!(bell.total(knocks).sentence().as_deref(), Some(expected));
+        assert_eq!(bell.total(stats).sentence().as_deref(), Some(expected));
     }
 }
