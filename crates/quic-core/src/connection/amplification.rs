@@ -150,7 +150,8 @@ fn admit(one: &mut Unproved, proved: &mut [Proved], bytes: u64, now: Instant) ->
         if bytes > QUESTION || !may_ask(one.remote.ip(), proved, now) {
             return false;
         }
-        one.allowance += bytes;
+        // The part of it that bytes pay for is not given once more.
+        one.allowance = (one.sent + bytes).saturating_sub(FACTOR * one.received);
     }
     one.sent += bytes;
     true
@@ -236,6 +237,21 @@ mod tests {
         assert!(!amplification.admits(&to(port(4), 1_300), &[0; 1_300], at(5_000)), "that is no question");
         let mut waited = || amplification.take_waiting(&mut Vec::new(), at(5_000)).map(|one| one.destination);
         assert_eq!((waited(), waited(), waited()), (Some(port(1)), Some(port(2)), None), "proved, and asked now");
+    }
+
+    #[test]
+    fn a_question_that_was_paid_for_in_part_leaves_no_more_to_be_sent() {
+        let (mut amplification, own, now) = (Amplification::default(), address(1), start());
+        let port = SocketAddr::new(own.ip(), 1);
+        let question = |amplification: &mut Amplification| amplification.admits(&to(port, 1_200), &[0; 1_200], now);
+        amplification.prove(own);
+        amplification.on_datagram(port, 152);
+        assert!(question(&mut amplification));
+        amplification.on_datagram(port, 257);
+        // Of the first one 456 bytes were paid for, and 744 given: with them there are 1,971 for all.
+        assert!(!question(&mut amplification));
+        amplification.on_datagram(port, 143);
+        assert!(amplification.take_waiting(&mut Vec::new(), now).is_some(), "2,400 are paid for");
     }
 
     #[test]
