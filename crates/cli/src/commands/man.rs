@@ -62,6 +62,6 @@ mod tests {
         assert!(page("fairpath.1").contains("fairpath\\-send"));
         let send = page("fairpath-send.1");
         assert!(send.contains("give\\-up\\-after") && send.contains("TICKET"), "{send}");
-        assert!(page("fairpath-live-send.1").contains("deadline"));
+        assert!(page("fairpath-stream-send.1").contains("deadline"));
     }
 }

@@ -82,7 +82,7 @@ fn the_manual_has_a_page_for_every_command() {
     let directory = scratch.0.join("man/man1");
     let output = run(&["man", text(&directory)]);
     assert!(output.status.success(), "{output:?}");
-    for page in ["fairpath.1", "fairpath-send.1", "fairpath-live-recv.1"] {
+    for page in ["fairpath.1", "fairpath-send.1", "fairpath-stream-recv.1"] {
         let page = std::fs::read_to_string(directory.join(page)).unwrap();
         assert!(page.contains(".SH NAME") && (page.contains("Common use") || page.contains("Example")), "{page}");
     }

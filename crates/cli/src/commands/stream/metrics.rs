@@ -60,7 +60,7 @@ impl Metrics {
     /// At an address of this machine.
     pub(super) async fn at(address: SocketAddr) -> anyhow::Result<Self> {
         let numbers = Numbers::default();
-        let mut registry = Registry::with_prefix("fairpath_live");
+        let mut registry = Registry::with_prefix("fairpath_stream");
         numbers.register(&mut registry);
         Ok(Self { numbers, exporter: Exporter::at(address, registry).await?, counted: BTreeMap::new() })
     }
@@ -139,7 +139,7 @@ pub(crate) fn exposed() -> String {
     for family in [&numbers.path_sent, &numbers.packets, &numbers.sent, &numbers.received] {
         drop(family.get_or_create(&Labels::new()));
     }
-    let mut registry = Registry::with_prefix("fairpath_live");
+    let mut registry = Registry::with_prefix("fairpath_stream");
     numbers.register(&mut registry);
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).expect("text in memory");
