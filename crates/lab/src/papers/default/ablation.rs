@@ -93,7 +93,7 @@ const WITH_ALL: &str = "with all";
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let networks = networks(context);
-    let seeds = context.seeds(context.pick(2, 8));
+    let seeds = context.seeds(context.pick(3, 8));
     let costs = context.sweep(&networks, &seeds, |network, seed| {
         let all = network.cost(seed, |_| {})?;
         let without = MECHANISMS.iter().map(|one| network.cost(seed, one.take_out).map(|cost| cost / all));
