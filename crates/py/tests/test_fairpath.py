@@ -144,7 +144,15 @@ def interrupt_after(seconds):
     threading.Thread(target=interrupt).start()
 
 
-def test_ctrl_c_ends_a_run_and_a_sweep(short):
+@pytest.fixture
+def ctrl_c():
+    # A process that a shell started in the background ignores it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_a_run_and_a_sweep(short, ctrl_c):
     long = short.replace("duration", "3000s")
     for act in (long.run, lambda: short.sweep(seeds=50_000, progress=False)):
         interrupt_after(0.3)
