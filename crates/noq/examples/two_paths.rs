@@ -4,10 +4,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use fairpath_noq::Coupled;
-use noq::{ClientConfig, Endpoint, PathStatus, ServerConfig, TransportConfig};
+use noq::{ClientConfig, Connection, Endpoint, PathError, PathStatus, ServerConfig, TransportConfig};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 /// The amount that the client sends, in bytes.
@@ -39,7 +40,7 @@ async fn main() -> anyhow::Result<()> {
     let endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
     let connection = endpoint.connect_with(client, SocketAddr::from(([127, 0, 0, 1], port)), "localhost")?.await?;
     let second = SocketAddr::from(([127, 0, 0, 2], port));
-    connection.open_path(second, PathStatus::Available).await.context("the second path")?;
+    open(&connection, second).await.context("the second path")?;
 
     let mut stream = connection.open_uni().await?;
     stream.write_all(&vec![0; TOTAL]).await?;
@@ -50,6 +51,17 @@ async fn main() -> anyhow::Result<()> {
     }
     println!("{} bytes came", receiving.await??);
     Ok(())
+}
+
+/// Opens a path, once the peer has said by which connection IDs it knows one. It does so right after the handshake.
+async fn open(connection: &Connection, remote: SocketAddr) -> anyhow::Result<()> {
+    for _ in 0..500 {
+        match connection.open_path(remote, PathStatus::Available).await {
+            Err(PathError::RemoteCidsExhausted) => tokio::time::sleep(Duration::from_millis(10)).await,
+            opened => return Ok(opened.map(drop)?),
+        }
+    }
+    Err(PathError::RemoteCidsExhausted.into())
 }
 
 fn transport() -> TransportConfig {

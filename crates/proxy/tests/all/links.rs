@@ -31,8 +31,9 @@ async fn a_port_is_a_path_and_one_that_swallows_everything_costs_little() {
     let one_link = |state| fairpath_proxy::NearConfig { via: vec!["127.0.0.1".to_owned()], ..near_config(state) };
     let mut ends = Ends::join(folder, far, &addresses, one_link).await;
     ends.near_told(|notice| matches!(notice, NearNotice::Connected(_))).await;
-    // Two handshakes: that of the device which joins, and that of its proxy. Each would wait for seconds.
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    // Two handshakes: that of the device which joins, and that of its proxy. Each would wait for four seconds, where one
+    // address were tried after the other. With the race they take a moment, and seconds where the processors are busy.
+    assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
     println!("joined and connected after {:?}", begun.elapsed());
     for _ in 0..2 {
         ends.near_told(told("path open")).await;
