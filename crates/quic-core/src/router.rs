@@ -31,7 +31,7 @@ use crate::transport::{Trust, transport};
 /// How many first packets wait for a decision, which is made at once; what goes beyond is dropped.
 const INCOMING_MAX: usize = 256;
 
-/// What may wait behind one of them, in bytes: the rest of a client's first flight.
+/// The room behind one of them, in bytes, for the rest of a client's first flight.
 const INCOMING_BYTES: u64 = 8_000;
 
 /// How an endpoint is made.
@@ -39,9 +39,9 @@ const INCOMING_BYTES: u64 = 8_000;
 pub struct EndpointConfig {
     /// The largest datagrams to take, in bytes of UDP payload.
     pub datagram_max: u16,
-    /// What peers may connect to; `None`: nobody may.
+    /// The configuration for peers that connect; `None`: nobody may.
     pub identity: Option<Identity>,
-    /// What all its connections speak.
+    /// The protocol of all its connections.
     pub application: Application,
 }
 
@@ -54,9 +54,9 @@ pub struct Connecting<'a> {
     pub remote: SocketAddr,
     /// The certificate the peer must show.
     pub verify: Verify,
-    /// What the peer knows the invited by.
+    /// The key of the mark by which the peer knows those who were invited.
     pub admission_key: Option<&'a AdmissionKey>,
-    /// What the connection runs.
+    /// The algorithms of the connection.
     pub engine: &'a EngineConfig,
     /// How large its datagrams may become.
     pub datagrams: MtuDiscoveryConfig,
@@ -82,7 +82,7 @@ pub enum BeginError {
 /// How a peer is taken in.
 #[derive(Debug)]
 pub struct Accepting<'a> {
-    /// What the connection runs.
+    /// The algorithms of the connection.
     pub engine: &'a EngineConfig,
     /// How large its datagrams may become.
     pub datagrams: MtuDiscoveryConfig,
@@ -182,9 +182,9 @@ impl Router {
     ) -> Option<Routed> {
         let (remote, local) = way;
         let mark = Mark::of(&datagram);
-        // What is kept of a datagram keeps the buffer that it came in, with others perhaps. Those who have not proved
-        // themselves keep little, so of them it is copied: of handshakes, which have the long header [RFC9000 §17.2],
-        // and of everybody while there is a guest.
+        // A part of a datagram that is kept holds the whole buffer, perhaps with other datagrams. Peers that have proved
+        // nothing may hold little, so their datagrams are copied: handshakes, which have the long header
+        // [RFC9000 §17.2], and all of them while there is a guest.
         let is_long = datagram.first().is_some_and(|first| first & 0x80 != 0);
         let datagram = match is_long || self.guests.is_any() {
             true => BytesMut::from(&datagram[..]),

@@ -49,13 +49,13 @@ pub struct ConnectConfig {
     pub application: Application,
     /// Interfaces or addresses to use; empty: all usable ones.
     pub via: Vec<String>,
-    /// What the connection runs.
+    /// The algorithms of the connection.
     pub engine: EngineConfig,
     /// How many paths to open at most.
     pub paths_max: usize,
     /// The largest datagrams to send and to take, in bytes of UDP payload.
     pub datagram_max: u16,
-    /// What the peer knows the invited by ([`ListenConfig::admission_key`](crate::ListenConfig::admission_key)).
+    /// The key of the mark by which the peer knows those who were invited ([`ListenConfig::admission_key`](crate::ListenConfig::admission_key)).
     pub admission_key: Option<AdmissionKey>,
     /// How much may go over which interfaces; those of which it is spent are not used.
     pub allowances: Vec<Allowance>,

@@ -248,7 +248,7 @@ mod tests {
         amplification.on_datagram(port, 152);
         assert!(question(&mut amplification));
         amplification.on_datagram(port, 257);
-        // Of the first one 456 bytes were paid for, and 744 given: with them there are 1,971 for all.
+        // The first one took 456 bytes that were paid for and 744 that are given, which makes 1,971 for all.
         assert!(!question(&mut amplification));
         amplification.on_datagram(port, 143);
         assert!(amplification.take_waiting(&mut Vec::new(), now).is_some(), "2,400 are paid for");
