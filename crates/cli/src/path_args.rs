@@ -1,5 +1,6 @@
 //! The terms that a person gives for single paths: `--path wwan0:cost=1,cap=5Mbit/s,quota=20GB`, `--path wwan0:backup`.
 
+use fairpath::PathTerms;
 use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{NamedTerms, Terms};
 use fairpath_quic::PathReport;
@@ -17,19 +18,19 @@ const KEYS: [(&str, &str); 4] = [("cost", "1"), ("weight", "2"), ("cap", "5Mbit/
 /// The largest cost and weight, as in scenario files.
 const NUMBER_MAX: u32 = 1_000;
 
-/// What is said of paths.
+/// The terms of paths.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct PathArgs {
     /// Terms of the paths of an interface or address, such as `wwan0:cost=1,cap=5Mbit/s,quota=20GB`; may be
     /// given several times. `backup`, which takes no value: a path carries data only where all others fail;
     /// `cost`: a path carries only what those that cost less have no room for; `weight`: its
-    /// share, with `--scheduler weighted`; `cap`: no more is sent on it; `quota`: what may go over the interface both
+    /// share, with `--scheduler weighted`; `cap`: no more is sent on it each way; `quota`: what may go over the interface both
     /// ways in a calendar month (UTC), counted over all runs; then its paths are closed
     #[arg(long, value_name = "IF:KEY=VALUE,...", value_parser = said)]
     path: Vec<Said>,
 }
 
-/// What is said of the paths of one interface or address.
+/// The terms of the paths of one interface or address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     /// The interface or address.
@@ -40,7 +41,7 @@ pub(crate) struct Said {
     cost: Option<u32>,
     weight: Option<u32>,
     cap: Option<Bitrate>,
-    /// What may go over the interface in a month.
+    /// The most that may go over the interface in a month.
     pub(crate) quota: Option<ByteCount>,
 }
 
@@ -57,12 +58,12 @@ impl Said {
         self.backup
     }
 
-    /// What using the path costs.
+    /// The cost of using the path.
     pub(crate) fn cost(&self) -> u32 {
         self.cost.unwrap_or(Terms::default().cost)
     }
 
-    /// What may be sent on it in a second, at most.
+    /// The most that may be sent on it in a second.
     pub(crate) fn cap(&self) -> Option<Bitrate> {
         self.cap
     }
@@ -74,12 +75,21 @@ impl Said {
 }
 
 impl PathArgs {
+    /// The terms of each interface, for an end of the library.
+    pub(crate) fn library_terms(&self) -> Vec<(String, PathTerms)> {
+        let terms = |said: &Said| {
+            let terms = PathTerms::new().cost(said.cost()).backup(said.backup);
+            (said.of.clone(), said.cap.map_or(terms, |cap| terms.cap(cap)))
+        };
+        self.path.iter().map(terms).collect()
+    }
+
     /// All of it.
     pub(crate) fn all(&self) -> &[Said] {
         &self.path
     }
 
-    /// What the engine is to know of it.
+    /// The terms of each interface, for the engine.
     pub(crate) fn terms(&self) -> Vec<NamedTerms> {
         self.path.iter().map(|said| NamedTerms { of: said.of.clone(), terms: said.terms() }).collect()
     }
@@ -124,20 +134,16 @@ impl PathArgs {
         }
     }
 
-    /// Refuses what says how to send, at an end that receives and sends next to nothing.
+    /// Refuses what the other end is not told, at an end that receives and sends next to nothing.
     pub(crate) fn check_receiving(&self) -> Result<(), UsageError> {
-        for said in &self.path {
-            let numbers = [("cost", said.cost.is_some()), ("weight", said.weight.is_some())];
-            let given = numbers.into_iter().chain([("cap", said.cap.is_some()), (BACKUP, said.backup)]);
-            if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-                let text = &said.text;
-                return Err(UsageError(format!(
-                    "{key} in --path {text} says what is sent, and this end receives; give it to the end that sends \
-                     (quota counts both ways, and can be given here)"
-                )));
-            }
+        match self.path.iter().find(|said| said.weight.is_some()) {
+            Some(said) => Err(UsageError(format!(
+                "weight in --path {} says what is sent, and this end receives; give it to the end that sends \
+                 (backup, cost, cap and quota count both ways, and can be given here)",
+                said.text
+            ))),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -262,8 +268,8 @@ pub(crate) mod tests {
         assert!(
             of(&["a:cost=2", "a:cap=1Mbit/s"]).check_effects("arrival").unwrap_err().to_string().contains("a twice")
         );
-        assert!(of(&["a:quota=2GB"]).check_receiving().is_ok());
-        let refused = of(&["a:cap=1Mbit/s"]).check_receiving().unwrap_err().to_string();
-        assert!(refused.contains("cap in --path a:cap=1Mbit/s"), "{refused}");
+        assert!(of(&["a:quota=2GB,cost=1,cap=1Mbit/s", "b:backup"]).check_receiving().is_ok());
+        let refused = of(&["a:weight=2"]).check_receiving().unwrap_err().to_string();
+        assert!(refused.contains("weight in --path a:weight=2"), "{refused}");
     }
 }

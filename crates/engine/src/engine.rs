@@ -177,8 +177,17 @@ impl Engine {
     /// What a person has said of the path.
     pub fn set_terms(&mut self, path: PathId, terms: Terms) {
         if let Some(state) = self.paths.get_mut(path) {
-            state.terms = terms;
+            state.own_terms = terms;
             state.usable &= !state.is_used_up();
+            self.has_caps |= terms.cap.is_some();
+        }
+    }
+
+    /// The peer's terms of the path: its cost, its cap, and whether it is a backup. It may only ask for less than
+    /// what this end would send.
+    pub fn set_peer_terms(&mut self, path: PathId, terms: Terms) {
+        if let Some(state) = self.paths.get_mut(path) {
+            state.peer_terms = terms;
             self.has_caps |= terms.cap.is_some();
         }
     }
@@ -191,15 +200,20 @@ impl Engine {
         }
     }
 
-    /// What was said of the path.
+    /// The terms of the path, this end's and the peer's together.
     pub fn terms(&self, path: PathId) -> Option<Terms> {
-        Some(self.paths.get(path)?.terms)
+        Some(self.paths.get(path)?.terms())
+    }
+
+    /// This end's terms of the path; `None` where nothing was said of any path.
+    pub fn own_terms(&self, path: PathId) -> Option<Terms> {
+        self.paths.get(path).filter(|_| !self.said.is_empty()).map(|state| state.own_terms)
     }
 
     /// How fast the path may send; `None`: as its window allows. A cap holds whether the engine paces or not.
     fn pacing_rate(&self, path: PathId, state: &Path) -> Option<Bitrate> {
         let own = if self.paces { self.controller.pacing_rate(path) } else { None };
-        match (own, state.terms.cap) {
+        match (own, state.terms().cap) {
             (Some(own), Some(cap)) => Some(own.min(cap)),
             (own, cap) => own.or(cap),
         }

@@ -27,7 +27,9 @@ pub(crate) struct Path {
     pub(crate) pacer: Pacer,
     pub(crate) usable: bool,
     pub(crate) backup: bool,
-    pub(crate) terms: Terms,
+    /// This end's terms, and the peer's.
+    pub(crate) own_terms: Terms,
+    pub(crate) peer_terms: Terms,
     pub(crate) lost: ByteCount,
     /// Whether it answers.
     pub(crate) answers: Answers,
@@ -61,7 +63,8 @@ impl Path {
             pacer: Pacer::with_burst(max_datagram * burst_datagrams),
             usable: false,
             backup: false,
-            terms: Terms::default(),
+            own_terms: Terms::default(),
+            peer_terms: Terms::default(),
             lost: ByteCount::ZERO,
             answers: Answers::new(now),
             usage: Usage::new(now),
@@ -83,19 +86,25 @@ impl Path {
     /// So many bytes left: with the last of its quota the path is not usable any more.
     #[inline]
     pub(crate) fn take_of_quota(&mut self, bytes: ByteCount) {
-        if let Some(left) = &mut self.terms.quota {
+        if let Some(left) = &mut self.own_terms.quota {
             *left = left.saturating_sub(bytes);
             self.usable &= *left > ByteCount::ZERO;
         }
     }
 
+    /// The terms of both ends together.
+    #[inline]
+    pub(crate) fn terms(&self) -> Terms {
+        self.own_terms.heeding(self.peer_terms)
+    }
+
     /// Whether it is for emergencies only.
     pub(crate) fn is_backup(&self) -> bool {
-        self.backup || self.terms.backup
+        self.backup || self.own_terms.backup || self.peer_terms.backup
     }
 
     pub(crate) fn is_used_up(&self) -> bool {
-        self.terms.quota == Some(ByteCount::ZERO)
+        self.own_terms.quota == Some(ByteCount::ZERO)
     }
 
     /// Nothing of what is in flight will be heard of.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use fairpath_engine::{Bitrate, EngineConfig, NamedTerms};
 use fairpath_quic as quic;
 use quic::{
-    AdmissionKey, Application, ConnectConfig, DialConfig, Dialer, GivenSockets, ListenConfig, Listener, Machine,
+    AdmissionKey, Allowance, Application, ConnectConfig, DialConfig, Dialer, GivenSockets, ListenConfig, Listener,
+    Machine,
 };
 
 use crate::acceptor::Acceptor;
@@ -153,6 +154,7 @@ pub struct Builder {
     advertise: Vec<SocketAddr>,
     sockets: Vec<UdpSocket>,
     connections_max: usize,
+    allowances: Vec<Allowance>,
     settings: Settings,
 }
 
@@ -167,8 +169,8 @@ impl Default for Builder {
             application: Application::Fairpath,
             guard: None,
         };
-        let (advertise, sockets) = (Vec::new(), Vec::new());
-        Self { identity: None, listen: None, port: 0, advertise, sockets, connections_max: 64, settings }
+        let (advertise, sockets, allowances) = (Vec::new(), Vec::new(), Vec::new());
+        Self { identity: None, listen: None, port: 0, advertise, sockets, connections_max: 64, allowances, settings }
     }
 }
 
@@ -262,9 +264,17 @@ impl Builder {
         self
     }
 
-    /// Terms for the paths that begin at `of`, an interface or an address.
+    /// Terms for the paths that begin at `of`, an interface or an address. The peer is told of them, and heeds cost, cap
+    /// and backup for what it sends here.
     pub fn path(mut self, of: impl Into<String>, terms: PathTerms) -> Self {
         self.settings.engine.terms.push(NamedTerms { of: of.into(), terms: terms.0 });
+        self
+    }
+
+    /// Bounds what may go over one interface or address, both ways, over all connections. Its paths are closed once that
+    /// is spent.
+    pub fn allowance(mut self, allowance: Allowance) -> Self {
+        self.allowances.push(allowance);
         self
     }
 
@@ -309,12 +319,12 @@ impl Builder {
     ///
     /// Where an interface or socket asked for does not do, or an address cannot be listened on.
     pub fn bind(self) -> Result<Endpoint, Error> {
-        let Self { identity, listen, port, advertise, sockets, connections_max, settings } = self;
+        let Self { identity, listen, port, advertise, sockets, connections_max, allowances, settings } = self;
         let machine = match sockets.is_empty() {
             true => Machine::System,
             false => Machine::Sockets(GivenSockets::new(sockets).map_err(|error| Error::Socket(error.to_string()))?),
         };
-        let (allowances, datagram_max) = (Vec::new(), settings.datagram_max);
+        let datagram_max = settings.datagram_max;
         let side = match identity {
             None => {
                 let config = DialConfig { application: settings.application, datagram_max, allowances, machine };

@@ -81,6 +81,7 @@ pub use error::{Attempt, ConnectionError, Error, SendError, StreamError};
 pub use event::{Event, Events};
 #[doc(inline)]
 pub use fairpath_engine::{Bitrate, ByteCount as Amount};
+pub use fairpath_quic::Allowance;
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use limits::StreamLimits;
 pub use path::{Interface, Path, PathState, PathTerms, interfaces};

@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fairpath::{Allowance, PathTerms};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
@@ -27,8 +28,8 @@ use crate::snapshot::Snapshot;
 use crate::target::Target;
 pub use doctor::{Examination, ExamineConfig, Finding, Together, examination_max, examine};
 pub use forward::{BadForward, Forward, Protocol, Reverse};
-use link::Link;
 pub use link::LinkState;
+use link::{Link, Ways};
 pub use port::{BadPassword, Password};
 use ports::Ports;
 pub use state::{JoinError, NearState, NearStateError, join};
@@ -44,6 +45,10 @@ pub struct NearConfig {
     pub listen: SocketAddr,
     /// Interfaces or addresses that paths start from; empty: all usable ones.
     pub via: Vec<String>,
+    /// The terms of the paths of interfaces or addresses; the far end heeds them, too.
+    pub terms: Vec<(String, PathTerms)>,
+    /// How much may go over which interfaces or addresses.
+    pub allowances: Vec<Allowance>,
     /// Answers programs before the far end has connected: they send at once, and a connection that fails is reset.
     pub fast_open: bool,
     /// The password that programs have to show.
@@ -129,7 +134,8 @@ impl Near {
     ///
     /// Where this device has joined none, or the port cannot be had.
     pub async fn bind(config: NearConfig) -> Result<Self, NearError> {
-        let NearConfig { state, listen, via, fast_open, password, forwards, reverses, transparent } = config;
+        let NearConfig { state, listen, via, terms, allowances, fast_open, password, forwards, reverses, transparent } =
+            config;
         let state = NearState::open(&state)?;
         let listener =
             TcpListener::bind(listen).await.map_err(|source| NearError::Listen { address: listen, source })?;
@@ -140,7 +146,7 @@ impl Near {
             None => None,
         };
         let reverses: Arc<[Reverse]> = reverses.into();
-        let link = Link::begin(state.clone(), via, reverses.clone(), to.clone())?;
+        let link = Link::begin(state.clone(), Ways { via, terms, allowances }, reverses.clone(), to.clone())?;
         let here = link.clone();
         let control = Control::open(state.directory(), move || here.snapshot());
         let control = control.map_err(|error| to.try_send(NearNotice::Control(error.to_string()))).ok();

@@ -26,11 +26,12 @@ use std::sync::Arc;
 use web_time::{Duration, Instant};
 
 use bytes::Bytes;
-use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Timestamp};
+use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Terms, Timestamp};
 use noq_proto::crypto::ExportKeyingMaterialError;
 use noq_proto::{ConnectionError, ConnectionId, PathId, StreamEvent};
 
 use crate::adapter::{ConnectionEngine, Fate};
+use crate::announcement::Announcement;
 use crate::arrival::Counted;
 use crate::bulk::{Record, RecordTooLarge};
 use crate::channel::ChannelId;
@@ -41,11 +42,11 @@ use crate::one_way::OneWay;
 use crate::pairs::{Candidates, Pair, Tried, WhyNot};
 use crate::paths::policy::Policy;
 use crate::paths::{PathNotice, PathReport};
-use crate::peer_addresses::Announcement;
 use crate::receipts::{self, Receipts};
 use crate::streams::{StreamEvent as StreamsEvent, StreamsToken};
 use crate::tls::Application;
 use crate::transport::{Trust, trust};
+use crate::{peer_addresses, peer_terms};
 use amplification::Amplification;
 pub use end::{VIOLATION, violation};
 use flows::Flows;
@@ -113,6 +114,8 @@ pub struct Connection {
     /// The counts of the last receipts.
     receipted: Vec<(PathId, u64)>,
     announcement: Option<Announcement>,
+    /// The terms of paths that the peer was told last, and how far that is.
+    told_terms: (Vec<(PathId, Terms)>, Option<Announcement>),
     output: Output,
     flows: Option<Box<Flows>>,
     /// What the stack's queue of datagrams has room for while it is empty.
@@ -167,6 +170,7 @@ impl Connection {
             receipt_at: now,
             receipted: Vec::new(),
             announcement: None,
+            told_terms: (Vec::new(), None),
             output: Output::default(),
             flows: None,
             fates: Vec::new(),
@@ -362,7 +366,7 @@ impl Connection {
 
     /// The addresses at which peers reach this end have changed to these: the peer is told.
     pub fn announce(&mut self, addresses: &[SocketAddr], now: Instant) {
-        self.announcement = Some(Announcement::new(addresses, now));
+        self.announcement = Some(Announcement::new(peer_addresses::write(addresses), now));
     }
 
     /// The addresses at which the peer may be reached, for an end that opens paths: those it was given, and those that
@@ -453,6 +457,7 @@ impl Connection {
             self.with_policy(now, |policy, live| policy.look(live, now));
             self.give_receipts(now);
             self.tell_addresses(now);
+            self.tell_terms(now);
             self.size_windows(now);
             self.rescue_streams(now);
         }
@@ -513,7 +518,29 @@ impl Connection {
 
     /// Says on every path at which addresses this end is reached now, where they changed.
     fn tell_addresses(&mut self, now: Instant) {
-        let Some(said) = self.announcement.as_mut().and_then(|announcement| announcement.say(now)) else { return };
+        if let Some(said) = self.announcement.as_mut().and_then(|announcement| announcement.say(now)) {
+            self.tell_on_all_paths(&said);
+        }
+    }
+
+    /// Says on every path what a person at this end has said of each, where that or the paths have changed.
+    fn tell_terms(&mut self, now: Instant) {
+        let Some(policy) = self.policy.as_ref().filter(|_| self.application.is_fairpath()) else { return };
+        let open = policy.open_paths().filter_map(|(id, path)| Some((id, path?)));
+        let terms: Vec<(PathId, Terms)> = self
+            .engine
+            .with(now, |engine, _| open.filter_map(|(id, path)| Some((id, engine.own_terms(path)?))).collect());
+        let (told, announcement) = &mut self.told_terms;
+        if *told != terms {
+            *announcement = Some(Announcement::new(peer_terms::write(&terms), now));
+            *told = terms;
+        }
+        if let Some(said) = announcement.as_mut().and_then(|announcement| announcement.say(now)) {
+            self.tell_on_all_paths(&said);
+        }
+    }
+
+    fn tell_on_all_paths(&mut self, said: &Bytes) {
         let Some(policy) = &self.policy else { return };
         for path in policy.open_paths().filter_map(|(_, path)| path) {
             self.output.add_on(path, said.clone());

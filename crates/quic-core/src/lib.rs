@@ -60,6 +60,7 @@
 mod adapter;
 mod address;
 mod admission_key;
+mod announcement;
 mod arrival;
 pub mod bulk;
 mod carrier;
@@ -78,6 +79,7 @@ mod origin;
 pub mod pairs;
 mod paths;
 mod peer_addresses;
+mod peer_terms;
 mod receipts;
 mod router;
 pub mod streams;

@@ -7,7 +7,6 @@
 //! (2 bytes, big-endian).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use web_time::{Duration, Instant};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
@@ -17,36 +16,8 @@ pub(crate) const KIND: u8 = 9;
 /// As many are told as a ticket names.
 const ADDRESSES_MAX: usize = 32;
 
-/// How often they are told, and how long after the first time the second follows; each wait is twice the one before. Where
-/// all addresses changed at once, nothing is acknowledged before a new path is open.
-const TIMES: u32 = 6;
-const AGAIN: Duration = Duration::from_millis(250);
-
-/// A list that is being told.
-#[derive(Debug)]
-pub(crate) struct Announcement {
-    datagram: Bytes,
-    said: u32,
-    next: Instant,
-}
-
-impl Announcement {
-    pub(crate) fn new(addresses: &[SocketAddr], now: Instant) -> Self {
-        Self { datagram: write(addresses), said: 0, next: now }
-    }
-
-    /// The datagram to be said now, if any.
-    pub(crate) fn say(&mut self, now: Instant) -> Option<Bytes> {
-        if self.said == TIMES || now < self.next {
-            return None;
-        }
-        self.next = now + AGAIN * 2_u32.pow(self.said);
-        self.said += 1;
-        Some(self.datagram.clone())
-    }
-}
-
-fn write(addresses: &[SocketAddr]) -> Bytes {
+/// The datagram that tells of these.
+pub(crate) fn write(addresses: &[SocketAddr]) -> Bytes {
     let mut datagram = BytesMut::new();
     datagram.put_u8(KIND);
     for address in addresses.iter().take(ADDRESSES_MAX) {
@@ -95,13 +66,5 @@ mod tests {
         }
         assert_eq!(read(&write(&vec![all[0]; 100])[1..]).len(), ADDRESSES_MAX);
         assert!(read(&[5, 1, 2, 3]).is_empty());
-    }
-
-    #[test]
-    fn a_change_is_told_a_few_times() {
-        let begun = Instant::now();
-        let mut announcement = Announcement::new(&[], begun);
-        let times = (0..200).filter(|step| announcement.say(begun + Duration::from_millis(50) * *step).is_some());
-        assert_eq!(times.collect::<Vec<u32>>(), [0, 5, 15, 35, 75, 155]);
     }
 }

@@ -7,7 +7,7 @@ use fairpath_core::{Bitrate, ByteCount, OneWayDelay, PathId, Rtt, Timestamp};
 
 use crate::path_set::PathSet;
 
-/// What a scheduler sees of the connection. What a host does not know it leaves as it is by default.
+/// A scheduler's view of the connection. A host leaves what it does not know as it is by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionView {
     /// How much waits that was never sent; `None`: not known, and no end of it in sight.
@@ -25,7 +25,7 @@ pub struct ConnectionView {
     pub is_blocked: bool,
 }
 
-/// What a scheduler sees of a path.
+/// A scheduler's view of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
     /// The path.
@@ -34,7 +34,7 @@ pub struct PathView {
     pub window: ByteCount,
     /// Whether its pacer lets nothing go now, whatever room there is.
     pub paced: bool,
-    /// What is in flight on it.
+    /// The bytes in flight on it.
     pub in_flight: ByteCount,
     /// The size of its datagrams.
     pub max_datagram: ByteCount,
@@ -62,16 +62,16 @@ pub struct PathView {
     pub usable: bool,
     /// To be used only where no other path is usable.
     pub backup: bool,
-    /// What a person has said of it.
+    /// The terms of it.
     pub terms: Terms,
 }
 
-/// What a person has said of a path.
+/// The terms that a person sets for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// How large its share is to be, beside those of the others.
     pub weight: u32,
-    /// What using it costs: a path is spared where one that costs less will do.
+    /// The cost of using it: a path is spared where one that costs less will do.
     pub cost: u32,
     /// Whether it is used only where no other path can be.
     pub backup: bool,
@@ -85,6 +85,15 @@ impl Default for Terms {
     /// All are alike, cost nothing, and have no cap and no quota.
     fn default() -> Self {
         Self { weight: 1, cost: 0, backup: false, cap: None, quota: None }
+    }
+}
+
+impl Terms {
+    /// The terms that keep to these and to those that the peer `asks` for: the larger cost, the smaller cap, a backup
+    /// where either says so. The weight and the quota are this end's own.
+    pub fn heeding(self, asks: Self) -> Self {
+        let cap = self.cap.into_iter().chain(asks.cap).min();
+        Self { cost: self.cost.max(asks.cost), backup: self.backup || asks.backup, cap, ..self }
     }
 }
 
@@ -105,7 +114,7 @@ impl PathView {
     }
 }
 
-/// What to do with the next packet.
+/// The decision about the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Send it on this path.

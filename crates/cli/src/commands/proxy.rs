@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use fairpath_proxy::{
@@ -13,7 +14,12 @@ use crate::ends::Via;
 use crate::error::UsageError;
 use crate::far_state::NearStateArgs;
 use crate::leading::{self, Leading};
+use crate::path_args::PathArgs;
+use crate::path_facts::Books;
 use crate::signals::Interruption;
+
+/// How often the count of quotas is written down.
+const COUNTED: Duration = Duration::from_secs(1);
 
 /// Open a port whose connections go over all links and leave at `fairpath serve`: SOCKS5 and HTTP
 #[derive(Debug, clap::Args)]
@@ -22,6 +28,7 @@ use crate::signals::Interruption;
     fairpath run -- curl -O https://example.com/file         one program through it\n  \
     curl -x socks5h://127.0.0.1:1080 https://example.com/    the same by hand\n  \
     fairpath proxy --via eth0 --via wwan0       over these links only\n  \
+    fairpath proxy --path wwan0:backup          the modem only where all others fail\n  \
     fairpath proxy --forward udp:51820=192.0.2.1:51820       WireGuard over all links",
     after_help = "For browsers: http://127.0.0.1:1080/proxy.pac is the address of automatic settings, and \
     http://127.0.0.1:1080/ says whether it works. Other users of this machine can use the port, too, unless a password is \
@@ -65,6 +72,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     via: Via,
     #[command(flatten)]
+    paths: PathArgs,
+    #[command(flatten)]
     state: NearStateArgs,
 }
 
@@ -83,7 +92,12 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     if leading::is_marked(&state) && leading::undo(&state)? {
         tell("the rules that an earlier proxy left are put back");
     }
+    args.paths.check(&fairpath_engine::EngineConfig::live().scheduler)?;
+    let mut books = Books::open(args.paths.all())?;
+    books.announce(|line| tell(line));
     let config = NearConfig {
+        terms: args.paths.library_terms(),
+        allowances: books.meters.allowances(),
         state: state.clone(),
         listen: args.listen,
         via: args.via.via,
@@ -114,13 +128,27 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         }
         tell(notice);
     };
-    tokio::select! {
-        () = near.run(heard) => {}
-        () = interruption.asked() => {}
-    }
+    let ended = tokio::select! {
+        () = near.run(heard) => Ok(()),
+        () = interruption.asked() => Ok(()),
+        error = keep(&mut books) => Err(error),
+    };
     drop(leading);
+    books.meters.allow_goodbye();
     near.close().await;
-    Ok(())
+    ended
+}
+
+/// Writes down what goes over metered interfaces, and tells of quotas that are used up. Ends where the count cannot be
+/// kept.
+async fn keep(books: &mut Books) -> anyhow::Error {
+    let mut tick = tokio::time::interval(COUNTED);
+    loop {
+        tick.tick().await;
+        if let Err(error) = books.enforce(&[], |line| tell(line)) {
+            return error;
+        }
+    }
 }
 
 fn password(file: &Path) -> anyhow::Result<Password> {

@@ -152,8 +152,8 @@ fn what_cannot_be_meant_is_a_usage_error_that_names_the_value() {
         assert!(error.contains(words), "{said}: {error}");
         assert_eq!(refused.status.code(), Some(2), "{said}");
     }
-    let received = run(&["recv", "--path", "127.0.0.1:cap=5Mbit/s"]);
-    assert!(error_of(&received).contains("cap in --path 127.0.0.1:cap=5Mbit/s says what is sent"), "{received:?}");
+    let received = run(&["recv", "--path", "127.0.0.1:weight=2"]);
+    assert!(error_of(&received).contains("weight in --path 127.0.0.1:weight=2 says what is sent"), "{received:?}");
     assert_eq!(received.status.code(), Some(2));
     let limited = run(&["perf", "client", &server.ticket, "--limit", "0Mbit/s"]);
     assert!(error_of(&limited).contains("nothing could be sent; a rate such as 20Mbit/s is needed"), "{limited:?}");

@@ -181,7 +181,12 @@ impl Network {
 
     /// The bytes that the link has brought to the receiver.
     pub(crate) fn carried(&self, link: &Link) -> u64 {
-        self.attribute(link, End::Receiver, "statistics/rx_bytes").parse().unwrap()
+        self.carried_to(link, End::Receiver)
+    }
+
+    /// The bytes that the link has brought to this end.
+    pub(crate) fn carried_to(&self, link: &Link, end: End) -> u64 {
+        self.attribute(link, end, "statistics/rx_bytes").parse().unwrap()
     }
 
     /// What the kernel says of one end of the link.

@@ -165,6 +165,26 @@ fn curl_downloads_and_uploads_over_both_links_while_one_goes_down_and_comes_back
     assert!(bond.proxy.end(PATIENCE).success());
 }
 
+#[test]
+fn a_backup_is_spared_by_downloads_until_the_other_link_fails() {
+    const DOWN: usize = 3_000_000;
+    let [one, two] = TWINS;
+    let backup = format!("{}:backup", two.name);
+    let Some(bond) = Bond::with(&["--path", &backup], Ipv4Addr::LOCALHOST) else { return };
+    let url = format!("http://{}/{DOWN}", bond.web);
+    let download = || {
+        let before = bond.network.carried_to(&two, End::Sender);
+        let done = bond.curl(&["-o", "/dev/null", "--max-time", "20", &url]).wait_with_output().unwrap();
+        assert!(done.status.success(), "{}\n{}", String::from_utf8_lossy(&done.stderr), bond.proxy.said());
+        bond.network.carried_to(&two, End::Sender) - before
+    };
+    let spared = download();
+    assert!(spared < DOWN as u64 / 20, "{spared} bytes over the backup");
+    bond.network.set_link(&one, End::Sender, "down");
+    let needed = download();
+    assert!(needed >= DOWN as u64, "{needed} bytes over the only link");
+}
+
 /// A public address, which the far machine has and to which the near one has a route.
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
 

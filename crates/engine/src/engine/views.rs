@@ -66,7 +66,7 @@ impl Surroundings<'_> {
             oldest_sent: state.oldest(),
             usable: state.usable && !state.is_silent(now),
             backup: state.is_backup(),
-            terms: state.terms,
+            terms: state.terms(),
         }
     }
 

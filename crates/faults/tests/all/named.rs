@@ -90,6 +90,41 @@ fn a_rebinding_leaves_caps_in_force() {
     }
 }
 
+/// A modem is paid for at the end that has it, and most of what it carries comes from the other end.
+#[test]
+fn the_peer_heeds_what_is_said_of_a_path_here() {
+    let wires = [Wire::new(8, 20), Wire::new(8, 30)];
+    let came = |terms: Terms, rebinds: bool| {
+        let said = NamedTerms { of: "10.0.1.1".into(), terms };
+        let engine = EngineConfig { terms: vec![said], ..EngineConfig::live() };
+        let mut world = World::new(&wires, &engine, 1).opened();
+        world.run_for(SECOND);
+        if rebinds {
+            world.rebind(1);
+        }
+        world.server.send(u64::MAX);
+        let dear = |world: &mut World| {
+            let paths = world.client.paths();
+            let dear = paths.iter().find(|path| path.interface == "if1");
+            dear.expect("the second path is there").received.get()
+        };
+        world.run_for(2 * SECOND);
+        let before = dear(&mut world);
+        world.run_for(4 * SECOND);
+        dear(&mut world) - before
+    };
+    let four_seconds = Bitrate::from_mbps(8) * (4 * SECOND);
+    let plain = came(Terms::default(), false);
+    assert!(plain > four_seconds.get() * 8 / 10, "{plain} bytes where nothing was said");
+    for rebinds in [false, true] {
+        let backup = came(Terms { backup: true, ..Terms::default() }, rebinds);
+        assert!(backup < four_seconds.get() / 50, "{backup} bytes on a backup, rebound: {rebinds}");
+        let capped = came(Terms { cap: Some(Bitrate::from_mbps(2)), ..Terms::default() }, rebinds);
+        let quarter = four_seconds.get() / 4;
+        assert!((quarter / 2..quarter * 11 / 10).contains(&capped), "{capped} bytes under a cap, rebound: {rebinds}");
+    }
+}
+
 /// One packet of the connection, copied and sent from another address.
 #[test]
 fn a_packet_copied_to_another_address_changes_nothing_for_long() {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fairpath::{Connection, Endpoint, PathState, RecvStream, SendStream};
+use fairpath::{Allowance, Builder, Connection, Endpoint, PathState, PathTerms, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -48,6 +48,17 @@ pub enum LinkState {
     Closed,
 }
 
+/// The ways that the connection may take.
+#[derive(Debug)]
+pub(super) struct Ways {
+    /// Interfaces or addresses that paths start from; empty: all usable ones.
+    pub(super) via: Vec<String>,
+    /// The terms of their paths.
+    pub(super) terms: Vec<(String, PathTerms)>,
+    /// How much may go over which of them.
+    pub(super) allowances: Vec<Allowance>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Link {
     state: watch::Sender<LinkState>,
@@ -64,12 +75,15 @@ impl Link {
     /// Begins to connect to the far end that the state names.
     pub(crate) fn begin(
         state: NearState,
-        via: Vec<String>,
+        ways: Ways,
         reverses: Arc<[Reverse]>,
         notices: mpsc::Sender<NearNotice>,
     ) -> Result<Arc<Self>, NearError> {
         let (key, joined) = (state.key()?, state.joined()?);
-        let endpoint = Endpoint::builder().alpn(ALPN).guard(joined.guard_key()?).via(via).bind()?;
+        let builder = Endpoint::builder().alpn(ALPN).guard(joined.guard_key()?).via(ways.via);
+        let builder = ways.allowances.into_iter().fold(builder, Builder::allowance);
+        let builder = ways.terms.into_iter().fold(builder, |builder, (of, terms)| builder.path(of, terms));
+        let endpoint = builder.bind()?;
         joined.fingerprint()?;
         let link = Arc::new(Self {
             state: watch::Sender::new(LinkState::Connecting(None)),

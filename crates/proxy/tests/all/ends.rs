@@ -179,7 +179,18 @@ impl Drop for Ends {
 pub(crate) fn near_config(state: PathBuf) -> NearConfig {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
     let (forwards, reverses) = (Vec::new(), Vec::new());
-    NearConfig { state, listen, via: via(), fast_open: false, password: None, forwards, reverses, transparent: None }
+    NearConfig {
+        state,
+        listen,
+        via: via(),
+        terms: Vec::new(),
+        allowances: Vec::new(),
+        fast_open: false,
+        password: None,
+        forwards,
+        reverses,
+        transparent: None,
+    }
 }
 
 async fn start_near(config: NearConfig) -> (SocketAddr, JoinHandle<()>, mpsc::UnboundedReceiver<NearNotice>) {

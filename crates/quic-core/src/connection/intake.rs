@@ -15,9 +15,9 @@ use crate::channel::ChannelId;
 use crate::farewell;
 use crate::one_way::report::Message as DelayMessage;
 use crate::paths::policy::Policy;
-use crate::peer_addresses;
 use crate::receipts;
 use crate::streams::is_streams;
+use crate::{peer_addresses, peer_terms};
 
 impl Connection {
     /// Takes in a datagram that the router has found to be one of this connection.
@@ -176,6 +176,10 @@ impl Connection {
             peer_addresses::KIND if !self.is_server => {
                 let told = peer_addresses::read(&datagram[1..]);
                 self.with_policy(now, |policy, _| policy.on_peer_addresses(&told));
+            }
+            peer_terms::KIND => {
+                let told = peer_terms::read(&datagram[1..]);
+                self.with_policy(now, |policy, live| policy.on_peer_terms(live, &told, now));
             }
             receipts::KIND => self.receipts.on_receipt(&datagram[1..], now),
             kind if fairpath_live::is_stream(kind) => self.on_flow(&datagram, now),

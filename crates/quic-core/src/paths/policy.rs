@@ -318,7 +318,10 @@ impl Policy {
                 slot.set_engine_path(paths.engine_path(id), remote);
                 if let Some(path) = slot.engine_path() {
                     let local = own_address(slot.local()).to_string();
-                    self.engine.with(now, |engine, _| engine.name_path(path, &[slot.name(), &local]));
+                    self.engine.with(now, |engine, _| {
+                        engine.name_path(path, &[slot.name(), &local]);
+                        engine.set_peer_terms(path, slot.peer_terms);
+                    });
                 }
             }
             let stats = paths.stats(id);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use fairpath_engine::health::{Condition, Expected, PathHealth, Signs};
-use fairpath_engine::{Bitrate, ByteCount, PathId as EnginePath, PathSnapshot, Timestamp};
+use fairpath_engine::{Bitrate, ByteCount, PathId as EnginePath, PathSnapshot, Terms, Timestamp};
 use noq_proto::{PathId, PathStats};
 
 use super::meter::Meter;
@@ -26,6 +26,8 @@ pub(crate) struct Slot {
     engine_path: Option<EnginePath>,
     /// Those that there were, the last of them.
     numbers: Vec<EnginePath>,
+    /// The peer's terms of its paths.
+    pub(super) peer_terms: Terms,
     /// A second path on the same pair, to take the place of one that may never work again.
     pub(super) spare: Option<PathId>,
     /// Whether a path on this pair is to be opened.
@@ -53,7 +55,7 @@ impl Totals {
     }
 }
 
-/// What was seen of the path of a slot.
+/// An observation of the path of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen<'a> {
     pub(super) stats: Option<&'a PathStats>,
@@ -71,6 +73,7 @@ impl Slot {
             health: PathHealth::new(now),
             engine_path: None,
             numbers: Vec::new(),
+            peer_terms: Terms::default(),
             spare: None,
             is_wanted: true,
             draining: None,

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use web_time::Instant;
 
+use fairpath_engine::Terms;
 use noq_proto::PathId;
 
 use super::{FOR_GOOD, Paths, Policy};
@@ -45,6 +46,16 @@ impl Policy {
         if let Some(spare) = slot.spare.take_if(|spare| *spare != id) {
             paths.close(spare);
             self.tell_engine(paths, spare, now, |engine, path| engine.set_usable(path, false));
+        }
+    }
+
+    /// The peer's terms of paths.
+    pub(crate) fn on_peer_terms(&mut self, paths: &mut dyn Paths, told: &[(PathId, Terms)], now: Instant) {
+        for (id, terms) in told {
+            if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id() == Some(*id)) {
+                slot.peer_terms = *terms;
+                self.tell_engine(paths, *id, now, |engine, path| engine.set_peer_terms(path, *terms));
+            }
         }
     }
 
