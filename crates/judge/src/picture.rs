@@ -4,8 +4,8 @@
 use core::time::Duration;
 
 use fairpath_core::Timestamp;
+use fairpath_figure::{INK, Labels, mesh};
 use fairpath_trace::rtt::RttSample;
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use crate::judge::{Pair, Span};
@@ -20,8 +20,6 @@ const PANELS_MAX: usize = 24;
 /// A delay is drawn by the least and the most of so many parts of the time.
 const COLUMNS: u32 = 1100;
 
-const INK: RGBColor = RGBColor(0x24, 0x29, 0x2F);
-const GRID: RGBColor = RGBColor(0xD8, 0xDE, 0xE4);
 const DELAY: RGBColor = RGBColor(0x9A, 0xA4, 0xAE);
 /// Colours of groups, in turn; from Okabe and Ito's palette, which can be told apart without seeing red or
 /// green.
@@ -34,7 +32,6 @@ const GROUPS: [RGBColor; 5] = [
 ];
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Points = Vec<(f64, f64)>;
 
 impl Report {
@@ -90,28 +87,13 @@ fn panel(area: &Area<'_>, report: &Report, steps: &Steps, at: usize) -> anyhow::
         let corners = [(report.seconds(span.from), bottom), (report.seconds(span.until), top)];
         chart.draw_series([Rectangle::new(corners, colour.mix(0.12).filled())])?;
     }
-    mesh(&mut chart)?;
+    let (x, y) = (Labels { text: "time [s]", count: 10 }, Labels { text: "RTT [ms]", count: 5 });
+    mesh(&mut chart, Some(x), y, 14)?;
     let points = envelope(one, steps).into_iter().map(|(at, ms)| (report.seconds(at), ms));
     chart.draw_series(LineSeries::new(points, DELAY.stroke_width(1)))?;
     for points in steps.common_build_ups(at, pairs(), report) {
         chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
     }
-    Ok(())
-}
-
-fn mesh(chart: &mut Chart<'_, '_>) -> anyhow::Result<()> {
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .bold_line_style(GRID)
-        .light_line_style(TRANSPARENT)
-        .axis_style(INK)
-        .x_labels(10)
-        .y_labels(5)
-        .x_desc("time [s]")
-        .y_desc("RTT [ms]")
-        .label_style(("sans-serif", 14).into_font().color(&INK))
-        .draw()?;
     Ok(())
 }
 

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::figure::Figure;
 use crate::store_error::StoreError;
 use crate::stored_report::StoredReport;
 use crate::table::Table;
 use crate::text::{check, parts_of};
 use crate::verdict::{Claimant, Outcome, Verdict};
+use fairpath_figure::Figure;
 
 /// A table of more rows is a file beside the page.
 const ROWS_MAX: usize = 60;

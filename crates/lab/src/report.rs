@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::figure::Figure;
 use crate::table::Table;
 use crate::verdict::Verdict;
+use fairpath_figure::Figure;
 
 /// What an experiment has found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -15,11 +15,6 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// A figure could not be drawn.
-    #[error("cannot draw {figure}: {why}")]
-    Draw {
-        /// Which.
-        figure: String,
-        /// Why.
-        why: String,
-    },
+    #[error(transparent)]
+    Draw(#[from] fairpath_figure::DrawError),
 }

@@ -100,6 +100,13 @@ impl From<Estimate> for Cell {
     }
 }
 
+/// A bar as high as ours, with the paper's number.
+impl From<Cell> for fairpath_figure::Bar {
+    fn from(cell: Cell) -> Self {
+        Self { ours: cell.ours, paper: cell.paper }
+    }
+}
+
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {

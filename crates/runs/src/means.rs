@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use fairpath_lab::{Axis, BarSeries, Cell, Estimate, Figure, Series};
+use fairpath_core::Estimate;
+use fairpath_figure::{Axis, Bar, BarSeries, Figure, Series};
 use fairpath_scenario::{ParameterValue, units};
 
 use crate::measured::{CLASS, ClassMeans, Point};
@@ -136,11 +137,11 @@ fn series(name: &str, colour: &str, mut points: Vec<(f64, Estimate)>) -> Series 
 
 /// Groups of bars: of the classes where there is one point, otherwise of the points.
 fn bars(results: &Results, classes: &[Vec<ClassMeans<'_>>], value: &Value) -> (Vec<String>, Vec<BarSeries>) {
-    let cell = |class: &ClassMeans<'_>| Cell { ours: value(class), ..Cell::EMPTY };
+    let bar = |class: &ClassMeans<'_>| Bar { ours: value(class), paper: None };
     if let [classes] = classes {
         let classes = &classes[..classes.len().min(GROUPS_MAX)];
         let groups = classes.iter().map(|class| class.class.to_owned()).collect();
-        return (groups, vec![BarSeries::new("mean", COLOURS[0], classes.iter().map(cell).collect())]);
+        return (groups, vec![BarSeries::new("mean", COLOURS[0], classes.iter().map(bar))]);
     }
     let points = || results.points.iter().zip(classes).take(GROUPS_MAX);
     let groups = points().map(|(point, _)| others(results, point, None).join(", ")).collect();
@@ -152,8 +153,8 @@ fn bars(results: &Results, classes: &[Vec<ClassMeans<'_>>], value: &Value) -> (V
     }
     let series = |(name, colour): (&str, &str)| {
         let of =
-            |classes: &[ClassMeans<'_>]| classes.iter().find(|class| class.class == name).map_or(Cell::EMPTY, cell);
-        BarSeries::new(name, colour, points().map(|(_, classes)| of(classes)).collect())
+            |classes: &[ClassMeans<'_>]| classes.iter().find(|class| class.class == name).map_or(Bar::default(), bar);
+        BarSeries::new(name, colour, points().map(|(_, classes)| of(classes)))
     };
     (groups, names.into_iter().zip(COLOURS).map(series).collect())
 }

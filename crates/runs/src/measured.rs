@@ -3,7 +3,7 @@
 use core::array;
 use core::time::Duration;
 
-use fairpath_lab::Estimate;
+use fairpath_core::Estimate;
 use fairpath_scenario::{ParameterValue, Scenario};
 use fairpath_sim::{FlowOutcome, LinkOutcome, Outcome, PathOutcome, jain_index};
 use serde::{Deserialize, Serialize};

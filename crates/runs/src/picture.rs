@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairpath_core::Timestamp;
-use fairpath_lab::{Axis, Figure, Series};
+use fairpath_figure::{Axis, Figure, Series};
 use fairpath_scenario::Scenario;
 use fairpath_sim::View;
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_lab::Estimate;
+use fairpath_core::Estimate;
 use fairpath_report::text::table;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{FlowOutcome, LinkOutcome, Outcome, PathCount, jain_index};

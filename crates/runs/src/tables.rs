@@ -1,6 +1,6 @@
 //! Tables of several runs: for people, for programs, and as comma-separated values.
 
-use fairpath_lab::Estimate;
+use fairpath_core::Estimate;
 use fairpath_report::text::table;
 use fairpath_scenario::{ParameterValue, Sweep};
 use serde_json::{Map, Value, json};

@@ -104,7 +104,7 @@ fn figure(table: &Table) -> Figure {
     let series = |column: &str| {
         let of = |flow: &str| {
             let cell = |name| table.cell(&[TRAFFIC[1], name, flow], column).cloned().unwrap_or_default();
-            BarSeries::new(flow, &flow.to_lowercase(), settings.map(cell).to_vec())
+            BarSeries::new(flow, &flow.to_lowercase(), settings.map(cell))
         };
         vec![of("DAIMD"), of("LIA")]
     };

@@ -99,11 +99,8 @@ fn figure(table: &Table) -> Figure {
         .collect();
     let series = |name: &str| {
         let rows = table.rows.iter().filter(|(heads, _)| heads[1] == name);
-        BarSeries::new(
-            name,
-            &name.to_lowercase(),
-            rows.flat_map(|(_, cells)| [cells[0].clone(), cells[1].clone()]).collect(),
-        )
+        let both = rows.flat_map(|(_, cells)| [cells[0].clone(), cells[1].clone()]);
+        BarSeries::new(name, &name.to_lowercase(), both)
     };
     let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
     Figure::new("rates", "Rates on idle paths").bars(

@@ -158,7 +158,7 @@ fn figure(table: &Table) -> Figure {
     let settings = PRINTED.map(|printed| printed.setting.name);
     let series = |flow: &str, algorithm: &str, column: &str| {
         let cells = settings.map(|name| table.cell(&[name, flow], column).cloned().unwrap_or_default());
-        BarSeries::new(flow, algorithm, cells.to_vec())
+        BarSeries::new(flow, algorithm, cells)
     };
     let goodput = || Axis::new("goodput", "Mbit/s");
     let of = |column: &str| {

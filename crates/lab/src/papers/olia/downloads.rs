@@ -185,7 +185,7 @@ fn figure(table: &Table, sizes: &[(&str, u64)]) -> Figure {
         |figure, (size, _)| {
             let bar = |((title, ..), colour): (&Way, &str)| {
                 let cell = table.cell(&["modelled", size], title).cloned().unwrap_or_default();
-                BarSeries::new(title, colour, vec![cell])
+                BarSeries::new(title, colour, [cell])
             };
             figure.bars(size, Axis::new("mean time", "s"), &[size], WAYS.iter().zip(colours).map(bar).collect())
         },

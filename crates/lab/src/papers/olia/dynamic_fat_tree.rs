@@ -194,7 +194,7 @@ fn table(points: &[Point], runs: &[Vec<Seen>], full: bool) -> Table {
 fn figure(table: &Table) -> Figure {
     let bars = |column: &str| {
         let value = |one: Algorithm| table.cell(&[OF_THE_TIME, one.title], column).cloned().unwrap_or_default();
-        ALGORITHMS.map(|one| BarSeries::new(one.title, one.colour, vec![value(one)])).to_vec()
+        ALGORITHMS.map(|one| BarSeries::new(one.title, one.colour, [value(one)])).to_vec()
     };
     Figure::new("short_flows", "Short flows beside long ones")
         .bars("Short flows", Axis::new("mean time", "ms"), &["70 kB"], bars("short flows, mean"))

@@ -124,7 +124,7 @@ impl Runs {
         let panel = |figure: Figure, users: &str| {
             let bars = ALGORITHMS.map(|one| {
                 let value = |group: &String| rates.cell(&[group, one.title], users).cloned().unwrap_or_default();
-                BarSeries::new(one.title, one.colour, groups.iter().map(value).collect())
+                BarSeries::new(one.title, one.colour, groups.iter().map(value))
             });
             figure.bars(users, Axis::new("rate of a user", "Mbit/s"), &names, bars.to_vec())
         };

@@ -235,7 +235,7 @@ fn figure(gain: &Table) -> Figure {
         let rows = || gain.rows.iter().filter(|(heads, _)| heads[..2] == beside.heads);
         let groups: Vec<&str> = rows().map(|(heads, _)| heads[2].as_str()).collect();
         let bars = |(at, session): (usize, &Session)| {
-            BarSeries::new(session.title, session.colour, rows().map(|(_, cells)| cells[at].clone()).collect())
+            BarSeries::new(session.title, session.colour, rows().map(|(_, cells)| cells[at].clone()))
         };
         let series = SESSIONS.iter().enumerate().map(bars).collect();
         figure.bars(&beside.name(), Axis::new("R", ""), &groups, series)

@@ -3,8 +3,9 @@
 use plotters::prelude::*;
 
 use super::palette::colour;
-use super::sheet::{Area, Entry, Fault, GRID, INK, LABEL, Sign, head, tick, top};
-use crate::figure::{Lines, Series};
+use super::sheet::{Area, Entry, Fault, LABEL, Sign, head, top};
+use crate::figure::{Axis, Lines, Series};
+use crate::mesh::{Labels, mesh};
 
 pub(super) fn draw(area: &Area<'_>, lines: &Lines) -> Result<(), Fault> {
     let area = head(area, &lines.title, &legend(&lines.series))?;
@@ -22,20 +23,8 @@ pub(super) fn draw(area: &Area<'_>, lines: &Lines) -> Result<(), Fault> {
         .x_label_area_size(44)
         .y_label_area_size(58)
         .build_cartesian_2d(left..right, 0.0..top(points().map(|(_, y)| *y).chain(reach)))?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .bold_line_style(GRID)
-        .light_line_style(TRANSPARENT)
-        .axis_style(INK)
-        .x_labels(9)
-        .y_labels(7)
-        .x_label_formatter(&tick)
-        .y_label_formatter(&tick)
-        .x_desc(lines.x.text())
-        .y_desc(lines.y.text())
-        .label_style(("sans-serif", LABEL).into_font().color(&INK))
-        .draw()?;
+    let [x, y] = [&lines.x, &lines.y].map(Axis::text);
+    mesh(&mut chart, Some(Labels { text: &x, count: 9 }), Labels { text: &y, count: 7 }, LABEL)?;
     for series in &lines.series {
         let style = colour(&series.algorithm).stroke_width(if series.points.len() > 400 { 1 } else { 2 });
         let points = series.points.iter().copied();

@@ -1,13 +1,12 @@
 //! Figures: what is in them. How they are drawn is in `draw`.
 
+use fairpath_core::Estimate;
 use serde::{Deserialize, Serialize};
-
-use crate::table::Cell;
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
-    /// What it measures.
+    /// The quantity.
     pub label: String,
     /// In which unit; empty for a ratio or a count.
     pub unit: String,
@@ -27,7 +26,7 @@ impl Axis {
 /// A line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What the legend says.
+    /// Its name in the legend.
     pub name: String,
     /// The algorithm, which gives it its colour.
     pub algorithm: String,
@@ -37,7 +36,7 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Points that are marked with a circle.
     pub marks: Vec<(f64, f64)>,
-    /// What the circles are; empty where there are none.
+    /// The meaning of the circles; empty where there are none.
     pub marks_name: String,
     /// At some of its points, from where to where the interval reaches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,7 +84,7 @@ pub fn ranked(values: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
 /// Lines over one axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lines {
-    /// What it shows.
+    /// Its heading.
     pub title: String,
     /// To the right.
     pub x: Axis,
@@ -95,20 +94,36 @@ pub struct Lines {
     pub series: Vec<Series>,
 }
 
+/// A bar. Without both numbers there is none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bar {
+    /// How high it is, with its interval.
+    pub ours: Option<Estimate>,
+    /// The paper's number, drawn as a diamond.
+    pub paper: Option<f64>,
+}
+
+impl From<Estimate> for Bar {
+    fn from(ours: Estimate) -> Self {
+        Self { ours: Some(ours), paper: None }
+    }
+}
+
 /// The bars of one colour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BarSeries {
-    /// What the legend says.
+    /// Its name in the legend.
     pub name: String,
     /// The algorithm, which gives it its colour.
     pub algorithm: String,
-    /// A value for each group; the paper's number is drawn as a diamond.
-    pub values: Vec<Cell>,
+    /// One for each group.
+    pub values: Vec<Bar>,
 }
 
 impl BarSeries {
     /// Bars, one for each group.
-    pub fn new(name: &str, algorithm: &str, values: Vec<Cell>) -> Self {
+    pub fn new(name: &str, algorithm: &str, values: impl IntoIterator<Item: Into<Bar>>) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
         Self { name: name.to_owned(), algorithm: algorithm.to_owned(), values }
     }
 }
@@ -116,11 +131,11 @@ impl BarSeries {
 /// Bars side by side in groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
-    /// What it shows.
+    /// Its heading.
     pub title: String,
     /// Upwards, from zero.
     pub y: Axis,
-    /// What stands below each group.
+    /// The text below each group.
     pub groups: Vec<String>,
     /// The bars.
     pub series: Vec<BarSeries>,
@@ -141,7 +156,7 @@ pub enum Panel {
 pub struct Figure {
     /// The name of its file.
     pub name: String,
-    /// What it shows.
+    /// Its heading.
     pub title: String,
     /// Its parts, two in a row where there are several.
     pub panels: Vec<Panel>,

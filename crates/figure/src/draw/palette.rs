@@ -33,7 +33,7 @@ const COLOURS: &[(&str, RGBColor)] = &[
     ("wavelet", RGBColor(0x86, 0x52, 0x46)),
 ];
 
-/// What has no colour of its own takes one of these, by the letters of its name.
+/// For names without a colour of their own: one of these, by the letters of the name.
 const OTHERS: [RGBColor; 4] =
     [RGBColor(0x1B, 0x7F, 0x4D), RGBColor(0xC2, 0x5B, 0x8F), RGBColor(0x80, 0x70, 0x20), RGBColor(0x5A, 0x5F, 0xC0)];
 

@@ -1,12 +1,12 @@
-//! What lines and bars are drawn on: letters, legends, labels of axes.
+//! The sheet that lines and bars are drawn on: letters and legends.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// The colours that the page replaces, so that a figure also suits a dark background.
-pub(super) const INK: RGBColor = RGBColor(0x24, 0x29, 0x2F);
-pub(super) const GRID: RGBColor = RGBColor(0xD8, 0xDE, 0xE4);
+use crate::mesh::INK;
+
+/// Behind everything.
 pub(super) const PAPER: RGBColor = WHITE;
 
 /// Sizes of letters, which come out at four fifths of this.
@@ -33,7 +33,7 @@ pub(super) fn write_text(
     Ok(())
 }
 
-/// What a legend shows for one entry.
+/// The sign of an entry of a legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     Line,
@@ -84,10 +84,4 @@ pub(super) fn diamond((x, y): (i32, i32), colour: RGBColor) -> PathElement<(i32,
 pub(super) fn top(values: impl Iterator<Item = f64>) -> f64 {
     let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
     if most > 0.0 { most * 1.08 } else { 1.0 }
-}
-
-/// A label of an axis: a number with no more digits than it needs.
-pub(super) fn tick(value: &f64) -> String {
-    let rounded = (value * 1e6).round() / 1e6;
-    format!("{}", if rounded == 0.0 { 0.0 } else { rounded })
 }

@@ -8,11 +8,21 @@ mod sheet;
 use plotters::prelude::*;
 
 use crate::figure::{Figure, Panel};
-use crate::store_error::StoreError;
-use sheet::{Fault, HEADING, INK, PAPER, write_text};
+use crate::mesh::INK;
+use sheet::{Fault, HEADING, PAPER, write_text};
 
 const PANEL: (u32, u32) = (620, 380);
 const TITLE: u32 = 40;
+
+/// A figure could not be drawn.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot draw {figure}: {why}")]
+pub struct DrawError {
+    /// Which.
+    pub figure: String,
+    /// Why.
+    pub why: String,
+}
 
 impl Figure {
     /// The figure as an SVG document.
@@ -20,8 +30,8 @@ impl Figure {
     /// # Errors
     ///
     /// Where it cannot be drawn.
-    pub fn svg(&self) -> Result<String, StoreError> {
-        draw(self).map_err(|fault| StoreError::Draw { figure: self.name.clone(), why: fault.to_string() })
+    pub fn svg(&self) -> Result<String, DrawError> {
+        draw(self).map_err(|fault| DrawError { figure: self.name.clone(), why: fault.to_string() })
     }
 }
 
@@ -48,16 +58,21 @@ fn draw(figure: &Figure) -> Result<String, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use fairpath_core::Estimate;
+
     use super::*;
-    use crate::figure::{Axis, BarSeries, Series};
-    use crate::table::Cell;
+    use crate::figure::{Axis, Bar, BarSeries, Series};
 
     fn figure() -> Figure {
         let (x, y) = (Axis::new("time", "s"), Axis::new("window", "packets"));
         let wave = (0..50).map(|at| (f64::from(at), f64::from(at % 10))).collect::<Vec<_>>();
         let line = Series::new("DAIMD, path A", "daimd", wave.clone()).marked("delay cut", vec![(9.0, 9.0)]);
         let other = Series::new("LIA, path A", "lia", wave).dashed();
-        let bars = BarSeries::new("LIA", "lia", vec![Cell::of([3.0, 4.0]).paper(3.4), Cell::EMPTY]);
+        let bars = BarSeries::new(
+            "LIA",
+            "lia",
+            vec![Bar { ours: Estimate::of([3.0, 4.0]), paper: Some(3.4) }, Bar::default()],
+        );
         Figure::new("f", "A figure & more").lines("windows", x, y.clone(), vec![line, other]).bars(
             "bars",
             y,
