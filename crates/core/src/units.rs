@@ -14,6 +14,7 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// An amount of data, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ByteCount(u64);
 
 impl ByteCount {
@@ -147,6 +148,7 @@ impl Sum for ByteCount {
 
 /// A rate, in bits per second (decimal: 1 Mbit/s is 1,000,000 bits per second).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bitrate(u64);
 
 impl Bitrate {
@@ -226,6 +228,7 @@ impl Mul<Duration> for Bitrate {
 /// A point in time: nanoseconds since the start of the run. Where that start lies is the host's
 /// affair; only differences mean anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timestamp(u64);
 
 impl Timestamp {

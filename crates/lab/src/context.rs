@@ -1,5 +1,6 @@
 //! What an experiment is run with: its effort, its seeds, and who is told how far it is.
 
+use core::ops::Range;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +9,11 @@ use std::sync::{Mutex, PoisonError};
 
 use fairpath_sim::SimError;
 use rayon::prelude::*;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "cells")]
+use crate::cells::{Cells, Stopped};
 
 /// How much trouble to take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +76,9 @@ pub struct Context {
     once: Option<u32>,
     /// The seeds of the runs so far.
     used: Mutex<BTreeSet<u64>>,
+    /// Where cells are run one by one, those that are known.
+    #[cfg(feature = "cells")]
+    cells: Option<Cells>,
 }
 
 impl fmt::Debug for Context {
@@ -92,7 +101,21 @@ impl Context {
             times: AtomicU32::new(1),
             once: None,
             used: Mutex::default(),
+            #[cfg(feature = "cells")]
+            cells: None,
         }
+    }
+
+    /// The same, which goes as far as these cells are known.
+    #[cfg(feature = "cells")]
+    pub(crate) fn with_cells(self, cells: Cells) -> Self {
+        Self { cells: Some(cells), ..self }
+    }
+
+    /// Where it has stopped for want of cells.
+    #[cfg(feature = "cells")]
+    pub(crate) fn stopped(&self) -> Option<Result<Stopped, String>> {
+        self.cells.as_ref().and_then(Cells::stopped)
     }
 
     /// The same with these seeds.
@@ -185,7 +208,7 @@ impl Context {
     pub fn sweep<P, R, F>(&self, points: &[P], seeds: &[u64], run: F) -> Result<Vec<Vec<R>>, Failure>
     where
         P: Sync + fmt::Debug,
-        R: Send,
+        R: Send + Serialize + DeserializeOwned,
         F: Fn(&P, u64) -> Result<R, SimError> + Sync,
     {
         let work: Vec<(&P, u64)> =
@@ -202,11 +225,14 @@ impl Context {
             };
             Err(FailedRun { point: format!("{point:?}"), seed: *seed, message })
         };
-        let all = || work.par_iter().with_max_len(1).map(one).collect::<Vec<_>>();
-        let results = match rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build() {
-            Ok(pool) => pool.install(all),
-            Err(_) => all(),
+        let run_all = |cells: Range<usize>| {
+            let all = || work[cells.clone()].par_iter().with_max_len(1).map(one).collect::<Vec<_>>();
+            match rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build() {
+                Ok(pool) => pool.install(all),
+                Err(_) => all(),
+            }
         };
+        let results = self.results(work.len(), run_all).ok_or_else(|| self.failure(Vec::new()))?;
         let mut done = Vec::with_capacity(results.len());
         let mut failed = Vec::new();
         for result in results {
@@ -216,10 +242,27 @@ impl Context {
             }
         }
         if !failed.is_empty() {
-            return Err(Failure { experiment: String::new(), effort: self.effort, runs: failed });
+            return Err(self.failure(failed));
         }
         let mut done = done.into_iter();
         Ok(points.iter().map(|_| done.by_ref().take(seeds.len()).collect()).collect())
+    }
+
+    /// The results of all cells of a sweep. `None`: the experiment stops here, since they are run elsewhere.
+    fn results<R: Serialize + DeserializeOwned>(
+        &self,
+        cells: usize,
+        run: impl FnOnce(Range<usize>) -> Vec<Result<R, FailedRun>>,
+    ) -> Option<Vec<Result<R, FailedRun>>> {
+        #[cfg(feature = "cells")]
+        if let Some(known) = &self.cells {
+            return known.sweep(cells, run);
+        }
+        Some(run(0..cells))
+    }
+
+    fn failure(&self, runs: Vec<FailedRun>) -> Failure {
+        Failure { experiment: String::new(), effort: self.effort, runs }
     }
 
     fn tell_one_done(&self) {
@@ -234,7 +277,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// A run that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedRun {
     /// The point of the sweep.
     pub point: String,

@@ -23,7 +23,8 @@
 //!    include_str!("<name>.rs"), run);` and `fn run(context: &Context) -> Result<Report, Failure>`.
 //! 3. In `run`: build a [`Scenario`](fairpath_scenario::Scenario) with [`Net`]; choose lengths with
 //!    [`Context::pick`] and seeds with [`Context::seeds`]; run every point with every seed through
-//!    [`Context::sweep`], whose results are ordered like the points and then the seeds; put an
+//!    [`Context::sweep`], whose results are ordered like the points and then the seeds, and can be
+//!    written, since they may come from other machines; put an
 //!    [`Estimate`] of each quantity beside the paper's number in a [`Table`]; draw a [`Figure`]; end
 //!    with a [`Verdict`] for each claim, [`Verdict::ours`] where no paper makes it, and where it may
 //!    miss, say why with [`Verdict::because`]. What is compared are [`Estimate`]s ([`Table::estimate`]),
@@ -44,7 +45,11 @@
 
 mod bench;
 mod catalogue;
+#[cfg(feature = "cells")]
+mod cells;
 mod context;
+#[cfg(feature = "cells")]
+mod cut;
 mod evidence;
 mod experiment;
 mod figures;
@@ -64,7 +69,11 @@ mod verdict;
 
 pub use bench::{bench_names, bench_reports};
 pub use catalogue::{NoSuchExperiment, experiments, papers, select};
+#[cfg(feature = "cells")]
+pub use cells::CellBytes;
 pub use context::{Context, Effort, FailedRun, Failure, Progress, Seeds};
+#[cfg(feature = "cells")]
+pub use cut::{Cut, CutError, Step};
 pub use evidence::{Pages, write_pages};
 pub use experiment::Experiment;
 pub use fairpath_core::Estimate;

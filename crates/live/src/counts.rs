@@ -2,6 +2,7 @@
 
 /// What a receiver has counted. A packet that fits into a datagram is one piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counts {
     /// Packets that were handed out.
     pub delivered: u64,

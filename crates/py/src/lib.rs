@@ -31,6 +31,7 @@ fn _fairpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(env::step_all, module)?)?;
     module.add_function(wrap_pyfunction!(env::congestion_controls, module)?)?;
     module.add_function(wrap_pyfunction!(env::schedulers, module)?)?;
+    module.add_class::<lab::Cut>()?;
     module.add_function(wrap_pyfunction!(lab::experiments, module)?)?;
     module.add_function(wrap_pyfunction!(lab::run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(lab::keep_reports, module)?)?;

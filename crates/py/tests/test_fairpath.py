@@ -233,6 +233,33 @@ def test_the_experiments_of_the_papers_are_a_module(tmp_path):
     assert wrong.returncode == 1 and wrong.stderr.startswith("fairpath.lab: there is no experiment 'nothing'")
 
 
+def test_the_cells_of_an_experiment_run_one_by_one_give_the_files_that_threads_give(tmp_path):
+    import pickle
+
+    from fairpath.lab import Cut, run
+
+    name = "olia/symmetric"
+    cut, done = Cut(name, quick=True, seeds=1), []
+    while (cells := cut.step(done, tmp_path / "cells")) is not None:
+        other = pickle.loads(pickle.dumps(cut))
+        backwards = [other.cells(done, cell, 1)[0] for cell in reversed(range(cells))]
+        done.append(backwards[::-1])
+    assert len(done) > 1 and len(done[0]) > 1
+    run(name, tmp_path / "threads", quick=True, seeds=1)
+    files = sorted(path for path in (tmp_path / "threads" / name).rglob("*") if path.is_file())
+    assert len(files) > 2
+    for file in files:
+        assert file.read_bytes() == (tmp_path / "cells" / file.relative_to(tmp_path / "threads")).read_bytes(), file
+    with pytest.raises(fp.Error, match="there are none"):
+        cut.cells(done[:1], 0, 1000)
+    with pytest.raises(fp.Error, match="has 0"):
+        cut.step([[]])
+    with pytest.raises(fp.DataError, match="one is cut, such as olia/"):
+        Cut("olia")
+    with pytest.raises(fp.DataError, match="seeds = 0"):
+        Cut(name, seeds=0)
+
+
 def test_the_lines_of_the_readme_run(tmp_path, monkeypatch, capsys):
     readme = (EXAMPLE.parents[1] / "crates/py/README.md").read_text()
     code = readme.split("```python\n")[1].split("```")[0]

@@ -7,6 +7,7 @@ use fairpath_live::Counts;
 
 /// What one path of a flow has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PathCount {
     /// Packets of data sent.
     pub sent: u64,
@@ -46,6 +47,7 @@ impl PathCount {
 
 /// What a live stream has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LiveCount {
     /// Packets that the application had.
     pub queued: u64,

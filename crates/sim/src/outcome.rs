@@ -10,6 +10,7 @@ use crate::count::{FlowCount, LiveCount, PathCount};
 
 /// What a flow has done since the end of the warm-up.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowOutcome {
     /// Its name.
     pub name: String,
@@ -38,6 +39,7 @@ pub struct FlowOutcome {
 
 /// What a path of a flow has done since the end of the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PathOutcome {
     /// What was counted.
     pub count: PathCount,
@@ -47,6 +49,7 @@ pub struct PathOutcome {
 
 /// What a link has done since the end of the warm-up.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkOutcome {
     /// Its name.
     pub name: String,
@@ -71,6 +74,7 @@ impl LinkOutcome {
 
 /// What has come out of a run since the end of the warm-up.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Outcome {
     /// How long that was.
     pub measured: Duration,

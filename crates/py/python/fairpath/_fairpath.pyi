@@ -188,6 +188,23 @@ def experiments(name: str) -> list[str]: ...
 def run_experiment(name: str, folder: str, quick: bool, seeds: int | None, jobs: int) -> None: ...
 def keep_reports(folder: str) -> str: ...
 
+class Cut:
+    """An experiment of a paper, cut into cells: each is a point of a sweep with a seed. It can be pickled.
+
+    `done` are the sweeps so far, each with what came out of its cells, in order.
+    """
+
+    def __init__(self, name: str, quick: bool = False, seeds: int | None = None) -> None: ...
+    @property
+    def name(self) -> str: ...
+    def step(self, done: Sequence[Sequence[bytes]], folder: str | PathLike[str] | None = None) -> int | None:
+        """How many cells the sweep has that comes after these.
+
+        None: nothing comes after them; the report is then kept in the folder, where one is given.
+        """
+    def cells(self, done: Sequence[Sequence[bytes]], first: int, count: int) -> list[bytes]:
+        """Runs `count` cells from `first` on of the sweep that comes after these, one after the other."""
+
 class Emulation:
     """Relays on this machine, one for each path of a flow: `with fp.emulate(scenario, "127.0.0.1:4433") as paths`."""
 

@@ -2,6 +2,12 @@
 
     python -m fairpath.lab run olia --quick
     python -m fairpath.lab run all --on ray --out lab-results
+
+An experiment is cut into cells, each a point of a sweep with a seed, which may run anywhere and in any order:
+
+    cut, done = Cut("daimd/table2", quick=True), []
+    while (cells := cut.step(done, "lab-results")) is not None:
+        done.append([cut.cells(done, cell, 1)[0] for cell in range(cells)])
 """
 
 import argparse
@@ -9,25 +15,25 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ._fairpath import experiments, keep_reports, run_experiment
+from ._fairpath import Cut, experiments, keep_reports, run_experiment
 
-__all__ = ["main", "run"]
+__all__ = ["Cut", "main", "run"]
 
 
 def run(name: str, out: str | Path, *, quick: bool = False, seeds: int | None = None, on: str = "threads") -> Path:
     """Runs an experiment, all of a paper, or `all`; returns the page over the reports, which are in `out`.
 
-    on: `threads`, or `ray`, with a task for each experiment.
+    on: `threads`, or `ray`, with some cells of an experiment for each task.
     """
     names = experiments(name)
     out = Path(out)
     keep_reports(str(out))
     if on == "ray":
-        from .ray import map_on
+        from .ray import run_cuts
 
-        done = map_on(_files, [(each, quick, seeds) for each in names])
+        done = run_cuts([Cut(each, quick, seeds) for each in names])
     elif on == "threads":
-        done = ((at, _files(each, quick, seeds, 0)) for at, each in enumerate(names))
+        done = ((at, _files(each, quick, seeds)) for at, each in enumerate(names))
     else:
         raise ValueError(f"on = {on!r}: there are threads and ray")
     for at, files in done:
@@ -38,10 +44,10 @@ def run(name: str, out: str | Path, *, quick: bool = False, seeds: int | None = 
     return Path(keep_reports(str(out)))
 
 
-def _files(name: str, quick: bool, seeds: int | None, jobs: int = 1) -> dict[str, bytes]:
+def _files(name: str, quick: bool, seeds: int | None) -> dict[str, bytes]:
     """The files of the report of an experiment."""
     with tempfile.TemporaryDirectory() as folder:
-        run_experiment(name, folder, quick, seeds, jobs)
+        run_experiment(name, folder, quick, seeds, 0)
         files = [path for path in Path(folder, name).rglob("*") if path.is_file()]
         return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 

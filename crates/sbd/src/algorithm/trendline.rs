@@ -127,6 +127,7 @@ impl TrendlineConfig {
 
 /// A queue that builds up, as its regression line.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BuildUp {
     /// When its first sample came.
     pub begin: Timestamp,

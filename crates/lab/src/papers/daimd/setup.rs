@@ -7,6 +7,7 @@ use fairpath_engine::{Daimd, EngineConfig, LongestQueue, Parameters};
 use fairpath_net::QueueConfig;
 use fairpath_scenario::{Scenario, Transport};
 use fairpath_sim::{FlowIndex, Outcome, PathCount, Recorder, SimError, View};
+use serde::{Deserialize, Serialize};
 
 use crate::{Cell, Estimate, Net, bdp_packets, engine, ms};
 
@@ -162,7 +163,7 @@ impl Case {
 }
 
 /// What was seen of a path of the multipath flow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PathSeen {
     /// The congestion window: seconds, packets.
     pub(super) window: Vec<(f64, f64)>,
@@ -174,7 +175,7 @@ pub(super) struct PathSeen {
 }
 
 /// What was seen of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
     pub(super) paths: [PathSeen; 2],

@@ -7,6 +7,7 @@ use fairpath_engine::{Coupling, EngineConfig, Losses};
 use fairpath_net::{CoDelConfig, LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Scenario, Traffic};
 use fairpath_sim::{Outcome, Recorder, SimError};
+use serde::{Deserialize, Serialize};
 
 use crate::{Estimate, Net, bdp_packets, ms};
 
@@ -305,7 +306,7 @@ pub(super) fn in_parts_of(ours: impl IntoIterator<Item = f64>, reference: impl I
 }
 
 /// What somebody gets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Got {
     /// In our place.
     pub(super) mbps: f64,

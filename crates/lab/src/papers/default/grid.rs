@@ -38,6 +38,7 @@
 
 use fairpath_engine::Coupling;
 use fairpath_sim::SimError;
+use serde::{Deserialize, Serialize};
 
 use super::cell::{CONTENDERS, Cell, Contender, Got, JUDGED, JUDGED_AT, Queue, REFERENCES, in_parts_of};
 use crate::{
@@ -81,7 +82,7 @@ struct Compared {
 }
 
 /// What all get in a cell, one with each seed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Runs {
     /// By family; none where nothing is compared with it.
     references: Vec<Vec<Got>>,

@@ -4,9 +4,10 @@ use core::time::Duration;
 
 use fairpath_core::{PathId, Timestamp};
 use fairpath_sim::{FlowIndex, Recorder, View};
+use serde::{Deserialize, Serialize};
 
 /// What the engine says of both paths of the first flow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Said {
     begun: Option<Timestamp>,
     /// How long after the first sample they were first one group.

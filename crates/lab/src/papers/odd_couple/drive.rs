@@ -42,6 +42,7 @@ use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, MahimahiTrace, QueueConfig, Rate};
 use fairpath_scenario::{PathRoute, Remedies, Scenario};
 use fairpath_sim::SimError;
+use serde::{Deserialize, Serialize};
 
 use super::couple::{DEEP, NONE};
 use super::trace::{Silence, Trace};
@@ -142,7 +143,7 @@ impl Road {
 }
 
 /// The result of a drive.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Seen {
     mbps: f64,
     silence: Silence,

@@ -38,6 +38,7 @@ use fairpath_engine::EngineConfig;
 use fairpath_net::{LinkConfig, LossConfig, QueueConfig};
 use fairpath_scenario::{PathRoute, Scenario, Traffic};
 use fairpath_sim::SimError;
+use serde::{Deserialize, Serialize};
 
 use crate::table::Source;
 use crate::{Cell as Number, Context, Estimate, Experiment, Failure, Net, Report, Table, Verdict, ms};
@@ -193,7 +194,7 @@ fn slowest(mut values: Vec<f64>) -> f64 {
 }
 
 /// A flow of a minute over each path alone, in Mbit/s, and with each scheduler over both, with what data waits in ms.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Bulk {
     alone: [f64; 2],
     both: Vec<(f64, f64)>,

@@ -40,6 +40,7 @@ use fairpath_core::{ByteCount, Timestamp};
 use fairpath_engine::EngineConfig;
 use fairpath_scenario::{Scenario, ScenarioFile, Traffic};
 use fairpath_sim::{Recorder, SimError, Simulation, View};
+use serde::{Deserialize, Serialize};
 
 use crate::table::Source;
 use crate::{Cell, Context, Estimate, Experiment, Failure, Report, Table, Verdict, ms};
@@ -166,14 +167,14 @@ impl Case {
 }
 
 /// What a transfer came to.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Transfer {
     mbps: f64,
     arrivals: Arrivals,
 }
 
 /// How much had arrived over the first link of a scenario, a hundredth of a second apart, in bytes of payload.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Arrivals(Vec<f64>);
 
 impl Recorder for Arrivals {

@@ -3,6 +3,7 @@
 use fairpath_core::Timestamp;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{Recorder, SimError, Simulation, View};
+use serde::{Deserialize, Serialize};
 
 use super::couple::Couple;
 use crate::ms;
@@ -14,7 +15,7 @@ const HOLDS: f64 = 0.8;
 const SILENT: f64 = 0.01;
 
 /// A moment, path by path.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Moment {
     /// In seconds.
     pub(super) at: f64,
@@ -27,7 +28,7 @@ pub(super) struct Moment {
 }
 
 /// All of them, a hundredth of a second apart.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Trace(pub(super) Vec<Moment>);
 
 impl Recorder for Trace {
@@ -133,7 +134,7 @@ impl Trace {
 
 /// The signs of the mechanism. Those of an idle and of a busy path are of the last minute, or of the last half of a
 /// shorter run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     /// What the path with less had in flight, in parts of both, when the buffer was full for the first time.
     pub(super) ramped: f64,
@@ -152,7 +153,7 @@ pub(super) struct Seen {
 }
 
 /// When paths carry nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Silence {
     /// In which part of the time one of them does: of two, both may.
     pub(super) share: f64,

@@ -38,6 +38,7 @@ use core::time::Duration;
 use fairpath_core::ByteCount;
 use fairpath_scenario::{Scenario, Traffic};
 use fairpath_sim::Outcome;
+use serde::{Deserialize, Serialize};
 
 use super::algorithms::{Algorithm, LIA, OLIA, TCP};
 use super::data_centre::DataCentre;
@@ -127,7 +128,7 @@ fn scenario(size: Size, (first_window, algorithm): Point, seed: u64) -> Scenario
 }
 
 /// What was seen of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Seen {
     /// The times of the short flows, in ms, from the shortest.
     times: Vec<f64>,

@@ -38,6 +38,7 @@
 use core::time::Duration;
 
 use fairpath_core::Bitrate;
+use serde::{Deserialize, Serialize};
 
 use super::algorithms::{Algorithm, BALIA, COUPLED, KELLY_VOICE, LIA, OLIA, UNCOUPLED};
 use super::two_bottlenecks::{Case, Others, Seen};
@@ -55,7 +56,7 @@ const SPAN: f64 = 2.0;
 const ALL: f64 = 0.8;
 
 /// When the others on path 2 leave, when they come back, and when the run ends, in seconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Phases {
     leave: f64,
     back: f64,
@@ -117,7 +118,7 @@ fn case(algorithm: Algorithm, setting: Setting, phases: Phases) -> Case {
 }
 
 /// A run and when things happened in it. Rates are in Mbit/s, times in seconds.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Times {
     seen: Seen,
     phases: Phases,

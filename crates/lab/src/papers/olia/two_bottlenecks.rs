@@ -6,6 +6,7 @@ use fairpath_core::{Bitrate, Timestamp};
 use fairpath_net::RedConfig;
 use fairpath_scenario::Scenario;
 use fairpath_sim::{Outcome, Recorder, SimError, View};
+use serde::{Deserialize, Serialize};
 
 use super::algorithms::{Algorithm, PACKET, TCP};
 use crate::{Net, ms};
@@ -91,7 +92,7 @@ impl Recorder for Watch {
 }
 
 /// What was seen of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
     begin: f64,

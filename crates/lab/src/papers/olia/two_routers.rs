@@ -10,6 +10,7 @@ use fairpath_net::{LinkConfig, RedConfig};
 use fairpath_scenario::{PathRoute, Scenario};
 use fairpath_sim::{Outcome, PathOutcome, SimError};
 use fairpath_theory::{Equilibrium, EquilibriumError, FluidRule, Link, Network, Price, Route, User};
+use serde::{Deserialize, Serialize};
 
 use super::algorithms::{Algorithm, PACKET, TCP};
 use crate::Net;
@@ -155,7 +156,7 @@ impl Rates {
 }
 
 /// What was seen of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
 }

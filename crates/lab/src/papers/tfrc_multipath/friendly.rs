@@ -39,6 +39,7 @@ use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::{LinkConfig, QueueConfig, QueueLimit, RedConfig};
 use fairpath_scenario::{LinkIndex, PathRoute, Traffic};
 use fairpath_sim::{Recorder, SimError, View};
+use serde::{Deserialize, Serialize};
 
 use super::live::{Policy, live};
 use crate::{Cell, Context, Estimate, Experiment, Failure, Net, Report, Table, Verdict, engine, ms};
@@ -112,7 +113,7 @@ struct Case {
 }
 
 /// What a run has shown.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Seen {
     /// The stream's rate on each path, and that of a TCP on the same way, in Mbit/s.
     stream: [f64; PATHS],

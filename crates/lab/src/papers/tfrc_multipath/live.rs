@@ -7,6 +7,7 @@ use fairpath_engine::{Coupling, EngineConfig};
 use fairpath_net::LinkConfig;
 use fairpath_scenario::{Copies, Live, PathRoute, Sharing, StreamConfig, Traffic};
 use fairpath_sim::{FlowOutcome, SimError};
+use serde::{Deserialize, Serialize};
 
 use crate::Net;
 
@@ -57,7 +58,7 @@ pub(super) struct Case {
 }
 
 /// What came of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     /// The share of packets that were played in time.
     pub(super) on_time: f64,

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use fairpath_core::{ByteCount, Timestamp};
 use fairpath_net::{Jitter, JitterDistribution, LinkConfig, LossConfig, Network, Offered, RouteId};
 use fairpath_rate::{Bound, DelayWindow, Delays, LossIntervals, PacketRate, PathModel, Plan};
+use serde::{Deserialize, Serialize};
 
 use crate::ms;
 
@@ -49,7 +50,7 @@ pub(super) struct Run {
 }
 
 /// What a second of it was like.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Second {
     /// Packets that were sent on each path.
     pub(super) sent: [f64; 3],

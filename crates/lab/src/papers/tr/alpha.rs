@@ -36,6 +36,7 @@ use core::time::Duration;
 
 use fairpath_sbd::{Detector, Trendline, TrendlineConfig};
 use fairpath_sim::SimError;
+use serde::{Deserialize, Serialize};
 
 use super::dumbbell::{COMBINATIONS, Case, Ears, LISTENERS, ROWS, Row};
 use super::mininet::TABLE_4;
@@ -71,7 +72,7 @@ fn listeners() -> Vec<Box<dyn Detector>> {
 
 /// What each of [`listeners`] said of a case: for how much of the time yes, and when first; the mean over
 /// the pairs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Heard {
     share: Vec<f64>,
     first: Vec<f64>,

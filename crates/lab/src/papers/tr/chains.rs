@@ -6,6 +6,7 @@ use fairpath_core::{Bitrate, DelaySample, PathId, Timestamp};
 use fairpath_net::QueueConfig;
 use fairpath_sbd::{BuildUp, Detector, Trendline, TrendlineConfig};
 use fairpath_sim::{FlowIndex, Recorder, SimError};
+use serde::{Deserialize, Serialize};
 
 use super::model::slope_ms_per_s;
 use super::network::{Network, Wire};
@@ -68,7 +69,7 @@ impl Chain {
 }
 
 /// A sample of the first flow, and what became of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sample {
     pub(super) at: f64,
     pub(super) raw_ms: f64,
@@ -78,7 +79,7 @@ pub(super) struct Sample {
 }
 
 /// What was seen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Seen {
     /// Of the first flow.
     pub(super) samples: Vec<Sample>,

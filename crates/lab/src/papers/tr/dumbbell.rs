@@ -7,6 +7,7 @@ use fairpath_core::{Bitrate, ByteCount, DelaySample, Lost, PathId, Timestamp};
 use fairpath_net::{QueueConfig, QueueLimit, RedConfig};
 use fairpath_sbd::{Concordance, Detector, Persistence, Summary, SummaryConfig, Trendline, TrendlineConfig};
 use fairpath_sim::{FlowIndex, Recorder, SimError};
+use serde::{Deserialize, Serialize};
 
 use super::network::{Network, Wire};
 use crate::{bdp_packets, engine, ms};
@@ -222,7 +223,7 @@ struct Pair {
 }
 
 /// When a detector said that a pair shares a bottleneck.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Answers {
     /// From and to, in seconds.
     pub(super) yes: Vec<(f64, f64)>,

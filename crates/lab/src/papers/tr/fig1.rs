@@ -33,6 +33,7 @@ use core::time::Duration;
 use fairpath_core::{Bitrate, PathId, Timestamp};
 use fairpath_net::QueueConfig;
 use fairpath_sim::{FlowIndex, Recorder, SimError};
+use serde::{Deserialize, Serialize};
 
 use super::model::{delay, delay_tangent};
 use super::network::{Network, Wire};
@@ -51,7 +52,7 @@ const SLOW_START: f64 = 20.0;
 const TOLERANCE: f64 = 0.03;
 
 /// Samples of the round-trip time in seconds, and when episodes of congestion began.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Trace {
     samples: Vec<(f64, f64)>,
     episodes: Vec<f64>,

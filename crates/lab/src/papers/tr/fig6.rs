@@ -35,6 +35,7 @@ use core::time::Duration;
 use fairpath_core::{DelaySample, PathId, Timestamp};
 use fairpath_sbd::{BuildUp, Detector, Trendline, TrendlineConfig};
 use fairpath_sim::{FlowIndex, Recorder, SimError};
+use serde::{Deserialize, Serialize};
 
 use super::chains::quantile;
 use super::dumbbell::{Case, ROWS};
@@ -48,17 +49,23 @@ const WARM_UP: f64 = 10.0;
 /// The largest error for which TR calls two slopes alike.
 const ALIKE: f64 = 0.2;
 
-/// The delays of the first two flows of each side, and their build-ups.
-#[derive(Debug)]
-struct Watch {
-    flows_each: u32,
-    detector: Trendline,
-    latest_ms: [f64; 4],
+/// What was seen of the first two flows of each side.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Seen {
     /// Seconds, and the four delays in ms.
     delays: Vec<(f64, [f64; 4])>,
     /// Errors of equation 18 between the longest build-ups of two flows where these overlap: on one
     /// path, and on two.
     errors: [Vec<f64>; 2],
+}
+
+/// Looks at their delays and build-ups.
+#[derive(Debug)]
+struct Watch {
+    flows_each: u32,
+    detector: Trendline,
+    latest_ms: [f64; 4],
+    seen: Seen,
     compared: [Option<BuildUp>; 4],
 }
 
@@ -67,7 +74,7 @@ impl Watch {
         let mut detector = Trendline::new(TrendlineConfig::default());
         (0..4).for_each(|flow| detector.on_path_opened(PathId::new(flow), Timestamp::ZERO));
         let (latest_ms, compared) = ([f64::NAN; 4], [None; 4]);
-        Self { flows_each, detector, latest_ms, delays: Vec::new(), errors: Default::default(), compared }
+        Self { flows_each, detector, latest_ms, seen: Seen::default(), compared }
     }
 
     /// 0 and 1 from n1, 2 and 3 from n2.
@@ -87,7 +94,7 @@ impl Watch {
             let (Some(one), Some(other)) = (newest[a], newest[b]) else { continue };
             let overlap = one.begin.max(other.begin) < one.end.min(other.end);
             if overlap && one.slope_ms_per_s > 0.0 && other.slope_ms_per_s > 0.0 {
-                self.errors[usize::from(b - a == 2)].push(one.error(&other));
+                self.seen.errors[usize::from(b - a == 2)].push(one.error(&other));
             }
         }
     }
@@ -100,8 +107,8 @@ impl Recorder for Watch {
         self.detector.on_sample(PathId::new(watched), &DelaySample { now, rtt, one_way: None });
         self.detector.poll(now);
         let now = now.as_secs_f64();
-        if self.delays.last().is_none_or(|(last, _)| now >= last + EVERY) {
-            self.delays.push((now, self.latest_ms));
+        if self.seen.delays.last().is_none_or(|(last, _)| now >= last + EVERY) {
+            self.seen.delays.push((now, self.latest_ms));
             if now >= WARM_UP {
                 self.compare();
             }
@@ -130,10 +137,10 @@ fn correlation(delays: &[(f64, [f64; 4])], a: usize, b: usize) -> f64 {
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let cases = Case::all(ROWS[4], Duration::from_secs(context.pick(30, 100)));
-    let watch = |case: &Case, seed| -> Result<Watch, SimError> {
+    let watch = |case: &Case, seed| -> Result<Seen, SimError> {
         let mut watch = Watch::new(case.flows_each());
         case.run(seed, &mut watch)?;
-        Ok(watch)
+        Ok(watch.seen)
     };
     let seen = context.sweep(&cases, &context.seeds(context.pick(3, 5)), watch)?;
     let columns = [
@@ -178,7 +185,7 @@ fn verdicts(table: &Table, cases: &[Case]) -> Vec<Verdict> {
     vec![path, slopes.because(reason)]
 }
 
-fn figure(cases: &[Case], seen: &[Vec<Watch>]) -> Figure {
+fn figure(cases: &[Case], seen: &[Vec<Seen>]) -> Figure {
     let names =
         [("flow 0, n1-n7", "lia"), ("flow 1, n1-n7", "wvegas"), ("flow 2, n2-n8", "daimd"), ("flow 3, n2-n8", "olia")];
     let title = "Round-trip times of four flows over two paths with one bottleneck";

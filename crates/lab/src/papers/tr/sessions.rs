@@ -10,6 +10,7 @@ use fairpath_engine::{Alone, Coupling, EngineConfig};
 use fairpath_net::QueueConfig;
 use fairpath_sbd::{BuildUp, Detector, Trendline, TrendlineConfig};
 use fairpath_sim::{FlowIndex, Outcome, Recorder, SimError, View, jain_index};
+use serde::{Deserialize, Serialize};
 
 use super::network::{Network, Wire};
 use crate::{engine, ms};
@@ -145,36 +146,43 @@ impl Case {
         let tcp = [CLASSES[0], CLASSES[1]].map(|class| first_of(class).unwrap_or_default() as u32);
         let mut watch = Watch::new(tcp, listening);
         let outcome = fairpath_sim::run(&scenario, &mut watch)?;
-        Ok(Seen { outcome, end: self.duration.as_secs_f64(), watch })
+        Ok(Seen { outcome, end: self.duration.as_secs_f64(), watched: watch.seen })
     }
 }
 
 /// A yes of the trend line: when, and the build-ups of both paths.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Logged {
     pub(super) at: f64,
     pub(super) build_ups: [BuildUp; 2],
 }
 
-/// A trend line that listens to LIA-TR.
-#[derive(Debug)]
-struct Listening {
-    trendline: Trendline,
+/// What a trend line said that listened to LIA-TR.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Heard {
     log: Vec<Logged>,
     together: u32,
 }
 
-/// What is watched: the groups of the sessions, their rates, those of one TCP flow of each path, and
+/// What was watched: the groups of the sessions, their rates, those of one TCP flow of each path, and
 /// what trend lines log of LIA-TR.
-#[derive(Debug)]
-struct Watch {
-    tcp: [u32; 2],
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Watched {
     first: [Option<f64>; COUNT],
     coupled: [u32; COUNT],
     samples: u32,
     /// Seconds, and what had arrived of the sessions and the two TCP flows, in bytes.
     arrived: Vec<(f64, [f64; COUNT + 2])>,
-    listening: Vec<Listening>,
+    heard: Vec<Heard>,
+}
+
+/// Whoever watches.
+#[derive(Debug)]
+struct Watch {
+    tcp: [u32; 2],
+    seen: Watched,
+    /// Those that listen to LIA-TR, in the order of what was heard.
+    listening: Vec<Trendline>,
 }
 
 impl Watch {
@@ -182,10 +190,11 @@ impl Watch {
         let listen = |config: &TrendlineConfig| {
             let mut trendline = Trendline::new(*config);
             (0..2).for_each(|path| trendline.on_path_opened(PathId::new(path), Timestamp::ZERO));
-            Listening { trendline, log: Vec::new(), together: 0 }
+            trendline
         };
-        let listening = listening.iter().map(listen).collect();
-        Self { tcp, first: [None; COUNT], coupled: [0; COUNT], samples: 0, arrived: Vec::new(), listening }
+        let heard = listening.iter().map(|_| Heard::default()).collect();
+        let seen = Watched { heard, ..Watched::default() };
+        Self { tcp, seen, listening: listening.iter().map(listen).collect() }
     }
 
     fn slot(&self, flow: FlowIndex) -> Option<usize> {
@@ -200,19 +209,19 @@ impl Recorder for Watch {
         let (one, other) = (PathId::new(0), PathId::new(1));
         for session in 0..SESSIONS.len() {
             if view.groups(FlowIndex(session as u32)).is_some_and(|groups| groups.together(one, other)) {
-                self.first[session].get_or_insert(at);
-                self.coupled[session] += 1;
+                self.seen.first[session].get_or_insert(at);
+                self.seen.coupled[session] += 1;
             }
         }
-        self.samples += 1;
+        self.seen.samples += 1;
         let mut arrived = [0.0; COUNT + 2];
         for (flow, path) in view.paths() {
             if let Some(slot) = self.slot(flow) {
                 arrived[slot] += path.delivered.as_f64();
             }
         }
-        self.arrived.push((at, arrived));
-        for Listening { trendline, log, together } in &mut self.listening {
+        self.seen.arrived.push((at, arrived));
+        for (trendline, Heard { log, together }) in self.listening.iter().zip(&mut self.seen.heard) {
             let newest = trendline.matched(one, other);
             if let Some(build_ups) = newest.filter(|newest| log.last().is_none_or(|last| last.build_ups != *newest)) {
                 log.push(Logged { at, build_ups });
@@ -223,7 +232,7 @@ impl Recorder for Watch {
 
     fn on_rtt(&mut self, now: Timestamp, flow: FlowIndex, path: PathId, rtt: Duration) {
         if flow.0 as usize == TR {
-            for Listening { trendline, .. } in &mut self.listening {
+            for trendline in &mut self.listening {
                 trendline.on_sample(path, &DelaySample { now, rtt, one_way: None });
                 trendline.poll(now);
             }
@@ -232,11 +241,11 @@ impl Recorder for Watch {
 }
 
 /// What was seen of a run.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
     end: f64,
-    watch: Watch,
+    watched: Watched,
 }
 
 impl Seen {
@@ -276,7 +285,7 @@ impl Seen {
 
     /// When the paths of a session were first coupled, in seconds; `None`: never.
     pub(super) fn found(&self, session: usize) -> Option<f64> {
-        self.watch.first[session]
+        self.watched.first[session]
     }
 
     /// The same, with the end of the run for never.
@@ -286,7 +295,7 @@ impl Seen {
 
     /// For which part of the time they were.
     pub(super) fn coupled(&self, session: usize) -> f64 {
-        f64::from(self.watch.coupled[session]) / f64::from(self.watch.samples.max(1))
+        f64::from(self.watched.coupled[session]) / f64::from(self.watched.samples.max(1))
     }
 
     /// What the trend line of LIA-TR logged.
@@ -296,12 +305,12 @@ impl Seen {
 
     /// What a trend line that listened to LIA-TR logged.
     pub(super) fn log_of(&self, listening: usize) -> &[Logged] {
-        &self.watch.listening[listening].log
+        &self.watched.heard[listening].log
     }
 
     /// For which part of the time it had the paths together.
     pub(super) fn together(&self, listening: usize) -> f64 {
-        f64::from(self.watch.listening[listening].together) / f64::from(self.watch.samples.max(1))
+        f64::from(self.watched.heard[listening].together) / f64::from(self.watched.samples.max(1))
     }
 
     /// What arrived of a TCP flow of a path over time, as in [`rates`](Self::rates).
@@ -311,7 +320,7 @@ impl Seen {
 
     /// What arrived of a session over time: seconds, Mbit/s, over `every` samples.
     pub(super) fn rates(&self, slot: usize, every: usize) -> Vec<(f64, f64)> {
-        let samples: Vec<_> = self.watch.arrived.iter().step_by(every).collect();
+        let samples: Vec<_> = self.watched.arrived.iter().step_by(every).collect();
         let rate = |pair: &[&(f64, [f64; COUNT + 2])]| {
             let seconds = pair[1].0 - pair[0].0;
             (pair[1].0, (pair[1].1[slot] - pair[0].1[slot]) * 8e-6 / seconds)

@@ -1,6 +1,7 @@
 //! How right a detector was: what is counted of a run, and over runs.
 
 use core::time::Duration;
+use serde::{Deserialize, Serialize};
 
 use super::factors::Draw;
 use super::network::{BEGIN, Case};
@@ -9,7 +10,7 @@ use crate::{Cell, Estimate};
 
 /// What a detector made of a run. A run counts once, however many pairs it has: every pair of a run
 /// of six counts a sixth.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Score {
     /// The part of the time in which pairs had the bottleneck in common, and of this the part in
     /// which they were together.
