@@ -8,6 +8,8 @@ use fairpath_net::{
     Datagram, Filter, Impairments, Jitter, LinkConfig, LinkId, Network, Packet, PathRoutes, QueueConfig, RouteId,
 };
 
+use fairpath_quic_core::Interface;
+use fairpath_quic_core::pairs::Pair;
 use fairpath_quic_sim::Side;
 
 /// What happens to packets of a wire beside its queue, in both directions.
@@ -65,6 +67,8 @@ impl Packet for Parcel {
 
 /// One wire.
 pub(crate) struct Way {
+    /// The number of its wire.
+    pub(crate) wire: usize,
     there: LinkId,
     back: LinkId,
     routes: PathRoutes,
@@ -77,9 +81,26 @@ pub(crate) struct Way {
     /// What every packet takes, one way, where nothing is wrong with the wire.
     delay: Duration,
     impair: Impair,
+    /// Whether the server's address, and not only the client's, says that it is this way.
+    is_port: bool,
 }
 
 impl Way {
+    /// The way of one port of a server that has one address on all wires. Each port has a wire of its own before the one
+    /// that they share, which does nothing until something befalls it.
+    fn of_port(network: &mut Network<Parcel>, (at, port): (u8, u16), shared: (LinkId, LinkId)) -> Self {
+        let free = LinkConfig::new(Bitrate::from_mbps(10_000)).queue(QueueConfig::bytes(ByteCount::new(64_000)));
+        let there = network.add_link(&format!("there {at} port {port}"), &free).expect("a link");
+        let back = network.add_link(&format!("back {at} port {port}"), &free).expect("a link");
+        let routes = network.add_path(&[there, shared.0], &[back, shared.1]).expect("routes");
+        let client = SocketAddr::from(([10, 0, at, 1], 1000));
+        let server = SocketAddr::from(([10, 9, 9, 9], 4433 + port));
+        let outside = SocketAddr::from(([10, 0, at, 1], 50_000 + 1_000 * port));
+        let (delay, impair) = (Duration::ZERO, Impair::default());
+        let (wire, lingering) = (at.into(), None);
+        Self { wire, there, back, routes, client, server, outside, lingering, delay, impair, is_port: true }
+    }
+
     fn new(network: &mut Network<Parcel>, at: u8, wire: &Wire) -> Self {
         let queue = QueueConfig::bytes(wire.queue);
         let config = LinkConfig::new(wire.rate).delay(wire.delay).queue(queue).jitter(wire.jitter);
@@ -89,13 +110,15 @@ impl Way {
         let address = |host: u8, port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, at, host)), port);
         // The translator keeps the address: what the server sees differs by the port.
         let (client, server, outside) = (address(1, 1000), address(2, 4433), address(1, 50_000));
-        let impair = Impair::default();
-        Self { there, back, routes, client, server, outside, lingering: None, delay: wire.delay, impair }
+        let (delay, impair, lingering) = (wire.delay, Impair::default(), None);
+        let wire = at.into();
+        Self { wire, there, back, routes, client, server, outside, lingering, delay, impair, is_port: false }
     }
 
     /// Whether it is the way of what an end sends from its address `from`, where it names one, to `to`.
     fn carries(&self, side: Side, from: Option<IpAddr>, to: SocketAddr) -> bool {
         match side {
+            Side::Client if self.is_port => self.server == to && from.is_none_or(|ip| self.client.ip() == ip),
             Side::Client => from.map_or(self.server == to, |ip| self.client.ip() == ip),
             // Who sends to an address that is no longer the client's outside reaches nobody.
             Side::Server => {
@@ -135,6 +158,21 @@ impl Wires {
             all.set_impair(way, Impair { loss: wire.loss, ..Impair::default() }, Timestamp::ZERO);
         }
         all
+    }
+
+    /// Wires to one address of the server with so many ports: the ways are those of the first wire's ports, then those of
+    /// the second's.
+    pub(crate) fn with_ports(wires: &[Wire], ports: u16, seed: u64) -> Self {
+        let mut network = Network::new(seed);
+        let mut ways = Vec::new();
+        for (at, wire) in wires.iter().enumerate() {
+            let config = LinkConfig::new(wire.rate).delay(wire.delay).queue(QueueConfig::bytes(wire.queue));
+            let shared =
+                ["there", "back"].map(|name| network.add_link(&format!("{name} {at}"), &config).expect("a link"));
+            let of_port = |port| Way::of_port(&mut network, (at as u8, port), (shared[0], shared[1]));
+            ways.extend((0..ports).map(of_port));
+        }
+        Self { network, ways }
     }
 
     pub(crate) fn next_event(&self) -> Option<Timestamp> {
@@ -219,4 +257,23 @@ impl Wires {
     pub(crate) fn dropped(&self, way: usize, side: Side) -> u64 {
         self.network.stats(self.ways[way].link(side)).overflowed.packets
     }
+}
+
+fn name(at: usize) -> String {
+    format!("if{at}")
+}
+
+/// The interfaces of the server.
+pub(crate) fn interfaces(wires: &Wires) -> Vec<(String, IpAddr)> {
+    wires.ways.iter().enumerate().map(|(at, way)| (name(at), way.server.ip())).collect()
+}
+
+/// The pairs of addresses that are ways.
+pub(crate) fn pairs(wires: &Wires) -> Vec<Pair> {
+    let pair = |way: &Way| {
+        let Way { client, server, .. } = way;
+        let local = Interface { name: name(way.wire), address: client.ip(), twin: 0, prefix_bits: 24, unusable: None };
+        Pair { local, remote: *server }
+    };
+    wires.ways.iter().map(pair).collect()
 }

@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 
 use fairpath_core::{Bitrate, Timestamp};
 use fairpath_net::Datagram;
-use fairpath_quic_core::pairs::Pair;
-use fairpath_quic_core::{EngineConfig, Identity, Interface, PathReport, PathState};
+use fairpath_quic_core::{EngineConfig, Identity, PathReport, PathState};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::idle::Idle;
 use crate::proof::{PROBE_MAX, Proofs};
 use crate::trace::{Teller, Trace};
-use crate::wires::{Impair, Parcel, Way, Wire, Wires};
+use crate::wires::{Impair, Parcel, Way, Wire, Wires, interfaces, pairs};
 use fairpath_quic_sim::Side;
 use fairpath_quic_sim::{Clock, Skew};
 use fairpath_quic_sim::{Cryptography, Pinned, identity};
@@ -108,9 +107,19 @@ impl World {
         engine: &EngineConfig,
         seed: u64,
     ) -> Self {
+        Self::over(Wires::new(wires, seed), clocks, cryptography, engine, seed)
+    }
+
+    /// A connection over these wires to a server that has one address and so many ports. The ways are those of the first
+    /// wire's ports, then those of the second's, and the first of all carries the handshake.
+    pub fn with_ports(wires: &[Wire], ports: u16, seed: u64) -> Self {
+        let wires = Wires::with_ports(wires, ports, seed);
+        Self::over(wires, [Skew::default(); 2], Cryptography::Tls, &EngineConfig::live(), seed)
+    }
+
+    fn over(wires: Wires, clocks: [Skew; 2], cryptography: Cryptography, engine: &EngineConfig, seed: u64) -> Self {
         #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
         let start = Instant::now();
-        let wires = Wires::new(wires, seed);
         let identity = identity();
         let process = |side: Side, seed| {
             let origin = Pinned::new(cryptography, seed);
@@ -390,7 +399,8 @@ impl World {
     pub fn opened_ways(&mut self) -> Vec<bool> {
         let mut has_path = |way: &Way| {
             let is_open = |path: &PathReport| path.state == PathState::Open;
-            let client = self.client.paths().iter().any(|path| is_open(path) && path.remote == way.server);
+            let ends = |path: &PathReport| path.remote == way.server && path.local == Some(way.client.ip());
+            let client = self.client.paths().iter().any(|path| is_open(path) && ends(path));
             client && self.server.paths().iter().any(|path| is_open(path) && path.local == Some(way.server.ip()))
         };
         self.wires.ways.iter().map(&mut has_path).collect()
@@ -574,21 +584,4 @@ impl World {
         }
         sent.into_iter().for_each(|parcel| self.arrive(parcel));
     }
-}
-
-fn name(at: usize) -> String {
-    format!("if{at}")
-}
-
-fn interfaces(wires: &Wires) -> Vec<(String, std::net::IpAddr)> {
-    wires.ways.iter().enumerate().map(|(at, way)| (name(at), way.server.ip())).collect()
-}
-
-fn pairs(wires: &Wires) -> Vec<Pair> {
-    let pair = |(at, way): (usize, &_)| {
-        let crate::wires::Way { client, server, .. } = way;
-        let local = Interface { name: name(at), address: client.ip(), twin: 0, prefix_bits: 24, unusable: None };
-        Pair { local, remote: *server }
-    };
-    wires.ways.iter().enumerate().map(pair).collect()
 }

@@ -88,6 +88,8 @@ pub struct Candidates {
     prefers_ipv4: bool,
     known: BTreeMap<Key, Known>,
     doubts: BTreeMap<Doubted, Doubt>,
+    /// Pairs that are to have a path beside those that are planned anyway.
+    beside: Vec<Pair>,
     /// Counts what was learnt.
     revision: u64,
 }
@@ -98,8 +100,9 @@ impl Candidates {
         let mut seen = BTreeSet::new();
         let remotes = remotes.iter().copied().filter(|remote| seen.insert(*remote)).collect();
         let (starts, known, doubts) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let (spared, beside) = (Vec::new(), Vec::new());
         let mut candidates =
-            Self { starts, remotes, paths_max, spared: Vec::new(), prefers_ipv4: true, known, doubts, revision: 0 };
+            Self { starts, remotes, paths_max, spared, prefers_ipv4: true, known, doubts, beside, revision: 0 };
         candidates.change_locals(locals);
         candidates
     }
@@ -110,7 +113,8 @@ impl Candidates {
         Self { spared, ..self }
     }
 
-    fn is_spared(&self, local: &Interface) -> bool {
+    /// Whether a connection is made from there last.
+    pub fn is_spared(&self, local: &Interface) -> bool {
         self.spared.iter().any(|name| *name == local.name || *name == local.address.to_string())
     }
 
@@ -147,6 +151,7 @@ impl Candidates {
     pub fn remove_remote(&mut self, remote: SocketAddr) {
         self.remotes.retain(|other| *other != remote);
         self.known.retain(|(_, other), _| *other != remote);
+        self.beside.retain(|pair| pair.remote != remote);
         self.doubts.remove(&Doubted::Remote(remote));
         self.revision += 1;
     }
@@ -162,6 +167,7 @@ impl Candidates {
         self.doubts.clear();
         let present: BTreeSet<IpAddr> = locals.iter().map(Interface::local).collect();
         self.known.retain(|(local, _), _| present.contains(local));
+        self.beside.retain(|pair| present.contains(&pair.local.local()));
         let reaching = |ipv4: bool| {
             let reaches = |start: &&Vec<Interface>| {
                 let of_family = |local: &Interface| local.address.is_ipv4() == ipv4;
@@ -229,8 +235,42 @@ impl Candidates {
                 plan.push(best);
             }
         }
+        for pair in &self.beside {
+            if !plan.contains(pair) {
+                plan.push(pair.clone());
+            }
+        }
         plan.truncate(self.paths_max);
         plan
+    }
+
+    /// The pair from the same address here to another port of the same host that is likeliest to work, of those that are
+    /// not planned.
+    pub fn other_port(&self, local: IpAddr, remote: SocketAddr) -> Option<Pair> {
+        let plan = self.plan();
+        let is_other = |pair: &Pair| {
+            let is_here = pair.local.local() == local && pair.remote.ip() == remote.ip();
+            is_here && pair.remote != remote && !plan.contains(pair) && self.known(pair).failed.is_none()
+        };
+        self.all().filter(is_other).min_by_key(|pair| self.rank(pair, &plan))
+    }
+
+    /// The pair is to have a path, whatever else is planned.
+    pub fn want_beside(&mut self, pair: Pair) {
+        self.revision += 1;
+        self.beside.push(pair);
+    }
+
+    /// Whether the pair is to have a path whatever else is planned.
+    pub fn is_beside(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.beside.iter().any(|pair| pair.key() == (local, remote))
+    }
+
+    /// The pair is not to have a path beside others any more. It counts as one that is not known to work, so that
+    /// the plan leaves it out.
+    pub fn forget_beside(&mut self, local: IpAddr, remote: SocketAddr) {
+        self.beside.retain(|pair| pair.key() != (local, remote));
+        self.learn(local, remote).works = false;
     }
 
     /// The pair to make the connection on, after those in `begun`: likely ones first, and no start or

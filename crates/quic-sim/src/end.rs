@@ -424,7 +424,9 @@ impl End {
 
     fn open_paths(&mut self, made: ConnectionHandle, now: Instant) {
         let Some(first) = self.pairs.first().cloned() else { return };
-        let locals: Vec<_> = self.pairs.iter().map(|pair| pair.local.clone()).collect();
+        let mut locals: Vec<_> = self.pairs.iter().map(|pair| pair.local.clone()).collect();
+        // Several pairs may begin at one.
+        locals.dedup();
         let remotes: Vec<_> = self.pairs.iter().map(|pair| pair.remote).collect();
         let candidates = Candidates::new(&locals, &remotes, PATHS_MAX as usize);
         if let Some(connection) = self.endpoint.connection(made) {

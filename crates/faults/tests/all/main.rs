@@ -23,6 +23,7 @@ mod null;
 #[path = "../pairs/mod.rs"]
 mod pairs;
 mod pictures;
+mod ports;
 mod profiles;
 mod repeats;
 mod schedulers;

@@ -29,6 +29,26 @@ fn plan(locals: &[Interface], addresses: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn another_port_of_the_same_host_stands_beside_a_path_until_it_is_forgotten() {
+    let locals = [local("a", "10.0.1.1"), local("b", "10.0.2.1")];
+    let ports: Vec<SocketAddr> = [443, 4433].map(|port| SocketAddr::from(([198, 51, 100, 1], port))).to_vec();
+    let mut candidates = Candidates::new(&locals, &[&ports[..], &remotes(&["203.0.113.1"])].concat(), 8);
+    candidates.succeeded(locals[0].address, ports[0]);
+    candidates.succeeded(locals[1].address, ports[1]);
+    let planned = candidates.plan();
+    let beside = candidates.other_port(locals[1].address, ports[1]).unwrap();
+    assert_eq!((beside.local.name.as_str(), beside.remote), ("b", ports[0]));
+    candidates.want_beside(beside.clone());
+    assert_eq!(candidates.plan(), [&planned[..], std::slice::from_ref(&beside)].concat());
+    assert_eq!(candidates.other_port(locals[1].address, ports[1]), None, "there is no third port");
+    candidates.succeeded(beside.local.address, beside.remote);
+    candidates.forget_beside(beside.local.address, beside.remote);
+    assert_eq!(candidates.plan(), planned);
+    candidates.failed(locals[1].address, ports[0], WhyNot::Silent);
+    assert_eq!(candidates.other_port(locals[1].address, ports[1]), None, "it is known not to work");
+}
+
+#[test]
 fn addresses_of_one_subnet_go_together() {
     let locals = [local("a", "10.0.1.1"), local("b", "10.0.2.1")];
     assert_eq!(plan(&locals, &["10.0.2.2", "10.0.1.2"]), ["a>10.0.1.2", "b>10.0.2.2"]);

@@ -4,6 +4,7 @@
 //! It has no clock and no sockets: it is told what time it is and what happened. So it runs alike on a connection in
 //! real time and in virtual time.
 
+mod ports;
 mod request;
 mod ways;
 
@@ -21,6 +22,7 @@ use crate::adapter::ConnectionEngine;
 use crate::address::{mapped, own_address, unmapped};
 use crate::pairs::{Candidates, Pair};
 use crate::tls::Application;
+use ports::Ports;
 use ways::Ways;
 
 /// The code of a path that is closed for good: the end that opens paths does not open it again.
@@ -76,6 +78,7 @@ pub(crate) struct Policy {
     traffic: Traffic,
     notices: Vec<PathNotice>,
     ways: Ways,
+    ports: Ports,
     /// How many paths the stack had when the engine's names for them were asked for last.
     built: u32,
 }
@@ -114,7 +117,8 @@ impl Policy {
     fn new(engine: ConnectionEngine, side: Side, candidates: Candidates) -> Self {
         let (traffic, ways) = (Traffic::default(), Ways::new(candidates));
         let application = Application::Fairpath;
-        Self { engine, side, application, slots: Vec::new(), traffic, notices: Vec::new(), ways, built: 0 }
+        let (slots, notices, ports) = (Vec::new(), Vec::new(), Ports::default());
+        Self { engine, side, application, slots, traffic, notices, ways, ports, built: 0 }
     }
 
     /// The policy towards a peer that speaks this.
@@ -286,6 +290,7 @@ impl Policy {
         self.treat_paths(paths, now);
         if self.side == Side::Opener {
             self.ways.is_lost = !self.slots.iter().any(Slot::answers);
+            self.try_ports(paths, now);
             self.find_ways(paths, now);
             self.open_due(paths, now);
         }
