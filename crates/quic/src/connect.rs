@@ -38,6 +38,10 @@ const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// How long after one handshake the next begins, if nothing has come of the first [RFC8305 §5].
 const STAGGER: Duration = Duration::from_millis(250);
 
+/// The same where another pair has answered the question whether anybody is there, and none of those with a handshake has.
+/// So soon the answer of one that is a little slower is there, too.
+const STAGGER_ANSWERED: Duration = Duration::from_millis(50);
+
 /// What a connecting end needs.
 #[derive(Clone, Debug)]
 pub struct ConnectConfig {
@@ -200,7 +204,8 @@ struct Race {
 
 impl Race {
     async fn run(mut self) -> Result<Won, Error> {
-        if self.candidates.is_choice() {
+        // With one pair there is nothing to choose, and to wait for.
+        if self.candidates.all().nth(1).is_some() {
             self.questions.ask(self.candidates.ask_all());
         }
         let mut next_at = Instant::now();
@@ -225,7 +230,12 @@ impl Race {
                     }
                 }
                 Some(((local, remote), answer)) = self.questions.answer() => match answer {
-                    Ok(()) => self.candidates.answered(local, remote),
+                    Ok(()) => {
+                        self.candidates.answered(local, remote);
+                        if self.is_hastened() {
+                            next_at = next_at.min(Instant::now() + STAGGER_ANSWERED);
+                        }
+                    }
                     Err(why) => {
                         self.candidates.failed(local, remote, why);
                         self.give_up_if_certain((local, remote), why);
@@ -237,6 +247,15 @@ impl Race {
                 }
             }
         }
+    }
+
+    /// Whether the next pair has answered, and none of those whose turn has come. One over a link that is to be spared is not
+    /// hastened: the others may be slower.
+    fn is_hastened(&self) -> bool {
+        let answers = |pair: &Pair| self.candidates.answers(pair.local.local(), pair.remote);
+        let next = self.candidates.next(&self.begun);
+        next.is_some_and(|pair| answers(&pair) && !self.candidates.is_spared(&pair.local))
+            && !self.begun.iter().any(answers)
     }
 
     /// Begins the next handshake. Where there is none to begin, who is late is asked whether he is there.

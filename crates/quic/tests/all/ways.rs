@@ -60,8 +60,8 @@ async fn addresses_that_are_dead_delay_the_handshake_little() {
     remotes.extend(listener.addresses());
     let begun = Instant::now();
     let (client, _server) = connected(&listener, &["127.0.1.1"], remotes).await;
-    // Each of them was waited for during 4 s.
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    // Each of them had a quarter of a second before the next was tried.
+    assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
     assert_eq!(client.paths()[0].remote, listener.addresses()[0]);
 }
 
