@@ -5,6 +5,7 @@
 //! packet's contents are chosen for that path, its gate is opened, and the stack is asked for one packet.
 
 mod amplification;
+mod datagrams;
 mod end;
 mod flows;
 mod held;

@@ -172,9 +172,10 @@ impl Connection {
         ByteCount::new(self.with(|connection, _| connection.received_bytes(channel)))
     }
 
-    /// Queues a datagram, which arrives once or not at all. False where too many wait.
+    /// Queues a datagram, which arrives once or not at all: where they wait for long, some are dropped (CoDel). False where
+    /// too many wait.
     pub fn send_datagram(&self, datagram: &[u8]) -> bool {
-        let is_queued = self.with(|connection, _| connection.send_datagram(datagram));
+        let is_queued = self.with(|connection, now| connection.send_datagram(datagram, now));
         self.nudge();
         is_queued
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use fairpath_engine::{ByteCount, Choice, ConnectionView, PathId as EnginePath, PathSet};
 use noq_proto::{FrameStats, Transmit};
 
+use super::datagrams::Datagrams;
 use super::flows::Flows;
 use super::lanes::{Ahead, Lanes, Load};
 use super::pending_copies::PendingCopies;
@@ -15,9 +16,6 @@ use super::pending_frames::PendingFrames;
 use super::queue::{Frames, Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
 use crate::adapter::{Gate, Left};
-
-/// What an application may queue of datagrams, in number: they are for what is worth little when it is old.
-const DATAGRAMS_MAX: usize = 256;
 
 /// How much a system takes at once to cut it into datagrams itself, in bytes. With the headers of Ethernet (14), of IPv6
 /// (40) and of UDP (8) it is less than the 65,536 from which on Linux does not leave the cutting to the device, and a
@@ -48,7 +46,7 @@ pub(super) struct Output {
     /// What is to be said on a certain path, or on any.
     control: VecDeque<(Option<EnginePath>, Bytes)>,
     /// The datagrams of the application.
-    datagrams: VecDeque<Bytes>,
+    datagrams: Datagrams,
     /// What each path has still to carry after others.
     copies: PendingCopies,
     /// What lies in the stack's queue.
@@ -130,12 +128,12 @@ impl Output {
 }
 
 impl Connection {
-    /// Queues a datagram of the application: it arrives once or not at all. False where too many wait, or the
-    /// peer takes none.
-    pub fn send_datagram(&mut self, datagram: &[u8]) -> bool {
-        let has_room = !self.output.is_mute && self.output.datagrams.len() < DATAGRAMS_MAX;
+    /// Queues a datagram of the application: it arrives once or not at all. Where those that wait do so for long, some of
+    /// them are dropped. False where too many wait, or the peer takes none.
+    pub fn send_datagram(&mut self, datagram: &[u8], now: Instant) -> bool {
+        let has_room = !self.output.is_mute && self.output.datagrams.has_room();
         if has_room {
-            self.output.datagrams.push_back([&[APPLICATION], datagram].concat().into());
+            self.output.datagrams.push([&[APPLICATION], datagram].concat().into(), now);
         }
         has_room
     }
@@ -287,7 +285,7 @@ impl Connection {
             // The first one shows what the stack has to say beside, and whether it takes data on this path at all.
             let is_smooth = self.output.smooth == Some(path);
             let most = if is_smooth { packets_max.get().min(following + 1) } else { 1 };
-            packets = self.load(path, most);
+            packets = self.load(path, most, now);
         }
         self.engine.open_gate(Gate::Only(path));
         let transmit = self.emit(now, packets, buffer);
@@ -356,12 +354,12 @@ impl Connection {
 
     /// Puts what is to leave next on the path into the stack's queue: what fills up to `packets_max` packets. How
     /// many they are.
-    fn load(&mut self, path: EnginePath, packets_max: usize) -> NonZeroUsize {
+    fn load(&mut self, path: EnginePath, packets_max: usize, now: Instant) -> NonZeroUsize {
         let Some(room) = self.quic.datagrams().max_size() else { return NonZeroUsize::MIN };
         if self.load_control(room) {
             return NonZeroUsize::MIN;
         }
-        if let Some((datagram, queued)) = self.next_small(room) {
+        if let Some((datagram, queued)) = self.next_small(room, now) {
             if let Queued::Load(load) = &queued {
                 self.output.copies.order(load, &self.lanes);
             }
@@ -453,8 +451,8 @@ impl Connection {
     }
 
     /// Datagrams and messages, which go before bulk data.
-    fn next_small(&mut self, room: usize) -> Option<(Bytes, Queued)> {
-        if let Some(datagram) = self.output.datagrams.pop_front() {
+    fn next_small(&mut self, room: usize, now: Instant) -> Option<(Bytes, Queued)> {
+        if let Some(datagram) = self.output.datagrams.pop(now) {
             return Some((datagram, Queued::Other));
         }
         self.lanes.next_message(room).map(|(datagram, load)| (datagram, Queued::Load(load)))
