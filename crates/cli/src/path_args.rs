@@ -116,8 +116,8 @@ impl PathArgs {
             if said.weight.is_some() && scheduler != "weighted" {
                 return Err(without_effect("weight", "--scheduler weighted"));
             }
-            if said.cost.is_some() && !["arrival", "priority"].contains(&scheduler) {
-                return Err(without_effect("cost", "--scheduler arrival, the default, or priority"));
+            if said.cost.is_some() && !["arrival", "priority", "deadline"].contains(&scheduler) {
+                return Err(without_effect("cost", "--scheduler arrival, the default, priority or deadline"));
             }
         }
         Ok(())

@@ -19,6 +19,7 @@
 //! assert_eq!(rtt.get().map(|rtt| rtt.smoothed), Some(Duration::from_millis(20)));
 //! ```
 
+mod chance;
 mod delivery_rate;
 mod estimate;
 mod event;
@@ -30,6 +31,7 @@ mod rtt;
 mod units;
 mod windowed_filter;
 
+pub use chance::share_above;
 pub use delivery_rate::{DeliveryRate, LossSample, RateSample, SentState};
 pub use estimate::{Estimate, t_95};
 pub use event::{Ack, Congestion, CongestionSignal, DelaySample, Lost, LostPacket, Sent};

@@ -48,6 +48,6 @@ pub use fairpath_core::{
     Bitrate, ByteCount, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,
 };
 pub use fairpath_sbd::PairVerdict;
-pub use fairpath_sched::{Choice, ConnectionView, PathSet, PathView, Scheduler, Terms};
+pub use fairpath_sched::{Choice, ConnectionView, Deadline, Due, PathSet, PathView, Rank, Scheduler, Terms, Transit};
 pub use named_terms::NamedTerms;
 pub use path::{Liveness, LossBatch, LossDetector, Tracked, probe_timeout};

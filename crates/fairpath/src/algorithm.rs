@@ -116,6 +116,8 @@ named! {
     /// The one on which it arrives first.
     #[default]
     Arrival = "arrival",
+    /// The one that most likely brings it in time, at the least cost; as live flows have it.
+    Deadline = "deadline",
 }
 
 named! {

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use fairpath_core::share_above;
+
 use crate::delays::{DelayWindow, Delays};
 
 /// By what the share of late packets is judged.
@@ -27,9 +29,9 @@ impl Bound {
             Self::Exponential if mean <= 0.0 => 0.0,
             Self::Exponential => libm::exp(-deadline_s / mean),
             Self::Empirical(windows) => windows.get(path).and_then(|window| window.above(deadline)).unwrap_or(1.0),
-            Self::Chebyshev | Self::Cantelli if margin <= 0.0 => 1.0,
+            Self::Chebyshev if margin <= 0.0 => 1.0,
             Self::Chebyshev => (variance / (margin * margin)).min(1.0),
-            Self::Cantelli => variance / (variance + margin * margin),
+            Self::Cantelli => share_above(delays.mean, delays.deviation, deadline),
         }
     }
 }

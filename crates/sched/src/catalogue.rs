@@ -1,11 +1,11 @@
 //! The schedulers by their names.
 
-use crate::algorithm::{Arrival, Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Stms, Weighted};
+use crate::algorithm::{Arrival, Blest, Deadline, Ecf, MinRtt, Priority, Redundant, RoundRobin, Stms, Weighted};
 use crate::scheduler::Scheduler;
 
 /// The names, the default first.
 pub const NAMES: &[&str] =
-    &["min_rtt", "round_robin", "weighted", "priority", "redundant", "blest", "ecf", "stms", "arrival"];
+    &["min_rtt", "round_robin", "weighted", "priority", "redundant", "blest", "ecf", "stms", "arrival", "deadline"];
 
 /// A new scheduler of that name; `None` for a name not in [`NAMES`].
 pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
@@ -19,6 +19,7 @@ pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
         "ecf" => Some(Box::new(Ecf::default())),
         "stms" => Some(Box::new(Stms::default())),
         "arrival" => Some(Box::new(Arrival)),
+        "deadline" => Some(Box::new(Deadline::default())),
         _ => None,
     }
 }
@@ -26,7 +27,7 @@ pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::{Choice, ConnectionView, PathView, Terms, Train};
+    use crate::scheduler::{Choice, ConnectionView, Due, PathView, Terms, Train, Transit};
     use core::time::Duration;
     use fairpath_core::{ByteCount, OneWayDelay, PathId, Rtt, Timestamp};
     use proptest::option;
@@ -44,6 +45,7 @@ mod tests {
             (window, in_flight, max_datagram) in (0u64..40_000, 0u64..40_000, 500u64..2000),
             rtt in option::of(any_times()),
             one_way in option::of((0u64..2_000, 0u64..2_000, 0u64..500)),
+            transit in option::of((0u64..500, 0u64..200, 0.0..1.0_f64, 0.0..1.0_f64)),
             ssthresh in option::of(0u64..100_000),
             (weight, cost) in (0u32..5, 0u32..3),
             (usable, backup, paced, window_limited) in any::<(bool, bool, bool, bool)>(),
@@ -59,6 +61,10 @@ mod tests {
                 one_way: one_way.map(|(windowed_min, above, spread)| {
                     let ms = Duration::from_millis;
                     OneWayDelay { latest: ms(windowed_min + above), windowed_min: ms(windowed_min), spread: ms(spread) }
+                }),
+                transit: transit.map(|(mean, deviation, late, lost)| {
+                    let [mean, deviation] = [mean, deviation].map(Duration::from_millis);
+                    Transit { mean, deviation, late, lost }
                 }),
                 delivery_rate: None,
                 ssthresh: ssthresh.map(ByteCount::new),
@@ -79,9 +85,14 @@ mod tests {
             unsent in option::of(0u64..1_000_000),
             window in option::of(0u64..1_000_000),
             window_used in 0u64..1_000_000,
+            due in option::of((1u64..2_000, 0u64..2_000, 0u64..2_000)),
         ) -> ConnectionView {
             let (unsent, window) = (unsent.map(ByteCount::new), window.map(ByteCount::new));
-            ConnectionView { unsent, window, window_used: ByteCount::new(window_used), ..ConnectionView::default() }
+            let due = due.map(|(deadline, waited, held)| {
+                let [deadline, waited, held] = [deadline, waited, held.min(waited)].map(Duration::from_millis);
+                Due { deadline, left: deadline.saturating_sub(waited), held }
+            });
+            ConnectionView { unsent, window, window_used: ByteCount::new(window_used), due, ..ConnectionView::default() }
         }
     }
 
@@ -133,13 +144,15 @@ mod tests {
                         }
                         Choice::WaitFor(path) => {
                             let view = view(path);
-                            prop_assert!(is_active(&view) && view.in_flight > ByteCount::ZERO, "{name} waits for {view:?}");
+                            let hears = view.in_flight > ByteCount::ZERO || view.paced && view.max_datagram <= view.window;
+                            prop_assert!(is_active(&view) && hears, "{name} waits for {view:?}");
                         }
                         Choice::Wait => prop_assert!(paths.iter().find(may_send).is_none(), "{name} waits"),
                     }
                     for path in paths.iter().filter(|path| path.usable) {
                         scheduler.on_ack(path, path.max_datagram, now);
                         scheduler.on_lost(path.id, path.max_datagram, now);
+                        scheduler.on_spurious_loss(path.id, now);
                         scheduler.on_arrived(path.id, path.backup);
                     }
                     scheduler.on_window_blocked(now);

@@ -32,6 +32,7 @@
 //! #         max_datagram: ByteCount::new(1_200),
 //! #         rtt: Some(Rtt::steady(Duration::from_millis(milliseconds))),
 //! #         one_way: None,
+//! #         transit: None,
 //! #         delivery_rate: None,
 //! #         ssthresh: None,
 //! #         in_slow_start: true,
@@ -57,12 +58,13 @@
 mod algorithm;
 mod catalogue;
 mod extremes;
+mod losses;
 mod path_set;
 mod scheduler;
 #[cfg(test)]
 mod testing;
 
-pub use algorithm::{Arrival, Blest, Ecf, MinRtt, Priority, Redundant, RoundRobin, Stms, Weighted};
+pub use algorithm::{Arrival, Blest, Deadline, Ecf, MinRtt, Priority, Rank, Redundant, RoundRobin, Stms, Weighted};
 pub use catalogue::{NAMES, by_name};
 pub use path_set::PathSet;
-pub use scheduler::{Choice, ConnectionView, PathView, Scheduler, Terms, Train};
+pub use scheduler::{Choice, ConnectionView, Due, PathView, Scheduler, Terms, Train, Transit};

@@ -23,6 +23,32 @@ pub struct ConnectionView {
     pub buffered: ByteCount,
     /// Whether a window or a buffer keeps new data back, so that a path with room has none to send.
     pub is_blocked: bool,
+    /// By when the next packet has to arrive; `None`: sooner is better, and nothing is too late.
+    pub due: Option<Due>,
+}
+
+/// By when a packet has to arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// How long a packet may take in all.
+    pub deadline: Duration,
+    /// How much of that is left.
+    pub left: Duration,
+    /// How long it has been waiting for a path already.
+    pub held: Duration,
+}
+
+/// How packets fare on a path, by the word of their receiver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transit {
+    /// The mean of how long they take, one way.
+    pub mean: Duration,
+    /// The standard deviation of that.
+    pub deviation: Duration,
+    /// The share of those that arrive that comes after the deadline.
+    pub late: f64,
+    /// The share that is lost in the long run.
+    pub lost: f64,
 }
 
 /// A scheduler's view of a path.
@@ -43,6 +69,8 @@ pub struct PathView {
     /// How long datagrams take there, less a constant that is the same for all paths; `None` where the host does not
     /// measure it.
     pub one_way: Option<OneWayDelay>,
+    /// How packets fare there; `None` where the receiver does not say.
+    pub transit: Option<Transit>,
     /// How fast it delivered what was acknowledged last; `None` before the first sample.
     pub delivery_rate: Option<Bitrate>,
     /// Its slow-start threshold; `None` while it is unlimited.
@@ -103,6 +131,11 @@ impl PathView {
         self.usable && !self.paced && self.in_flight.saturating_add(self.max_datagram) <= self.window
     }
 
+    /// Whether the host asks again as soon as it may carry a packet: an acknowledgement or its pacer will say so.
+    pub(crate) fn is_worth_waiting_for(&self) -> bool {
+        self.in_flight > ByteCount::ZERO || (self.paced && self.max_datagram <= self.window)
+    }
+
     /// For how long it has owed an answer; zero where nothing is in flight.
     pub fn silent_for(&self, now: Timestamp) -> Duration {
         self.oldest_sent.map_or(Duration::ZERO, |sent| now.since(sent.max(self.heard_at)))
@@ -156,7 +189,8 @@ pub enum Train {
 ///
 /// `pick` is asked as often as the host likes and changes nothing; the events tell what became of it. A scheduler
 /// may wait for a path as long as that path is usable and something is in flight on it: its acknowledgement, or the
-/// suspicion that it is dead, makes the host ask again. Where no path has anything in flight nothing would.
+/// suspicion that it is dead, makes the host ask again. So does its pacer where that alone holds it back. Where no path
+/// has either, nothing would.
 pub trait Scheduler: Debug + Send {
     /// The path for the next packet. `paths` is in order of the ids.
     fn pick(&self, connection: &ConnectionView, paths: &[PathView], now: Timestamp) -> Choice;
@@ -182,6 +216,8 @@ pub trait Scheduler: Debug + Send {
     fn on_arrived(&mut self, _path: PathId, _was_awaited: bool) {}
     /// A packet of `bytes` was lost on `path`.
     fn on_lost(&mut self, _path: PathId, _bytes: ByteCount, _now: Timestamp) {}
+    /// A packet that was taken for lost on `path` has arrived. Told by hosts that know it of each packet.
+    fn on_spurious_loss(&mut self, _path: PathId, _now: Timestamp) {}
     /// A path is gone for good.
     fn on_path_closed(&mut self, _path: PathId) {}
     /// A path had room, and a window or a buffer of the connection had none.

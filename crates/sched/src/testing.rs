@@ -31,6 +31,7 @@ pub(crate) fn view(id: u32, rtt_ms: u64) -> PathView {
         max_datagram: ByteCount::new(1200),
         rtt: Some(rtt(Duration::from_millis(rtt_ms))),
         one_way: None,
+        transit: None,
         delivery_rate: None,
         ssthresh: None,
         in_slow_start: true,

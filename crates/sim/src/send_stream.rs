@@ -227,6 +227,7 @@ impl SendStream {
             send_buffer: bound(self.buffer),
             buffered: bytes(held),
             is_blocked: passed == 0 && (self.next >= self.limit || held >= self.buffer),
+            due: None,
         }
     }
 

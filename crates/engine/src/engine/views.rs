@@ -57,6 +57,7 @@ impl Surroundings<'_> {
             max_datagram: state.max_datagram,
             rtt: state.rtt.get(),
             one_way: state.one_way.get(),
+            transit: None,
             delivery_rate: state.rate.last(),
             ssthresh: control.and_then(|control| control.ssthresh),
             in_slow_start: control.is_some_and(|control| control.phase == Phase::SlowStart),

@@ -2,6 +2,7 @@
 
 mod arrival;
 mod blest;
+mod deadline;
 mod ecf;
 mod min_rtt;
 mod priority;
@@ -12,6 +13,7 @@ mod weighted;
 
 pub use arrival::Arrival;
 pub use blest::Blest;
+pub use deadline::{Deadline, Rank};
 pub use ecf::Ecf;
 pub use min_rtt::MinRtt;
 pub use priority::Priority;
