@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
-use fairpath_engine::{Engine, PathSnapshot, Terms};
+use fairpath_engine::{Engine, Liveness, PathSnapshot, Terms};
 
 /// What the host knows of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct PathFacts {
     pub path: PathId,
     /// Whether it may carry data.
     pub usable: bool,
+    /// Whether it answers.
+    pub liveness: Liveness,
     /// The smoothed round-trip time, once there is one.
     pub rtt: Option<Duration>,
     /// The shortest there was.
@@ -27,11 +29,17 @@ pub struct PathFacts {
 }
 
 impl PathFacts {
+    /// Whether new data may go on it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.usable && self.liveness != Liveness::Silent
+    }
+
     /// What an engine knows of its paths.
     pub fn of(engine: &Engine, now: Timestamp) -> Vec<Self> {
         let fact = |path: PathSnapshot| Self {
             path: path.path,
-            usable: path.usable && !path.is_silent(),
+            usable: path.usable,
+            liveness: path.liveness,
             rtt: path.rtt.map(|rtt| rtt.smoothed),
             least_rtt: path.rtt.map(|rtt| rtt.windowed_min),
             window: path.window,
@@ -51,10 +59,10 @@ impl PathFacts {
 /// that carry nothing while a cheaper one serves take no part.
 fn share(facts: &mut [PathFacts], limit: Bitrate) {
     let rate = |fact: &PathFacts| match fact.rtt {
-        Some(rtt) if fact.usable && !rtt.is_zero() => 8.0 * fact.window.as_f64() / rtt.as_secs_f64(),
+        Some(rtt) if fact.is_open() && !rtt.is_zero() => 8.0 * fact.window.as_f64() / rtt.as_secs_f64(),
         _ => 0.0,
     };
-    let Some(cheapest) = facts.iter().filter(|fact| fact.usable).map(|fact| fact.terms.backup).min() else { return };
+    let Some(cheapest) = facts.iter().filter(|fact| fact.is_open()).map(|fact| fact.terms.backup).min() else { return };
     let counts = |fact: &PathFacts| fact.terms.backup == cheapest;
     let all: f64 = facts.iter().filter(|fact| counts(fact)).map(rate).sum();
     for fact in facts {

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use fairpath_core::{GroupId, Timestamp};
+use fairpath_core::{Bitrate, GroupId, Rtt, Timestamp};
+use fairpath_engine::{PathView, Rank, Terms, Transit};
 use fairpath_rate::{Delays, LossIntervals};
 
 use crate::facts::PathFacts;
@@ -15,9 +16,11 @@ const ABOVE_WINDOW: f64 = 1.25;
 /// How much may leave at once on a path, beside two packets: what its rate is in this time.
 const BURST: Duration = Duration::from_millis(5);
 
-/// A path whose share in time is less than this part of the best one's does not serve, whatever it costs: about as much
-/// repair again would be needed as it lacks, and a burst is more than that.
-pub(crate) const SERVES: f64 = 0.9;
+/// Answers that are missing in a row by chance this seldom mean that a path does not answer, or late.
+const BY_CHANCE: f64 = 1e-4;
+
+/// Where more is lost it is taken to be no more than this: four missing answers in a row say that a path is overdue.
+const LOSS_MAX: f64 = 0.1;
 
 /// What rates are taken to be before a path has measured a round trip.
 const FIRST_RTT: Duration = Duration::from_millis(100);
@@ -28,9 +31,8 @@ const ACKNOWLEDGED: Duration = Duration::from_millis(25);
 /// The least that answers are taken to vary by: what timers of hosts and the other packets of a picture do.
 const VARIES: Duration = Duration::from_millis(5);
 
-/// Of two paths with room, the one with the lower rank is taken: whether it fails, what it costs, whether it is overdue,
-/// and how far from the best it is.
-pub(crate) type Rank = (bool, (bool, u32), bool, u32);
+/// To the scheduler a backup is a path that costs more than any other: it carries what those have no room for.
+const BACKUP: u32 = 1 << 31;
 
 /// A path as a sender has it.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub(crate) struct Lane {
     pub(crate) loss_intervals: LossIntervals,
     /// What it may send, in bytes in a second.
     pub(crate) rate: f64,
+    /// The share of its packets that was lost of late.
+    pub(crate) loss: f64,
     /// The share of its packets that come in time.
     pub(crate) value: f64,
     /// The share of those that arrive that come too late.
@@ -52,15 +56,13 @@ pub(crate) struct Lane {
     pub(crate) varies: Duration,
     /// How many packets in a row had no answer, or had it later than all but a few do.
     unanswered: usize,
-    /// Whether it brings too little in time, however little it costs.
-    pub(crate) fails: bool,
-    /// How far from the best it is, in steps of [`ALIKE`](crate::spread).
-    pub(crate) tier: u32,
+    /// How good it is to the scheduler.
+    pub(crate) rank: Rank,
+    /// The share of its packets that is missing at the deadline though it is sent again.
+    pub(crate) unmended: f64,
     /// What may leave now, in bytes; below zero where the last packet was larger than what was left.
     pub(crate) credit: f64,
     pub(crate) filled_at: Timestamp,
-    /// The time of fair queueing at which its next packet leaves.
-    pub(crate) turn: f64,
     /// What it is to carry of copies, in bytes.
     pub(crate) owes: f64,
     pub(crate) carried_at: Timestamp,
@@ -76,17 +78,17 @@ impl Lane {
             group: None,
             loss_intervals: LossIntervals::default(),
             rate: allowed(&facts),
+            loss: 0.0,
             value: 1.0,
             late: 0.0,
             delays: None,
             is_silent: false,
             varies: Duration::ZERO,
             unanswered: 0,
-            fails: false,
-            tier: 0,
+            rank: Rank::default(),
+            unmended: 0.0,
             credit: 0.0,
             filled_at: now,
-            turn: 0.0,
             owes: 0.0,
             carried_at: now,
             carried: 0.0,
@@ -118,10 +120,14 @@ impl Lane {
     /// An answer that takes longer has been lost, or what it answers is late: all but one in a thousand come by then, and
     /// so a probe timeout counts them, too [RFC9002 §6.2.1].
     pub(crate) fn patience(&self) -> Duration {
-        self.rtt() + ACKNOWLEDGED + 4 * self.varies.max(VARIES)
+        self.round_trips().probe_timeout() + ACKNOWLEDGED
     }
 
-    /// An answer came, so long after its packet left.
+    fn round_trips(&self) -> Rtt {
+        Rtt { variance: self.varies.max(VARIES), ..Rtt::steady(self.rtt()) }
+    }
+
+    /// An answer came, so long after its packet left. One that is late is none: what follows it is late, too.
     pub(crate) fn on_answer(&mut self, after: Duration) {
         self.unanswered = if after > self.patience() { self.unanswered + 1 } else { 0 };
     }
@@ -131,25 +137,43 @@ impl Lane {
         self.unanswered += packets;
     }
 
-    /// Whether answers take longer than all but a few do, or more of them are missing than are lost in a row.
-    pub(crate) fn is_overdue(&self) -> bool {
-        self.unanswered >= self.track.seldom_lost()
+    /// Whether more answers in a row are missing than by chance, where this share is lost.
+    fn is_overdue(&self) -> bool {
+        let seldom_lost = libm::ceil(libm::log(BY_CHANCE) / libm::log(self.loss.min(LOSS_MAX))).max(1.0);
+        self.unanswered as f64 >= seldom_lost
+    }
+
+    /// The scheduler's view of it.
+    pub(crate) fn view(&self) -> PathView {
+        let PathFacts { path, max_datagram, window, terms, .. } = self.facts;
+        let guess = Delays { mean: self.rtt() / 2, deviation: Duration::ZERO };
+        let Delays { mean, deviation } = self.delays.unwrap_or(guess);
+        PathView {
+            id: path,
+            window: window.max(max_datagram),
+            paced: self.credit <= 0.0,
+            in_flight: fairpath_core::ByteCount::ZERO,
+            max_datagram,
+            rtt: Some(self.round_trips()),
+            one_way: None,
+            transit: Some(Transit { mean, deviation, late: self.late, lost: self.loss_intervals.rate() }),
+            delivery_rate: Some(Bitrate::from_bps((8.0 * self.lasting()) as u64)),
+            ssthresh: None,
+            in_slow_start: false,
+            window_limited: false,
+            burst_until: Timestamp::ZERO,
+            // An answer that is overdue is so by any patience.
+            heard_at: Timestamp::ZERO,
+            oldest_sent: self.is_overdue().then_some(Timestamp::ZERO),
+            usable: self.is_open(),
+            backup: false,
+            terms: Terms { cost: terms.cost | if terms.backup { BACKUP } else { 0 }, ..Terms::default() },
+        }
     }
 
     /// Whether anything has said how long packets take.
     pub(crate) fn is_known(&self) -> bool {
         self.delays.is_some() || self.facts.rtt.is_some()
-    }
-
-    /// How long a packet takes that leaves now, with what most take more.
-    pub(crate) fn takes(&self) -> Duration {
-        let of = |delays: Delays| delays.mean + 2 * delays.deviation;
-        self.delays.map_or(self.rtt() / 2, of)
-    }
-
-    /// The share of packets that leave now and are lost, or take longer than this.
-    pub(crate) fn missing(&self, deadline: Duration) -> f64 {
-        1.0 - (1.0 - self.track.loss()) * (1.0 - self.track.late(deadline))
     }
 
     /// How long about half of the packets take at most that leave now.
@@ -162,18 +186,9 @@ impl Lane {
         self.rate.min(released(&self.facts))
     }
 
-    /// Whether it loses so much that what leaves on it needs as much again, or may: nothing is heard of what left.
-    pub(crate) fn is_lossy(&self) -> bool {
-        self.is_overdue() || 1.0 - self.track.loss() < SERVES
-    }
-
     /// Whether new data may go on it.
     pub(crate) fn is_open(&self) -> bool {
         self.facts.usable && !self.is_silent
-    }
-
-    pub(crate) fn rank(&self) -> Rank {
-        (self.fails, self.facts.terms.price(), self.is_overdue(), self.tier)
     }
 }
 
@@ -194,6 +209,7 @@ fn released(facts: &PathFacts) -> f64 {
 #[cfg(test)]
 mod tests {
     use fairpath_core::{Bitrate, ByteCount, PathId};
+    use fairpath_engine::Liveness;
 
     use super::*;
     use crate::facts::PathTerms;
@@ -204,6 +220,7 @@ mod tests {
             let facts = PathFacts {
                 path: PathId::new(0),
                 usable: true,
+                liveness: Liveness::Alive,
                 rtt: Some(Duration::from_millis(40)),
                 least_rtt: Some(Duration::from_millis(40)),
                 window: ByteCount::new(100_000),

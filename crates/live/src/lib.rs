@@ -8,7 +8,7 @@
 //! ```
 //! use core::time::Duration;
 //! use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
-//! use fairpath_live::{Config, FlowId, PathFacts, PathTerms, Receiver, Sender};
+//! use fairpath_live::{Config, FlowId, Liveness, PathFacts, PathTerms, Receiver, Sender};
 //!
 //! let config = Config { deadline: Duration::from_millis(300), ..Config::default() };
 //! let (mut sender, mut receiver) = (Sender::new(config), Receiver::new(config));
@@ -16,6 +16,7 @@
 //! let facts = PathFacts {
 //!     path,
 //!     usable: true,
+//!     liveness: Liveness::Alive,
 //!     rtt: Some(Duration::from_millis(40)),
 //!     least_rtt: Some(Duration::from_millis(40)),
 //!     window: ByteCount::new(120_000),
@@ -37,8 +38,8 @@
 //! ```
 //!
 //! **A path is measured by what happens to its packets.** Losses are those that the host's acknowledgements tell; one-way
-//! delays are what the peer reports. A path of which the peer reports nothing new for less than a second carries copies
-//! only, so that its silence costs no packet.
+//! delays are what the peer reports. A path that does not answer carries copies only, so that its silence costs no packet:
+//! which one that is, the engine says.
 //!
 //! **Interleaving is by time.** A block is not interleaved with others: with a code of which any so many packets do, one
 //! block over the whole time that the deadline leaves bears longer bursts than several over the same time. What is
@@ -67,13 +68,13 @@ mod sender;
 mod sharing;
 mod spread;
 mod track;
-mod waiting;
 mod wire;
 
 pub use budget::Budget;
 pub use config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FLOWS_MAX, FlowId, PACKET_MAX, Playout};
 pub use counts::Counts;
 pub use facts::{PathFacts, PathTerms};
+pub use fairpath_engine::Liveness;
 pub use key_frames::KeyFrames;
 pub use receiver::{Delivered, Receiver};
 pub use sender::{Cargo, Outgoing, PathStatus, SendError, Sender, Status};

@@ -27,6 +27,9 @@ pub use status::{PathStatus, Status};
 /// Rates are set anew no more often.
 const SOLVE_EVERY: Duration = Duration::from_millis(100);
 
+/// How often the host is asked which paths answer, while something is on its way: a silent path is left as soon.
+const HEARS_EVERY: Duration = Duration::from_millis(25);
+
 /// What may wait and be kept, in bytes: what 30 Mbit/s bring in two seconds.
 const BYTES_MAX: usize = 8 << 20;
 
@@ -135,6 +138,8 @@ pub struct Sender {
     /// Not before when each leaves, and after when it is worth nothing.
     repair: VecDeque<(Timestamp, Timestamp, FlowId, Repair)>,
     solve_at: Timestamp,
+    /// When the host last said which paths answer.
+    heard_at: Timestamp,
     budget: Budget,
     tally: Tally,
     newest_report: Option<u32>,
@@ -163,6 +168,7 @@ impl Sender {
             copies: VecDeque::new(),
             repair: VecDeque::new(),
             solve_at: Timestamp::ZERO,
+            heard_at: Timestamp::ZERO,
             budget: Budget::default(),
             tally: Tally::default(),
             newest_report: None,
@@ -247,7 +253,7 @@ impl Sender {
 
     /// Ends the block of a flow. Its repair is spread over a while: a burst of losses takes less of it.
     fn close(&mut self, flow: FlowId, now: Timestamp) {
-        let missing = self.spread.missing(self.config.deadline);
+        let missing = self.spread.missing();
         let block = &mut self.flows[usize::from(flow.0)].block;
         let Some(closed) = block.close(missing, self.config.deadline) else { return };
         let gap = closed.spread / u32::try_from(closed.repair.len()).unwrap_or(u32::MAX).max(1);
@@ -270,13 +276,15 @@ impl Sender {
             }
         }
         self.leave_overdue(now);
+        let fell_silent = self.spread.hear(facts);
+        self.leave(&fell_silent, now);
+        self.heard_at = now;
         if now < self.solve_at {
             return;
         }
         let rtt = facts.iter().filter_map(|one| one.rtt).min().unwrap_or_default();
         self.solve_at = now + rtt.max(SOLVE_EVERY);
-        let fell_silent = self.spread.solve(facts, groups, deadline, now);
-        self.leave(&fell_silent, now);
+        self.spread.solve(facts, groups, deadline, now);
         self.retained.forget(now);
         let waits = fairpath_core::ByteCount::new(self.waits as u64);
         self.budget.on_rates(self.spread.whole(), self.tally.beside(), deadline / WAITS, waits, now);
@@ -291,7 +299,8 @@ impl Sender {
         let repair = self.repair.front().map(|(at, ..)| *at);
         let credit = if self.has_work(now) { self.spread.next_credit() } else { None };
         let later = repair.into_iter().chain(credit).filter(|at| *at > now);
-        closes.chain([self.solve_at]).chain(later).chain(self.overdue_at()).min()
+        let hears = self.is_busy().then_some(self.heard_at + HEARS_EVERY);
+        closes.chain([self.solve_at]).chain(hears).chain(later).chain(self.overdue_at()).min()
     }
 
     /// Whether something waits that could leave now.

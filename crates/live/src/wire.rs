@@ -198,7 +198,7 @@ impl Repair {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathReport {
     pub(crate) path: u8,
-    /// When the newest left that has come.
+    /// When the newest left that has come. Senders of former versions judge silence by it.
     pub(crate) newest: u32,
     /// How long it took, in µs; nothing new has come where both are zero.
     pub(crate) mean: u32,

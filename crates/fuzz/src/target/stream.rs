@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
-use fairpath_live::{Config, FlowId, PACKET_MAX, PathFacts, PathTerms, Playout, Receiver, Sender};
+use fairpath_live::{Config, FlowId, Liveness, PACKET_MAX, PathFacts, PathTerms, Playout, Receiver, Sender};
 
 use super::{Seed, Target};
 use crate::memory;
@@ -40,6 +40,7 @@ fn path(number: u32) -> PathFacts {
     PathFacts {
         path: PathId::new(number),
         usable: true,
+        liveness: Liveness::Alive,
         rtt: Some(Duration::from_millis(20)),
         least_rtt: Some(Duration::from_millis(20)),
         window: ByteCount::new(100_000),

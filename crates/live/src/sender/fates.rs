@@ -5,15 +5,12 @@ use fairpath_core::{PathId, Timestamp};
 use super::{Cargo, Sender, To};
 use crate::lane::Lane;
 use crate::retained::PieceId;
-use crate::wire::{Report, expand, label};
+use crate::wire::{Report, label};
 
 impl Sender {
     /// The datagram left as packet `number` of a path.
     pub fn on_sent(&mut self, cargo: Cargo, path: PathId, number: u64, now: Timestamp) {
         self.retained.on_sent(cargo.piece(), path, number, now);
-        if let Some(lane) = self.spread.lanes.get_mut(&path) {
-            lane.track.on_sent(now);
-        }
     }
 
     /// It did not leave, or it is not known in which packet.
@@ -64,17 +61,13 @@ impl Sender {
             return;
         }
         (self.newest_report, self.peer) = (Some(report.number), Some(report.counts));
-        let here = now.as_nanos() / 1_000;
         for one in &report.paths {
-            let newest = Timestamp::from_micros(expand(one.newest, here).min(here));
             // Paths are numbered on and on, and there are a few at a time.
             let named = self.spread.lanes.iter_mut().rev().find(|(path, _)| label(**path) == one.path);
             if let Some((_, lane)) = named {
-                lane.track.on_report(one, newest, now);
+                lane.track.on_report(one, now);
             }
         }
-        let fell_silent = self.spread.judge_silence(now);
-        self.leave(&fell_silent, now);
     }
 
     /// These paths fell silent.

@@ -1,11 +1,13 @@
 //! What leaves next, and on which path.
 
+use core::time::Duration;
+
 use fairpath_core::{PathId, Timestamp};
+use fairpath_engine::Due;
 
 use super::{Cargo, FlowId, Outgoing, Sender, To, micros};
 use crate::retained::PieceId;
 use crate::spread::Spread;
-use crate::waiting::Waiting;
 use crate::wire::{Datagram, PieceFragment, Repair, Way, label};
 
 /// Why a piece leaves.
@@ -29,34 +31,37 @@ impl Sender {
     }
 
     /// A piece that has not arrived, and whose deadline is after `arrives`; it could leave `since` then, or as it was queued.
-    fn waiting(&self, piece: PieceId, arrives: Timestamp, since: Option<Timestamp>, now: Timestamp) -> Option<Waiting> {
+    fn waiting(&self, piece: PieceId, arrives: Timestamp, since: Option<Timestamp>, now: Timestamp) -> Option<Due> {
         let kept = self.retained.get(piece).filter(|kept| kept.due > arrives)?;
-        let waited = now.since(kept.queued_at);
-        let held = since.map_or(waited, |since| now.since(since));
-        Some(Waiting { waited, held, deadline: kept.due.since(kept.queued_at), behind: self.waits })
+        let held = now.since(since.unwrap_or(kept.queued_at));
+        Some(Due { deadline: kept.due.since(kept.queued_at), left: kept.due.since(now), held })
     }
 
-    /// The path for a piece; where those that are heard have had no room for it for long, one that is silent.
-    fn path_for(
+    /// The path for what has to arrive then; not `except`, of which it is a copy.
+    fn choose(
         &mut self,
-        piece: PieceId,
-        waiting: Waiting,
+        due: Due,
+        except: Option<PathId>,
         may_send: &impl Fn(PathId) -> bool,
         now: Timestamp,
     ) -> Option<PathId> {
-        let left = self.retained.get(piece)?.due.since(now);
-        let last_resort = |spread: &Spread| spread.last_resort(left, may_send).filter(|_| waiting.is_long());
-        self.spread.choose(waiting, None, may_send, now).or_else(|| last_resort(&self.spread))
+        self.spread.choose(due, self.waits, except, may_send, now)
+    }
+
+    /// The path for a piece; where those that are heard have had no room for it for long, one that is silent.
+    fn path_for(&mut self, due: Due, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<PathId> {
+        let last_resort = |spread: &Spread| spread.last_resort(due.left, may_send).filter(|_| due.is_old());
+        self.choose(due, None, may_send, now).or_else(|| last_resort(&self.spread))
     }
 
     /// The other parts of what has begun to leave. No piece is worth anything without them.
     fn next_rest(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, part, kind, since)) = self.rest.front().copied() {
-            let Some(waiting) = self.waiting(piece, now, Some(since), now) else {
+            let Some(due) = self.waiting(piece, now, Some(since), now) else {
                 self.rest.pop_front();
                 continue;
             };
-            let path = self.spread.choose(waiting, None, may_send, now)?;
+            let path = self.choose(due, None, may_send, now)?;
             self.rest.pop_front();
             return self.leave_as(piece, part, path, kind, now);
         }
@@ -66,11 +71,11 @@ impl Sender {
     fn next_again(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, since)) = self.again.front().copied() {
             // It may have arrived, or is too late.
-            let Some(waiting) = self.waiting(piece, now, Some(since), now) else {
+            let Some(due) = self.waiting(piece, now, Some(since), now) else {
                 self.again.pop_front();
                 continue;
             };
-            let path = self.path_for(piece, waiting, may_send, now)?;
+            let path = self.path_for(due, may_send, now)?;
             self.again.pop_front();
             self.tally.again += 1;
             return self.source(piece, path, Kind::Again, now);
@@ -81,8 +86,8 @@ impl Sender {
     fn next_copy(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, to, since)) = self.copies.front().copied() {
             // What measures a path does so however old it is.
-            let is_worth = |one: &Waiting| !matches!(to, To::Other(_)) || one.waited <= one.deadline / 2;
-            let Some(waiting) = self.waiting(piece, now, Some(since), now).filter(is_worth) else {
+            let is_worth = |due: &Due| !matches!(to, To::Other(_)) || due.left >= half(due.deadline);
+            let Some(due) = self.waiting(piece, now, Some(since), now).filter(is_worth) else {
                 self.copies.pop_front();
                 continue;
             };
@@ -93,7 +98,7 @@ impl Sender {
                     self.copies.pop_front();
                     continue;
                 }
-                To::Other(path) | To::Instead(path) => self.spread.choose(waiting.urgent(), Some(path), may_send, now),
+                To::Other(path) | To::Instead(path) => self.choose(urgent(due), Some(path), may_send, now),
             };
             if path.is_none() && !matches!(to, To::Only(_)) {
                 return None;
@@ -119,7 +124,7 @@ impl Sender {
         while let Some((piece, bytes)) = self.new.front().copied() {
             // What no path brings in time any more only keeps back what follows.
             let arrives = now + self.spread.quickest(now).unwrap_or_default();
-            let Some(waiting) = self.waiting(piece, arrives, None, now) else {
+            let Some(due) = self.waiting(piece, arrives, None, now) else {
                 self.new.pop_front();
                 self.waits -= bytes;
                 self.tally.marked.remove(&piece);
@@ -137,7 +142,7 @@ impl Sender {
                 }
                 continue;
             };
-            let path = self.path_for(piece, waiting, may_send, now)?;
+            let path = self.path_for(due, may_send, now)?;
             self.new.pop_front();
             self.waits -= bytes;
             if self.tally.marked.remove(&piece) {
@@ -173,8 +178,8 @@ impl Sender {
         }
         let (at, _, flow, _) = self.repair.front().filter(|(at, ..)| *at <= now)?;
         let (flow, held, deadline) = (*flow, now.since(*at), self.config.deadline);
-        let waiting = Waiting { waited: deadline / 2, held, deadline, behind: self.waits };
-        let path = self.spread.choose(waiting, None, may_send, now)?;
+        let due = Due { deadline, left: half(deadline), held };
+        let path = self.choose(due, None, may_send, now)?;
         let (_, _, _, repair) = self.repair.pop_front()?;
         let datagram = Datagram::Repair { way: self.way(flow, path, false, now), repair }.write();
         self.tally.repair += 1;
@@ -217,11 +222,13 @@ impl Sender {
     }
 }
 
-impl Waiting {
-    /// The same, of what takes any path that is in time.
-    fn urgent(self) -> Self {
-        Self { waited: self.waited.max(self.deadline / 2), ..self }
-    }
+/// The same, of what takes any path that is in time.
+fn urgent(due: Due) -> Due {
+    Due { left: due.left.min(half(due.deadline)), ..due }
+}
+
+fn half(deadline: Duration) -> Duration {
+    deadline / 2
 }
 
 #[cfg(test)]
@@ -229,6 +236,7 @@ mod tests {
     use core::time::Duration;
 
     use fairpath_core::{ByteCount, Groups};
+    use fairpath_engine::Liveness;
 
     use super::*;
     use crate::config::Config;
@@ -238,6 +246,7 @@ mod tests {
         PathFacts {
             path,
             usable: true,
+            liveness: Liveness::Alive,
             rtt: Some(Duration::from_millis(rtt_ms)),
             least_rtt: Some(Duration::from_millis(rtt_ms)),
             window: ByteCount::new(200_000),

@@ -38,7 +38,7 @@ impl PathStatus {
             sent: ByteCount::new(sent),
             delay: lane.delays.map(|delays| delays.mean),
             delay_deviation: lane.delays.map(|delays| delays.deviation),
-            loss: lane.track.loss(),
+            loss: lane.loss,
             is_silent: lane.is_silent,
             is_usable: lane.facts.usable,
         }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
-use fairpath_live::{Cargo, Config, Copies, FlowId, PathFacts, PathTerms, Playout, Receiver, Sender, Status};
+use fairpath_live::{Cargo, Config, Copies, FlowId, Liveness, PathFacts, PathTerms, Playout, Receiver, Sender, Status};
 use proptest::prelude::*;
 
 use crate::common::{Link, World};
@@ -16,6 +16,7 @@ fn block(lengths: &[usize], loss: u32) -> Vec<(Cargo, Bytes)> {
     let path = PathFacts {
         path: PathId::new(0),
         usable: true,
+        liveness: Liveness::Alive,
         rtt: Some(Duration::from_millis(20)),
         least_rtt: Some(Duration::from_millis(20)),
         window: ByteCount::new(10_000_000),

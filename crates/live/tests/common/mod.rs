@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
+use fairpath_engine::{Engine, EngineConfig};
 use fairpath_live::{Cargo, Config, Delivered, FlowId, Outgoing, PathFacts, PathTerms, Receiver, Sender};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -53,6 +54,8 @@ pub(crate) struct Played {
 pub(crate) struct World {
     pub(crate) now: Timestamp,
     pub(crate) sender: Sender,
+    /// It says which paths answer.
+    engine: Engine,
     pub(crate) receiver: Receiver,
     pub(crate) links: Vec<Link>,
     /// How large a datagram may be.
@@ -69,12 +72,23 @@ pub(crate) struct World {
     pub(crate) lost_cargo: Vec<Cargo>,
 }
 
+/// With so many paths.
+fn engine(paths: usize) -> Engine {
+    let mut engine = EngineConfig::live().build().expect("the default");
+    for path in (0..paths).map(|at| PathId::new(at as u32)) {
+        engine.on_path_opened(path, ByteCount::new(1_200), Timestamp::from_secs(5));
+        engine.set_usable(path, true);
+    }
+    engine
+}
+
 impl World {
     pub(crate) fn new(config: Config, links: Vec<Link>, seed: u64) -> Self {
         // Two clocks that have nothing to do with each other: the receiver's shows 1,000 s more.
         Self {
             now: Timestamp::from_secs(5),
             sender: Sender::new(config),
+            engine: engine(links.len()),
             receiver: Receiver::new(config),
             sent_on: vec![0; links.len()],
             links,
@@ -103,6 +117,7 @@ impl World {
         let fact = |(at, link): (usize, &Link)| PathFacts {
             path: PathId::new(at as u32),
             usable: true,
+            liveness: self.engine.snapshot(PathId::new(at as u32), self.now).expect("it is open").liveness,
             rtt: Some(2 * link.delay),
             least_rtt: Some(2 * link.delay),
             window: ByteCount::new(200_000),
@@ -129,6 +144,7 @@ impl World {
             let (number, link) = (self.numbers, self.links[path.get() as usize]);
             self.sent_on[path.get() as usize] += 1;
             self.sender.on_sent(cargo, path, number, self.now);
+            self.engine.on_sent(path, number, ByteCount::new(datagram.len() as u64), self.now);
             let jitter = link.jitter.mul_f64(self.luck.random());
             if !link.up {
                 self.lost_cargo.push(cargo);
@@ -171,8 +187,15 @@ impl World {
                     let report = other.on_datagram(&report, self.now).expect("a report").expect("a report");
                     self.sender.on_report(&report, self.now);
                 }
-                Event::Acked(path, number) => self.sender.on_acked(path, number, self.now),
-                Event::Lost(path, number) => self.sender.on_lost(path, number, self.now),
+                Event::Acked(path, number) => {
+                    self.engine.on_ack(path, number, self.now);
+                    self.engine.on_ack_end(path, Duration::ZERO, self.now);
+                    self.sender.on_acked(path, number, self.now);
+                }
+                Event::Lost(path, number) => {
+                    self.engine.on_lost(path, number, self.now);
+                    self.sender.on_lost(path, number, self.now);
+                }
             }
         }
         self.transmit();
