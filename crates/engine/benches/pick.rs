@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::hint::black_box;
 
 use criterion::Criterion;
-use fairpath_engine::{ByteCount, ConnectionView, Coupling, Engine, EngineConfig, PathId, Timestamp};
+use fairpath_engine::{ByteCount, ConnectionView, Coupling, Engine, EngineConfig, PathId, PathUse, Timestamp};
 
 const DATAGRAM: ByteCount = ByteCount::new(1_200);
 
@@ -15,7 +15,7 @@ fn engine(scheduler: &str, paths: u32) -> Engine {
     let mut engine = config.build().expect("a name of the catalogue");
     for path in (0..paths).map(PathId::new) {
         engine.on_path_opened(path, DATAGRAM, Timestamp::ZERO);
-        engine.set_usable(path, true);
+        engine.set_use(path, PathUse::Open);
         let rtt = Duration::from_millis(20 + 7 * u64::from(path.get()));
         for number in 0..4 {
             engine.on_sent(path, number, DATAGRAM, Timestamp::ZERO);
@@ -40,7 +40,7 @@ enum Since {
 
 impl Since {
     fn happens(self, engine: &mut Engine, path: PathId, now: Timestamp) {
-        engine.set_usable(path, true);
+        engine.set_use(path, PathUse::Open);
         if matches!(self, Self::Acked) {
             // There is none that could be taken back.
             engine.on_spurious_congestion(path, now);

@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fairpath_engine::{ByteCount, CongestionSignal, ConnectionView, EngineConfig, PathId, Timestamp, UnknownName};
+use fairpath_engine::{
+    ByteCount, CongestionSignal, ConnectionView, EngineConfig, PathId, PathUse, Timestamp, UnknownName,
+};
 
 const DATAGRAM: ByteCount = ByteCount::new(1_200);
 const ROUND_TRIPS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(60)];
@@ -17,7 +19,7 @@ fn main() -> Result<(), UnknownName> {
     let mut now = Timestamp::ZERO;
     for path in 0..2 {
         engine.on_path_opened(PathId::new(path), DATAGRAM, now);
-        engine.set_usable(PathId::new(path), true);
+        engine.set_use(PathId::new(path), PathUse::Open);
     }
     // What is on its way: when its answer comes, on which path, and which packet of that it is.
     let mut on_its_way: BTreeSet<(Timestamp, u32, u64)> = BTreeSet::new();

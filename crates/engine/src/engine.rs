@@ -29,7 +29,7 @@ use crate::dips::{self, Candidate, Dips};
 use crate::limit::Limit;
 use crate::named_terms::NamedTerms;
 use crate::pacer::BURST_DATAGRAMS;
-use crate::path::Path;
+use crate::path::{Path, PathUse};
 use crate::paths::Paths;
 use crate::sent_packets::SentPacket;
 
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// A path was opened; its datagrams carry up to `max_datagram`. It is not used before
-    /// [`Engine::set_usable`].
+    /// [`Engine::set_use`].
     pub fn on_path_opened(&mut self, path: PathId, max_datagram: ByteCount, now: Timestamp) {
         self.paths.insert(path, Path::new(max_datagram, self.burst_datagrams, now));
         self.controller.on_path_opened(path, max_datagram, now);
@@ -150,23 +150,17 @@ impl Engine {
         }
     }
 
-    /// Whether the path can carry data: validated and not being closed.
-    pub fn set_usable(&mut self, path: PathId, usable: bool) {
+    /// The use that the host makes of the path: open from the moment when it is validated, shut when it is being
+    /// closed.
+    pub fn set_use(&mut self, path: PathId, path_use: PathUse) {
         if let Some(state) = self.paths.get_mut(path) {
-            state.usable = usable && !state.is_used_up();
+            state.host_use = path_use;
         }
     }
 
-    /// Whether the path can carry data, as was said of it.
+    /// Whether the path can carry data, as was said of it by the host, and for a person's quota.
     pub fn is_usable(&self, path: PathId) -> bool {
-        self.paths.get(path).is_some_and(|state| state.usable)
-    }
-
-    /// Whether the path is for emergencies only.
-    pub fn set_backup(&mut self, path: PathId, backup: bool) {
-        if let Some(state) = self.paths.get_mut(path) {
-            state.backup = backup;
-        }
+        self.paths.get(path).is_some_and(Path::is_usable)
     }
 
     /// Whether the path is for emergencies only, as was said of it by the host or a person.
@@ -178,7 +172,6 @@ impl Engine {
     pub fn set_terms(&mut self, path: PathId, terms: Terms) {
         if let Some(state) = self.paths.get_mut(path) {
             state.own_terms = terms;
-            state.usable &= !state.is_used_up();
             self.has_caps |= terms.cap.is_some();
         }
     }
@@ -322,7 +315,7 @@ impl Engine {
         if let Some(limit) = limit {
             limit.set_waited_for(true);
         }
-        for (id, state) in paths.iter_mut().filter(|(_, state)| state.usable) {
+        for (id, state) in paths.iter_mut().filter(|(_, state)| state.is_usable()) {
             if state.in_flight() * 2 >= controller.window(id) {
                 state.on_filled(true, false, now);
             }
@@ -504,7 +497,7 @@ impl Engine {
         let begun = dips.update(now, || {
             let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
             let is_heard = |path: &Path| now.since(path.told_at) <= dips::HEARD;
-            let usable = paths.iter().filter(|(_, path)| in_doubt && path.usable && is_heard(path));
+            let usable = paths.iter().filter(|(_, path)| in_doubt && path.is_usable() && is_heard(path));
             usable.map(|(id, path)| Candidate::new(id, path.rtt.get())).collect()
         });
         if let Some(dip) = begun {

@@ -5,7 +5,7 @@
 //! addresses, with its own name `P` for the path on it, reports what it has seen ([`Signs`]) and what came of what
 //! it did, and does for one path after the other what [`treatment`] says. What is done about one path may decide
 //! about the next: of two that are ill only one may be closed. Opening is the host's: when it is time,
-//! [`PathHealth::is_due`] says.
+//! [`UseState::is_due`] says.
 //!
 //! # What tells that a path is dead
 //!
@@ -19,17 +19,15 @@
 //! data came on them steadily and breaks off ([`relieve`]).
 
 mod condition;
-mod life;
 mod path_health;
-mod path_use;
 mod relief;
 mod steadiness;
 mod traffic;
 mod treatment;
 
+pub use crate::path::UseState;
 pub use condition::{Condition, Expected};
 pub use path_health::{PathHealth, Signs};
-pub use path_use::{BackupReason, PathUse, ShutReason};
 pub use relief::relieve;
 pub use traffic::Traffic;
 pub use treatment::{ANSWER_MIN, Action, CloseReason, best_rank, treatment};

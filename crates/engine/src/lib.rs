@@ -5,12 +5,12 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use fairpath_engine::{ByteCount, Choice, ConnectionView, EngineConfig, PathId, Timestamp};
+//! use fairpath_engine::{ByteCount, Choice, ConnectionView, EngineConfig, PathId, PathUse, Timestamp};
 //!
 //! let datagram = ByteCount::new(1_200);
 //! let mut engine = EngineConfig::default().build()?;
 //! engine.on_path_opened(PathId::new(0), datagram, Timestamp::ZERO);
-//! engine.set_usable(PathId::new(0), true);
+//! engine.set_use(PathId::new(0), PathUse::Open);
 //! let choice = engine.pick(&ConnectionView::default(), Timestamp::ZERO);
 //! let Choice::Send(path) = choice else { panic!("nothing is in flight") };
 //! engine.on_sent(path, 0, datagram, Timestamp::ZERO);
@@ -50,4 +50,4 @@ pub use fairpath_core::{
 pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, ConnectionView, Deadline, Due, PathSet, PathView, Rank, Scheduler, Terms, Transit};
 pub use named_terms::NamedTerms;
-pub use path::{Liveness, LossBatch, LossDetector, Tracked, probe_timeout};
+pub use path::{BackupReason, Liveness, LossBatch, LossDetector, PathUse, ShutReason, Tracked, probe_timeout};

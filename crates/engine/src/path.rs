@@ -1,7 +1,8 @@
 //! The state of one path, one module a question: `liveness`, whether it answers; `usage`, what limits it; `recovery`,
-//! which of its packets are lost.
+//! which of its packets are lost; `path_use`, whether it carries data, and if not, why.
 
 mod liveness;
+mod path_use;
 mod recovery;
 mod usage;
 
@@ -10,6 +11,7 @@ use fairpath_sched::Terms;
 
 pub use self::liveness::Liveness;
 use self::liveness::{Answers, patience};
+pub use self::path_use::{BackupReason, PathUse, ShutReason, UseState};
 pub use self::recovery::{LossBatch, LossDetector, Tracked, probe_timeout};
 use self::usage::Usage;
 
@@ -25,8 +27,8 @@ pub(crate) struct Path {
     pub(crate) one_way: OneWayEstimator,
     pub(crate) rate: DeliveryRate,
     pub(crate) pacer: Pacer,
-    pub(crate) usable: bool,
-    pub(crate) backup: bool,
+    /// The use that its host makes of it.
+    pub(crate) host_use: PathUse,
     /// This end's terms, and the peer's.
     pub(crate) own_terms: Terms,
     pub(crate) peer_terms: Terms,
@@ -61,8 +63,7 @@ impl Path {
             one_way: OneWayEstimator::new(),
             rate: DeliveryRate::new(),
             pacer: Pacer::with_burst(max_datagram * burst_datagrams),
-            usable: false,
-            backup: false,
+            host_use: PathUse::Shut(ShutReason::Opening),
             own_terms: Terms::default(),
             peer_terms: Terms::default(),
             lost: ByteCount::ZERO,
@@ -83,12 +84,35 @@ impl Path {
         self.packets.in_flight()
     }
 
-    /// So many bytes left: with the last of its quota the path is not usable any more.
+    /// The use that is made of it, by its host and by what a person has said.
+    #[inline]
+    pub(crate) fn path_use(&self) -> PathUse {
+        match self.host_use {
+            PathUse::Open | PathUse::Backup(_) if self.own_terms.quota == Some(ByteCount::ZERO) => {
+                PathUse::Shut(ShutReason::UsedUp)
+            }
+            PathUse::Open if self.own_terms.backup => PathUse::Backup(BackupReason::Asked),
+            PathUse::Open if self.peer_terms.backup => PathUse::Backup(BackupReason::Declined),
+            by_host => by_host,
+        }
+    }
+
+    /// Whether it can carry data.
+    #[inline]
+    pub(crate) fn is_usable(&self) -> bool {
+        !matches!(self.path_use(), PathUse::Shut(_))
+    }
+
+    /// Whether it is for emergencies only.
+    pub(crate) fn is_backup(&self) -> bool {
+        matches!(self.path_use(), PathUse::Backup(_))
+    }
+
+    /// These bytes left: with the last of its quota the path is not usable any more.
     #[inline]
     pub(crate) fn take_of_quota(&mut self, bytes: ByteCount) {
         if let Some(left) = &mut self.own_terms.quota {
             *left = left.saturating_sub(bytes);
-            self.usable &= *left > ByteCount::ZERO;
         }
     }
 
@@ -96,15 +120,6 @@ impl Path {
     #[inline]
     pub(crate) fn terms(&self) -> Terms {
         self.own_terms.heeding(self.peer_terms)
-    }
-
-    /// Whether it is for emergencies only.
-    pub(crate) fn is_backup(&self) -> bool {
-        self.backup || self.own_terms.backup || self.peer_terms.backup
-    }
-
-    pub(crate) fn is_used_up(&self) -> bool {
-        self.own_terms.quota == Some(ByteCount::ZERO)
     }
 
     /// Nothing of what is in flight will be heard of.
@@ -130,7 +145,7 @@ impl Path {
     /// Whether nothing but its window may keep a full datagram from leaving now.
     #[inline]
     pub(crate) fn is_free(&self, now: Timestamp) -> bool {
-        self.usable && self.pacer.may_send(now) && !self.is_silent(now)
+        self.is_usable() && self.pacer.may_send(now) && !self.is_silent(now)
     }
 
     /// Whether it answers.

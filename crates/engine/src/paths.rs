@@ -32,7 +32,7 @@ impl Paths {
     #[inline]
     pub(crate) fn is_bygone(&self, path: PathId, sent_at: Timestamp, now: Timestamp) -> bool {
         let Some(since) = self.get(path).and_then(|state| state.fell_silent(sent_at, now)) else { return false };
-        self.0.iter().any(|(id, other)| id != path && other.usable && other.answers.proven_at > Some(since))
+        self.0.iter().any(|(id, other)| id != path && other.is_usable() && other.answers.proven_at > Some(since))
     }
 
     /// Something that is told of in all views has changed.

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use web_time::{Duration, Instant};
 
-use fairpath_engine::{ByteCount, CongestionSignal, Engine, PathId, PathMap, Timestamp};
+use fairpath_engine::{ByteCount, CongestionSignal, Engine, PathId, PathMap, PathUse, Timestamp};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
@@ -329,8 +329,9 @@ impl ControllerFactory for Factory {
         shared.losses.insert(path, Losses::default());
         // noq checks itself that a path is validated before it carries data; until the host says more, only
         // the path of the handshake is one that is picked.
-        let is_usable = path == PathId::new(0) || shared.is_alone;
-        shared.engine.set_usable(path, is_usable);
+        if path == PathId::new(0) || shared.is_alone {
+            shared.engine.set_use(path, PathUse::Open);
+        }
         drop(shared);
         let registration = Arc::new(Registration { engine: self.0.clone(), path });
         let mtu = current_mtu.into();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use web_time::{Duration, Instant};
 
 use bytes::Bytes;
-use fairpath_engine::{EngineConfig, PathId, Timestamp};
+use fairpath_engine::{EngineConfig, PathId, PathUse, Timestamp};
 
 use crate::adapter::ConnectionEngine;
 use crate::channel::ChannelId;
@@ -56,7 +56,7 @@ pub fn reported(reports: &[&[u8]], last_mark: u64, now: Instant) -> String {
     let paths = [PathId::new(0), PathId::new(1)];
     for path in paths {
         engine.on_path_opened(path, fairpath_engine::ByteCount::new(1_200), Timestamp::ZERO);
-        engine.set_usable(path, true);
+        engine.set_use(path, PathUse::Open);
     }
     let mut delays = OneWay::new(true, now);
     for (at, mark) in (0..=last_mark).step_by(4).enumerate() {

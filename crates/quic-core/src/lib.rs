@@ -94,8 +94,9 @@ pub use channel::ChannelId;
 pub use connection::{Connection, Event, HeldData, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
 pub use endpoint::{Endpoint, Received};
-pub use fairpath_engine::health::{BackupReason, PathUse, ShutReason};
-pub use fairpath_engine::{Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, Terms};
+pub use fairpath_engine::{
+    BackupReason, Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, PathUse, ShutReason, Terms,
+};
 pub use fairpath_live as flows;
 pub use interface::{Binding, Interface, Kind, Unusable, is_too_small};
 pub use origin::Origin;

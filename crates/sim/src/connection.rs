@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{ByteCount, PathId, Timestamp};
-use fairpath_engine::{Choice, CongestionSignal, Engine, LossBatch, PathSet, Tracked};
+use fairpath_engine::{Choice, CongestionSignal, Engine, LossBatch, PathSet, PathUse, Tracked};
 use fairpath_net::PathRoutes;
 use fairpath_scenario::{Remedies, Traffic, Transport};
 
@@ -104,7 +104,7 @@ impl Connection {
     ) -> Self {
         for path in (0..routes.len() as u32).map(PathId::new) {
             engine.on_path_opened(path, transport.packet, now);
-            engine.set_usable(path, true);
+            engine.set_use(path, PathUse::Open);
         }
         let live = Live::of(traffic, routes.len(), now).map(Box::new);
         if live.is_some() {

@@ -95,7 +95,7 @@ fn seen(engine: &Engine, holder: PathId, now: Timestamp) -> Option<Holder> {
 
 #[cfg(test)]
 mod tests {
-    use fairpath_engine::{Coupling, EngineConfig};
+    use fairpath_engine::{Coupling, EngineConfig, PathUse};
     use proptest::prelude::*;
 
     use super::*;
@@ -120,7 +120,7 @@ mod tests {
             let mut engine = config.build().expect("names of the catalogue").unpaced();
             for id in [0, 1] {
                 engine.on_path_opened(path(id), MTU, Timestamp::ZERO);
-                engine.set_usable(path(id), true);
+                engine.set_use(path(id), PathUse::Open);
             }
             Self(engine, *AtWork::new(remedies, 2).expect("one is on"))
         }

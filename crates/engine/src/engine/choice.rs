@@ -13,7 +13,7 @@ impl Engine {
     pub fn paced_until(&self, now: Timestamp) -> Option<Timestamp> {
         match self.limit.as_ref().and_then(|limit| limit.asked_again_at(now)) {
             Some(at) => {
-                self.paths.iter().any(|(id, state)| state.usable && self.has_room(id, state, now)).then_some(at)
+                self.paths.iter().any(|(id, state)| state.is_usable() && self.has_room(id, state, now)).then_some(at)
             }
             None if self.paces || self.has_caps => self.first_paced(now),
             None => None,
@@ -22,7 +22,7 @@ impl Engine {
 
     fn first_paced(&self, now: Timestamp) -> Option<Timestamp> {
         let held_back = |(id, state): (PathId, &Path)| {
-            let is_held = state.usable && !state.pacer.may_send(now) && self.has_room(id, state, now);
+            let is_held = state.is_usable() && !state.pacer.may_send(now) && self.has_room(id, state, now);
             is_held.then(|| state.pacer.free_at())
         };
         self.paths.iter().filter_map(held_back).min()
@@ -100,6 +100,7 @@ mod tests {
     use super::super::tests::{MTU, engine, ms, path, warm_up};
     use super::*;
     use crate::config::{Coupling, EngineConfig};
+    use crate::path::{BackupReason, PathUse, ShutReason};
 
     fn picked(engine: &mut Engine, now: Timestamp) -> Choice {
         engine.pick(&ConnectionView::default(), now)
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(engine.room_alone(ms(0)), None, "there is no path");
         engine.on_path_opened(path(0), MTU, ms(0));
         assert_eq!(engine.room_alone(ms(0)), Some((path(0), 0)), "it is not usable");
-        engine.set_usable(path(0), true);
+        engine.set_use(path(0), PathUse::Open);
         let mut number = 0;
         for now in [ms(0), ms(50), ms(100)] {
             let (only, room) = engine.room_alone(now).unwrap();
@@ -244,18 +245,17 @@ mod tests {
         let mut engine = engine("min_rtt", Coupling::Always);
         warm_up(&mut engine, 0, 20);
         warm_up(&mut engine, 1, 60);
-        engine.set_backup(path(0), true);
+        engine.set_use(path(0), PathUse::Backup(BackupReason::Unwell));
         assert_eq!(picked(&mut engine, ms(100)), Choice::Send(path(1)));
-        engine.set_usable(path(1), false);
+        engine.set_use(path(1), PathUse::Shut(ShutReason::Lost));
         assert_eq!(picked(&mut engine, ms(100)), Choice::Send(path(0)));
-        engine.set_usable(path(0), false);
+        engine.set_use(path(0), PathUse::Shut(ShutReason::Lost));
         assert_eq!(picked(&mut engine, ms(100)), Choice::Wait);
         // Terms hold, whatever the host says.
         for id in [0, 1] {
-            engine.set_usable(path(id), true);
+            engine.set_use(path(id), PathUse::Open);
         }
         engine.set_terms(path(0), fairpath_sched::Terms { backup: true, ..Default::default() });
-        engine.set_backup(path(0), false);
         assert!(engine.is_backup(path(0)));
         assert_eq!(picked(&mut engine, ms(100)), Choice::Send(path(1)));
     }

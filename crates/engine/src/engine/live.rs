@@ -72,6 +72,7 @@ mod tests {
     use super::super::tests::{MTU, engine, ms, path};
     use crate::config::{Coupling, EngineConfig};
     use crate::engine::Engine;
+    use crate::path::PathUse;
 
     /// A packet goes and is acknowledged after a round trip of `rtt_ms`.
     fn round(engine: &mut Engine, id: u32, number: u64, at_ms: u64, rtt_ms: u64) {
@@ -88,7 +89,7 @@ mod tests {
                 engine.set_live();
             }
             engine.on_path_opened(path(2), MTU, ms(0));
-            engine.set_usable(path(2), true);
+            engine.set_use(path(2), PathUse::Open);
             // Slow start ends, and then a full window of each is acknowledged.
             for id in 0..3 {
                 round(&mut engine, id, 0, 0, 50);
@@ -135,7 +136,7 @@ mod tests {
             let mut engine = config.build().unwrap();
             for id in 0..2 {
                 engine.on_path_opened(path(id), MTU, ms(0));
-                engine.set_usable(path(id), true);
+                engine.set_use(path(id), PathUse::Open);
             }
             if is_live {
                 engine.set_live();

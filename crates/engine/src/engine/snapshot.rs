@@ -79,7 +79,7 @@ impl Engine {
             delivered: state.rate.delivered(),
             lost: state.lost,
             group: self.groups.of(path),
-            usable: state.usable,
+            usable: state.is_usable(),
             liveness: state.liveness(now),
             proven: state.answers.proven_at.map(|at| now.since(at)),
         })

@@ -12,7 +12,7 @@ pub(super) fn engine(scheduler: &str, coupling: Coupling) -> Engine {
     let mut engine = config.build().unwrap();
     for path in [path(0), path(1)] {
         engine.on_path_opened(path, MTU, Timestamp::ZERO);
-        engine.set_usable(path, true);
+        engine.set_use(path, PathUse::Open);
     }
     engine
 }
@@ -114,7 +114,7 @@ fn rate_based(congestion: &str) -> Engine {
     let config = EngineConfig { congestion: congestion.into(), coupling: Coupling::Never, ..EngineConfig::default() };
     let mut engine = config.build().unwrap();
     engine.on_path_opened(path(0), MTU, Timestamp::ZERO);
-    engine.set_usable(path(0), true);
+    engine.set_use(path(0), PathUse::Open);
     engine
 }
 
@@ -154,7 +154,7 @@ fn a_path_that_is_opened_later_and_hardly_used_paces_by_its_first_round_trip_tim
         let mut engine = rate_based(congestion);
         trickle(&mut engine, 0, 0, 0, 1, 1000);
         engine.on_path_opened(path(1), MTU, ms(2000));
-        engine.set_usable(path(1), true);
+        engine.set_use(path(1), PathUse::Open);
         assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, None, "nothing is known of it");
         // gain · 12,000 B / 20 ms, from the first answer on.
         let expected = ByteCount::new(12_000).per(Duration::from_millis(20)).unwrap().scaled(gain);

@@ -8,7 +8,7 @@ use crate::path::Path;
 /// What a path may do at a moment. Of a path that is not open: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendState {
-    /// Whether the path can carry data, as the host has said with [`Engine::set_usable`].
+    /// Whether the path can carry data, as the host has said with [`Engine::set_use`].
     pub usable: bool,
     /// Whether a full datagram may leave now: the path is usable and not suspected to be dead, its window has
     /// room, and its pacer is free.
@@ -38,7 +38,7 @@ impl Engine {
     pub fn verdict(&self, path: PathId, now: Timestamp) -> SendState {
         let Some(state) = self.paths.get(path) else { return SendState::default() };
         SendState {
-            usable: state.usable,
+            usable: state.is_usable(),
             may_send: self.may_send(path, state, now),
             window: self.window_of(path, state, now),
             in_flight: state.in_flight(),
@@ -70,6 +70,7 @@ mod tests {
     use super::super::tests::{MTU, engine, ms, path, warm_up};
     use super::*;
     use crate::config::Coupling;
+    use crate::path::{PathUse, ShutReason};
 
     #[test]
     fn a_path_whose_quota_is_used_up_stays_so_whatever_its_host_says() {
@@ -81,7 +82,7 @@ mod tests {
         }
         let verdict = |engine: &crate::Engine| (engine.verdict(path(0), ms(0)).usable, engine.is_usable(path(1)));
         assert_eq!(verdict(&engine), (false, true));
-        engine.set_usable(path(0), true);
+        engine.set_use(path(0), PathUse::Open);
         assert_eq!(verdict(&engine), (false, true));
     }
 
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn a_path_that_is_not_usable_has_a_window_and_one_that_is_not_open_has_none() {
         let mut engine = engine("min_rtt", Coupling::Never);
-        engine.set_usable(path(0), false);
+        engine.set_use(path(0), PathUse::Shut(ShutReason::Lost));
         let verdict = engine.verdict(path(0), ms(0));
         assert_eq!((verdict.usable, verdict.may_send, verdict.window), (false, false, MTU * 10));
         assert_eq!(engine.verdict(path(7), ms(0)), SendState::default());

@@ -65,7 +65,7 @@ impl Surroundings<'_> {
             burst_until: state.pacer.burst_until(),
             heard_at: state.answers.heard_at,
             oldest_sent: state.oldest(),
-            usable: state.usable && !state.is_silent(now),
+            usable: state.is_usable() && !state.is_silent(now),
             backup: state.is_backup(),
             terms: state.terms(),
         }
@@ -95,6 +95,7 @@ mod tests {
     use super::super::tests::{MTU, ms, path};
     use super::*;
     use crate::config::EngineConfig;
+    use crate::path::{BackupReason, PathUse, ShutReason};
 
     /// Something that happens to a connection, to one of its paths.
     #[derive(Clone, Copy, Debug)]
@@ -104,8 +105,7 @@ mod tests {
         Lost(u64),
         Time(u64),
         OneWay(u64),
-        Usable(bool),
-        Backup(bool),
+        Used(PathUse),
         Cost(u32),
         Discarded,
         Opened,
@@ -121,8 +121,12 @@ mod tests {
             2 => (0..8_u64).prop_map(Event::Lost),
             8 => (0..400_u64).prop_map(Event::Time),
             1 => (0..100_u64).prop_map(Event::OneWay),
-            1 => any::<bool>().prop_map(Event::Usable),
-            1 => any::<bool>().prop_map(Event::Backup),
+            2 => prop_oneof![
+                Just(PathUse::Open),
+                Just(PathUse::Backup(BackupReason::Unwell)),
+                Just(PathUse::Shut(ShutReason::Moved)),
+            ]
+            .prop_map(Event::Used),
             1 => (0..3_u32).prop_map(Event::Cost),
             1 => Just(Event::Discarded),
             1 => Just(Event::Opened),
@@ -173,8 +177,7 @@ mod tests {
                 Event::Acked(_) | Event::Lost(_) => engine.on_spurious_congestion(id, now),
                 Event::Time(millis) => self.now = now + Duration::from_millis(millis),
                 Event::OneWay(millis) => engine.on_one_way_delay(id, Duration::from_millis(millis), now, now),
-                Event::Usable(usable) => engine.set_usable(id, usable),
-                Event::Backup(backup) => engine.set_backup(id, backup),
+                Event::Used(path_use) => engine.set_use(id, path_use),
                 Event::Cost(cost) => {
                     // The dearest may carry some packets more.
                     let quota = (cost == 2).then_some(MTU * 8);
@@ -186,7 +189,7 @@ mod tests {
                 }
                 Event::Opened => {
                     engine.on_path_opened(id, MTU, now);
-                    engine.set_usable(id, true);
+                    engine.set_use(id, PathUse::Open);
                     in_flight[at].clear();
                 }
                 Event::Closed => {

@@ -1,14 +1,14 @@
 //! What is known of one path's health.
 
+use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
 use fairpath_core::{ByteCount, Timestamp};
 
 use super::condition::{Condition, DEAF, Expected};
-use super::life::Life;
-use super::path_use::{BackupReason, PathUse, ShutReason};
 use super::steadiness::Steadiness;
 use crate::engine::PathSnapshot;
+use crate::path::{BackupReason, UseState};
 
 /// A path on which data is refused is tried again at each look. So refusals that are further apart have
 /// nothing to do with each other.
@@ -25,18 +25,15 @@ pub struct Signs {
     pub arrived_at: Option<Timestamp>,
 }
 
-/// What is known of the health of the paths on one pair of addresses, of which there is one at a time.
+/// What is known of the health of the paths on one pair of addresses, and the use that is made of them.
 #[derive(Clone, Copy, Debug)]
 pub struct PathHealth<P> {
-    life: Life<P>,
+    state: UseState<P>,
     /// How often a path was opened.
     opened: u32,
     /// When the host began to find that the path takes no data, and when it last did: it leads to another address
     /// of the peer, which is not validated yet.
     refused: Option<(Timestamp, Timestamp)>,
-    is_shut: bool,
-    is_kept_back: bool,
-    is_declined: bool,
     /// When the newest packet came in on the path, and how many had by then.
     heard_at: Timestamp,
     heard: u64,
@@ -52,24 +49,33 @@ pub struct PathHealth<P> {
     condition: Condition,
     /// Since when the path has not been healthy.
     sick_since: Option<Timestamp>,
-    is_backup: bool,
     /// The smoothed round-trip time, and what is in flight.
     seen: (Option<Duration>, ByteCount),
-    /// Whether this end, which only receives, says nothing on the path, and since when that is so or not so.
-    relief: (bool, Timestamp),
-    is_doubted: bool,
+    /// Since when this end, which only receives, has kept acknowledgements off the path as slow, or not.
+    relief_changed: Timestamp,
+}
+
+impl<P> Deref for PathHealth<P> {
+    type Target = UseState<P>;
+
+    fn deref(&self) -> &UseState<P> {
+        &self.state
+    }
+}
+
+impl<P> DerefMut for PathHealth<P> {
+    fn deref_mut(&mut self) -> &mut UseState<P> {
+        &mut self.state
+    }
 }
 
 impl<P: Copy + PartialEq> PathHealth<P> {
-    /// Of a pair without a path, which may be opened at once.
+    /// A pair without a path, which may be opened at once.
     pub fn new(now: Timestamp) -> Self {
         Self {
-            life: Life::new(now),
+            state: UseState::new(now),
             opened: 0,
             refused: None,
-            is_shut: false,
-            is_kept_back: false,
-            is_declined: false,
             heard_at: now,
             heard: 0,
             steadiness: Steadiness::new(now),
@@ -79,10 +85,8 @@ impl<P: Copy + PartialEq> PathHealth<P> {
             proven: None,
             condition: Condition::Healthy,
             sick_since: None,
-            is_backup: false,
             seen: (None, ByteCount::ZERO),
-            relief: (false, Timestamp::ZERO),
-            is_doubted: false,
+            relief_changed: Timestamp::ZERO,
         }
     }
 
@@ -90,37 +94,34 @@ impl<P: Copy + PartialEq> PathHealth<P> {
 
     /// The path was opened; it is not validated yet.
     pub fn on_opening(&mut self, path: P, now: Timestamp) {
-        self.begin(now);
-        self.life.opening(path, now);
+        self.begin(path, false, now);
     }
 
     /// The path was opened and is validated: that of the handshake.
     pub fn on_first(&mut self, path: P, now: Timestamp) {
-        self.begin(now);
         self.opened = 1;
-        self.life.open(path, now);
+        self.begin(path, true, now);
     }
 
     /// Another path of the pair, which is validated, takes the place of the path.
     pub fn on_succeeded(&mut self, path: P, now: Timestamp) {
-        self.begin(now);
-        self.life.open(path, now);
+        self.begin(path, true, now);
     }
 
-    fn begin(&mut self, now: Timestamp) {
+    fn begin(&mut self, path: P, is_validated: bool, now: Timestamp) {
+        self.state.begin(path, is_validated, now);
         self.refused = None;
         (self.heard_at, self.heard, self.said) = (now, 0, 0);
-        (self.steadiness, self.is_doubted) = (Steadiness::new(now), false);
+        self.steadiness = Steadiness::new(now);
         (self.asked_at, self.asked) = (now, ByteCount::ZERO);
         (self.condition, self.sick_since) = (Condition::Healthy, None);
-        (self.is_backup, self.is_declined) = (false, false);
-        (self.seen, self.relief) = ((None, ByteCount::ZERO), (false, Timestamp::ZERO));
+        (self.seen, self.relief_changed) = ((None, ByteCount::ZERO), Timestamp::ZERO);
     }
 
     /// The path is validated. True where it is not the first time.
     pub fn on_established(&mut self, now: Timestamp) -> bool {
-        if let Some(path) = self.path() {
-            self.life.open(path, now);
+        if self.path().is_some() {
+            self.state.validated(now);
             self.opened += 1;
             self.heard_at = now;
             (self.condition, self.sick_since) = (Condition::Healthy, None);
@@ -128,48 +129,17 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.opened > 1
     }
 
-    /// The path could not be opened now; `soon` where nothing but a grant of the peer is missing, which is on its
-    /// way.
-    pub fn on_not_opened(&mut self, soon: bool, now: Timestamp) {
-        self.life.not_opened(soon, now);
-    }
-
     /// The path is closed.
     pub fn on_closed(&mut self, now: Timestamp) {
         self.proven = None;
         (self.condition, self.sick_since) = (Condition::Healthy, None);
-        self.life.closed(now);
+        self.state.closed(now);
     }
 
     /// The host finds that the path takes no data.
     pub fn on_refused(&mut self, now: Timestamp) {
         let since = self.refused.filter(|(_, last)| *last + REFUSALS_APART > now).map_or(now, |(since, _)| since);
         self.refused = Some((since, now));
-    }
-
-    /// Whether the interface is there.
-    pub fn set_present(&mut self, is_present: bool, now: Timestamp) {
-        self.life.set_present(is_present, now);
-    }
-
-    /// Whether the application has closed the path for good.
-    pub fn set_shut(&mut self, is_shut: bool) {
-        self.is_shut = is_shut;
-    }
-
-    /// Whether the application wants data off the path.
-    pub fn set_kept_back(&mut self, is_kept_back: bool) {
-        self.is_kept_back = is_kept_back;
-    }
-
-    /// Whether the peer wants data off the path.
-    pub fn set_declined(&mut self, is_declined: bool) {
-        self.is_declined = is_declined;
-    }
-
-    /// Whether the host keeps data off the path, as [`Action::SetBackup`](super::Action::SetBackup) says.
-    pub fn set_backup(&mut self, is_backup: bool) {
-        self.is_backup = is_backup;
     }
 
     /// Takes what was seen. What is `expected` of the peer says how long silence is no sign of illness.
@@ -213,21 +183,6 @@ impl<P: Copy + PartialEq> PathHealth<P> {
 
     // ---- what is known
 
-    /// The path that is open, or being opened.
-    pub fn path(&self) -> Option<P> {
-        self.life.path()
-    }
-
-    /// Whether the path is validated, and not closed.
-    pub fn is_open(&self) -> bool {
-        self.life.is_open()
-    }
-
-    /// For how long the path has been being opened; `None` where it is not.
-    pub fn opening_for(&self, now: Timestamp) -> Option<Duration> {
-        self.life.opening_for(now)
-    }
-
     /// How often a path was opened.
     pub fn opened(&self) -> u32 {
         self.opened
@@ -243,34 +198,9 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.is_open() && self.condition == Condition::Healthy
     }
 
-    /// The use that is made of the path, and why: of several reasons the first that holds.
-    pub fn path_use(&self) -> PathUse {
-        if self.is_open() {
-            return self.backup().map_or(PathUse::Open, PathUse::Backup);
-        }
-        PathUse::Shut(match self.path() {
-            _ if self.is_shut => ShutReason::OnPurpose,
-            Some(_) => ShutReason::Opening,
-            None if !self.life.is_present() => ShutReason::NoInterface,
-            None => ShutReason::Lost,
-        })
-    }
-
-    /// Why data is kept off the path by this end or the other as long as another is there; `None` where it is not.
-    pub fn backup(&self) -> Option<BackupReason> {
-        let unwell = self.is_backup.then_some(BackupReason::Unwell);
-        let declined = self.is_declined.then_some(BackupReason::Declined);
-        declined.or(self.is_backup.then(|| self.wanted_backup()).flatten()).or(unwell)
-    }
-
-    /// The reason for which the path is to be a backup, whatever its health.
-    pub(super) fn wanted_backup(&self) -> Option<BackupReason> {
-        match (self.is_kept_back, self.is_relieved(), self.is_doubted) {
-            (true, _, _) => Some(BackupReason::Asked),
-            (false, true, _) => Some(BackupReason::Slow),
-            (false, false, true) => Some(BackupReason::BrokenOff),
-            (false, false, false) => None,
-        }
+    /// Whether this end wants data off the path, however well it is.
+    pub(super) fn is_unwanted(&self) -> bool {
+        [BackupReason::Asked, BackupReason::Slow, BackupReason::BrokenOff].into_iter().any(|reason| self.holds(reason))
     }
 
     /// Whether anything has come in on the path.
@@ -281,17 +211,6 @@ impl<P: Copy + PartialEq> PathHealth<P> {
     /// How many datagrams the open path has carried both ways.
     pub fn datagrams(&self) -> u64 {
         self.heard + self.said
-    }
-
-    /// Whether it is time to open a path. Where no path answers, waiting long helps nobody.
-    pub fn is_due(&self, any_answers: bool, now: Timestamp) -> bool {
-        !self.is_shut && self.life.is_due(any_answers, now)
-    }
-
-    /// For how long the interface has been there without an open path; `None` where there is one, or should be
-    /// none.
-    pub fn waits_for(&self, now: Timestamp) -> Option<Duration> {
-        self.life.waits_for(now).filter(|_| !self.is_shut)
     }
 
     /// For how long we have sent nothing on the path that the peer has to answer.
@@ -315,11 +234,6 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.sick_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// Whether this end keeps data off the path, by what was done last.
-    pub(super) fn is_made_backup(&self) -> bool {
-        self.is_backup
-    }
-
     pub(super) fn round_trip(&self) -> Option<Duration> {
         self.seen.0
     }
@@ -328,13 +242,11 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.seen.1
     }
 
-    pub(super) fn is_relieved(&self) -> bool {
-        self.relief.0
-    }
-
+    /// Whether acknowledgements are kept off the path, which would wait there.
     pub(super) fn set_relieved(&mut self, is_relieved: bool, now: Timestamp) {
-        if is_relieved != self.relief.0 {
-            self.relief = (is_relieved, now);
+        if is_relieved != self.holds(BackupReason::Slow) {
+            self.keep_off(BackupReason::Slow, is_relieved);
+            self.relief_changed = now;
         }
     }
 
@@ -343,14 +255,9 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.is_open() && self.steadiness.is_broken_off(now)
     }
 
-    /// Whether acknowledgements are kept off the path until something comes on it again, or it is known to be deaf.
-    pub(super) fn set_doubted(&mut self, is_doubted: bool) {
-        self.is_doubted = is_doubted;
-    }
-
     /// For how long the path has been relieved, or not.
     pub(super) fn relief_lasts(&self, now: Timestamp) -> Duration {
-        now.since(self.relief.1)
+        now.since(self.relief_changed)
     }
 
     /// Whether something that was sent on the path after `then` was acknowledged.

@@ -15,6 +15,7 @@ use fairpath_core::{ByteCount, Timestamp};
 
 use super::path_health::PathHealth;
 use super::steadiness::SILENCE;
+use crate::path::BackupReason::{BrokenOff, Slow};
 
 /// A way out is slow that takes so much longer than the quickest, beside a quarter: as long as an acknowledgement may be
 /// held back anyway [RFC9000 §18.2, max_ack_delay].
@@ -36,13 +37,13 @@ pub fn relieve<'a, P: Copy + PartialEq + 'a>(
     let mut paths: Vec<_> = paths.filter(|path| path.is_open()).collect();
     let listens = listens && paths.iter().all(|path| path.in_flight() <= LISTENING_MAX);
     doubt(&mut paths, listens, now);
-    let of_use = paths.iter().filter(|path| path.answers() && !path.is_relieved());
+    let of_use = paths.iter().filter(|path| path.answers() && !path.holds(Slow));
     let Some(quickest) = of_use.filter_map(|path| path.round_trip()).min().filter(|_| listens) else {
         return paths.iter_mut().for_each(|path| path.set_relieved(false, now));
     };
     for path in &mut paths {
         let Some(own) = path.round_trip().filter(|_| path.relief_lasts(now) > SETTLED) else { continue };
-        match path.is_relieved() {
+        match path.holds(Slow) {
             false if is_slow(own, quickest) && path.answers() => path.set_relieved(true, now),
             true if is_slow(quickest, own) => path.set_relieved(false, now),
             _ => {}
@@ -54,16 +55,16 @@ pub fn relieve<'a, P: Copy + PartialEq + 'a>(
 fn doubt<P: Copy + PartialEq>(paths: &mut [&mut PathHealth<P>], listens: bool, now: Timestamp) {
     let goes_on = |path: &PathHealth<P>| path.answers() && path.unheard_for(now) < SILENCE;
     let Some(other) = paths.iter().position(|path| goes_on(path)).filter(|_| listens) else {
-        return paths.iter_mut().for_each(|path| path.set_doubted(false));
+        return paths.iter_mut().for_each(|path| path.keep_off(BrokenOff, false));
     };
     let mut is_any_doubted = false;
     for path in paths.iter_mut() {
         let is_doubted = path.is_broken_off(now);
-        path.set_doubted(is_doubted);
+        path.keep_off(BrokenOff, is_doubted);
         is_any_doubted |= is_doubted;
     }
     // One way has to be left for acknowledgements.
-    let is_one_left = paths.iter().any(|path| goes_on(path) && !path.is_relieved());
+    let is_one_left = paths.iter().any(|path| goes_on(path) && !path.holds(Slow));
     if is_any_doubted && !is_one_left {
         paths[other].set_relieved(false, now);
     }
@@ -111,11 +112,11 @@ mod tests {
                 let datagrams = Some((from_ms + at, at));
                 path.measure(&Signs { datagrams, snapshot, arrived_at: Some(now) }, Expected::Signs, now);
             }
-            let before: Vec<bool> = paths.iter().map(|path| path.is_relieved()).collect();
+            let before: Vec<bool> = paths.iter().map(|path| path.holds(Slow)).collect();
             relieve(paths.iter_mut(), listens, now);
-            changes += paths.iter().zip(before).filter(|(path, before)| path.is_relieved() != *before).count();
+            changes += paths.iter().zip(before).filter(|(path, before)| path.holds(Slow) != *before).count();
         }
-        (paths.iter().map(|path| path.wanted_backup().is_some()).collect(), changes)
+        (paths.iter().map(|path| path.is_unwanted()).collect(), changes)
     }
 
     fn open(count: u8) -> Vec<PathHealth<u8>> {
@@ -146,7 +147,7 @@ mod tests {
                 path.measure(&Signs { datagrams: Some((heard, at)), ..Signs::default() }, Expected::Signs, now);
             }
             relieve(paths.iter_mut(), listens, now);
-            paths.iter().map(|path| path.wanted_backup().is_some()).collect::<Vec<_>>()
+            paths.iter().map(|path| path.is_unwanted()).collect::<Vec<_>>()
         };
         for at in 1..=30 {
             assert_eq!(look(&mut paths, at, [at, at], true), [false, false]);

@@ -7,6 +7,7 @@ use fairpath_core::Timestamp;
 
 use super::condition::Condition;
 use super::path_health::PathHealth;
+use crate::path::BackupReason;
 
 /// A path is closed after it has been sick for this long, while another is well. Only then does a stack
 /// send again, elsewhere, what of streams the path held.
@@ -46,7 +47,8 @@ pub enum Action {
     OpenBeside,
     /// Ask the peer for a sign of life on it.
     Probe,
-    /// Keep data and acknowledgements off it as long as another is there, or no longer do so.
+    /// Keep data and acknowledgements off it as long as another is there, or no longer do so. A host tells the peer, and
+    /// says so here: [`BackupReason::Unwell`].
     SetBackup(bool),
     /// Send again, elsewhere, what is in flight on it.
     Resend,
@@ -102,8 +104,8 @@ pub fn treatment<P: Copy + PartialEq>(
         actions.push(Action::Probe);
     }
     let is_worse = best.is_some_and(|best| own.condition().rank() > best);
-    let backup = is_worse || own.wanted_backup().is_some();
-    if backup != own.is_made_backup() {
+    let backup = is_worse || own.is_unwanted();
+    if backup != own.holds(BackupReason::Unwell) {
         actions.push(Action::SetBackup(backup));
         if backup {
             actions.push(Action::Resend);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fairpath_engine::{ByteCount, CongestionSignal, EngineConfig, PathId, Timestamp};
+use fairpath_engine::{ByteCount, CongestionSignal, EngineConfig, PathId, PathUse, Timestamp};
 
 const MTU: ByteCount = ByteCount::new(1200);
 const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
@@ -15,7 +15,7 @@ fn dipped(second_every_ms: Option<u64>) -> usize {
     let mut engine = config.build().unwrap().unpaced();
     for path in PATHS {
         engine.on_path_opened(path, MTU, Timestamp::ZERO);
-        engine.set_usable(path, true);
+        engine.set_use(path, PathUse::Open);
     }
     let mut on_the_way: [VecDeque<(u64, u64)>; 2] = Default::default();
     let (mut next, mut dipped) = ([0; 2], 0);

@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use fairpath_core::{ByteCount, PathId, Timestamp};
-use fairpath_engine::{CongestionSignal, Coupling, Engine, EngineConfig};
+use fairpath_engine::{CongestionSignal, Coupling, Engine, EngineConfig, PathUse};
 use proptest::prelude::*;
 
 const MTU: ByteCount = ByteCount::new(1200);
@@ -14,7 +14,7 @@ fn reno() -> Engine {
     let config = EngineConfig { congestion: "reno".into(), coupling: Coupling::Never, ..EngineConfig::default() };
     let mut engine = config.build().unwrap().unpaced();
     engine.on_path_opened(PATH, MTU, Timestamp::ZERO);
-    engine.set_usable(PATH, true);
+    engine.set_use(PATH, PathUse::Open);
     engine
 }
 

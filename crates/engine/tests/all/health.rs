@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_engine::health::{Action, CloseReason, Condition, Expected, PathHealth, Signs, best_rank, treatment};
-use fairpath_engine::{EngineConfig, Liveness, PathId, PathSnapshot, Timestamp};
+use fairpath_engine::{BackupReason, EngineConfig, Liveness, PathId, PathSnapshot, Timestamp};
 use proptest::prelude::*;
 
 const LOOK_MS: u64 = 50;
@@ -80,7 +80,7 @@ impl Host {
             for action in treatment(&paths, at, best, true, now) {
                 match action {
                     Action::Close(_) => self.paths[at].on_closed(now),
-                    Action::SetBackup(backup) => self.paths[at].set_backup(backup),
+                    Action::SetBackup(backup) => self.paths[at].keep_off(BackupReason::Unwell, backup),
                     Action::OpenBeside | Action::Probe | Action::Resend => {}
                 }
                 done.push((at, action));
@@ -187,10 +187,10 @@ fn how_long_silence_is_no_illness_follows_from_what_is_expected() {
 fn what_the_application_keeps_back_is_a_backup_until_that_is_taken_back() {
     let mut host = Host::new(2);
     let actions = |done: Vec<(u64, usize, Action)>| done.into_iter().map(|(_, _, action)| action).collect::<Vec<_>>();
-    host.paths[0].set_kept_back(true);
+    host.paths[0].keep_off(BackupReason::Asked, true);
     let done = actions(host.run(&[WELL, WELL], Expected::Signs, 1_000));
     assert_eq!(done, [Action::SetBackup(true), Action::Resend]);
-    host.paths[0].set_kept_back(false);
+    host.paths[0].keep_off(BackupReason::Asked, false);
     assert_eq!(actions(host.run(&[WELL, WELL], Expected::Signs, 1_000)), [Action::SetBackup(false)]);
 }
 

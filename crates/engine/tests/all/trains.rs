@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fairpath_engine::{ByteCount, CongestionSignal, Engine, EngineConfig, PathId, Timestamp};
+use fairpath_engine::{ByteCount, CongestionSignal, Engine, EngineConfig, PathId, PathUse, Timestamp};
 use proptest::prelude::*;
 
 const MTU: ByteCount = ByteCount::new(1200);
@@ -12,7 +12,7 @@ fn engine(congestion: &str) -> Engine {
     let mut engine = EngineConfig { congestion: congestion.into(), ..EngineConfig::live() }.build().unwrap();
     for path in PATHS {
         engine.on_path_opened(path, MTU, Timestamp::ZERO);
-        engine.set_usable(path, true);
+        engine.set_use(path, PathUse::Open);
     }
     engine
 }

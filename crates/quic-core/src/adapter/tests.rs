@@ -1,6 +1,6 @@
 //! What noq is answered, and what the engine and the host are told.
 
-use fairpath_engine::EngineConfig;
+use fairpath_engine::{EngineConfig, PathUse};
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn handle(engine: &ConnectionEngine, now: Instant) -> Box<PathHandle> {
 fn only_the_path_whose_gate_is_open_has_room() {
     let (engine, now) = (engine(), Instant::now());
     let (first, second) = (handle(&engine, now), handle(&engine, now));
-    engine.with(now, |engine, _| engine.set_usable(PathId::new(1), true));
+    engine.with(now, |engine, _| engine.set_use(PathId::new(1), PathUse::Open));
     for (gate, open) in
         [(Gate::Shut, [false, false]), (Gate::Only(PathId::new(1)), [false, true]), (Gate::Any, [true, true])]
     {
@@ -101,7 +101,7 @@ fn lost_questions_whether_a_path_works_are_no_congestion() {
     let window = || engine.with(now, |engine, at| engine.verdict(id, at).window);
     let before = window();
     (0..3).for_each(|number| second.on_packet_sent(now, MTU, number));
-    engine.with(now, |engine, _| engine.set_usable(id, true));
+    engine.with(now, |engine, _| engine.set_use(id, PathUse::Open));
     (3..14).for_each(|number| second.on_packet_sent(now, MTU, number));
     let later = now + Duration::from_millis(500);
     (0..3).for_each(|number| second.on_packet_lost(MTU, number, later));
@@ -122,7 +122,7 @@ fn what_is_said_while_a_path_is_validated_is_no_measure_of_what_data_takes() {
     let mut second = handle(&engine, now);
     let id = PathId::new(1);
     second.on_packet_sent(now, MTU, 0);
-    engine.with(now, |engine, _| engine.set_usable(id, true));
+    engine.with(now, |engine, _| engine.set_use(id, PathUse::Open));
     let answered = now + Duration::from_millis(20);
     (1..3).for_each(|number| second.on_packet_sent(answered, MTU, number));
     let snapshot = |at| engine.with(at, |engine, at| engine.snapshot(id, at).unwrap());

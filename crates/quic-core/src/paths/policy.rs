@@ -12,7 +12,9 @@ use std::net::IpAddr;
 use web_time::{Duration, Instant};
 
 use fairpath_engine::health::{self, Action, CloseReason, Expected, PathHealth, Traffic};
-use fairpath_engine::{Bitrate, ByteCount as Size, Engine, PathId as EnginePath, Timestamp};
+use fairpath_engine::{
+    BackupReason, Bitrate, ByteCount as Size, Engine, PathId as EnginePath, PathUse, ShutReason, Timestamp,
+};
 use noq_proto::{FourTuple, PathAbandonReason, PathError, PathEvent, PathId, PathStats, PathStatus};
 
 use super::name::{Ends, names};
@@ -27,6 +29,9 @@ use ways::Ways;
 
 /// The code of a path that is closed for good: the end that opens paths does not open it again.
 const FOR_GOOD: u32 = 0x1f1;
+
+/// The use of a path that was closed.
+const LOST: PathUse = PathUse::Shut(ShutReason::Lost);
 
 /// The paths of a connection, as the policy acts on them.
 pub(crate) trait Paths {
@@ -157,7 +162,7 @@ impl Policy {
                 self.measure(paths, now);
             }
             PathEvent::Abandoned { id, reason, .. } => {
-                self.tell_engine(paths, *id, now, |engine, path| engine.set_usable(path, false));
+                self.set_use(paths, *id, LOST, now);
                 if let Some(path) = paths.engine_path(*id) {
                     paths.resend(path);
                 }
@@ -173,7 +178,7 @@ impl Policy {
                 self.slots
                     .iter_mut()
                     .filter(|slot| slot.id() == Some(*id))
-                    .for_each(|slot| slot.health.set_declined(is_backup));
+                    .for_each(|slot| slot.health.keep_off(BackupReason::Declined, is_backup));
                 self.measure(paths, now);
             }
             PathEvent::Discarded { id, path_stats, .. } => {
@@ -187,7 +192,7 @@ impl Policy {
 
     fn on_established(&mut self, paths: &mut dyn Paths, id: PathId, now: Instant) {
         let at = self.engine.at(now);
-        self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, true));
+        self.set_use(paths, id, PathUse::Open, now);
         if let Some(index) = self.slots.iter().position(|slot| slot.spare == Some(id)) {
             return self.use_spare(paths, index, id, now);
         }
@@ -229,7 +234,7 @@ impl Policy {
         slot.succeed(spare, self.engine.at(now));
         paths.set_backup(spare, false);
         paths.close(former);
-        self.tell_engine(paths, former, now, |engine, path| engine.set_usable(path, false));
+        self.set_use(paths, former, LOST, now);
         if !was_open {
             self.note_open(at, now);
         }
@@ -266,10 +271,15 @@ impl Policy {
                 self.note_closed(at, "another is being opened in its place", now);
                 self.slots[at].opened(spare, self.engine.at(now));
                 // Until it is validated and looked at.
-                self.slots[at].health.set_backup(true);
+                self.slots[at].health.keep_off(BackupReason::Unwell, true);
             }
         }
         true
+    }
+
+    /// Tells the engine the use that is made of a path.
+    fn set_use(&self, paths: &mut dyn Paths, id: PathId, path_use: PathUse, now: Instant) {
+        self.tell_engine(paths, id, now, |engine, path| engine.set_use(path, path_use));
     }
 
     /// Tells the engine something about a path.
@@ -299,7 +309,7 @@ impl Policy {
     /// The stack keeps data off a path that is open: the peer's address has changed, and is not validated yet.
     pub(crate) fn on_refused(&mut self, path: EnginePath, now: Instant) {
         let at = self.engine.at(now);
-        self.engine.with(now, |engine, _| engine.set_usable(path, false));
+        self.engine.with(now, |engine, _| engine.set_use(path, PathUse::Shut(ShutReason::Moved)));
         let refused = self.slots.iter_mut().filter(|slot| slot.engine_path() == Some(path));
         refused.for_each(|slot| slot.health.on_refused(at));
     }
@@ -336,11 +346,7 @@ impl Policy {
             slot.measure(Seen { stats: stats.as_ref(), snapshot, arrived_at }, expected, at);
             // The stack may know better (`on_refused`): it is asked anew.
             if let Some(path) = path.filter(|_| slot.is_open()) {
-                let backup = slot.health.backup().is_some();
-                self.engine.with(now, |engine, _| {
-                    engine.set_usable(path, true);
-                    engine.set_backup(path, backup);
-                });
+                self.engine.with(now, |engine, _| engine.set_use(path, slot.health.path_use()));
             }
             datagrams += slot.health.datagrams();
         }
@@ -398,10 +404,9 @@ impl Policy {
             Action::Probe => paths.ping(id),
             Action::SetBackup(backup) => {
                 let slot = &mut self.slots[at];
-                slot.health.set_backup(backup);
+                slot.health.keep_off(BackupReason::Unwell, backup);
                 paths.set_backup(id, backup);
-                let backup = slot.health.backup().is_some();
-                self.tell_engine(paths, id, now, |engine, path| engine.set_backup(path, backup));
+                self.set_use(paths, id, self.slots[at].health.path_use(), now);
             }
             Action::Resend => {
                 if let Some(path) = self.slots[at].engine_path() {
@@ -447,7 +452,7 @@ impl Policy {
     fn close_with(&mut self, paths: &mut dyn Paths, at: usize, code: u32, reason: &str, now: Instant) {
         let Some(id) = self.slots[at].id() else { return };
         if paths.close_with(id, code) {
-            self.tell_engine(paths, id, now, |engine, path| engine.set_usable(path, false));
+            self.set_use(paths, id, LOST, now);
             if !self.fall_back(at, now) {
                 self.note_closed(at, reason, now);
             }

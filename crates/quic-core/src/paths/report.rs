@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use fairpath_engine::health::PathUse;
-use fairpath_engine::{Bitrate, ByteCount, PathId, PathSnapshot};
+use fairpath_engine::health::Condition;
+use fairpath_engine::{Bitrate, ByteCount, PathId, PathSnapshot, PathUse, ShutReason};
 
 use super::name::{Ends, names};
 use crate::address::own_address;
@@ -87,12 +87,12 @@ impl PathReport {
 }
 
 impl PathState {
-    pub(super) fn of(open: bool, opening: bool, suspected: bool) -> Self {
-        match (open, opening, suspected) {
-            (true, _, true) => Self::Suspected,
-            (true, _, false) => Self::Open,
-            (false, true, _) => Self::Opening,
-            (false, false, _) => Self::Closed,
+    pub(super) fn of(path_use: PathUse, condition: Condition) -> Self {
+        match path_use {
+            PathUse::Shut(ShutReason::Opening) => Self::Opening,
+            PathUse::Shut(_) => Self::Closed,
+            PathUse::Open | PathUse::Backup(_) if condition == Condition::Healthy => Self::Open,
+            PathUse::Open | PathUse::Backup(_) => Self::Suspected,
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use fairpath_engine::health::{Condition, Expected, PathHealth, Signs};
+use fairpath_engine::health::{Expected, PathHealth, Signs};
 use fairpath_engine::{Bitrate, ByteCount, PathId as EnginePath, PathSnapshot, Terms, Timestamp};
 use noq_proto::{PathId, PathStats};
 
@@ -225,13 +225,12 @@ impl Slot {
     pub(crate) fn report(&self) -> PathReport {
         let totals = self.before.plus(self.current);
         let open = self.is_open();
-        let opening = self.id().is_some() && !open;
         PathReport {
             interface: self.interface.clone(),
             local: Some(self.local),
             remote: self.remote,
             binding: None,
-            state: PathState::of(open, opening, self.health.condition() != Condition::Healthy),
+            state: PathState::of(self.health.path_use(), self.health.condition()),
             path_use: self.health.path_use(),
             opened: self.health.opened(),
             acked: totals.acked,

@@ -3,10 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use web_time::Instant;
 
-use fairpath_engine::Terms;
+use fairpath_engine::{BackupReason, Terms};
 use noq_proto::PathId;
 
-use super::{FOR_GOOD, Paths, Policy};
+use super::{FOR_GOOD, LOST, Paths, Policy};
 
 impl Policy {
     /// Closes the path on the pair for good. False where there is none, or no other to stay.
@@ -45,7 +45,7 @@ impl Policy {
         // The peer closes the other path of the pair, too.
         if let Some(spare) = slot.spare.take_if(|spare| *spare != id) {
             paths.close(spare);
-            self.tell_engine(paths, spare, now, |engine, path| engine.set_usable(path, false));
+            self.set_use(paths, spare, LOST, now);
         }
     }
 
@@ -69,7 +69,7 @@ impl Policy {
         now: Instant,
     ) -> bool {
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.is_pair(local, remote)) else { return false };
-        slot.health.set_kept_back(backup);
+        slot.health.keep_off(BackupReason::Asked, backup);
         self.treat_paths(paths, now);
         true
     }
