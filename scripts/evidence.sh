@@ -25,6 +25,7 @@ if [ -z "$quick" ] && [ "$name" = all ]; then
     figures="$PWD/target/evidence-benches"
     FAIRPATH_GOODPUT_JSON="$figures/goodput.json" cargo bench -p fairpath-quic --bench goodput -- loopback
     FAIRPATH_DETECTION_JSON="$figures/detection.json" cargo bench -p fairpath-faults --bench tables -- detection
+    FAIRPATH_ABLATION_JSON="$figures/ablation.json" cargo bench -p fairpath-faults --bench tables -- ablation
     FAIRPATH_STREAMS_JSON="$figures/streams.json" cargo bench -p fairpath-faults --bench tables -- streams
 fi
 # shellcheck disable=SC2086

@@ -11,6 +11,7 @@ use fairpath_sched::Scheduler;
 
 use crate::engine::Engine;
 use crate::named_terms::NamedTerms;
+use crate::without::Without;
 
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,6 +91,8 @@ pub struct EngineConfig {
     pub terms: Vec<NamedTerms>,
     /// How much all paths together send in a second, at most.
     pub limit: Option<Bitrate>,
+    /// Mechanisms that are taken out.
+    pub without: Without,
 }
 
 /// What is published: the standard coupling [RFC6356 §3], always on, and the scheduler that evaluations compare with.
@@ -108,6 +111,7 @@ impl Default for EngineConfig {
             dips: false,
             terms: Vec::new(),
             limit: None,
+            without: Without::default(),
         }
     }
 }
@@ -168,7 +172,7 @@ impl EngineConfig {
             Some(rate) => engine.with_limit(rate),
             None => engine,
         };
-        Ok(engine.with_terms(self.terms.clone()))
+        Ok(engine.with_terms(self.terms.clone()).but_for(self.without))
     }
 
     fn controller(&self) -> Result<Box<dyn Controller>, UnknownName> {

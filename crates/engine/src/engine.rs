@@ -32,6 +32,7 @@ use crate::pacer::BURST_DATAGRAMS;
 use crate::path::{Path, PathUse};
 use crate::paths::Paths;
 use crate::sent_packets::SentPacket;
+use crate::without::Without;
 
 /// Below this confidence a pair of paths surely has separate bottlenecks.
 const SURELY_SEPARATE: f64 = 0.05;
@@ -69,6 +70,7 @@ pub struct Engine {
     transfer_at: Option<Timestamp>,
     /// Whether the controller makes anything of delivery rates.
     reads_rates: bool,
+    without: Without,
 }
 
 impl Engine {
@@ -92,6 +94,7 @@ impl Engine {
             has_caps: false,
             limit: None,
             one_way_at: None,
+            without: Without::default(),
         }
     }
 
@@ -109,6 +112,16 @@ impl Engine {
     /// The same, with all paths together sending no more than this in a second.
     pub fn with_limit(self, rate: Bitrate) -> Self {
         Self { limit: Some(Limit::new(rate)), ..self }
+    }
+
+    /// The same without these mechanisms.
+    pub fn but_for(self, without: Without) -> Self {
+        Self { without, ..self }
+    }
+
+    /// The mechanisms that are taken out, also those of the host.
+    pub fn without(&self) -> Without {
+        self.without
     }
 
     /// The rate that all paths together keep to; `None`: as much as the network takes.

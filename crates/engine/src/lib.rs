@@ -36,6 +36,7 @@ mod path;
 mod paths;
 mod sent_packets;
 mod steady;
+mod without;
 
 pub use config::{Coupling, EngineConfig, UnknownName};
 pub use engine::{Engine, PathSnapshot, SendState};
@@ -51,3 +52,4 @@ pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, ConnectionView, Deadline, Due, PathSet, PathView, Rank, Scheduler, Terms, Transit};
 pub use named_terms::NamedTerms;
 pub use path::{BackupReason, Liveness, LossBatch, LossDetector, PathUse, ShutReason, Tracked, probe_timeout};
+pub use without::Without;

@@ -10,14 +10,16 @@ use crate::source::Comment;
 /// The crates whose constants decide what leaves when, on which path.
 const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "live", "rate"];
 
-/// The files whose constants belong to one mechanism of `fairpath lab run default/ablation`.
+/// The files whose constants belong to one mechanism of an ablation: of `fairpath lab run default/ablation`, or of that
+/// over the real stack, a bench of `fairpath-faults`.
 const MECHANISMS: &[(&str, &str)] = &[
     ("crates/cc/src/aimd/losses/rate", "trials for policers"),
     ("crates/cc/src/aimd/losses", "losses by queue"),
     ("crates/cc/src/slow_start/hystart_plus_plus", "HyStart++"),
     ("crates/engine/src/dips", "dips"),
+    ("crates/engine/src/health/steadiness", "doubts"),
     ("crates/engine/src/pacer", "pacing"),
-    ("crates/engine/src/steady", "coupling"),
+    ("crates/engine/src/steady", "steady rates"),
     ("crates/sbd/src/algorithm/concordance", "coupling"),
     ("crates/sched/src/algorithm/arrival", "arrival"),
 ];

@@ -41,6 +41,16 @@ const PROGRAMS: &[Program] = &[
         notes: &["Networks are drawn from seeds, and both ends run in virtual time."],
     },
     Program {
+        key: "ablation",
+        title: "The default over the real stack without one mechanism after the other",
+        claim: "No goal is set: above 1 a mechanism helps.",
+        command: "FAIRPATH_ABLATION_JSON=FILE cargo bench -p fairpath-faults --bench tables -- ablation",
+        notes: &[
+            "A row `without` is the cost without in parts of the cost with all, seed by seed.",
+            "Both ends run in virtual time, with packets that nothing protects.",
+        ],
+    },
+    Program {
         key: "streams",
         title: "Streams of bytes: beside records, a thousand at once, a sparse one beside bulk, and how they open",
         claim: "Streams carry 0.95 of what records do, share evenly, and a sparse one does not wait for a bulk one.",

@@ -36,7 +36,7 @@ const BURST: &str = "16kb";
 /// The receiver's, behind each of the narrow links.
 pub(crate) const RECEIVERS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 79, 1, 2), Ipv4Addr::new(10, 79, 2, 2)];
 pub(crate) const RIVALS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
-const OURS: Ipv4Addr = Ipv4Addr::new(10, 77, 1, 1);
+pub(crate) const OURS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 1, 1), Ipv4Addr::new(10, 77, 2, 1)];
 
 /// When is measured, from the start of who comes to the rivals.
 const FROM: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The namespaces, until it is dropped.
 pub(crate) struct Crossing {
-    sender: String,
+    pub(crate) sender: String,
     pub(crate) rival: String,
     router: String,
     receiver: String,
@@ -272,7 +272,7 @@ fn measured(who: Who, rival: &'static str, queue_ms: u64, is_shared: bool) -> Re
     };
     let (via, congestion): (&[&str], _) = match who {
         Who::Kernel | Who::Mptcp => {
-            let flow = Tcp::start(&crossing, &crossing.sender, [OURS, RECEIVERS[0]], "cubic", who == Who::Mptcp)?;
+            let flow = Tcp::start(&crossing, &crossing.sender, [OURS[0], RECEIVERS[0]], "cubic", who == Who::Mptcp)?;
             let (mbps, theirs) = between(&|| flow.received());
             return Ok(Got { mbps, theirs, found: None });
         }

@@ -6,6 +6,7 @@ use fairpath_core::{DelaySample, PathId, Timestamp};
 
 use super::Engine;
 use crate::path::Path;
+use crate::without::Without;
 
 /// For so long after a one-way delay the next one is waited for.
 const ONE_WAY_FRESH: Duration = Duration::from_secs(2);
@@ -18,7 +19,7 @@ impl Engine {
         state.rtt.on_sample(now, rtt, ack_delay);
         if self.observes
             && self.one_way_at.is_none_or(|at| now.since(at) > ONE_WAY_FRESH)
-            && tells_of_the_network(state, self.is_live, now)
+            && tells_of_the_network(state, self.is_live, self.without, now)
         {
             state.told_at = now;
             self.detector.on_sample(path, &DelaySample { now, rtt, one_way: None });
@@ -33,7 +34,7 @@ impl Engine {
         state.one_way.on_sample(now, delay);
         self.one_way_at = Some(now);
         let rtt = state.rtt.get().map_or(Duration::ZERO, |rtt| rtt.latest);
-        if tells_of_the_network(state, self.is_live, now) {
+        if tells_of_the_network(state, self.is_live, self.without, now) {
             state.told_at = now;
             let sample = DelaySample { now: at, rtt, one_way: Some(delay) };
             // The pictures of a live stream fill the queues of all its paths at once.
@@ -53,6 +54,6 @@ impl Engine {
 
 /// A live stream is never all that a path is allowed, and what it sends on each path follows its rates and its pictures:
 /// nothing of it would count. See `live` for why all of it may.
-fn tells_of_the_network(path: &Path, is_live: bool, now: Timestamp) -> bool {
-    is_live || path.tells_of_the_network(now)
+fn tells_of_the_network(path: &Path, is_live: bool, without: Without, now: Timestamp) -> bool {
+    is_live || if without.steady_rates { path.is_network_limited(now) } else { path.tells_of_the_network(now) }
 }

@@ -28,15 +28,17 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// Who has more on its way on a path sends data, and not signs of life and credit.
 const LISTENING_MAX: ByteCount = ByteCount::new(4 * 1_200);
 
-/// Says which of all paths are relieved. `listens`: this end sends little, and gets much.
+/// Says which of all paths are relieved. `listens`: this end sends little, and gets much. `doubts`: a path on which
+/// steady data breaks off counts, too.
 pub fn relieve<'a, P: Copy + PartialEq + 'a>(
     paths: impl Iterator<Item = &'a mut PathHealth<P>>,
     listens: bool,
+    doubts: bool,
     now: Timestamp,
 ) {
     let mut paths: Vec<_> = paths.filter(|path| path.is_open()).collect();
     let listens = listens && paths.iter().all(|path| path.in_flight() <= LISTENING_MAX);
-    doubt(&mut paths, listens, now);
+    doubt(&mut paths, listens && doubts, now);
     let of_use = paths.iter().filter(|path| path.answers() && !path.holds(Slow));
     let Some(quickest) = of_use.filter_map(|path| path.round_trip()).min().filter(|_| listens) else {
         return paths.iter_mut().for_each(|path| path.set_relieved(false, now));
@@ -113,7 +115,7 @@ mod tests {
                 path.measure(&Signs { datagrams, snapshot, arrived_at: Some(now) }, Expected::Signs, now);
             }
             let before: Vec<bool> = paths.iter().map(|path| path.holds(Slow)).collect();
-            relieve(paths.iter_mut(), listens, now);
+            relieve(paths.iter_mut(), listens, true, now);
             changes += paths.iter().zip(before).filter(|(path, before)| path.holds(Slow) != *before).count();
         }
         (paths.iter().map(|path| path.is_unwanted()).collect(), changes)
@@ -146,7 +148,7 @@ mod tests {
             for (path, heard) in paths.iter_mut().zip(heard) {
                 path.measure(&Signs { datagrams: Some((heard, at)), ..Signs::default() }, Expected::Signs, now);
             }
-            relieve(paths.iter_mut(), listens, now);
+            relieve(paths.iter_mut(), listens, true, now);
             paths.iter().map(|path| path.is_unwanted()).collect::<Vec<_>>()
         };
         for at in 1..=30 {

@@ -1,5 +1,6 @@
 //! Tables for people, which take minutes: `cargo bench -p fairpath-faults --bench tables -- NAME`. Without a name it lists them.
 
+mod ablation;
 #[path = "../../tests/bonds/mod.rs"]
 mod bonds;
 #[path = "../../tests/bulk/mod.rs"]
@@ -20,6 +21,7 @@ mod trial;
 
 /// Their names, and what they show.
 const TABLES: &[choose::Table] = &[
+    ("ablation", "the cost of the default without one mechanism after the other, over the real stack", ablation::table),
     ("fair", "thirteen cells of the default beside others, in parts of one flow of CUBIC", fair::table),
     ("detection", "what the engine says of two paths on 180 networks that are drawn", detection::table),
     (

@@ -17,7 +17,8 @@ fn no_crate_has_more_constants_without_a_source_or_a_row_of_the_ablation_than_be
 #[test]
 fn every_mechanism_of_the_table_is_one_of_the_ablation_and_has_constants() {
     let root = repository::root();
-    let ablation = repository::read(&root.join("crates/lab/src/papers/default/ablation.rs"));
+    let ablations = ["crates/lab/src/papers/default/ablation.rs", "crates/faults/benches/tables/ablation.rs"];
+    let ablation: String = ablations.iter().map(|file| repository::read(&root.join(file))).collect();
     let all = constants::constants();
     for (start, mechanism) in constants::mechanisms() {
         assert!(ablation.contains(&format!("\"{mechanism}\"")), "the ablation knows no {mechanism}");

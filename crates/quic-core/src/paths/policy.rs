@@ -360,7 +360,8 @@ impl Policy {
         if self.application.is_fairpath() {
             // Streams are few packets, and what is said of them back is not to wait for another path's mean.
             let listens = is_busy && !paths.has_flows() && self.listens();
-            health::relieve(self.slots.iter_mut().map(|slot| &mut slot.health), listens, at);
+            let doubts = !self.engine.with(now, |engine, _| engine.without()).doubts;
+            health::relieve(self.slots.iter_mut().map(|slot| &mut slot.health), listens, doubts, at);
         }
         let best = health::best_rank(self.slots.iter().map(|slot| &slot.health));
         for index in 0..self.slots.len() {

@@ -22,6 +22,7 @@
 //! | policed | a policer of 20 Mbit/s that lets 100 kB pass at once, before a link of 100; four CUBIC flows | assumed |
 //! | unfairness | the rate of ours over that of one competitor of each link, or its inverse where that is more | assumed |
 //! | faults | two links of 20 Mbit/s and 20 ms each way, of which one changes after a second; 10 MB; the time it takes | assumed |
+//! | light | an application that sends a steady fifth of links of 20 Mbit/s on both paths in turn, one CUBIC on each | assumed |
 //! | alike | two links alike that nobody else uses, and one of them; 1 and the part of the time for which it is judged wrong | assumed |
 //! | without | one mechanism is switched off, or is what published evaluations have | assumed |
 //!
@@ -30,6 +31,9 @@
 //! - A cell is the cost without a mechanism in parts of the cost with it, seed by seed: above 1 the mechanism helps.
 //! - Of so many rows one in twenty differs by chance; a verdict names the row that speaks most clearly.
 //! - The quick form has three seeds, two profiles, one queue beside others, and 15 s in place of 60.
+//! - Steady rates are taken out only where an application sends at one: elsewhere they are asked nothing.
+//! - What the policy of paths does, and acknowledgements, are not those of the product here. The ablation over the real
+//!   stack is a bench: `cargo bench -p fairpath-faults --bench tables -- ablation`.
 
 mod networks;
 
@@ -46,41 +50,55 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("default/ablation", in
 struct Mechanism {
     name: &'static str,
     take_out: fn(&mut Flow),
+    /// The kind of networks in which alone it does something; `None`: any.
+    only: Option<&'static str>,
     /// Why no network of the tables needs it, or one is better without; empty where that is not so.
     why_not: &'static str,
 }
 
 const MECHANISMS: &[Mechanism] = &[
-    Mechanism { name: "coupling", take_out: |flow| flow.engine.coupling = Coupling::Never, why_not: "" },
+    Mechanism { name: "coupling", take_out: |flow| flow.engine.coupling = Coupling::Never, only: None, why_not: "" },
     Mechanism {
         name: "arrival",
         take_out: |flow| flow.engine.scheduler = "min_rtt".into(),
+        only: None,
         why_not: "Nothing bounds here what is in flight: what min-RTT starves behind a small send buffer is in odd_couple/buffers.",
     },
     Mechanism {
         name: "losses by queue",
         take_out: |flow| flow.engine.parameters.aimd.losses = Losses::Congestion,
+        only: None,
         why_not: "",
     },
     Mechanism {
         name: "trials for policers",
         take_out: |flow| flow.engine.parameters.aimd.losses = Losses::ByQueueAlone,
+        only: None,
         why_not: "",
     },
     Mechanism {
         name: "HyStart++",
         take_out: |flow| flow.engine.parameters.aimd.slow_start = SlowStart::Standard,
+        only: None,
         why_not: "It spares the queue a burst at the start; what the burst loses is repaired within the transfer.",
     },
     Mechanism {
         name: "dips",
         take_out: |flow| flow.engine.dips = false,
+        only: None,
         why_not: "Beside others on separate links what a path gives up for a dip goes to them: that is its price.",
     },
-    Mechanism { name: "reinjection", take_out: |flow| flow.transport.reinjection = false, why_not: "" },
+    Mechanism {
+        name: "steady rates",
+        take_out: |flow| flow.engine.without.steady_rates = true,
+        only: Some("light"),
+        why_not: "",
+    },
+    Mechanism { name: "reinjection", take_out: |flow| flow.transport.reinjection = false, only: None, why_not: "" },
     Mechanism {
         name: "pacing",
         take_out: |flow| flow.transport.pacing = Some(false),
+        only: None,
         why_not: "The queues here hold the bursts that are sent without it.",
     },
 ];
@@ -96,7 +114,10 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let seeds = context.seeds(context.pick(3, 8));
     let costs = context.sweep(&networks, &seeds, |network, seed| {
         let all = network.cost(seed, |_| {})?;
-        let without = MECHANISMS.iter().map(|one| network.cost(seed, one.take_out).map(|cost| cost / all));
+        let without = MECHANISMS.iter().map(|one| match one.only {
+            Some(kind) if kind != network.kind() => Ok(1.0),
+            _ => network.cost(seed, one.take_out).map(|cost| cost / all),
+        });
         Ok((all, without.collect::<Result<Vec<f64>, SimError>>()?))
     })?;
     let mut columns = vec![(WITH_ALL, "")];

@@ -189,7 +189,8 @@ impl Policy {
     fn give_up_source(&mut self, paths: &mut dyn Paths, at: usize, now: Instant) {
         let (slot, time) = (&self.slots[at], self.engine.at(now));
         let remote = slot.remote();
-        let is_late = slot.health.opening_for(time).is_some_and(|tried| tried > SOURCE_TRIED_FOR);
+        let is_any = self.engine.with(now, |engine, _| engine.without()).short_trials;
+        let is_late = !is_any && slot.health.opening_for(time).is_some_and(|tried| tried > SOURCE_TRIED_FOR);
         let Some(id) = slot.id().filter(|_| is_late && self.ways.sources.contains(&remote)) else { return };
         if paths.close(id) {
             self.ways.wasted += 1;

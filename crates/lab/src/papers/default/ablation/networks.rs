@@ -20,7 +20,7 @@ pub(super) struct Kind {
     pub(super) title: &'static str,
 }
 
-pub(super) const KINDS: [Kind; 4] = [
+pub(super) const KINDS: [Kind; 5] = [
     Kind {
         name: "profiles",
         title: "20 MiB over sixteen pairs of links: seconds, and the time without in parts of it",
@@ -28,12 +28,18 @@ pub(super) const KINDS: [Kind; 4] = [
     Kind { name: "beside", title: "Beside CUBIC: unfairness, and the unfairness without in parts of it" },
     Kind { name: "faults", title: "10 MB over links that fail: seconds, and the time without in parts of it" },
     Kind { name: "alike", title: "Links that nobody else uses: 1 and the part of the time judged wrong, and without" },
+    Kind {
+        name: "light",
+        title: "A steady fifth of links with CUBIC: 1 and the part of the time judged wrong, and without",
+    },
 ];
 
 /// A transfer that takes longer counts as this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 const FAULT_SIZE: ByteCount = ByteCount::new(10_000_000);
 const FAULT_AT: Duration = Duration::from_secs(1);
+/// The load of an application that never fills its paths, in parts of what they carry.
+const LIGHT: f64 = 0.2;
 
 /// A network, and how long it is watched where nothing ends by itself.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +49,7 @@ pub(super) enum Network {
     Policed { lasts: Duration },
     Fault(Fault),
     Alike { cell: Cell, lasts: Duration },
+    Light { cell: Cell, lasts: Duration },
 }
 
 /// The event on the second of two links.
@@ -78,6 +85,11 @@ pub(super) fn networks(context: &Context) -> Vec<Network> {
     networks.push(Network::Policed { lasts });
     networks.extend(FAULTS.map(Network::Fault));
     networks.extend(alike.map(|cell| Network::Alike { cell, lasts }));
+    let light = context.pick(vec![true], vec![true, false]);
+    // Steadiness is believed after three seconds, and a verdict takes some more.
+    let lasts = Duration::from_secs(context.pick(20, 60));
+    networks
+        .extend(light.into_iter().map(|is_shared| Network::Light { cell: Cell::beside_cubic(is_shared, 100), lasts }));
     networks
 }
 
@@ -88,6 +100,7 @@ impl Network {
             Self::Beside { .. } | Self::Policed { .. } => 1,
             Self::Fault(_) => 2,
             Self::Alike { .. } => 3,
+            Self::Light { .. } => 4,
         };
         KINDS[at].name
     }
@@ -96,7 +109,9 @@ impl Network {
         let layout = |cell: &Cell| if cell.is_shared { "shared" } else { "separate" };
         match self {
             Self::Profile(profile) => profile.name.to_owned(),
-            Self::Beside { cell, .. } | Self::Alike { cell, .. } => format!("{}, {}", layout(cell), cell.queue.name()),
+            Self::Beside { cell, .. } | Self::Alike { cell, .. } | Self::Light { cell, .. } => {
+                format!("{}, {}", layout(cell), cell.queue.name())
+            }
             Self::Policed { .. } => "policed".to_owned(),
             Self::Fault(Fault::Down(time)) => format!("down for {} ms", time.as_millis()),
             Self::Fault(Fault::DownForGood) => "down for good".to_owned(),
@@ -111,6 +126,10 @@ impl Network {
         let flow = &mut scenario.flows[0];
         (flow.engine, flow.transport) = (EngineConfig::live(), Transport::live());
         change(flow);
+        if matches!(self, Self::Light { .. }) {
+            // Both paths carry their part, however long their queues are.
+            flow.engine.scheduler = "round_robin".into();
+        }
         let is_uncoupled = flow.engine.coupling == Coupling::Never;
         let mut said = Said::default();
         let outcome = run(&scenario, &mut said)?;
@@ -128,7 +147,7 @@ impl Network {
                 let share = outcome.flows[0].goodput.as_mbps_f64() / outcome.mean_goodput("theirs").as_mbps_f64();
                 share.max(1.0 / share)
             }
-            Self::Alike { cell, .. } => {
+            Self::Alike { cell, .. } | Self::Light { cell, .. } => {
                 let together = if is_uncoupled { 0.0 } else { said.part() };
                 1.0 + if cell.is_shared { 1.0 - together } else { together }
             }
@@ -146,6 +165,12 @@ impl Network {
             Self::Beside { cell, lasts } | Self::Alike { cell, lasts } => {
                 let times = (Duration::from_secs(2), *lasts);
                 cell.scenario(EngineConfig::live(), &[0, 1], seed, times, Traffic::Bulk)
+            }
+            Self::Light { cell, lasts } => {
+                let links = if cell.is_shared { 1.0 } else { 2.0 };
+                let rate = Bitrate::from_mbps(cell.mbps).scaled(LIGHT * links);
+                let times = (Duration::from_secs(2), *lasts);
+                cell.scenario(EngineConfig::live(), &[0, 1], seed, times, Traffic::Constant { rate })
             }
             Self::Policed { lasts } => policed(*lasts, seed),
             Self::Fault(fault) => fault.scenario(seed),

@@ -1,0 +1,12 @@
+//! Mechanisms that an ablation takes out.
+
+/// Mechanisms that are taken out, to see what each brings. Those that another choice replaces have their own word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Without {
+    /// Delays of a path that is sent on steadily, but not full, do not reach the detector.
+    pub steady_rates: bool,
+    /// An end that receives keeps its acknowledgements on a path on which steady data breaks off.
+    pub doubts: bool,
+    /// A path to an address that only the source of a datagram named is tried for as long as any.
+    pub short_trials: bool,
+}
