@@ -3,7 +3,8 @@
 //!
 //! It stands here, and not in the lab: faults are, and Python's package, which has the lab, would take in a stack of TLS.
 //!
-//! `FAIRPATH_ABLATION=quick` takes fewer seeds. `FAIRPATH_ABLATION_JSON=FILE` writes the samples there, too.
+//! `FAIRPATH_ABLATION=quick` takes fewer seeds. `FAIRPATH_ABLATION_OF=WORD` takes only what has this word in its name, a
+//! network or a mechanism. `FAIRPATH_ABLATION_JSON=FILE` writes the samples there, too.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,13 +56,17 @@ pub(crate) fn table() {
         "The cost with all, and in parts of it the cost without: above 1 the mechanism helps; means and 95 % intervals"
     );
     let mut lines = Vec::new();
-    for (network, cost) in NETWORKS {
+    let word = std::env::var("FAIRPATH_ABLATION_OF").unwrap_or_default();
+    let is_meant = |name: &str| name.contains(&word);
+    let is_mechanism = MECHANISMS.iter().any(|(name, _)| is_meant(name) && !word.is_empty());
+    let mechanisms: Vec<&Mechanism> = MECHANISMS.iter().filter(|(name, _)| !is_mechanism || is_meant(name)).collect();
+    for (network, cost) in NETWORKS.iter().filter(|(name, _)| is_mechanism || is_meant(name)) {
         let runs: Vec<(f64, Vec<f64>)> = seeds
             .clone()
             .into_par_iter()
             .map(|seed| {
                 let all = cost(&EngineConfig::live(), seed);
-                let without = MECHANISMS.par_iter().map(|(_, take_out)| {
+                let without = mechanisms.par_iter().map(|(_, take_out)| {
                     let mut engine = EngineConfig::live();
                     take_out(&mut engine);
                     cost(&engine, seed) / all
@@ -77,7 +82,7 @@ pub(crate) fn table() {
         };
         println!("{network}");
         add("with all", runs.iter().map(|(all, _)| *all).collect());
-        for (at, (name, _)) in MECHANISMS.iter().enumerate() {
+        for (at, (name, _)) in mechanisms.iter().enumerate() {
             add(&format!("without {name}"), runs.iter().map(|(_, without)| without[at]).collect());
         }
     }
