@@ -275,6 +275,11 @@ impl Connection {
         paths(self.now().paths())
     }
 
+    /// The largest UDP payload that every path was found to carry so far, in bytes.
+    pub fn datagram_max(&self) -> u16 {
+        self.now().datagram_max()
+    }
+
     /// Waits until `count` paths are open, at most for `patience`. False where that time ran out.
     ///
     /// # Cancellation safety

@@ -41,7 +41,7 @@ pub use invitations::INVITATION_LIFETIME;
 pub use key::{BadKey, DeviceKey, PublicKey};
 pub use near::{
     BadForward, BadPassword, Examination, ExamineConfig, Finding, Forward, Gates, JoinError, LinkState, Near,
-    NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Protocol, Reverse, Together,
+    NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Protocol, Reverse, Shared, Together,
     examination_max, examine, join,
 };
 pub use reach::{BadReach, Reach};

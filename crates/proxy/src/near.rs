@@ -26,7 +26,7 @@ use crate::control::Control;
 use crate::greeting::Denial;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
-pub use doctor::{Examination, ExamineConfig, Finding, Together, examination_max, examine};
+pub use doctor::{Examination, ExamineConfig, Finding, Shared, Together, examination_max, examine};
 pub use forward::{BadForward, Forward, Protocol, Reverse};
 pub use link::LinkState;
 use link::{Link, Ways};

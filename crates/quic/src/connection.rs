@@ -279,6 +279,11 @@ impl Connection {
         Observer(Arc::downgrade(&self.0))
     }
 
+    /// The largest UDP payload that every path was found to carry, in bytes.
+    pub fn datagram_max(&self) -> u16 {
+        self.with(|connection, _| connection.quic().current_mtu())
+    }
+
     /// How many UDP datagrams have come.
     pub fn datagrams_received(&self) -> u64 {
         self.with(|connection, _| connection.datagrams_received())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use fairpath_core::Bitrate;
-use fairpath_proxy::{Examination, ExamineConfig, Finding, NearError, NearStateError, examine};
+use fairpath_proxy::{Examination, ExamineConfig, Finding, NearError, NearStateError, Shared, examine};
 use fairpath_report::text::{output, table, tell};
 use serde_json::json;
 
@@ -22,8 +22,9 @@ use crate::signals::Interruption;
     fairpath doctor --via eth0 --via wwan0      these only\n  \
     fairpath doctor --seconds 8                 longer measurements, for slow links\n  \
     fairpath doctor --json                      for programs",
-    after_help = "It sends and receives as fast as it can, twice for each link and twice for all together: on a metered link that \
-    costs. How long it takes at most is said at the beginning. On a machine whose kernel speaks MPTCP it looks at that, too."
+    after_help = "It sends and receives as fast as it can, twice for each link, once more for each further port of the far end, \
+    and twice for all together: on a metered link that costs. How long it takes at most is said at the beginning. On a machine \
+    whose kernel speaks MPTCP it looks at that, too."
 )]
 pub(crate) struct Args {
     /// How long each measurement takes, in seconds
@@ -54,7 +55,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let rows: Vec<Vec<String>> = examined.interfaces.iter().map(row).collect();
-    let head = ["link", "address", "seen as", "round trip", "under load", "lost", "in", "out"];
+    let head = ["link", "address", "seen as", "packets", "round trip", "under load", "lost", "in", "out"];
     write!(out, "{}", table(&head, &rows))?;
     if let Some(together) = &examined.together {
         writeln!(out, "All together: {} in, {} out.", together.down, together.up)?;
@@ -89,6 +90,7 @@ fn row(one: &Finding) -> Vec<String> {
         one.name.clone(),
         one.local.map(|local| local.to_string()).unwrap_or_default(),
         seen,
+        one.mtu.map(|mtu| format!("{mtu} bytes")).unwrap_or_default(),
         time(one.rtt_idle),
         time(one.rtt_loaded),
         one.loss.map(|loss| format!("{:.1} %", loss * 100.0)).unwrap_or_default(),
@@ -107,6 +109,8 @@ fn to_json(examined: &Examination, kernel: Option<&KernelMptcp>) -> serde_json::
             "seen_as": one.seen.map(|seen| seen.to_string()),
             "is_translated": one.is_translated(),
             "is_one_mapping": one.is_one_mapping,
+            "mtu_bytes": one.mtu,
+            "ports": one.ports.iter().map(|(address, rate)| json!({ "address": address.to_string(), "down_bps": rate.as_bps() })).collect::<Vec<_>>(),
             "far_end": one.answers.iter().map(|(address, took)| json!({ "address": address.to_string(), "answered_ms": millis(*took) })).collect::<Vec<_>>(),
             "unreached": one.unreached,
             "rtt_idle_ms": millis(one.rtt_idle),
@@ -117,7 +121,15 @@ fn to_json(examined: &Examination, kernel: Option<&KernelMptcp>) -> serde_json::
         })
     };
     let together = examined.together.as_ref().map(|together| {
-        json!({ "down_bps": together.down.as_bps(), "up_bps": together.up.as_bps(), "shared": together.shared })
+        let bottleneck = |one: &Shared| {
+            json!({ "paths": one.paths, "held_s": one.held.as_secs_f64(), "of_s": one.of.as_secs_f64() })
+        };
+        json!({
+            "down_bps": together.down.as_bps(),
+            "up_bps": together.up.as_bps(),
+            "shared": together.shared.iter().map(|one| &one.paths).collect::<Vec<_>>(),
+            "bottlenecks": together.shared.iter().map(bottleneck).collect::<Vec<_>>(),
+        })
     });
     let unused: Vec<_> = examined.unused.iter().map(|(name, why)| json!({ "name": name, "reason": why })).collect();
     json!({

@@ -35,14 +35,14 @@ fn goodput(world: &mut World, time: Duration) -> f64 {
 }
 
 #[test]
-fn a_port_that_goes_dark_costs_its_link_a_second_and_the_port_is_used_again() {
+fn a_port_that_goes_dark_costs_its_link_a_second() {
     let mut world = sending(&[Wire::new(10, 10), Wire::new(10, 30)], 0);
     world.run_for(3 * SECOND);
     world.set_up(OF_SECOND, false);
     world.run_for(Duration::from_millis(1_500));
     let mbps = goodput(&mut world, 2 * SECOND);
     assert!(mbps > 0.85 * 20.0, "{mbps} Mbit/s, {:?}", open(&mut world));
-    // The port is back: the link has one path again.
+    // The port is back, and one of the two is left.
     world.set_up(OF_SECOND, true);
     world.run_for(14 * SECOND);
     let ways = open(&mut world);

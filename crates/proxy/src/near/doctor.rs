@@ -1,5 +1,6 @@
 //! An examination: what each interface brings alone, what all bring together, and what that means.
 
+mod bottlenecks;
 mod ports;
 mod words;
 
@@ -20,7 +21,9 @@ use crate::key::DeviceKey;
 use crate::refusal::Refusal;
 use crate::target::Target;
 use crate::wire::{self, Direction, Purpose};
-use ports::ASKED;
+pub use bottlenecks::Shared;
+use bottlenecks::Watched;
+use ports::{ASKED, PORTS_MAX, further_ports};
 
 /// How long an interface may take to reach the far end.
 const REACHED: Duration = Duration::from_secs(8);
@@ -42,6 +45,9 @@ const BRINGS_NOTHING: f64 = 1.15;
 /// A queue that is worth a word, and a loss that is.
 const LONG_QUEUE: Duration = Duration::from_millis(150);
 const HIGH_LOSS: f64 = 0.05;
+
+/// A port is throttled that brings less than this share of another one of the same host over the same link.
+const THROTTLED: f64 = 0.5;
 
 /// The settings of an examination.
 #[derive(Clone, Debug)]
@@ -88,6 +94,10 @@ pub struct Finding {
     pub up: Option<Bitrate>,
     /// Each address of the far end, and how long it took to answer from here; `None`: it did not.
     pub answers: Vec<(SocketAddr, Option<Duration>)>,
+    /// The largest packet that was found to pass, in bytes with its headers.
+    pub mtu: Option<u16>,
+    /// The rates that come in from other ports of the same host, each alone.
+    pub ports: Vec<(SocketAddr, Bitrate)>,
     /// Whether the far end's addresses see it at one address and port: programs reach it there, too. `None` where that is not
     /// known.
     pub is_one_mapping: Option<bool>,
@@ -100,13 +110,14 @@ pub struct Together {
     pub down: Bitrate,
     /// The rate that goes out.
     pub up: Bitrate,
-    /// Names of paths that share a bottleneck on the way out, as the connection found.
-    pub shared: Vec<Vec<String>>,
+    /// The paths that share a bottleneck on the way out, as the connection found.
+    pub shared: Vec<Shared>,
 }
 
-/// The longest that an examination of so many interfaces takes, where all of them reach the far end and all answer late.
-pub fn examination_max(interfaces: usize, time: Duration) -> Duration {
-    let each = ASKED + REACHED + REST + time * 2;
+/// The longest that an examination of so many interfaces takes, where all of them reach the far end and all answer late. Its
+/// hosts have so many ports beside the first.
+pub fn examination_max(interfaces: usize, ports: usize, time: Duration) -> Duration {
+    let each = ASKED + REACHED + REST + time * 2 + (REACHED + time) * ports.min(PORTS_MAX) as u32;
     each * u32::try_from(interfaces).unwrap_or(u32::MAX) + REACHED * 3 / 2 + time * 2
 }
 
@@ -131,7 +142,9 @@ pub async fn examine(config: ExamineConfig, mut progress: impl FnMut(String)) ->
             }
         }
     }
-    let longest = examination_max(names.len(), config.time);
+    let ports =
+        examiner.joined.addresses.iter().map(|address| further_ports(&examiner.joined.addresses, *address).len());
+    let longest = examination_max(names.len(), ports.max().unwrap_or(0), config.time);
     progress(format!("{} links, {} s at most", names.len(), longest.as_secs()));
     for name in &names {
         progress(format!("{name} alone"));
@@ -156,7 +169,7 @@ impl Examiner {
     async fn alone(&self, name: &str) -> Result<Finding, NearError> {
         let (answers, is_one_mapping) = self.asked(name).await?;
         let finding = Finding { name: name.to_owned(), answers, is_one_mapping, ..Finding::default() };
-        let (connection, seen) = match self.connect(vec![name.to_owned()], 1).await? {
+        let (connection, seen) = match self.connect(vec![name.to_owned()], 1, &self.joined.addresses).await? {
             Ok(connected) => connected,
             Err(why) => return Ok(Finding { unreached: Some(why), ..finding }),
         };
@@ -166,11 +179,22 @@ impl Examiner {
         let before = connection.stats().await;
         let up = self.measure(&connection, Direction::Up).await;
         let after = connection.stats().await;
+        let mtu = connection.datagram_max();
         connection.close(0, "examined").await;
         let path = rest.paths.first();
         let difference = |of: fn(&fairpath::Stats) -> Amount| of(&after).get().saturating_sub(of(&before).get()) as f64;
         let (lost, acked) = (difference(|stats| stats.lost), difference(|stats| stats.acked));
+        let answering: Vec<SocketAddr> =
+            finding.answers.iter().filter(|(_, took)| took.is_some()).map(|(address, _)| *address).collect();
+        let remote = path.map(|path| path.remote);
+        let ports = match remote {
+            Some(remote) => self.rates_of_ports(name, &further_ports(&answering, remote)).await?,
+            None => Vec::new(),
+        };
+        let headers = if remote.is_some_and(|remote| remote.is_ipv4()) { 20 + 8 } else { 40 + 8 };
         Ok(Finding {
+            mtu: Some(mtu.saturating_add(headers)),
+            ports,
             local: path.and_then(|path| path.local),
             seen,
             rtt_idle: path.and_then(|path| path.rtt),
@@ -184,19 +208,13 @@ impl Examiner {
 
     async fn together(&self, names: Vec<String>) -> Result<Option<Together>, NearError> {
         let count = names.len();
-        let Ok((connection, _)) = self.connect(names, PATHS).await? else { return Ok(None) };
+        let Ok((connection, _)) = self.connect(names, PATHS, &self.joined.addresses).await? else { return Ok(None) };
         connection.paths_open(count, REACHED / 2).await;
         let down = self.measure(&connection, Direction::Down).await;
-        let up = self.measure(&connection, Direction::Up).await;
-        let paths = connection.paths();
+        let begun = Instant::now();
+        let (up, watched) = Watched::during(&connection, self.measure(&connection, Direction::Up)).await;
+        let shared = watched.shared(begun.elapsed());
         connection.close(0, "examined").await;
-        let mut groups = std::collections::BTreeMap::<u32, Vec<String>>::new();
-        for path in paths {
-            if let Some(group) = path.group {
-                groups.entry(group).or_default().push(path.name);
-            }
-        }
-        let shared = groups.into_values().filter(|group| group.len() > 1).collect();
         Ok(Some(Together { down: down.unwrap_or_default(), up: up.unwrap_or_default(), shared }))
     }
 
@@ -206,12 +224,13 @@ impl Examiner {
         &self,
         via: Vec<String>,
         paths: usize,
+        addresses: &[SocketAddr],
     ) -> Result<Result<(Connection, Option<SocketAddr>), String>, NearError> {
         let fingerprint = self.joined.fingerprint()?;
         let endpoint =
             Endpoint::builder().alpn(ALPN).guard(self.joined.guard_key()?).via(via).paths_max(paths).bind()?;
         let attempt = async {
-            let connection = endpoint.connect(self.joined.addresses.clone(), fingerprint).await?;
+            let connection = endpoint.connect(addresses.to_vec(), fingerprint).await?;
             let greeting = greeting::greet(&connection, &self.key, None);
             let admitted = enter(&connection, greeting).await?;
             Ok::<_, JoinError>((connection, admitted.seen))

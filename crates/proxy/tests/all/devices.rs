@@ -110,11 +110,12 @@ async fn an_examination_measures_each_link_and_all_together() {
     let mut steps = Vec::new();
     let config = ExamineConfig { state: ends.folder.path().join("near"), via: via(), time };
     let examined = examine(config, |step| steps.push(step)).await.unwrap();
-    assert_eq!(steps[0], format!("2 links, {} s at most", examination_max(2, time).as_secs()));
+    assert_eq!(steps[0], format!("2 links, {} s at most", examination_max(2, 0, time).as_secs()));
     assert_eq!(steps[1..], ["127.0.0.1 alone", "127.0.0.2 alone", "all together"]);
     for one in &examined.interfaces {
         assert_eq!((&one.unreached, one.is_translated()), (&None, Some(false)), "{one:?}");
         assert!(one.answers.len() == 1 && one.answers[0].1.is_some(), "{one:?}");
+        assert!(one.mtu >= Some(1_228) && one.ports.is_empty(), "{one:?}");
         let rates = one.down.zip(one.up).unwrap();
         assert!(rates.0.as_bps() > 1_000_000 && rates.1.as_bps() > 1_000_000, "{one:?}");
     }

@@ -2,7 +2,7 @@
 
 use fairpath::Bitrate;
 
-use super::{ADDS_UP, BRINGS_NOTHING, Examination, Finding, HIGH_LOSS, LONG_QUEUE};
+use super::{ADDS_UP, BRINGS_NOTHING, Examination, Finding, HIGH_LOSS, LONG_QUEUE, THROTTLED};
 
 impl Examination {
     /// The meaning of the findings in plain words, the most important first.
@@ -27,8 +27,10 @@ impl Examination {
         if let Some(together) = &self.together {
             for shared in &together.shared {
                 words.push(format!(
-                    "{} share a bottleneck on the way out, as the connection found.",
-                    shared.join(" and ")
+                    "{} share a bottleneck on the way out: the connection took them for one during the last {:.1} s of {:.1} s.",
+                    shared.paths.join(" and "),
+                    shared.held.as_secs_f64(),
+                    shared.of.as_secs_f64()
                 ));
             }
             words.extend(sum("In", together.down, &reached, |one| one.down));
@@ -36,6 +38,7 @@ impl Examination {
         }
         for one in &reached {
             words.extend(silent(one));
+            words.extend(throttled(one));
             if one.is_one_mapping == Some(false) {
                 words.push(format!(
                     "{}: a NAT on the way shows another port to each address of the far end; that harms nothing here, but games and \
@@ -79,6 +82,27 @@ fn silent(one: &Finding) -> Option<String> {
     })
 }
 
+/// A sentence about ports of the far end whose rates differ by much.
+fn throttled(one: &Finding) -> Option<String> {
+    let (fastest, best) = one.ports.iter().max_by_key(|(_, rate)| *rate)?;
+    let first = one.down?;
+    let slow = one.ports.iter().filter(|(_, rate)| *rate < first.max(*best).scaled(THROTTLED));
+    let slow: Vec<String> = slow.map(|(address, rate)| format!("{address} with {rate}")).collect();
+    if first < best.scaled(THROTTLED) {
+        let name = &one.name;
+        return Some(format!(
+            "{name}: UDP is throttled per port on the way: {first} come in from the port in use, and {best} from {fastest}."
+        ));
+    }
+    (!slow.is_empty()).then(|| {
+        format!(
+            "{}: UDP is throttled on the way to {}; {first} come in from the port in use.",
+            one.name,
+            slow.join(", ")
+        )
+    })
+}
+
 /// A sentence about what all bring together in a direction.
 fn sum(
     direction: &str,
@@ -108,7 +132,7 @@ fn sum(
 mod tests {
     use std::time::Duration;
 
-    use super::super::Together;
+    use super::super::{Shared, Together};
     use super::*;
 
     fn finding(name: &str, mbps: u64) -> Finding {
@@ -142,6 +166,35 @@ mod tests {
         let said = words(vec![Finding { answers, ..finding("eth0", 50) }], None);
         assert!(said.contains("UDP is blocked on the way to 192.0.2.1:4433;"), "{said}");
         assert!(!said.contains("198.51.100.1"), "{said}");
+    }
+
+    #[test]
+    fn a_port_that_is_throttled_is_named_with_its_rate() {
+        let at = |port| std::net::SocketAddr::from(([192, 0, 2, 1], port));
+        let ports = |mbps| vec![(at(443), Bitrate::from_mbps(mbps))];
+        let said = |mbps| words(vec![Finding { ports: ports(mbps), ..finding("eth0", 50) }], None);
+        assert!(
+            said(5).contains("throttled on the way to 192.0.2.1:443 with 5.0 Mbit/s; 50.0 Mbit/s come in"),
+            "{}",
+            said(5)
+        );
+        assert!(said(200).contains("50.0 Mbit/s come in from the port in use, and 200.0 Mbit/s from 192.0.2.1:443"));
+        assert!(!said(40).contains("throttled"), "{}", said(40));
+    }
+
+    #[test]
+    fn a_shared_bottleneck_is_told_with_the_time_since_which_it_is_one() {
+        let shared = Shared {
+            paths: vec!["eth0".into(), "wlan0".into()],
+            held: Duration::from_millis(2_400),
+            of: Duration::from_secs(3),
+        };
+        let together = Together { shared: vec![shared], ..Together::default() };
+        let examination =
+            Examination { interfaces: vec![finding("eth0", 50)], together: Some(together), unused: Vec::new() };
+        let said = examination.words().join("\n");
+        assert!(said.contains("eth0 and wlan0 share a bottleneck on the way out"), "{said}");
+        assert!(said.contains("during the last 2.4 s of 3.0 s"), "{said}");
     }
 
     #[test]
