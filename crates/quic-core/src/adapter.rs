@@ -131,6 +131,9 @@ struct Shared {
     fates: Vec<Fate>,
     /// Whether losses are found here, before noq finds them.
     finds_losses: bool,
+    /// Whether a packet of data leaves on the path that it was made for and on no other, not even one that noq may know
+    /// better than the policy. noq asks for no window where it sends challenges alone.
+    pins_data: bool,
     /// Whether there is no host beside noq: noq chooses the paths, and nobody asks what became of packets.
     is_alone: bool,
     losses: PathMap<Losses>,
@@ -176,13 +179,13 @@ impl Shared {
 
     /// What noq may have in flight on a path that is not the one that the gate is open for.
     fn window(&mut self, path: PathId, gate: Gate) -> u64 {
-        if gate != Gate::Any && self.engine.is_usable(path) {
+        let is_usable = self.engine.is_usable(path);
+        if gate != Gate::Any && is_usable || self.pins_data && matches!(gate, Gate::Only(_)) {
             return 0;
         }
         self.tell_left();
-        // The policy has not said yet that noq may send data here; noq may know better, when the path has just
-        // been validated. Challenges that were lost count as in flight for noq and would in the end fill any
-        // window, and no answer could come: so what is overdue is added.
+        // The policy has not said yet that noq may send data here. Challenges that were lost count as in flight for noq
+        // and would in the end fill any window, and no answer could come: so what is overdue is added.
         let verdict = self.engine.verdict(path, self.now);
         verdict.window.saturating_add(verdict.overdue).get()
     }
@@ -203,6 +206,7 @@ impl ConnectionEngine {
             left_at: Timestamp::ZERO,
             fates: Vec::new(),
             finds_losses: false,
+            pins_data: false,
             is_alone: false,
             losses: PathMap::new(),
             lost: Vec::new(),
@@ -245,6 +249,11 @@ impl ConnectionEngine {
         self.lock().engine.max_datagram(path).map(ByteCount::get)
     }
 
+    /// Whether a path is one that may be picked: the policy knows it, and sees when it falls silent.
+    pub(crate) fn is_usable(&self, path: PathId) -> bool {
+        self.lock().engine.is_usable(path)
+    }
+
     /// How many paths noq has had, those that took the place of another for a new address included.
     pub(crate) fn paths_built(&self) -> u32 {
         self.lock().next_path
@@ -258,6 +267,11 @@ impl ConnectionEngine {
     /// The handshake is over. Where noq was told to be patient, losses are found here from now on.
     pub(crate) fn find_losses(&self, is_patient: bool) {
         self.lock().finds_losses = is_patient;
+    }
+
+    /// From now on data leaves on the paths that it is made for only, or wherever noq likes.
+    pub(crate) fn pin_data(&self, is_pinned: bool) {
+        self.lock().pins_data = is_pinned;
     }
 
     /// When [`ConnectionEngine::give_up_late`] is to be called.

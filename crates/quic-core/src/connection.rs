@@ -19,6 +19,8 @@ mod probes;
 mod queue;
 mod rescue;
 mod silence;
+#[cfg(feature = "simulation")]
+mod strays;
 mod streams;
 
 use std::collections::VecDeque;

@@ -376,6 +376,7 @@ impl End {
         if has_sent {
             self.each(|session, connection| {
                 session.check_in_flight(connection, now);
+                session.check_strays(connection, now);
                 session.check_held(connection.held());
             });
         }

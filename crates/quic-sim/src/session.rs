@@ -1,9 +1,10 @@
 //! One connection at one end: what its application sends and receives, and what may never happen to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use fairpath_core::PathId;
 use fairpath_quic_core::bulk::Record;
 use fairpath_quic_core::streams::{StreamEvent, StreamsToken};
 use fairpath_quic_core::{ChannelId, Connection, Event, HeldData, PathNotice, PathReport, PathSnapshot, PathState};
@@ -14,6 +15,13 @@ const RECORD: usize = 64 << 10;
 
 /// Packets leave in bursts of so much at most, beyond a window.
 const BURST: fairpath_core::ByteCount = fairpath_core::ByteCount::new(16 * 1_472);
+
+/// Data on a path that nobody watches has its fate within so many probe timeouts of the slowest path, and this time.
+const STRAY_ANSWERS: u32 = 3;
+const STRAY_MIN: Duration = Duration::from_secs(1);
+
+/// Between two looks no more than this counts: an end that lives says something every second.
+const STEP_MAX: Duration = Duration::from_millis(1_500);
 
 /// What an end has of a connection.
 pub(crate) struct Session {
@@ -34,6 +42,7 @@ pub(crate) struct Session {
     /// What went wrong that may never go wrong.
     pub(crate) violation: Option<String>,
     windows: Vec<Watched>,
+    strays: Strays,
     /// Whether the path of an interface was said to be open, or to be closed, where either was said.
     told: BTreeMap<String, bool>,
     /// Events of streams, in order.
@@ -62,6 +71,26 @@ impl Watched {
         self.largest = window.max(self.largest);
         self.overdue = overdue.max(self.overdue);
         in_flight <= self.largest + self.overdue + BURST
+    }
+}
+
+/// The paths that have data and are watched by nobody, and for how long.
+#[derive(Debug, Default)]
+struct Strays {
+    since: BTreeMap<PathId, Duration>,
+    looked_at: Option<Instant>,
+}
+
+impl Strays {
+    /// Takes the paths that are so now. One that has been for longer than `patience`, and for how long.
+    fn look(&mut self, strays: BTreeSet<PathId>, patience: Duration, now: Instant) -> Option<(PathId, Duration)> {
+        let step = self.looked_at.replace(now).map_or(Duration::ZERO, |before| now.saturating_duration_since(before));
+        self.since.retain(|path, _| strays.contains(path));
+        for path in strays {
+            // While the host stood still nobody could do anything about it.
+            self.since.entry(path).and_modify(|time| *time += step.min(STEP_MAX)).or_default();
+        }
+        self.since.iter().map(|(path, time)| (*path, *time)).find(|(_, time)| *time > patience)
     }
 }
 
@@ -101,6 +130,7 @@ impl Session {
             messages: 0,
             violation: None,
             windows: Vec::new(),
+            strays: Strays::default(),
             told: BTreeMap::new(),
             streams: Vec::new(),
             asked: None,
@@ -223,6 +253,15 @@ impl Session {
         }
     }
 
+    /// Whatever leaves on a path is found lost in time, where it does not arrive.
+    pub(crate) fn check_strays(&mut self, connection: &Connection, now: Instant) {
+        let answer = connection.snapshots(now).iter().filter_map(|path| Some(path.rtt?.probe_timeout())).max();
+        let patience = STRAY_MIN.max(STRAY_ANSWERS * answer.unwrap_or_default());
+        if let Some((path, time)) = self.strays.look(connection.stray_paths(), patience, now) {
+            self.violated(|| format!("data on path {path:?}, which nobody watches, has had no fate for {time:?}"));
+        }
+    }
+
     /// Nothing is held beyond what the windows and what may wait to be sent allow.
     pub(crate) fn check_held(&mut self, held: HeldData) {
         if !held.is_within(&HeldData::most()) {
@@ -322,6 +361,21 @@ mod tests {
             session.check_held(more);
             assert!(session.violation.is_some(), "{more:?}");
         }
+    }
+
+    #[test]
+    fn data_on_a_path_that_nobody_watches_is_a_fault_after_a_while() {
+        #[expect(clippy::disallowed_methods, reason = "tests need an instant to begin at")]
+        let start = Instant::now();
+        let (mut strays, path) = (Strays::default(), PathId::new(3));
+        let mut look = |ms, is_stray: bool| {
+            let paths = is_stray.then_some(path).into_iter().collect();
+            strays.look(paths, Duration::from_secs(2), start + Duration::from_millis(ms)).is_some()
+        };
+        assert!(!look(0, true) && !look(1_000, true) && !look(2_000, true));
+        assert!(look(2_001, true));
+        assert!(!look(2_002, false) && !look(2_003, true), "it was found lost");
+        assert!(!look(60_000, true), "the host slept");
     }
 
     #[test]

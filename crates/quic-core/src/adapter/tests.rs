@@ -46,6 +46,10 @@ fn a_path_that_is_not_usable_keeps_to_its_window_whatever_the_gates() {
     let window = engine.with(now, |engine, at| engine.verdict(PathId::new(1), at).window).get();
     engine.open_gate(Gate::Only(PathId::new(0)));
     assert_eq!(second.window(), window, "challenges pass, and no more than that");
+    engine.pin_data(true);
+    assert_eq!(second.window(), 0, "data for the first path leaves on no other");
+    engine.open_gate(Gate::Shut);
+    assert_eq!(second.window(), window);
 }
 
 #[test]

@@ -212,6 +212,12 @@ impl Sender {
         self.in_flight.forget(path);
     }
 
+    /// The paths on which something waits for its fate.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn answerable_paths(&self) -> impl Iterator<Item = PathId> {
+        self.in_flight.answerable_paths()
+    }
+
     /// Takes the peer's credit, which only rises: an older one may arrive after a newer one.
     pub fn on_credit(&mut self, limit: Credit) {
         self.limit.bytes = self.limit.bytes.max(limit.bytes);

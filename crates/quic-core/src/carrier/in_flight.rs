@@ -79,6 +79,13 @@ impl<P: Tracked> InFlight<P> {
         entries.filter(|entry| entry.state == State::Answerable).map(|entry| entry.part)
     }
 
+    /// The paths on which something is answerable.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn answerable_paths(&self) -> impl Iterator<Item = PathId> {
+        let is_answerable = |on_path: &OnPath<P>| on_path.entries.iter().any(|entry| entry.state == State::Answerable);
+        self.paths.iter().filter(move |(_, on_path)| is_answerable(on_path)).map(|(path, _)| path)
+    }
+
     /// Forgets `path`, of which nothing will be heard any more.
     pub(crate) fn forget(&mut self, path: PathId) {
         self.paths.remove(path);

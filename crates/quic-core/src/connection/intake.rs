@@ -76,12 +76,15 @@ impl Connection {
     }
 
     /// Finds out what the stack may have to say to what came.
-    pub(super) fn weigh_arrivals(&mut self) {
+    pub(super) fn weigh_arrivals(&mut self, now: Instant) {
         if !std::mem::take(&mut self.output.has_heard) {
             return;
         }
         let before = std::mem::replace(&mut self.output.heard, self.quic.stats().frame_rx);
         let changes = std::mem::replace(&mut self.output.changes, self.engine.changes());
+        if changes != self.output.changes {
+            self.with_policy(now, |policy, live| policy.on_new_paths(live));
+        }
         match PendingFrames::after(before, self.output.heard) {
             // To whatever came from a new address, the stack asks whether that is the peer's; and to the answer to a
             // search for larger packets, it goes on searching.
@@ -102,6 +105,7 @@ impl Connection {
                 ProtoEvent::Connected => {
                     self.is_connected = true;
                     self.engine.find_losses(self.application.is_fairpath());
+                    self.engine.pin_data(self.application.is_fairpath());
                     self.name_streams();
                     self.events.push_back(Event::Connected);
                     if self.is_server {

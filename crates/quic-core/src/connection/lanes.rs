@@ -256,6 +256,13 @@ impl Lanes {
         }
     }
 
+    /// The paths on which something waits for its fate.
+    #[cfg(feature = "simulation")]
+    pub(super) fn answerable_paths(&self) -> impl Iterator<Item = PathId> {
+        let of_channels = self.channels().into_iter().flat_map(|channel| channel.sender.answerable_paths());
+        of_channels.chain(self.streams.answerable_paths())
+    }
+
     /// The path fell ill: all that is on its way there goes elsewhere too.
     pub(super) fn resend(&mut self, path: PathId) {
         self.channels_mut().into_iter().for_each(|channel| channel.resend(path));

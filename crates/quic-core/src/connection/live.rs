@@ -29,6 +29,10 @@ impl Paths for Live<'_> {
         self.quic.path_stats(id)
     }
 
+    fn ids(&mut self) -> Vec<PathId> {
+        self.quic.paths()
+    }
+
     fn network_path(&mut self, id: PathId) -> Option<FourTuple> {
         self.quic.network_path(id).ok()
     }

@@ -142,7 +142,7 @@ impl Connection {
     /// and are to leave at once. The last may be smaller.
     pub fn poll_transmit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.learn_fates(now);
-        self.weigh_arrivals();
+        self.weigh_arrivals(now);
         if self.silence.has_ended() {
             return None;
         }
@@ -495,8 +495,19 @@ impl Connection {
             self.output.turns.retain(|turn| *turn != path);
         }
         let frames = before.map(|before| frames_between(before, self.quic.stats().frame_tx));
+        self.disclaim_unusable();
         self.unload(frames);
         transmit.map(|transmit| Transmit { src_ip: transmit.src_ip.or(self.primary), ..transmit })
+    }
+
+    /// The stack has paths of which the engine knows no more than that they exist, and puts data on the first that its own
+    /// rules allow. Nobody would see that such a path is silent. So what left there counts as not sent: the peer knows a
+    /// copy, as it does where it is not known in which packet something left.
+    fn disclaim_unusable(&mut self) {
+        let is_usable = |left: &Left| self.engine.is_usable(left.path);
+        if !self.output.left.first().is_none_or(is_usable) {
+            self.output.left.clear();
+        }
     }
 
     /// Notes in which packets the queued datagrams left, those that did.

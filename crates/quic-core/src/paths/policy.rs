@@ -8,6 +8,7 @@ mod ports;
 mod request;
 mod ways;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use web_time::{Duration, Instant};
 
@@ -37,6 +38,8 @@ const LOST: PathUse = PathUse::Shut(ShutReason::Lost);
 pub(crate) trait Paths {
     /// The counters of a path; `None` for one that is gone.
     fn stats(&mut self, id: PathId) -> Option<PathStats>;
+    /// All paths of the stack, those included that it is about to forget.
+    fn ids(&mut self) -> Vec<PathId>;
     /// Where the path begins and ends at present.
     fn network_path(&mut self, id: PathId) -> Option<FourTuple>;
     /// The engine's name of the path at present.
@@ -86,6 +89,8 @@ pub(crate) struct Policy {
     ports: Ports,
     /// How many paths the stack had when the engine's names for them were asked for last.
     built: u32,
+    /// The paths that the stack had when it was asked last.
+    known: BTreeSet<PathId>,
 }
 
 impl Policy {
@@ -122,8 +127,8 @@ impl Policy {
     fn new(engine: ConnectionEngine, side: Side, candidates: Candidates) -> Self {
         let (traffic, ways) = (Traffic::default(), Ways::new(candidates));
         let application = Application::Fairpath;
-        let (slots, notices, ports) = (Vec::new(), Vec::new(), Ports::default());
-        Self { engine, side, application, slots, traffic, notices, ways, ports, built: 0 }
+        let (slots, notices, ports, known) = (Vec::new(), Vec::new(), Ports::default(), BTreeSet::from([PathId::ZERO]));
+        Self { engine, side, application, slots, traffic, notices, ways, ports, built: 0, known }
     }
 
     /// The policy towards a peer that speaks this.
@@ -140,6 +145,13 @@ impl Policy {
     pub(crate) fn open_paths(&self) -> impl Iterator<Item = (PathId, Option<EnginePath>)> {
         let open = self.slots.iter().filter(|slot| slot.is_open());
         open.filter_map(|slot| Some((slot.id()?, slot.engine_path())))
+    }
+
+    /// The paths that are open, by the names of the stack, with the second ones of their pairs.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn watched_paths(&self) -> impl Iterator<Item = PathId> {
+        let open = self.slots.iter().filter(|slot| slot.is_open());
+        open.flat_map(|slot| slot.id().into_iter().chain(slot.spare))
     }
 
     /// How long an answer of the peer takes on the slowest of the paths.
@@ -190,6 +202,26 @@ impl Policy {
         }
     }
 
+    /// The stack may have paths that it did not have before. On one that the peer opens between the addresses of another it
+    /// would send data and all acknowledgements at once. Perhaps nothing of it arrives: somebody may have passed the peer's
+    /// packet on, with its source as it was. The peer takes nothing that comes from elsewhere than it sent to. So such a
+    /// path is a backup until the peer has answered on it.
+    pub(crate) fn on_new_paths(&mut self, paths: &mut dyn Paths) {
+        if self.side == Side::Opener || !self.application.is_fairpath() {
+            return;
+        }
+        let ids: BTreeSet<PathId> = paths.ids().into_iter().collect();
+        let has_slot = |id: PathId| self.slots.iter().any(|slot| slot.id() == Some(id) || slot.spare == Some(id));
+        for id in ids.difference(&self.known).filter(|id| !has_slot(**id)) {
+            let Some(remote) = paths.network_path(*id).map(|way| way.remote()) else { continue };
+            let mut others = ids.iter().filter(|other| *other != id);
+            if others.any(|other| paths.network_path(*other).is_some_and(|way| way.remote() == remote)) {
+                paths.set_backup(*id, true);
+            }
+        }
+        self.known = ids;
+    }
+
     fn on_established(&mut self, paths: &mut dyn Paths, id: PathId, now: Instant) {
         let at = self.engine.at(now);
         self.set_use(paths, id, PathUse::Open, now);
@@ -199,6 +231,9 @@ impl Policy {
         if !self.slots.iter().any(|slot| slot.id() == Some(id)) {
             if self.side == Side::Opener {
                 return;
+            }
+            if self.application.is_fairpath() {
+                paths.set_backup(id, false);
             }
             // The peer opens a pair again, or a new one.
             let Some(mut slot) = accepted_slot(paths, id, at) else { return };
@@ -541,7 +576,29 @@ fn accepted_slot(paths: &mut dyn Paths, id: PathId, now: Timestamp) -> Option<Sl
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
+    use crate::paths::policy::ways::tests::Stack;
+
+    #[test]
+    fn a_path_that_the_peer_opens_between_addresses_in_use_is_a_backup_until_the_peer_has_answered_on_it() {
+        let (now, [second, third]) = (Instant::now(), [PathId::from(1_u32), PathId::from(2_u32)]);
+        let way = |last| FourTuple::new(SocketAddr::from(([192, 0, 2, last], 7)), Some([10, 0, 0, 1].into()));
+        for (application, expected) in
+            [(Application::Fairpath, &[(second, true), (second, false)][..]), (Application::Other(b"other"), &[])]
+        {
+            let engine = fairpath_engine::EngineConfig::default().build().map(ConnectionEngine::new).unwrap();
+            let mut stack = Stack::default();
+            stack.accepted.push((PathId::ZERO, way(1)));
+            let mut policy = Policy::acceptor(engine, &mut stack, now).speaking(application);
+            stack.accepted.extend([(second, way(1)), (third, way(2))]);
+            (0..2).for_each(|_| policy.on_new_paths(&mut stack));
+            policy.on_established(&mut stack, second, now);
+            policy.on_new_paths(&mut stack);
+            assert_eq!(stack.backups, expected, "{application:?}");
+        }
+    }
 
     #[test]
     fn a_path_that_cannot_be_opened_again_outlives_an_outage_but_holds_no_data_for_long() {

@@ -275,6 +275,12 @@ impl Streams {
         self.in_flight.paths().collect()
     }
 
+    /// The paths on which something waits for its fate.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn answerable_paths(&self) -> impl Iterator<Item = PathId> {
+        self.in_flight.answerable_paths()
+    }
+
     /// Whether something is to be copied.
     pub(crate) fn has_rescue(&self) -> bool {
         !self.rescue.is_empty()

@@ -240,6 +240,8 @@ pub(super) mod tests {
     pub(in crate::paths) struct Stack {
         pub(in crate::paths) opened: Vec<(PathId, IpAddr, SocketAddr)>,
         closed: Vec<PathId>,
+        /// The paths that the peer opened.
+        pub(in crate::paths) accepted: Vec<(PathId, FourTuple)>,
         /// The paths that were made backups, or no longer are, in this order.
         pub(in crate::paths) backups: Vec<(PathId, bool)>,
     }
@@ -261,8 +263,12 @@ pub(super) mod tests {
             None
         }
 
-        fn network_path(&mut self, _: PathId) -> Option<FourTuple> {
-            None
+        fn ids(&mut self) -> Vec<PathId> {
+            self.opened.iter().map(|(id, ..)| *id).chain(self.accepted.iter().map(|(id, _)| *id)).collect()
+        }
+
+        fn network_path(&mut self, id: PathId) -> Option<FourTuple> {
+            self.accepted.iter().find(|(accepted, _)| *accepted == id).map(|(_, way)| *way)
         }
 
         fn engine_path(&mut self, _: PathId) -> Option<EnginePath> {
