@@ -565,10 +565,17 @@ impl Connection {
             // An address translator may have given this end another port: the peer may only ask there whether this end is
             // there once enough has come.
             let is_silent = counts.iter().any(|count| count.0 == id && self.receipted.contains(count));
-            let receipt = if is_silent && !self.is_server { receipts::padded(&receipt) } else { receipt.clone() };
+            let is_padded = is_silent && !self.is_server && self.bears_padding(path, now);
+            let receipt = if is_padded { receipts::padded(&receipt) } else { receipt.clone() };
             self.output.say_on(path, receipt);
         }
         self.receipted = counts;
+    }
+
+    /// Whether a padded receipt may go on a path though nothing else may: not for ever, where nothing is acknowledged.
+    fn bears_padding(&self, path: EnginePath, now: Instant) -> bool {
+        let snapshot = self.engine.with(now, |engine, at| engine.snapshot(path, at));
+        snapshot.is_none_or(|path| path.in_flight < path.window + receipts::PADDED_BEYOND)
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use web_time::{Duration, Instant};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use fairpath_engine::ByteCount;
 use noq_proto::PathId;
 use noq_proto::coding::{Decodable as _, Encodable as _};
 
@@ -37,6 +38,10 @@ pub(crate) fn write(counts: &[(PathId, u64)]) -> Bytes {
 /// A padded receipt has at least so many bytes. Three times that is the least datagram with which an address is asked
 /// whether the peer receives there [RFC9000 §8.1] [RFC9000 §8.2.1].
 const PADDED_MIN: usize = 400;
+
+/// By how much what is in flight may exceed a path's window before receipts are padded no more: thirty of them, in which a
+/// peer's question has its price ten times.
+pub(crate) const PADDED_BEYOND: ByteCount = ByteCount::new(30 * PADDED_MIN as u64);
 
 /// The same receipt in a larger datagram: it says all several times.
 pub(crate) fn padded(receipt: &[u8]) -> Bytes {
