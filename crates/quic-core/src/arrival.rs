@@ -1,14 +1,36 @@
 //! Datagrams that the router hands to a connection, and how many connections are those of guests.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use web_time::Instant;
 
-use bytes::Bytes;
-use noq_proto::ConnectionEvent;
+use bytes::{Bytes, BytesMut};
+use noq_proto::{ConnectionEvent, EcnCodepoint};
 
 use crate::one_way::Mark;
+
+/// A datagram as it came to a socket.
+#[derive(Debug)]
+pub struct ReceivedDatagram {
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// The address here that it was sent to.
+    pub local: IpAddr,
+    /// How the network marked it.
+    pub ecn: Option<EcnCodepoint>,
+    /// Its contents.
+    pub contents: BytesMut,
+    /// When it came, which may be before it was read.
+    pub at: Instant,
+}
+
+impl ReceivedDatagram {
+    /// One without a mark on this way, from the peer's address to the one here.
+    pub fn new((remote, local): (SocketAddr, IpAddr), contents: BytesMut, at: Instant) -> Self {
+        Self { remote, local, ecn: None, contents, at }
+    }
+}
 
 /// A datagram of a connection.
 #[derive(Debug)]

@@ -1,16 +1,15 @@
 //! One end of connections: takes in datagrams, makes connections, and hands out what they send.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::ops::Bound;
 #[cfg(feature = "simulation")]
 use std::sync::Arc;
 use web_time::Instant;
 
-use bytes::BytesMut;
-use noq_proto::{ConnectionHandle, EcnCodepoint, Incoming, Transmit};
+use noq_proto::{ConnectionHandle, Incoming, Transmit};
 
+use crate::arrival::ReceivedDatagram;
 use crate::connection::{Connection, Interfaces};
 #[cfg(feature = "simulation")]
 use crate::origin::Origin;
@@ -65,18 +64,14 @@ impl Endpoint {
         Ok(handle)
     }
 
-    /// A datagram came at `at`, on the way `way`: the peer's address and the address here. What is to be
-    /// answered at once is appended to `answer`.
+    /// Takes a datagram in. What is to be answered at once is appended to `answer`.
     pub fn handle_datagram(
         &mut self,
-        way: (SocketAddr, IpAddr),
-        ecn: Option<EcnCodepoint>,
-        datagram: BytesMut,
-        at: Instant,
+        datagram: ReceivedDatagram,
         now: Instant,
         answer: &mut Vec<u8>,
     ) -> Option<Received> {
-        match self.router.route(way, ecn, datagram, at, now, answer)? {
+        match self.router.route(datagram, now, answer)? {
             Routed::Connection(handle, arrival) => {
                 if let Some(connection) = self.connections.get_mut(&handle) {
                     connection.take_in(arrival, now);

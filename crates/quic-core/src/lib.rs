@@ -42,7 +42,7 @@
 //!         let way = if from == 0 { (SocketAddr::new(here, 1), there.ip()) } else { (there, here) };
 //!         for packet in packets {
 //!             let mut answer = Vec::new();
-//!             if let Some(Received::New(incoming)) = to.handle_datagram(way, None, packet, now, now, &mut answer) {
+//!             if let Some(Received::New(incoming)) = to.handle_datagram(ReceivedDatagram::new(way, packet, now), now, &mut answer) {
 //!                 let accepting = Accepting { engine: &engine, datagrams: datagrams(), trust: Trust::Full };
 //!                 assert!(to.accept(*incoming, accepting, now, &mut answer).is_ok());
 //!             }
@@ -89,7 +89,7 @@ mod transport;
 pub use adapter::Controllers;
 pub use address::{is_link_local, mapped, own_address, stand_in, twin_of, unmapped};
 pub use admission_key::AdmissionKey;
-pub use arrival::Arrival;
+pub use arrival::{Arrival, ReceivedDatagram};
 pub use channel::ChannelId;
 pub use connection::{Connection, Event, HeldData, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};

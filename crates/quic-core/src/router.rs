@@ -12,14 +12,14 @@ use web_time::Instant;
 use bytes::{Bytes, BytesMut};
 use fairpath_engine::EngineConfig;
 use noq_proto::{
-    ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint, EndpointEvent, FourTuple, Incoming,
+    ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, EndpointEvent, FourTuple, Incoming,
     MtuDiscoveryConfig, ServerConfig, Transmit,
 };
 
 use crate::adapter::ConnectionEngine;
 use crate::address::mapped;
 use crate::admission_key::AdmissionKey;
-use crate::arrival::{Arrival, GuestCount};
+use crate::arrival::{Arrival, GuestCount, ReceivedDatagram};
 use crate::connection::{Connection, Interfaces};
 use crate::datagram::take_up_to;
 use crate::forged::{self, Early};
@@ -169,18 +169,9 @@ impl Router {
         Ok((handle, connection))
     }
 
-    /// A datagram came at `at`, on the way `way`: the peer's address and the address here. What is to be
-    /// answered at once is appended to `answer`.
-    pub fn route(
-        &mut self,
-        way: (SocketAddr, IpAddr),
-        ecn: Option<EcnCodepoint>,
-        datagram: BytesMut,
-        at: Instant,
-        now: Instant,
-        answer: &mut Vec<u8>,
-    ) -> Option<Routed> {
-        let (remote, local) = way;
+    /// Finds out whose a datagram is. What is to be answered at once is appended to `answer`.
+    pub fn route(&mut self, datagram: ReceivedDatagram, now: Instant, answer: &mut Vec<u8>) -> Option<Routed> {
+        let ReceivedDatagram { remote, local, ecn, contents: datagram, at } = datagram;
         let mark = Mark::of(&datagram);
         // A part of a datagram that is kept holds the whole buffer, perhaps with other datagrams. Peers that have proved
         // nothing may hold little, so their datagrams are copied: handshakes, which have the long header

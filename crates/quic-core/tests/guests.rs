@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use fairpath_quic_core::guests::{GUEST_BYTES_MAX, GUESTS_MAX};
-use fairpath_quic_core::{Endpoint, Identity, Received, Trust};
+use fairpath_quic_core::{Endpoint, Identity, Received, ReceivedDatagram, Trust};
 use noq_proto::{FourTuple, PathStatus};
 use peak_alloc::PeakAlloc;
 
@@ -40,7 +40,8 @@ fn visit(server: &mut Endpoint, identity: &Identity, now: &mut Instant, (port, p
         *now += Duration::from_millis(20);
         while let Some((_, transmit)) = client.poll_transmit(*now, NonZeroUsize::MIN, &mut buffer) {
             let datagram = BytesMut::from(&buffer[..transmit.size]);
-            let received = server.handle_datagram((here, THERE), None, datagram, *now, *now, &mut Vec::new());
+            let datagram = ReceivedDatagram::new((here, THERE), datagram, *now);
+            let received = server.handle_datagram(datagram, *now, &mut Vec::new());
             if let Some(Received::New(incoming)) = received {
                 admit(server, *incoming, Trust::Guest, *now).expect("a guest");
             }

@@ -12,7 +12,8 @@ use bytes::{Bytes, BytesMut};
 use fairpath_quic_core::pairs::{Candidates, Pair, WhyNot};
 use fairpath_quic_core::{
     Accepting, Application, Connecting, Connection, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig,
-    Fingerprint, Identity, Interfaces, PATHS_MAX, PathReport, PathSnapshot, Received, Trust, Verify, search, unmapped,
+    Fingerprint, Identity, Interfaces, PATHS_MAX, PathReport, PathSnapshot, Received, ReceivedDatagram, Trust, Verify,
+    search, unmapped,
 };
 use noq_proto::{ConnectionHandle, Transmit};
 
@@ -267,7 +268,8 @@ impl End {
         let mut answer = Vec::new();
         // Nobody else holds the bytes, so they are not copied.
         let contents = BytesMut::from(Bytes::from(contents));
-        let transmit = match self.endpoint.handle_datagram(way, None, contents, at, now, &mut answer) {
+        let datagram = ReceivedDatagram::new(way, contents, at);
+        let transmit = match self.endpoint.handle_datagram(datagram, now, &mut answer) {
             Some(Received::New(incoming)) => {
                 // Their handles may be given to this one.
                 self.forget_drained();

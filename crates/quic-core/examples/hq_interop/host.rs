@@ -6,7 +6,8 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use fairpath_quic_core::{
-    Accepting, Application, Connection, DATAGRAM_ETHERNET, Endpoint, EngineConfig, Received, Trust, search, unmapped,
+    Accepting, Application, Connection, DATAGRAM_ETHERNET, Endpoint, EngineConfig, Received, ReceivedDatagram, Trust,
+    search, unmapped,
 };
 use noq_proto::{ConnectionHandle, Transmit};
 
@@ -53,7 +54,8 @@ impl<R: Role> Host<R> {
     /// A datagram came. Gives what it is answered with at once, if anything.
     pub(crate) fn receive(&mut self, from: SocketAddr, to: IpAddr, contents: &[u8], now: Instant) -> Option<Leaving> {
         let mut answer = Vec::new();
-        let received = self.endpoint.handle_datagram((from, to), None, contents.into(), now, now, &mut answer)?;
+        let datagram = ReceivedDatagram::new((from, to), contents.into(), now);
+        let received = self.endpoint.handle_datagram(datagram, now, &mut answer)?;
         let transmit = match received {
             Received::Connection(_) => None,
             Received::Answer(transmit) => Some(transmit),

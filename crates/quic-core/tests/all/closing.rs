@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use fairpath_quic_core::{Endpoint, Identity, Received, Trust};
+use fairpath_quic_core::{Endpoint, Identity, Received, ReceivedDatagram, Trust};
 use noq_proto::ConnectionHandle;
 
 use crate::common::{HERE, PORT, THERE, admit, call, endpoint, start};
@@ -47,8 +47,8 @@ impl Pair {
     fn arrive(&mut self, end: usize, datagram: &[u8]) {
         let (way, mut answer) =
             ([(SocketAddr::new(THERE, PORT), HERE), (SocketAddr::new(HERE, 1), THERE)][end], Vec::new());
-        let received =
-            self.ends[end].handle_datagram(way, None, BytesMut::from(datagram), self.now, self.now, &mut answer);
+        let datagram = ReceivedDatagram::new(way, BytesMut::from(datagram), self.now);
+        let received = self.ends[end].handle_datagram(datagram, self.now, &mut answer);
         if let Some(Received::New(incoming)) = received {
             self.handles[end] = admit(&mut self.ends[end], *incoming, Trust::Full, self.now);
         }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use fairpath_quic_core::{Event, Identity, Received, Trust};
+use fairpath_quic_core::{Event, Identity, Received, ReceivedDatagram, Trust};
 
 use crate::common::{HERE, PORT, THERE, admit, answer, call, endpoint, start};
 
@@ -22,7 +22,7 @@ fn a_forged_retry_or_version_negotiation_does_not_keep_a_client_from_the_real_on
         now += Duration::from_millis(10);
         while let Some((_, transmit)) = client.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
             let datagram = BytesMut::from(&buffer[..transmit.size]);
-            let received = server.handle_datagram((here, THERE), None, datagram, now, now, &mut reply);
+            let received = server.handle_datagram(ReceivedDatagram::new((here, THERE), datagram, now), now, &mut reply);
             let Some(Received::New(incoming)) = received else { continue };
             if incoming.remote_address_validated() {
                 admit(&mut server, *incoming, Trust::Guest, now).expect("a guest");
@@ -39,7 +39,8 @@ fn a_forged_retry_or_version_negotiation_does_not_keep_a_client_from_the_real_on
             versions[1..5].fill(0);
             versions.extend([0x1a, 0x2a, 0x3a, 0x4a]);
             for datagram in [&versions[..], &changed, real] {
-                client.handle_datagram((there, HERE), None, datagram.into(), now, now, &mut Vec::new());
+                let datagram = ReceivedDatagram::new((there, HERE), datagram.into(), now);
+                client.handle_datagram(datagram, now, &mut Vec::new());
             }
             retries += 1;
         }
@@ -68,7 +69,8 @@ fn what_is_kept_of_a_guest_does_not_keep_the_buffer_that_it_came_in() {
             let mut train = BytesMut::from(&buffer[..transmit.size]);
             train.extend_from_slice(&[0; 20_000]);
             let datagram = train.split_to(transmit.size);
-            let received = server.handle_datagram((here, THERE), None, datagram, now, now, &mut Vec::new());
+            let datagram = ReceivedDatagram::new((here, THERE), datagram, now);
+            let received = server.handle_datagram(datagram, now, &mut Vec::new());
             sent += 1;
             train.clear();
             let more = train.capacity() + 1;

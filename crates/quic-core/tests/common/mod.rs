@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use fairpath_quic_core::{
-    Accepting, Application, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity, Trust,
-    Verify, search,
+    Accepting, Application, Connecting, DATAGRAM_ETHERNET, Endpoint, EndpointConfig, EngineConfig, Identity,
+    ReceivedDatagram, Trust, Verify, search,
 };
 use noq_proto::{ConnectionHandle, Incoming};
 
@@ -54,6 +54,7 @@ pub(crate) fn answer(server: &mut Endpoint, client: &mut Endpoint, now: Instant)
     let mut buffer = Vec::new();
     while let Some((_, transmit)) = server.poll_transmit(now, NonZeroUsize::MIN, &mut buffer) {
         let datagram = BytesMut::from(&buffer[..transmit.size]);
-        client.handle_datagram((SocketAddr::new(THERE, PORT), HERE), None, datagram, now, now, &mut Vec::new());
+        let datagram = ReceivedDatagram::new((SocketAddr::new(THERE, PORT), HERE), datagram, now);
+        client.handle_datagram(datagram, now, &mut Vec::new());
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use fairpath_quic_core::guests::IncomingAction;
-use fairpath_quic_core::{Accepting, Arrival, Routed, Trust};
+use fairpath_quic_core::{Accepting, Arrival, ReceivedDatagram, Routed, Trust};
 use noq_proto::{Incoming, Transmit};
 use tokio::time::Sleep;
 
@@ -189,7 +189,8 @@ impl Sorting<'_> {
         while !contents.is_empty() {
             let one: BytesMut = contents.split_to(datagram.min(contents.len()));
             answer.clear();
-            let transmit = match self.state.router.route((remote, local), ecn, one, at, self.now, answer) {
+            let one = ReceivedDatagram { remote, local, ecn, contents: one, at };
+            let transmit = match self.state.router.route(one, self.now, answer) {
                 Some(Routed::Connection(handle, arrival)) => {
                     if self.post.of.as_ref().is_none_or(|of| of.handle != handle) {
                         self.post.deliver(self.turn);
