@@ -55,7 +55,7 @@ const PROGRAMS: &[Program] = &[
         title: "Streams of bytes: beside records, a thousand at once, a sparse one beside bulk, and how they open",
         claim: "Streams carry 0.95 of what records do, share evenly, and a sparse one does not wait for a bulk one.",
         command: "FAIRPATH_STREAMS_JSON=FILE cargo bench -p fairpath-faults --bench tables -- streams",
-        notes: &["Each number is of one run, in virtual time where nothing else is said: it has no interval."],
+        notes: &["Each number without an interval is of one run, in virtual time where nothing else is said."],
     },
 ];
 

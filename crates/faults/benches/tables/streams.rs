@@ -6,19 +6,19 @@
 //!
 //! `FAIRPATH_STREAMS=quick` takes a short form of each, `FAIRPATH_STREAMS=loopback` the short form of what runs there alone. `FAIRPATH_STREAMS_JSON=FILE` writes the table there, too.
 
+mod crowd;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use fairpath_faults::{Wire, World};
 use fairpath_quic::bulk::{Sink, Source};
-use fairpath_quic::{
-    Application, ConnectConfig, Connection, DATAGRAM_MAX, DialConfig, Dialer, ListenConfig, Listener, Machine,
-    StreamsConfig, connect,
-};
+use fairpath_quic::{ConnectConfig, Connection, ListenConfig, Listener, StreamsConfig, connect};
 use fairpath_quic_core::streams::{Read, StreamKind};
+use rayon::prelude::*;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::bulk::{Bulk, LOOK, ends, jain, sparse};
+use crate::bulk::{Bulk, LOOK, Outage, ends, jain, outage, sparse};
 
 /// Pairs of links, in Mbit/s.
 const BONDS: [[u64; 2]; 3] = [[100, 20], [50, 10], [20, 5]];
@@ -30,6 +30,8 @@ struct Row {
     unit: &'static str,
     /// The most or the least that is wanted.
     goal: Option<Goal>,
+    /// The values of several runs, whose mean it is.
+    samples: Vec<f64>,
 }
 
 #[derive(Clone, Copy)]
@@ -40,7 +42,15 @@ enum Goal {
 
 impl Row {
     fn new(what: impl Into<String>, value: f64, unit: &'static str, goal: impl Into<Option<Goal>>) -> Self {
-        Self { what: what.into(), value, unit, goal: goal.into() }
+        Self { what: what.into(), value, unit, goal: goal.into(), samples: Vec::new() }
+    }
+
+    /// The mean of several runs, and the worst of them, which has to hold to the goal.
+    fn of_runs(what: &str, samples: Vec<f64>, unit: &'static str, most: f64) -> [Self; 2] {
+        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+        let worst = samples.iter().copied().fold(0.0, f64::max);
+        let longest = Self::new(format!("{what}, the longest of {}", samples.len()), worst, unit, Goal::AtMost(most));
+        [Self { samples, ..Self::new(what, mean, unit, None) }, longest]
     }
 
     fn holds(&self) -> Option<bool> {
@@ -65,12 +75,16 @@ impl Row {
             Goal::AtLeast(least) => serde_json::json!({ "at_least": least }),
             Goal::AtMost(most) => serde_json::json!({ "at_most": most }),
         });
-        let Self { what, value, unit, .. } = self;
-        serde_json::json!({ "what": what, "value": value, "unit": unit, "goal": goal, "holds": self.holds() })
+        let Self { what, value, unit, samples, .. } = self;
+        let holds = self.holds();
+        serde_json::json!({ "what": what, "value": value, "samples": samples, "unit": unit, "goal": goal, "holds": holds })
     }
 }
 
 pub(crate) fn table() {
+    if crowd::be_clients() {
+        return;
+    }
     let form = std::env::var("FAIRPATH_STREAMS").unwrap_or_default();
     let (is_quick, is_loopback) = (form == "quick" || form == "loopback", form == "loopback");
     let mut rows = Vec::new();
@@ -80,9 +94,10 @@ pub(crate) fn table() {
     };
     println!("Streams, in virtual time where nothing else is said{}", if is_quick { ", short form" } else { "" });
     on_loopback(is_quick).into_iter().for_each(&mut add);
-    at_once(is_quick).into_iter().for_each(&mut add);
+    crowd::rows(is_quick).into_iter().for_each(&mut add);
     if !is_loopback {
         BONDS.into_iter().flat_map(|bond| beside_records(bond, is_quick)).for_each(&mut add);
+        outages(is_quick).into_iter().for_each(&mut add);
         thousand(is_quick).into_iter().for_each(&mut add);
         beside_bulk(is_quick).into_iter().for_each(&mut add);
         opening(is_quick).into_iter().for_each(&mut add);
@@ -180,34 +195,6 @@ async fn loopback(count: Option<usize>, time: Duration) -> Measured {
     measure(warm_up, time, || received.load(std::sync::atomic::Ordering::Relaxed)).await
 }
 
-/// Eight connections between two endpoints, a stream on each, beside one of them: an endpoint may use several cores.
-fn at_once(is_quick: bool) -> Vec<Row> {
-    const COUNT: usize = 8;
-    let (rounds, time) = if is_quick { (3, Duration::from_millis(500)) } else { (7, Duration::from_millis(1500)) };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    let (mut ratios, mut rates, mut work, mut busy) = (Vec::new(), Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
-    for _ in 0..rounds {
-        let [one, many] = [1, COUNT].map(|count| runtime.block_on(crowd(count, time)));
-        ratios.push(many.rate / one.rate);
-        rates.push(one.rate * 8.0 / 1e9);
-        [&one, &many].into_iter().zip(&mut busy).for_each(|(crowd, busy)| busy.extend(crowd.cores));
-        work.extend(many.work().zip(one.work()).map(|(many, one)| many / one));
-    }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let what = format!("{COUNT} connections of one endpoint on {cores} cores, in parts of one");
-    let mut rows = vec![
-        Row::new(what, median(ratios), "", None),
-        Row::new("1 connection of one endpoint, real time", median(rates), "Gbit/s", None),
-    ];
-    let what = format!("{COUNT} connections of one endpoint: processors' time for a byte, in parts of one");
-    rows.extend((!work.is_empty()).then(|| Row::new(what, median(work), "", None)));
-    // Both ends are in this process: where one connection keeps all cores busy, more of them cannot carry more.
-    for (count, busy) in [1, COUNT].into_iter().zip(busy).filter(|(_, busy)| !busy.is_empty()) {
-        rows.push(Row::new(format!("cores in use, both ends, connections: {count}"), median(busy), "", None));
-    }
-    rows
-}
-
 /// The outcome of connections between two endpoints.
 struct Measured {
     /// All that they carried together, in bytes per second.
@@ -226,47 +213,22 @@ impl Measured {
 /// Measures after a warm-up for so long what `so_far` counts, in bytes.
 async fn measure(warm_up: Duration, time: Duration, so_far: impl Fn() -> u64) -> Measured {
     tokio::time::sleep(warm_up).await;
-    let (before, begun, cpu) = (so_far(), tokio::time::Instant::now(), cpu_seconds());
+    let (before, begun, cpu) = (so_far(), tokio::time::Instant::now(), cpu_seconds("self"));
     tokio::time::sleep(time).await;
     let took = begun.elapsed().as_secs_f64();
-    let cores = cpu.zip(cpu_seconds()).map(|(before, after)| (after - before) / took);
+    let cores = cpu.zip(cpu_seconds("self")).map(|(before, after)| (after - before) / took);
     Measured { rate: (so_far() - before) as f64 / took, cores }
 }
 
-/// The processors' time that this process has taken, in seconds.
-fn cpu_seconds() -> Option<f64> {
+/// The processors' time that a process has taken, in seconds.
+fn cpu_seconds(process: &str) -> Option<f64> {
     /// Linux counts this time for processes in hundredths of a second, whatever its own clock.
     const TICKS: f64 = 100.0;
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the program, in brackets, may have spaces in it; user and system time are the 12th and 13th after.
     let mut fields = text.rsplit(')').next()?.split_whitespace().skip(11);
     let mut next = || fields.next()?.parse::<f64>().ok();
     Some((next()? + next()?) / TICKS)
-}
-
-/// Connections between two endpoints at once, a stream on each.
-async fn crowd(count: usize, time: Duration) -> Measured {
-    let listen = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().expect("an identity") };
-    let listener = Listener::bind(listen).expect("loopback");
-    let (application, machine) = (Application::Fairpath, Machine::default());
-    let dial = DialConfig { application, datagram_max: DATAGRAM_MAX, allowances: Vec::new(), machine };
-    let dialer = Dialer::new(dial).expect("a runtime");
-    let received = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
-    let mut tasks = tokio::task::JoinSet::new();
-    let mut ends = Vec::new();
-    for _ in 0..count {
-        let via = vec!["127.0.1.1".to_owned()];
-        let config = ConnectConfig { via, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
-        let (client, server) = tokio::join!(dialer.connect(config), listener.accept());
-        let (client, server) = (client.expect("a connection"), server.expect("a connection"));
-        for end in [&client, &server] {
-            end.begin_streams(StreamsConfig::default());
-        }
-        tasks.spawn(write(client.clone()));
-        tasks.spawn(read(server.clone(), received.clone()));
-        ends.extend([client, server]);
-    }
-    measure(Duration::from_millis(300), time, || received.load(std::sync::atomic::Ordering::Relaxed)).await
 }
 
 async fn write(connection: Connection) {
@@ -280,6 +242,23 @@ async fn read(connection: Connection, received: std::sync::Arc<std::sync::atomic
     while let Ok(Some(data)) = recv.read_chunk(1 << 20).await {
         received.fetch_add(data.len() as u64, std::sync::atomic::Ordering::Relaxed);
     }
+}
+
+/// One path of two goes dark under sixteen streams and comes back, each path in turn, at a time that differs by seed.
+fn outages(is_quick: bool) -> Vec<Row> {
+    let seeds = if is_quick { 3 } else { 20 };
+    let of = |dark| {
+        let run = |seed| outage(16, dark, seed, Duration::from_millis(seed * 37 % 1_000));
+        let runs: Vec<Outage> = (0..seeds).into_par_iter().map(run).collect();
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let standstills = runs.iter().map(|run| ms(run.standstill)).collect();
+        let recoveries = runs.iter().map(|run| run.recovery.map_or(5_000.0, ms)).collect();
+        let which = if dark == 0 { "path of acknowledgements" } else { "other path" };
+        let standstills = Row::of_runs(&format!("16 streams, {which} dark: standstill"), standstills, "ms", 500.0);
+        let what = format!("16 streams, {which} back: full rate after");
+        standstills.into_iter().chain(Row::of_runs(&what, recoveries, "ms", 2_000.0)).collect::<Vec<_>>()
+    };
+    [0, 1].into_iter().flat_map(of).collect()
 }
 
 /// A thousand streams at once: how even their shares are, and the memory that both ends took for them.

@@ -1,6 +1,5 @@
 //! Streams under faults from seeds: each byte once and in order, over connections that are lost and replaced.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,7 +7,7 @@ use fairpath_faults::{Cryptography, Scenario, Wire};
 use fairpath_quic_core::streams::{Read, StreamKind};
 use rayon::prelude::*;
 
-use crate::bulk::{Bulk, LOOK, ends, jain, sparse};
+use crate::bulk::{Bulk, LOOK, Outage, ends, jain, outage, sparse};
 
 /// Every change is tried with these. Without cryptography, which `named.rs` has, they take half of the time.
 const SEEDS: std::ops::Range<u64> = 0..300;
@@ -68,35 +67,18 @@ fn many_streams_have_the_same_share() {
     assert!(count == 200 && jain > 0.98, "Jain's index of {count} streams is {jain}");
 }
 
-/// How long the longest standstill of 16 streams is when this path of two goes dark. Afterwards it comes back.
-fn longest_standstill(dark: usize) -> Duration {
-    let mut world = ends(&[Wire::new(20, 20), Wire::new(20, 20)], 3);
-    let mut bulk = Bulk::open(&mut world, 16);
-    bulk.look_for(&mut world, Duration::from_secs(3));
-    let before = bulk.look_for(&mut world, Duration::from_secs(2));
-    world.set_up(dark, false);
-    let (dark_at, mut had_at) = (world.now, BTreeMap::new());
-    let mut longest = Duration::ZERO;
-    while world.now < dark_at + Duration::from_secs(4) {
-        let now = world.now;
-        bulk.look(&mut world).into_iter().for_each(|id| _ = had_at.insert(id, now));
-        for id in &bulk.ids {
-            longest = longest.max(now - *had_at.get(id).unwrap_or(&dark_at));
-        }
-    }
-    world.set_up(dark, true);
-    bulk.look_for(&mut world, Duration::from_secs(2));
-    let after = bulk.look_for(&mut world, Duration::from_secs(2));
-    let share = after as f64 / before as f64;
-    assert!(share > 0.9, "two seconds after the return of path {dark} streams have {share} of their rate");
-    longest
+/// Sixteen streams bear that this path of two goes dark and comes back.
+fn bears(dark: usize) {
+    let Outage { standstill, recovery } = outage(16, dark, 3, Duration::ZERO);
+    assert!(standstill <= Duration::from_millis(500), "path {dark}: a stream stood still for {standstill:?}");
+    let most = Duration::from_secs(2);
+    assert!(recovery.is_some_and(|time| time <= most), "path {dark}: full rate {recovery:?} after its return");
 }
 
 /// After one probe timeout the bytes that each stream waits for go to the other path, after two all that is in flight.
 #[test]
 fn a_path_that_goes_dark_holds_no_stream_for_half_a_second() {
-    let longest = longest_standstill(1);
-    assert!(longest <= Duration::from_millis(500), "a stream stood still for {longest:?}");
+    bears(1);
 }
 
 /// The stack sends the acknowledgements of all paths on the first. Where that goes dark no path is acknowledged, and the
@@ -105,8 +87,7 @@ fn a_path_that_goes_dark_holds_no_stream_for_half_a_second() {
 /// there and back and behind its queue of 100 ms.
 #[test]
 fn a_path_that_goes_dark_with_all_acknowledgements_holds_no_stream_for_half_a_second() {
-    let longest = longest_standstill(0);
-    assert!(longest <= Duration::from_millis(500), "a stream stood still for {longest:?}");
+    bears(0);
 }
 
 /// 64 bytes every 100 ms, echoed, beside a stream that fills links with queues of 300 ms.

@@ -83,6 +83,44 @@ pub(crate) fn jain(bulk: &Bulk) -> f64 {
     sum * sum / (bytes.len() as f64 * squares)
 }
 
+/// How streams bore that one path of two was dark for four seconds.
+pub(crate) struct Outage {
+    /// The longest time in which nothing of a stream could be read.
+    pub(crate) standstill: Duration,
+    /// How long after the return of the path they had nine tenths of their rate again, in a quarter of a second; `None`:
+    /// not within five seconds.
+    pub(crate) recovery: Option<Duration>,
+}
+
+/// Has one path of two go dark under streams, so long after they have had their rate for five seconds.
+pub(crate) fn outage(count: usize, dark: usize, seed: u64, after: Duration) -> Outage {
+    let mut world = ends(&[Wire::new(20, 20), Wire::new(20, 20)], seed);
+    let mut bulk = Bulk::open(&mut world, count);
+    bulk.look_for(&mut world, Duration::from_secs(3));
+    let time = Duration::from_secs(2);
+    let before = bulk.look_for(&mut world, time) as f64 / time.as_secs_f64();
+    bulk.look_for(&mut world, after);
+    world.set_up(dark, false);
+    let (dark_at, mut had_at) = (world.now, BTreeMap::new());
+    let mut standstill = Duration::ZERO;
+    while world.now < dark_at + Duration::from_secs(4) {
+        let now = world.now;
+        bulk.look(&mut world).into_iter().for_each(|id| _ = had_at.insert(id, now));
+        for id in &bulk.ids {
+            standstill = standstill.max(now - *had_at.get(id).unwrap_or(&dark_at));
+        }
+    }
+    world.set_up(dark, true);
+    let returned = world.now;
+    let part = Duration::from_millis(250);
+    let recovery = std::iter::from_fn(|| {
+        let has = bulk.look_for(&mut world, part) as f64 / part.as_secs_f64();
+        (world.now <= returned + Duration::from_secs(5)).then_some((has, world.now))
+    });
+    let recovery = recovery.into_iter().find(|(has, _)| *has >= 0.9 * before).map(|(_, at)| at - returned);
+    Outage { standstill, recovery }
+}
+
 /// How long so many echoes of 64 bytes take, one every 100 ms, beside a stream that fills two links of 10 Mbit/s with this
 /// delay and queue. The shortest first.
 pub(crate) fn sparse(delay: Duration, queue: Duration, count: usize) -> Vec<Duration> {
