@@ -1,4 +1,4 @@
-//! What one acknowledgement in congestion avoidance costs, by algorithm and number of paths, all in
+//! The cost of one acknowledgement in congestion avoidance, by algorithm and number of paths, all in
 //! one group. The goals: 50 ns with two paths, 150 ns with eight. The default of live connections, which also asks which
 //! losses are congestion, has a row of its own.
 

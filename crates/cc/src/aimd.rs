@@ -37,7 +37,7 @@ use self::losses::LossTest;
 use self::undo::Undo;
 use crate::controller::{ControlState, Controller};
 
-/// What makes one AIMD algorithm differ from another.
+/// The rule in which one AIMD algorithm differs from another.
 ///
 /// The machine calls [`on_ack`](Self::on_ack) for each acknowledgement. Where the window may change,
 /// because it was the limit and no recovery is going on, it then asks
@@ -45,10 +45,10 @@ use crate::controller::{ControlState, Controller};
 /// [`increase`](Self::increase). For each episode of congestion it calls
 /// [`decrease`](Self::decrease) and then [`on_reduced`](Self::on_reduced).
 pub trait Rule: Debug + Send {
-    /// What the rule remembers of each path.
+    /// The rule's memory of each path.
     type Memory: Clone + Debug + Default + Send;
 
-    /// What a path hears of its group before each of its events; `()` for a rule that asks of it when it must.
+    /// The news of its group that a path hears before each of its events; `()` for a rule that asks when it must.
     type News;
 
     /// Whether it reads [`Ack::rate`], which is otherwise not worked out.
@@ -74,14 +74,14 @@ pub trait Rule: Debug + Send {
         true
     }
 
-    /// What the delays that were measured make of the window of the view's own path, in slow start
+    /// The rule's answer to the delays of the view's own path, in slow start
     /// as well as later. `None`: nothing; the window grows as it otherwise does. Rules that look at
     /// delays collect them in [`on_ack`](Self::on_ack).
     fn on_delay(&self, _group: &impl GroupView<Self::Memory>, _ack: &Ack) -> Option<Adjustment<Self::Memory>> {
         None
     }
 
-    /// What the path has to know of its group before anything is made of an acknowledgement or of congestion. `None`:
+    /// The news that the path must have of its group before it answers an acknowledgement or congestion. `None`:
     /// nothing; a rule that treats the windows of a group as one needs it.
     fn news(&self, _group: &impl GroupView<Self::Memory>) -> Option<Self::News> {
         None
@@ -111,16 +111,16 @@ pub trait Rule: Debug + Send {
     fn on_undone(&self, _memory: &mut Self::Memory, _before: &Self::Memory) {}
 }
 
-/// What a rule makes of the delays that were measured.
+/// The answer of a rule to the delays that were measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Adjustment<M> {
     /// The window from now on, in bytes. The machine keeps it above the minimum, and ends slow start.
     pub cwnd: f64,
-    /// What the rule remembers of the path from now on.
+    /// The rule's memory of the path from now on.
     pub memory: M,
 }
 
-/// What a path makes up for of what its group has done.
+/// The changes of its group that a path makes up for.
 #[derive(Clone, Copy, Debug)]
 pub struct Followed {
     /// The window from now on, in bytes. A smaller one is a reduction, and ends slow start.

@@ -76,10 +76,10 @@ const fn names() -> [&'static str; CATALOGUE.len()] {
     names
 }
 
-/// What a path follows that is coupled with no other, where its connection has a coupled rule.
+/// The rule of a path that is coupled with no other, where its connection has a coupled rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alone {
-    /// What the rule itself makes of a single path, as published: Reno, but for `wvegas` and `daimd`, and for
+    /// The rule itself on a single path, as published: Reno, but for `wvegas` and `daimd`, and for
     /// `coupled_cubic`, which is CUBIC.
     #[default]
     Own,
@@ -89,13 +89,13 @@ pub enum Alone {
     Cubic,
 }
 
-/// What can be set of the algorithms; an algorithm takes from it what it has. The defaults are the
+/// The parameters of the algorithms; an algorithm takes from them those it has. The defaults are the
 /// published values, and QUIC's where there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parameters {
-    /// What all window rules share.
+    /// The parameters that all window rules share.
     pub aimd: AimdConfig,
-    /// Of the coupled window rules: what holds while a path is alone.
+    /// The rule of a path that is alone, for the coupled window rules.
     pub alone: Alone,
     /// `cubic`, `coupled_cubic` and `hybrid_cubic`.
     pub cubic: Cubic,

@@ -1,4 +1,4 @@
-//! What every controller of the catalogue must do, whatever happens: random events, drawn by
+//! The contract that every controller of the catalogue must keep, whatever happens: random events, drawn by
 //! proptest, against each of them.
 
 use core::time::Duration;
@@ -49,7 +49,7 @@ enum Op {
         signal: CongestionSignal,
         persistent: bool,
     },
-    /// What was lost last was not.
+    /// The last loss was none.
     Spurious {
         path: u32,
     },

@@ -5,7 +5,7 @@ use core::fmt::Debug;
 
 use fairpath_core::{Ack, Bitrate, ByteCount, Congestion, Groups, LostPacket, PathId, Sent, Timestamp};
 
-/// Which part of its life a path's window is in.
+/// The part of its life that a path's window is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Doubling each round trip.
@@ -16,7 +16,7 @@ pub enum Phase {
     Recovery,
 }
 
-/// What a recorder may see of a path's control.
+/// The state of a path's control, for a recorder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ControlState {
     /// The congestion window.
@@ -83,6 +83,6 @@ pub trait Controller: Debug + Send {
         None
     }
 
-    /// What a recorder may see; `None` for a path that is not open.
+    /// The state for a recorder; `None` for a path that is not open.
     fn state(&self, path: PathId) -> Option<ControlState>;
 }

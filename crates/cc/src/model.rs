@@ -122,7 +122,7 @@ pub(crate) trait PathModel: Debug + Send {
     fn window(&self) -> ByteCount;
     /// The pacing rate; `None` before the first round-trip time.
     fn pacing_rate(&self) -> Option<Bitrate>;
-    /// What a recorder may see.
+    /// The state for a recorder.
     fn state(&self) -> ControlState;
 }
 

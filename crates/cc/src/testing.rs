@@ -1,4 +1,4 @@
-//! What the tests share: events with everything ordinary filled in.
+//! Means of the tests: events with everything ordinary filled in.
 
 use core::time::Duration;
 

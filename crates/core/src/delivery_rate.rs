@@ -17,7 +17,7 @@ use crate::units::{Bitrate, ByteCount, Timestamp, duration};
 /// A measurement of what was kept back yields to a larger one for so many of its own intervals: about round trips.
 const KEPT_INTERVALS: u64 = 8;
 
-/// What a packet carries from its sending to its acknowledgement.
+/// A packet's state from its sending to its acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct SentState {
     delivered: ByteCount,
@@ -27,7 +27,7 @@ pub struct SentState {
     app_limited: bool,
     /// Whether the connection kept data back from the path.
     blocked: bool,
-    /// What was in flight before it.
+    /// The bytes in flight before it.
     in_flight: ByteCount,
     lost: ByteCount,
 }
@@ -53,18 +53,18 @@ pub struct RateSample {
     pub prior_delivered: ByteCount,
     /// Whether the application, not the network, bounded what was sent. The path may be faster.
     pub app_limited: bool,
-    /// What was in flight right after the packet had been sent, the packet included.
+    /// The bytes in flight right after the packet had been sent, the packet included.
     pub tx_in_flight: ByteCount,
     /// How much was found lost on the path between the sending of the packet and now.
     pub lost: ByteCount,
 }
 
-/// What a lost packet says of the path: what was tried, and what it cost.
+/// The loss of a packet, as a sample of the path: what was tried, and what it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossSample {
     /// Whether the application, not the network, bounded what was sent then.
     pub app_limited: bool,
-    /// What was in flight right after the packet had been sent, the packet included.
+    /// The bytes in flight right after the packet had been sent, the packet included.
     pub tx_in_flight: ByteCount,
     /// How much was found lost on the path since the packet was sent, the packet included.
     pub lost: ByteCount,
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_was_kept_back_yields_to_a_larger_measurement_for_a_while() {
-        /// So many packets, each sent when the one before it has arrived, from a time on in milliseconds.
+        /// Packets of which each is sent when the one before it has arrived, from a time on in milliseconds.
         fn after(packets: u64, gap_ms: u64, from: u64, rate: &mut DeliveryRate) -> f64 {
             for sent in (0..packets).map(|n| from + n * gap_ms) {
                 let state = rate.on_sent(ms(sent), ByteCount::ZERO);

@@ -1,4 +1,4 @@
-//! What happens on a path, as the algorithms are told of it.
+//! The events on a path, as the algorithms are told of them.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct Sent {
     pub now: Timestamp,
     /// Its size.
     pub bytes: ByteCount,
-    /// What is in flight on the path now, this packet included.
+    /// The bytes in flight on the path now, this packet included.
     pub in_flight: ByteCount,
 }
 
@@ -26,7 +26,7 @@ pub struct Ack {
     pub sent_at: Timestamp,
     /// Its size.
     pub bytes: ByteCount,
-    /// What was in flight on the path before this acknowledgement, the packet included.
+    /// The bytes in flight on the path before this acknowledgement, the packet included.
     pub in_flight: ByteCount,
     /// Whether the window, and not a lack of data, bounded what was sent when the packet left or after
     /// it. A window that was not used must not grow [RFC9002 §7.8].
@@ -59,7 +59,7 @@ pub struct Congestion {
     pub signal: CongestionSignal,
     /// How much was lost in this batch; zero for marks.
     pub lost: ByteCount,
-    /// What was in flight before the loss was found, the lost packets included.
+    /// The bytes in flight before the loss was found, the lost packets included.
     pub in_flight: ByteCount,
     /// Everything sent over longer than the persistent-congestion period was lost [RFC9002 §7.6].
     pub persistent: bool,
@@ -76,7 +76,7 @@ pub struct LostPacket {
     pub number: u64,
     /// Its size.
     pub bytes: ByteCount,
-    /// What the loss says of the path.
+    /// A sample of the path from this loss.
     pub sample: LossSample,
 }
 

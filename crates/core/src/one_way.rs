@@ -56,7 +56,7 @@ impl OneWayEstimator {
         self.known = Some(OneWayDelay { latest: delay, windowed_min, spread });
     }
 
-    /// What is known; `None` before the first sample.
+    /// The estimate; `None` before the first sample.
     pub fn get(&self) -> Option<OneWayDelay> {
         self.known
     }
@@ -72,7 +72,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// What is known after these samples: when, how long.
+    /// The estimate after these samples: when, how long.
     fn after(samples: &[(u64, u64)]) -> Option<OneWayDelay> {
         let mut estimator = OneWayEstimator::new();
         for &(at, delay) in samples {

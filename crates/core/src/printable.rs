@@ -3,7 +3,7 @@
 /// `text` as a terminal may show it: what controls one is escaped, and of a longer text only the first
 /// `chars_max` characters are kept, with an ellipsis behind them.
 ///
-/// What a file or a peer says is quoted in messages; it must neither flood the screen nor move its
+/// Text of a file or a peer is quoted in messages; it must neither flood the screen nor move its
 /// cursor. Escaped are control characters and whatever else cannot be seen, as marks that turn the
 /// direction of writing.
 ///

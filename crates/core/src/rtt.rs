@@ -26,12 +26,12 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// What is known after the first sample [RFC9002 §5.3].
+    /// The estimate after the first sample [RFC9002 §5.3].
     pub fn first(sample: Duration) -> Self {
         Self { variance: sample / 2, ..Self::steady(sample) }
     }
 
-    /// What is known of a path on which every packet took this long.
+    /// The estimate for a path on which every packet took this long.
     pub fn steady(time: Duration) -> Self {
         Self { latest: time, smoothed: time, variance: Duration::ZERO, min: time, windowed_min: time, max: time }
     }
@@ -111,7 +111,7 @@ impl RttEstimator {
         rtt.smoothed = duration(self.smoothed_ns);
     }
 
-    /// What is known; `None` before the first sample.
+    /// The estimate; `None` before the first sample.
     #[inline]
     pub fn get(&self) -> Option<Rtt> {
         self.rtt

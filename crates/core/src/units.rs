@@ -279,7 +279,7 @@ impl Timestamp {
     }
 }
 
-/// So many nanoseconds. What is below a second, as nearly all times of packets are, needs no division.
+/// A time of so many nanoseconds. One below a second, as nearly all times of packets are, needs no division.
 #[inline]
 pub(crate) const fn duration(nanos: u64) -> Duration {
     if nanos < 1_000_000_000 { Duration::new(0, nanos as u32) } else { Duration::from_nanos(nanos) }

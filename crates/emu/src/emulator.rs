@@ -109,7 +109,7 @@ impl Emulator {
         self.ask(move |event_loop| event_loop.set_path_up(path, up));
     }
 
-    /// What links, paths and the clock have done so far.
+    /// The counters of links, paths and the clock.
     pub fn stats(&self) -> EmulatorStats {
         self.ask(|event_loop| event_loop.stats())
     }

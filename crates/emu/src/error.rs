@@ -4,7 +4,7 @@ use std::io;
 
 use fairpath_net::TopologyError;
 
-/// What may go wrong before an emulation runs.
+/// Errors before an emulation runs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmulatorError {
@@ -14,7 +14,7 @@ pub enum EmulatorError {
     /// The operating system refused something.
     #[error("cannot {action}: {source}")]
     Os {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The answer.
         source: io::Error,

@@ -38,7 +38,7 @@ pub(crate) struct EventLoop {
     network: Network<Datagram>,
     relays: Vec<Relay>,
     link_names: Vec<String>,
-    /// What each route is: the path and the direction.
+    /// The path and the direction of each route.
     routes: Vec<(usize, Direction)>,
     commands: mpsc::Receiver<Command>,
     woken: PipeReader,
@@ -48,7 +48,7 @@ pub(crate) struct EventLoop {
     last_wake: Timestamp,
     /// The sockets that have something: the path, and the number within it.
     ready: Vec<(usize, usize)>,
-    /// What was read and is about to be offered to the links.
+    /// Datagrams that were read and are about to be offered to the links.
     arrivals: Vec<Arrival>,
     /// The latest time that the links know of.
     served: Timestamp,
@@ -243,7 +243,7 @@ impl EventLoop {
     }
 }
 
-/// What becomes of a datagram that came at a socket of a relay; `None` where the path is down, there are
+/// The route of a datagram that came at a socket of a relay; `None` where the path is down, there are
 /// too many clients, or it is too large for any link.
 fn accept(
     relay: &mut Relay,

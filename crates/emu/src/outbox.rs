@@ -1,4 +1,4 @@
-//! What is due now and about to be sent.
+//! Datagrams that are due now and about to be sent.
 
 use std::io;
 use std::net::SocketAddr;

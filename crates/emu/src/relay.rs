@@ -15,7 +15,7 @@ use crate::stats::{DirectionStats, PathStats};
 const HEADERS_IPV4: ByteCount = ByteCount::new(20 + 8);
 const HEADERS_IPV6: ByteCount = ByteCount::new(40 + 8);
 
-/// Which way a datagram goes.
+/// The direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Direction {
     /// To the server.

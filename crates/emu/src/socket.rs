@@ -79,7 +79,7 @@ impl Socket {
 
     /// Reads once into `buffers` and says how many of them were filled.
     fn receive(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> usize {
-        // What fails here fails for one datagram, or will show again with the next.
+        // An error here is of one datagram, or will show again with the next.
         self.state.recv((&self.io).into(), buffers, meta).unwrap_or(0)
     }
 }

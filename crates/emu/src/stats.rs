@@ -1,4 +1,4 @@
-//! What an emulation has done so far.
+//! The counters of an emulation.
 
 use fairpath_core::PathId;
 use fairpath_net::{Count, LinkStats};
@@ -17,7 +17,7 @@ pub struct EmulatorStats {
 }
 
 impl EmulatorStats {
-    /// What `path` has done.
+    /// The counters of `path`.
     ///
     /// # Panics
     ///
@@ -26,13 +26,13 @@ impl EmulatorStats {
         &self.paths[path.get() as usize]
     }
 
-    /// What the link of this name has done.
+    /// The counters of the link of this name.
     pub fn link(&self, name: &str) -> Option<&LinkStats> {
         self.links.iter().find(|link| link.name == name).map(|link| &link.stats)
     }
 }
 
-/// What a link has done.
+/// The counters of a link.
 #[derive(Clone, Debug)]
 pub struct LinkReport {
     /// Its name.
@@ -43,7 +43,7 @@ pub struct LinkReport {
     pub stats: LinkStats,
 }
 
-/// What a path has done.
+/// The counters of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathStats {
     /// Whether it is on.
@@ -56,13 +56,13 @@ pub struct PathStats {
     pub backward: DirectionStats,
 }
 
-/// What one direction of a path has done, in datagrams and their payload. What is missing between
+/// The counters of one direction of a path, in datagrams and their payload. The difference between
 /// received and released is on the links, or was dropped there; links that duplicate release more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectionStats {
-    /// What came in.
+    /// Datagrams that came in.
     pub received: Count,
-    /// What was passed on.
+    /// Datagrams that were passed on.
     pub released: Count,
     /// Dropped while the path was off.
     pub down: Count,

@@ -28,7 +28,7 @@ fn socket() -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// What is already there or comes within `patience`.
+/// The datagrams that are already there or come within `patience`.
 fn receive_all(socket: &UdpSocket, patience: Duration) -> io::Result<Vec<Vec<u8>>> {
     socket.set_read_timeout(Some(patience))?;
     let mut buffer = [0; 65_536];

@@ -15,7 +15,7 @@ pub type Module = Vec<String>;
 #[derive(Debug, Default)]
 pub struct Modules(BTreeMap<Module, File>);
 
-/// What a file names.
+/// The names in a file.
 #[derive(Debug, Default)]
 struct File {
     /// The names that `use` gives to what, `*` left out.
@@ -200,7 +200,7 @@ fn absolute(module: &[String], path: &[&str], known: &BTreeSet<&Module>) -> Opti
     }
 }
 
-/// What a `use` names, each with the name that it gets where that is another than its last.
+/// The names of a `use`, each with the name that it gets where that is another than its last.
 fn leaves<'a>(tokens: &[&'a str]) -> Vec<(Vec<&'a str>, Option<&'a str>)> {
     let mut leaves = Vec::new();
     let mut open: Vec<Vec<&str>> = vec![Vec::new()];

@@ -55,7 +55,7 @@ fn push_comment(comments: &mut Vec<Comment>, line: usize, text: &str) {
     }
 }
 
-/// What `rest`, which is not empty, begins with, and its length in bytes.
+/// The token with which `rest`, which is not empty, begins, and its length in bytes.
 fn next_token(rest: &str) -> (Token, usize) {
     if rest.starts_with("//") {
         return (Token::LineComment, rest.find('\n').unwrap_or(rest.len()));

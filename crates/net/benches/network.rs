@@ -1,4 +1,4 @@
-//! What it costs to move packets: over one link, by queueing discipline and impairments, and through
+//! The cost of moving packets: over one link, by queueing discipline and impairments, and through
 //! networks of the two shapes that simulations have. An iteration is one packet; divide by the hops in the
 //! name for the cost of a hop. The goals: 40 ns a hop in the dumbbell, 70 ns in the fat tree.
 

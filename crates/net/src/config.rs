@@ -15,7 +15,7 @@ use crate::rate::Rate;
 /// The waiting room of a link that is not told otherwise.
 const DEFAULT_QUEUE: QueueConfig = QueueConfig::sojourn(Duration::from_millis(100));
 
-/// What a link is like: one direction of one wire.
+/// One link: one direction of one wire.
 ///
 /// ```
 /// use core::time::Duration;
@@ -35,15 +35,15 @@ pub struct LinkConfig {
     pub delay: Duration,
     /// How the delays of packets differ from that.
     pub jitter: Jitter,
-    /// What may wait for transmission.
+    /// The queue: how much may wait for transmission, and in what order it leaves.
     pub queue: QueueConfig,
-    /// What keeps packets that come too fast out of the queue; `None`: nothing.
+    /// A policer, which drops packets that come too fast before they reach the queue; `None`: none.
     pub policer: Option<Policer>,
-    /// What is lost before it reaches the queue.
+    /// Losses before the queue.
     pub loss: LossConfig,
-    /// What befalls packets on the wire besides.
+    /// Other impairments on the wire.
     pub impairments: Impairments,
-    /// What the link adds to every packet for its transmission and in its queue: 4 bytes make a
+    /// Bytes that the link adds to every packet for its transmission and in its queue: 4 bytes make a
     /// Mahimahi trace treat IP packets as Mahimahi does, 38 bytes are Ethernet's frame and gap.
     pub overhead: ByteCount,
 }

@@ -1,4 +1,4 @@
-//! What cannot be meant.
+//! Errors of descriptions that cannot be meant.
 
 /// A description of a link that cannot be meant. The fault is the description's.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -9,13 +9,13 @@ pub enum LinkConfigError {
     NotAProbability {
         /// Which.
         field: &'static str,
-        /// What it is.
+        /// The value.
         value: f64,
     },
     /// The weight of an average is not above 0 and at most 1.
     #[error("queue.weight is {value}, and it must be above 0 and at most 1")]
     NotAWeight {
-        /// What it is.
+        /// The value.
         value: f64,
     },
     /// The profile of a managed queue has no points.
@@ -24,7 +24,7 @@ pub enum LinkConfigError {
     /// The thresholds of a managed queue are not amounts of one unit that do not fall.
     #[error("queue.points: threshold {number} must be of the unit of the first, and not below the one before")]
     BadThreshold {
-        /// Which point, from 1.
+        /// The point's number, from 1.
         number: usize,
     },
     /// An interval has no length.

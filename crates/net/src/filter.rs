@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::policer::{Bucket, Policer};
 use crate::stream::{Chance, Stream};
 
-/// What a link drops at its entrance, before everything else. For faults: a host sets it and takes
+/// A filter: packets that a link drops at its entrance, before everything else. For faults: a host sets it and takes
 /// it away in mid-run ([`Network::set_filters`](crate::Network::set_filters)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Filter {

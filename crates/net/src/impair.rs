@@ -1,4 +1,4 @@
-//! What befalls packets on the wire besides losses: some come late and out of order, some come
+//! Impairments of packets on the wire besides losses: some come late and out of order, some come
 //! twice, some come with other contents than they left with.
 //!
 //! All of it happens beyond the queue, when a transmission begins: queues and rates then see what
@@ -114,7 +114,7 @@ impl Wire {
         self.corrupt.as_mut().and_then(|coin| coin.falls().then(|| coin.number()))
     }
 
-    /// What the next packet takes on a link of the delay `delay_ns`, before it is held back.
+    /// How long the next packet takes on a link of the delay `delay_ns`, before it is held back.
     pub(crate) fn delay_ns(&mut self, delay_ns: u64) -> u64 {
         self.delays.as_mut().map_or(delay_ns, |delays| delays.next_ns(delay_ns))
     }

@@ -77,7 +77,7 @@ impl Delays {
         self.distribution == JitterDistribution::Normal
     }
 
-    /// What the next packet takes on a link of the delay `delay_ns`.
+    /// How long the next packet takes on a link of the delay `delay_ns`.
     pub(crate) fn next_ns(&mut self, delay_ns: u64) -> u64 {
         let Self { distribution, scale_ns, generator } = self;
         let scale = *scale_ns as f64;

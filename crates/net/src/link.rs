@@ -41,7 +41,7 @@ pub enum DropCause {
     Policed,
 }
 
-/// What became of a packet that was offered.
+/// The fate of a packet that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Offered<P> {
@@ -65,7 +65,7 @@ pub struct Delivered<P> {
 /// One direction of one wire. Time must not run backwards from call to call.
 #[derive(Debug)]
 pub struct Link<P> {
-    // What every packet touches stands first, so that it is in few cache lines.
+    // Fields that every packet touches stand first, so that they are in few cache lines.
     /// When the first packet of what is in flight is due; never, if there is none.
     first_due: Timestamp,
     /// When the transmission of the packet at the head of the queue begins; never, if there is none.
@@ -73,7 +73,7 @@ pub struct Link<P> {
     /// When the last packet is or was due, but for what was held back.
     last_due: Timestamp,
     delay_ns: u64,
-    /// What is transmitted or under way, in the order of delivery.
+    /// Packets in transmission or under way, in the order of delivery.
     in_flight: VecDeque<Delivered<P>>,
     offered: Count,
     delivered: Count,
@@ -268,7 +268,7 @@ impl<P: Packet> Link<P> {
         self.transmit_until(now);
         self.is_mere_delay = false;
         let under_way = self.transmitter.free_at();
-        // What a rate that fell to zero for good has cut off does not hold up the rest.
+        // A packet that a rate of zero has cut off for good does not hold up the rest.
         let free_at = if under_way == Timestamp::MAX { now } else { under_way.max(now) };
         self.transmitter = Transmitter::new(rate, free_at);
         self.find_next_start();
@@ -291,7 +291,7 @@ impl<P: Packet> Link<P> {
         self.reorders = wire.reorders();
     }
 
-    /// What the link has done, as of the last time it was driven.
+    /// The link's counters, as of the last time it was driven.
     pub fn stats(&self) -> LinkStats {
         // Added up where it is asked for, and not at every packet.
         let bytes = self.in_flight.iter().map(|packet| packet.size).sum();
@@ -307,7 +307,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// What waits in the queue at `now`. This is cheap, and asking changes no result.
+    /// The packets that wait in the queue at `now`. This is cheap, and asking changes no result.
     #[inline]
     pub fn queued(&mut self, now: Timestamp) -> Count {
         self.transmit_until(now);
@@ -362,7 +362,7 @@ impl<P: Packet> Link<P> {
         Offered::Dropped(DropCause::Overflow, packet)
     }
 
-    /// What a managed queue says to a packet of `size`. An idle link will take it at once.
+    /// The decision of a managed queue about a packet of `size`. An idle link will take it at once.
     #[inline]
     fn judge(&mut self, now: Timestamp, idle: bool, size: ByteCount) -> EnqueueAction {
         let arrival = Arrival {

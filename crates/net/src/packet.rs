@@ -1,4 +1,4 @@
-//! What a link must know of a packet besides its size.
+//! A packet, as links see it: its size and little else.
 
 use core::net::SocketAddr;
 
@@ -21,8 +21,8 @@ pub trait Packet: Clone {
     #[inline]
     fn mark(&mut self) {}
 
-    /// Which flow it belongs to, as its addresses and ports say, for queues that tell flows apart. Of packets of
-    /// one route a [`Network`](crate::Network) knows that they belong together.
+    /// The flow it belongs to, as its addresses and ports say, for queues that tell flows apart.
+    /// A [`Network`](crate::Network) knows that packets of one route belong together.
     #[inline]
     fn flow(&self) -> u64 {
         0
@@ -65,7 +65,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// What the headers of UDP and IP take together.
+    /// The size of the headers of UDP and IP together.
     fn headers(&self) -> u64 {
         match self.to {
             SocketAddr::V4(_) => 8 + 20,
@@ -73,7 +73,7 @@ impl Datagram {
         }
     }
 
-    /// What it is on a link.
+    /// The size on a link.
     pub fn size(&self) -> ByteCount {
         ByteCount::new(self.contents.len() as u64 + self.headers())
     }

@@ -21,7 +21,7 @@ use crate::rate::Rate;
 use crate::stats::LinkStats;
 use crate::topology::{Delivery, Hop, LinkId, Network, RouteId, Step};
 
-/// Which part has each link and each end of a route.
+/// The part to which each link and each end of a route belongs.
 #[derive(Debug)]
 struct Map {
     /// The steps of all routes, one route after the other, each with its end, and where each begins.
@@ -50,7 +50,7 @@ pub struct Moving<P> {
     at: Timestamp,
     /// Orders what comes at one instant.
     order: u64,
-    /// What it does next: a position among the steps of all routes.
+    /// The step that it takes next: a position among the steps of all routes.
     step: u32,
     size: ByteCount,
     packet: P,
@@ -95,10 +95,10 @@ pub type Outbox<P> = Vec<Vec<Moving<P>>>;
 #[derive(Debug)]
 pub struct Partition<P> {
     map: Arc<Map>,
-    /// Which links of the network these are.
+    /// The links of the network that are in this part.
     ids: Vec<LinkId>,
     links: Vec<Link<Hop<P>>>,
-    /// What comes to each of them in this window.
+    /// The packets that come to each of them in this window.
     inputs: Vec<Vec<Moving<P>>>,
 }
 
@@ -176,7 +176,7 @@ impl<P: Packet> Partition<P> {
         }
     }
 
-    /// What has arrived, as hosts get it.
+    /// The packets that have arrived, as hosts get them.
     ///
     /// # Panics
     ///
@@ -195,11 +195,11 @@ impl<P: Packet> Partition<P> {
     pub fn run(&mut self, end: Timestamp) {
         for (link, input) in self.links.iter_mut().zip(&mut self.inputs) {
             if input.len() > 1 {
-                // What comes from one place stays in order.
+                // Packets from one place stay in order.
                 input.sort_by_key(Moving::order);
             }
             for Moving { at, step, size, packet, .. } in input.drain(..) {
-                // What a link drops is counted there.
+                // A drop is counted by the link.
                 drop(link.offer(at, Hop { next: step + 1, packet }, size));
             }
             link.transmit_until(end);
@@ -221,7 +221,7 @@ impl<P: Packet> Partition<P> {
         self.links.iter().filter_map(Link::next_event).min()
     }
 
-    /// What the link in a place has done: they stand in the order in which the network had them.
+    /// The counters of the link in a place: they stand in the order in which the network had them.
     ///
     /// # Panics
     ///

@@ -9,13 +9,13 @@ use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use crate::error::LinkConfigError;
 
-/// What may pass the entrance of a link. Beside a queue, the other usual way to sell a part of a link's rate:
+/// A policer at the entrance of a link. Beside a queue, the other usual way to sell a part of a link's rate:
 /// it drops at once where a queue would delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policer {
     /// The rate at which the bucket is filled (the RFC's CIR).
     pub rate: Bitrate,
-    /// What the bucket holds: so much may pass at once after a pause (the RFC's CBS).
+    /// The size of the bucket: so much may pass at once after a pause (the RFC's CBS).
     pub burst: ByteCount,
 }
 
@@ -32,7 +32,7 @@ const UNITS_PER_BYTE: u128 = 8 * 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Bucket {
     policer: Policer,
-    /// What is in it (the RFC's Tc).
+    /// The tokens in it (the RFC's Tc).
     tokens: u128,
     filled_at: Timestamp,
 }

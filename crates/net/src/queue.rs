@@ -102,7 +102,7 @@ pub enum QueueLimit {
     Bytes(ByteCount),
     /// This many packets.
     Packets(usize),
-    /// What the link sends in this time, that is rate · time bytes: at a fixed rate nothing waits
+    /// As much as the link sends in this time, that is rate · time bytes: at a fixed rate nothing waits
     /// longer. With a rate table the rate is that of the moment of arrival, so the room shrinks and
     /// grows with the rate (nothing that waits is thrown out), and during an outage there is none.
     /// With a Mahimahi trace, which has no rate at a moment, it is the mean rate of the trace.
@@ -117,13 +117,13 @@ pub(crate) struct Arrival {
     pub(crate) now: Timestamp,
     /// With framing.
     pub(crate) on_wire: ByteCount,
-    /// What the link sends at now; `None` where it sends at once.
+    /// The rate of the link at now; `None` where it sends at once.
     pub(crate) rate: Option<Bitrate>,
     /// Since when nothing is transmitted and nothing waits; `None` where something does.
     pub(crate) idle_since: Option<Timestamp>,
 }
 
-/// What a queue says to an arrival.
+/// The answer of a queue to an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EnqueueAction {
     /// It may come in.
@@ -170,7 +170,7 @@ impl<P: Packet> Queue<P> {
         Self { fifo: Fifo::new(overhead), limit: DropTail::new(limit), manager }
     }
 
-    /// What is to become of an arrival. One that finds the link idle will not wait, and so fits
+    /// The decision about an arrival. One that finds the link idle will not wait, and so fits
     /// whatever the limit. What is dropped to make room for it is added to `counters`.
     #[inline]
     pub(crate) fn judge(&mut self, arrival: &Arrival, counters: &mut LinkStats) -> EnqueueAction {
@@ -240,7 +240,7 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// What waits, without framing.
+    /// The bytes and packets that wait, without framing.
     #[inline]
     pub(crate) fn waiting(&self) -> Count {
         match &self.manager {

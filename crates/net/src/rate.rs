@@ -15,7 +15,7 @@ use table::Stepped;
 pub use mahimahi::{MahimahiError, MahimahiTrace};
 pub use table::{RateTable, RateTableEnd, RateTableError};
 
-/// So much of a line is quoted, in characters: a file may be one long line.
+/// The most characters of a line that are quoted: a file may be one long line.
 const QUOTED: usize = 40;
 
 /// The beginning of what a file says, for a message about it.

@@ -1,4 +1,4 @@
-//! Which link has the next event. Each link has at most one pending event.
+//! The schedule: which link has the next event. Each link has at most one pending event.
 //!
 //! In many a network of a thousand links only a handful have one at a time: the packets wait in
 //! the queue of the bottleneck, and cross the other links in no time. A few events are kept in
@@ -75,7 +75,7 @@ impl Schedule {
         Timestamp::from_nanos(self.first.at)
     }
 
-    /// Whose it is.
+    /// The link whose event it is.
     #[inline]
     pub(crate) fn first_link(&self) -> u32 {
         self.first.link()

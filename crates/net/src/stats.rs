@@ -1,4 +1,4 @@
-//! What a link has done so far.
+//! The counters of a link.
 
 use core::ops::AddAssign;
 use core::time::Duration;
@@ -35,7 +35,7 @@ impl AddAssign for Count {
 pub struct LinkStats {
     /// Everything that was offered.
     pub offered: Count,
-    /// What came out at the far end.
+    /// Packets that came out at the far end.
     pub delivered: Count,
     /// Lost to the loss model.
     pub lost: Count,
@@ -58,9 +58,9 @@ pub struct LinkStats {
     pub corrupted: Count,
     /// Held back on the wire, so that others could overtake them.
     pub held_back: Count,
-    /// What waits in the queue now.
+    /// Packets that wait in the queue now.
     pub queued: Count,
-    /// What is being transmitted or on its way now.
+    /// Packets that are being transmitted or on their way now.
     pub in_flight: Count,
     /// The largest amount that has waited in the queue.
     pub queued_bytes_max: ByteCount,

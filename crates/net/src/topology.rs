@@ -89,12 +89,12 @@ pub enum TopologyError {
     Link {
         /// The name of the link.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         source: LinkConfigError,
     },
 }
 
-/// What a packet on a route does next.
+/// The next step of a packet on a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Cross(LinkId),
@@ -104,7 +104,7 @@ pub(crate) enum Step {
 /// A packet on a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Hop<P> {
-    /// What it does after this link: a position among the steps of all routes.
+    /// The step after this link: a position among the steps of all routes.
     pub(crate) next: u32,
     pub(crate) packet: P,
 }
@@ -149,7 +149,7 @@ pub struct Network<P> {
     pub(crate) steps: Vec<Step>,
     pub(crate) routes: Vec<u32>,
     schedule: Schedule,
-    /// What has arrived and was not yet asked for.
+    /// Packets that have arrived and were not yet asked for.
     arrived: VecDeque<Delivery<P>>,
 }
 
@@ -312,7 +312,7 @@ impl<P: Packet> Network<P> {
         self.links[link.index()].is_up()
     }
 
-    /// What a link has done, as of the last time something happened on it.
+    /// The counters of a link, as of the last time something happened on it.
     ///
     /// # Panics
     ///
@@ -321,7 +321,7 @@ impl<P: Packet> Network<P> {
         self.links[link.index()].stats()
     }
 
-    /// What waits in a link's queue at `now`. This is cheap, and asking changes no result.
+    /// The packets that wait in a link's queue at `now`. This is cheap, and asking changes no result.
     ///
     /// # Panics
     ///
@@ -414,7 +414,7 @@ impl<P: Packet> Network<P> {
             let Some(Delivered { at, size, packet: Hop { next, packet } }) = delivered else { continue };
             match self.steps[next as usize] {
                 Step::Arrive(route) => return Some(Delivery { route, at, size, packet }),
-                // What a later link drops is counted there.
+                // A drop at a later link is counted there.
                 Step::Cross(link) => drop(self.offer(at, link, Hop { next: next + 1, packet }, size)),
             }
         }

@@ -28,7 +28,7 @@ pub fn fair_shares(region: &Region, weights: &[f64]) -> Vec<PacketRate> {
     let mut runs: Vec<Run> = Vec::new();
     for (place, path) in region.order().iter().enumerate() {
         let mut run = Run { paths: 1, weights: weights[*path].max(0.0), budget: tcp(place) - tcp(place + 1) };
-        // What a path without weight leaves goes to those before it, and what comes after may not be above them.
+        // A path without weight leaves its part to those before it, and what comes after may not be above them.
         while let Some(before) = runs.last()
             && (run.weights == 0.0 || before.weights == 0.0 || run.level() > before.level())
         {

@@ -29,7 +29,7 @@ pub struct DelayWindow {
 }
 
 impl DelayWindow {
-    /// What is older than `span` counts no longer.
+    /// Samples older than `span` count no longer.
     pub fn new(span: Duration) -> Self {
         Self { span, samples: VecDeque::new() }
     }

@@ -1,4 +1,4 @@
-//! What a TCP sends at a loss rate and a round-trip time.
+//! TCP's rate at a loss rate and a round-trip time.
 
 use core::time::Duration;
 

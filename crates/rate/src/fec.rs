@@ -2,7 +2,7 @@
 
 use crate::packet_rate::{PacketRate, total};
 
-/// What share of all packets is lost or late, with so much on each path.
+/// The share of all packets that is lost or late, with so much on each path.
 pub fn residual(rates: &[PacketRate], losses: &[f64]) -> f64 {
     let all = total(rates);
     let missing: f64 = rates.iter().zip(losses).map(|(rate, loss)| rate.per_second() * loss).sum();
@@ -38,7 +38,7 @@ impl Repair {
         Self { share, rates: repair }
     }
 
-    /// What reaches the player of a stream that sends so much in all.
+    /// The rate that reaches the player of a stream that sends so much in all.
     pub fn goodput(&self, rates: &[PacketRate]) -> PacketRate {
         PacketRate::new(total(rates) * (1.0 - self.share))
     }

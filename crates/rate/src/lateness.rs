@@ -15,7 +15,7 @@ pub enum Bound {
     Cantelli,
     /// exp(−D / m): round-trip times are exponential.
     Exponential,
-    /// What was above the deadline of the last samples of each path.
+    /// The time above the deadline of the last samples of each path.
     Empirical(Vec<DelayWindow>),
 }
 

@@ -10,7 +10,7 @@ pub struct PacketRate(f64);
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{value} packets/s on path {path} is no rate; it must be finite and not below zero")]
 pub struct NotARate {
-    /// Which of the paths, from 0 on.
+    /// The path, counted from 0.
     pub path: usize,
     /// The number.
     pub value: f64,
@@ -20,7 +20,7 @@ impl PacketRate {
     /// Nothing.
     pub const ZERO: Self = Self(0.0);
 
-    /// So many in a second.
+    /// A rate in packets a second.
     pub const fn new(per_second: f64) -> Self {
         Self(per_second)
     }

@@ -1,4 +1,4 @@
-//! What a stream sends on each path, and how much of it is repair.
+//! A plan: the rates of a stream on each path, and how much of them is repair.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub const PROBING: f64 = 0.0675;
 /// How far repair is above what is missing on average, in deviations of one packet; see [`Repair::plan`].
 pub const MARGIN: f64 = 0.144;
 
-/// What is known of a path.
+/// The model of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathModel {
     /// The share of packets that are lost.
@@ -42,14 +42,14 @@ impl PathModel {
     }
 }
 
-/// What a stream sends.
+/// The plan of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// On each path.
     pub rates: Vec<PacketRate>,
     /// How much of it is repair.
     pub repair: Repair,
-    /// What reaches the player in time.
+    /// The rate that reaches the player in time.
     pub goodput: PacketRate,
 }
 
@@ -108,7 +108,7 @@ impl Plan {
         Ok(Self::of(rates, &missing, margin))
     }
 
-    /// What coupled TCP's rates bring.
+    /// The plan with coupled TCP's rates.
     pub fn coupled(paths: &[PathModel], deadline: Duration, bound: &Bound, margin: f64) -> Self {
         let pairs: Vec<(f64, Duration)> = paths.iter().map(|path| (path.loss, path.delays.mean)).collect();
         Self::of(capped(&pairs), &missing(paths, deadline, bound), margin)

@@ -1,4 +1,4 @@
-//! Which rates are TCP-friendly.
+//! The region of TCP-friendly rates.
 //!
 //! Whatever bottlenecks a set S of the paths shares, the stream may take no more of it than one TCP would on the best
 //! path of S: Σ_S x ≤ max_S T for each of the 2ⁿ − 1 sets [Pluntke2011, eq. 1]. Sorted by T, the most first, the set of
@@ -10,7 +10,7 @@ use crate::packet_rate::{NotARate, PacketRate, checked};
 /// The rates that are no more aggressive than one TCP on any set of paths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    /// What a TCP sends on each path.
+    /// The rate of a TCP on each path.
     tcp: Vec<PacketRate>,
     /// The paths, those with the highest rates first.
     order: Vec<usize>,
@@ -34,12 +34,12 @@ impl Region {
         self.tcp.len()
     }
 
-    /// What a TCP sends on each path.
+    /// The rate of a TCP on each path.
     pub fn tcp(&self) -> &[PacketRate] {
         &self.tcp
     }
 
-    /// What all paths together may carry: what a TCP does on the best of them.
+    /// The most that all paths together may carry: the rate of a TCP on the best of them.
     pub fn whole(&self) -> PacketRate {
         self.order.first().map_or(PacketRate::ZERO, |best| self.tcp[*best])
     }
@@ -49,7 +49,7 @@ impl Region {
         &self.order
     }
 
-    /// What is left of each of the n constraints by these rates, by the order of the paths; below zero where more is
+    /// The rest of each of the n constraints by these rates, by the order of the paths; below zero where more is
     /// taken than is friendly.
     pub(crate) fn left(&self, rates: &[PacketRate]) -> Vec<f64> {
         let mut left = vec![0.0; self.order.len()];

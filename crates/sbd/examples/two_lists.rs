@@ -13,7 +13,7 @@ fn delay(seconds: f64, period: f64) -> Duration {
     Duration::from_secs_f64(0.020 + 0.040 * (seconds / period).fract())
 }
 
-/// What the detector says of two paths after a minute of samples, one each 20 ms.
+/// The detector's verdict on two paths after a minute of samples, one each 20 ms.
 fn verdict(periods: [f64; 2]) -> Result<(bool, f64), Box<dyn std::error::Error>> {
     let mut detector = by_name("concordance")?;
     let paths = [PathId::new(0), PathId::new(1)];

@@ -1,4 +1,4 @@
-//! What every detector of the catalogue must do, whatever happens: random events, drawn by
+//! The contract that every detector of the catalogue must keep, whatever happens: random events, drawn by
 //! proptest, against each of them.
 
 use core::time::Duration;

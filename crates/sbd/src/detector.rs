@@ -32,14 +32,14 @@ pub trait Detector: Debug + Send {
         true
     }
 
-    /// What speaks for the partition, pair by pair, for people to read. Nothing is decided by it.
+    /// The evidence for the partition, pair by pair, for people to read. Nothing is decided by it.
     /// Empty: the detector gathers no evidence.
     fn verdicts(&self) -> Vec<PairVerdict> {
         Vec::new()
     }
 }
 
-/// What a detector thinks of two paths.
+/// A detector's opinion of two paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairVerdict {
     /// The two paths, the lower id first.

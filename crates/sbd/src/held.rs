@@ -16,7 +16,7 @@ use crate::pairs::Pairs;
 pub struct HoldTime {
     inner: Box<dyn Detector>,
     hold: Duration,
-    /// What the detector says.
+    /// The partition that the detector found.
     found: Groups,
     /// When each pair was last found together.
     pairs: Pairs<Option<Timestamp>>,

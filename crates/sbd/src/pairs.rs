@@ -14,7 +14,7 @@ pub(crate) struct Pair<T> {
     /// Whether the partition has them in one group, and since when.
     together: bool,
     since: Timestamp,
-    /// What the detector knows of them.
+    /// The detector's state of them.
     pub(crate) state: T,
 }
 
@@ -29,7 +29,7 @@ impl<T> Pair<T> {
         self.together
     }
 
-    /// What people are told of the pair.
+    /// The verdict on the pair that people are told.
     pub(crate) fn verdict(&self, confidence: f64) -> PairVerdict {
         PairVerdict { paths: (self.low, self.high), confidence, together: self.together, since: self.since }
     }

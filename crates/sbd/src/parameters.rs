@@ -1,10 +1,10 @@
-//! What can be set of the detectors that have names.
+//! The parameters of the detectors that have names.
 
 use core::time::Duration;
 
 use crate::algorithm::{ConcordanceConfig, LossSplit, Split, SummaryConfig, TrendlineConfig, WaveletConfig};
 
-/// What can be set of the detectors; a detector takes from it what it has. The defaults are the published
+/// The parameters of the detectors; a detector takes from them those it has. The defaults are the published
 /// values. Where several names stand for one detector with other values each, only changes to them can
 /// be given.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Means of the tests.
 
 use core::time::Duration;
 

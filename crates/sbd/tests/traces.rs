@@ -26,7 +26,7 @@ const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 /// The samples of both senders of a case, in order of time.
 type Case = Vec<(PathId, DelaySample)>;
 
-/// What a detector said of a case.
+/// The verdict of a detector on a case.
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
     /// The part of the time that both paths were in one group.
@@ -97,7 +97,7 @@ fn described(line: &str) -> (&str, bool) {
     (name, shared)
 }
 
-/// What is asserted, and why no more.
+/// The assertions, and why no more.
 ///
 /// `concordance`: a bottleneck with many flows, whose queue is most of what varies, is the case it
 /// is made for. So on every case, also on those that were not looked at, the shared paths are found

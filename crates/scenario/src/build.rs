@@ -45,7 +45,7 @@ pub fn engine(congestion: &str) -> EngineConfig {
 /// the [`Flow`]s they give.
 #[derive(Clone, Debug)]
 pub struct Net {
-    /// What there is so far.
+    /// The scenario so far.
     pub scenario: Scenario,
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a scenario file, and where.
+//! Errors in a scenario file, and where they stand.
 
 use core::fmt;
 
@@ -27,7 +27,7 @@ pub struct ScenarioError {
     /// The key with those of the tables around it, as in `link.queue`. Empty where the file as a
     /// whole is meant.
     pub key: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Box<Problem>,
     /// With which values of the parameters, as in `load = 2`. Empty where there are none, or the file
     /// is wrong whatever they are.
@@ -45,13 +45,13 @@ impl fmt::Display for ScenarioError {
 
 impl core::error::Error for ScenarioError {}
 
-/// What is wrong with the value of a key, or with the key.
+/// The fault of a key or its value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
     /// The file is not TOML.
     #[error("this is not TOML: {message}")]
     Syntax {
-        /// What the parser of TOML says.
+        /// The words of the TOML parser.
         message: String,
     },
     /// The key is not one of its table.
@@ -75,7 +75,7 @@ pub enum Problem {
     WrongKind {
         /// The value.
         found: String,
-        /// What it should be, with an example.
+        /// The expected value, with an example.
         expected: String,
     },
     /// The value is not the quantity that it should be.
@@ -86,13 +86,13 @@ pub enum Problem {
     OutOfRange {
         /// The value.
         value: String,
-        /// What would be right.
+        /// The values that would be right.
         allowed: String,
     },
     /// A name is none of the known ones.
     #[error("there is no {what} {name:?}{}{}", hint(nearest), list(known))]
     UnknownName {
-        /// What it should name.
+        /// The kind of thing that it should name.
         what: &'static str,
         /// The name.
         name: String,
@@ -110,7 +110,7 @@ pub enum Problem {
     /// A name is given twice.
     #[error("the {what} {name:?} is there already, in line {line}; give each a name of its own")]
     Duplicate {
-        /// What it names.
+        /// The kind of thing that it names.
         what: &'static str,
         /// The name.
         name: String,
@@ -134,7 +134,7 @@ pub enum Problem {
     ExactlyOne {
         /// The keys there are.
         known: Vec<&'static str>,
-        /// What there is.
+        /// The value that was found.
         found: String,
     },
     /// Two quantities are in the wrong order.
@@ -142,7 +142,7 @@ pub enum Problem {
     Order {
         /// The value.
         value: String,
-        /// What it should be.
+        /// The relation that should hold.
         relation: &'static str,
         /// The key that limits it.
         other: &'static str,
@@ -163,7 +163,7 @@ pub enum Problem {
     File {
         /// The path, as it is written.
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         message: String,
     },
     /// The value makes no sense, for another reason.
@@ -174,7 +174,7 @@ pub enum Problem {
     },
 }
 
-/// What is wrong with the parameters of a file, with their values, or with where they are used.
+/// The fault of a file's parameters, of their values, or of where they are used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {

@@ -21,7 +21,7 @@ pub(crate) use topology::{CHAIN, DUMBBELL, FAT_TREE, OVERSUBSCRIBED_FAT_TREE, PA
 /// A table.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// What it is called in the schema and in the reference.
+    /// Its name in the schema and in the reference.
     pub(crate) name: &'static str,
     pub(crate) parts: &'static [&'static [Key]],
     /// Whether exactly one of the keys must be given.
@@ -63,7 +63,7 @@ impl Keys {
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
-    /// What holds without it; `None`: it must be given.
+    /// The value that holds without it; `None`: it must be given.
     pub(crate) without: Option<&'static str>,
     pub(crate) meaning: &'static str,
     /// A value, in TOML.
@@ -86,7 +86,7 @@ impl Key {
     }
 }
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Debug)]
 pub(crate) enum Shape {
     Text,

@@ -1,4 +1,4 @@
-//! Who sends to whom, drawn at random.
+//! Matrices of traffic: pairs of senders and receivers, drawn at random.
 
 use rand_chacha::rand_core::RngCore;
 

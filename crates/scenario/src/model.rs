@@ -14,7 +14,7 @@ pub struct LinkIndex(pub u32);
 /// A network, its flows and how long they run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is called.
+    /// Its title.
     pub title: String,
     /// From this everything random is drawn: with the same seed the same run.
     pub seed: u64,
@@ -28,7 +28,7 @@ pub struct Scenario {
     pub links: Vec<ScenarioLink>,
     /// Every flow.
     pub flows: Vec<Flow>,
-    /// What happens to links in mid-run, in order of time.
+    /// The changes of links in mid-run, in order of time.
     pub changes: Vec<Change>,
 }
 
@@ -41,7 +41,7 @@ pub struct ScenarioLink {
     pub from: String,
     /// The node it reaches.
     pub to: String,
-    /// What it is like.
+    /// Its settings.
     pub config: LinkConfig,
 }
 
@@ -63,7 +63,7 @@ pub struct Flow {
     pub class: String,
     /// Its paths; at least one.
     pub paths: Vec<PathRoute>,
-    /// What is said of each path; of those that are left out, nothing.
+    /// The terms of each path; those that are left out have none.
     pub terms: Vec<Terms>,
     /// Congestion control, coupling and scheduling.
     pub engine: EngineConfig,
@@ -71,7 +71,7 @@ pub struct Flow {
     pub transport: Transport,
     /// Remedies against full queues and stale round-trip times.
     pub remedies: Remedies,
-    /// What the application sends.
+    /// The traffic of the application.
     pub traffic: Traffic,
     /// When it starts.
     pub start: Duration,
@@ -118,9 +118,9 @@ pub struct Transport {
     pub ack_every: u32,
     /// The longest that an acknowledgement waits for the next packet: 25 ms.
     pub ack_delay_max: Duration,
-    /// What the sender may hold that is not acknowledged, over all paths; `None`: anything.
+    /// The bytes that the sender may hold unacknowledged, over all paths; `None`: any number.
     pub send_buffer: Option<ByteCount>,
-    /// What the receiver may hold that is out of order; `None`: anything.
+    /// The bytes that the receiver may hold out of order; `None`: any number.
     pub receive_buffer: Option<ByteCount>,
     /// Data that holds up the others is sent again on a path that has room.
     pub reinjection: bool,
@@ -131,7 +131,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// What a full packet carries of the application's: at least a byte.
+    /// The application's bytes in a full packet: at least one.
     pub fn payload(&self) -> ByteCount {
         self.packet.saturating_sub(self.header).max(ByteCount::new(1))
     }
@@ -168,7 +168,7 @@ pub enum Distribution {
     Exponential,
 }
 
-/// What an application sends.
+/// The traffic of an application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traffic {
     /// As much as the network takes.
@@ -228,7 +228,7 @@ pub struct Live {
     pub rate: Option<Bitrate>,
     /// The size of the application's packets: 1,316 B, seven of MPEG-TS. At least 16 B, which say what each is.
     pub packet: ByteCount,
-    /// What both ends do. There is one flow, and no packet is marked.
+    /// The settings of both ends. There is one flow, and no packet is marked.
     pub stream: Config,
     /// By what rates the paths share it.
     pub sharing: Sharing,
@@ -251,7 +251,7 @@ pub struct Change {
     pub kind: ChangeKind,
 }
 
-/// What happens to a link.
+/// A change of a link.
 #[derive(Clone, Debug)]
 pub enum ChangeKind {
     /// It is switched on or off.

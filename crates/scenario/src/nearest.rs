@@ -1,4 +1,4 @@
-//! What a misspelt name may have been meant to be.
+//! The nearest name to a misspelt one.
 
 /// The known name that is most like `name`; `None` where none is like it.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {

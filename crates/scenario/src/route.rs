@@ -111,7 +111,7 @@ impl Topology {
         self.and_back(self.shortest_way(from, to)?, to, from)
     }
 
-    /// So many ways that share no link, which together have the fewest links and then the least
+    /// A number of ways that share no link, which together have the fewest links and then the least
     /// delay; the shortest first.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Topology {
         ways.into_iter().map(|way| self.and_back(way, to, from)).collect()
     }
 
-    /// So many different ones of the ways with the fewest links, drawn with `generator`; all of
+    /// A number of different ones of the ways with the fewest links, drawn with `generator`; all of
     /// them, in the order of their links, where there are not more.
     ///
     /// # Errors

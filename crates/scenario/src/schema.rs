@@ -65,7 +65,7 @@ fn tables() -> Vec<&'static Keys> {
     all
 }
 
-/// What stands for the parameters of a sweep, and what their values are.
+/// The parameters of a sweep, and their values.
 fn parameters() -> [(String, Value); 4] {
     let name = "[A-Za-z][A-Za-z0-9_-]*";
     let parameter = json!({

@@ -32,7 +32,7 @@ pub use dumbbell::dumbbell;
 pub use fat_tree::{FatTree, fat_tree};
 pub use parallel::parallel;
 
-/// What both directions between two nodes are like.
+/// The settings of both directions between two nodes.
 #[derive(Clone, Debug)]
 pub struct Wire {
     /// From the first node to the second.
@@ -74,13 +74,13 @@ pub(crate) struct Node(pub(crate) u32);
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     links: Vec<ScenarioLink>,
-    /// Of each link, where it begins and ends, and the other direction of its wire.
+    /// The ends of each link, and the other direction of its wire.
     pub(crate) ends: Vec<(Node, Node)>,
     opposite: Vec<Option<LinkIndex>>,
     names: BTreeMap<String, LinkIndex>,
     nodes: Vec<String>,
     node_names: BTreeMap<String, Node>,
-    /// Of each node, the links that leave it and those that reach it.
+    /// The links that leave each node, and those that reach it.
     pub(crate) leaving: Vec<Vec<LinkIndex>>,
     pub(crate) reaching: Vec<Vec<LinkIndex>>,
     hosts: Vec<String>,

@@ -16,7 +16,7 @@ pub enum UnitError {
     NoNumber {
         /// The text.
         value: String,
-        /// What it should be.
+        /// The expected quantity.
         what: &'static str,
         /// How that looks.
         example: &'static str,
@@ -26,7 +26,7 @@ pub enum UnitError {
     NoUnit {
         /// The text.
         value: String,
-        /// What it should be.
+        /// The expected quantity.
         what: &'static str,
         /// How that looks.
         example: &'static str,
@@ -38,7 +38,7 @@ pub enum UnitError {
         value: String,
         /// The part of it that is no unit.
         unit: String,
-        /// What the whole should be.
+        /// The expected quantity.
         what: &'static str,
         /// The units there are.
         known: Vec<&'static str>,
@@ -50,9 +50,9 @@ pub enum UnitError {
     TooLarge {
         /// The text.
         value: String,
-        /// What it should be.
+        /// The expected quantity.
         what: &'static str,
-        /// What still fits.
+        /// The largest that still fits.
         most: &'static str,
     },
     /// A share is not between nothing and everything.
@@ -138,7 +138,7 @@ const BDP: Quantity = Quantity {
 ///
 /// # Errors
 ///
-/// What is wrong with the text, and what would be right.
+/// The reason why the text is refused, and what would be right.
 ///
 /// ```
 /// use fairpath_core::Bitrate;
@@ -157,7 +157,7 @@ pub fn rate(text: &str) -> Result<Bitrate, UnitError> {
 ///
 /// # Errors
 ///
-/// What is wrong with the text, and what would be right.
+/// The reason why the text is refused, and what would be right.
 pub fn time(text: &str) -> Result<Duration, UnitError> {
     quantity(text, &TIME).map(Duration::from_nanos)
 }
@@ -166,7 +166,7 @@ pub fn time(text: &str) -> Result<Duration, UnitError> {
 ///
 /// # Errors
 ///
-/// What is wrong with the text, and what would be right.
+/// The reason why the text is refused, and what would be right.
 pub fn size(text: &str) -> Result<ByteCount, UnitError> {
     quantity(text, &SIZE).map(ByteCount::new)
 }
@@ -242,7 +242,7 @@ pub(crate) fn room_units() -> Vec<&'static str> {
     [TIME, SIZE, PACKETS, BDP].iter().flat_map(Quantity::names).collect()
 }
 
-/// So much of a text that it can be told what is wrong with it.
+/// Enough of a text to say why it is refused.
 fn quoted(text: &str) -> String {
     printable(text, 80)
 }

@@ -6,7 +6,7 @@ use fairpath_core::{PathId, PathMap};
 
 use crate::scheduler::PathView;
 
-/// What schedulers remember of the round-trip times of paths.
+/// The schedulers' memory of the round-trip times of paths.
 #[derive(Debug, Default)]
 pub(crate) struct Extremes(PathMap<(Duration, Duration)>);
 

@@ -31,7 +31,7 @@ pub fn cubic_window(loss: f64, rtt_s: f64) -> f64 {
     libm::pow(constant(), 0.25) * libm::pow(rtt_s / loss, 0.75)
 }
 
-/// What an acknowledged packet adds to a window of so many packets: what balances that a lost one takes
+/// The packets that an acknowledged packet adds to such a window: it balances that a lost one takes
 /// 1 − beta of it, the larger one of both regions.
 //     ( 1 - beta ) * w * p( w ),  p = ( C ( 3 + beta ) / ( 4 ( 1 - beta ) ) )^(1/3) * RTT / w^(4/3), or 2 / w^2
 pub(crate) fn gain(window: f64, rtt_s: f64) -> f64 {
@@ -40,7 +40,7 @@ pub(crate) fn gain(window: f64, rtt_s: f64) -> f64 {
     cut(window) * cubic.max(reno)
 }
 
-/// What a lost packet takes from the window.
+/// The part of the window that a lost packet takes.
 pub(crate) fn cut(window: f64) -> f64 {
     (1.0 - BETA) * window
 }

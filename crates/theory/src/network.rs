@@ -24,7 +24,7 @@ pub struct Network {
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
-    /// What it carries.
+    /// Its capacity.
     pub capacity: Bitrate,
     /// How it tells that it is congested.
     pub price: Price,
@@ -70,7 +70,7 @@ impl Price {
 pub struct User {
     /// How many there are.
     pub count: u32,
-    /// What each of them follows.
+    /// The rule that each of them follows.
     pub rule: FluidRule,
     /// The routes of each.
     pub routes: Vec<Route>,
@@ -93,7 +93,7 @@ pub struct Equilibrium {
     pub users: Vec<UserState>,
     /// In the order of [`Network::links`].
     pub links: Vec<LinkState>,
-    /// What is left of the largest imbalance: the difference of gain and loss over their sum, for a
+    /// The rest of the largest imbalance: the difference of gain and loss over their sum, for a
     /// window, and of load and 1 for a link.
     pub residual: f64,
 }
@@ -106,7 +106,7 @@ pub struct UserState {
 }
 
 impl UserState {
-    /// What the user sends on all routes.
+    /// The rate of the user on all routes.
     pub fn rate(&self) -> Bitrate {
         self.routes.iter().map(|route| route.rate).sum()
     }
@@ -127,7 +127,7 @@ pub struct RouteState {
 /// A link in equilibrium.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkState {
-    /// What is sent over it.
+    /// The rate over it.
     pub rate: Bitrate,
     /// Its loss probability.
     pub loss: f64,
@@ -155,7 +155,7 @@ pub enum EquilibriumError {
         user: usize,
         /// The place of the route among the user's.
         route: usize,
-        /// What it takes for a link.
+        /// The number that is taken for a link.
         link: usize,
     },
     /// The round-trip time of the route is zero.
@@ -208,7 +208,7 @@ impl fmt::Display for EquilibriumError {
 impl core::error::Error for EquilibriumError {}
 
 impl Network {
-    /// What is wrong with the description, if anything is.
+    /// The fault of the description, if there is one.
     pub(crate) fn check(&self) -> Result<(), EquilibriumError> {
         if self.packet == ByteCount::ZERO {
             return Err(EquilibriumError::NoPacket);

@@ -30,7 +30,7 @@ pub enum FluidRule {
     CoupledCubic,
 }
 
-/// What an acknowledged packet adds to a window and a lost one takes from it, in packets.
+/// The packets that an acknowledged packet adds to a window and a lost one takes from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) gain: f64,

@@ -43,12 +43,12 @@ pub struct ScenarioA {
     pub type2_capacity: Bitrate,
 }
 
-/// What each user gets.
+/// The rates of each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScenarioARates {
     /// A user of type 1, on both paths.
     pub type1: Bitrate,
-    /// What of it goes through the access point.
+    /// The part of it that goes through the access point.
     pub type1_shared: Bitrate,
     /// A user of type 2.
     pub type2: Bitrate,
@@ -83,7 +83,7 @@ impl ScenarioA {
     }
 }
 
-// What a user of type 1 sends through the access point, in units of C1: LIA's windows are as 1/p,
+// The rate of a user of type 1 through the access point, in units of C1: LIA's windows are as 1/p,
 // and p1/(p1 + p2) = s^2/(1 + s^2).
 //         s^2
 //     -----------
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(rates.type1, Bitrate::from_mbps(1));
         // s = 1/2: 3 · 0.25/1.5 + 0.5 = 1
         assert!((scenario(30).lia().type2.as_mbps_f64() - 0.5).abs() < 1e-5);
-        // What the users of type 1 send there is what is missing: 3 · 1/6 = 1/2
+        // Users of type 1 send there as much as is missing: 3 · 1/6 = 1/2
         assert!((scenario(30).lia().type1_shared.as_mbps_f64() - 1.0 / 6.0).abs() < 1e-5);
     }
 

@@ -42,12 +42,12 @@ pub struct ScenarioC {
     pub single_capacity: Bitrate,
 }
 
-/// What each user gets.
+/// The rates of each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScenarioCRates {
     /// A user with two paths, on both.
     pub multipath: Bitrate,
-    /// What of it goes through access point 2.
+    /// The part of it that goes through access point 2.
     pub multipath_shared: Bitrate,
     /// A user with one path.
     pub single: Bitrate,
@@ -71,7 +71,7 @@ impl ScenarioC {
         self.shares((self.pooled_bps() - self.multipath_bps()).max(probing.as_bps() as f64))
     }
 
-    /// What each user gets where those with two paths send `shared_bps` through access point 2 and
+    /// The rates of each user where those with two paths send `shared_bps` through access point 2 and
     /// both access points are full.
     fn shares(&self, shared_bps: f64) -> ScenarioCRates {
         let bitrate = |bps: f64| Bitrate::from_bps(bps as u64);

@@ -36,7 +36,7 @@ pub enum ExportError {
 
 /// Writes the records of `trace` to `out` as comma-separated values and says how many there were.
 ///
-/// What is `null` in the trace is an empty cell. A record without a label for its run gets that of
+/// A `null` in the trace is an empty cell. A record without a label for its run gets that of
 /// the header. The first bad line ends the export.
 pub fn export<R: BufRead, W: Write>(trace: Reader<R>, out: W) -> Result<u64, ExportError> {
     let run_of_file = trace.header().run.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a run writes: newline-delimited JSON, one [`Record`] per path and time and one
+//! The records of a run: newline-delimited JSON, one [`Record`] per path and time and one
 //! [`LinkRecord`] per link and time, and CSV and Parquet tables.
 //!
 //! A host fills a [`Sample`] in the types of `fairpath-core`, turns it into a [`Record`] and gives

@@ -21,7 +21,7 @@ use crate::record::Record;
 #[error("cannot write the table")]
 pub struct TableError(#[from] ParquetError);
 
-/// So many rows are kept in memory and written together.
+/// The number of rows that are kept in memory and written together.
 const ROWS: usize = 1 << 16;
 
 /// A value of a row.
@@ -33,11 +33,11 @@ pub enum Value<'a> {
     Text(Option<&'a str>),
 }
 
-/// What can be a row of a table.
+/// A row of a table.
 pub trait Row {
     /// The names of the columns.
     const COLUMNS: &'static [&'static str];
-    /// Which of them hold words; the others hold numbers.
+    /// The columns that hold words; the others hold numbers.
     const WORDS: &'static [&'static str];
 
     /// The value in a column, by its position.

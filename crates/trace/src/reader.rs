@@ -27,7 +27,7 @@ pub enum ReadError {
     Header {
         /// Where in the line, counted from 1.
         column: usize,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A later version wrote the file in a format that this one does not know.
@@ -43,7 +43,7 @@ pub enum ReadError {
         line: u64,
         /// Where in the line, counted from 1.
         column: usize,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A line is longer than [`LINE_BYTES_MAX`].
@@ -126,7 +126,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// What `error` says, without its own count of lines: it has seen one line only.
+/// The words of `error` without its own count of lines: it has seen one line only.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

@@ -29,7 +29,7 @@ impl Header {
     }
 }
 
-/// Which part of its life a path is in.
+/// The part of its life that a path is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -68,7 +68,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What a host knows of a path at one time, in types that carry their units.
+/// The state of a path at one time as its host knows it, in types that carry their units.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// When, since the start of the run.
@@ -81,11 +81,11 @@ pub struct Sample {
     pub srtt: Option<Duration>,
     /// Its smallest round-trip time; `None` before the first sample.
     pub rtt_min: Option<Duration>,
-    /// What is in flight on it.
+    /// The bytes in flight on it.
     pub in_flight: ByteCount,
     /// Its delivery rate; `None` before the first sample.
     pub rate: Option<Bitrate>,
-    /// What it has lost since it was opened.
+    /// The bytes that it has lost since it was opened.
     pub lost: ByteCount,
     /// Its group.
     pub group: GroupId,
@@ -114,7 +114,7 @@ pub struct Record {
     /// The smallest round-trip time; `null` before the first sample.
     #[serde(deserialize_with = "present")]
     pub rtt_min_ns: Option<u64>,
-    /// What is in flight, in bytes.
+    /// The bytes in flight.
     pub in_flight_bytes: u64,
     /// The delivery rate, in bits per second; `null` before the first sample.
     #[serde(deserialize_with = "present")]

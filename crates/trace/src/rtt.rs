@@ -1,6 +1,6 @@
 //! Round-trip times out of files of several kinds.
 //!
-//! What kind a file is shows in its first bytes, not in its name; any of them may be packed with
+//! The first bytes of a file show its kind, not its name; any of them may be packed with
 //! gzip. `docs/detect.md` describes what is read of each.
 //!
 //! ```
@@ -41,7 +41,7 @@ pub struct RttSample {
 /// The round-trip times of one path or flow, in order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// What tells it from the others of its file; `None` where the file holds only one.
+    /// The label that tells it from the others of its file; `None` where the file holds only one.
     pub label: Option<String>,
     /// Its samples; at least one.
     pub samples: Vec<RttSample>,
@@ -77,7 +77,7 @@ impl Format {
 pub struct BadLine {
     /// The line, counted from 1.
     pub line: u64,
-    /// What is wrong with it, and what would be right.
+    /// The reason, and what would be right.
     pub reason: String,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for BadLine {
     }
 }
 
-/// What was found in a file.
+/// The round-trip times of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traces {
     /// The kind of the file.
@@ -98,11 +98,11 @@ pub struct Traces {
     pub bad: Vec<BadLine>,
     /// How many bad lines there were, those that are not kept included.
     pub bad_count: u64,
-    /// What a person should know: what was assumed, and what was left out.
+    /// Notes for a person: what was assumed, and what was left out.
     pub notes: Vec<String>,
 }
 
-/// So many bad lines are kept; the others are only counted.
+/// The most bad lines that are kept; the others are only counted.
 pub const BAD_LINES_KEPT: usize = 10;
 
 /// A reason is cut where it is longer: it may quote what a file holds.
@@ -160,7 +160,7 @@ pub enum RttError {
         line: usize,
         /// Where in the line, counted from 1.
         column: usize,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A capture is damaged from the beginning.

@@ -11,7 +11,7 @@ use crate::record::{Header, Record};
 pub struct WriteError(#[from] io::Error);
 
 impl WriteError {
-    /// What kind of failure it was: a full disk, a missing permission.
+    /// The kind of failure: a full disk, a missing permission.
     pub fn kind(&self) -> io::ErrorKind {
         self.0.kind()
     }

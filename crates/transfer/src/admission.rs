@@ -61,7 +61,7 @@ impl Refusal {
         Self::ALL.into_iter().find(|one| u64::from(one.code()) == code)
     }
 
-    /// What the peer is told by an end that serves `purpose`.
+    /// The words for the peer of an end that serves `purpose`.
     fn words(self, purpose: Purpose) -> &'static str {
         match self {
             Self::WrongSecret => "the secret in the ticket is wrong: use the ticket that the other machine shows",
@@ -116,7 +116,7 @@ pub enum AdmissionError {
 }
 
 impl AdmissionError {
-    /// What the peer is told.
+    /// The refusal that the peer is told.
     fn refusal(&self) -> Refusal {
         match self {
             Self::WrongSecret => Refusal::WrongSecret,
@@ -315,7 +315,7 @@ mod tests {
     const SECRET: Secret = Secret::from_bytes([1; 16]);
     const SENDER: SenderId = SenderId::from_bytes([2; 16]);
 
-    /// What both ends make of a peer with this secret and purpose.
+    /// The results at both ends for a peer with this secret and purpose.
     async fn meet(
         net: &Net,
         admission: &Admission,

@@ -54,7 +54,7 @@ const TRY_FOR: Duration = Duration::from_secs(3);
 /// When a sender that reconnects never gives up on a connection that is alive, but moves nothing.
 const STUCK: Duration = Duration::from_secs(60);
 
-/// What happens to the connection of a delivery.
+/// An event of the connection of a delivery.
 #[derive(Debug)]
 pub enum DeliveryEvent {
     /// The connection ended before its time.
@@ -72,7 +72,7 @@ impl Sender {
     /// Sends everything, first over `first`, and over new connections to the same receiver when that is
     /// lost, until everything is in place or nothing has moved for `give_up_after`. Zero: over `first` only.
     ///
-    /// What happens meanwhile is told to `events`; nobody has to listen.
+    /// Events are told to `events`; nobody has to listen.
     ///
     /// # Errors
     ///

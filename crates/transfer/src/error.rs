@@ -96,7 +96,7 @@ pub enum SendError {
         after: Duration,
         /// Why the connection ended.
         why: String,
-        /// What the receiver had not said to be written.
+        /// The bytes that the receiver had not said to be written.
         left: ByteCount,
     },
     /// The connection was lost, and no other will be made.
@@ -129,7 +129,7 @@ pub enum SendError {
     Protocol(ProtocolError),
 }
 
-/// What to do where the receiver is not found again.
+/// The advice where the receiver is not found again.
 fn advice(left: ByteCount) -> &'static str {
     match left {
         // The word that all is in place is missing, nothing else.
@@ -157,7 +157,7 @@ impl SendError {
         }
     }
 
-    /// What the receiver is told; `None` where it caused the error or cannot hear.
+    /// The fault that the receiver is told; `None` where it caused the error or cannot hear.
     pub(crate) fn fault(&self) -> Option<Fault> {
         match self {
             Self::Refused { .. }
@@ -314,7 +314,7 @@ pub enum ReceiveError {
     Untrusted {
         /// The directory for unfinished files.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner's number.
         owner: u32,
     },
     /// An unfinished file is not what was written there.
@@ -417,7 +417,7 @@ impl ReceiveError {
         }
     }
 
-    /// What the sender is told; `None` where it caused the error or cannot hear.
+    /// The fault that the sender is told; `None` where it caused the error or cannot hear.
     pub(crate) fn fault(&self) -> Option<Fault> {
         Some(match self {
             // The admission has answered already.

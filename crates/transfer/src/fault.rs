@@ -1,8 +1,8 @@
-//! What one end tells the other about a failure.
+//! Faults, as one end tells them to the other.
 
 use serde::{Deserialize, Serialize};
 
-/// What one end tells the other about a failure, beside the words.
+/// A failure as one end tells it to the other, beside the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
     /// A name or a sum of the manifest was refused.

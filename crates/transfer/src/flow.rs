@@ -29,7 +29,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) pieces: mpsc::Receiver<Piece>,
 }
 
-/// What both directions of the conversation look at.
+/// The state that both directions of the conversation look at.
 struct Books<'a> {
     selection: &'a Selection,
     window: Option<&'a Window>,
@@ -139,7 +139,7 @@ impl<'a> Books<'a> {
 
     fn leave_out(&self, entry: u32, reason: Reason) -> Result<(), SendError> {
         if self.ledger().leave_out(entry, reason)? {
-            // What of it was done, the receiver's reports leave out.
+            // The receiver's reports leave out the part of it that was done.
             self.progress.leave_out(self.selection.counted(entry), 0);
         }
         Ok(())
@@ -160,7 +160,7 @@ pub(crate) async fn next(control: &Control) -> Result<FromReceiver, SendError> {
 
 /// The connection ended because the receiver gave up: its words count, if they have come.
 pub(crate) async fn last_words(control: &Control, error: SendError) -> SendError {
-    // What came before the end is heard before it, so this waits for nothing.
+    // Messages before the end are heard before it, so this waits for nothing.
     while control.connection.close_reason().is_some() {
         match next(control).await {
             Ok(_) => {}

@@ -29,7 +29,7 @@ pub(crate) const ADMITTED: &[u8] = b"A";
 const EXPORTER_LABEL: &[u8] = b"EXPORTER-fairpath-greeting";
 const PROOF_CONTEXT: &str = "fairpath 2026 proof of the ticket's secret 2";
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Files.

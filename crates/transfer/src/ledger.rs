@@ -1,4 +1,4 @@
-//! What the sender knows of each entry: whether it is still owed, in place, or left out.
+//! The sender's state of each entry: whether it is still owed, in place, or left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ impl Ledger {
         }
     }
 
-    /// What was left out since the selection was made.
+    /// The entries that were left out since the selection was made.
     pub(crate) fn skipped(&self, selection: &Selection) -> Vec<Skipped> {
         let skipped = |(&entry, &reason): (&u32, &Reason)| Skipped { path: selection.full(entry), reason };
         self.left_out.iter().map(skipped).collect()

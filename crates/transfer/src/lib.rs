@@ -39,7 +39,7 @@
 //!
 //! # The protocol
 //!
-//! What the ends say to each other are messages of the connection, which come in order, each in postcard's
+//! The ends speak by messages of the connection, which come in order, each in postcard's
 //! encoding and at most [`MAX_MESSAGE`] long. Data are its records, which come in any order.
 //!
 //! 1. sender: greeting, `FPT`, version, a number of the sender's, and the proof: BLAKE3 keyed with the

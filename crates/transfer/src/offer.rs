@@ -1,4 +1,4 @@
-//! What a sender offers, as a person is asked about it before anything is written.
+//! The offer of a sender, as a person is asked about it before anything is written.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,14 +33,14 @@ impl LeftOut {
         }
     }
 
-    /// What a peer says, cut and made safe to show.
+    /// The words of a peer, cut and made safe to show.
     pub(crate) fn safe(self) -> Self {
         let names = self.names.iter().take(SHOWN).map(|name| printable(name)).collect();
         Self { count: self.count, names }
     }
 }
 
-/// What a sender offers.
+/// The offer of a sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
     /// How many files there are.
@@ -55,7 +55,7 @@ pub struct Offer {
     pub shown: Vec<(String, Option<ByteCount>)>,
     /// Hidden names that the sender left out.
     pub left_out: LeftOut,
-    /// Of the names and sizes of all: the same offer is not asked about twice.
+    /// A digest of the names and sizes of all: the same offer is not asked about twice.
     digest: [u8; 32],
 }
 
@@ -94,7 +94,7 @@ impl Offer {
     }
 }
 
-/// Who decides whether an offer is taken, once names and sizes are known and before anything is written.
+/// The judge of an offer, once names and sizes are known and before anything is written.
 #[derive(Clone)]
 pub struct Consent(Arc<Ask>);
 

@@ -1,4 +1,4 @@
-//! What records carry: pieces of large files, and parcels of everything that is small.
+//! The contents of records: pieces of large files, and parcels of everything that is small.
 //!
 //! A record whose object is an entry's number is a piece of that file. A record of the object
 //! [`PARCEL`] holds items one after another: whole small files with their tags, and what is to be

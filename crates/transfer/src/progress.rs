@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use fairpath_core::ByteCount;
 
-/// What a transfer is doing.
+/// The phase of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nobody has connected yet, or the peer is not admitted yet.
@@ -44,15 +44,15 @@ pub struct Progress {
 /// The progress at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgressSnapshot {
-    /// What the transfer is doing.
+    /// The phase of the transfer.
     pub phase: Phase,
     /// The sizes of all files; those that are left out do not count.
     pub bytes_total: ByteCount,
-    /// What the receiver has written, including what it had before.
+    /// The bytes that the receiver has written, including those that it had before.
     pub bytes_done: ByteCount,
-    /// What the receiver had before: parts of an interrupted transfer and identical files.
+    /// The bytes that the receiver had before: parts of an interrupted transfer and identical files.
     pub bytes_resumed: ByteCount,
-    /// What both ends have read of files on their disks, to compare and to verify them. It moves where
+    /// The bytes of files that both ends have read on their disks, to compare and to verify them. It moves where
     /// nothing else does: a large file that was begun in an earlier run is read before it goes on.
     pub bytes_examined: ByteCount,
     /// How many files there are; those that are left out do not count.
@@ -107,7 +107,7 @@ impl Progress {
         self.is_resumed.store(false, Ordering::Relaxed);
     }
 
-    /// What there is to do. What the receiver had before is told by the first plan of a transfer: later
+    /// The work to be done. How much the receiver had before is told by the first plan of a transfer: later
     /// ones, after a connection was lost, find there what the transfer itself has brought.
     pub(crate) fn set_totals(&self, bytes: u64, files: u64) {
         self.bytes_total.store(bytes, Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl Progress {
         self.bytes_done.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes of a file were read here.
+    /// More bytes of a file were read here.
     pub(crate) fn add_examined(&self, bytes: u64) {
         self.examined_here.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -163,7 +163,7 @@ impl Progress {
         Counting { reader, progress: self }
     }
 
-    /// What was read here so far.
+    /// The bytes that were read here so far.
     pub(crate) fn examined_here(&self) -> u64 {
         self.examined_here.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What the two ends say to each other: one message of the connection each, in postcard's encoding. The
+//! The messages of the two ends: one message of the connection each, in postcard's encoding. The
 //! first message of each end is of the greeting (`greeting.rs`).
 
 use bytes::Bytes;
@@ -58,7 +58,7 @@ pub(crate) type Digest = [u8; 32];
 /// The receiver's proof of a file: 128 bits cannot be guessed, and many thousands fit into a message.
 pub(crate) type Proof = [u8; 16];
 
-/// What the sender says after the greeting.
+/// The messages of the sender after the greeting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FromSender {
     /// A part of the manifest.
@@ -76,12 +76,12 @@ pub(crate) enum FromSender {
     Failed {
         /// The kind of failure.
         fault: Fault,
-        /// What a person should read.
+        /// The text for a person to read.
         text: String,
     },
 }
 
-/// What the receiver says.
+/// The messages of the receiver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FromReceiver {
     /// The first message: what the manifest may contain.
@@ -122,7 +122,7 @@ pub(crate) enum FromReceiver {
     Failed {
         /// The kind of failure.
         fault: Fault,
-        /// What a person should read.
+        /// The text for a person to read.
         text: String,
     },
     /// This file was passed on so far, or this stream taken: from the beginning on, without a gap.

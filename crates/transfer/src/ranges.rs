@@ -53,7 +53,7 @@ impl RangeSet {
         self.ranges.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// Of how many ranges the set consists.
+    /// The number of ranges in the set.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }

@@ -24,13 +24,13 @@ use crate::source::{Opener, mtime_ns};
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) file: u32,
-    /// What the receiver has.
+    /// The ranges that the receiver has.
     pub(crate) have: RangeSet,
     /// Whether its data are to be sent, or only its digest is wanted.
     pub(crate) with_data: bool,
 }
 
-/// What was read.
+/// The result of reading.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// A record to send, and how many bytes of files are in it.
@@ -167,7 +167,7 @@ impl Reader<'_> {
         let mut data = std::mem::take(&mut self.buffer);
         data.clear();
         let checked = match (&file).take(size).read_to_end(&mut data) {
-            // Of an empty file nothing was read that could have changed since it was opened.
+            // An empty file has nothing that could have changed since it was opened.
             Ok(0) if size == 0 => Ok(()),
             Ok(length) => self.check_unchanged(job, &file, length as u64),
             Err(_) => Err(Stop::LeftOut(Reason::ReadFailed)),
@@ -185,7 +185,7 @@ impl Reader<'_> {
 
     /// Reads a file piece by piece.
     async fn large(&mut self, job: &Job) -> Result<(), Stop> {
-        // What is packed would otherwise wait until all of this file is sent.
+        // Packed files would otherwise wait until all of this file is sent.
         self.flush().await?;
         let tag = self.read(job).await?;
         self.pack(&Item::Tag { file: job.file, tag }).await?;
@@ -312,7 +312,7 @@ impl Reader<'_> {
         }
     }
 
-    /// So many bytes were read; that has to be all, and all of what the list says.
+    /// The number of bytes that were read has to be all, and all of what the list says.
     fn check_unchanged(&self, job: &Job, file: &File, length: u64) -> Result<(), Stop> {
         let stat = rustix::fs::fstat(file).map_err(|_| Stop::LeftOut(Reason::ReadFailed))?;
         match self.is_unchanged(job, &stat) && length == self.entry(job).size() {

@@ -34,7 +34,7 @@ use crate::words::printable;
 use crate::workers::Workers;
 use crate::writer::{Finished, Writer};
 
-/// What a receiver is to do.
+/// The settings of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiveConfig {
     /// Where the files go; created once a sender has proved itself.
@@ -48,7 +48,7 @@ pub struct ReceiveConfig {
     pub secret: Secret,
     /// The limits of what is accepted.
     pub limits: Limits,
-    /// Who decides about an offer that is acceptable.
+    /// The judge of an offer that is acceptable.
     pub consent: Consent,
 }
 
@@ -89,7 +89,7 @@ fn is_complete(skipped: &[Skipped]) -> bool {
     skipped.iter().all(|one| one.reason.is_expected())
 }
 
-/// What one sender does, over all its connections.
+/// The state of one sender, over all its connections.
 #[derive(Clone, Debug)]
 struct Run {
     sender: SenderId,
@@ -97,7 +97,7 @@ struct Run {
     /// How long the user was asked meanwhile.
     asked: Duration,
     connections: u32,
-    /// What it has brought, once all of that is in place.
+    /// The files that it has brought, once all of them are in place.
     received: Option<InPlace>,
 }
 
@@ -127,7 +127,7 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// Who was let in: the same for all connections of one sender.
+    /// The sender that was let in: the same for all connections of one sender.
     pub fn sender(&self) -> SenderId {
         self.sender
     }
@@ -174,7 +174,7 @@ pub struct Receiver {
     config: ReceiveConfig,
     admission: Admission,
     progress: Arc<Progress>,
-    // Who uses the ticket. Only the same sender takes over from itself.
+    // The holder of the ticket. Only the same sender takes over from itself.
     current: Mutex<Option<Holder>>,
     running: tokio::sync::Mutex<()>,
     run: Mutex<Option<Run>>,
@@ -212,7 +212,7 @@ impl Receiver {
         self.progress.clone()
     }
 
-    /// What the sender offered, once that was agreed to.
+    /// The offer of the sender, once it was agreed to.
     pub fn offer(&self) -> Option<Offer> {
         self.agreed().as_ref().map(|(_, offer)| offer.clone())
     }
@@ -428,7 +428,7 @@ impl Receiver {
         }
     }
 
-    /// What this sender has brought, once all of it is in place.
+    /// The files that this sender has brought, once all of them are in place.
     fn received_from(&self, sender: SenderId) -> Option<InPlace> {
         let run = self.sender_run();
         run.as_ref().filter(|run| run.sender == sender).and_then(|run| run.received.clone())

@@ -55,7 +55,7 @@ pub struct Sent {
     pub sent: ByteCount,
     /// How much of it the receiver had before.
     pub resumed: ByteCount,
-    /// What either end left out after the selection was made.
+    /// The entries that either end left out after the selection was made.
     pub skipped: Vec<Skipped>,
     /// From the answer to the greeting to the receiver's word that all is in place. The time in which its user was
     /// asked, or in which it served another sender, does not count.
@@ -67,14 +67,14 @@ pub struct Sent {
 /// Sends a selection to the receiver that gave the secret.
 #[derive(Debug)]
 pub struct Sender {
-    /// What is sent: what the user named, without what the receiver does not take.
+    /// The selection: what the user named, without what the receiver does not take.
     selection: Mutex<Arc<Selection>>,
     secret: Secret,
     // By it the receiver knows that a new connection comes from the same run as one that died.
     id: SenderId,
     known: Arc<Known>,
     progress: Arc<Progress>,
-    /// What was left out, as the last connection on which there was something had it.
+    /// The entries that were left out, as the last connection on which there was something had it.
     left_out: Mutex<Vec<Skipped>>,
     not_taken: Mutex<LeftOut>,
     /// How long the receiver had this sender wait: while its user was asked, and while it served another sender.
@@ -142,7 +142,7 @@ impl Sender {
             Ok(sent) => sent,
             Err(SendError::PeerGone(_)) if is_done(connection) => return Err(SendError::Unproved),
             Err(error) => {
-                // What is closed keeps the reason why.
+                // A closed connection keeps the reason why.
                 if connection.close_reason().is_none() {
                     connection.close(1, "the transfer ended early");
                 }
@@ -164,7 +164,7 @@ impl Sender {
         })
     }
 
-    /// What the receiver does not take, since it takes no hidden names; known once it has said so.
+    /// The entries that the receiver does not take, since it takes no hidden names; known once it has said so.
     pub fn not_taken(&self) -> LeftOut {
         self.not_taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -416,7 +416,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What is to be sent, in the order of the manifest.
+    /// The plan of what is to be sent, in the order of the manifest.
     async fn hear_plan(
         &self,
         control: &Control,

@@ -157,7 +157,7 @@ async fn pump(connection: &Connection, commands: &mpsc::Sender<Command>) -> Rece
     }
 }
 
-/// What a thread has come to.
+/// The result of a thread.
 pub(crate) async fn joined<T>(task: JoinHandle<Result<T, ReceiveError>>) -> Result<T, ReceiveError> {
     match task.await {
         Ok(result) => result,

@@ -38,7 +38,7 @@ impl Secret {
         Ok(Self(secret))
     }
 
-    /// What a holder of the ticket marks its first packets with: it says nothing about the secret, and
+    /// The mark of a ticket's holder on its first packets: it says nothing about the secret, and
     /// admits nobody.
     pub fn admission_key(&self) -> AdmissionKey {
         AdmissionKey::from_bytes(blake3::derive_key(
@@ -83,7 +83,7 @@ pub struct Ticket {
     pub secret: Secret,
 }
 
-/// What is wrong with a ticket.
+/// Why a text is no ticket.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TicketError {

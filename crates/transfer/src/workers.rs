@@ -1,9 +1,9 @@
-//! Who does the work that blocks: reads and writes files.
+//! Workers for the work that blocks: they read and write files.
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// Who does it.
+/// A pool of workers.
 ///
 /// Work that takes its turns with the rest of a transfer is an `async` function that awaits nothing but channels,
 /// and blocks in between. A thread of its own drives it in the product. The fault simulator drives the same

@@ -23,7 +23,7 @@ pub struct AimdConfig {
     pub min_ssthresh_datagrams: u32,
     /// How slow start finds its end.
     pub slow_start: SlowStart,
-    /// Which losses are congestion.
+    /// The losses that are taken for congestion.
     pub losses: Losses,
     /// How much faster than window per round trip a path paces in slow start: 2, because the window
     /// doubles within the round trip.

@@ -1,4 +1,4 @@
-//! What a rule sees: the paths that are coupled with the one an event came from.
+//! The view of a rule: the paths that are coupled with the one an event came from.
 
 use fairpath_core::{GroupId, PathId, PathMap};
 
@@ -6,7 +6,7 @@ use super::losses::LossTest;
 use super::undo::Undo;
 use super::{Member, PathWindow, Totals};
 
-/// What the machine keeps of one path.
+/// The machine's state of one path.
 #[derive(Clone, Debug)]
 pub(super) struct PathEntry<M> {
     /// `None` before the first partition: all such paths are one group.
@@ -17,7 +17,7 @@ pub(super) struct PathEntry<M> {
     pub(super) memory: M,
     /// Where not every loss is congestion; apart, as what follows.
     pub(super) losses: Option<Box<LossTest>>,
-    /// What the last reduction can be undone with; apart, so that the windows of all paths stay close
+    /// The state with which the last reduction can be undone; apart, so that the windows of all paths stay close
     /// together.
     pub(super) undo: Option<Box<Undo<M>>>,
 }
@@ -48,7 +48,7 @@ pub trait GroupView<M> {
     /// The path that the event came from.
     fn own(&self) -> &PathWindow;
 
-    /// What the rule remembers of the path that the event came from.
+    /// The rule's memory of the path that the event came from.
     fn own_memory(&self) -> &M;
 
     /// The path that the event came from as its group sees it; `None` while it takes no part.

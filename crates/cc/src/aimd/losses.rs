@@ -1,4 +1,4 @@
-//! Which losses are congestion: those around which packets waited.
+//! Losses that are congestion: those around which packets waited.
 //!
 //! # Source
 //!
@@ -33,7 +33,7 @@ use self::rate::RateTest;
 use crate::levels::Levels;
 use crate::rounds::Rounds;
 
-/// What a lost packet is taken for.
+/// The verdict on a lost packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Losses {
     /// For congestion [RFC5681 §3.1; RFC9002 §7.3.2].
@@ -64,10 +64,10 @@ const MEMORY: Duration = Duration::from_secs(30);
 /// Projected of the packets that may be lost without congestion. A slow start that overflows a queue
 /// loses about half; of losses of 2 % at random, two round trips seldom have so many.
 const TOO_MANY: f64 = 0.05;
-/// So many losses say nothing of how many it is.
+/// A number of losses too small to say how many it is.
 const FEW: f64 = 3.0;
 
-/// What a path knows of its queue and its losses.
+/// The memory of a path: its queue and its losses.
 #[derive(Clone, Debug)]
 pub(super) struct LossTest {
     levels: Levels,
@@ -235,7 +235,7 @@ mod tests {
             self
         }
 
-        /// What such an event leaves of the window.
+        /// The part of the window that such an event leaves.
         fn left_by(mut self, change: impl Fn(&mut Congestion)) -> f64 {
             let before = self.cubic.window(path(0)).as_f64();
             let mut event = loss(self.now_ms);

@@ -33,7 +33,7 @@ impl SmoothedRtt {
     }
 }
 
-/// What a reduction changes of a window, as it was before.
+/// The values of a window that a reduction changes, as they were before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unreduced {
     cwnd: f64,
@@ -56,7 +56,7 @@ pub struct PathWindow {
     /// Whether no packet sent after the last reduction has been acknowledged yet.
     recovering: bool,
     delay_cuts: u64,
-    /// What is only needed until slow start ends first is kept apart, so that the windows of all
+    /// State that is needed only until slow start first ends is kept apart, so that the windows of all
     /// paths stay close together.
     hystart: Option<Box<HyStartPlusPlus>>,
 }
@@ -200,7 +200,7 @@ impl PathWindow {
         }
     }
 
-    /// What [`restore`](Self::restore) needs to take a reduction back.
+    /// The values that [`restore`](Self::restore) needs to take a reduction back.
     pub(super) fn unreduced(&self) -> Unreduced {
         let Self { cwnd, ssthresh, recovery_start, recovering, .. } = *self;
         Unreduced { cwnd, ssthresh, recovery_start, recovering }

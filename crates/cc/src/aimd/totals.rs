@@ -1,4 +1,4 @@
-//! What the equations of the coupled rules need of the whole group.
+//! Sums over the whole group, for the equations of the coupled rules.
 
 /// Sums and maxima over the paths of a group. Windows are in bytes, times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -37,7 +37,7 @@ pub struct Member<'a, M> {
     pub inverse_rtt: f64,
     /// The size of a full datagram, in bytes.
     pub max_datagram: f64,
-    /// What the rule remembers of the path.
+    /// The rule's memory of the path.
     pub memory: &'a M,
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Undo<M> {
 }
 
 impl<M: Clone> Undo<M> {
-    /// What undoes the reduction that `event` is about to cause; `None` where nothing may: a mark does not
+    /// The means to undo the reduction that `event` is about to cause; `None` where nothing may: a mark does not
     /// turn out to be wrong.
     pub(super) fn of(event: &Congestion, window: &PathWindow, memory: &M) -> Option<Box<Self>> {
         let may = event.signal == CongestionSignal::Loss;

@@ -12,13 +12,13 @@ use super::{Adjustment, Followed, GroupView, PathWindow, Rule};
 /// recovery are kept when a path goes from one to the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UntilCoupled<A, C> {
-    /// What a path follows whose group has no other path.
+    /// The rule of a path whose group has no other path.
     pub alone: A,
-    /// What the others follow.
+    /// The rule of the others.
     pub coupled: C,
 }
 
-/// What both rules remember of a path.
+/// The memory of both rules of a path.
 #[derive(Clone, Debug, Default)]
 pub struct Both<A, C> {
     alone: A,
@@ -91,7 +91,7 @@ impl<A: Rule, C: Rule> Rule for UntilCoupled<A, C> {
         self.coupled.follow(&mut both.coupled, window, news)
     }
 
-    /// What paths follow that are alone begins anew with [`on_recoupled`](Self::on_recoupled): it need not hear of what
+    /// The rule of paths that are alone begins anew with [`on_recoupled`](Self::on_recoupled): it need not hear of what
     /// comes before.
     fn on_ack(&self, both: &mut Self::Memory, window: &PathWindow, ack: &Ack) {
         if !both.is_coupled {

@@ -57,7 +57,7 @@ fn alpha<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
     group.rate_max / own.rate()
 }
 
-/// What an acknowledged packet adds to the window, both in packets where the group is.
+/// The packets that an acknowledged packet adds to the window, in packets where the group is.
 // [BALIA §2]
 //             x_r            1 + alpha_r     4 + alpha_r
 //     ------------------- * ------------- * -------------
@@ -67,7 +67,7 @@ pub fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
     own.rate() * own.inverse_rtt / (group.rate * group.rate) * ((1.0 + alpha) / 2.0) * ((4.0 + alpha) / 5.0)
 }
 
-/// What a lost packet takes from the window, in the unit of the group's windows.
+/// The part that a lost packet takes from the window, in the unit of the group's windows.
 // [BALIA §2]
 //      w_r
 //     ----- * min{ alpha_r, 1.5 }

@@ -71,7 +71,7 @@ const BANDWIDTH_ROUNDS: u64 = 10;
 /// Up to here one quantum is one datagram, in bit/s [BBRv1 §4.2.2].
 const ONE_DATAGRAM_BELOW: Bitrate = Bitrate::from_kbps(1_200);
 
-/// What BBR is doing.
+/// The phase of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Doubling the rate each round, until no more arrives.
@@ -84,7 +84,7 @@ enum Phase {
     ProbeRtt,
 }
 
-/// What the bandwidth and the bandwidth-delay product are multiplied by.
+/// The gains: factors of the bandwidth and of the bandwidth-delay product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Gains {
     pacing: f64,
@@ -140,7 +140,7 @@ impl BbrPath {
 
     // [BBRv1 §4.2.3.2]
     //     gain * BBR.BtlBw * BBR.RTprop + 3 * BBR.send_quantum
-    /// What `gain` times the bandwidth-delay product takes, with what waits in the hosts.
+    /// The bytes of `gain` times the bandwidth-delay product, with what waits in the hosts.
     fn inflight(&self, gain: f64) -> ByteCount {
         match self.min_rtt {
             Some(min_rtt) => bdp_multiple(gain, self.bandwidth, min_rtt) + self.send_quantum() * 3,

@@ -89,10 +89,10 @@ pub type Bbr3 = PerPath<Bbr3Path>;
 /// The largest share of what is sent in a round trip that a probe may lose [BBRv3 §2.8].
 const LOSS_THRESHOLD: f64 = 0.02;
 
-/// What one lossy round leaves at least [BBRv3 §2.8].
+/// The least that one lossy round leaves [BBRv3 §2.8].
 const BETA: f64 = 0.7;
 
-/// What BBR is doing.
+/// The phase of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Doubling the rate each round, until no more arrives or too much is lost.
@@ -136,7 +136,7 @@ impl Phase {
     }
 }
 
-/// What the bandwidth and the bandwidth-delay product are multiplied by.
+/// The gains: factors of the bandwidth and of the bandwidth-delay product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Gains {
     pacing: f64,
@@ -151,7 +151,7 @@ pub struct Bbr3Path {
     rounds: Rounds,
     delivered: ByteCount,
     max_bandwidth: MaxBandwidth,
-    /// What is sent at: the largest bandwidth, or less where losses say so.
+    /// The sending rate: the largest bandwidth, or less where losses say so.
     bandwidth: Bitrate,
     min_rtt: MinRtt,
     full_pipe: FullPipe,
@@ -209,7 +209,7 @@ impl Bbr3Path {
         }
     }
 
-    /// What a mark makes of the model.
+    /// The model's answer to a mark.
     fn on_mark(&mut self, now: Timestamp, in_flight: ByteCount) {
         self.short_term.note_loss(self.delivered);
         if self.phase == Phase::Startup {

@@ -69,7 +69,7 @@ impl Rule for Coupled {
     }
 }
 
-/// What an acknowledged packet adds to the window, both in packets where the group is.
+/// The packets that an acknowledged packet adds to the window, in packets where the group is.
 // [NSDI2011 §2.2]
 //         1
 //     ---------
@@ -78,7 +78,7 @@ pub fn gain<M>(own: &Member<'_, M>, group: &Totals) -> f64 {
     1.0 / group.cwnd.max(own.cwnd)
 }
 
-/// What a lost packet takes from the window, in the unit of the group's windows.
+/// The part that a lost packet takes from the window, in the unit of the group's windows.
 // [NSDI2011 §2.2]
 //      w_total
 //     ---------
@@ -87,14 +87,14 @@ pub fn cut(group: &Totals) -> f64 {
     group.cwnd / 2.0
 }
 
-/// What an acknowledged packet adds to the window, in packets.
+/// The packets that an acknowledged packet adds to the window.
 // [KellyVoice2005], as [htsim] has it
 //     a = 0.01
 fn scalable_gain() -> f64 {
     0.01
 }
 
-/// What a lost packet takes from the window, in the unit of the group's windows.
+/// The part that a lost packet takes from the window, in the unit of the group's windows.
 // [KellyVoice2005], as [htsim] has it
 //     b * w_total, b = 1/8
 fn scalable_cut(cwnd_total: f64) -> f64 {

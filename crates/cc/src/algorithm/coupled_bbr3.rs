@@ -38,7 +38,7 @@ use super::bbr3::Bbr3Path;
 use crate::controller::{ControlState, Controller};
 use crate::model::{BbrConfig, Delivery, Gathered, Opening, PathModel, Random, Sizes, WINDOW_MAX, bdp_multiple};
 
-/// Of what a path delivered before, so much counts beside what it delivered in the newest round trip. In eighths: a
+/// The weight of earlier deliveries of a path beside those of the newest round trip. In eighths: a
 /// share follows within some eight round trips, and does not follow a burst.
 const KEPT_EIGHTHS: u64 = 7;
 
@@ -63,9 +63,9 @@ struct Member {
     /// The least round-trip time of the path; `None` before its first acknowledgement.
     base: Option<Duration>,
     in_flight: ByteCount,
-    /// What left while the path was part of a flow.
+    /// Packets that left while the path was part of a flow.
     sent: VecDeque<Packet>,
-    /// What it delivered in the round trip of the flow that goes on, and lately.
+    /// The bytes that it delivered in the round trip of the flow that goes on, and lately.
     delivered: ByteCount,
     recent: ByteCount,
     /// When persistent congestion was found, until a packet arrives that was sent later.
@@ -102,7 +102,7 @@ impl Member {
         state
     }
 
-    /// What of the path's need is in flight where it delivers as it did lately, up to a factor.
+    /// The part of the path's need that is in flight where it delivers as it did lately, up to a factor.
     fn need(&self) -> u128 {
         u128::from(self.recent.get()) * self.base.unwrap_or_default().as_nanos()
     }
@@ -194,7 +194,7 @@ impl CoupledBbr3 {
         self.flows.push(Flow { paths, model, rate: DeliveryRate::new(), gathered: Gathered::default() });
     }
 
-    /// What a delivery on `path` is to its flow.
+    /// A delivery on `path`, as its flow sees it.
     fn in_the_flow(&self, flow: usize, path: PathId, delivery: Delivery) -> Delivery {
         let members = || self.members(flow).map(|(_, member)| member);
         let own = self.paths.get(path).and_then(|member| member.base).unwrap_or_default();
@@ -211,7 +211,7 @@ impl CoupledBbr3 {
         }
     }
 
-    /// What of the flow's window and rate is the path's.
+    /// The path's part of the flow's window and rate.
     fn divide(&mut self, flow: usize, path: PathId) {
         let (needs, recents) = self.members(flow).fold((0, ByteCount::ZERO), |(needs, recents), (_, member)| {
             (needs + member.need(), recents + member.recent)

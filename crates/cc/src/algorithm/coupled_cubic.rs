@@ -52,18 +52,18 @@ impl Default for CoupledCubic {
     }
 }
 
-/// What a path knows of its group, as of the last event of the path.
+/// A path's memory of its group, as of the last event of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Share {
     history: History,
-    /// What curve and level were before the last reduction of this path.
+    /// Curve and level before the last reduction of this path.
     unreduced: (Curve, f64),
     /// The version that this reduction made.
     own_version: u64,
     others: Others,
 }
 
-/// What became of the group. Each path has a copy, and the newest of them is the group's.
+/// The history of the group. Each path has a copy, and the newest of them is the group's.
 #[derive(Clone, Copy, Debug, Default)]
 struct History {
     curve: Curve,
@@ -75,11 +75,11 @@ struct History {
     reduced_at: Timestamp,
 }
 
-/// What a path hears of its group.
+/// The news of its group for a path.
 #[derive(Clone, Copy, Debug)]
 pub struct News {
     others: Others,
-    /// What the path does not know yet.
+    /// The history that the path does not know yet.
     history: Option<History>,
 }
 
@@ -236,7 +236,7 @@ fn weight(rtt_s: f64, group_rtt_s: f64) -> f64 {
     rtt_s / group_rtt_s
 }
 
-/// What congestion on a path leaves of the window of the group. With the same loss probability on all of them, path r
+/// The part of the group's window that congestion on a path leaves. With the same loss probability on all, path r
 /// meets s_r of the group's losses, so that the mean over the paths is beta, what one flow would be left with. Losses
 /// on a path that carries little, which would then be far more congested than the others, take little.
 //     1 - ( 1 - beta ) * s_r / Q
@@ -244,14 +244,14 @@ pub fn left(share: f64, squares: f64) -> f64 {
     1.0 - (1.0 - BETA) * share / squares
 }
 
-/// What congestion on a path leaves of the window of another one of the group: the others keep their shares among
-/// themselves, and take up what the path gives.
+/// The part that congestion on a path leaves of the window of another one of the group: the others keep their shares
+/// among themselves, and take up what the path gives.
 //     ( 1 - ( 1 - beta ) * s_r / Q ) * ( 1 + ( 1 - beta ) * s_r )
 pub fn others_left(share: f64, squares: f64) -> f64 {
     left(share, squares) * (1.0 + (1.0 - BETA) * share)
 }
 
-/// What congestion on a path leaves of its window: the share of the path shrinks as a window of CUBIC does, as far
+/// The part of a path's window that congestion on it leaves: its share shrinks as a window of CUBIC does, as far
 /// as there are others to take it up. So shares settle where all paths meet losses equally often, which is at rates in
 /// proportion to one over the loss probability, as those of LIA.
 //     ( 1 - ( 1 - beta ) * s_r / Q ) * ( 1 - ( 1 - beta ) * ( 1 - s_r ) )
@@ -273,7 +273,7 @@ mod tests {
         controller.window(path(id)).as_f64() / PACKET.as_f64()
     }
 
-    /// What an acknowledgement of nothing, which lets nothing grow, leaves the path with.
+    /// The window after an acknowledgement of nothing, which lets nothing grow.
     fn after_word(coupled: &mut Coupled, id: u32, now_ms: u64) -> f64 {
         coupled.on_ack(path(id), &Ack { window_limited: false, ..ack(now_ms, ByteCount::ZERO, 100) });
         packets(coupled, id)

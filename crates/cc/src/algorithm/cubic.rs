@@ -54,7 +54,7 @@ impl Default for Cubic {
     }
 }
 
-/// What is remembered of the last congestion, and of the growth since.
+/// The memory of the last congestion, and of the growth since.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Curve {
     /// `None` after a timeout: the window at which congestion avoidance begins will be it.
@@ -79,7 +79,7 @@ pub const C: f64 = 0.4;
 /// [RFC9438 §4.6]
 pub const BETA: f64 = 0.7;
 
-/// What a curve is the curve of: the window of one path, or of several together.
+/// The flow of a curve: the window of one path, or of several together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grown {
     /// In bytes.
@@ -177,7 +177,7 @@ impl Curve {
         self.epoch = None;
     }
 
-    /// Of two curves that began alike the one that more has been counted in is greater.
+    /// The order of two curves that began alike: the one in which more has been counted is greater.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let counted = |curve: &Self| curve.epoch.map(|epoch| (epoch.counted_until, epoch.elapsed_s, epoch.w_est));
         let known = |curve: &Self| (counted(curve), curve.w_max, curve.cwnd_prior);
@@ -195,7 +195,7 @@ impl Curve {
 
 impl Epoch {
     /// Counts the time in which the window was the limit; the rest does not count [RFC9438 §5.8].
-    /// What an acknowledgement tells goes back to the sending of its packet, not through an idle
+    /// The news of an acknowledgement goes back to the sending of its packet, not through an idle
     /// time before that.
     fn count(&mut self, ack: &Ack) {
         let limited = ack.now.since(self.counted_until).min(ack.now.since(ack.sent_at));

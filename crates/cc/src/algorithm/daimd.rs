@@ -49,7 +49,7 @@ pub struct Daimd {
     pub window_least: f64,
     /// How long the queue must be full, in smoothed round-trip times: 1.
     pub hold_rtts: f64,
-    /// What remains of the window: 0.7.
+    /// The part of the window that remains: 0.7.
     pub backoff: f64,
     /// Against what round-trip time the queue is measured.
     pub base: BaseRtt,
@@ -95,10 +95,10 @@ pub enum LongestQueue {
     Adaptive,
 }
 
-/// What is remembered of a path.
+/// The memory of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queue {
-    /// What was last measured; `None` before the first sample.
+    /// The last measurement; `None` before the first sample.
     rtt: Option<Rtt>,
     /// When: the packets of one acknowledgement share one sample.
     sampled_at: Option<Timestamp>,

@@ -54,7 +54,7 @@ impl Rule for Epsilon {
     }
 }
 
-/// What an acknowledged packet adds to the window, both in packets where the group is.
+/// The packets that an acknowledged packet adds to the window, in packets where the group is.
 // [htsim]
 //              ( alpha * w_r )^(1 - ε)                       ( max_k w_k^(ε/2) / rtt_k )^( 1 / (1 - ε/2) )
 //     alpha * -------------------------    alpha = w_total * ----------------------------------------------

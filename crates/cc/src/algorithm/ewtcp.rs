@@ -46,7 +46,7 @@ impl Rule for Ewtcp {
     }
 }
 
-/// What an acknowledged packet adds to the window, both in packets where the group is.
+/// The packets that an acknowledged packet adds to the window, in packets where the group is.
 // [NSDI2011 §2.1]
 //       a
 //     -----

@@ -53,7 +53,7 @@ fn alpha(group: &Totals) -> f64 {
     group.cwnd * group.rate_over_rtt_max / (group.rate * group.rate)
 }
 
-/// What an acknowledged packet adds to the window, both in packets where the group is.
+/// The packets that an acknowledged packet adds to the window, in packets where the group is.
 // [RFC6356 §3 eq. 1], without the factor bytes_acked * MSS_i that both have
 //            alpha * bytes_acked * MSS_i     bytes_acked * MSS_i
 //     min ( ----------------------------- , --------------------- )

@@ -46,14 +46,14 @@ use crate::aimd::{GroupView, Member, PathWindow, Rule};
 /// The Opportunistic Linked Increases Algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Olia {
-    /// What makes a path the best.
+    /// The measure by which a path is the best.
     pub metric: PathMetric,
     /// Whether the slow-start threshold stays where it is when α shrinks a window, and a window at its threshold
     /// grows as in slow start.
     pub keeps_threshold: bool,
 }
 
-/// What makes a path the best, where l is how much it delivers between losses.
+/// The measure by which a path is the best, where l is how much it delivers between losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathMetric {
     /// l/rtt²: orders the paths by the rate √(2l)/rtt that a TCP would have on them, which is the
@@ -137,7 +137,7 @@ fn metric(path: &Member<'_, Delivered>, metric: PathMetric) -> f64 {
     }
 }
 
-/// What an acknowledged packet adds to the window without the term that moves windows between paths, both in
+/// The packets that an acknowledged packet adds to the window without the term that moves windows between paths, in
 /// packets where the group is.
 // [OLIA §3], the first term
 //            w_r / rtt_r^2
@@ -147,7 +147,7 @@ pub fn optimum<M>(own: &Member<'_, M>, rate_sum: f64) -> f64 {
     own.rate() * own.inverse_rtt / (rate_sum * rate_sum)
 }
 
-/// What the equations need of the whole group.
+/// Sums over the whole group, for the equations.
 #[derive(Clone, Copy, Debug)]
 struct Survey {
     which: PathMetric,

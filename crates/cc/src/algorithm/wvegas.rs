@@ -69,7 +69,7 @@ const WINDOW_LEAST: f64 = 2.0;
 /// A mean round-trip time below this is taken for this, as a divisor.
 const RTT_LEAST: Duration = Duration::from_micros(1);
 
-/// What is remembered of a path.
+/// The memory of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vegas {
     rounds: Rounds,

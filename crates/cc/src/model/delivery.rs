@@ -1,19 +1,19 @@
-//! What one acknowledgement delivered, put together from its packets [BBRv3 §4.1.2.3].
+//! The delivery of one acknowledgement, put together from its packets [BBRv3 §4.1.2.3].
 
 use core::time::Duration;
 
 use fairpath_core::{Ack, Bitrate, ByteCount, RateSample, Timestamp};
 
-/// What one acknowledgement delivered.
+/// The delivery of one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     /// When it came.
     pub(crate) now: Timestamp,
     /// How much it acknowledged.
     pub(crate) newly_acked: ByteCount,
-    /// What was in flight before it.
+    /// The bytes in flight before it.
     pub(crate) prior_in_flight: ByteCount,
-    /// What is in flight after it.
+    /// The bytes in flight after it.
     pub(crate) in_flight: ByteCount,
     /// How much has been delivered on the path in all.
     pub(crate) delivered: ByteCount,
@@ -21,7 +21,7 @@ pub(crate) struct Delivery {
     pub(crate) sent_at: Timestamp,
     /// Whether the window, not a lack of data, bounded what was sent in the last round.
     pub(crate) window_limited: bool,
-    /// What its newest packet says of the delivery rate.
+    /// The delivery rate, by its newest packet.
     pub(crate) rate: Option<Rate>,
 }
 
@@ -32,7 +32,7 @@ impl Delivery {
     }
 }
 
-/// What the newest packet of an acknowledgement says of the delivery rate.
+/// The delivery rate, by the newest packet of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     /// How fast data arrived.
@@ -43,7 +43,7 @@ pub(crate) struct Rate {
     pub(crate) prior_delivered: ByteCount,
     /// Whether the application bounded what was sent.
     pub(crate) app_limited: bool,
-    /// What was in flight right after the packet had been sent.
+    /// The bytes in flight right after the packet had been sent.
     pub(crate) tx_in_flight: ByteCount,
     /// How much was found lost between its sending and now.
     pub(crate) lost: ByteCount,

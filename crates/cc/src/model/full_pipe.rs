@@ -5,7 +5,7 @@ use fairpath_core::Bitrate;
 /// Growth by less than this is none.
 const GROWTH: f64 = 1.25;
 
-/// So many rounds without growth mean that the pipe is full.
+/// The number of rounds without growth after which the pipe is full.
 const ROUNDS: u32 = 3;
 
 /// Estimates whether the pipe is full.

@@ -1,4 +1,4 @@
-//! What the tests of the models share: a path that is told of acknowledgements one by one.
+//! Means of the tests of the models: a path that is told of acknowledgements one by one.
 
 use fairpath_core::{Bitrate, ByteCount, Congestion, CongestionSignal, LossSample, LostPacket, Timestamp};
 
@@ -14,7 +14,7 @@ pub(crate) struct Driver<M> {
     pub(crate) model: M,
     pub(crate) now: Timestamp,
     pub(crate) delivered: ByteCount,
-    /// What the next acknowledgements say.
+    /// The round-trip time of the next acknowledgements.
     pub(crate) rtt_ms: u64,
     pub(crate) bandwidth: Bitrate,
     pub(crate) app_limited: bool,

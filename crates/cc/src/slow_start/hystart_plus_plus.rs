@@ -25,7 +25,7 @@ const CONSERVATIVE_DIVISOR: f64 = 4.0;
 /// CSS_ROUNDS [RFC9406 §4.3].
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
-/// What is known of the round-trip times during the first slow start of a path.
+/// The round-trip times during the first slow start of a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HyStartPlusPlus {
     rounds: Rounds,
@@ -55,7 +55,7 @@ impl HyStartPlusPlus {
         self.rounds.end_with(ack) && self.begin_round()
     }
 
-    /// What part of the acknowledged bytes the window grows by is one over this.
+    /// The window grows by the acknowledged bytes over this.
     pub(crate) fn divisor(&self) -> f64 {
         if self.conservative.is_some() { CONSERVATIVE_DIVISOR } else { 1.0 }
     }

@@ -1,4 +1,4 @@
-//! What the controllers of the BBR family must do whatever they are told of delivery rates. The
+//! The properties that the controllers of the BBR family keep whatever they are told of delivery rates. The
 //! contract of all controllers knows no rates.
 
 use core::time::Duration;

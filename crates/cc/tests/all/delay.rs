@@ -37,7 +37,7 @@ fn goodputs(net: &Network) -> Vec<f64> {
     (0..net.flows.len()).map(|flow| net.goodput(flow, 10..300).as_mbps_f64()).collect()
 }
 
-/// What the windows of a flow are multiplied by where they fall the deepest, but for the start.
+/// The deepest factor by which the windows of a flow fall, but for the start.
 fn deepest_cut(net: &Network, flow: usize) -> f64 {
     let control = net.flows[flow].control.iter().filter(|(at, ..)| *at >= Timestamp::from_secs(10));
     let windows: Vec<f64> = control.map(|(_, window, _)| window.as_f64()).collect();

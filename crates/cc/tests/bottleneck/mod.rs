@@ -35,7 +35,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// What the link holds without a queue.
+    /// The bytes that the link holds without a queue.
     pub fn bdp(&self) -> ByteCount {
         self.rate * self.round_trip
     }
@@ -159,7 +159,7 @@ impl Network {
         self.now = end;
     }
 
-    /// What `flow` delivered per second in a span of seconds.
+    /// The goodput of `flow` in a span of seconds.
     pub fn goodput(&self, flow: usize, seconds: Range<u64>) -> Bitrate {
         let (start, end) = (Timestamp::from_secs(seconds.start), Timestamp::from_secs(seconds.end));
         let arrived = self.flows[flow].arrivals.iter().filter(|(at, _)| (start..end).contains(at)).count();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fairpath_house::{repository, source};
 
-/// What each crate may depend on, as folders. A new crate gets a line here first.
+/// The crates that each crate may depend on, as folders. A new crate gets a line here first.
 ///
 /// A host of the engine names nothing below it. `lab` and `judge` may name detectors, and `theory` rules: they hold
 /// one of them, without a connection around it, against a paper or a file of delays.
@@ -124,7 +124,7 @@ fn a_folder_is_named_like_its_crate() {
     }
 }
 
-/// Who packages a crate needs a version for each crate that it depends on.
+/// A packager of a crate needs a version for each crate that it depends on.
 #[test]
 fn crates_name_the_version_of_the_crates_that_they_use() {
     let workspace = manifest(&repository::root());

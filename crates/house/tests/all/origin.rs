@@ -2,7 +2,7 @@
 
 use fairpath_house::repository;
 
-/// Who may choose it.
+/// The crates that may choose it.
 const SIMULATORS: [&str; 2] = ["crates/faults/", "crates/quic-sim/"];
 
 /// The feature is a promise only while nobody else turns it on. A crate that has it passes it on to those below.
@@ -47,7 +47,7 @@ fn only_simulators_make_simulated_ends() {
     }
 }
 
-/// What chooses among what is ready by chance would make two runs of one seed differ.
+/// A choice by chance among several that are ready would make two runs of one seed differ.
 #[test]
 fn whoever_runs_in_virtual_time_chooses_in_order() {
     for part in ["quic/src", "transfer/src", "faults/src", "quic-sim/src"] {
@@ -61,7 +61,7 @@ fn whoever_runs_in_virtual_time_chooses_in_order() {
     }
 }
 
-/// Who may accept any certificate: an example that is run against other stacks, and its test.
+/// The files that may accept any certificate: an example that is run against other stacks, and its test.
 const INTEROPERABILITY: &[&str] =
     &["crates/quic-core/examples/hq_interop/", "crates/quic-core/tests/all/hq_interop.rs"];
 

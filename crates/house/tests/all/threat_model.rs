@@ -1,4 +1,4 @@
-//! What the threat model promises is held by tests that exist.
+//! Promises of the threat model are held by tests that exist.
 
 use std::collections::BTreeSet;
 

@@ -50,7 +50,7 @@ pub struct CoDelConfig {
     pub target: Duration,
     /// How long every packet must have waited longer than that before the first is dropped.
     pub interval: Duration,
-    /// What may wait at most.
+    /// The most that may wait.
     pub limit: QueueLimit,
 }
 
@@ -171,7 +171,7 @@ impl CoDel {
     }
 }
 
-/// What became of a packet that had to carry the news.
+/// The fate of a packet that had to carry the news.
 #[derive(PartialEq, Eq)]
 enum Signalled {
     Marked,

@@ -38,7 +38,7 @@ impl DropTail {
     }
 }
 
-/// What a link of `rate` sends in `time`; without a limit if the link has none.
+/// The bytes that a link of `rate` sends in `time`; without a limit if the link has none.
 pub(crate) fn sent_in(time: Duration, rate: Option<Bitrate>) -> ByteCount {
     rate.map_or(ByteCount::MAX, |rate| rate * time)
 }

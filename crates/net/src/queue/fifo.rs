@@ -1,4 +1,4 @@
-//! What waits, first in, first out.
+//! A queue: first in, first out.
 
 use std::collections::VecDeque;
 
@@ -47,13 +47,13 @@ impl<P> Fifo<P> {
         self.waiting.front()
     }
 
-    /// What waits.
+    /// The bytes and packets that wait.
     #[inline]
     pub(crate) fn count(&self) -> Count {
         Count { packets: self.waiting.len() as u64, bytes: self.bytes }
     }
 
-    /// What waits, with the framing of the link: this is what limits and thresholds are about.
+    /// The same with the framing of the link: limits and thresholds count it.
     #[inline]
     pub(crate) fn on_wire(&self) -> Count {
         let count = self.count();

@@ -1,6 +1,6 @@
 //! FQ-CoDel, flow queue CoDel: every flow waits in a queue of its own under CoDel, and the wire
 //! takes from them in turn, so many bytes from each. A flow that has not waited of late goes first.
-//! What one flow sends neither delays nor drops another's packets beyond its turn.
+//! A flow's packets neither delay nor drop another's beyond its turn.
 //!
 //! # Source
 //!
@@ -50,7 +50,7 @@ const LIMIT: QueueLimit = QueueLimit::Packets(10_240);
 /// Queues by flow, each under CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDelConfig {
-    /// What each queue drops, and what may wait in all of them.
+    /// CoDel for each queue, and the most that may wait in all of them.
     pub codel: CoDelConfig,
     /// How many queues there are. Flows that come into the same one are not told apart.
     pub queues: u16,
@@ -83,7 +83,7 @@ impl FqCoDelConfig {
 struct FlowQueue<P> {
     fifo: Fifo<P>,
     codel: CoDel,
-    /// What it may send in this turn; below zero where its last packet was larger.
+    /// The bytes that it may still send in this turn; below zero where its last packet was larger.
     credits: i64,
     /// Whether it is among the new or the old ones.
     listed: bool,
@@ -120,7 +120,7 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// What waits.
+    /// The bytes and packets that wait.
     pub(super) fn waiting(&self) -> Count {
         self.waiting
     }

@@ -70,7 +70,7 @@ pub struct RedConfig {
     /// The size of the packets that an idle link could have sent: for each, the average decays as
     /// if one had come to an empty queue.
     pub typical_packet: ByteCount,
-    /// What may wait at most, whatever the average.
+    /// The most that may wait, whatever the average.
     pub limit: QueueLimit,
 }
 
@@ -173,7 +173,7 @@ impl Red {
         red
     }
 
-    /// What is to become of an arrival that finds this `waiting`, with framing.
+    /// The decision about an arrival that finds this `waiting`, with framing.
     pub(super) fn judge(&mut self, waiting: Count, arrival: &Arrival) -> EnqueueAction {
         if self.scaled_to != arrival.rate {
             self.scale_to(arrival.rate);

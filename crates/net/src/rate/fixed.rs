@@ -10,7 +10,7 @@ use super::work;
 pub(crate) struct Fixed {
     rate: Bitrate,
     free_at: Timestamp,
-    /// What the rounding left undone, in 10^-9 bit; less than a nanosecond's worth.
+    /// The remainder of the rounding, in 10^-9 bit; less than a nanosecond's worth.
     undone: u64,
     /// The last size, the nanoseconds it takes and the work that these leave: most packets of a
     /// link have one size, and a comparison is cheaper than a division.

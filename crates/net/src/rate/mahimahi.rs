@@ -8,7 +8,7 @@ use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use super::quoted;
 
-/// What one opportunity carries: a packet of 1500 bytes and the 4-byte header of the TUN device
+/// The bytes that one opportunity carries: a packet of 1500 bytes and the 4-byte header of the TUN device
 /// through which Mahimahi sees it [Mahimahi].
 const OPPORTUNITY: ByteCount = ByteCount::new(1504);
 
@@ -21,14 +21,14 @@ const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 /// number, which is thus the period.
 ///
 /// ByteCount are counted inside an opportunity: small packets share one, a large one spans several.
-/// What is not used is lost. An opportunity serves what arrived before it; a packet that arrives
+/// Unused opportunities are lost. An opportunity serves what arrived before it; a packet that arrives
 /// at the very instant is too late for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MahimahiTrace {
     at_ms: Vec<u64>,
 }
 
-/// What is wrong with a trace. The fault is the file's, at the line named, counted from 1.
+/// Why a trace is refused. The fault is the file's, at the line named, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MahimahiError {
@@ -37,7 +37,7 @@ pub enum MahimahiError {
     NotMilliseconds {
         /// The line.
         line: usize,
-        /// What it says, cut where it is long.
+        /// The text there, cut where it is long.
         value: String,
     },
     /// A time is before the one above it.
@@ -150,7 +150,7 @@ impl Opportunities {
         if self.left > ByteCount::ZERO && arrival < self.current {
             return self.current;
         }
-        // What is left came before the packet: it is lost.
+        // The rest came before the packet: it is lost.
         self.left = ByteCount::ZERO;
         self.skip_until_after(arrival);
         self.next_at()

@@ -7,7 +7,7 @@ use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 use super::{quoted, work};
 
-/// What comes after the last entry of a table.
+/// How a table goes on after its last entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateTableEnd {
     /// The last rate stays for ever.
@@ -34,7 +34,7 @@ pub struct RateTable {
     end: RateTableEnd,
 }
 
-/// What is wrong with a table of rates. The fault is the file's, at the line named, counted from 1.
+/// Why a table of rates is refused. The fault is the file's, at the line named, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RateTableError {
@@ -45,7 +45,7 @@ pub enum RateTableError {
     BadHeader {
         /// The line.
         line: usize,
-        /// What it says, cut where it is long.
+        /// The text there, cut where it is long.
         value: String,
     },
     /// A line does not have two fields.
@@ -53,7 +53,7 @@ pub enum RateTableError {
     NotTwoFields {
         /// The line.
         line: usize,
-        /// What it says, cut where it is long.
+        /// The text there, cut where it is long.
         value: String,
     },
     /// A field is not a number, or is negative, infinite or too large.
@@ -163,7 +163,7 @@ impl RateTable {
         &self.entries
     }
 
-    /// What comes after them.
+    /// How it goes on after them.
     pub fn end(&self) -> RateTableEnd {
         self.end
     }
@@ -176,7 +176,7 @@ impl RateTable {
         Bitrate::from_bps(u64::try_from(self.period_work(period) / period.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// What is transmitted in a period, in bits times nanoseconds per second.
+    /// The work done in a period, in bits times nanoseconds per second.
     fn period_work(&self, period: Duration) -> u128 {
         let ends = self.entries[1..].iter().map(|(at, _)| *at).chain([Timestamp::ZERO + period]);
         self.entries.iter().zip(ends).map(|((at, rate), end)| area(*rate, end.since(*at))).sum()
@@ -224,7 +224,7 @@ pub(crate) struct Stepped {
     base: Timestamp,
     free_at: Timestamp,
     undone: u64,
-    /// Of a table that repeats: its period in nanoseconds, and what it transmits in that.
+    /// The period of a table that repeats, in nanoseconds, and the work done in it.
     period: Option<(u64, u128)>,
 }
 
@@ -286,7 +286,7 @@ impl Stepped {
     /// take any number of them.
     fn skip_periods(&mut self, at: &mut Timestamp, left: &mut u64) {
         let Some((period_ns, work)) = self.period.filter(|_| *at == self.base && *left > 0) else { return };
-        // What is left is no more than 64 bits, and so is what it is divided into.
+        // The rest is no more than 64 bits, and so is its divisor.
         let whole = ((u128::from(*left) - 1) / work) as u64;
         if whole > 0 {
             *left -= (u128::from(whole) * work) as u64;

@@ -213,7 +213,7 @@ fn an_impairment_changes_nothing_that_is_drawn_elsewhere() {
 
 #[test]
 fn filters_drop_what_they_say_and_only_while_they_are_set() {
-    /// Which of ten packets, the third of which has 1,501 bytes, get in.
+    /// The packets of ten, the third of which has 1,501 bytes, that get in.
     fn passed(filter: Filter) -> Vec<u64> {
         let mut link = link(&config());
         link.set_filters(&[filter], Timestamp::ZERO);
@@ -435,7 +435,7 @@ fn play(
 }
 
 proptest! {
-    /// What was sent and what was duplicated is delivered, dropped or on the link; it comes in order of
+    /// Every packet sent or duplicated is delivered, dropped or on the link; all come in order of
     /// time, and in the order of sending where nothing may overtake.
     #[test]
     fn packets_are_conserved_and_overtake_only_where_they_may(

@@ -406,7 +406,7 @@ proptest! {
             let stats = link.stats();
             prop_assert!(stats.is_conserved(), "{stats:?}");
             prop_assert_eq!(stats.offered.packets, offered);
-            // What is marked may still be on its way, or was dropped when the link went down.
+            // A marked packet may still be on its way, or was dropped when the link went down.
             let elsewhere = stats.queued.packets + stats.in_flight.packets + stats.down.packets;
             prop_assert!((marked..=marked + elsewhere).contains(&stats.marked.packets));
             prop_assert_eq!(link.queued(now).packets, link.stats().queued.packets);

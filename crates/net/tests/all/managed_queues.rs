@@ -28,7 +28,7 @@ impl Packet for Numbered {
     }
 }
 
-/// Who sends, and how.
+/// The senders.
 #[derive(Clone, Copy)]
 struct Source {
     packets: u64,
@@ -36,7 +36,7 @@ struct Source {
     capable: bool,
 }
 
-/// What became of the packets of a source.
+/// The fates of a source's packets.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     marked: Vec<u64>,
@@ -101,7 +101,7 @@ fn codel_leaves_a_burst_alone_that_is_gone_within_its_interval() {
     assert_eq!(send(CoDelConfig::default(), Source { packets: 200, ..burst }).dropped[0], 105);
 }
 
-/// What the last queue on the way of four flows holds on average, as time, after 10 of 60 s. They
+/// The time that the last queue on the way of four flows holds on average, after 10 of 60 s. They
 /// fill it as Reno does: a packet more each round trip, half the window after a gap. The base
 /// round-trip time is 81 ms, the pipe holds 81 packets.
 fn mean_wait_of_reno(queue: impl Into<QueueConfig>) -> Duration {

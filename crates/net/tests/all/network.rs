@@ -207,7 +207,7 @@ fn carries_its_mean(trace: MahimahiTrace, lines: u64, period_ms: u64) {
     for number in 0..lines {
         let _ = network.send(ms(0), route, number, ByteCount::new(1504));
     }
-    // What comes at 0 is too late for the opportunities at 0, which come again with the next period.
+    // A packet at 0 is too late for the opportunities at 0, which come again with the next period.
     let inside = drain(&mut network).iter().filter(|delivery| delivery.at <= ms(period_ms)).count() as u64;
     assert!((lines - at_zero..=lines).contains(&inside), "{inside} of {lines}");
 }

@@ -115,7 +115,7 @@ const IN_STEP: f64 = 0.05;
 pub struct ConcordanceConfig {
     /// The distance of two points of a delay.
     pub step: Duration,
-    /// What is measured on a path before it has been open for this long is ignored: all paths of a
+    /// Samples of a path that has been open for less than this are ignored: all paths of a
     /// connection begin alike.
     pub settle: Duration,
     /// The concordance of two paths with one queue, below 1.
@@ -186,7 +186,7 @@ impl Path {
     }
 }
 
-/// What is known of a pair.
+/// The state of a pair.
 #[derive(Clone, Debug)]
 struct Evidence {
     comparisons: [Comparison; SCALES],

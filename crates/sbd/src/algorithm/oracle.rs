@@ -18,7 +18,7 @@ use crate::pairs::Pairs;
 /// The detector that knows. A path that it was told nothing of is alone.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
-    /// What is true from when on, in order of time.
+    /// The true groups from when on, in order of time.
     truth: Vec<(Timestamp, Groups)>,
     pairs: Pairs<()>,
 }

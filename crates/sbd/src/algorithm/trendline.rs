@@ -53,7 +53,7 @@ use crate::pairs::Pairs;
 pub enum Nearness {
     /// One begins at most this long after the other has ended.
     Gap(Duration),
-    /// What both have in common is at least this part of what they cover together.
+    /// The part that both have in common is at least this part of what they cover together.
     Overlap(f64),
 }
 
@@ -82,7 +82,7 @@ pub struct TrendlineConfig {
     pub slope_min_ms_per_s: f64,
     /// The least duration of a build-up that is compared.
     pub lasting_min: Duration,
-    /// What is measured on a path before it has been open for this long is ignored.
+    /// Samples of a path that has been open for less than this are ignored.
     pub settle: Duration,
 }
 
@@ -158,7 +158,7 @@ impl BuildUp {
 pub struct Trendline {
     config: TrendlineConfig,
     paths: PathMap<Path>,
-    /// Of each pair the time of the last yes.
+    /// The time of the last yes of each pair.
     pairs: Pairs<Option<Timestamp>>,
     /// When the round under way began.
     round_began: Timestamp,
@@ -316,7 +316,7 @@ fn distance_ms(a: &Line, b: &Line) -> f64 {
     a.first_ms().max(b.first_ms()) - a.last_ms().min(b.last_ms())
 }
 
-/// What both have in common, as part of what they cover together.
+/// The part that both have in common, of what they cover together.
 fn overlap(a: &Line, b: &Line) -> f64 {
     let together = a.last_ms().max(b.last_ms()) - a.first_ms().min(b.first_ms());
     if together > 0.0 { (-distance_ms(a, b)).max(0.0) / together } else { 0.0 }

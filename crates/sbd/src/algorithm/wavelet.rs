@@ -82,7 +82,7 @@ impl Default for WaveletConfig {
 pub struct Wavelet {
     config: WaveletConfig,
     paths: PathMap<Path>,
-    /// Of each pair the last correlation.
+    /// The last correlation of each pair.
     pairs: Pairs<f64>,
     compared: Timestamp,
 }
@@ -105,7 +105,7 @@ impl Wavelet {
     fn compare(&mut self, now: Timestamp) {
         let config = self.config;
         for (_, path) in self.paths.iter_mut() {
-            // What came later may still have to be bridged to on another path.
+            // Later samples may still have to be bridged to on another path.
             let end = path.grid.step_of(now).saturating_sub(GAP_MAX + 1);
             path.complete = path.window(end);
             if path.complete {

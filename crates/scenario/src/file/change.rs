@@ -1,4 +1,4 @@
-//! What happens to links in mid-run, as a scenario file describes it.
+//! Changes of links in mid-run, as a scenario file describes them.
 
 use fairpath_net::{Filter, Rate};
 
@@ -9,7 +9,7 @@ use crate::model::{Change, ChangeKind, LinkIndex};
 use crate::nearest::nearest;
 use crate::topology::Topology;
 
-/// Which directions of a wire are meant.
+/// The directions of a wire that are meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Both,

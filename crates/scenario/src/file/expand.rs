@@ -261,7 +261,7 @@ impl<'f> Expansion<'f> {
     }
 }
 
-/// What is said of each of so many paths.
+/// The terms of each of so many paths.
 fn terms(entry: &FlowEntry, paths: usize) -> Result<Vec<Terms>, Fault> {
     fn checked<T: Clone>(given: &Option<At<Vec<T>>>, key: &'static str, paths: usize) -> Result<Option<Vec<T>>, Fault> {
         match given {

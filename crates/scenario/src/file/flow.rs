@@ -14,7 +14,7 @@ use crate::error::Problem;
 use crate::keys;
 use crate::model::{Traffic, Transport};
 
-/// What a flow is like, as far as it is said; the rest is left to what stands further out.
+/// A flow, as far as it is said; the rest is left to what stands further out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowValues {
     /// Whether what is not said is as over real networks.
@@ -137,19 +137,19 @@ pub(crate) enum Ends {
     Matrix { matrix: At<Matrix>, share: Option<At<f64>>, subflows: u32 },
 }
 
-/// Who sends to whom.
+/// The two ends of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Matrix {
     Permutation,
     Random,
 }
 
-/// Which ways a flow takes.
+/// The ways that a flow takes.
 #[derive(Clone, Debug)]
 pub(crate) enum Routing {
-    /// So many that share no link.
+    /// A number of ways that share no link.
     Disjoint(At<u32>),
-    /// So many of those with the fewest links.
+    /// A number of those with the fewest links.
     EqualCost(At<u32>),
     /// These, and these back.
     Along { ways: Vec<At<Vec<String>>>, back: Option<Vec<At<Vec<String>>>> },

@@ -15,7 +15,7 @@ use crate::error::Problem;
 use crate::keys;
 use crate::topology::Wire;
 
-/// What is said of one direction. What is not said is left to what stands further out.
+/// The description of one direction. What is not said is left to what stands further out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinkValues {
     rate: Option<At<Rate>>,
@@ -100,7 +100,7 @@ impl LinkValues {
 /// paths over the link tell how much that is.
 pub(crate) type OpenQueue = Option<At<f64>>;
 
-/// What is said of a wire.
+/// The description of a wire.
 #[derive(Clone, Debug)]
 pub(crate) struct WireValues {
     forward: LinkValues,

@@ -15,7 +15,7 @@ use crate::keys::{self, Keys};
 /// detector that catches up with a long pause would not end.
 const PERIOD_LEAST: Duration = Duration::from_millis(10);
 
-/// What is said of them, in the order in which it holds: later ones replace earlier ones. The rest is
+/// The parameters, in the order in which they hold: later ones replace earlier ones. The rest is
 /// left to the algorithm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters(Vec<Setting>);
@@ -38,7 +38,7 @@ impl Parameters {
         let mut read = Self::default();
         let table = value.table(&keys::PARAMETERS)?;
         read.whole(&table, "initial_window", |engine, packets| {
-            // Who says how many packets means them, not what they may be at most.
+            // A number of packets means that number, not the most that it may be.
             engine.parameters.aimd.initial_window_datagrams = packets;
             engine.parameters.aimd.initial_window_cap = ByteCount::MAX;
             engine.parameters.bbr.initial_window_datagrams = packets;

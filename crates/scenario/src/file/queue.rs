@@ -103,7 +103,7 @@ fn read_codel(value: &Value) -> Result<CoDelConfig, Fault> {
     Ok(codel)
 }
 
-/// What CoDel and FQ-CoDel have in common.
+/// The keys that CoDel and FQ-CoDel have in common.
 fn read_control(table: &Table, mut codel: CoDelConfig) -> Result<CoDelConfig, Fault> {
     if let Some(target) = table.optional("target", Value::positive_time)? {
         codel.target = target.value;

@@ -13,7 +13,7 @@ use crate::keys::{Keys, Shape};
 use crate::nearest::nearest;
 use crate::units::{self, UnitError};
 
-/// So much of a value is quoted, in characters.
+/// The most characters of a value that are quoted.
 const QUOTED: usize = 80;
 
 /// Something with its place: the offset of its first byte in the file.
@@ -23,7 +23,7 @@ pub(crate) struct At<T> {
     pub(crate) at: usize,
 }
 
-/// What is wrong, and where.
+/// A fault, and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) at: usize,
@@ -157,7 +157,7 @@ pub(crate) fn missing(keys: &'static Keys, name: &'static str, at: usize, path: 
     Fault::new(at, path, Problem::Missing { missing: name, example })
 }
 
-/// What a value is, for a message.
+/// The kind of a value, for a message.
 pub(crate) fn found(value: &DeValue) -> String {
     match value {
         DeValue::String(text) => quoted(text),
@@ -185,7 +185,7 @@ pub(crate) struct Value<'t> {
     value: &'t DeValue<'t>,
     pub(crate) at: usize,
     pub(crate) path: String,
-    /// What the table of keys says of it.
+    /// Its shape in the table of keys.
     shape: &'static Shape,
 }
 

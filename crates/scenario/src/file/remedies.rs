@@ -4,7 +4,7 @@ use super::reader::{Fault, Value};
 use crate::keys;
 use crate::model::Remedies;
 
-/// What is said of them; the rest is left to what stands further out.
+/// The remedies that are said; the rest is left to what stands further out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RemedyValues {
     /// Inside, `None` is a clamp that is said to be off.

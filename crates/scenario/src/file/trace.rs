@@ -31,7 +31,7 @@ pub(crate) fn read_trace(value: &Value, files: &Files) -> Result<Rate, Fault> {
     }
 }
 
-/// What comes after the last entry of a table of rates.
+/// How a table of rates goes on after its last entry.
 pub(crate) fn read_end(table: &Table) -> Result<RateTableEnd, Fault> {
     let repeat = table.optional("repeat", Value::positive_time)?;
     Ok(repeat.map_or(RateTableEnd::Hold, |period| RateTableEnd::Repeat(period.value)))

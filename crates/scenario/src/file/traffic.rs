@@ -1,4 +1,4 @@
-//! What applications send, as a scenario file describes it.
+//! The traffic of applications, as a scenario file describes it.
 
 use core::time::Duration;
 

@@ -12,7 +12,7 @@ use crate::model::Transport;
 /// The largest packet: what an IP packet can be.
 pub(crate) const PACKET_MAX: ByteCount = ByteCount::new(65_535);
 
-/// What is said of it; the rest is left to what stands further out.
+/// The transport, as far as it is said; the rest is left to what stands further out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TransportValues {
     packet: Option<At<ByteCount>>,

@@ -12,7 +12,7 @@ pub(super) struct Ways<'n> {
     /// From each node, how many links it is to the end; of those that are not nearer than `from`,
     /// not of all.
     hops: Vec<u32>,
-    /// Of each node on one of the ways, how many there are from there on, and the least delay.
+    /// The number of ways onwards from each node on one of the ways, and the least delay.
     onwards: BTreeMap<Node, (u64, i128)>,
 }
 

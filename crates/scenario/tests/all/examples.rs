@@ -97,7 +97,7 @@ fn the_same_seed_gives_the_same_scenario_and_another_does_not() {
     assert_eq!(scenario("short_flows.toml").seed, 7);
 }
 
-/// What is drawn differs with the seed, so nothing else may: the pairs are those of the report.
+/// The drawn pairs differ with the seed, so nothing else may: the pairs are those of the report.
 #[test]
 fn the_sixteen_pairs_of_links_have_two_paths_and_a_transfer_of_twenty_mebibytes() {
     let names = names_in("profiles/");

@@ -1,4 +1,4 @@
-//! What can be set of algorithms reaches the engine, and every mistake is answered like any other.
+//! Parameters of algorithms reach the engine, and every mistake is answered like any other.
 
 use core::time::Duration;
 
@@ -27,7 +27,7 @@ fn nothing_said_is_the_published_values() {
     assert_eq!(engine("", "").unwrap(), EngineConfig::default());
 }
 
-/// What the reference says of values that are not given is what they are.
+/// The reference's values for keys that are not given are the values that hold.
 #[test]
 fn the_defaults_of_the_reference_are_those_of_the_algorithms() {
     let tables = ["cubic", "olia", "coupled", "wvegas", "daimd", "coupled_bbr", "concordance", "wavelet"];

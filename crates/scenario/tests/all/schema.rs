@@ -585,7 +585,7 @@ proptest! {
                 "duration = \"1s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\n{values}{key} = {text:?}\n\
                  [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n"
             );
-            // What is too large is written right.
+            // A number that is too large is written right.
             Sweep::parse_with(&file, "x.toml", &[], &read).map_or_else(|error| error.to_string().contains("out of range"), |_| true)
         };
         prop_assert_eq!(matches("time"), takes("delay"));

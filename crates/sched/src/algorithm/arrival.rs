@@ -75,7 +75,7 @@ const QUEUED: f64 = 1.25;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival;
 
-/// What is expected of a path.
+/// The expectation of a path.
 #[derive(Clone, Copy, Debug)]
 struct Expected<'a> {
     path: &'a PathView,
@@ -113,14 +113,14 @@ fn rate_of(path: &PathView, smoothed: f64, base: f64) -> f64 {
     }
 }
 
-/// What one-way delays have beside the way there, in seconds; `None` where there are none.
+/// The part of one-way delays beside the way there, in seconds; `None` where there are none.
 fn clocks(paths: &[PathView]) -> Option<f64> {
     let known = |path: &PathView| Some([path.one_way?.windowed_min, path.rtt.as_ref()?.windowed_min].map(seconds));
     let quickest = paths.iter().filter_map(known).min_by(|[a, _], [b, _]| a.total_cmp(b));
     quickest.map(|[delay, base]| delay - base * 0.5)
 }
 
-/// What is expected of a path, where one-way delays have so much beside the way there.
+/// The expectation of a path, where one-way delays have so much beside the way there.
 fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_> {
     let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
     let Some(rtt) = &path.rtt else { return unknown };
@@ -151,7 +151,7 @@ fn seconds(time: Duration) -> f64 {
     time.as_secs() as f64 + f64::from(time.subsec_nanos()) * 1e-9
 }
 
-/// What may be sent before anything must arrive; infinite where no bound is known.
+/// The bytes that may be sent before anything must arrive; infinite where no bound is known.
 fn left(connection: &ConnectionView) -> f64 {
     let free = |bound: Option<ByteCount>, used: ByteCount| bound.map(|bound| bound.saturating_sub(used));
     let bounds = [
@@ -250,7 +250,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert!(bytes(choice(None, None, &paths)).abs_diff(22_800 + 4_560) <= 1);
-        // Of what there is, the last.
+        // The last of what there is.
         assert_eq!(bytes(choice(Some(24_000), None, &paths)), 24_000 - 1_200);
         assert_eq!(
             choice(None, None, &[filled(0, 20, 0), filled(1, 100, 0)]),
@@ -283,7 +283,7 @@ mod tests {
         // A peer may say what it likes: no way takes longer than there and back.
         paths[1].one_way = Some(one_way(600_000));
         assert_eq!(choice(Some(52_900), None, &paths).path(), Some(path(1)), "after 100 ms");
-        // Of a path that none is known of, half of its round trip.
+        // A path without one-way delays is given half of its round trip.
         paths[1].one_way = None;
         assert_eq!(choice(Some(22_900), None, &paths).path(), Some(path(1)));
     }
@@ -295,7 +295,7 @@ mod tests {
         paths[0].oldest_sent = Some(Timestamp::from_millis(1_010));
         let connection = ConnectionView { unsent: Some(ByteCount::new(12_000)), ..ConnectionView::default() };
         let at = |millis| Arrival.pick(&connection, &paths, Timestamp::from_millis(millis));
-        // What is on it takes 20 ms: twice that, and 50 ms.
+        // The data on it takes 20 ms: twice that, and 50 ms.
         assert_eq!(at(1_100), Choice::WaitFor(path(0)));
         assert_eq!(at(1_101), Choice::Send(path(1)));
     }

@@ -20,7 +20,7 @@ use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, candidates};
 /// Sends on each path as often in a row as its weight says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weighted {
-    /// Whose turn it is, and how many packets it has had of it.
+    /// The path whose turn it is, and how many packets it has had of it.
     turn: Option<(PathId, u32)>,
 }
 

@@ -26,7 +26,7 @@ const SAMPLES_MIN: usize = 20;
 /// hundreds.
 const INTERFACES_MAX: usize = 10_000;
 
-/// What is kept of the connections is counted after so many packets.
+/// After so many packets the memory of the connections is counted again.
 const COUNTED_EVERY: u64 = 1 << 16;
 
 /// Whether a file begins as pcap does: in either order of bytes, in micro- or nanoseconds.
@@ -120,13 +120,13 @@ fn words(error: &PcapError) -> String {
     }
 }
 
-/// What an interface of a pcapng file says of its packets.
+/// The description of an interface in a pcapng file.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link: DataLink,
     /// Ticks in a second; microseconds unless said otherwise.
     ticks: u128,
-    /// What is added to every time.
+    /// The time that is added to every time.
     offset: Duration,
 }
 
@@ -157,7 +157,7 @@ impl Interface {
 /// The connections, by their two ends.
 #[derive(Debug, Default)]
 struct Flows {
-    /// What went from the first end to the second, and back.
+    /// The packets from the first end to the second, and back.
     connections: BTreeMap<(SocketAddr, SocketAddr), [Direction; 2]>,
     packets: u64,
     /// The first kind of link that is not read, and how many packets are of such links.
@@ -233,7 +233,7 @@ fn series(source: SocketAddr, target: SocketAddr, samples: Vec<RttSample>) -> Se
     Series { label: Some(format!("{source}->{target}")), samples }
 }
 
-/// Of the directions with enough samples, that with the longer round trip.
+/// The direction with the longer round trip, of those with enough samples.
 fn longer(directions: [Vec<RttSample>; 2]) -> Option<(usize, Vec<RttSample>)> {
     let least = |samples: &[RttSample]| samples.iter().map(|sample| sample.rtt).min();
     let enough = directions.into_iter().enumerate().filter(|(_, samples)| samples.len() >= SAMPLES_MIN);

@@ -1,4 +1,4 @@
-//! Which columns of a table hold the time and the round-trip time, and in which units.
+//! The columns of a table that hold the time and the round-trip time, and their units.
 
 /// A column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,9 +18,9 @@ const RTT: [&str; 6] = ["rtt", "srtt", "delay", "latency", "ping", "owd"];
 /// queue on a path badly or not at all, and are taken where there is nothing else.
 const EXTREMES: [&str; 8] = ["min", "minimum", "max", "maximum", "var", "rttvar", "dev", "mdev"];
 
-/// What a person is told who gave no column of time.
+/// The names to tell a person who gave no column of time.
 pub(super) const TIME_NAMES: &str = "time, timestamp, t, ts, epoch or elapsed, with a unit behind it as in time_s";
-/// What a person is told who gave no column of round-trip times.
+/// The names to tell a person who gave no column of round-trip times.
 pub(super) const RTT_NAMES: &str = "rtt, srtt, delay, latency, ping or owd, with a unit behind it as in rtt_ms";
 
 const UNITS: [(&str, f64); 13] = [

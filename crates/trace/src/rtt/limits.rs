@@ -9,7 +9,7 @@ use fairpath_core::ByteCount;
 /// How much of a file is read and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What a packed file may unpack to: gzip makes a thousand bytes of one.
+    /// The most that a packed file may unpack to: gzip makes a thousand bytes of one.
     pub unpacked: ByteCount,
     /// How many round-trip times are kept.
     pub samples: usize,

@@ -8,7 +8,7 @@ use fairpath_core::Timestamp;
 /// No line is longer; what is longer is told and skipped, and not read into memory.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// So much of what is not text is quoted.
+/// The most bytes of what is not text that are quoted.
 const QUOTED_BYTES: usize = 16;
 
 /// Reads lines one after the other into the same memory.

@@ -45,7 +45,7 @@ pub(super) fn read_document(input: impl BufRead, limits: &Limits) -> Result<Trac
     Ok(traces)
 }
 
-/// What is kept of an event while a file is read; most events say no round-trip time.
+/// An event as it is kept while a file is read; most events say no round-trip time.
 enum Event {
     /// An object: its time, and what it says of a path.
     Told(Option<f64>, Option<Metrics>),
@@ -53,20 +53,20 @@ enum Event {
     Row(Vec<Cell>),
 }
 
-/// What an event says of a path, in the unit of the file.
+/// The figures of a path in an event, in the unit of the file.
 struct Metrics {
     path: String,
     latest: Option<f64>,
     smoothed: Option<f64>,
 }
 
-/// What is kept of a value of a row.
+/// A value of a row, as it is kept.
 enum Cell {
     /// A number, or a text that is one.
     Number(f64),
     /// The name of an event that says something of a path.
     MetricsUpdated,
-    /// What an event of that name would say with this as its data.
+    /// The figures that an event of that name would have with this as its data.
     Data(Metrics),
     /// Anything else.
     Other,
@@ -185,7 +185,7 @@ impl Connection {
         limits.check_samples(self.kept)
     }
 
-    /// What the row of an early draft says.
+    /// The name and the figures in the row of an early draft.
     fn told(&self, mut row: Vec<Cell>) -> (Option<f64>, Option<Metrics>) {
         let place =
             |names: &[&str]| self.fields.iter().position(|field| names.contains(&field.to_lowercase().as_str()));

@@ -46,7 +46,7 @@ pub(super) fn read(input: impl BufRead, limits: &Limits) -> Result<Traces, RttEr
     Ok(traces)
 }
 
-/// So much of a line is quoted, in characters.
+/// The most characters of a line that are quoted.
 const QUOTED: usize = 40;
 
 /// How a line is to be read.
@@ -75,7 +75,7 @@ impl Layout {
         Ok((Self { separator, time, rtt, assumed }, true))
     }
 
-    /// What was assumed, as a sentence.
+    /// The assumptions, as a sentence.
     fn assumed(&self, is_header: bool) -> Option<String> {
         let unit = |column: Column| match column.unit_s {
             1.0 => "seconds",

@@ -20,17 +20,17 @@ use fairpath_core::Timestamp;
 
 use super::RttSample;
 
-/// So much may be on its way; of more, the oldest is forgotten.
+/// The most segments that may be on their way; of more, the oldest is forgotten.
 const WAITING_MAX: usize = 1 << 16;
 
-/// What is taken from a TCP packet.
+/// The fields of a TCP packet that are used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) at: Timestamp,
     pub(super) sequence: u32,
     /// ByteCount in the space of sequence numbers: the payload, and one for SYN and FIN each.
     pub(super) length: u32,
-    /// What it acknowledges.
+    /// The number that it acknowledges.
     pub(super) acknowledges: Option<u32>,
     /// The end of the first block that it acknowledges selectively.
     pub(super) selective: Option<u32>,
@@ -58,7 +58,7 @@ struct Waiting {
     samples: Vec<RttSample>,
 }
 
-/// What is known of a number that waits for an answer.
+/// The state of a number that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sent {
     /// It was first seen at this time.
@@ -83,7 +83,7 @@ impl Direction {
         if packet.length > 0 {
             let end = packet.sequence.wrapping_add(packet.length);
             if !self.segments.on_sent(end, packet.at) {
-                // Who hears of single segments sends again what is missing, and others all that follows.
+                // A host that hears of single segments sends the missing ones again; others send all that follows.
                 self.segments.sent_again(packet.sequence, self.selective.then_some(end));
             }
         }
@@ -131,7 +131,7 @@ impl Waiting {
         new
     }
 
-    /// What is after `number`, up to `end` if that is known, may have been sent twice.
+    /// Bytes after `number`, up to `end` if that is known, may have been sent twice.
     fn sent_again(&mut self, number: u32, end: Option<u32>) {
         let later = self.sent.iter_mut().rev().take_while(|(sent, _)| after(*sent, number));
         let again = later.filter(|(sent, _)| end.is_none_or(|end| !after(*sent, end)));

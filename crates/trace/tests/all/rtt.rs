@@ -176,7 +176,7 @@ fn what_waits_for_the_end_of_a_document_is_bounded() {
         let deep = matches!(&error, RttError::Json { reason, .. } if reason.contains("recursion limit"));
         assert!(deep || matches!(error, RttError::TooMuch(TooMuch::Value(_))), "{error}");
     }
-    // What is not looked at may be longer, and is not kept.
+    // A part that is not looked at may be longer, and is not kept.
     let skipped = format!("{{\"qlog_version\":\"0.3\",\"summary\":\"{long}\",\"traces\":[]}}");
     assert!(matches!(read(skipped.as_bytes()), Err(RttError::NoSamples(_))));
 }

@@ -28,7 +28,7 @@ async fn send(
     (sent, serving.await.unwrap())
 }
 
-/// What becomes of a file between the list and its being read, and why it is then left out.
+/// Harms a file between the list and its being read, and gives the reason why it is then left out.
 fn harm(path: &Path, kind: &str) -> Reason {
     match kind {
         "grows" => append(path),

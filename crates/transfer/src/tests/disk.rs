@@ -78,7 +78,7 @@ async fn files_below_a_mount_point_in_the_directory_arrive() {
     }
     fs::create_dir_all(to.path().join("d/mounted")).unwrap();
     let Some(_mount) = Mount::tmpfs_at(to.path().join("d/mounted"), "size=4m") else { return };
-    // What an attempt that was killed in the middle of its copy has left.
+    // The rest of an attempt that was killed in the middle of its copy.
     let hidden = format!(".fairpath-{}", crate::partial::PartNames::of(&"d/mounted/small".into()).data);
     fs::write(to.path().join("d/mounted").join(hidden), "half").unwrap();
 

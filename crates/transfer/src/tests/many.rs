@@ -55,7 +55,7 @@ async fn pretend(connection: &Connection) -> (Control, usize) {
     (control, files)
 }
 
-/// What a receiver leaves unread for as long as its disk takes must not end the connection.
+/// Data that a receiver leaves unread for as long as its disk takes must not end the connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_reads_nothing_for_a_while_loses_nothing() {
     let (from, net) = (directory(), Net::new());
@@ -107,7 +107,7 @@ async fn what_a_receiver_does_not_take_stays_with_the_sender() {
     while progress.snapshot().bytes_done.get() != 12_345 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // What is taken makes room for as much.
+    // Taken data makes room for as much.
     for _ in 0..500 {
         receiving.recv_record().await.unwrap();
     }

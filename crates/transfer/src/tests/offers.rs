@@ -1,4 +1,4 @@
-//! What is taken of what is offered.
+//! Offers, and how much of them is taken.
 
 use std::fs;
 

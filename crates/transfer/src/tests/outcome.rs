@@ -115,7 +115,7 @@ async fn a_receiver_that_has_everything_succeeds_whatever_becomes_of_the_connect
 struct TwoLinks {
     listener: Listener,
     emulator: Emulator,
-    /// Of each: there, and back.
+    /// The links of each: there, and back.
     links: Vec<[LinkId; 2]>,
     redial: ConnectConfig,
 }
@@ -235,7 +235,7 @@ async fn a_sender_comes_back_to_a_receiver_that_says_it_will_be_there_again() {
     assert!(matches!(&lost, DeliveryEvent::Lost { why } if why.contains("restarted")), "{lost:?}");
 }
 
-/// What is there is read before anything is sent, and a slow disk takes its time for that.
+/// Existing files are read before anything is sent, and a slow disk takes its time for that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_says_how_far_its_reading_is_is_not_given_up() {
     let from = tempfile::tempdir().unwrap();
@@ -291,7 +291,7 @@ async fn goes_on_with_one_direction_each(there: usize, back: usize) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     [links[1 - there][0], links[1 - back][1]].into_iter().for_each(|link| emulator.set_link_up(link, false));
-    // What is left takes 8 s over one link; the rest is for machines that do other work.
+    // The rest takes 8 s over one link; more time is for machines that do other work.
     let sent = tokio::time::timeout(Duration::from_secs(60), sending).await.expect("in time").unwrap().unwrap();
     let received = received.await.unwrap().unwrap();
     assert_eq!((sent.bytes, sent.reconnections, received.reconnections), (received.bytes, 0, 0));

@@ -130,7 +130,7 @@ async fn what_earlier_transfers_left_behind_is_removed_and_what_can_be_resumed_i
     assert_eq!(fs::metadata(&partial).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-/// What is moved to the final name is the file whose content was hashed, and no other.
+/// The file that is moved to the final name is the one whose content was hashed, and no other.
 #[test]
 fn a_part_that_is_swapped_after_it_was_verified_is_not_placed() {
     use crate::Entry;

@@ -1,4 +1,4 @@
-//! Which losses jitter hides: those of a path whose delays vary by more than its queue.
+//! Losses that jitter hides: those of a path whose delays vary by more than its queue.
 //!
 //! Where each packet takes some milliseconds more or less, as over radio links, the least of a few samples is well
 //! above the least of all, and every loss seems to have met a queue. A mean of many says more, and two things of it:

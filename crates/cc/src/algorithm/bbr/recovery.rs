@@ -6,7 +6,7 @@ use fairpath_core::{Congestion, CongestionSignal, Timestamp};
 use super::{BbrPath, Phase};
 use crate::model::Delivery;
 
-/// What is known of losses that are being repaired.
+/// The state of losses that are being repaired.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recovery {
     /// When the newest loss was found, until a packet is acknowledged that was sent afterwards, as

@@ -6,7 +6,7 @@ use fairpath_core::{ByteCount, Timestamp};
 use super::{BETA, Bbr3Path, LOSS_THRESHOLD, Phase};
 use crate::model::{Delivery, Rate};
 
-/// What of the amount in flight is left to others, for bursts and for a fairer share [BBRv3 §2.8].
+/// The part of the amount in flight that is left to others, for bursts and for a fairer share [BBRv3 §2.8].
 const HEADROOM: f64 = 0.15;
 
 /// The growth doubles each round, up to 2³⁰ datagrams.

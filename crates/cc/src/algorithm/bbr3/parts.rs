@@ -25,7 +25,7 @@ impl Bbr3Path {
         };
         whole.cwnd = bytes(&|part| part.cwnd).max(whole.sizes.min_pipe());
         whole.prior_cwnd = bytes(&|part| part.prior_cwnd);
-        // What one of them was not bounded by, the sum is not either.
+        // A bound that one of them lacks, the sum lacks too.
         whole.long_term.in_flight = parts
             .clone()
             .all(|(part, _)| part.long_term.in_flight.is_some())
@@ -44,7 +44,7 @@ impl Bbr3Path {
         whole
     }
 
-    /// What is sent at but for the gain of the phase.
+    /// The sending rate before the gain of the phase.
     pub(in crate::algorithm) fn bandwidth(&self) -> Bitrate {
         self.bandwidth
     }
@@ -56,7 +56,7 @@ impl Bbr3Path {
 }
 
 impl MinRtt {
-    /// What is known of a path without having measured it.
+    /// A value that is known of a path without having been measured.
     fn known(value: Option<Duration>, at: Option<Timestamp>, now: Timestamp) -> Self {
         let mut known = Self::new(now);
         known.restore(value, at.unwrap_or(now));

@@ -15,7 +15,7 @@ const WAIT_SPREAD: Duration = Duration::from_secs(1);
 /// loss as the path holds packets, lives beside it on paths of up to as many [BBRv3 §5.3.3.8].
 const ROUNDS_MAX: u64 = 63;
 
-/// What acknowledgements say of the newest probe.
+/// The verdict of acknowledgements on the newest probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Feedback {
     /// Nothing.
@@ -167,7 +167,7 @@ impl Bbr3Path {
             return true;
         }
         if self.fills_long_term(delivery) {
-            // What arrives is bounded by ourselves: that it does not grow says nothing.
+            // Arrivals are bounded by ourselves: that they do not grow says nothing.
             self.full_pipe.reset(rate.bandwidth);
         }
         self.full_pipe.is_full()

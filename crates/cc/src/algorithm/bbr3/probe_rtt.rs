@@ -69,7 +69,7 @@ pub(super) struct ProbeRtt {
     /// When it may end; `None` while what is in flight is still falling.
     done_at: Option<Timestamp>,
     round_done: bool,
-    /// What arrived when it began; `None` where that says nothing of the path.
+    /// The rate of arrivals when it began; `None` where that says nothing of the path.
     arrived: Option<Bitrate>,
 }
 

@@ -80,7 +80,7 @@ impl ShortTerm {
         self.latest.in_flight
     }
 
-    /// What may be in flight; `None`: losses set no bound.
+    /// The most that may be in flight; `None`: losses set no bound.
     pub(super) fn in_flight(&self) -> Option<ByteCount> {
         self.in_flight
     }

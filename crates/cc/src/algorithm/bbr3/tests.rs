@@ -129,7 +129,7 @@ fn scattered_losses_of_more_than_two_percent_end_startup_and_one_burst_does_not(
         path.lost = 6;
         path.round(40);
         assert_eq!(path.model.phase == Phase::Drain, ends);
-        // What arrived in the round, 10 Mbit/s · 40 ms, and no less than the bandwidth-delay product.
+        // The arrivals of the round, 10 Mbit/s · 40 ms, and no less than the bandwidth-delay product.
         assert_eq!(path.model.long_term.in_flight, ends.then_some(DATAGRAM * 40));
     }
 }

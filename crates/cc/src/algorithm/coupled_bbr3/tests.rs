@@ -26,7 +26,7 @@ impl Link {
         DATAGRAM * self.sent.len() as u64
     }
 
-    /// What happens in this millisecond.
+    /// The events of this millisecond.
     fn tick(&mut self, controller: &mut impl Controller, id: u32, now_ms: u64) {
         if !now_ms.is_multiple_of(self.every_ms) {
             return;

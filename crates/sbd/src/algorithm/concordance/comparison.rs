@@ -18,7 +18,7 @@ const LAGS: usize = 2 * LAG_MAX as usize + 1;
 /// Over how many pieces of evidence the usual size of the changes is a mean.
 const USUAL: f64 = 80.0;
 
-/// What the changes of two paths say on one scale, whose steps all steps here are.
+/// The comparison of the changes of two paths on one scale, whose steps all steps here are.
 #[derive(Clone, Debug)]
 pub(super) struct Comparison {
     scale: Scale,

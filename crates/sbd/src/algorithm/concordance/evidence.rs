@@ -3,9 +3,9 @@
 /// Two series over the same steps, summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
-    /// Of their products.
+    /// The sum of their products.
     product: f64,
-    /// Of the means of their squares.
+    /// The sum of the means of their squares.
     power: f64,
 }
 

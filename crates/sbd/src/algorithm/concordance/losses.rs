@@ -72,7 +72,7 @@ fn mask(bits: u64) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// What the losses of two paths say.
+/// The evidence in the losses of two paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossEvidence {
     log_odds: [f64; COMMON.len()],
@@ -138,7 +138,7 @@ mod tests {
         assert!(log_ratio(true, 0.5, 0.5) < log_ratio(true, 0.1, 0.5));
     }
 
-    /// What is said after losses in these steps.
+    /// The evidence after losses in these steps.
     fn said(a: &[u64], b: &[u64], until: u64) -> f64 {
         let (mut one, mut other, mut evidence) = (Losses::default(), Losses::default(), LossEvidence::default());
         for step in 0..until {

@@ -39,7 +39,7 @@ pub enum Split {
     Relative(f64),
 }
 
-/// What a loss above the threshold does to the grouping.
+/// The effect on the grouping of a loss above the threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossSplit {
     /// It is not looked at.
@@ -88,9 +88,9 @@ pub struct SummaryConfig {
     pub warm_up_intervals: u32,
     /// Whether variability and oscillation are measured only while a flow is at a bottleneck.
     pub only_congested: bool,
-    /// What is a bottleneck; `None`: every flow is at one.
+    /// The definition of a bottleneck; `None`: every flow is at one.
     pub congested: Option<Congested>,
-    /// What variability is.
+    /// The definition of variability.
     pub variability: Variability,
     /// How oscillations are counted.
     pub oscillation: Oscillation,

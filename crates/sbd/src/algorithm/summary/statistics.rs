@@ -36,7 +36,7 @@ struct Running {
     lost: f64,
 }
 
-/// What is said of a path after an interval.
+/// The statistics of a path after an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Estimates {
     /// skew_est, from -1 to 1; low where a queue is mostly full.

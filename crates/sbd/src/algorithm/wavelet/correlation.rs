@@ -21,7 +21,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
         aa += x * x;
         bb += y * y;
     }
-    // What is left of a constant by rounding is no variation.
+    // The rest of a constant after rounding is no variation.
     let least = 1e-9 * n;
     if aa > least && bb > least { ab / libm::sqrt(aa * bb) } else { 0.0 }
 }

@@ -10,7 +10,7 @@ use super::ParameterValue;
 use crate::error::SweepError;
 use crate::file::reader::Fault;
 
-/// What begins a parameter within a text; `}` ends it.
+/// The beginning of a parameter within a text; `}` ends it.
 pub(super) const OPENING: &str = "${";
 
 /// Values in their places take at most so many bytes: a file that is written out has no more.

@@ -199,7 +199,7 @@ fn check_uses(root: &DeTable, parameters: &[Parameter]) -> Result<(), Fault> {
     }
 }
 
-/// What is done with a text, its place and the keys that lead to it.
+/// A visitor of a text, its place and the keys that lead to it.
 type Visit<'v> = dyn FnMut(&str, usize, &[&str]) + 'v;
 
 fn each_text<'a>(table: &'a DeTable, path: &mut Vec<&'a str>, visit: &mut Visit) {
@@ -259,7 +259,7 @@ mod tests {
             prop_assert_eq!(format!("{:?}", template.at(0).unwrap()), format!("{root:?}"));
         }
 
-        /// What stands in a place is what a person would have written there.
+        /// The value in a place is what a person would have written there.
         #[test]
         fn a_parameter_alone_is_its_value(value in any_value().prop_filter("one value", |text| !text.starts_with(['[', '{', '1']))) {
             let swept = format!("key = \"${{p}}\"\nsweep = {{ p = {value} }}");

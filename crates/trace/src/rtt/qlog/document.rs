@@ -45,12 +45,12 @@ struct Budget {
     /// How many bytes were read, and how many may be before the value that is read is too long.
     read: Shared<u64>,
     until: Shared<u64>,
-    /// What there was too much of.
+    /// The limit that was exceeded.
     excess: Shared<Option<TooMuch>>,
 }
 
 impl Budget {
-    /// What is read next may have so many bytes.
+    /// The next part that is read may have so many bytes.
     fn allow(&self, bytes: u64) {
         self.until.set(self.read.get().saturating_add(bytes));
     }
@@ -236,7 +236,7 @@ impl<'de> Visitor<'de> for Events<'_> {
     }
 }
 
-/// What an event that is kept takes, in bytes.
+/// The memory that an event takes while it is kept, in bytes.
 fn memory(event: &Event) -> u64 {
     let path = |metrics: &Metrics| metrics.path.capacity();
     let cell = |cell: &Cell| {
