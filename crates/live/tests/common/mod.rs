@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use fairpath_core::{ByteCount, Groups, PathId, Timestamp};
-use fairpath_engine::{Engine, EngineConfig};
+use fairpath_engine::{Engine, EngineConfig, PathUse};
 use fairpath_live::{Cargo, Config, Delivered, FlowId, Outgoing, PathFacts, PathTerms, Receiver, Sender};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -77,7 +77,7 @@ fn engine(paths: usize) -> Engine {
     let mut engine = EngineConfig::live().build().expect("the default");
     for path in (0..paths).map(|at| PathId::new(at as u32)) {
         engine.on_path_opened(path, ByteCount::new(1_200), Timestamp::from_secs(5));
-        engine.set_usable(path, true);
+        engine.set_use(path, PathUse::Open);
     }
     engine
 }
