@@ -22,6 +22,8 @@ pub struct Path {
     pub remote: SocketAddr,
     /// How it is doing.
     pub state: PathState,
+    /// Whether it carries data only while no other path works, as either end wants it or as its health demands.
+    pub backup: bool,
     /// How often it was opened.
     pub opened: u32,
     /// The smoothed round-trip time; `None` before it was measured and while the path is closed.
@@ -91,6 +93,7 @@ pub(crate) fn paths(reports: Vec<PathReport>) -> Vec<Path> {
         interface: report.interface,
         remote: report.remote,
         state: PathState::of(report.state),
+        backup: report.snapshot.is_some_and(|snapshot| snapshot.backup),
         opened: report.opened,
         acked: report.acked,
         lost: report.lost,

@@ -290,6 +290,7 @@ fn words(path: &Path, all: &[Path]) -> String {
         PathState::Opening => "being opened: no answer yet".to_owned(),
         PathState::Suspected => "silent: nothing new is sent on it while another works".to_owned(),
         PathState::Closed => "closed: it is tried again".to_owned(),
+        _ if path.backup => "a backup: used while no other works".to_owned(),
         _ => {
             let others = all
                 .iter()

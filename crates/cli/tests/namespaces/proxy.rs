@@ -180,6 +180,13 @@ fn a_backup_is_spared_by_downloads_until_the_other_link_fails() {
     };
     let spared = download();
     assert!(spared < DOWN as u64 / 20, "{spared} bytes over the backup");
+    // Both ends say so.
+    for (end, state) in [(End::Sender, "near"), (End::Receiver, "far")] {
+        let state = bond.scratch.path().join(state).display().to_string();
+        let top = [env!("CARGO_BIN_EXE_fairpath"), "top", "--once", "--state", &state];
+        let shown = run(&[&["ip", "netns", "exec", bond.network.name(end)][..], &top].concat()).unwrap();
+        assert_eq!(shown.matches("a backup: used while no other works").count(), 1, "{shown}");
+    }
     bond.network.set_link(&one, End::Sender, "down");
     let needed = download();
     assert!(needed >= DOWN as u64, "{needed} bytes over the only link");

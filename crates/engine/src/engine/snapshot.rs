@@ -37,6 +37,8 @@ pub struct PathSnapshot {
     pub group: GroupId,
     /// Whether the host says that the path can carry data.
     pub usable: bool,
+    /// Whether it carries data only while no other path works.
+    pub backup: bool,
     /// Whether the path answers what is sent on it.
     pub liveness: Liveness,
     /// How long ago the newest packet was sent that has been acknowledged: then the path worked; `None` where
@@ -80,6 +82,7 @@ impl Engine {
             lost: state.lost,
             group: self.groups.of(path),
             usable: state.is_usable(),
+            backup: state.is_backup(),
             liveness: state.liveness(now),
             proven: state.answers.proven_at.map(|at| now.since(at)),
         })

@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
-/// Heads that may: units, and bounds of live packets.
-const ALLOWED: &[&str] = &["pub use fairpath_engine::{Bitrate, ByteCount as Amount};", "pub use flows::{DEADLINE_MAX"];
+/// Heads that may: units, the account of a quota, which the sockets below count on, and bounds of live packets.
+const ALLOWED: &[&str] = &[
+    "pub use fairpath_engine::{Bitrate, ByteCount as Amount};",
+    "pub use fairpath_quic::Allowance;",
+    "pub use flows::{DEADLINE_MAX",
+];
 
 /// The types that a source takes from the crates below.
 fn foreign(source: &str) -> Vec<&str> {
