@@ -208,7 +208,7 @@ fn tfrc_multipath() {
             ("tfrc_multipath/friendly", &[("friendly on any set", Holds), ("friendly on each path", Holds)]),
             ("tfrc_multipath/deadlines", &[("on time", Holds)]),
             ("tfrc_multipath/modems", &[("no harm", Holds)]),
-            // A stream has 0.95 of what a TCP has: that it is no more than 1.1 takes 16 seeds, for which there is no time.
+            // A stream has nearly what a TCP has: to show that it has no more takes more seeds than there is time for here.
             ("tfrc_multipath/servers", &[("unfair by itself", Holds)]),
         ],
     );

@@ -25,7 +25,7 @@ pub struct Signs {
     pub arrived_at: Option<Timestamp>,
 }
 
-/// What is known of the health of the paths on one pair of addresses, and the use that is made of them.
+/// The health of the paths on one pair of addresses, and the use that is made of them.
 #[derive(Clone, Copy, Debug)]
 pub struct PathHealth<P> {
     state: UseState<P>,

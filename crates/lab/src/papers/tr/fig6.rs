@@ -49,7 +49,7 @@ const WARM_UP: f64 = 10.0;
 /// The largest error for which TR calls two slopes alike.
 const ALIKE: f64 = 0.2;
 
-/// What was seen of the first two flows of each side.
+/// The delays of the first two flows of each side, and how far apart the slopes of their build-ups are.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Seen {
     /// Seconds, and the four delays in ms.

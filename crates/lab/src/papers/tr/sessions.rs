@@ -157,14 +157,14 @@ pub(super) struct Logged {
     pub(super) build_ups: [BuildUp; 2],
 }
 
-/// What a trend line said that listened to LIA-TR.
+/// The log of a trend line that listened to LIA-TR.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Heard {
     log: Vec<Logged>,
     together: u32,
 }
 
-/// What was watched: the groups of the sessions, their rates, those of one TCP flow of each path, and
+/// The observations of a run: the groups of the sessions, their rates, those of one TCP flow of each path, and
 /// what trend lines log of LIA-TR.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Watched {
@@ -176,7 +176,7 @@ struct Watched {
     heard: Vec<Heard>,
 }
 
-/// Whoever watches.
+/// The observer of a run.
 #[derive(Debug)]
 struct Watch {
     tcp: [u32; 2],

@@ -166,7 +166,7 @@ impl Ports {
     }
 }
 
-/// What a path carries, in the direction in which it carries more.
+/// The rate of a path, in the direction in which it carries more.
 fn rate(slot: &Slot) -> Bitrate {
     let (sent, received) = slot.rates();
     sent.max(received)
