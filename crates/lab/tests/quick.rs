@@ -258,6 +258,8 @@ fn check(experiment: &Experiment, report: &Report, robust: Robust<'_>) {
             "{name}: {:?} does not hold, and nothing says why",
             verdict.name
         );
+        let reason = verdict.reason.as_deref().unwrap_or_default();
+        assert!(is_one_sentence(reason), "{name}: {:?} has a reason of several sentences: {reason}", verdict.name);
     }
     // Where recorded links are not there, no claim about them is.
     let lacks_recordings = report.notes.iter().any(|note| note.contains("not beside this project"));
@@ -272,6 +274,11 @@ fn check(experiment: &Experiment, report: &Report, robust: Robust<'_>) {
         let verdict = report.verdict(robust).unwrap_or_else(|| panic!("{name}: no verdict {robust:?}"));
         assert_eq!(verdict.outcome, *outcome, "{name}: {verdict:#?}");
     }
+}
+
+/// A reader checks a reason; a second sentence is one more to check.
+fn is_one_sentence(reason: &str) -> bool {
+    !reason.split(". ").skip(1).any(|next| next.starts_with(char::is_uppercase))
 }
 
 /// Four significant digits: whatever changes a result changes this, and a review shall see it.

@@ -94,8 +94,8 @@ fn verdicts(table: &Table) -> Vec<Verdict> {
         let (cuts, losses) = (of("DAIMD", "delay cuts"), of("DAIMD", "loss episodes"));
         prevented = prevented.at_least(&format!("{name}, part by delay"), cuts.clone() / (cuts + losses), 0.5);
     }
-    let reason = "when DAIMD cuts its window early, Reno fills the queue instead, which then overflows all the same. \
-                  DAIMD loses less because it sends less; of what it sends it loses about as much.";
+    let reason = "when DAIMD cuts its window early, Reno fills the queue instead, which overflows all the same: DAIMD loses \
+                  less because it sends less.";
     vec![none, fewer, rarer.because(reason), prevented]
 }
 

@@ -140,9 +140,8 @@ fn verdicts(table: &Table) -> Vec<Verdict> {
         "The rule as it is printed, which may cut again while the queue stays full, is further from Table II.",
     )
     .at_least("mean error of the totals, as printed − with re-arming", error(last) - error(first), 0.0);
-    let reason = "one round-trip time that contains the whole 25 ms of a delayed acknowledgement makes the longest \
-                  queue seen longer than any queue can be. D0 is then never reached, there is no delay cut, and DAIMD \
-                  is LIA. The average of the queues at losses, which DAIMD goes by everywhere but in these \
-                  experiments, forgets such a sample.";
+    // The average of the queues at losses, by which DAIMD goes everywhere but in these experiments, forgets such a sample.
+    let reason = "one round trip with the whole 25 ms of a delayed acknowledgement makes the longest queue seen longer than \
+                  any queue can be, so that D0 is never reached and DAIMD is LIA.";
     vec![less.because(reason), behind, rearming]
 }

@@ -115,14 +115,13 @@ fn verdicts(table: &Table) -> Vec<Verdict> {
             on_shared = on_shared.at_most(&what, ratio(shared, setting.name, "DAIMD", path), 1.0);
         }
     }
-    let swing = "the queue swings between 0.7 · (1 + 0.9) − 1 = 0.33 and 0.9 of a bandwidth-delay product with DAIMD, \
-                 between 0 and 1 with LIA: its mean is 0.62 and 0.5 of it. D0, T and W0 are not printed, and no choice meets \
-                 all that the paper says: with 0.7, two round trips and 15 packets, which are a little nearer to Table II as \
-                 well (`daimd/sensitivity`), packets wait for less time than with LIA, as the next claim says. But a flow that \
-                 gives way so soon leaves the queue to Reno, which overflows it: beside Reno fewer decreases are by delay, on \
-                 paths of different delay not even half, and more is lost for what is sent than with LIA, which `daimd/losses` \
-                 has the other way round. What the paper measures are losses, and of delays it says no number: so ours are \
-                 0.9, one round trip and 10 packets.";
+    // D0, T and W0 are not printed, and no choice meets all that the paper says. With 0.7, two round trips and 15 packets,
+    // which are a little nearer to Table II as well (`daimd/sensitivity`), packets wait for less time than with LIA. But a
+    // flow that gives way so soon leaves the queue to Reno, which overflows it: beside Reno fewer decreases are by delay,
+    // and more is lost for what is sent than with LIA, which `daimd/losses` has the other way round. The paper measures
+    // losses and gives no number of delays, so ours are 0.9, one round trip and 10 packets.
+    let swing = "the queue swings between 0.7 · (1 + 0.9) − 1 = 0.33 and 0.9 of a bandwidth-delay product with DAIMD and \
+                 between 0 and 1 with LIA, so its mean is 0.62 and 0.5 of it.";
     let reno = "the queue is Reno's: what DAIMD leaves free Reno takes, and Reno fills it up to its end.";
     vec![on_idle.because(swing), lower, costs, on_shared.because(reno)]
 }

@@ -79,8 +79,8 @@ fn verdicts(windows: &Table, ahead: &Table) -> Vec<Verdict> {
         prevents =
             prevents.at_least(&format!("path {path}, part of the decreases"), cuts.clone() / (cuts + losses), 0.5);
     }
+    // LIA, whose windows are larger than those of DAIMD, is overtaken and overtakes in many of its cycles.
     let reason = "where Reno loses a packet and the multipath flow does not, Reno is behind until it has grown as much \
-                  again, a good part of its cycle. LIA, whose windows are larger than those of DAIMD, is overtaken and \
-                  overtakes in many of them.";
+                  again, a good part of its cycle.";
     vec![instants.because(reason), prevents]
 }

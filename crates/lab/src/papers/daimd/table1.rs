@@ -85,8 +85,8 @@ fn verdicts(table: &Table, settings: &[&str]) -> Vec<Verdict> {
         }
         lossless = lossless.at_most(&format!("{setting}, packets lost"), cell("lost").estimate(), 0.0);
     }
-    let reason = "the printed rates are 84 to 94 % of the wire. Ours cannot be that low: after a delay cut \
-                  0.7 · (1 + 0.9) = 1.33 bandwidth-delay products are left in flight, so that the queue never runs empty.";
+    let reason = "the printed rates are 84 to 94 % of the wire, and after a delay cut 0.7 · (1 + 0.9) = 1.33 bandwidth-delay \
+                  products are left in flight here, so that the queue never runs empty.";
     vec![fills, lossless, printed.because(reason)]
 }
 

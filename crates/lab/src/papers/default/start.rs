@@ -126,8 +126,8 @@ fn run(context: &Context) -> Result<Report, Failure> {
         fair = fair.between(&format!("{queue}, {begins}: share / one flow's"), ours, 2.0 / 3.0, 1.5);
     }
     let fair = fair.because(
-        "All paths open at once here. Over the real stack the second opens round trips later, and behind a second of queue that \
-         another flow has filled two paths have 0.93 of one flow's share in their first 10 s.",
+        // Over the real stack the second path opens round trips later, and gets less of its first 10 s.
+        "All paths open at once here, each with an initial window of its own, into a second of queue that another flow filled.",
     );
     let prior = prior_table(&separate, &times, &shared, &shares);
     Ok(Report { tables: vec![cost, share, prior], verdicts: vec![cheap, fair], ..Report::default() })

@@ -164,10 +164,8 @@ fn verdicts(buffers: &[(u64, f64)], table: &Table, starved: &Table, printed: &Ta
             0.8,
         ),
         as_model.because(
-            "The model's paths take turns. Ours do so twice and then one starves for good, the third phase of the slides: \
-             both smoothed times end at that of the whole buffer in one queue, 552.4 ms with 2 MB, and without noise \
-             the first of equals is taken for ever. With 1 ms of jitter they go on taking turns, and carry more (see the \
-             column).",
+            "the model's paths take turns for ever, and ours only twice: both smoothed times end at that of the whole buffer in \
+             one queue, and without noise the first of equals is taken from then on.",
         ),
         Verdict::new(
             "starvation",

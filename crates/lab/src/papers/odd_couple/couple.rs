@@ -14,8 +14,8 @@ use crate::{Net, ms};
 pub(super) const ONE_PATH: f64 = 30.0 * 1_448.0 / 1_500.0;
 
 /// The reason for each number that is less than the independent model's.
-pub(super) const GROWTH: &str = "The model's windows grow only while they are full. Ours grow in slow start while less than \
-    twice what is in flight is allowed, as Linux's do, so one path takes more of the buffer before the other is asked.";
+pub(super) const GROWTH: &str = "the model's windows grow only while they are full, and ours in slow start while less than \
+    twice what is in flight is allowed, as Linux's do, so that one path takes more of the buffer before the other is asked.";
 
 pub(super) const NONE: Remedies = Remedies { bloat_clamp: None, probe: false, penalty: false };
 

@@ -111,8 +111,8 @@ fn name(send_kb: u64) -> String {
 }
 
 /// [DeliveryRate] §3.4
-const BBR_ELSE: &str = "With 1 MB and less the send buffer is the limit, so samples of the delivery rate are limited by the \
-    application; by its own rule BBR leaves start-up only by samples that are not, and the model has no such rule.";
+const BBR_ELSE: &str = "with 1 MB and less the send buffer limits the application, and by its own rule, which the model lacks, \
+    BBR leaves start-up only by samples of the delivery rate that the application does not limit.";
 
 /// More than chance gives, in Mbit/s: what a cure must add to help.
 const HELPS: f64 = 1.0;
@@ -160,7 +160,7 @@ fn verdicts(buffers: &[(u64, [f64; 4])], table: &Table) -> Vec<Verdict> {
             model = model.between(&at(&format!("{title}, in parts of the model's")), ratio, 0.9, 1.1);
         }
     }
-    [small, large, probing, bbr.because(BBR_ELSE), model.because(&format!("{GROWTH} {BBR_ELSE}"))]
+    [small, large, probing, bbr.because(BBR_ELSE), model.because(GROWTH)]
         .into_iter()
         .filter(|verdict| !verdict.checks.is_empty())
         .collect()

@@ -201,9 +201,8 @@ fn figure(settings: &[(&str, &[Vec<Times>])]) -> Figure {
     })
 }
 
-const KELLY_VOICE_REASON: &str = "From one packet at a hundredth for each acknowledged one a window takes half a minute \
-    to fill the path, whatever the others do. On a path 1 of its own OLIA takes path 2 still later than that, or not at all \
-    while it is free: see `olia_is_responsive`.";
+const KELLY_VOICE_REASON: &str = "From one packet at a hundredth for each acknowledged one a window takes half a minute to \
+    fill the path, and on a path 1 of its own OLIA takes path 2 still later than that (see `olia_is_responsive`).";
 
 fn verdicts(table: &Table, settings: &[&str]) -> Vec<Verdict> {
     let ours = |path_1: &str, algorithm: Algorithm, column: &str| table.estimate(&[path_1, algorithm.title], column);
@@ -238,9 +237,8 @@ fn verdicts(table: &Table, settings: &[&str]) -> Vec<Verdict> {
     let [responsive, gives_back, slow] = verdicts;
     vec![
         responsive.because(
-            "With a large window on path 1, path 2 is the best only when it has delivered more since its last loss than \
-             path 1 does between two. At one packet per round trip that takes minutes, and until then the first term \
-             alone grows, by w2/(w1 + w2)² for each packet.",
+            "With a large window on path 1, path 2 is the best only when it has delivered more since its last loss than path 1 \
+             does between two, which takes minutes at the growth of the first term alone, w2/(w1 + w2)² for each packet.",
         ),
         gives_back,
         slow.because(

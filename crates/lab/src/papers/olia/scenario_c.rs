@@ -119,9 +119,8 @@ fn verdicts(rates: &Table, optimum: &Table) -> Vec<Verdict> {
             .at_least("single path, 10/10, OLIA − optimum", single(10, OLIA) - best(10), -0.06)
             .at_least("single path, 30/10, OLIA − optimum", single(30, OLIA) - best(30), -0.10)
             .because(
-                "The second path loses two to three times as many packets as the first. Two intervals between losses, \
-                 which is what OLIA judges paths by, often do not show that, and α then moves windows to the worse path; \
-                 olia/sensitivity has OLIA without α, which is nearer.",
+                "The second path loses two to three times as many packets as the first, which the two intervals between losses \
+                 that OLIA judges by often do not show, so that α moves windows to the worse path.",
             ),
         Verdict::ours("balia_is_between", "BALIA, which is younger than the paper, is between the two.")
             .at_least("single path, 10/10, BALIA − LIA", single(10, BALIA) - single(10, LIA), 0.0)

@@ -183,8 +183,8 @@ fn verdicts(rates: &Table, goodput: &Table, margins: &Table) -> Vec<Verdict> {
         Verdict::new("its formula", "MPTCP's rates are what the printed formula gives.")
             .within("path 1", number(rates, &["MPTCP, as its formula is printed"], "path 1"), MPTCP[0], 0.001)
             .because(
-                "The printed formula gives 83.85, 83.85 and 55.90, and with that more than a TCP on path 3. The paper's \
-                 numbers are those with the cap of RFC 6356, that no path is more aggressive than a TCP.",
+                "The printed formula gives 83.85, 83.85 and 55.90, more than a TCP on path 3, and the paper's numbers are those \
+                 with the cap of RFC 6356, by which no path is more aggressive than a TCP.",
             ),
         Verdict::new("total", "The total rate stays the same.").within(
             "optimum / MPTCP",
@@ -235,10 +235,10 @@ fn verdicts(rates: &Table, goodput: &Table, margins: &Table) -> Vec<Verdict> {
                 1.0,
             )
             .because(
-                "By the paper's own equations path 1 alone has about 190 packets in a second, with the same margin of \
-                 repair: the optimum would send nothing elsewhere, and loses what probing costs. What the example \
-                 supports is that MPTCP's rates are poor for streams and that probing is affordable, not that several \
-                 paths bring more than the best of them.",
+                // The example supports that MPTCP's rates are poor for streams and that probing is affordable, not that several
+                // paths bring more than the best of them.
+                "By the paper's own equations path 1 alone has about 190 packets in a second with the same margin of repair, so \
+                 the optimum would send nothing elsewhere, and loses what probing costs.",
             ),
         Verdict::ours(
             "path 1 alone is better with all bounds that are not exact",

@@ -242,9 +242,9 @@ fn verdicts(table: &Table, margins: &Table, stream: &Table) -> Vec<Verdict> {
     let [before, after] = PHASES;
     let fitted = margins.estimate(&["6.75 %", "0.144"], "gain");
     let ours = |policy: Policy| -> Estimate { stream.estimate(&[policy.name()], "goodput") };
-    let noisy = "The share of losses is known from eight intervals, to about a third. Rates and repair follow what is known, \
-                 and the mean of a root is less than the root of the mean. With the paths' own numbers all this comes out \
-                 to a percent, in `tfrc_multipath/fig1`.";
+    // With the paths' own numbers all this comes out to a percent, in `tfrc_multipath/fig1`.
+    let noisy = "The share of losses is known from eight intervals, to about a third, and rates and repair follow what is \
+                 known: the mean of a root is less than the root of the mean.";
     vec![
         // Losses of eight intervals are known to a third, rates to a sixth, and their mean over minutes to some percent.
         Verdict::new("MPTCP's rates", "MPTCP sends 88.2, 88.2 and 47.1 packets in a second.")
@@ -271,9 +271,8 @@ fn verdicts(table: &Table, margins: &Table, stream: &Table) -> Vec<Verdict> {
                 1.0,
             )
             .because(
-                "Path 1 alone may carry as much as all paths together, and more of it comes in time: what goes elsewhere \
-                 is for probing only. The example supports that MPTCP's rates are poor for streams, and what probing \
-                 costs, not that several paths bring more than the best of them.",
+                "Path 1 alone may carry as much as all paths together, and more of it comes in time, so that what goes elsewhere \
+                 is for probing only.",
             ),
         Verdict::ours(
             "our stream gains as much",

@@ -166,10 +166,10 @@ fn verdicts(table: &Table, queues: &[f64]) -> Vec<Verdict> {
             remedy = remedy.at_least(&format!("{what}: rate / BBR's"), ours(1, "rate"), 0.5);
         }
     }
-    let reason = "what a flow that heeds losses gets beside BBR hangs on the queue, which the paper does not give. BBR \
-                  keeps up to one bandwidth-delay product in it, whatever is lost: a queue that is no longer loses packets \
-                  all the time, and where two BBR flows share a link with LIA it starves, at a hundredth of their rate. In \
-                  a longer one LIA's window fills what BBR leaves, and it gets more than BBR.";
+    // A queue of no more than a bandwidth-delay product loses packets all the time: where two BBR flows share a link with
+    // LIA it starves, at a hundredth of their rate. In a longer one LIA's window fills what BBR leaves.
+    let reason = "BBR keeps up to one bandwidth-delay product in the queue, whatever is lost, so what LIA gets hangs on the \
+                  queue's length, which the paper does not give: in a longer one LIA gets more than BBR.";
     vec![starves.because(reason), longer.because(reason), remedy.because(reason)]
 }
 

@@ -212,17 +212,17 @@ fn verdicts(gain: &Table, coupled: &Table) -> Vec<Verdict> {
             .at_most("time coupled by mistake in per cent, TR − SSC", mistakes, 0.0);
     vec![
         printed.because(
-            "both narrow links are congested, and a round in which both paths happen to build up equally fast within a \
-             second comes before the 100 s of a yes have passed: TR couples for most of the time. What an uncoupled \
-             session gets is the most that there is: 1.9 where it is on its paths what the TCP flows are, CUBIC beside \
-             CUBIC or Reno beside Reno, and 1.2 where it is Reno beside CUBIC. So the printed mean is that of a TR that \
-             seldom couples, in a session whose paths are, uncoupled, what its competitors are; ours reaches it there.",
+            // An uncoupled session gets the most that there is: 1.9 where it is on its paths what the TCP flows are, and 1.2
+            // where it is Reno beside CUBIC. So the printed mean is that of a TR that seldom couples, in a session whose
+            // paths are, uncoupled, what its competitors are; ours reaches it there.
+            "both narrow links are congested, and a round in which both paths build up equally fast by chance comes before the \
+             100 s of a yes have passed, so that TR couples for most of the time.",
         ),
         pays.because("see `as printed`: TR couples most of the time."),
         before.because("see `as printed`; SSC makes fewer mistakes of that kind."),
         robust.because(
-            "its yes needs two slopes within 20 % of each other and a second of time. In any round of 5 s that may \
-             happen by chance, and a single one holds for twenty rounds.",
+            "its yes needs two slopes within 20 % of each other and a second of time, which may happen by chance in any round \
+             of 5 s, and a single one holds for twenty rounds.",
         ),
         hold,
         ours.at_most("time coupled by mistake in per cent, ours − TR", mistaken(OURS) - mistaken(TR), 0.0),

@@ -85,11 +85,10 @@ fn verdicts(table: &Table) -> Vec<Verdict> {
         reno = reno.between(&what, median(0), FLATTER * full, empty);
         cubic = cubic.between(&what, median(1), FLATTER * cubic_full, cubic_empty);
     }
-    let reason = "the model has all flows grow all the time, and the queue grow from empty to full. Here a flow does not \
-                  grow for a round trip after it has lost: with 36 to 39 losses in 100 s and a round trip of 0.27 s that \
-                  is a tenth of the flows at any time. The queue does not become empty in between, as drop-tail does not \
-                  hit all thirty at once. And where acknowledgements come for two packets, these are sent in pairs, \
-                  which find the queue full sooner.";
+    // With 36 to 39 losses in 100 s and a round trip of 0.27 s a tenth of the flows stand still at any time. Where
+    // acknowledgements come for two packets, these are sent in pairs, which find the queue full sooner.
+    let reason = "the model has all flows grow all the time from an empty queue to a full one, and here a flow that lost does \
+                  not grow for a round trip, and drop-tail hits too few at once to empty the queue.";
     vec![reno.because(reason), cubic.because(reason)]
 }
 

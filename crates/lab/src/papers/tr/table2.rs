@@ -150,9 +150,8 @@ fn verdicts(cases: &[Case], told: &Told) -> Vec<Verdict> {
             .at_most("share of the time in per cent, SSC", shares(ssc), 1.0)
             .at_most("share of the time in per cent, the variant", shares(variant), 1.0)
             .because(
-                "RFC 8382 with its own thresholds does not fail there. The later program of the paper's authors has \
-                 another SSC, weaker than any published one; if that is what the paper ran, its failures are of the \
-                 program and not of the method.",
+                "RFC 8382 with its own thresholds does not fail there; the paper may have run its authors' later program, whose \
+                 SSC is weaker than any published one.",
             ),
         Verdict::ours("ours", "Ours says yes for more of the time than TR, and in every case.")
             .at_least("part of the cases in which ours says yes", found(ours), 1.0)

@@ -64,12 +64,13 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let title = "E1: rates of sessions and of a TCP flow of each path, every 100 ms";
     let figures = runs.seen[0].first().map(|run| rates("fig8_9", title, run)).into_iter().collect();
     let why = Reasons {
-        fair: "in E1 even a session that is always coupled gets 1.4 times a TCP flow's rate, and the bottleneck is found late: \
-               it is less fair than printed. In E3 it is found within some rounds, and the index is above the printed one, \
-               which an emulator gave whose rates differ from flow to flow.",
+        // In E3 it is found within some rounds, and the index is above the printed one, which an emulator gave whose rates
+        // differ from flow to flow.
+        fair: "in E1 even a session that is always coupled gets 1.4 times a TCP flow's rate, and the bottleneck is found late, \
+               so it is less fair than printed.",
         fairer: "the rates of single sessions differ from seed to seed by a tenth and more.",
-        first: "in E2 the queue is 12 ms long, and the round-trip times are 140 and 160 ms: by equation 13 a build-up \
-                lasts for 0.3 s, two round trips. TR has little to go by there, and its first yes is a matter of luck.",
+        first: "in E2 the queue is 12 ms long and the round trips are 140 and 160 ms, so by equation 13 a build-up lasts for \
+                two round trips, and TR's first yes is a matter of luck.",
         pays: "the rates of single sessions differ from seed to seed by a tenth and more.",
         ours: "in E4 ours finds the bottleneck late.",
     };

@@ -65,11 +65,11 @@ const PRINTED: [Printed; 5] = [
 ];
 
 /// What is special about this topology.
-const WHY: &str = "beside CUBIC, and at round-trip times of 120 to 380 ms without queues, LIA and Reno, which grow by a packet \
-    per round trip, get little, and path 1 has a further congested link, L11, which the flows from n7 to n8 fill. A session \
-    that is Reno on its paths gets no more than about one TCP flow even uncoupled: coupling takes from what is already too \
-    little, and the index, which does not tell more from less, falls. One that is CUBIC gets up to two uncoupled and about \
-    half of one coupled, so that its index says for how much of the time it was which.";
+// LIA and Reno, which grow by a packet per round trip, get little there, and path 1 has a further congested link, L11, which
+// the flows from n7 to n8 fill. A session that is CUBIC gets up to two of a TCP flow uncoupled and about half of one coupled,
+// so that its index says for how much of the time it was which.
+const WHY: &str = "beside CUBIC, at 120 to 380 ms and without queues, a session that is Reno gets no more than about one TCP \
+    flow even uncoupled: coupling takes from what is too little, and the index, which does not tell more from less, falls.";
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let duration = seconds(context.pick(20, 100));
