@@ -1,5 +1,5 @@
-//! The commands of the guide, run as they stand there, over loopback. Those of `any-program.md` are run by `proxy`, at
-//! ports of their own.
+//! The commands of the guide, run as they stand there, over loopback. Those of the pages on proxies need links: the tests of
+//! namespaces run them.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,6 +9,12 @@ use std::time::Duration;
 use crate::common::{Listening, Scratch, fairpath, text};
 
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
+
+const HERE: [&str; 6] =
+    ["first-transfer", "two-links", "live-stream", "interfaces-and-costs", "when-it-is-slow", "security"];
+
+/// Those whose commands are run elsewhere: by `namespaces/guide.rs`, and by the tests of the library.
+const ELSEWHERE: [&str; 4] = ["any-program", "vehicle", "vpn-and-other-proxies", "bond-your-own-program"];
 
 /// How long what sends until it is stopped must go on without an error.
 const GOES_ON: Duration = Duration::from_millis(700);
@@ -126,7 +132,7 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn the_commands_of_the_guide_run() {
     let mut typed = 0;
-    for page in ["first-transfer", "two-links", "live-stream", "interfaces-and-costs", "when-it-is-slow", "security"] {
+    for page in HERE {
         let page = std::fs::read_to_string(Path::new(PAGES).join(format!("{page}.md"))).unwrap();
         let mut reader = Reader::new();
         for line in page.lines().filter_map(|line| line.strip_prefix("$ ")).filter(|line| line.starts_with("fairpath "))
@@ -136,4 +142,14 @@ fn the_commands_of_the_guide_run() {
         }
     }
     assert!(typed >= 16, "{typed} commands were found");
+}
+
+#[test]
+fn no_page_of_the_guide_is_forgotten() {
+    let mut known: Vec<String> = HERE.iter().chain(&ELSEWHERE).map(|page| format!("{page}.md")).collect();
+    let pages = std::fs::read_dir(PAGES).unwrap().map(|page| page.unwrap().file_name().into_string().unwrap());
+    let mut pages: Vec<String> = pages.collect();
+    known.sort();
+    pages.sort();
+    assert_eq!(pages, known);
 }

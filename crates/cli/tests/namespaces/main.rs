@@ -8,6 +8,7 @@ mod addresses;
 mod cables;
 mod detection;
 mod faults;
+mod guide;
 mod kernel;
 mod lan;
 mod money;

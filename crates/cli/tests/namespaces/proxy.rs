@@ -83,16 +83,18 @@ fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
+/// A socket that listens at this address of this thread's namespace.
+pub(crate) fn listen(at: Ipv4Addr, port: u16) -> std::io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddr::from((at, port)).into())?;
+    socket.listen(16)?;
+    Ok(socket)
+}
+
 /// A web server at this address of a namespace: `GET /LENGTH` has so many bytes, and `PUT` is answered by how many
 /// came and whether they were right.
 fn web(namespace: &str, at: Ipv4Addr) -> SocketAddr {
-    let listener = inside(namespace, move || {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-        socket.bind(&SocketAddr::from((at, 0)).into())?;
-        socket.listen(16)?;
-        Ok(socket)
-    });
-    let listener = TcpListener::from(listener.unwrap());
+    let listener = TcpListener::from(inside(namespace, move || listen(at, 0)).unwrap());
     let address = listener.local_addr().unwrap();
     // The thread ends with the test program.
     std::thread::spawn(move || {

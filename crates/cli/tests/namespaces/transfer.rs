@@ -179,12 +179,18 @@ pub(crate) struct Process {
 impl Process {
     /// In the namespace of this name; what it says goes to files in `directory`.
     pub(crate) fn start(namespace: &str, arguments: &[&str], directory: &Path) -> Self {
+        let state = directory.join(format!("state-{}", arguments[0]));
+        Self::start_with_state(namespace, arguments, directory, &state)
+    }
+
+    /// With its state in this directory.
+    pub(crate) fn start_with_state(namespace: &str, arguments: &[&str], directory: &Path, state: &Path) -> Self {
         let printed = directory.join(format!("{}.out", arguments[0]));
         let said = directory.join(format!("{}.err", arguments[0]));
         let child = Command::new("ip")
             .args(["netns", "exec", namespace, env!("CARGO_BIN_EXE_fairpath")])
             .args(arguments)
-            .env("XDG_STATE_HOME", directory.join(format!("state-{}", arguments[0])))
+            .env("XDG_STATE_HOME", state)
             .stdout(File::create(&printed).unwrap())
             .stderr(File::create(&said).unwrap())
             .spawn()
