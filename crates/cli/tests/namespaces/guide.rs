@@ -123,7 +123,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a command printed that must succeed.
+/// The output of a command that must succeed.
 fn printed(line: &str, output: Output) -> String {
     assert!(output.status.success(), "{line}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -167,7 +167,7 @@ fn the_commands_of_the_guide_on_proxies_run() {
     }
 }
 
-/// What a page has behind a prompt.
+/// The commands of a page, without their prompts.
 fn commands(page: &str) -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/guide/{page}.md"));
     let (text, mut is_typed, mut found) = (fs::read_to_string(page).unwrap(), false, Vec::new());

@@ -117,9 +117,9 @@ fn verdicts(table: &Table) -> Vec<Verdict> {
     }
     // D0, T and W0 are not printed, and no choice meets all that the paper says. With 0.7, two round trips and 15 packets,
     // which are a little nearer to Table II as well (`daimd/sensitivity`), packets wait for less time than with LIA. But a
-    // flow that gives way so soon leaves the queue to Reno, which overflows it: beside Reno fewer decreases are by delay,
-    // and more is lost for what is sent than with LIA, which `daimd/losses` has the other way round. The paper measures
-    // losses and gives no number of delays, so ours are 0.9, one round trip and 10 packets.
+    // flow that gives way so soon leaves the queue to Reno, which overflows it. Beside Reno fewer decreases are by delay
+    // then, and more is lost for what is sent than with LIA, which `daimd/losses` has the other way round. The paper
+    // measures losses and gives no number of delays, so ours are 0.9, one round trip and 10 packets.
     let swing = "the queue swings between 0.7 · (1 + 0.9) − 1 = 0.33 and 0.9 of a bandwidth-delay product with DAIMD and \
                  between 0 and 1 with LIA, so its mean is 0.62 and 0.5 of it.";
     let reno = "the queue is Reno's: what DAIMD leaves free Reno takes, and Reno fills it up to its end.";
