@@ -7,6 +7,4 @@ pub struct Without {
     pub steady_rates: bool,
     /// An end that receives keeps its acknowledgements on a path on which steady data breaks off.
     pub doubts: bool,
-    /// A path to an address that only the source of a datagram named is tried for as long as any.
-    pub short_trials: bool,
 }

@@ -147,15 +147,6 @@ impl Candidates {
         is_new
     }
 
-    /// The peer is not at this address, as far as is known. It may be added again.
-    pub fn remove_remote(&mut self, remote: SocketAddr) {
-        self.remotes.retain(|other| *other != remote);
-        self.known.retain(|(_, other), _| *other != remote);
-        self.beside.retain(|pair| pair.remote != remote);
-        self.doubts.remove(&Doubted::Remote(remote));
-        self.revision += 1;
-    }
-
     /// The peer's addresses.
     pub fn remotes(&self) -> &[SocketAddr] {
         &self.remotes

@@ -30,7 +30,6 @@ const MECHANISMS: &[Mechanism] = &[
     ("dips", |engine| engine.dips = false),
     ("steady rates", |engine| engine.without.steady_rates = true),
     ("doubts", |engine| engine.without.doubts = true),
-    ("short trials", |engine| engine.without.short_trials = true),
 ];
 
 /// A network, and the cost of the default in it: the less, the better.

@@ -8,10 +8,6 @@
 //! good: noq answers the end of a path, and allows another, only where it knows the path. So a path that
 //! is being opened is given up only for a pair that has answered, and only while there are ids to spare;
 //! else it stays, and noq asks for its validation again and again, at most two seconds apart.
-//!
-//! One to an address that only the source of a datagram named is given up in any case. Somebody there may pass on what
-//! this end sends, with the source as it was. The peer's stack then has the path, and may send all its acknowledgements
-//! on it. This end takes nothing on it from an address that is not the path's, so no path would work any more.
 
 use std::net::{IpAddr, SocketAddr};
 use web_time::{Duration, Instant};
@@ -29,9 +25,6 @@ const DOUBT_AFTER: Duration = Duration::from_secs(2);
 
 /// A path that is not validated by then, although something answers there, never will be.
 const DESPAIR_AFTER: Duration = Duration::from_secs(8);
-
-/// A path to an address that only the source of a datagram named is given up after this long: two challenges may be lost.
-const SOURCE_TRIED_FOR: Duration = Duration::from_secs(3);
 
 /// The most addresses that are tried in the life of a connection because datagrams came from them. Anybody may copy a datagram
 /// and send it from elsewhere, and each address may cost a path id.
@@ -51,15 +44,14 @@ pub(super) struct Ways {
     told: Vec<IpAddr>,
     /// Whether no path answers: the peer may have moved.
     pub(super) is_lost: bool,
-    /// How many addresses only the source of a datagram named, and those of them that are tried or were found.
+    /// How many addresses only the source of a datagram named.
     heard: usize,
-    sources: Vec<SocketAddr>,
 }
 
 impl Ways {
     pub(super) fn new(candidates: Candidates) -> Self {
-        let (plan, tried, told, sources) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { candidates, plan, tried, revision: None, wasted: 0, told, is_lost: false, heard: 0, sources }
+        let (plan, tried, told) = (Vec::new(), Vec::new(), Vec::new());
+        Self { candidates, plan, tried, revision: None, wasted: 0, told, is_lost: false, heard: 0 }
     }
 
     fn refresh(&mut self) {
@@ -104,7 +96,6 @@ impl Policy {
     pub(crate) fn on_peer_addresses(&mut self, addresses: &[SocketAddr]) {
         for address in addresses {
             self.ways.candidates.add_remote(*address);
-            self.ways.sources.retain(|source| source != address);
         }
         let stale = self.slots.iter().filter(|slot| !slot.answers() && !addresses.contains(&slot.remote()));
         for slot in stale {
@@ -118,7 +109,6 @@ impl Policy {
         let is_hint = self.ways.is_lost && self.ways.heard < HEARD_MAX;
         if is_hint && self.ways.candidates.add_remote(remote) {
             self.ways.heard += 1;
-            self.ways.sources.push(remote);
             tracing::debug!(%remote, "the peer may be here now");
         }
     }
@@ -153,7 +143,6 @@ impl Policy {
         }
         for index in 0..self.slots.len() {
             self.give_up(paths, index, &plan, now);
-            self.give_up_source(paths, index, now);
         }
         self.slots.retain(|slot| slot.is_wanted || slot.was_ever_opened() || slot.id().is_some());
         for pair in &plan {
@@ -182,22 +171,6 @@ impl Policy {
             let time = self.engine.at(now);
             self.slots[at].closed(time);
             self.ways.candidates.closed(self.slots[at].local(), self.slots[at].remote());
-        }
-    }
-
-    /// Gives up a path that was not validated in time, if only the source of a datagram named its address.
-    fn give_up_source(&mut self, paths: &mut dyn Paths, at: usize, now: Instant) {
-        let (slot, time) = (&self.slots[at], self.engine.at(now));
-        let remote = slot.remote();
-        let is_any = self.engine.with(now, |engine, _| engine.without()).short_trials;
-        let is_late = !is_any && slot.health.opening_for(time).is_some_and(|tried| tried > SOURCE_TRIED_FOR);
-        let Some(id) = slot.id().filter(|_| is_late && self.ways.sources.contains(&remote)) else { return };
-        if paths.close(id) {
-            self.ways.wasted += 1;
-            self.slots[at].closed(time);
-            self.slots[at].is_wanted = false;
-            self.ways.sources.retain(|source| *source != remote);
-            self.ways.candidates.remove_remote(remote);
         }
     }
 
