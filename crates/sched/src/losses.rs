@@ -18,9 +18,9 @@ const JUDGED_MIN: f64 = 20.0;
 /// C(20, 3) · 0.01³, one time in a thousand.
 const LOST_MIN: f64 = 3.0;
 
-/// A larger share of losses keeps back what follows. On a path that carries copies only, a few in a second, that is all
-/// that tells.
-const LOST_MOST: f64 = 0.05;
+/// The least share of losses that the smallest sample shows. A larger one keeps back what follows: on a path that carries
+/// copies only, a few in a second, that is all that tells.
+pub(crate) const LEAST_SEEN: f64 = 1.0 / JUDGED_MIN;
 
 #[derive(Clone, Copy, Debug)]
 struct Slice {
@@ -90,7 +90,7 @@ impl RecentLosses {
     /// a slice until a loss is known and sent again.
     pub(crate) fn keep_back(&self, now: Timestamp) -> bool {
         let with_losses = self.counted(now).filter(|slice| slice.lost > 0).count();
-        with_losses > SLICES / 2 || self.lasting(now) > LOST_MOST
+        with_losses > SLICES / 2 || self.lasting(now) > LEAST_SEEN
     }
 }
 

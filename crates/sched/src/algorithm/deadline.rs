@@ -35,7 +35,7 @@ use core::time::Duration;
 
 use fairpath_core::{ByteCount, PathId, PathMap, Timestamp, share_above};
 
-use crate::losses::RecentLosses;
+use crate::losses::{LEAST_SEEN, RecentLosses};
 use crate::scheduler::{Choice, ConnectionView, Due, PathView, Scheduler, Transit, active};
 
 /// Neither of two paths is better that differ by less in what comes in time: it is noise in a hundred packets.
@@ -45,25 +45,19 @@ const ALIKE: f64 = 0.02;
 /// about as much repair again as it lacks, and a burst is more than that.
 const SERVES: f64 = 0.9;
 
-/// A path that takes longer than the quickest by this part of the deadline is slow. A packet lost there is seldom in time
-/// when it was sent again, and all wait for what it carries.
-const SLOWER: u32 = 4;
+/// One of so many parts of a deadline is what may be lost of it. A path that takes longer than the quickest by that is slow:
+/// a packet lost there is seldom in time when it was sent again, and all wait for what it carries. A packet that waited for
+/// that takes any path that brings half in time. It would be dropped else, or be late for those who watch, and all behind
+/// it. It waits for a better path for half of that.
+const PARTS: u32 = 4;
 
 /// However long the deadline is, a path that takes longer than the quickest by this is slow. The second holds where the
 /// quickest loses so many that they keep back what follows: a slower one carries what would not come in time there.
 const SLOW: Duration = Duration::from_millis(35);
 const SLOW_BESIDE_LOSSES: Duration = Duration::from_millis(50);
 
-/// A packet waits for a better path for this part of its deadline.
-const WAITS: u32 = 8;
-
-/// After this part of its deadline, and after this time at most, it takes any path that brings half in time. It would be
-/// dropped else, or be late for those who watch, and all behind it.
-const WAITS_AT_MOST: u32 = 4;
+/// However long the deadline is, a packet that waited for this takes any path that brings half in time.
 const WAITS_LONGEST: Duration = Duration::from_millis(100);
-
-/// The least share of what is sent again that is taken to be missing once more: losses come in bursts and outages.
-const LOST_AGAIN: f64 = 0.05;
 
 /// How long a peer may hold an acknowledgement back [RFC9000 §18.2, max_ack_delay].
 const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
@@ -151,7 +145,7 @@ impl Due {
     }
 
     fn longest(&self) -> Duration {
-        (self.deadline / WAITS_AT_MOST).min(WAITS_LONGEST)
+        (self.deadline / PARTS).min(WAITS_LONGEST)
     }
 }
 
@@ -197,7 +191,7 @@ struct Packet {
 impl Packet {
     /// Whether it is held for a while, so that it takes another path than the best.
     fn takes_any(&self) -> bool {
-        self.due.held >= self.due.deadline / WAITS
+        self.due.held >= self.due.deadline / (2 * PARTS)
     }
 
     /// How long it takes until as much has left as waits, at this rate.
@@ -326,7 +320,7 @@ impl<'a> Field<'a> {
         let keeps_back =
             self.all.iter().find(|one| one.transit.mean == self.quickest).is_some_and(|one| one.keeps_back);
         let by = if keeps_back { SLOW_BESIDE_LOSSES } else { SLOW };
-        one.transit.mean > self.quickest + by.min(self.deadline / SLOWER)
+        one.transit.mean > self.quickest + by.min(self.deadline / PARTS)
     }
 
     /// Whether it is left for others since it loses much: there is no time to send again twice, or another one brings the
@@ -345,9 +339,10 @@ impl<'a> Field<'a> {
     /// The share of packets that is missing at the deadline. They are lost or late, and each time that this is found they
     /// are sent again, on the path that is best for what is left of the deadline.
     fn unmended(&self, one: &Prospect<'_>) -> f64 {
+        // Losses come in bursts and outages: what is sent again is missing once more as often as samples can hide.
         let again = |left: Duration| {
             let missing = |other: &Prospect<'_>| 1.0 - other.chance_within(left);
-            self.all.iter().map(missing).fold(1.0, f64::min).max(LOST_AGAIN)
+            self.all.iter().map(missing).fold(1.0, f64::min).max(LEAST_SEEN)
         };
         // A path that lost something a while ago does so again.
         let (mut missing, mut left) = ((1.0 - one.chance()).max(one.transit.lost), self.deadline);
@@ -384,7 +379,7 @@ impl<'a> Field<'a> {
         let Due { deadline, left, held } = packet.due;
         let takes = one.takes();
         let is_in_time = takes <= left || (packet.due.is_old() && one.transit.mean <= left);
-        let is_soon = takes <= soonest || left <= takes + deadline / (2 * WAITS);
+        let is_soon = takes <= soonest || left <= takes + deadline / (4 * PARTS);
         // A burst of losses may be over, and the packet waits for long already.
         let is_mendable = || held >= packet.due.longest() && 2 * self.again(one) <= left;
         packet.takes_any() && is_in_time && is_soon && (!one.is_lossy() || is_crowded || is_mendable())
@@ -405,7 +400,7 @@ impl<'a> Field<'a> {
         let sound = || self.all.iter().filter(|one| !one.is_lossy());
         let Some(takes) = sound().map(Prospect::takes).min() else { return true };
         let drained = packet.drained(sound().map(|one| one.rate).sum());
-        drained.saturating_add(takes) > self.deadline || takes + self.deadline / WAITS > packet.due.left
+        drained.saturating_add(takes) > self.deadline || takes + self.deadline / (2 * PARTS) > packet.due.left
     }
 }
 
