@@ -18,6 +18,7 @@ pub use lost::{Link, Lost};
 pub(crate) use twins::number as number_twins;
 use vpn::System;
 pub use vpn::is_vpn;
+pub(crate) use vpn::without_tunnels;
 
 /// A name or address asked for that this machine does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -14,7 +14,7 @@ use noq_proto::MtuDiscoveryConfig;
 
 use crate::error::Error;
 use crate::given::GivenSockets;
-use crate::interfaces::{self, Interface, Lost, number_twins};
+use crate::interfaces::{self, Interface, Lost, number_twins, without_tunnels};
 
 /// Where an endpoint runs.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,9 @@ pub enum Machine {
     /// On this machine.
     #[default]
     System,
+    /// On this machine, without its tunnels, unless they are named or lead alone to the peer. For an end that tunnels may
+    /// run over: a path through one of these would run over itself.
+    Links,
     /// On this machine, with these sockets and no others.
     Sockets(GivenSockets),
     /// On one that is simulated.
@@ -67,7 +70,7 @@ impl Machine {
     /// Checks that what was asked for is there.
     pub(crate) fn check_names(&self, via: &[String]) -> Result<(), Error> {
         match self {
-            Self::System => Ok(interfaces::check_names(via, &interfaces::interfaces(&[])?)?),
+            Self::System | Self::Links => Ok(interfaces::check_names(via, &interfaces::interfaces(&[])?)?),
             Self::Sockets(_) => Ok(()),
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => Ok(()),
@@ -78,6 +81,7 @@ impl Machine {
     pub(crate) fn usable(&self, via: &[String], known: &[(String, IpAddr)]) -> io::Result<Vec<Interface>> {
         match self {
             Self::System => Ok(number_twins(interfaces::usable(via)?, known)),
+            Self::Links => Ok(number_twins(without_tunnels(interfaces::usable(via)?, via), known)),
             Self::Sockets(given) => Ok(number_twins(given.interfaces(), known)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Ok(machine.interfaces()),
@@ -87,7 +91,7 @@ impl Machine {
     /// Every address that there is, with its interface.
     pub(crate) fn addresses(&self) -> io::Result<Vec<(String, IpAddr)>> {
         let found = match self {
-            Self::System => interfaces::interfaces(&[])?,
+            Self::System | Self::Links => interfaces::interfaces(&[])?,
             Self::Sockets(given) => given.interfaces(),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => machine.interfaces(),
@@ -99,6 +103,7 @@ impl Machine {
     pub(crate) fn everywhere(&self, known: &[(String, IpAddr)]) -> io::Result<Vec<Interface>> {
         match self {
             Self::System => Ok(number_twins(interfaces::everywhere()?, known)),
+            Self::Links => Ok(number_twins(without_tunnels(interfaces::everywhere()?, &[]), known)),
             Self::Sockets(given) => Ok(number_twins(given.interfaces(), known)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Ok(machine.interfaces()),
@@ -114,6 +119,7 @@ impl Machine {
     ) -> io::Result<Vec<Interface>> {
         match self {
             Self::System => Ok(number_twins(interfaces::towards(via, remotes)?, known)),
+            Self::Links => Ok(number_twins(without_tunnels(interfaces::towards(via, remotes)?, via), known)),
             Self::Sockets(given) => Ok(number_twins(given.interfaces(), known)),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Ok(machine.interfaces()),
@@ -123,7 +129,7 @@ impl Machine {
     /// Why no path can start at this address any more, in words.
     pub(crate) fn lost(&self, name: &str, address: IpAddr, via: &[String]) -> String {
         match self {
-            Self::System | Self::Sockets(_) => Lost::look(name, own_address(address), via).to_string(),
+            Self::System | Self::Links | Self::Sockets(_) => Lost::look(name, own_address(address), via).to_string(),
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => Lost::Gone.to_string(),
         }
@@ -132,7 +138,7 @@ impl Machine {
     /// A router without connections.
     pub(crate) fn router(&self, config: EndpointConfig) -> Result<Router, rustls::Error> {
         match self {
-            Self::System | Self::Sockets(_) => Router::new(config),
+            Self::System | Self::Links | Self::Sockets(_) => Router::new(config),
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => Router::simulated(config, machine.origin()),
         }
@@ -145,7 +151,7 @@ impl Machine {
         limit: u16,
     ) -> MtuDiscoveryConfig {
         match self {
-            Self::System | Self::Sockets(_) => crate::datagram::search(ways, limit),
+            Self::System | Self::Links | Self::Sockets(_) => crate::datagram::search(ways, limit),
             // It does not say what its first hops carry.
             #[cfg(feature = "simulation")]
             Self::Simulated(_) => fairpath_quic_core::search(ways.into_iter().map(|_| None), limit),
@@ -156,7 +162,9 @@ impl Machine {
     pub(crate) fn fill(&self, bytes: &mut [u8]) {
         match self {
             // Where the system has no randomness, no key was made either.
-            Self::System | Self::Sockets(_) => drop(rustls::crypto::ring::default_provider().secure_random.fill(bytes)),
+            Self::System | Self::Links | Self::Sockets(_) => {
+                drop(rustls::crypto::ring::default_provider().secure_random.fill(bytes))
+            }
             #[cfg(feature = "simulation")]
             Self::Simulated(machine) => machine.fill(bytes),
         }

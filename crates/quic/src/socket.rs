@@ -92,7 +92,7 @@ impl BoundSocket {
     ) -> io::Result<Arc<Self>> {
         let address = bindable(interface, port);
         let (medium, binding) = match machine {
-            Machine::System => {
+            Machine::System | Machine::Links => {
                 let Tied { own, elsewhere, binding } = tied(interface, address)?;
                 let kernel = |socket: Socket| {
                     let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);

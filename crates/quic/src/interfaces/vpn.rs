@@ -16,6 +16,20 @@ pub fn is_vpn(name: &str) -> bool {
     kind(name) == Kind::Tunnel
 }
 
+/// The interfaces without the tunnels among them, where something was to be chosen: none is left out that is named in
+/// `via`, nor where there is nothing else.
+pub(crate) fn without_tunnels(found: Vec<Interface>, via: &[String]) -> Vec<Interface> {
+    leave_out(found, via, &is_vpn)
+}
+
+fn leave_out(found: Vec<Interface>, via: &[String], is_vpn: &dyn Fn(&str) -> bool) -> Vec<Interface> {
+    let is_link = |one: &&Interface| !is_vpn(&one.name);
+    if !via.is_empty() || !found.iter().filter(is_link).any(|one| one.unusable.is_none()) {
+        return found;
+    }
+    found.iter().filter(is_link).cloned().collect()
+}
+
 /// The knowledge of the system.
 pub(super) struct System<'a> {
     pub(super) is_vpn: &'a dyn Fn(&str) -> bool,
@@ -111,6 +125,20 @@ mod tests {
         assert_eq!(chosen(&found, TUNNEL, &["198.51.100.1"]), ["wg0"], "the VPN leads everywhere");
         assert_eq!(chosen(&found, TUNNEL, &["192.168.1.9"]), ["eth0"], "a neighbour");
         assert_eq!(chosen(&found[1..], LAN, &["198.51.100.1"]), ["wg0"], "there is nothing else");
+    }
+
+    #[test]
+    fn a_tunnel_over_the_connection_is_no_link_of_it_unless_it_is_named_or_alone() {
+        let found = [interface("eth0", LAN), interface("wg0", TUNNEL)];
+        let kept = |found: &[Interface], via: &[&str]| {
+            let via: Vec<String> = via.iter().map(|name| (*name).to_owned()).collect();
+            leave_out(found.to_vec(), &via, &|name| name == "wg0").into_iter().map(|one| one.name).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&found, &[]), ["eth0"]);
+        assert_eq!(kept(&found, &["eth0", "wg0"]), ["eth0", "wg0"]);
+        assert_eq!(kept(&found[1..], &[]), ["wg0"], "there is nothing else");
+        let cut = Interface { unusable: Some(Unusable::Down), ..found[0].clone() };
+        assert_eq!(kept(&[cut, found[1].clone()], &[]), ["eth0", "wg0"], "the link is down");
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Asking {
     pub(crate) fn open(machine: &Machine, from: &Interface, remote: SocketAddr) -> io::Result<Self> {
         let address = bindable(from, 0);
         match machine {
-            Machine::System | Machine::Sockets(_) => {
+            Machine::System | Machine::Links | Machine::Sockets(_) => {
                 let Tied { own, elsewhere, .. } = tied(from, address)?;
                 let connected = |socket: Socket| {
                     socket.connect(&remote.into())?;
