@@ -115,6 +115,7 @@ impl ListenArgs {
                 via: self.via.via.clone(),
                 engine: engine.clone(),
                 allowances: books.meters.allowances(),
+                control: books.running.control.clone(),
                 ..ListenConfig::new()?
             };
             Listener::bind(config)
@@ -223,6 +224,11 @@ impl ConnectArgs {
         self.engine.check_live_flows(&self.paths)
     }
 
+    /// The scheduler of what this end sends.
+    pub(crate) fn scheduler(&self) -> String {
+        self.engine.config().scheduler
+    }
+
     /// The configuration to connect to whoever printed the ticket. Says what should be changed on this machine for that.
     pub(crate) fn config(&self, ticket: &Ticket, books: &Books) -> anyhow::Result<ConnectConfig> {
         // Others send acknowledgements only: the interface that these come in on matters little.
@@ -232,6 +238,7 @@ impl ConnectArgs {
             engine: EngineConfig { limit: self.limit, ..self.engine.config_with(&self.paths)? },
             admission_key: Some(ticket.secret.admission_key()),
             allowances: books.meters.allowances(),
+            control: books.running.control.clone(),
             ..ConnectConfig::new(ticket.addresses.clone(), Fingerprint(ticket.fingerprint))
         })
     }

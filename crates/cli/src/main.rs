@@ -29,6 +29,7 @@ mod quota;
 #[cfg(all(test, feature = "metrics", feature = "research"))]
 mod reference;
 mod role;
+mod running;
 mod sender_seat;
 mod signals;
 mod state;
@@ -80,6 +81,7 @@ enum Command {
     Run(commands::run::Args),
     Doctor(commands::doctor::Args),
     Top(commands::top::Args),
+    Control(commands::control::Args),
     Join(commands::join::Args),
     Serve(commands::serve::Args),
     Invite(commands::devices::InviteArgs),
@@ -194,6 +196,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => commands::run::run(&args),
         Command::Doctor(args) => commands::doctor::run(args).await,
         Command::Top(args) => commands::top::run(args).await,
+        Command::Control(args) => commands::control::run(args).await,
         Command::Join(args) => commands::join::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Invite(args) => commands::devices::invite(args).await,

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::path_args::Said;
 use crate::quota::Meters;
 use crate::role::Role;
+use crate::running::Running;
 
 /// A path with less than this share of what all carried is idle, as a person sees it.
 const IDLE_SHARE: f64 = 0.05;
@@ -30,6 +31,8 @@ const OPENING: Duration = Duration::from_secs(2);
 pub(crate) struct Books {
     pub(crate) said: Vec<Said>,
     pub(crate) meters: Meters,
+    /// Changes them while it runs.
+    pub(crate) running: Running,
     /// Since when no path is there but one whose quota is used up.
     alone_since: Option<Instant>,
 }
@@ -42,7 +45,7 @@ impl Books {
 
     /// What was said, without quotas.
     pub(crate) fn of(said: &[Said]) -> Self {
-        Self { said: said.to_vec(), meters: Meters::default(), alone_since: None }
+        Self { said: said.to_vec(), meters: Meters::default(), running: Running::default(), alone_since: None }
     }
 
     /// Says which quotas are used up already, before anything is sent.
@@ -57,6 +60,7 @@ impl Books {
     ///
     /// Where the count cannot be kept, or where none but such paths are left. Then the connections are to be closed.
     pub(crate) fn enforce(&mut self, paths: &[PathReport], tell: impl Fn(&str)) -> anyhow::Result<()> {
+        self.running.show(paths);
         self.meters.count()?;
         let news = self.meters.news();
         news.iter().for_each(|used_up| tell(&format!("{used_up}; its paths are closed")));

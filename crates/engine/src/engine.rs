@@ -27,7 +27,7 @@ pub use verdict::SendState;
 use crate::control::Control;
 use crate::dips::{self, Candidate, Dips};
 use crate::limit::Limit;
-use crate::named_terms::NamedTerms;
+use crate::named_terms::{NamedTerms, TermsChanges};
 use crate::pacer::BURST_DATAGRAMS;
 use crate::path::{Path, PathUse};
 use crate::paths::Paths;
@@ -56,6 +56,8 @@ pub struct Engine {
     dips: Option<Dips>,
     /// What a person has said of paths, by the names of where they begin.
     said: Vec<NamedTerms>,
+    /// Their changes since, once there were any.
+    changes: Option<TermsChanges>,
     /// Whether a path may not send as much as the network takes.
     has_caps: bool,
     /// The limit of all paths together.
@@ -91,6 +93,7 @@ impl Engine {
             burst_datagrams: 0,
             dips: None,
             said: Vec::new(),
+            changes: None,
             has_caps: false,
             limit: None,
             one_way_at: None,
@@ -201,9 +204,21 @@ impl Engine {
     /// The path begins at what the host calls by these names, such as an interface and its address: what was said of
     /// one of them holds for it.
     pub fn name_path(&mut self, path: PathId, names: &[&str]) {
-        if let Some(said) = self.said.iter().find(|said| names.contains(&said.of.as_str())) {
-            self.set_terms(path, said.terms);
-        }
+        let said = self.said.iter().find(|said| names.contains(&said.of.as_str())).map(|said| said.terms);
+        let terms = match &self.changes {
+            Some(changes) => Some(changes.apply(names, said.unwrap_or_default())),
+            None => said,
+        };
+        let Some(terms) = terms else { return };
+        // A path that is named again has used a part of its quota.
+        let left = self.paths.get(path).and_then(|state| state.own_terms.quota);
+        self.set_terms(path, Terms { quota: left.or(terms.quota), ..terms });
+    }
+
+    /// A person has changed something, and `changes` is all that they have changed so far. It holds for paths that are
+    /// named from now on: the host names again those that there are.
+    pub fn change_terms(&mut self, changes: TermsChanges) {
+        self.changes = Some(changes);
     }
 
     /// The terms of the path, this end's and the peer's together.
@@ -213,7 +228,8 @@ impl Engine {
 
     /// This end's terms of the path; `None` where nothing was said of any path.
     pub fn own_terms(&self, path: PathId) -> Option<Terms> {
-        self.paths.get(path).filter(|_| !self.said.is_empty()).map(|state| state.own_terms)
+        let is_said = !self.said.is_empty() || self.changes.is_some();
+        self.paths.get(path).filter(|_| is_said).map(|state| state.own_terms)
     }
 
     /// How fast the path may send; `None`: as its window allows. A cap holds whether the engine paces or not.

@@ -50,6 +50,6 @@ pub use fairpath_core::{
 };
 pub use fairpath_sbd::PairVerdict;
 pub use fairpath_sched::{Choice, ConnectionView, Deadline, Due, PathSet, PathView, Rank, Scheduler, Terms, Transit};
-pub use named_terms::NamedTerms;
+pub use named_terms::{NamedTerms, TermsChange, TermsChanges};
 pub use path::{BackupReason, Liveness, LossBatch, LossDetector, PathUse, ShutReason, Tracked, probe_timeout};
 pub use without::Without;

@@ -12,7 +12,7 @@ use crate::error::{ConnectionError, SendError, ended};
 use crate::event::Events;
 use crate::limits::StreamLimits;
 use crate::live::{Arrived, LiveConfig, LivePacket, LiveStats};
-use crate::path::{Path, paths};
+use crate::path::{Path, Sharing, paths, sharing};
 use crate::session::Session;
 use crate::stream::{RecvStream, SendStream};
 
@@ -273,6 +273,12 @@ impl Connection {
     /// looked at: up to 50 ms ago.
     pub fn paths(&self) -> Vec<Path> {
         paths(self.now().paths())
+    }
+
+    /// The detector's verdicts about each two open paths; none where it is fixed which are coupled.
+    pub fn sharing(&self) -> Vec<Sharing> {
+        let connection = self.now();
+        sharing(&connection.paths(), &connection.verdicts())
     }
 
     /// The largest UDP payload that every path was found to carry so far, in bytes.

@@ -8,7 +8,7 @@ use fairpath_engine::{Bitrate, EngineConfig, NamedTerms};
 use fairpath_quic as quic;
 use quic::{
     AdmissionKey, Allowance, Application, ConnectConfig, DialConfig, Dialer, GivenSockets, ListenConfig, Listener,
-    Machine,
+    Machine, PathControl,
 };
 
 use crate::acceptor::Acceptor;
@@ -155,6 +155,8 @@ pub struct Builder {
     sockets: Vec<UdpSocket>,
     connections_max: usize,
     allowances: Vec<Allowance>,
+    control: PathControl,
+    uses_tunnels: bool,
     settings: Settings,
 }
 
@@ -170,7 +172,18 @@ impl Default for Builder {
             guard: None,
         };
         let (advertise, sockets, allowances) = (Vec::new(), Vec::new(), Vec::new());
-        Self { identity: None, listen: None, port: 0, advertise, sockets, connections_max: 64, allowances, settings }
+        Self {
+            identity: None,
+            listen: None,
+            port: 0,
+            advertise,
+            sockets,
+            connections_max: 64,
+            allowances,
+            control: PathControl::new(),
+            uses_tunnels: true,
+            settings,
+        }
     }
 }
 
@@ -205,6 +218,32 @@ impl Builder {
     /// default all usable ones, which [`interfaces`](crate::interfaces()) lists.
     pub fn via(mut self, interfaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.settings.via.extend(interfaces.into_iter().map(Into::into));
+        self
+    }
+
+    /// No path starts from a tunnel of this machine (WireGuard, `tun`), nor do peers hear of its address, unless it is named
+    /// with `via` or nothing else is there. For programs over whose connections tunnels may run: a path through one of
+    /// these would run over itself.
+    pub fn without_tunnels(mut self) -> Self {
+        self.uses_tunnels = false;
+        self
+    }
+
+    /// Changes the terms of paths while connections run.
+    ///
+    /// ```
+    /// use fairpath::{Bitrate, Endpoint, PathControl};
+    ///
+    /// # #[tokio::main] async fn main() -> Result<(), fairpath::Error> {
+    /// let control = PathControl::new();
+    /// let endpoint = Endpoint::builder().control(control.clone()).bind()?;
+    /// // At any time, whatever the endpoint is connected to:
+    /// control.cap("wwan0", Some(Bitrate::from_mbps(5)));
+    /// control.park("wlan0", true);
+    /// # drop(endpoint); Ok(()) }
+    /// ```
+    pub fn control(mut self, control: PathControl) -> Self {
+        self.control = control;
         self
     }
 
@@ -319,15 +358,18 @@ impl Builder {
     ///
     /// Where an interface or socket asked for does not do, or an address cannot be listened on.
     pub fn bind(self) -> Result<Endpoint, Error> {
-        let Self { identity, listen, port, advertise, sockets, connections_max, allowances, settings } = self;
+        let Self { identity, listen, port, advertise, sockets, connections_max, allowances, control, .. } = self;
+        let (uses_tunnels, settings) = (self.uses_tunnels, self.settings);
         let machine = match sockets.is_empty() {
-            true => Machine::System,
+            true if uses_tunnels => Machine::System,
+            true => Machine::Links,
             false => Machine::Sockets(GivenSockets::new(sockets).map_err(|error| Error::Socket(error.to_string()))?),
         };
         let datagram_max = settings.datagram_max;
         let side = match identity {
             None => {
-                let config = DialConfig { application: settings.application, datagram_max, allowances, machine };
+                let application = settings.application;
+                let config = DialConfig { application, datagram_max, allowances, control, machine };
                 Side::Dialing(Dialer::new(config).map_err(failed)?)
             }
             Some(Identity(identity)) => {
@@ -347,6 +389,7 @@ impl Builder {
                     admission_key: guard,
                     datagram_max,
                     allowances,
+                    control,
                     machine,
                 };
                 let listener = Listener::bind(config).map_err(failed)?;

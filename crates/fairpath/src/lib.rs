@@ -81,10 +81,10 @@ pub use error::{Attempt, ConnectionError, Error, SendError, StreamError};
 pub use event::{Event, Events};
 #[doc(inline)]
 pub use fairpath_engine::{Bitrate, ByteCount as Amount};
-pub use fairpath_quic::Allowance;
+pub use fairpath_quic::{Allowance, PathControl};
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use limits::StreamLimits;
-pub use path::{Interface, Path, PathState, PathTerms, interfaces};
+pub use path::{Interface, Path, PathState, PathTerms, Sharing, interfaces};
 pub use stream::{RecvStream, SendStream, StreamId};
 pub use trust::{Identity, Trust};
 

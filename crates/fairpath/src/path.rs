@@ -24,6 +24,10 @@ pub struct Path {
     pub state: PathState,
     /// Whether it carries data only while no other path works, as either end wants it or as its health demands.
     pub backup: bool,
+    /// Why it carries no data, or only while no other path works, in words; `None`: it carries data.
+    pub reason: Option<String>,
+    /// The cost of using it and the most that is sent on it, as the two ends say together. Defaults while it is closed.
+    pub terms: PathTerms,
     /// How often it was opened.
     pub opened: u32,
     /// The smoothed round-trip time; `None` before it was measured and while the path is closed.
@@ -94,6 +98,12 @@ pub(crate) fn paths(reports: Vec<PathReport>) -> Vec<Path> {
         remote: report.remote,
         state: PathState::of(report.state),
         backup: report.snapshot.is_some_and(|snapshot| snapshot.backup),
+        reason: match report.path_use {
+            quic::PathUse::Open => None,
+            quic::PathUse::Backup(reason) => Some(reason.to_string()),
+            quic::PathUse::Shut(reason) => Some(reason.to_string()),
+        },
+        terms: PathTerms(report.snapshot.map(|snapshot| snapshot.terms).unwrap_or_default()),
         opened: report.opened,
         acked: report.acked,
         lost: report.lost,
@@ -102,6 +112,32 @@ pub(crate) fn paths(reports: Vec<PathReport>) -> Vec<Path> {
         receive_rate: report.receive_rate,
     };
     reports.into_iter().zip(names).map(path).collect()
+}
+
+/// How sure the detector of shared bottlenecks is of two paths.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Sharing {
+    /// Their names.
+    pub paths: (String, String),
+    /// How sure it is that they share one, from 0, surely not, to 1.
+    pub confidence: f64,
+    /// Whether they are coupled, so that both together take as much as one connection.
+    pub together: bool,
+}
+
+/// The detector's verdicts about paths, by their names.
+pub(crate) fn sharing(reports: &[PathReport], verdicts: &[quic::PairVerdict]) -> Vec<Sharing> {
+    let names = PathReport::names(reports);
+    let name = |path: quic::PathId| {
+        let at = reports.iter().position(|report| report.snapshot.is_some_and(|snapshot| snapshot.path == path))?;
+        Some(names[at].clone())
+    };
+    let of = |one: &quic::PairVerdict| {
+        let paths = (name(one.paths.0)?, name(one.paths.1)?);
+        Some(Sharing { paths, confidence: one.confidence, together: one.together })
+    };
+    verdicts.iter().filter_map(of).collect()
 }
 
 /// The terms of a program for the paths that begin at an interface or an address.
@@ -137,6 +173,21 @@ impl PathTerms {
     pub fn cap(mut self, cap: Bitrate) -> Self {
         self.0.cap = Some(cap);
         self
+    }
+
+    /// The cost that was set.
+    pub fn cost_set(&self) -> u32 {
+        self.0.cost
+    }
+
+    /// Whether it is used only where no other path can be.
+    pub fn is_backup(&self) -> bool {
+        self.0.backup
+    }
+
+    /// The cap that was set.
+    pub fn cap_set(&self) -> Option<Bitrate> {
+        self.0.cap
     }
 
     /// Its share beside those of the others, with [`Scheduler::Weighted`](crate::Scheduler::Weighted).

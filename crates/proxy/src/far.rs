@@ -13,12 +13,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairpath::{Endpoint, StreamLimits};
+use fairpath::{Endpoint, PathControl, StreamLimits};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::authorized::{BadLine, DeviceName};
-use crate::control::Control;
+use crate::control::{Control, Controlled, SCHEDULER};
 use crate::snapshot::Snapshot;
 use relays::Relays;
 use shared::Shared;
@@ -126,7 +126,7 @@ impl Far {
     /// Where the state cannot be read, or the address cannot be listened on.
     pub fn bind(config: FarConfig) -> Result<Self, FarError> {
         let state = FarState::open(&config.state)?;
-        let guard = state.guard()?;
+        let (guard, paths) = (state.guard()?, PathControl::new());
         let endpoint = Endpoint::builder()
             .identity(state.identity()?)
             .alpn(ALPN)
@@ -134,7 +134,9 @@ impl Far {
             .listen(config.listen)
             .advertise(config.advertise.iter().copied())
             .via(config.via)
+            .without_tunnels()
             .connections_max(CONNECTIONS_MAX)
+            .control(paths.clone())
             .bind()?;
         let relays = Relays::open(config.also_listen, &endpoint.addresses());
         let relays = relays.map_err(|(address, source)| FarError::Listen { address, source })?;
@@ -144,7 +146,8 @@ impl Far {
         let shared = Shared::new(state, guard, limits, (config.advertise, relays.behind()), to)?;
         let here = shared.clone();
         let words = |error| FarNotice::Broken(format!("no control socket, so `fairpath top` shows nothing: {error}"));
-        let control = Control::open(shared.state.directory(), move || here.snapshot());
+        let control =
+            Control::open(shared.state.directory(), Controlled::new(move || here.snapshot(), paths, SCHEDULER));
         let control = control.map_err(|error| shared.tell(words(error))).ok();
         Ok(Self { endpoint, relays, shared, notices, _control: control })
     }

@@ -34,7 +34,7 @@ mod target;
 mod wire;
 
 pub use authorized::{Authorized, BadLine, BadName, Device, DeviceName};
-pub use control::snapshot;
+pub use control::{Answer, Control, Controlled, Request, change, snapshot};
 pub use far::{Devices, Far, FarConfig, FarError, FarNotice, FarState, Known, StateError, Usage};
 pub use greeting::Denial;
 pub use invitations::INVITATION_LIFETIME;
@@ -46,6 +46,6 @@ pub use near::{
 };
 pub use reach::{BadReach, Reach};
 pub use refusal::{Refusal, RefusalKind};
-pub use snapshot::{Carried, End, Kind, PathNow, Peer, Snapshot};
+pub use snapshot::{Carried, End, Kind, PathNow, Peer, Snapshot, path_words};
 pub use store::StoreError;
 pub use target::{BadTarget, Host, Target};

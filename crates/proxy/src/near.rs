@@ -18,11 +18,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fairpath::{Allowance, PathTerms};
+use fairpath::{Allowance, PathControl, PathTerms};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
-use crate::control::Control;
+use crate::control::{Control, Controlled, SCHEDULER};
 use crate::greeting::Denial;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
@@ -146,9 +146,12 @@ impl Near {
             None => None,
         };
         let reverses: Arc<[Reverse]> = reverses.into();
-        let link = Link::begin(state.clone(), Ways { via, terms, allowances }, reverses.clone(), to.clone())?;
+        let control = PathControl::new();
+        let ways = Ways { via, terms, allowances, control: control.clone() };
+        let link = Link::begin(state.clone(), ways, reverses.clone(), to.clone())?;
         let here = link.clone();
-        let control = Control::open(state.directory(), move || here.snapshot());
+        let controlled = Controlled::new(move || here.snapshot(), control, SCHEDULER);
+        let control = Control::open(state.directory(), controlled);
         let control = control.map_err(|error| to.try_send(NearNotice::Control(error.to_string()))).ok();
         if let Ok(address) = listener.local_addr() {
             state.note_listening(address)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fairpath::{Connection, Path, PathState};
+use fairpath::{Bitrate, Connection, Path, PathState};
 use serde::{Deserialize, Serialize};
 
 use crate::relay::Meter;
@@ -13,7 +13,7 @@ use crate::relay::Meter;
 /// The most connections that a snapshot names: those that began last.
 const CONNECTIONS_MAX: usize = 1_000;
 
-/// An end of a proxy at one moment. The control socket gives it, `top` and metrics show it.
+/// An end at one moment. The control socket gives it, `top` and metrics show it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub time_unix_ms: u64,
     /// At the near end the far end, at the far end each connection of a device.
     pub peers: Vec<Peer>,
+    /// The interface or address whose paths go first, where a person has said so.
+    pub preferred: Option<String>,
     /// The connections and associations of programs, those that began first before others; at most 1,000.
     pub connections: Vec<Carried>,
     /// How many there are.
@@ -35,7 +37,7 @@ pub struct Snapshot {
     pub down_bytes: u64,
 }
 
-/// An end of a proxy.
+/// A kind of end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
@@ -43,11 +45,16 @@ pub enum End {
     Serve,
     /// The near end.
     Proxy,
+    /// A sender of files.
+    Send,
+    /// A receiver of files.
+    Recv,
+    /// An end of live flows.
+    Stream,
 }
 
 /// A peer and the paths to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Peer {
     /// The device's name at the far end.
     pub name: String,
@@ -58,11 +65,12 @@ pub struct Peer {
 }
 
 /// A path at this moment.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PathNow {
     /// Its name.
     pub name: String,
+    /// The interface here.
+    pub interface: String,
     /// The address here.
     pub local: Option<String>,
     /// The peer's address.
@@ -71,6 +79,14 @@ pub struct PathNow {
     pub is_open: bool,
     /// How it is doing, in words.
     pub state: String,
+    /// Why it carries no data, or only while no other path works; `None`: it carries data.
+    pub reason: Option<String>,
+    /// Whether a person at either end keeps data off it while another path works.
+    pub is_parked: bool,
+    /// The cost of using it, as the two ends say together.
+    pub cost: u32,
+    /// The most that may be sent on it in a second, as the two ends say together.
+    pub cap_bps: Option<u64>,
     /// The smoothed round trip.
     pub rtt_ms: Option<f64>,
     /// How fast data leaves.
@@ -196,6 +212,7 @@ impl Ledger {
             end,
             time_unix_ms: now,
             peers,
+            preferred: None,
             connections,
             connections_open: pages.open.len() as u64,
             connections_total: pages.next,
@@ -266,14 +283,35 @@ impl Peer {
     }
 }
 
+impl Snapshot {
+    /// One of an end that carries no programs' connections: what the paths have carried is all there is to count.
+    pub fn of_paths(end: End, peers: Vec<Peer>) -> Self {
+        let mut snapshot = Ledger::default().snapshot(end, peers);
+        let paths = || snapshot.peers.iter().flat_map(|peer| &peer.paths);
+        let (up, down) = (paths().map(|path| path.acked_bytes).sum(), paths().map(|path| path.received_bytes).sum());
+        (snapshot.up_bytes, snapshot.down_bytes) = (up, down);
+        snapshot
+    }
+}
+
 impl PathNow {
+    /// Whether it begins at this interface or address.
+    pub fn begins_at(&self, of: &str) -> bool {
+        self.interface == of || self.local.as_deref() == Some(of)
+    }
+
     fn of(path: &Path, all: &[Path]) -> Self {
         Self {
             name: path.name.clone(),
+            interface: path.interface.clone(),
             local: path.local.map(|local| local.to_string()),
             remote: path.remote.to_string(),
             is_open: path.state == PathState::Open,
             state: words(path, all),
+            reason: path.reason.clone(),
+            is_parked: path.terms.is_backup(),
+            cost: path.terms.cost_set(),
+            cap_bps: path.terms.cap_set().map(Bitrate::as_bps),
             rtt_ms: path.rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
             send_rate_bps: path.send_rate.as_bps(),
             receive_rate_bps: path.receive_rate.as_bps(),
@@ -286,21 +324,24 @@ impl PathNow {
 
 /// How a path is doing.
 fn words(path: &Path, all: &[Path]) -> String {
-    match path.state {
-        PathState::Opening => "being opened: no answer yet".to_owned(),
-        PathState::Suspected => "silent: nothing new is sent on it while another works".to_owned(),
-        PathState::Closed => "closed: it is tried again".to_owned(),
-        _ if path.backup => "a backup: used while no other works".to_owned(),
-        _ => {
-            let others = all
-                .iter()
-                .filter(|other| other.name != path.name && other.state == PathState::Open && other.group == path.group);
-            let coupled: Vec<&str> = others.filter(|_| path.group.is_some()).map(|other| other.name.as_str()).collect();
-            match coupled.is_empty() {
-                true => "open".to_owned(),
-                false => format!("open, together as one with {}", coupled.join(" and ")),
-            }
-        }
+    let others = all
+        .iter()
+        .filter(|other| other.name != path.name && other.state == PathState::Open && other.group == path.group);
+    let coupled: Vec<&str> = others.filter(|_| path.group.is_some()).map(|other| other.name.as_str()).collect();
+    path_words(path.state, path.reason.as_deref(), &coupled)
+}
+
+/// How a path in this state is doing. Data is kept off it for a `reason`, and it shares its bottleneck with those that are
+/// `coupled`.
+pub fn path_words(state: PathState, reason: Option<&str>, coupled: &[&str]) -> String {
+    match (state, reason) {
+        (PathState::Opening, _) => "being opened: no answer yet".to_owned(),
+        (PathState::Suspected, _) => "silent: nothing new is sent on it while another works".to_owned(),
+        (PathState::Closed, Some(reason)) => format!("closed: {reason}"),
+        (PathState::Closed, None) => "closed: its connection is gone".to_owned(),
+        (_, Some(reason)) => format!("a backup: {reason}"),
+        _ if coupled.is_empty() => "open".to_owned(),
+        _ => format!("open, together as one with {}", coupled.join(" and ")),
     }
 }
 

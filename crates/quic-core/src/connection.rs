@@ -29,7 +29,7 @@ use std::sync::Arc;
 use web_time::{Duration, Instant};
 
 use bytes::Bytes;
-use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Terms, Timestamp};
+use fairpath_engine::{Engine, PathId as EnginePath, PathSnapshot, Terms, TermsChanges, Timestamp};
 use noq_proto::crypto::ExportKeyingMaterialError;
 use noq_proto::{ConnectionError, ConnectionId, PathId, StreamEvent};
 
@@ -346,6 +346,16 @@ impl Connection {
     /// False where no such pair is known.
     pub fn set_path_backup(&mut self, local: IpAddr, remote: SocketAddr, backup: bool, now: Instant) -> bool {
         self.with_policy(now, |policy, live| policy.keep_back(live, local, remote, backup, now)).unwrap_or(false)
+    }
+
+    /// A person at this end has changed terms of paths: `changes` is all that they have changed so far. The peer is told.
+    pub fn change_terms(&mut self, changes: TermsChanges, now: Instant) {
+        match &mut self.policy {
+            Some(policy) => policy.change_terms(changes, now),
+            // Paths are named later.
+            None => self.engine.with(now, |engine, _| engine.change_terms(changes)),
+        }
+        self.output.look_again();
     }
 
     /// The addresses here.

@@ -96,6 +96,7 @@ pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
 pub use endpoint::{Endpoint, Received};
 pub use fairpath_engine::{
     BackupReason, Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, PathUse, ShutReason, Terms,
+    TermsChanges,
 };
 pub use fairpath_live as flows;
 pub use interface::{Binding, Interface, Kind, Unusable, is_too_small};

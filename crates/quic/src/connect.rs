@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairpath_engine::EngineConfig;
+use fairpath_engine::{EngineConfig, TermsChanges};
 use fairpath_quic_core::pairs::{Candidates, Pair, WhyNot};
 use fairpath_quic_core::{
     AdmissionKey, Application, BeginError, Connecting, DATAGRAM_MAX, EndpointConfig, Fingerprint, PATHS_MAX, Verify,
@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::interfaces::Interface;
 use crate::machine::Machine;
 use crate::manager::{self, Plan};
+use crate::path_control::PathControl;
 use crate::probe::Questions;
 use crate::sockets::Sockets;
 
@@ -63,6 +64,8 @@ pub struct ConnectConfig {
     pub admission_key: Option<AdmissionKey>,
     /// How much may go over which interfaces; those of which it is spent are not used.
     pub allowances: Vec<Allowance>,
+    /// Changes the terms of its paths while it runs.
+    pub control: PathControl,
     /// Where it runs.
     pub machine: Machine,
 }
@@ -76,7 +79,19 @@ impl ConnectConfig {
         let (via, allowances) = (Vec::new(), Vec::new());
         let (admission_key, machine, datagram_max) = (None, Machine::default(), DATAGRAM_MAX);
         let (verify, application) = (Verify::Fingerprint(fingerprint), Application::Fairpath);
-        Self { remotes, verify, application, via, engine, paths_max, datagram_max, admission_key, allowances, machine }
+        Self {
+            remotes,
+            verify,
+            application,
+            via,
+            engine,
+            paths_max,
+            datagram_max,
+            admission_key,
+            allowances,
+            control: PathControl::new(),
+            machine,
+        }
     }
 }
 
@@ -87,6 +102,7 @@ pub async fn connect(config: ConnectConfig) -> Result<Connection, Error> {
         application: config.application,
         datagram_max: config.datagram_max,
         allowances: config.allowances.clone(),
+        control: config.control.clone(),
         machine: config.machine.clone(),
     })?;
     dialer.connect(config).await
@@ -101,6 +117,8 @@ pub struct DialConfig {
     pub datagram_max: u16,
     /// Bounds of the traffic over single interfaces.
     pub allowances: Vec<Allowance>,
+    /// Changes the terms of their paths while they run.
+    pub control: PathControl,
     /// The machine that it runs on.
     pub machine: Machine,
 }
@@ -118,10 +136,10 @@ pub struct Dialer {
 impl Dialer {
     /// Without a socket. Must be called within a tokio runtime.
     pub fn new(config: DialConfig) -> Result<Self, Error> {
-        let DialConfig { application, datagram_max, allowances, machine } = config;
+        let DialConfig { application, datagram_max, allowances, control, machine } = config;
         let router = machine.router(EndpointConfig { datagram_max, identity: None, application })?;
         let sockets = Sockets::new(machine, Allowances::from(allowances), Vec::new());
-        let shared = Shared::new(router, sockets, None);
+        let shared = Shared::new(router, sockets, None, control);
         let dialer = Self::of(&shared, application, datagram_max);
         driver::spawn(&shared);
         Ok(dialer)
@@ -144,7 +162,7 @@ impl Dialer {
             return Err(Error::NoUsableInterface);
         }
         let spent = sockets.allowances().take_spent(&mut found);
-        let candidates = candidates(&config, &found);
+        let candidates = candidates(&config, &found, &shared.control.all());
         if candidates.is_empty() {
             if !spent.is_empty() {
                 return Err(Error::UsedUp { interfaces: spent });
@@ -175,10 +193,16 @@ impl Dialer {
 }
 
 /// The pairs of addresses that may be tried.
-fn candidates(config: &ConnectConfig, found: &[Interface]) -> Candidates {
-    let dear = config.engine.terms.iter().filter(|said| said.terms.backup || said.terms.cost > 0);
-    Candidates::new(found, &config.remotes, config.paths_max.min(PATHS_MAX as usize))
-        .sparing(dear.map(|said| said.of.clone()).collect())
+fn candidates(config: &ConnectConfig, found: &[Interface], changes: &TermsChanges) -> Candidates {
+    let is_dear = |one: &&Interface| {
+        let address = one.address.to_string();
+        let names = [one.name.as_str(), address.as_str()];
+        let said = config.engine.terms.iter().find(|said| names.contains(&said.of.as_str()));
+        let terms = changes.apply(&names, said.map(|said| said.terms).unwrap_or_default());
+        terms.backup || terms.cost > 0
+    };
+    let dear = found.iter().filter(is_dear).map(|one| one.address.to_string());
+    Candidates::new(found, &config.remotes, config.paths_max.min(PATHS_MAX as usize)).sparing(dear.collect())
 }
 
 /// A connection that was made.

@@ -15,6 +15,7 @@ use crate::driver::{self, Handle, Shared};
 use crate::error::Error;
 use crate::interfaces::{self, Interface};
 use crate::machine::Machine;
+use crate::path_control::PathControl;
 use crate::sockets::Sockets;
 use crate::watch::{self as watching, Plan};
 
@@ -46,6 +47,8 @@ pub struct ListenConfig {
     pub datagram_max: u16,
     /// How much may go over which interfaces; those of which it is spent are not used.
     pub allowances: Vec<Allowance>,
+    /// Changes the terms of paths while connections run.
+    pub control: PathControl,
     /// Where it runs.
     pub machine: Machine,
 }
@@ -66,6 +69,7 @@ impl ListenConfig {
             admission_key: None,
             datagram_max: DATAGRAM_MAX,
             allowances: Vec::new(),
+            control: PathControl::new(),
             machine: Machine::default(),
         })
     }
@@ -107,7 +111,7 @@ impl Listener {
         let router = machine.router(EndpointConfig { datagram_max, identity: Some(identity), application })?;
         let (admission, accepted) =
             AdmissionControl::new(AcceptConfig { admission_key, engine, datagram_max, machine }, connections_max);
-        let shared = Shared::new(router, sockets, Some(admission));
+        let shared = Shared::new(router, sockets, Some(admission), config.control);
         let dialer = Dialer::of(&shared, application, datagram_max);
         driver::spawn(&shared);
         let plan = Plan { via, is_everywhere, advertise };

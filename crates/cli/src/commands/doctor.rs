@@ -122,7 +122,7 @@ fn to_json(examined: &Examination, kernel: Option<&KernelMptcp>) -> serde_json::
     };
     let together = examined.together.as_ref().map(|together| {
         let bottleneck = |one: &Shared| {
-            json!({ "paths": one.paths, "held_s": one.held.as_secs_f64(), "of_s": one.of.as_secs_f64() })
+            json!({ "paths": one.paths, "held_s": one.held.as_secs_f64(), "of_s": one.of.as_secs_f64(), "confidence": one.confidence })
         };
         json!({
             "down_bps": together.down.as_bps(),

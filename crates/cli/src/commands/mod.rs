@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 pub(crate) mod completions;
+pub(crate) mod control;
 #[cfg(feature = "research")]
 pub(crate) mod detect;
 pub(crate) mod devices;

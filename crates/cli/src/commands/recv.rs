@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use fairpath_core::ByteCount;
-use fairpath_quic::{Connection, Listener, PathNotice};
+use fairpath_proxy::End;
+use fairpath_quic::{Connection, EngineConfig, Listener, PathNotice};
 use fairpath_report::text::{clock, print_line, tell, tell_part};
 use fairpath_transfer::{
     Admitted, COMES_BACK, GIVE_UP_AFTER, ReceiveConfig, ReceiveError, Received, Receiver, SenderId,
@@ -134,6 +135,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         None => Being::new()?,
     };
     let Host { listener, ticket, later } = args.listen.open_as(being, &books).await?;
+    // The sender heeds costs that are said here, and only it knows its scheduler.
+    books.running.listen(End::Recv, "recv", "sender", &EngineConfig::live().scheduler);
     if let Some(lasting) = &mut lasting {
         lasting.found_at(listener.port(), &ticket)?;
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use fairpath_proxy::End;
 use fairpath_quic::{Connection, PathNotice};
 use fairpath_report::recording::{TraceFile, records};
 use fairpath_report::text::{clock, duration, tell};
@@ -95,6 +96,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let mut books = Books::open(args.connect.paths().all())?;
     books.announce(|line| tell(line));
     let redial = args.connect.config(&ticket, &books)?;
+    books.running.listen(End::Send, "send", "receiver", &args.connect.scheduler());
     let trace = args.trace.as_deref().map(|path| TraceFile::create(path, "send")).transpose()?;
 
     let interruption = Interruption::listen()?;

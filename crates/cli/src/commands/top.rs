@@ -1,4 +1,4 @@
-//! `fairpath top`: what runs over which paths at this moment, as `serve` and `proxy` tell it.
+//! `fairpath top`: what runs over which paths at this moment, as the end tells it that runs.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
@@ -10,7 +10,8 @@ use fairpath_core::{Bitrate, ByteCount};
 use fairpath_proxy::{Carried, End, PathNow, Snapshot, snapshot};
 use fairpath_report::text::{output, print_line, safe, table};
 
-use crate::error::UsageError;
+use super::control::terms;
+use crate::running::EndArgs;
 use crate::signals::Interruption;
 
 /// The time between two looks.
@@ -22,18 +23,21 @@ const ROWS: usize = 20;
 /// Moves the cursor to the first place, and clears what is behind it.
 const CLEAR: &str = "\x1b[H\x1b[J";
 
-/// Show the paths and connections of `fairpath proxy` or `fairpath serve` while it runs
+/// Show the paths and connections of `proxy`, `serve`, `send`, `recv` or `stream` while it runs
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Common use:\n  fairpath top                                the proxy of this user, or else the far end\n  \
     fairpath top serve                          the far end: devices, their paths and connections\n  \
+    fairpath top send                           a transfer\n  \
     fairpath top --once                         one look, for scripts\n  \
     fairpath top --json                         a line each second, for programs",
-    after_help = "It asks at the socket `control` in the state directory, which only the user who runs the end can open."
+    after_help = "It asks at a socket that only the user who runs the end can open; `fairpath control` changes there what a path \
+    carries."
 )]
 pub(crate) struct Args {
-    /// The end to show; by default the proxy where it runs here, and else the far end
-    #[arg(value_name = "END", value_parser = ["proxy", "serve"])]
+    /// The end to show, such as proxy, serve, send, recv, stream, or send-4711 where several send; by default the first of
+    /// them that runs here
+    #[arg(value_name = "END")]
     end: Option<String>,
     /// The state directory of the end
     #[arg(long, value_name = "DIR")]
@@ -48,30 +52,12 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let interruption = Interruption::listen()?;
-    let directory = directory(&args).await?;
+    let directory = EndArgs { end: args.end.clone(), state: args.state.clone() }.first().await?;
     let watched = watch(&args, &directory);
     tokio::select! {
         shown = watched => shown,
         () = interruption.asked() => Ok(()),
     }
-}
-
-/// The state directory of the end that is meant.
-async fn directory(args: &Args) -> anyhow::Result<PathBuf> {
-    if let Some(directory) = &args.state {
-        return Ok(directory.clone());
-    }
-    let own = crate::state::directory().ok_or_else(|| {
-        UsageError("neither HOME nor XDG_STATE_HOME names a place for the state: give one with --state".to_owned())
-    })?;
-    let ends = args.end.as_deref().map_or(vec!["proxy", "serve"], |end| vec![end]);
-    for end in &ends {
-        if snapshot(&own.join(end)).await.is_ok() {
-            return Ok(own.join(end));
-        }
-    }
-    // The error is that of the first.
-    Ok(own.join(ends[0]))
 }
 
 async fn watch(args: &Args, directory: &Path) -> anyhow::Result<()> {
@@ -103,8 +89,7 @@ async fn watch(args: &Args, directory: &Path) -> anyhow::Result<()> {
 async fn asked(directory: &Path) -> anyhow::Result<Snapshot> {
     snapshot(directory).await.map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => anyhow!(
-            "neither `fairpath proxy` nor `fairpath serve` runs with the state directory {}: start one, or name another \
-             with --state",
+            "no end runs with the state directory {}: start one, or name another with --state",
             directory.display()
         ),
         _ => anyhow::Error::from(error).context(format!("cannot ask the end at {}", directory.display())),
@@ -129,10 +114,10 @@ fn shown(before: &Snapshot, now: &Snapshot) -> String {
     let mut rows = Vec::new();
     for peer in &now.peers {
         page += &format!("{}: {}\n", safe(&peer.name), safe(&peer.state));
-        rows.extend(peer.paths.iter().map(|path| path_row(&peer.name, path)));
+        rows.extend(peer.paths.iter().map(|path| path_row(&peer.name, path, now.preferred.as_deref())));
     }
     // At the far end what leaves is what comes down to the device.
-    let head = ["peer", "path", "to", "round trip", "out", "in", "lost", "state"];
+    let head = ["peer", "path", "to", "round trip", "out", "in", "lost", "terms", "state"];
     if !rows.is_empty() {
         page += &format!("\n{}", table(&head, &rows));
     }
@@ -144,7 +129,7 @@ fn rate(before: u64, after: u64, elapsed: Duration) -> Bitrate {
     Bitrate::from_bps((after.saturating_sub(before) as f64 * 8.0 / elapsed.as_secs_f64()) as u64)
 }
 
-fn path_row(peer: &str, path: &PathNow) -> Vec<String> {
+fn path_row(peer: &str, path: &PathNow, preferred: Option<&str>) -> Vec<String> {
     let sent = path.acked_bytes + path.lost_bytes;
     let lost = if sent == 0 { 0.0 } else { path.lost_bytes as f64 * 100.0 / sent as f64 };
     vec![
@@ -155,6 +140,7 @@ fn path_row(peer: &str, path: &PathNow) -> Vec<String> {
         Bitrate::from_bps(path.send_rate_bps).to_string(),
         Bitrate::from_bps(path.receive_rate_bps).to_string(),
         format!("{lost:.1} %"),
+        terms(path, preferred),
         safe(&path.state),
     ]
 }
@@ -205,7 +191,8 @@ mod tests {
             "end": "serve",
             "time_unix_ms": time_unix_ms,
             "peers": [{ "name": "van", "state": "connected", "paths": [{
-                "name": "eth0", "local": "192.0.2.1", "remote": "198.51.100.7:4433", "is_open": true, "state": "open",
+                "name": "eth0", "interface": "eth0", "local": "192.0.2.1", "remote": "198.51.100.7:4433", "is_open": true,
+                "state": "open", "reason": null, "is_parked": false, "cost": 2, "cap_bps": 5_000_000,
                 "rtt_ms": 20.25, "send_rate_bps": 8_000_000, "receive_rate_bps": 0,
                 "acked_bytes": 90, "lost_bytes": 10, "received_bytes": 5
             }] }],
@@ -214,6 +201,7 @@ mod tests {
                 { "id": 2, "device": "van", "target": "busy:\u{1b}80", "kind": "udp", "age_ms": 2_500, "up_bytes": 0,
                   "down_bytes": down_bytes }
             ],
+            "preferred": "192.0.2.1",
             "connections_open": 40,
             "connections_total": 50,
             "up_bytes": 0,
@@ -227,6 +215,7 @@ mod tests {
         let page = shown(&at(1_000, 1_000_000), &at(3_000, 3_000_000));
         assert!(page.contains("8.0 Mbit/s down"), "{page}");
         assert!(page.contains("20.2 ms") && page.contains("10.0 %") && page.contains("van: connected"), "{page}");
+        assert!(page.contains("first, cost 2, cap 5.0 Mbit/s"), "{page}");
         assert!(page.find("busy") < page.find("still") && page.contains("and 38 more"), "{page}");
         assert!(!page.contains('\u{1b}'), "a name from outside moves no cursor: {page:?}");
     }

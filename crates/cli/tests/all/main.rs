@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod control;
 mod detect;
 mod guide;
 mod lab;

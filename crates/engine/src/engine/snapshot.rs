@@ -4,9 +4,11 @@ use core::time::Duration;
 
 use fairpath_cc::Phase;
 use fairpath_core::{Bitrate, ByteCount, GroupId, PathId, Rtt, Timestamp};
+use fairpath_sched::Terms;
 
 use super::Engine;
-use crate::path::Liveness;
+use crate::path::{Liveness, PathUse};
+
 /// What a recorder or a person may see of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSnapshot {
@@ -39,6 +41,10 @@ pub struct PathSnapshot {
     pub usable: bool,
     /// Whether it carries data only while no other path works.
     pub backup: bool,
+    /// The use that is made of it, by its host and by what people at both ends have said, and why.
+    pub path_use: PathUse,
+    /// The terms of both ends together.
+    pub terms: Terms,
     /// Whether the path answers what is sent on it.
     pub liveness: Liveness,
     /// How long ago the newest packet was sent that has been acknowledged: then the path worked; `None` where
@@ -83,6 +89,8 @@ impl Engine {
             group: self.groups.of(path),
             usable: state.is_usable(),
             backup: state.is_backup(),
+            path_use: state.path_use(),
+            terms: state.terms(),
             liveness: state.liveness(now),
             proven: state.answers.proven_at.map(|at| now.since(at)),
         })

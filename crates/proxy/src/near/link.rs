@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fairpath::{Allowance, Builder, Connection, Endpoint, PathState, PathTerms, RecvStream, SendStream};
+use fairpath::{Allowance, Builder, Connection, Endpoint, PathControl, PathState, PathTerms, RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -57,6 +57,8 @@ pub(super) struct Ways {
     pub(super) terms: Vec<(String, PathTerms)>,
     /// How much may go over which of them.
     pub(super) allowances: Vec<Allowance>,
+    /// Changes their terms while the connection is there, and for those to come.
+    pub(super) control: PathControl,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,12 @@ impl Link {
         notices: mpsc::Sender<NearNotice>,
     ) -> Result<Arc<Self>, NearError> {
         let (key, joined) = (state.key()?, state.joined()?);
-        let builder = Endpoint::builder().alpn(ALPN).guard(joined.guard_key()?).via(ways.via);
+        let builder = Endpoint::builder()
+            .alpn(ALPN)
+            .guard(joined.guard_key()?)
+            .via(ways.via)
+            .without_tunnels()
+            .control(ways.control);
         let builder = ways.allowances.into_iter().fold(builder, Builder::allowance);
         let builder = ways.terms.into_iter().fold(builder, |builder, (of, terms)| builder.path(of, terms));
         let endpoint = builder.bind()?;

@@ -347,9 +347,8 @@ impl Policy {
                 let remote = paths.network_path(id).map(|way| unmapped(way.remote()));
                 slot.set_engine_path(paths.engine_path(id), remote);
                 if let Some(path) = slot.engine_path() {
-                    let local = own_address(slot.local()).to_string();
                     self.engine.with(now, |engine, _| {
-                        engine.name_path(path, &[slot.name(), &local]);
+                        request::name_path(engine, path, slot);
                         engine.set_peer_terms(path, slot.peer_terms);
                     });
                 }

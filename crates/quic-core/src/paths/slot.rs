@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use fairpath_engine::health::{Expected, PathHealth, Signs};
-use fairpath_engine::{Bitrate, ByteCount, PathId as EnginePath, PathSnapshot, Terms, Timestamp};
+use fairpath_engine::{Bitrate, ByteCount, PathId as EnginePath, PathSnapshot, PathUse, Terms, Timestamp};
 use noq_proto::{PathId, PathStats};
 
 use super::meter::Meter;
@@ -225,13 +225,19 @@ impl Slot {
     pub(crate) fn report(&self) -> PathReport {
         let totals = self.before.plus(self.current);
         let open = self.is_open();
+        // The engine knows what people at both ends have said.
+        let said = self.snapshot.map(|snapshot| snapshot.path_use).filter(|said| matches!(said, PathUse::Backup(_)));
+        let path_use = match self.health.path_use() {
+            PathUse::Open => said.unwrap_or(PathUse::Open),
+            by_health => by_health,
+        };
         PathReport {
             interface: self.interface.clone(),
             local: Some(self.local),
             remote: self.remote,
             binding: None,
             state: PathState::of(self.health.path_use(), self.health.condition()),
-            path_use: self.health.path_use(),
+            path_use,
             opened: self.health.opened(),
             acked: totals.acked,
             lost: totals.lost,

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use super::home::{Home, Keeper};
 use super::link::Link;
 use crate::accept::AdmissionControl;
+use crate::path_control::PathControl;
 use crate::sockets::Sockets;
 
 /// An endpoint, as the tasks and the handles share it.
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     /// Where the connections are driven.
     pub(super) runtime: tokio::runtime::Handle,
     pub(crate) sockets: Sockets,
+    /// Changes the terms of paths.
+    pub(crate) control: PathControl,
 }
 
 /// All that only one may look at at a time. No connection is among it, nor is one locked meanwhile.
@@ -103,11 +106,12 @@ impl Shared {
         mut router: Router,
         sockets: Sockets,
         admission: Option<AdmissionControl<Arc<Handle>>>,
+        control: PathControl,
     ) -> Arc<Self> {
         router.set_interfaces(sockets.interfaces());
         let (links, homes, handles) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let state = Mutex::new(State { router, links, homes, handles, admission, owners: 0, is_dead: false });
-        Arc::new(Self { state, nudge: Notify::new(), runtime: tokio::runtime::Handle::current(), sockets })
+        Arc::new(Self { state, nudge: Notify::new(), runtime: tokio::runtime::Handle::current(), sockets, control })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

@@ -27,6 +27,7 @@ pub(super) fn spawn(shared: &Arc<Shared>, link: &Arc<Link>) {
         outbox: Outbox::new(),
         timer: None,
         timeout: None,
+        heard: 0,
     };
     shared.runtime.spawn(task.run());
 }
@@ -57,6 +58,8 @@ struct Task {
     timer: Option<Pin<Box<Sleep>>>,
     /// When the timer fires; `None`: it is not asked.
     timeout: Option<Instant>,
+    /// The changes of terms of paths that the connection has heard of.
+    heard: u64,
 }
 
 /// The rest of a turn, for which the connection need not be locked.
@@ -138,6 +141,9 @@ impl Task {
         }
         for spent in sockets.iter().filter(|socket| socket.is_spent()) {
             core.shut_address(spent.name, "its quota is used up", now);
+        }
+        if let Some(changes) = self.shared.control.news(&mut self.heard) {
+            core.change_terms(changes, now);
         }
         turn.is_unfinished = self.make(core) || has_more;
         turn.collect(&link, core);

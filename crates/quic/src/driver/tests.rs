@@ -5,7 +5,7 @@ use bytes::Bytes;
 use fairpath_quic_core::ChannelId;
 
 use super::*;
-use crate::{ConnectConfig, Connection, DialConfig, Dialer, ListenConfig, Listener, connect};
+use crate::{ConnectConfig, Connection, DialConfig, Dialer, ListenConfig, Listener, PathControl, connect};
 
 /// How long a busy machine may take over what takes some round trips.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -116,7 +116,8 @@ fn a_connection_that_is_held_keeps_no_other_of_its_endpoint_waiting() {
         let listener = Listener::bind(ListenConfig { via, ..ListenConfig::new().unwrap() }).unwrap();
         let (application, machine) = (crate::Application::Fairpath, crate::Machine::default());
         let datagram_max = crate::DATAGRAM_MAX;
-        let dialer = Dialer::new(DialConfig { application, datagram_max, allowances: Vec::new(), machine }).unwrap();
+        let (allowances, control) = (Vec::new(), PathControl::new());
+        let dialer = Dialer::new(DialConfig { application, datagram_max, allowances, control, machine }).unwrap();
         let config = || ConnectConfig::new(listener.addresses(), listener.fingerprint());
         let (first, _) = tokio::join!(dialer.connect(config()), listener.accept());
         let (second, _) = tokio::join!(dialer.connect(config()), listener.accept());

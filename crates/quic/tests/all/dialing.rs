@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fairpath_quic::{
     Application, Authority, ConnectConfig, Connection, DATAGRAM_MAX, DialConfig, Dialer, Error, GivenSockets, Identity,
-    ListenConfig, Listener, Machine, Verify,
+    ListenConfig, Listener, Machine, PathControl, Verify,
 };
 
 fn listener(address: &str) -> Listener {
@@ -45,6 +45,7 @@ async fn sockets_that_the_program_gives_carry_a_path_each() {
     let given = ["127.0.44.1:0", "127.0.45.1:0"].map(|address| UdpSocket::bind(address).unwrap());
     let mut ports = given.each_ref().map(|socket| socket.local_addr().unwrap().port());
     let dialer = Dialer::new(DialConfig {
+        control: PathControl::new(),
         application: Application::Fairpath,
         datagram_max: DATAGRAM_MAX,
         allowances: Vec::new(),

@@ -5,6 +5,7 @@ mod common;
 mod dialing;
 mod loopback;
 mod one_way;
+mod path_control;
 mod paths;
 mod rebinding;
 mod records;

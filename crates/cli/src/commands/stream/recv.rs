@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use fairpath_proxy::End;
 use fairpath_quic::Connection;
 use fairpath_report::text::print_line;
 use fairpath_transfer::{Admission, AdmissionError, Guest, Purpose};
@@ -13,7 +14,7 @@ use super::RecvArgs;
 use super::carry::{Ended, carry};
 use super::port::Port;
 use super::protocol;
-use super::send::{begin, check};
+use super::send::{BY_COST, begin, check};
 use super::view::View;
 use crate::attempts::AttemptReporter;
 use crate::ends::{Host, say_goodbye};
@@ -34,6 +35,7 @@ pub(super) async fn run(args: RecvArgs) -> anyhow::Result<()> {
     let view = View::open(args.flow).await?;
     let mut books = Books::open(args.listen.paths().all())?;
     books.announce(|line| view.say(line));
+    books.running.listen(End::Stream, "stream", "sender", BY_COST);
     let host = args.listen.open(&books).await?;
     print_line(&host.ticket.to_string())?;
     let mut desk = Desk {

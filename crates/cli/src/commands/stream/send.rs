@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
+use fairpath_proxy::End;
 use fairpath_quic::Connection;
 use fairpath_quic::flows::{Config, FLOWS_MAX};
 use fairpath_report::text::clock;
@@ -19,6 +20,9 @@ use crate::ends::{connect, say_goodbye};
 use crate::error::{Interrupted, UsageError};
 use crate::path_facts::Books;
 use crate::signals::Interruption;
+
+/// The scheduler by which live flows choose their paths.
+pub(super) const BY_COST: &str = "deadline";
 
 /// How long after one attempt to connect again the next is made.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -42,6 +46,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
     let mut view = View::open(args.flow).await?;
     let mut books = Books::open(args.connect.paths().all())?;
     books.announce(|line| view.say(line));
+    books.running.listen(End::Stream, "stream", "receiver", BY_COST);
     let mut lost_at: Option<Instant> = None;
     loop {
         let talk = Talk { args: &args, id, ports: &ports, interruption: &interruption };

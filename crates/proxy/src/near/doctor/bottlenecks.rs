@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fairpath::{Connection, PathState};
+use fairpath::{Connection, PathState, Sharing};
 use tokio::time::{Instant, interval};
 
 /// How often the paths are looked at.
@@ -18,11 +18,13 @@ pub struct Shared {
     pub held: Duration,
     /// How long the measurement took.
     pub of: Duration,
+    /// How sure the detector was in the end of the two of them that it is least sure of, from 0 to 1.
+    pub confidence: Option<f64>,
 }
 
-/// The groups of paths during a measurement, each with the time since which it is one.
+/// The groups of paths during a measurement, each with the time since which it is one, and the last verdicts.
 #[derive(Debug, Default)]
-pub(super) struct Watched(BTreeMap<Vec<String>, Instant>);
+pub(super) struct Watched(BTreeMap<Vec<String>, Instant>, Vec<Sharing>);
 
 impl Watched {
     /// Looks at the paths of a connection as long as something is done.
@@ -35,6 +37,7 @@ impl Watched {
                 now = looks.tick() => {
                     let open = connection.paths().into_iter().filter(|path| path.state == PathState::Open);
                     watched.look(open.filter_map(|path| Some((path.group?, path.name))), now);
+                    watched.1 = connection.sharing();
                 }
             }
         }
@@ -53,12 +56,18 @@ impl Watched {
         }
     }
 
+    fn confidence(&self, paths: &[String]) -> Option<f64> {
+        let is_among = |one: &&Sharing| paths.contains(&one.paths.0) && paths.contains(&one.paths.1);
+        self.1.iter().filter(is_among).map(|one| one.confidence).min_by(f64::total_cmp)
+    }
+
     /// The groups at the end of a measurement that took so long.
     pub(super) fn shared(&self, of: Duration) -> Vec<Shared> {
         let shared = |(paths, since): (&Vec<String>, &Instant)| Shared {
             paths: paths.clone(),
             held: since.elapsed().min(of),
             of,
+            confidence: self.confidence(paths),
         };
         self.0.iter().map(shared).collect()
     }

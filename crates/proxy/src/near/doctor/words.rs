@@ -27,10 +27,11 @@ impl Examination {
         if let Some(together) = &self.together {
             for shared in &together.shared {
                 words.push(format!(
-                    "{} share a bottleneck on the way out: the connection took them for one during the last {:.1} s of {:.1} s.",
+                    "{} share a bottleneck on the way out: the connection took them for one during the last {:.1} s of {:.1} s{}.",
                     shared.paths.join(" and "),
                     shared.held.as_secs_f64(),
-                    shared.of.as_secs_f64()
+                    shared.of.as_secs_f64(),
+                    shared.confidence.map(|sure| format!(", and was {:.0} % sure in the end", sure * 100.0)).unwrap_or_default()
                 ));
             }
             words.extend(sum("In", together.down, &reached, |one| one.down));
@@ -188,13 +189,14 @@ mod tests {
             paths: vec!["eth0".into(), "wlan0".into()],
             held: Duration::from_millis(2_400),
             of: Duration::from_secs(3),
+            confidence: Some(0.934),
         };
         let together = Together { shared: vec![shared], ..Together::default() };
         let examination =
             Examination { interfaces: vec![finding("eth0", 50)], together: Some(together), unused: Vec::new() };
         let said = examination.words().join("\n");
         assert!(said.contains("eth0 and wlan0 share a bottleneck on the way out"), "{said}");
-        assert!(said.contains("during the last 2.4 s of 3.0 s"), "{said}");
+        assert!(said.contains("during the last 2.4 s of 3.0 s, and was 93 % sure in the end."), "{said}");
     }
 
     #[test]

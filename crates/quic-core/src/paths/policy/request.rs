@@ -3,10 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use web_time::Instant;
 
-use fairpath_engine::{BackupReason, Terms};
+use fairpath_engine::{BackupReason, Engine, PathId as EnginePath, Terms, TermsChanges};
 use noq_proto::PathId;
 
-use super::{FOR_GOOD, LOST, Paths, Policy};
+use super::{FOR_GOOD, LOST, Paths, Policy, Slot};
+use crate::address::own_address;
 
 impl Policy {
     /// Closes the path on the pair for good. False where there is none, or no other to stay.
@@ -39,7 +40,7 @@ impl Policy {
 
     /// The peer has closed a path for good.
     pub(super) fn on_shut(&mut self, paths: &mut dyn Paths, id: PathId, now: Instant) {
-        let is_meant = |slot: &&mut super::Slot| slot.id() == Some(id) || slot.spare == Some(id);
+        let is_meant = |slot: &&mut Slot| slot.id() == Some(id) || slot.spare == Some(id);
         let Some(slot) = self.slots.iter_mut().find(is_meant) else { return };
         slot.health.set_shut(true);
         // The peer closes the other path of the pair, too.
@@ -47,6 +48,18 @@ impl Policy {
             paths.close(spare);
             self.set_use(paths, spare, LOST, now);
         }
+    }
+
+    /// A person at this end has changed terms of paths: `changes` is all that they have changed so far.
+    pub(crate) fn change_terms(&mut self, changes: TermsChanges, now: Instant) {
+        self.engine.with(now, |engine, _| {
+            engine.change_terms(changes);
+            for slot in &self.slots {
+                if let Some(path) = slot.engine_path() {
+                    name_path(engine, path, slot);
+                }
+            }
+        });
     }
 
     /// The peer's terms of paths.
@@ -73,6 +86,11 @@ impl Policy {
         self.treat_paths(paths, now);
         true
     }
+}
+
+/// Tells the engine where the path of a slot begins, as people call it.
+pub(super) fn name_path(engine: &mut Engine, path: EnginePath, slot: &Slot) {
+    engine.name_path(path, &[slot.name(), &own_address(slot.local()).to_string()]);
 }
 
 #[cfg(test)]
