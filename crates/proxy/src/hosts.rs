@@ -26,6 +26,12 @@ const HOST_MEMORY: usize = 512 << 10;
 /// How long a host may be still before it is forgotten (RFC 4787, requirement 5).
 const STILL: Duration = Duration::from_secs(5 * 60);
 
+/// The port of resolvers, whose programs take another port for each question.
+const NAMES: u16 = 53;
+
+/// How long a question for a name may wait (RFC 4787, requirement 5a, allows less for ports with an own rule).
+const NAMES_STILL: Duration = Duration::from_secs(10);
+
 /// A host that sends to a port.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -80,10 +86,16 @@ impl Host {
         side: Side,
         meter: &impl Meter,
     ) {
+        let (still, is_name) = match target.port {
+            NAMES => (NAMES_STILL, true),
+            _ => (STILL, false),
+        };
+        let mut questions = 0_usize;
         loop {
             tokio::select! {
                 packet = self.packets.recv() => match packet {
                     Some((data, _held)) => {
+                        questions += 1;
                         pass(meter, side, data.len()).await;
                         association.send(target, &data);
                     }
@@ -94,12 +106,17 @@ impl Host {
                         pass(meter, side.other(), data.len()).await;
                         // A packet that the system does not take is lost, as others are.
                         let _ = self.socket.send_to(&data, self.address).await;
+                        questions = questions.saturating_sub(1);
+                        // Each question has a host of its own: all places would soon be taken by answered ones.
+                        if is_name && questions == 0 && self.packets.is_empty() {
+                            return;
+                        }
                     }
                     None => return,
                 },
                 // Nothing more is said there; its end is that of the association.
                 more = recv.read_chunk(64) => if !matches!(more, Ok(Some(_))) { return },
-                () = sleep(STILL) => return,
+                () = sleep(still) => return,
             }
         }
     }

@@ -60,6 +60,8 @@ pub(crate) struct Packets {
     readers: Mutex<BTreeMap<u32, Reader>>,
     assembly: Mutex<Assembly>,
     memory: Budget,
+    /// The numbers that each opener may give next. One that was just free may still be in use at the other end.
+    next: [AtomicU32; 2],
     /// A packet is read of its socket into this, and copied: an association that is still holds no buffer.
     scratch: Mutex<Vec<u8>>,
 }
@@ -118,6 +120,7 @@ impl Packets {
             readers: Mutex::default(),
             assembly: Mutex::default(),
             memory: Budget::new(CONNECTION_MEMORY),
+            next: [AtomicU32::new(0), AtomicU32::new(FAR)],
             scratch: Mutex::new(vec![0; PACKET_MAX + 1]),
         });
         tokio::spawn(packets.clone().take());
@@ -161,15 +164,15 @@ impl Packets {
 
     /// An association with a number that is free. `None` where there are too many.
     pub(crate) fn open_new(self: &Arc<Self>, opener: Opener) -> Option<Association> {
-        let numbers = match opener {
-            Opener::Near => 0..=FAR - 1,
-            Opener::Far => FAR..=u32::MAX,
+        let [near, far] = &self.next;
+        let (numbers, next) = match opener {
+            Opener::Near => (0..=FAR - 1, near),
+            Opener::Far => (FAR..=u32::MAX, far),
         };
         let mut readers = self.readers();
-        let last = readers.range(numbers.clone()).next_back().map(|(last, _)| *last);
-        let next = last.map_or(*numbers.start(), |last| last.wrapping_add(1));
-        let mut free = (next.max(*numbers.start())..=*numbers.end()).chain(numbers.clone());
+        let mut free = (next.load(Ordering::Relaxed)..=*numbers.end()).chain(numbers.clone());
         let id = free.find(|id| !readers.contains_key(id))?;
+        next.store(if id == *numbers.end() { *numbers.start() } else { id + 1 }, Ordering::Relaxed);
         self.open(&mut readers, id)
     }
 
@@ -251,11 +254,17 @@ impl Association {
             if socket.readable().await.is_err() {
                 continue;
             }
-            let mut scratch = self.packets.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Ok((length, from)) = socket.try_recv_from(&mut scratch) {
-                return (Bytes::copy_from_slice(&scratch[..length]), from);
+            if let Some(read) = self.read_now(socket) {
+                return read;
             }
         }
+    }
+
+    /// The next packet at a socket, if one is there already.
+    pub(crate) fn read_now(&self, socket: &UdpSocket) -> Option<(Bytes, SocketAddr)> {
+        let mut scratch = self.packets.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let (length, from) = socket.try_recv_from(&mut scratch).ok()?;
+        Some((Bytes::copy_from_slice(&scratch[..length]), from))
     }
 }
 

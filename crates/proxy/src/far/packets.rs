@@ -25,6 +25,9 @@ use crate::target::{Host, Target};
 /// How long an association lives without a packet (RFC 4787, requirement 5, recommends so much at least).
 const STILL: Duration = Duration::from_secs(5 * 60);
 
+/// How long packets of a program that has left still go out: they may be slower than the end of their stream.
+const LAST: Duration = Duration::from_secs(1);
+
 /// The names that are resolved at once, and those that are remembered, and how long.
 const RESOLVING_MAX: usize = 16;
 const NAMES_MAX: usize = 64;
@@ -48,26 +51,30 @@ pub(super) struct Exit {
 type Resolved = (Target, Option<SocketAddr>, Bytes, Held);
 
 impl Exit {
-    /// Carries packets until the stream of the association ends, or none has passed for long.
+    /// Carries packets until the stream of the association has ended, or none has passed for long.
     pub(super) async fn carry(self, association: Association, sockets: Sockets, recv: &mut RecvStream) {
         let mut names: BTreeMap<Target, (SocketAddr, Instant)> = BTreeMap::new();
         let mut hosts: BTreeMap<SocketAddr, ()> = BTreeMap::new();
         let mut resolving: JoinSet<Resolved> = JoinSet::new();
         let mut still_until = Instant::now() + STILL;
+        let mut is_over = false;
         loop {
             let (to, data, _held) = tokio::select! {
                 () = sleep_until(still_until) => return,
                 // It says nothing more; its end is that of the association.
-                more = recv.read_chunk(64) => match more {
-                    Ok(Some(_)) => continue,
-                    _ => return,
-                },
-                (data, from) = association.read(sockets.v4.as_ref()) => {
+                more = recv.read_chunk(64), if !is_over => {
+                    if !matches!(more, Ok(Some(_))) {
+                        is_over = true;
+                        still_until = Instant::now() + LAST;
+                    }
+                    continue;
+                }
+                (data, from) = association.read(sockets.v4.as_ref()), if !is_over => {
                     self.came(&association, &hosts, from, &data).await;
                     still_until = Instant::now() + STILL;
                     continue;
                 }
-                (data, from) = association.read(sockets.v6.as_ref()) => {
+                (data, from) = association.read(sockets.v6.as_ref()), if !is_over => {
                     self.came(&association, &hosts, from, &data).await;
                     still_until = Instant::now() + STILL;
                     continue;
@@ -99,7 +106,9 @@ impl Exit {
                     }
                 }
             };
-            still_until = Instant::now() + STILL;
+            if !is_over {
+                still_until = Instant::now() + STILL;
+            }
             self.leave(&sockets, &mut hosts, to, &data).await;
         }
     }

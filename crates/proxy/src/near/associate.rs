@@ -14,6 +14,9 @@ use crate::target::Target;
 /// The first bytes of a packet: two that mean nothing, and the number of a fragment, which is 0.
 const HEAD: [u8; 3] = [0; 3];
 
+/// The most packets of a program that has left which are still taken.
+const LAST_MAX: usize = 1_024;
+
 /// Packets of one program.
 pub(super) struct Entrance {
     pub(super) entry: Entry,
@@ -30,21 +33,31 @@ impl Entrance {
         let mut more = [0; 64];
         loop {
             tokio::select! {
-                (bytes, from) = association.read(Some(&self.socket)) => {
-                    if self.is_program(from)
-                        && let Some((target, data)) = packet(&bytes)
-                    {
-                        self.entry.count(data.len(), 0);
-                        association.send(&target, data);
-                    }
-                }
+                (bytes, from) = association.read(Some(&self.socket)) => self.take(&bytes, from, &association),
                 packet = association.recv() => match packet {
                     Some(Packet { target, data, held: _held }) => self.hand_out(&target, &data).await,
                     None => return,
                 },
-                read = tcp.read(&mut more) => if !matches!(read, Ok(1..)) { return },
+                read = tcp.read(&mut more) => if !matches!(read, Ok(1..)) {
+                    // Packets that it sent before it left still go out.
+                    for _ in 0..LAST_MAX {
+                        let Some((bytes, from)) = association.read_now(&self.socket) else { break };
+                        self.take(&bytes, from, &association);
+                    }
+                    return;
+                },
                 read = recv.read_chunk(64) => if !matches!(read, Ok(Some(_))) { return },
             }
+        }
+    }
+
+    /// Sends a packet on, if it comes from the program.
+    fn take(&mut self, bytes: &[u8], from: SocketAddr, association: &Association) {
+        if self.is_program(from)
+            && let Some((target, data)) = packet(bytes)
+        {
+            self.entry.count(data.len(), 0);
+            association.send(&target, data);
         }
     }
 

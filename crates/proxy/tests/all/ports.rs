@@ -110,15 +110,49 @@ async fn packets_that_come_to_a_port_of_the_far_end_reach_this_machine_and_answe
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_program_associates_and_has_one_address_whomever_it_talks_to() {
-    let ends = Ends::start().await;
+/// A connection of a program that associates, and the address for its packets.
+async fn associated(ends: &Ends) -> (TcpStream, SocketAddr) {
     let mut tcp = ends.program().await;
     tcp.write_all(b"\x05\x01\0\x05\x03\0\x01\0\0\0\0\0\0").await.unwrap();
     let mut reply = [0; 12];
     timeout(LIMIT, tcp.read_exact(&mut reply)).await.expect("in time").unwrap();
     assert_eq!(reply[..6], [5, 0, 5, 0, 0, 1]);
-    let to = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([reply[10], reply[11]])));
+    (tcp, SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([reply[10], reply[11]]))))
+}
+
+/// Each round is a new association, whose number the other end must not take for that of the last one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_program_sent_before_it_left_still_goes_out() {
+    const ROUNDS: usize = 20;
+    const PACKETS: usize = 20;
+    let ends = Ends::start().await;
+    let host = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let port = host.local_addr().unwrap().port().to_be_bytes();
+    let packet = [&b"\0\0\0\x01\x7f\0\0\x01"[..], &port, &[7; 900]].concat();
+    let mut came = Vec::new();
+    for _ in 0..ROUNDS {
+        let (tcp, to) = associated(&ends).await;
+        let program = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        for _ in 0..PACKETS {
+            program.send_to(&packet, to).await.unwrap();
+        }
+        drop(tcp);
+        let mut buffer = [0; 1_000];
+        let mut count = 0;
+        while count < PACKETS
+            && let Ok(Ok((900, _))) = timeout(Duration::from_millis(500), host.recv_from(&mut buffer)).await
+        {
+            count += 1;
+        }
+        came.push(count);
+    }
+    assert_eq!(came, [PACKETS; ROUNDS]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_associates_and_has_one_address_whomever_it_talks_to() {
+    let ends = Ends::start().await;
+    let (tcp, to) = associated(&ends).await;
     let program = UdpSocket::bind("127.0.0.1:0").await.unwrap();
 
     let hosts = [UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap()];
@@ -150,5 +184,29 @@ async fn a_program_associates_and_has_one_address_whomever_it_talks_to() {
     while UdpSocket::bind(("0.0.0.0", seen[0].port())).await.is_err() {
         assert!(tokio::time::Instant::now() < until, "the socket is still there");
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Programs take another port for each question; all associations would soon be taken by answered ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn more_names_are_asked_for_than_there_may_be_associations() {
+    let Ok(resolver) = UdpSocket::bind("127.0.0.77:53").await else {
+        eprintln!("skipped: this user may not bind port 53");
+        return;
+    };
+    tokio::spawn(async move {
+        let mut buffer = [0; 512];
+        while let Ok((length, from)) = resolver.recv_from(&mut buffer).await {
+            let _ = resolver.send_to(&buffer[..length], from).await;
+        }
+    });
+    let at = free_port().await;
+    let forwards = vec![format!("udp:{at}=127.0.0.77:53").parse().unwrap()];
+    let _ends = Ends::with_ports(false, None, (forwards, Vec::new())).await;
+    let to = SocketAddr::from(([127, 0, 0, 1], at));
+    for number in 0..300_u32 {
+        let program = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let question = number.to_be_bytes();
+        asked(&program, to, &question, |answer| answer == question).await;
     }
 }
