@@ -90,8 +90,9 @@ impl Connection {
 
     // ---- streams
 
-    /// Opens a stream. Waits while the peer allows no more. The peer hears of it with its first bytes, which cost no
-    /// round trip.
+    /// Opens a stream. Waits while the peer allows no more; one that is [guarded](crate::Builder::guard) allows none before
+    /// it [welcomes](Connection::welcome) this end. The peer hears of a stream with its first bytes, which cost no round
+    /// trip.
     ///
     /// # Errors
     ///
@@ -123,7 +124,8 @@ impl Connection {
 
     // ---- messages, records, datagrams
 
-    /// Queues a message, which arrives once, after all messages before it. Waits while there is no room.
+    /// Queues a message of at most [`RECORD_MAX`] bytes, which arrives once, after all messages before it. Waits while there
+    /// is no room.
     ///
     /// # Errors
     ///
@@ -230,7 +232,8 @@ impl Connection {
 
     // ---- live packets
 
-    /// From now on [live packets](crate::live) may be sent and are taken in. Both ends call this.
+    /// From now on [live packets](crate::live) may be sent and are taken in. Both ends call this. A deadline or a number of
+    /// flows beyond its bounds counts as the nearest that is within.
     pub fn begin_live(&self, config: LiveConfig) {
         self.now().begin_flows(config.as_flows());
     }
@@ -302,6 +305,10 @@ impl Connection {
     }
 
     /// The figures of this moment.
+    ///
+    /// # Cancellation safety
+    ///
+    /// It may be given up at any time.
     pub async fn stats(&self) -> Stats {
         let connection = self.now();
         let paths = paths(connection.paths_now().await);
@@ -316,15 +323,19 @@ impl Connection {
         }
     }
 
-    /// The events of the connection from now on. Must be called within a tokio runtime.
+    /// The events of the connection from now on.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
     pub fn events(&self) -> Events {
         let (from, ended) = self.0.events();
         Events::of(from, ended)
     }
 
     /// Fills `output` with bytes that both ends of this connection find for the same label and context, and nobody else
-    /// (RFC 5705): to prove a secret without sending it. After an interruption they are others. False where too many are
-    /// asked for.
+    /// (RFC 5705): to prove a secret without sending it. After an interruption they are others. False where more are asked
+    /// for than 255 digests of the cipher suite's hash, which are 8,160 bytes at least.
     #[must_use]
     pub fn export_keying_material(&self, output: &mut [u8], label: &[u8], context: &[u8]) -> bool {
         self.now().export_keying_material(output, label, context).is_ok()

@@ -70,8 +70,8 @@ impl Endpoint {
         Builder::default()
     }
 
-    /// Connects to the first of the peer's addresses that answers, and goes on to open a path from each interface. Must
-    /// be called within a tokio runtime.
+    /// Connects to the first of the peer's addresses that answers, and goes on to open a path from each interface.
+    /// Attempts from several interfaces and to several addresses overlap, and each is given up after 4 s.
     ///
     /// # Errors
     ///
@@ -137,6 +137,10 @@ impl Endpoint {
 
     /// Accepts no more, ends all connections with `code` and `reason`, and waits until the peers have confirmed it, at
     /// most two seconds. Where the endpoint has no identity its connections go on: close each.
+    ///
+    /// # Cancellation safety
+    ///
+    /// All is closed when this is first polled. Given up before it is ready, peers may hear of it later.
     pub async fn close(&self, code: u32, reason: &str) {
         if let Side::Listening(acceptor) = &self.0.side {
             acceptor.close(code, reason).await;
@@ -297,7 +301,7 @@ impl Builder {
         self
     }
 
-    /// The most that all paths of a connection together send, per second.
+    /// The most that all paths of a connection together send, UDP payload in bits per second.
     pub fn limit(mut self, rate: Bitrate) -> Self {
         self.settings.engine.limit = Some(rate);
         self
@@ -317,7 +321,7 @@ impl Builder {
         self
     }
 
-    /// The most paths of a connection, 8 by default and at most.
+    /// The most paths of a connection, 8 by default. More than 8 count as 8.
     pub fn paths_max(mut self, count: usize) -> Self {
         self.settings.paths_max = count;
         self
@@ -351,8 +355,11 @@ impl Builder {
         self
     }
 
-    /// Binds the sockets. Must be called within a tokio runtime. An endpoint without an identity binds them when it
-    /// connects.
+    /// Binds the sockets. An endpoint without an identity binds them when it connects.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
     ///
     /// # Errors
     ///

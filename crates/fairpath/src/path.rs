@@ -169,7 +169,7 @@ impl PathTerms {
         self
     }
 
-    /// The most that is sent on it, per second.
+    /// The most that is sent on it, UDP payload in bits per second.
     pub fn cap(mut self, cap: Bitrate) -> Self {
         self.0.cap = Some(cap);
         self

@@ -32,6 +32,10 @@ impl std::fmt::Display for StreamId {
 /// arrived is lost: wait for [`SendStream::arrived`]. A stream outlives a connection that is lost: see
 /// [`Connection`](crate::Connection#when-all-paths-are-gone).
 ///
+/// # Errors
+///
+/// Those of `write`, `write_all` and `shutdown` have a [`StreamError`] inside, which says how to find it.
+///
 /// # Cancellation safety
 ///
 /// `write` has written nothing where it is given up before it is ready. `write_all` may have written a part.
@@ -74,7 +78,8 @@ impl SendStream {
         self.half.finish().map_err(stream_failed)
     }
 
-    /// Gives up: the peer's reader gets `code` in place of all that it has not read.
+    /// Gives up: the peer's reader gets `code` in place of all that it has not read. Codes go up to 2⁶² − 1; a larger one is
+    /// sent as that. Nothing happens where the peer has everything already, or the connection ended.
     pub fn reset(&mut self, code: u64) {
         self.half.reset(code);
     }
@@ -96,6 +101,11 @@ impl SendStream {
 
 /// The half of a stream that is read from. Dropped before its end, the peer is asked to stop with code 0.
 ///
+/// # Errors
+///
+/// Those of `read` and what is built on it have a [`StreamError`] inside, which says how to find it. `read_exact` says
+/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) by itself where the stream ends before.
+///
 /// # Cancellation safety
 ///
 /// `read` has read nothing where it is given up before it is ready. `read_exact` and `read_to_end` may have read a
@@ -116,13 +126,14 @@ impl RecvStream {
         StreamId(self.half.id())
     }
 
-    /// Wants no more: the peer's writer gets `code`.
+    /// Wants no more: the peer's writer gets `code`. Codes go up to 2⁶² − 1; a larger one is sent as that. Nothing happens
+    /// where all was read, or the connection ended.
     pub fn stop(&mut self, code: u64) {
         self.half.stop(code);
     }
 
-    /// The next bytes, at most `most`, without a copy where possible; `None` at the end. Bytes that came before the
-    /// connection ended are handed out first.
+    /// The next bytes, at least one and at most `most`, of which 0 counts as 1, without a copy where possible; `None` at the
+    /// end. Bytes that came before the connection ended are handed out first.
     ///
     /// # Errors
     ///
