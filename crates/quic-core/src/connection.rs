@@ -58,6 +58,7 @@ use lanes::Lanes;
 use live::Live;
 use output::Output;
 pub use output::TRAIN_MAX;
+use rescue::LatePaths;
 use silence::Silence;
 
 /// How often the paths are looked at.
@@ -128,6 +129,9 @@ pub struct Connection {
     is_connected: bool,
     is_draining: bool,
     silence: Silence,
+    /// From when on an acknowledgement has it looked anew which streams wait for a late path.
+    rescue_at: Instant,
+    late: LatePaths,
     /// The addresses of the peer that have shown that it receives there.
     amplification: Amplification,
     /// The id that the first packet is addressed to, at the end that connects.
@@ -181,6 +185,8 @@ impl Connection {
             is_connected: false,
             is_draining: false,
             silence: Silence::new(now),
+            rescue_at: now,
+            late: LatePaths::default(),
             amplification: Amplification::default(),
             first_id: None,
             closed: None,

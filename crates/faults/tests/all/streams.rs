@@ -7,7 +7,7 @@ use fairpath_faults::{Cryptography, Scenario, Wire};
 use fairpath_quic_core::streams::{Read, StreamKind};
 use rayon::prelude::*;
 
-use crate::bulk::{Bulk, LOOK, Outage, ends, jain, outage, sparse};
+use crate::bulk::{Bulk, LOOK, Outage, ends, jain, outage, sparse, standstill};
 
 /// Every change is tried with these. Without cryptography, which `named.rs` has, they take half of the time.
 const SEEDS: std::ops::Range<u64> = 0..300;
@@ -83,11 +83,28 @@ fn a_path_that_goes_dark_holds_no_stream_for_half_a_second() {
 
 /// The stack sends the acknowledgements of all paths on the first. Where that goes dark no path is acknowledged, and the
 /// other has no room for copies before acknowledgements take it. The receiver doubts a path on which data came steadily
-/// after 150 ms (the engine's health, looked at every 50 ms). Then 140 ms of data go to the other path, over its 40 ms
-/// there and back and behind its queue of 100 ms.
+/// after 150 ms (the engine's health, looked at every 50 ms). The next acknowledgement answers what leaves then, such as a
+/// receipt, which is said every 150 ms. It tells of the dark path, too, and of nothing since it went dark.
 #[test]
 fn a_path_that_goes_dark_with_all_acknowledgements_holds_no_stream_for_half_a_second() {
     bears(0);
+}
+
+/// When a path goes dark: 85 ms apart, the moments fall on each tenth of the 50 ms between two looks, and on a second in
+/// which windows and queues rise and fall.
+const MOMENTS: std::ops::Range<u64> = 0..12;
+
+#[test]
+fn whenever_a_path_goes_dark_it_holds_no_stream_for_half_a_second() {
+    let runs: Vec<(usize, u64)> = (0..2).flat_map(|dark| MOMENTS.map(move |moment| (dark, moment * 85))).collect();
+    let held: Vec<String> = runs
+        .into_par_iter()
+        .filter_map(|(dark, ms)| {
+            let held = standstill(16, dark, Duration::from_millis(ms));
+            (held > Duration::from_millis(500)).then(|| format!("path {dark} after {ms} ms: {held:?}"))
+        })
+        .collect();
+    assert!(held.is_empty(), "{} of 24 hold a stream for too long:\n{}", held.len(), held.join("\n"));
 }
 
 /// 64 bytes every 100 ms, echoed, beside a stream that fills links with queues of 300 ms.

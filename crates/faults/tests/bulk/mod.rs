@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fairpath_core::Bitrate;
-use fairpath_faults::{Wire, World};
+use fairpath_faults::{Cryptography, Wire, World};
 use fairpath_quic_core::EngineConfig;
 use fairpath_quic_core::streams::{Read, StreamId, StreamKind, StreamsConfig};
 
@@ -15,7 +15,11 @@ pub(crate) const LOOK: Duration = Duration::from_millis(2);
 
 /// Two ends on these wires that may open streams.
 pub(crate) fn ends(wires: &[Wire], seed: u64) -> World {
-    let mut world = World::new(wires, &EngineConfig::live(), seed).opened();
+    admitted(World::new(wires, &EngineConfig::live(), seed))
+}
+
+fn admitted(world: World) -> World {
+    let mut world = world.opened();
     for end in [&mut world.client, &mut world.server] {
         end.connection().expect("it is there").begin_streams(StreamsConfig::default());
     }
@@ -92,6 +96,31 @@ pub(crate) struct Outage {
     pub(crate) recovery: Option<Duration>,
 }
 
+/// Has one path of two go dark for so long. The longest time in which nothing of a stream could be read.
+fn darken(world: &mut World, bulk: &mut Bulk, dark: usize, time: Duration) -> Duration {
+    world.set_up(dark, false);
+    let (dark_at, mut had_at) = (world.now, BTreeMap::new());
+    let mut standstill = Duration::ZERO;
+    while world.now < dark_at + time {
+        let now = world.now;
+        bulk.look(world).into_iter().for_each(|id| _ = had_at.insert(id, now));
+        for id in &bulk.ids {
+            standstill = standstill.max(now - *had_at.get(id).unwrap_or(&dark_at));
+        }
+    }
+    standstill
+}
+
+/// The longest time in which nothing of one of so many streams could be read, where one path of two goes dark so long
+/// after they have had their rate for three seconds.
+pub(crate) fn standstill(count: usize, dark: usize, after: Duration) -> Duration {
+    let wires = [Wire::new(20, 20); 2];
+    let mut world = admitted(World::protected_by(Cryptography::Null, &wires, &EngineConfig::live(), 3));
+    let mut bulk = Bulk::open(&mut world, count);
+    bulk.look_for(&mut world, Duration::from_secs(3) + after);
+    darken(&mut world, &mut bulk, dark, Duration::from_millis(1_200))
+}
+
 /// Has one path of two go dark under streams, so long after they have had their rate for five seconds.
 pub(crate) fn outage(count: usize, dark: usize, seed: u64, after: Duration) -> Outage {
     let mut world = ends(&[Wire::new(20, 20), Wire::new(20, 20)], seed);
@@ -100,16 +129,7 @@ pub(crate) fn outage(count: usize, dark: usize, seed: u64, after: Duration) -> O
     let time = Duration::from_secs(2);
     let before = bulk.look_for(&mut world, time) as f64 / time.as_secs_f64();
     bulk.look_for(&mut world, after);
-    world.set_up(dark, false);
-    let (dark_at, mut had_at) = (world.now, BTreeMap::new());
-    let mut standstill = Duration::ZERO;
-    while world.now < dark_at + Duration::from_secs(4) {
-        let now = world.now;
-        bulk.look(&mut world).into_iter().for_each(|id| _ = had_at.insert(id, now));
-        for id in &bulk.ids {
-            standstill = standstill.max(now - *had_at.get(id).unwrap_or(&dark_at));
-        }
-    }
+    let standstill = darken(&mut world, &mut bulk, dark, Duration::from_secs(4));
     world.set_up(dark, true);
     let returned = world.now;
     let part = Duration::from_millis(250);

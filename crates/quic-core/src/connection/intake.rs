@@ -150,10 +150,12 @@ impl Connection {
     pub(super) fn learn_fates(&mut self, now: Instant) {
         self.engine.take_fates(&mut self.fates);
         flows::learn(&mut self.flows, &self.fates, || self.engine.at(now));
+        let is_any_acked = self.fates.iter().any(|fate| matches!(fate, Fate::Acked(..)));
         for fate in self.fates.drain(..) {
             self.lanes.on_fate(fate);
             if let Fate::Discarded(path) = fate {
                 self.output.forget(path);
+                self.late.forget(path);
             }
         }
         for channel in ChannelId::ALL {
@@ -161,6 +163,9 @@ impl Connection {
                 self.full[channel as usize] = false;
                 self.events.push_back(Event::Writable(channel));
             }
+        }
+        if is_any_acked {
+            self.rescue_streams_again(now);
         }
     }
 

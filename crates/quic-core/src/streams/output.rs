@@ -255,19 +255,17 @@ impl Streams {
 
     // ---- copies for a path that is late
 
-    /// The answer of `path` is late, or is not. Once each time that it is, what streams wait for there is to be copied.
+    /// The answer of `path` is late, or is not. While it is, what streams wait for there is to be copied, each piece once.
     pub(crate) fn note_late(&mut self, path: PathId, is_late: bool) {
         if !is_late {
             return self.rescue.note_answer(path);
         }
-        if self.rescue.note_late(path) {
-            let Self { in_flight, streams, rescue, .. } = self;
-            let awaited = |part: &StreamDatagram| match part.what {
-                What::Piece(id, piece) => streams.get(&id).is_some_and(|stream| stream.send.waits_for(piece)),
-                _ => false,
-            };
-            rescue.add(path, in_flight.answerable_on(path).filter(awaited));
-        }
+        let Self { in_flight, streams, rescue, .. } = self;
+        let awaited = |part: StreamDatagram| match part.what {
+            What::Piece(id, piece) if streams.get(&id)?.send.waits_for(piece) => Some((id, piece.start, part)),
+            _ => None,
+        };
+        rescue.note_late(path, in_flight.answerable_on(path).filter_map(awaited));
     }
 
     /// The paths on which something is in flight.

@@ -2,9 +2,10 @@
 //!
 //! A path is suspected after two probe timeouts, and what is in flight on it is then sent again on others. Until then a
 //! stream whose next bytes lie there stands still, however well the others work. So after the first probe timeout the
-//! piece that each stream waits for is copied once: few packets, of which most arrive twice where the path was but slow.
+//! piece that each stream waits for is copied once, and when that has arrived the next one there. These are few packets,
+//! which arrive twice where the path was but slow.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use fairpath_engine::PathId;
 
@@ -13,28 +14,30 @@ use super::part::StreamDatagram;
 /// Pieces to be copied.
 #[derive(Debug, Default)]
 pub(super) struct Rescue {
-    /// Paths whose answer is late, for which that was found out.
-    late: BTreeSet<PathId>,
+    /// The paths whose answer is late, with the position of the last piece that was to be copied of each stream.
+    late: BTreeMap<PathId, BTreeMap<u64, u64>>,
     /// Pieces, each with the path that it is in flight on.
     waiting: VecDeque<(PathId, StreamDatagram)>,
 }
 
 impl Rescue {
-    /// Whether it is new that the answer of `path` is late. Then the pieces that streams wait for there are to be added.
-    pub(super) fn note_late(&mut self, path: PathId) -> bool {
-        self.late.insert(path)
+    /// The answer of `path` is late, and these pieces there are waited for, each with its stream and position. Those that
+    /// are new are to be copied.
+    pub(super) fn note_late(&mut self, path: PathId, awaited: impl Iterator<Item = (u64, u64, StreamDatagram)>) {
+        let known = self.late.entry(path).or_default();
+        for (id, start, part) in awaited {
+            if known.get(&id).is_none_or(|last| *last < start) {
+                known.insert(id, start);
+                self.waiting.push_back((path, part));
+            }
+        }
     }
 
     /// Its answer is not late: nothing is to be copied.
     pub(super) fn note_answer(&mut self, path: PathId) {
-        if self.late.remove(&path) {
+        if self.late.remove(&path).is_some() {
             self.waiting.retain(|(origin, _)| *origin != path);
         }
-    }
-
-    /// Adds pieces that are in flight on `path`.
-    pub(super) fn add(&mut self, path: PathId, pieces: impl Iterator<Item = StreamDatagram>) {
-        self.waiting.extend(pieces.map(|part| (path, part)));
     }
 
     /// Whether there is nothing to copy.

@@ -495,6 +495,9 @@ fn the_first_bytes_that_are_missing_go_to_another_path_once() {
     end.note_late(late, true);
     assert!(!end.has_rescue(), "once each time that it is late");
     end.on_acked(other, 0);
+    end.note_late(late, true);
+    let next: Vec<_> = std::iter::from_fn(|| end.next_rescue(other)).collect();
+    assert_eq!(next.len(), 1, "what the first waits for now that its first piece arrived");
     end.on_acked(other, 1);
     end.note_late(late, false);
     end.note_late(late, true);
