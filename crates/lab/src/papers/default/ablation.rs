@@ -92,8 +92,8 @@ const MECHANISMS: &[Mechanism] = &[
         name: "steady rates",
         take_out: |flow| flow.engine.without.steady_rates = true,
         only: Some("light"),
-        why_not: "A stream that fills nothing is judged by it, which these networks do not show to bring anything: \
-                  it goes, unless the table of detection shows more.",
+        why_not: "Beside CUBIC losses keep windows full, so that paths are heard anyway: the table of detection shows it where \
+                  others send only short transfers.",
     },
     Mechanism { name: "reinjection", take_out: |flow| flow.transport.reinjection = false, only: None, why_not: "" },
     Mechanism {
