@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use crate::kernel::inside;
-use crate::network::{End, Family, MODEMS, Network, run};
+use crate::network::{End, Family, NAMED, Network, run};
 use crate::proxy::listen;
 use crate::transfer::{Process, Scratch};
 use crate::{network, say};
@@ -119,7 +119,7 @@ impl Reader<'_> {
         let mut command = self.command(End::Sender, "script");
         let shown = command.args(["-q", "-c", &typed, "/dev/null"]).stdin(Stdio::null()).output().unwrap();
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-        assert!(shown.contains(MODEMS[0].name), "{line}: {shown}");
+        assert!(shown.contains(NAMED[0].name), "{line}: {shown}");
     }
 }
 
@@ -134,17 +134,17 @@ fn the_commands_of_the_guide_on_proxies_run() {
     if ["curl", "git", "nft"].iter().any(|tool| Command::new(tool).arg("--version").output().is_err()) {
         return say("the guide's commands on proxies: skipped, they need curl, git and nft");
     }
-    let Some((_place, network)) = network(Family::V4, MODEMS) else { return };
+    let Some((_place, network)) = network(Family::V4, NAMED) else { return };
     let scratch = Scratch::with_tree(0);
     let folder = scratch.path();
     for end in [End::Sender, End::Receiver] {
         network.ip(end, "link set lo up");
     }
-    // A third interface, whose cable leads nowhere.
-    network.ip(End::Sender, "link add eth0 type veth peer name socket");
+    // A third interface, which leads nowhere.
+    network.ip(End::Sender, "link add wwan1 type veth peer name socket");
     network.ip(End::Sender, "link set socket up");
-    network.ip(End::Sender, "addr add 192.168.77.1/24 dev eth0");
-    network.ip(End::Sender, "link set eth0 up");
+    network.ip(End::Sender, "addr add 192.168.77.1/24 dev wwan1");
+    network.ip(End::Sender, "link set wwan1 up");
     network.ip(End::Receiver, &format!("addr add {PUBLIC}/32 dev lo"));
     fs::write(folder.join("password"), "me:secret\n").unwrap();
     let root = folder.join("web");

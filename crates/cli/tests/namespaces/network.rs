@@ -24,9 +24,9 @@ pub(crate) const LINKS: [Link; 2] = [SLOW, FAST];
 pub(crate) const TWINS: [Link; 2] =
     [Link { name: "one", subnet: 1, mbit: 20 }, Link { name: "two", subnet: 2, mbit: 20 }];
 
-/// Links with the names of two modems.
-pub(crate) const MODEMS: [Link; 2] =
-    [Link { name: "wwan0", subnet: 1, mbit: 20 }, Link { name: "wwan1", subnet: 2, mbit: 20 }];
+/// Links with the names that the guide gives to some.
+pub(crate) const NAMED: [Link; 2] =
+    [Link { name: "eth0", subnet: 1, mbit: 20 }, Link { name: "wwan0", subnet: 2, mbit: 20 }];
 
 /// Which addresses the interfaces have.
 #[derive(Clone, Copy)]
