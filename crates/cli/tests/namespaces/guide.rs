@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::bond::listen;
 use crate::kernel::inside;
 use crate::network::{End, Family, NAMED, Network, run};
-use crate::proxy::listen;
 use crate::transfer::{Process, Scratch};
 use crate::{network, say};
 

@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 mod addresses;
+mod bond;
 mod cables;
 mod detection;
 mod faults;
@@ -13,6 +14,7 @@ mod kernel;
 mod lan;
 mod money;
 mod network;
+mod programs;
 mod proxy;
 mod transfer;
 mod ways;
