@@ -129,7 +129,7 @@ pub struct Connection {
     is_connected: bool,
     is_draining: bool,
     silence: Silence,
-    /// From when on an acknowledgement has it looked anew which streams wait for a late path.
+    /// An acknowledgement from this time on looks again for streams that wait for a late path.
     rescue_at: Instant,
     late: LatePaths,
     /// The addresses of the peer that have shown that it receives there.

@@ -1,5 +1,5 @@
 //! The commands of the guide's pages on `proxy`, run as they stand there, between two network namespaces whose links have the
-//! names that the pages have. What is not ours is served by the far end: the web server that curl and git go to.
+//! names that the pages have. The far machine has a web server of the test's, to which curl and git go.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ const PAGES: [&str; 3] = ["any-program", "vehicle", "vpn-and-other-proxies"];
 /// A public address, which the far machine has.
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
 
-/// How the commands begin that this test does not run, and why not.
+/// The beginnings of the commands that this test does not run, each with the reason.
 const NOT_RUN: [(&str, &str); 5] = [
     ("useradd ", "it would change this machine's users"),
     ("systemctl ", "a namespace has no systemd of its own"),

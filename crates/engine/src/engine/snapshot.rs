@@ -41,7 +41,7 @@ pub struct PathSnapshot {
     pub usable: bool,
     /// Whether it carries data only while no other path works.
     pub backup: bool,
-    /// The use that is made of it, by its host and by what people at both ends have said, and why.
+    /// Its use with the reason: as its host has it, and as the terms of both ends want it.
     pub path_use: PathUse,
     /// The terms of both ends together.
     pub terms: Terms,

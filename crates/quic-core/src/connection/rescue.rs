@@ -10,7 +10,7 @@ use super::Connection;
 use super::queue::Queued;
 use crate::adapter::Gate;
 
-/// Between two looks that acknowledgements ask for passes so much time at least: a look takes longer than to read one.
+/// The least time between two looks that acknowledgements ask for: a look costs more than an acknowledgement.
 const RESCUES_APART: Duration = Duration::from_millis(5);
 
 /// Paths whose answers are late, and since when.
@@ -18,8 +18,9 @@ const RESCUES_APART: Duration = Duration::from_millis(5);
 pub(super) struct LatePaths(PathMap<Timestamp>);
 
 impl LatePaths {
-    /// Whether the path answers. Where it was late, an answer counts that tells of what left since. The acknowledgements of
-    /// all paths may have taken one that went dark; those that come at last on another tell of how this one was before.
+    /// Whether the path answers. Where it was late, only an acknowledgement of a packet that left since counts. The
+    /// acknowledgements of all paths may have taken a path that went dark. Those that come at last on another one tell how
+    /// the path was before.
     fn judge(&mut self, path: &PathSnapshot, now: Timestamp) -> Liveness {
         let is_answered = |since: Timestamp| path.proven.is_some_and(|age| now.since(since) > age);
         if self.0.get(path.path).is_some_and(|since| is_answered(*since)) || path.in_flight == ByteCount::ZERO {
@@ -38,8 +39,7 @@ impl LatePaths {
 }
 
 impl Connection {
-    /// Something was acknowledged: a stream may wait for something else now, or the path have room for copies that was
-    /// itself without an answer before.
+    /// Something was acknowledged. A stream may wait for another piece now, or the path that answered has room for copies.
     pub(super) fn rescue_streams_again(&mut self, now: Instant) {
         if now >= self.rescue_at {
             self.rescue_streams(now);

@@ -45,10 +45,10 @@ const ALIKE: f64 = 0.02;
 /// about as much repair again as it lacks, and a burst is more than that.
 const SERVES: f64 = 0.9;
 
-/// One of so many parts of a deadline is what may be lost of it. A path that takes longer than the quickest by that is slow:
-/// a packet lost there is seldom in time when it was sent again, and all wait for what it carries. A packet that waited for
-/// that takes any path that brings half in time. It would be dropped else, or be late for those who watch, and all behind
-/// it. It waits for a better path for half of that.
+/// A quarter of the deadline may be given away. A path that takes longer than the quickest by that is slow: a packet lost
+/// there is seldom in time when it was sent again, and all wait for what it carries. A packet that waited that long takes
+/// any path that brings half in time, since it would be dropped otherwise, or be late with all behind it. For a better
+/// path it waits half as long.
 const PARTS: u32 = 4;
 
 /// However long the deadline is, a path that takes longer than the quickest by this is slow. The second holds where the
