@@ -20,6 +20,6 @@ if [ ! -x "$venv/bin/maturin" ]; then
 fi
 
 rm -rf target/wheels
-"$venv/bin/maturin" build --profile wheel --strip --manifest-path crates/py/Cargo.toml --out target/wheels
+"$venv/bin/maturin" build --manifest-path crates/py/Cargo.toml --out target/wheels
 "$venv/bin/maturin" sdist --manifest-path crates/py/Cargo.toml --out target/wheels
 ls -l target/wheels

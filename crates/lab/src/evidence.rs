@@ -22,11 +22,15 @@ const PICTURE_BYTES_MAX: usize = 120_000;
 pub struct Pages {
     /// The reports that have a page now.
     pub written: Vec<String>,
+    /// The reports whose page stays as it is, since it shows more than they do.
+    pub richer: Vec<String>,
     /// Files that another version of the program has written.
     pub unreadable: Vec<String>,
 }
 
 /// Makes a page in `to` of each report that is kept in `from`, and an index over all that are in `to`.
+///
+/// A page of a full form does not give way to a quick one, and a page with recordings does not give way to one without.
 ///
 /// # Errors
 ///
@@ -38,12 +42,26 @@ pub fn write_pages(from: &Path, to: &Path) -> Result<Pages, StoreError> {
             pages.unreadable.push(name);
             continue;
         };
+        if from != to && page_shows_more(&stored, to) {
+            pages.richer.push(name);
+            continue;
+        }
         keep(&stored, to, from == to)?;
         pages.written.push(name);
     }
     let all = kept(to).into_iter().filter_map(|(_, text)| serde_json::from_str(&text).ok()).collect::<Vec<_>>();
     write(&to.join("README.md"), &index(&all))?;
     Ok(pages)
+}
+
+/// Whether the page that is there was made of more than this report.
+fn page_shows_more(stored: &StoredReport, to: &Path) -> bool {
+    let there = fs::read_to_string(to.join(&stored.experiment).join("report.json"));
+    let Some(there) = there.ok().and_then(|text| serde_json::from_str::<StoredReport>(&text).ok()) else {
+        return false;
+    };
+    let is_quick_beside_full = stored.effort == "quick" && there.effort == "full";
+    is_quick_beside_full || (there.report.missing.is_empty() && !stored.report.missing.is_empty())
 }
 
 /// The reports below a folder by name, in order.
@@ -110,7 +128,7 @@ fn page(stored: &StoredReport) -> String {
             false => text += &table(one),
         }
     }
-    for note in &stored.report.notes {
+    for note in stored.report.remarks() {
         let _ = writeln!(text, "\n{note}");
     }
     text += &how(stored);
@@ -253,6 +271,29 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in:\n{text}");
         }
+    }
+
+    #[test]
+    fn a_page_that_shows_more_stays() {
+        let root = std::env::temp_dir().join(format!("fairpath-richer-{}", std::process::id()));
+        let (from, to) = (root.join("from"), root.join("to"));
+        let make = |effort: &str, missing: &[&str]| {
+            let mut report = stored();
+            report.effort = effort.to_owned();
+            report.report.missing = missing.iter().map(|&one| one.to_owned()).collect();
+            keep(&report, &from, false).unwrap();
+            let pages = write_pages(&from, &to).unwrap();
+            assert_eq!(pages.written.len() + pages.richer.len(), 1);
+            pages.written.len() == 1
+        };
+        let without = ["There are no recordings."];
+        assert!(make("quick", &without), "the first page");
+        assert!(make("quick", &[]), "recordings are there now");
+        assert!(!make("quick", &without), "a page with recordings stays");
+        assert!(make("full", &[]), "the full form");
+        assert!(!make("quick", &[]) && !make("full", &without), "a page of the full form stays");
+        assert!(make("full", &[]), "the same form again");
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

@@ -115,7 +115,7 @@ fn experiment(body: &mut String, stored: &StoredReport) -> Result<(), StoreError
     for figure in &stored.report.figures {
         let _ = writeln!(body, "<figure>{}</figure>", figure.svg()?);
     }
-    for note in &stored.report.notes {
+    for note in stored.report.remarks() {
         let _ = writeln!(body, "<p>{}</p>", prose(note));
     }
     let _ = writeln!(

@@ -17,12 +17,20 @@ pub struct Report {
     pub verdicts: Vec<Verdict>,
     /// What else is to be said.
     pub notes: Vec<String>,
+    /// Recordings that were not beside this project, each with what is left out for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 impl Report {
     /// The table of this name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The notes, and after them the recordings that were missing.
+    pub fn remarks(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().chain(&self.missing).map(String::as_str)
     }
 
     /// The verdict of this name.

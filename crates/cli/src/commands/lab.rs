@@ -177,7 +177,7 @@ fn text(stored: &StoredReport) -> String {
     for verdict in &stored.report.verdicts {
         text += &format!("\n{}", verdict_text(verdict));
     }
-    for note in &stored.report.notes {
+    for note in stored.report.remarks() {
         text += &format!("\nNote: {note}\n");
     }
     text
@@ -190,7 +190,7 @@ fn summary(stored: &StoredReport) -> serde_json::Value {
         "effort": stored.effort,
         "tables": stored.report.tables,
         "verdicts": stored.report.verdicts,
-        "notes": stored.report.notes,
+        "notes": stored.report.remarks().collect::<Vec<_>>(),
     })
 }
 

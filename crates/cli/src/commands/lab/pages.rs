@@ -10,7 +10,8 @@ use fairpath_report::text::print_line;
 /// Make a page in Markdown of each report, with its claims, tables, pictures and command
 ///
 /// `fairpath lab run` leaves reports in a directory. This makes a page of each, and an index over all pages. With
-/// --criterion, what `cargo bench` has measured becomes reports first.
+/// --criterion, what `cargo bench` has measured becomes reports first. A page stays where it shows more: a full form is
+/// not replaced by a quick one, nor recordings by none.
 #[derive(Debug, clap::Args)]
 #[command(before_help = "Example:\n  fairpath lab run daimd --out target/evidence\n  \
     fairpath lab pages --from target/evidence --to docs/evidence")]
@@ -34,10 +35,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     let pages = write_pages(&args.from, &args.to)?;
-    if pages.written.is_empty() && pages.unreadable.is_empty() {
+    if [&pages.written, &pages.richer, &pages.unreadable].iter().all(|names| names.is_empty()) {
         bail!("there is no report in {}; `fairpath lab run NAME --out DIR` leaves some", args.from.display());
     }
     print_line(&format!("{} pages in {}", pages.written.len(), args.to.display()))?;
+    if !pages.richer.is_empty() {
+        print_line(&format!(
+            "left as they are, for they are of a full form or have recordings that were missing here: {}",
+            pages.richer.join(", ")
+        ))?;
+    }
     match pages.unreadable.as_slice() {
         [] => Ok(()),
         some => bail!("another version of the program has written {}: run it again", some.join(", ")),

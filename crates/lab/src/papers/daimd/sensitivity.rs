@@ -117,7 +117,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         outcomes("chosen", "Ours, the nearest, the best, and LIA, on other seeds", &reported),
         rates("rates", "Rates beside Reno, on other seeds", &reported),
     ];
-    Ok(Report { tables, verdicts: verdicts(&reported), figures: vec![figure(&tuned)], notes: Vec::new() })
+    Ok(Report { tables, verdicts: verdicts(&reported), figures: vec![figure(&tuned)], ..Report::default() })
 }
 
 /// Tries each engine on all settings with all seeds.

@@ -63,7 +63,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         verdicts: verdicts(&table, &settings.map(|setting| setting.name)),
         figures: vec![figure(&table)],
         tables: vec![table],
-        notes: Vec::new(),
+        ..Report::default()
     })
 }
 

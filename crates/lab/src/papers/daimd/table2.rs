@@ -85,7 +85,13 @@ fn run(context: &Context) -> Result<Report, Failure> {
          parameters than ours bring the single rates nearer: `daimd/sensitivity`.",
     ];
     let notes = notes.map(str::to_owned).to_vec();
-    Ok(Report { verdicts: verdicts(&table), figures: vec![figure(&table)], tables: vec![table], notes })
+    Ok(Report {
+        verdicts: verdicts(&table),
+        figures: vec![figure(&table)],
+        tables: vec![table],
+        notes,
+        ..Report::default()
+    })
 }
 
 fn add_rows(table: &mut Table, printed: &Printed, daimd: &[Seen], lia: &[Seen]) {

@@ -147,7 +147,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let own = own_table(&cells, &all[JUDGED_AT]);
     let verdicts = verdicts(&goals, &own);
     let figures = vec![figure(&cells, &all)];
-    Ok(Report { tables: vec![goals, own, cells_table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![goals, own, cells_table], figures, verdicts, ..Report::default() })
 }
 
 fn cells_table(cells: &[Cell], all: &[Vec<Compared>]) -> Table {

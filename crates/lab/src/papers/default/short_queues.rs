@@ -65,11 +65,11 @@ const BBR3: Contender = CONTENDERS[7];
 /// The part of a packet that is payload: 1,448 of 1,500 bytes.
 const PAYLOAD: f64 = 1_448.0 / 1_500.0;
 
-/// One table, its verdicts, and what is to be said beside.
+/// One table, its verdicts, and the recordings that it had to leave out.
 struct Section {
     table: Table,
     verdicts: Vec<Verdict>,
-    note: Option<String>,
+    missing: Option<String>,
 }
 
 fn run(context: &Context) -> Result<Report, Failure> {
@@ -91,12 +91,12 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let parts = context.pick([0, 1, 7, 9, 10].map(|at| all[at]).to_vec(), all.to_vec());
     let mut report = Report::default();
     for part in parts {
-        let Section { table, verdicts, note } = part(context, &seeds)?;
+        let Section { table, verdicts, missing } = part(context, &seeds)?;
         if !table.rows.is_empty() {
             report.tables.push(table);
         }
         report.verdicts.extend(verdicts);
-        report.notes.extend(note);
+        report.missing.extend(missing);
     }
     Ok(report)
 }

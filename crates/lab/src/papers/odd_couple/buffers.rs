@@ -95,7 +95,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     }
     let printed = printed(context, &seeds)?;
     let verdicts = verdicts(&buffers, &table, &starved, &printed);
-    Ok(Report { tables: vec![table, starved, printed], figures: Vec::new(), verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table, starved, printed], verdicts, ..Report::default() })
 }
 
 /// With round trips of 100 and 200 ms and 700 kB in flight, in Mbit/s. The first path is full with 100 ms of its rate, and

@@ -150,14 +150,14 @@ struct Seen {
 }
 
 fn run(context: &Context) -> Result<Report, Failure> {
-    let (mut roads, mut notes) = (vec![Road { name: "modelled".to_owned(), recorded: None }], Vec::new());
+    let (mut roads, mut missing) = (vec![Road { name: "modelled".to_owned(), recorded: None }], Vec::new());
     if context.effort() == Effort::Full {
         match cellular::recorded(&cellular::folder(), "down") {
             Ok(traces) => roads.extend(PAIRS.map(|pair| Road {
                 name: pair.map(|at| OPERATORS[at].0).join(" and "),
                 recorded: Some(pair.map(|at| traces[at].clone())),
             })),
-            Err(missing) => notes.push(format!("{missing}: the drive is modelled only.")),
+            Err(error) => missing.push(format!("{error}: the drive is modelled only.")),
         }
     }
     let senders = &SENDERS[..context.pick(QUICK_SENDERS, SENDERS.len())];
@@ -174,7 +174,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let plain = SENDERS.iter().find(|sender| sender.title == PLAIN).expect("it is one of them");
     let shown = context.sweep(&roads[..1], &seeds[..1], |road, seed| road.drive(plain, seed, duration))?;
     let figures = vec![figure(&shown[0][0].1)];
-    Ok(Report { tables: vec![rates, moments], figures, verdicts, notes })
+    Ok(Report { tables: vec![rates, moments], figures, verdicts, missing, ..Report::default() })
 }
 
 fn tables(roads: &[Road], senders: &[Sender], seen: &[Vec<Seen>]) -> (Table, Table) {

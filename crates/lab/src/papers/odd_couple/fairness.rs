@@ -80,5 +80,5 @@ fn run(context: &Context) -> Result<Report, Failure> {
             unfair = unfair.at_least(&format!("{name}: BBRv1 / Reno"), ratio(0).estimate(), 1.5);
         }
     }
-    Ok(Report { tables: vec![table], figures: Vec::new(), verdicts: vec![unfair], notes: Vec::new() })
+    Ok(Report { tables: vec![table], verdicts: vec![unfair], ..Report::default() })
 }

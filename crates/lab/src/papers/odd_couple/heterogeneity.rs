@@ -251,7 +251,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         each_cell(&cells, &seen, sizes),
     ];
     let verdicts = verdicts(&cells, &seen, sizes);
-    Ok(Report { tables, figures: Vec::new(), verdicts, notes: Vec::new() })
+    Ok(Report { tables, verdicts, ..Report::default() })
 }
 
 /// What each scheduler has on all cells.

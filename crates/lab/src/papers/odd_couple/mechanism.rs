@@ -82,7 +82,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         tables: vec![phase_table(&phases, couple.buffer_ms()), condition],
         figures: vec![figure(&trace)],
         verdicts,
-        notes: Vec::new(),
+        ..Report::default()
     })
 }
 

@@ -224,7 +224,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let long = long(context, &profiles)?;
     let mut verdicts = verdicts(&profiles, &ratios);
     verdicts.extend(long_verdicts(&profiles, &long));
-    Ok(Report { tables: vec![rates, ratios, long], figures: Vec::new(), verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![rates, ratios, long], verdicts, ..Report::default() })
 }
 
 /// A minute over each link alone, and over both.

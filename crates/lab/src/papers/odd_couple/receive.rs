@@ -122,7 +122,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         tables: vec![table],
         figures: Vec::new(),
         verdicts: vec![helps, model.because(GROWTH)],
-        notes: Vec::new(),
+        ..Report::default()
     })
 }
 

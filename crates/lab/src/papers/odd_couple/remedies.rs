@@ -103,7 +103,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         table.push(&[&name(*send_kb)], &cells.collect::<Vec<_>>());
     }
     let verdicts = verdicts(&buffers, &table);
-    Ok(Report { tables: vec![table], figures: Vec::new(), verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table], verdicts, ..Report::default() })
 }
 
 fn name(send_kb: u64) -> String {

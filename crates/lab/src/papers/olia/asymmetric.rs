@@ -60,5 +60,5 @@ fn run(context: &Context) -> Result<Report, Failure> {
         ),
     ];
     let figures = vec![traces::figure("Windows on a good and a congested path, first seed", &runs)];
-    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table], figures, verdicts, ..Report::default() })
 }

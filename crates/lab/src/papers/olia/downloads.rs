@@ -121,13 +121,13 @@ impl Case {
 }
 
 fn run(context: &Context) -> Result<Report, Failure> {
-    let (mut networks, mut notes) = (vec![Cellular { name: "modelled", recorded: None }], Vec::new());
+    let (mut networks, mut missing) = (vec![Cellular { name: "modelled", recorded: None }], Vec::new());
     if context.effort() == Effort::Full {
         match cellular::recorded(&cellular::folder(), "down") {
             Ok(traces) => networks.extend(
                 OPERATORS.iter().zip(traces).map(|((name, _), trace)| Cellular { name, recorded: Some(trace) }),
             ),
-            Err(missing) => notes.push(format!("{missing}: cellular networks are modelled only.")),
+            Err(error) => missing.push(format!("{error}: cellular networks are modelled only.")),
         }
     }
     let sizes = context.pick(vec![SIZES[1], SIZES[3]], SIZES.to_vec());
@@ -149,7 +149,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let heads: Vec<(&str, &str, u64)> = rows.iter().map(|(network, (size, kb))| (network.name, *size, *kb)).collect();
     let verdicts = verdicts(&table, &heads);
     let figures = vec![figure(&table, &sizes)];
-    Ok(Report { tables: vec![table], figures, verdicts, notes })
+    Ok(Report { tables: vec![table], figures, verdicts, missing, ..Report::default() })
 }
 
 /// A tenth of the time is what a user may not notice.

@@ -97,7 +97,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let table = table(&points, &runs, context.pick(false, true));
     let verdicts = verdicts(&table);
     let figures = vec![figure(&table)];
-    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table], figures, verdicts, ..Report::default() })
 }
 
 fn scenario(size: Size, (first_window, algorithm): Point, seed: u64) -> Scenario {

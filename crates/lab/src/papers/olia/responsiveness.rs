@@ -99,7 +99,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let table = table(&settings, phases);
     let verdicts = verdicts(&table, &settings.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     let figures = vec![figure(&settings)];
-    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table], figures, verdicts, ..Report::default() })
 }
 
 fn case(algorithm: Algorithm, setting: Setting, phases: Phases) -> Case {

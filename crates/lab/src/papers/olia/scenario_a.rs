@@ -77,7 +77,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
          150 ms."
             .to_owned(),
     ];
-    Ok(Report { tables: vec![rates, optimum, conditions], figures, verdicts, notes })
+    Ok(Report { tables: vec![rates, optimum, conditions], figures, verdicts, notes, ..Report::default() })
 }
 
 /// What type 2 gets with an optimal algorithm that sends a packet per round trip on every path.

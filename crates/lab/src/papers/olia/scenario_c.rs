@@ -71,7 +71,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
          0.8 of 67 kbit/s."
             .to_owned(),
     ];
-    Ok(Report { tables: vec![rates, optimum, conditions], figures, verdicts, notes })
+    Ok(Report { tables: vec![rates, optimum, conditions], figures, verdicts, notes, ..Report::default() })
 }
 
 /// What users get with an optimal algorithm that sends a packet per round trip on every path.

@@ -81,7 +81,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let table = table(k, &points, &runs);
     let verdicts = verdicts(&table, context.pick(4, 8));
     let figures = vec![figure(&points, &runs)];
-    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table], figures, verdicts, ..Report::default() })
 }
 
 fn shares(k: u32, point: Point, seed: u64, warm_up: Duration, duration: Duration) -> Result<Shares, SimError> {

@@ -60,5 +60,5 @@ fn run(context: &Context) -> Result<Report, Failure> {
             .at_most("flips, OLIA / fully coupled", flips, 0.5),
     ];
     let figures = vec![traces::figure("Windows on two equally good paths, first seed", &runs)];
-    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table], figures, verdicts, ..Report::default() })
 }

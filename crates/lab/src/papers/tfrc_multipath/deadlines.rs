@@ -149,7 +149,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     }
     let verdicts = verdicts(&points, &seen);
     let figures = figures(&on_time, &points);
-    Ok(Report { tables: vec![on_time, delays], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![on_time, delays], figures, verdicts, ..Report::default() })
 }
 
 /// What is late, over the deadline, for each of the spreads and losses.

@@ -118,7 +118,7 @@ fn run(_: &Context) -> Result<Report, Failure> {
     }
     let margins = margins();
     let verdicts = verdicts(&rates, &goodput, &margins);
-    Ok(Report { tables: vec![rates, goodput, margins], figures: Vec::new(), verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![rates, goodput, margins], verdicts, ..Report::default() })
 }
 
 const CONCAVE: &str = "optimum of another concave utility, Σ log x";

@@ -283,7 +283,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         }
     }
     let verdicts = verdicts(&taken_of, &cases);
-    Ok(Report { tables: vec![taken_of, shares], figures: Vec::new(), verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![taken_of, shares], verdicts, ..Report::default() })
 }
 
 fn heads_of(case: &Case, at: usize) -> [&'static str; 3] {

@@ -58,7 +58,7 @@ fn modem(mbps: u64, rtt: u64, loss: f64) -> [LinkConfig; 2] {
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let (weak, mut verdicts) = weak(context)?;
-    let (mut tables, mut notes) = (vec![weak], Vec::new());
+    let (mut tables, mut missing) = (vec![weak], Vec::new());
     if context.effort() == Effort::Full {
         match recorded(&folder(), "up") {
             Ok(traces) => {
@@ -66,10 +66,10 @@ fn run(context: &Context) -> Result<Report, Failure> {
                 tables.push(table);
                 verdicts.extend(verdict);
             }
-            Err(missing) => notes.push(format!("{missing}: what two operators bring is not known.")),
+            Err(error) => missing.push(format!("{error}: what two operators bring is not known.")),
         }
     }
-    Ok(Report { tables, figures: Vec::new(), verdicts, notes })
+    Ok(Report { tables, verdicts, missing, ..Report::default() })
 }
 
 /// Two good modems, and the same with a weak one.

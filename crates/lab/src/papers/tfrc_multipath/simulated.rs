@@ -143,7 +143,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let stream = stream(context)?;
     let verdicts = verdicts(&table, &margins, &stream);
     let figures = vec![figure(&seen[0][0])];
-    Ok(Report { tables: vec![table, margins, stream], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table, margins, stream], figures, verdicts, ..Report::default() })
 }
 
 /// Rates, goodput and repair of the first seed.

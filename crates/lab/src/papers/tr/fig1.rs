@@ -159,7 +159,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         .at_least("error of equation 14 at the end, least of all build-ups", least, 0.1),
     ];
     let figures = traces.first().map(|trace| figure(trace)).into_iter().collect();
-    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table], figures, verdicts, ..Report::default() })
 }
 
 fn figure(trace: &Trace) -> Figure {

@@ -212,7 +212,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         let what = format!("{}, simulated: {STRAIGHTNESS}", upload.title);
         straight = straight.at_least(&what, table.estimate(&[upload.title, "the simulator"], STRAIGHTNESS), STRAIGHT);
     }
-    let (mut figures, mut notes) = (vec![figure("simulated", UPLOADS[0].title, &uploads[0][0])], Vec::new());
+    let (mut figures, mut missing) = (vec![figure("simulated", UPLOADS[0].title, &uploads[0][0])], Vec::new());
     match recorded() {
         Ok(curves) => {
             for tcp in ["Reno", "CUBIC"] {
@@ -226,12 +226,12 @@ fn run(context: &Context) -> Result<Report, Failure> {
                 );
             }
         }
-        Err(missing) => notes.push(format!("{missing} Uploads are simulated only.")),
+        Err(error) => missing.push(format!("{error} Uploads are simulated only.")),
     }
     let verdicts = vec![straight.because(
         "CUBIC's window grows by the cube of time: it is flat where it was when packets were lost, and its round trips with it.",
     )];
-    Ok(Report { tables: vec![table], figures, verdicts, notes })
+    Ok(Report { tables: vec![table], figures, verdicts, missing, ..Report::default() })
 }
 
 const FOUND: &str = "build-ups";

@@ -91,7 +91,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         ),
     ];
     let figures = rounds.first().map(|(build_up, samples)| figure(build_up, samples)).into_iter().collect();
-    Ok(Report { tables: vec![table], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![table], figures, verdicts, ..Report::default() })
 }
 
 fn figure(build_up: &BuildUp, samples: &[Sample]) -> Figure {

@@ -166,7 +166,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         table.row([&case.combination()], [apart(0, 1), apart(0, 2), correlated, error(0), error(1)]);
     }
     let figures = vec![figure(&cases, &seen)];
-    Ok(Report { verdicts: verdicts(&table, &cases), tables: vec![table], figures, notes: Vec::new() })
+    Ok(Report { verdicts: verdicts(&table, &cases), tables: vec![table], figures, ..Report::default() })
 }
 
 fn verdicts(table: &Table, cases: &[Case]) -> Vec<Verdict> {

@@ -147,11 +147,11 @@ fn run(context: &Context) -> Result<Report, Failure> {
         ],
         figures: vec![roc::figure(&reported, &entries)],
         verdicts: verdicts(&reported, &entries),
-        notes: Vec::new(),
+        ..Report::default()
     };
     let (table, missing) = traces::table(&entries, &traces::folder());
     report.tables.push(table);
-    report.notes.extend(missing);
+    report.missing.extend(missing);
     Ok(report)
 }
 

@@ -185,7 +185,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         gain.row([tcp, alone, "mean"], means);
     }
     let figures = vec![figure(&gain)];
-    Ok(Report { verdicts: verdicts(&gain, &coupled), tables: vec![gain, coupled], figures, notes: Vec::new() })
+    Ok(Report { verdicts: verdicts(&gain, &coupled), tables: vec![gain, coupled], figures, ..Report::default() })
 }
 
 fn verdicts(gain: &Table, coupled: &Table) -> Vec<Verdict> {

@@ -72,7 +72,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         table.row([chain.name, acknowledged], [of(0.1), of(0.5), of(0.9), raw, theory(full), theory(empty), losses]);
     }
     let figures = vec![figure(&seen)];
-    Ok(Report { verdicts: verdicts(&table), tables: vec![table], figures, notes: Vec::new() })
+    Ok(Report { verdicts: verdicts(&table), tables: vec![table], figures, ..Report::default() })
 }
 
 fn verdicts(table: &Table) -> Vec<Verdict> {

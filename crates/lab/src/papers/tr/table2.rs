@@ -60,7 +60,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let [first, share] = tables(&cases, &told, duration.as_secs_f64());
     let verdicts = verdicts(&cases, &told);
     let figures = rows.iter().map(|row| figure(row.name, &cases, &heard)).collect();
-    Ok(Report { tables: vec![first, share], figures, verdicts, notes: Vec::new() })
+    Ok(Report { tables: vec![first, share], figures, verdicts, ..Report::default() })
 }
 
 /// What each listener said: by case, by listener and by seed, the mean over the pairs.

@@ -74,5 +74,5 @@ fn run(context: &Context) -> Result<Report, Failure> {
         pays: "the rates of single sessions differ from seed to seed by a tenth and more.",
         ours: "in E4 ours finds the bottleneck late.",
     };
-    Ok(Report { verdicts: verdicts(&tables, &why), tables: tables.to_vec(), figures, notes: Vec::new() })
+    Ok(Report { verdicts: verdicts(&tables, &why), tables: tables.to_vec(), figures, ..Report::default() })
 }

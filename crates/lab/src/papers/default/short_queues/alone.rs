@@ -51,7 +51,7 @@ pub(super) fn steady(context: &Context, seeds: &[u64]) -> Result<Section, Failur
     }
     let fast = fast.because("In a queue of 100 ms the start is over before the longer link is full.");
     let short = short.because("The first round trips fill the queue before its length is known.");
-    Ok(Section { table, verdicts: vec![fast, short], note: None })
+    Ok(Section { table, verdicts: vec![fast, short], missing: None })
 }
 
 fn two_links(who: &Contender, queue_ms: u64, seed: u64, end: Duration) -> Result<[f64; 4], SimError> {
@@ -117,9 +117,9 @@ pub(super) fn cellular(context: &Context, seeds: &[u64]) -> Result<Section, Fail
     let reason = "Where the rate falls to nothing for a while the queue stays, as it does where somebody fills it.";
     let verdicts = if found.is_empty() { vec![] } else { vec![fast.because(reason), short.because(reason)] };
     let absent: Vec<&str> = absent.iter().map(|(name, _)| name.as_str()).collect();
-    let note =
+    let missing =
         (!absent.is_empty()).then(|| format!("Left out, for they are not beside this project: {}.", absent.join(", ")));
-    Ok(Section { table, verdicts, note })
+    Ok(Section { table, verdicts, missing })
 }
 
 /// All of these links at once. The wait is the mean of theirs.
@@ -194,5 +194,5 @@ pub(super) fn unruly(context: &Context, seeds: &[u64]) -> Result<Section, Failur
         kept = kept.at_least(name, of(&HYBRID) / of(&TODAY), 0.97);
     }
     let reason = "Where the least delay is rare, the delay of most packets looks like a queue, and windows stay small.";
-    Ok(Section { table, verdicts: vec![kept.because(reason)], note: None })
+    Ok(Section { table, verdicts: vec![kept.because(reason)], missing: None })
 }

@@ -76,7 +76,7 @@ pub(super) fn greedy(context: &Context, seeds: &[u64]) -> Result<Section, Failur
         default = default.between(&what, share, 0.67, 1.5);
     }
     let reason = "A test gives up the place in the queue, and in a long queue CUBIC needs longer to win it back.";
-    Ok(Section { table, verdicts: vec![fair.because(reason), default.because(reason)], note: None })
+    Ok(Section { table, verdicts: vec![fair.because(reason), default.because(reason)], missing: None })
 }
 
 const LINK_MBPS: u64 = 20;
@@ -136,7 +136,7 @@ pub(super) fn leaving(context: &Context, seeds: &[u64]) -> Result<Section, Failu
     }
     let noticed = noticed.because("A test takes some round trips, and until it is over the other has the queue.");
     let short = short.because("Whether somebody has left is looked for rarely after tests that found somebody.");
-    Ok(Section { table, verdicts: vec![noticed, short], note: None })
+    Ok(Section { table, verdicts: vec![noticed, short], missing: None })
 }
 
 const STEADY: [(&str, &str); 4] =
@@ -203,7 +203,7 @@ pub(super) fn inelastic(context: &Context, seeds: &[u64]) -> Result<Section, Fai
     let reason =
         "Windows of steady and short flows fill the queue themselves once it is long, which is taken for company.";
     let verdicts = [short, fast, web].map(|verdict| verdict.because(reason)).to_vec();
-    Ok(Section { table, verdicts, note: None })
+    Ok(Section { table, verdicts, missing: None })
 }
 
 const OURS: [(&str, &str); 2] = [("Jain's index", ""), ("mean wait", "ms")];
@@ -240,7 +240,7 @@ pub(super) fn ours(context: &Context, seeds: &[u64]) -> Result<Section, Failure>
     let fair =
         fair.because("A latecomer takes the queue of the others for delay, and without losses nothing evens out.");
     let short = short.because("While one looks, the others hold the queue, and all take each other for company.");
-    Ok(Section { table, verdicts: vec![fair, short], note: None })
+    Ok(Section { table, verdicts: vec![fair, short], missing: None })
 }
 
 const ONE_OF_TWO: [(&str, &str); 4] =
@@ -282,5 +282,5 @@ pub(super) fn one_of_two(context: &Context, seeds: &[u64]) -> Result<Section, Fa
     let fair =
         fair.because("A test gives up the place in the queue, and in a long queue CUBIC needs longer to win it back.");
     let short = short.because("While the paths are taken for one group they compete together.");
-    Ok(Section { table, verdicts: vec![fair, short], note: None })
+    Ok(Section { table, verdicts: vec![fair, short], missing: None })
 }

@@ -83,7 +83,7 @@ pub(super) fn live(context: &Context, seeds: &[u64]) -> Result<Section, Failure>
         }
     }
     let reason = "Beside others windows are cut for their packets, too, and a budget rises slowly from each cut.";
-    Ok(Section { table, verdicts: vec![more.because(reason), short], note: None })
+    Ok(Section { table, verdicts: vec![more.because(reason), short], missing: None })
 }
 
 fn stream(who: &Contender, (queue, other): (u64, Other), seed: u64, end: Duration) -> Result<[f64; 5], SimError> {

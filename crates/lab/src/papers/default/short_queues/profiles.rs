@@ -51,5 +51,5 @@ pub(super) fn profiles(context: &Context, seeds: &[u64]) -> Result<Section, Fail
     }
     let reason = "Where delays jitter, the delay of most packets looks like a queue, and windows grow slowly.";
     let loss = "Losses bound it there, and not the queue: both answer them alike.";
-    Ok(Section { table, verdicts: vec![kept.because(reason), best.because(reason), more.because(loss)], note: None })
+    Ok(Section { table, verdicts: vec![kept.because(reason), best.because(reason), more.because(loss)], missing: None })
 }

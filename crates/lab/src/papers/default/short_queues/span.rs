@@ -82,5 +82,5 @@ pub(super) fn span(context: &Context, seeds: &[u64]) -> Result<Section, Failure>
     );
     let short = short
         .because("What a round trip brings is known a round trip later, and few packets of a slow link are 15 ms.");
-    Ok(Section { table, verdicts: vec![fast, short], note: None })
+    Ok(Section { table, verdicts: vec![fast, short], missing: None })
 }

@@ -222,7 +222,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     if classes.iter().any(|class| class.name == FQ_CODEL) {
         tables.push(turns(context, duration, &seeds)?);
     }
-    Ok(Report { tables, figures: Vec::new(), verdicts, notes: Vec::new() })
+    Ok(Report { tables, verdicts, ..Report::default() })
 }
 
 fn verdict(class: &Class, summed: &Summed) -> Verdict {
