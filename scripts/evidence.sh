@@ -1,10 +1,9 @@
 #!/bin/sh
 # Measures again what docs/evidence says, and makes its pages anew: the experiments of `fairpath lab` and the benches.
 # QUICK=1 takes the short forms and leaves the benches out, which need a release build each. ONLY=NAME takes one
-# experiment, or all of a paper. SEEDS=N takes that many seeds.
+# experiment, or all of a paper. SEEDS=N takes that many seeds. What was interrupted goes on where it was.
 set -eu
 
-results=target/evidence
 name=${ONLY:-all}
 profile=--release
 quick=
@@ -14,11 +13,14 @@ if [ -n "${QUICK:-}" ]; then
 fi
 seeds=${SEEDS:+--seeds $SEEDS}
 
-# Old results would become pages again.
-rm -rf "$results"
+# Results of their own for each choice: what an earlier one left would become pages again.
+results=target/evidence/$(echo "$name$quick$seeds" | tr '/ ' '__')
 # shellcheck disable=SC2086
-cargo run --quiet $profile -p fairpath-cli -- lab run "$name" $quick $seeds --out "$results"
+cargo run --quiet $profile -p fairpath-cli -- lab run "$name" $quick $seeds --out "$results" --resume
+benches=
 if [ -z "$quick" ] && [ "$name" = all ]; then
+    # A page of an older result would name the commit of today.
+    rm -rf target/evidence-benches
     for crate in cc sbd rate engine net; do
         CRITERION_HOME="$PWD/target/evidence-benches/$crate" cargo bench -p "fairpath-$crate"
     done
@@ -27,6 +29,7 @@ if [ -z "$quick" ] && [ "$name" = all ]; then
     FAIRPATH_DETECTION_JSON="$figures/detection.json" cargo bench -p fairpath-faults --bench tables -- detection
     FAIRPATH_ABLATION_JSON="$figures/ablation.json" cargo bench -p fairpath-faults --bench tables -- ablation
     FAIRPATH_STREAMS_JSON="$figures/streams.json" cargo bench -p fairpath-faults --bench tables -- streams
+    benches="--criterion target/evidence-benches"
 fi
 # shellcheck disable=SC2086
-cargo run --quiet $profile -p fairpath-cli -- lab pages --from "$results" --criterion target/evidence-benches
+cargo run --quiet $profile -p fairpath-cli -- lab pages --from "$results" $benches

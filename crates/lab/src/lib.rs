@@ -80,7 +80,7 @@ pub use fairpath_core::Estimate;
 pub use fairpath_figure::{Axis, Bar, BarSeries, Bars, Figure, Lines, Panel, Series, ranked};
 pub use fairpath_scenario::build::{Net, bdp_packets, engine, ms};
 pub use head::{Description, Parameter};
-pub use made::{Made, Maker};
+pub use made::{Made, Maker, WITH_CHANGES};
 pub use paper::{Item, Own, Paper, State};
 pub use report::Report;
 pub use store::Store;

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Effort, Seeds};
 
+/// Added to a commit where the code had changes that are not committed.
+pub const WITH_CHANGES: &str = ", with changes";
+
 /// The program and the machine that make reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maker {
@@ -27,6 +30,11 @@ pub struct Made {
 }
 
 impl Made {
+    /// Whether the code had changes that are in no commit.
+    pub(crate) fn is_of_changed_code(&self) -> bool {
+        self.commit.ends_with(WITH_CHANGES)
+    }
+
     pub(crate) fn of(experiment: &str, context: &Context, maker: &Maker) -> Self {
         let quick = if context.effort() == Effort::Quick { " --quick" } else { "" };
         let chosen = match context.chosen_seeds() {

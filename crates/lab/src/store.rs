@@ -48,6 +48,19 @@ impl Store {
         write(&folder.join("report.json"), &(json + "\n"))
     }
 
+    /// The report of an experiment that the same command has left at the same commit; none where the code had changes
+    /// then, since nobody knows whether they are the same.
+    pub fn kept_by_same_command(&self, experiment: &Experiment, context: &Context) -> Option<StoredReport> {
+        let text = fs::read_to_string(self.root.join(experiment.name()).join("report.json")).ok()?;
+        let stored: StoredReport = serde_json::from_str(&text).ok()?;
+        let now = Made::of(experiment.name(), context, &self.maker);
+        let is_same = stored
+            .made
+            .as_ref()
+            .is_some_and(|then| then.command == now.command && then.commit == now.commit && !then.is_of_changed_code());
+        is_same.then_some(stored)
+    }
+
     /// Where the page over all reports is.
     pub fn page(&self) -> PathBuf {
         self.root.join("index.html")

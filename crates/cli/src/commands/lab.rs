@@ -68,6 +68,9 @@ struct RunArgs {
     /// Where the results go
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     out: PathBuf,
+    /// Go on after an interruption: take what --out already has of the same command and commit
+    #[arg(long)]
+    resume: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -115,6 +118,14 @@ fn run_experiments(args: &RunArgs) -> anyhow::Result<()> {
     for (at, experiment) in experiments.iter().enumerate() {
         let bar = progress(experiment, at + 1, experiments.len());
         let context = context(args, &bar);
+        if let Some(stored) = args.resume.then(|| store.kept_by_same_command(experiment, &context)).flatten() {
+            bar.finish_and_clear();
+            if !args.json {
+                print_line(&format!("{}: {}, as it was kept", stored.experiment, stored.description.title))?;
+            }
+            kept.push(stored);
+            continue;
+        }
         let result = experiment.run(&context);
         bar.finish_and_clear();
         match result {

@@ -50,6 +50,24 @@ fn what_is_run_again_is_the_same_to_the_byte() {
 }
 
 #[test]
+fn what_was_interrupted_goes_on_with_what_the_same_command_has_left() {
+    let scratch = Scratch::new();
+    let out = scratch.0.join("results");
+    let shown = |options: &[&str]| {
+        let command = ["lab", "run", "daimd/fig2", "--quick", "--jobs", "2", "--out", text(&out)];
+        let output = run(&[&command, options].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let is_kept = |shown: &str| shown.contains("as it was kept");
+    assert!(!is_kept(&shown(&["--seeds", "2", "--resume"])), "nothing was there");
+    let again = shown(&["--seeds", "2", "--resume"]);
+    assert!(is_kept(&again) && again.lines().last().unwrap().starts_with("4 claims: 4 hold"), "{again}");
+    assert!(!is_kept(&shown(&["--seeds", "2"])), "nobody asked for it");
+    assert!(!is_kept(&shown(&["--seeds", "3", "--resume"])), "another command");
+}
+
+#[test]
 fn the_list_names_the_experiment_of_each_table() {
     let output = run(&["lab", "list"]);
     let shown = String::from_utf8(output.stdout).unwrap();

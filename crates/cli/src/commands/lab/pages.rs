@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::bail;
-use fairpath_lab::{Maker, Store, bench_reports, write_pages};
+use fairpath_lab::{Maker, Store, WITH_CHANGES, bench_reports, write_pages};
 use fairpath_report::text::print_line;
 
 /// Make a page in Markdown of each report, with its claims, tables, pictures and command
@@ -68,7 +68,7 @@ fn commit() -> String {
     };
     let is_changed =
         git(&["status", "--porcelain", "--untracked-files=no", "--", "crates"]).is_some_and(|one| !one.is_empty());
-    if is_changed { format!("{hash}, with changes") } else { hash }
+    if is_changed { hash + WITH_CHANGES } else { hash }
 }
 
 /// Such as `2 × Some Processor, Linux 6.18`.
