@@ -10,7 +10,7 @@ use crate::measured::{CLASS, ClassMeans, Point};
 use crate::tables::Results;
 
 /// Colours of the palette, in turn: lines of one picture may well be of one algorithm.
-const COLOURS: [&str; 10] =
+pub(crate) const COLOURS: [&str; 10] =
     ["lia", "olia", "balia", "daimd", "wvegas", "ewtcp", "epsilon", "cubic", "bbr3", "uncoupled"];
 
 /// More groups of bars could not be told apart.

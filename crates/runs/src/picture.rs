@@ -7,6 +7,8 @@ use fairpath_figure::{Axis, Figure, Series};
 use fairpath_scenario::Scenario;
 use fairpath_sim::View;
 
+use crate::means::COLOURS;
+
 /// A line has at most so many points; of more samples, every second, third, … is drawn.
 const POINTS_MAX: u128 = 1000;
 /// At most so many lines go into one panel; more could not be told apart.
@@ -20,7 +22,8 @@ type Key = (usize, u32);
 pub struct Picture {
     title: String,
     classes: Vec<String>,
-    algorithms: Vec<String>,
+    /// The name in the palette, for each class.
+    colours: Vec<String>,
     class_of_flow: Vec<usize>,
     /// Every so many samples a point.
     stride: u128,
@@ -52,7 +55,7 @@ impl Picture {
         Self {
             title: scenario.title.clone(),
             classes,
-            algorithms,
+            colours: colours(&algorithms),
             class_of_flow,
             stride: samples.div_ceil(POINTS_MAX).max(1),
             samples: 0,
@@ -109,7 +112,7 @@ impl Picture {
             let series = |((class, path), lines): (&Key, &[Vec<(f64, f64)>; 3])| {
                 let name = &self.classes[*class];
                 let name = if several { format!("{name}, path {path}") } else { name.clone() };
-                let series = Series::new(&name, &self.algorithms[*class], lines[value].clone());
+                let series = Series::new(&name, &self.colours[*class], lines[value].clone());
                 if path.is_multiple_of(2) { series } else { series.dashed() }
             };
             self.lines.iter().take(LINES_MAX).map(series).collect()
@@ -118,7 +121,8 @@ impl Picture {
         let mut queues: Vec<_> = self.queues.iter().map(|(name, line)| (peak(line), name, line)).collect();
         queues.retain(|(peak, ..)| *peak > 0.0);
         queues.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let queues = queues.into_iter().take(LINES_MAX).map(|(_, name, line)| Series::new(name, name, line.clone()));
+        let queues = queues.into_iter().take(LINES_MAX).zip(COLOURS);
+        let queues = queues.map(|((_, name, line), colour)| Series::new(name, colour, line.clone()));
         let figure = Figure::new("picture", &self.title)
             .lines("Rate, mean of a class", time(), Axis::new("delivered", "Mbit/s"), lines(0))
             .lines("Congestion window", time(), Axis::new("window", "kB"), lines(1))
@@ -128,6 +132,34 @@ impl Picture {
     }
 }
 
+/// The first class of an algorithm has its colour, and a further one a colour that no class has.
+fn colours(algorithms: &[String]) -> Vec<String> {
+    let is_free = |colour: &&str| !algorithms.iter().any(|one| one == colour);
+    let mut free = COLOURS.into_iter().filter(is_free).chain(COLOURS).cycle();
+    let colour = |(at, algorithm): (usize, &String)| {
+        let is_first = !algorithms[..at].contains(algorithm);
+        if is_first { algorithm.clone() } else { free.next().expect("a cycle").to_owned() }
+    };
+    algorithms.iter().enumerate().map(colour).collect()
+}
+
 fn peak(line: &[(f64, f64)]) -> f64 {
     line.iter().map(|(_, value)| *value).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_classes_of_one_algorithm_can_be_told_apart() {
+        let names = |all: &[&str]| all.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            colours(&names(&["reno", "cubic", "cubic", "lia", "cubic"])),
+            ["reno", "cubic", "olia", "lia", "balia"]
+        );
+        // More classes of all the palette's algorithms than the palette has colours.
+        let many: Vec<&str> = COLOURS.iter().copied().cycle().take(30).collect();
+        assert_eq!(colours(&names(&many)).len(), 30);
+    }
 }
