@@ -209,7 +209,11 @@ fn summary(stored: &StoredReport) -> serde_json::Value {
 fn last_line(kept: &[StoredReport]) -> String {
     let verdicts = || kept.iter().flat_map(|one| one.report.verdicts.iter().map(move |verdict| (one, verdict)));
     let count = |outcome| verdicts().filter(|(_, verdict)| verdict.outcome == outcome).count();
-    let mut line = format!("{} claims: {} hold", verdicts().count(), count(Outcome::Holds));
+    let claims = match verdicts().count() {
+        1 => "1 claim".to_owned(),
+        count => format!("{count} claims"),
+    };
+    let mut line = format!("{claims}: {} hold", count(Outcome::Holds));
     let others =
         [(Outcome::Partly, "hold partly"), (Outcome::Undecided, "are undecided"), (Outcome::Misses, "do not hold")];
     for (outcome, words) in others {

@@ -226,7 +226,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
                 );
             }
         }
-        Err(error) => missing.push(format!("{error} Uploads are simulated only.")),
+        Err(error) => missing.push(format!("{error}: uploads are simulated only.")),
     }
     let verdicts = vec![straight.because(
         "CUBIC's window grows by the cube of time: it is flat where it was when packets were lost, and its round trips with it.",

@@ -46,15 +46,15 @@ pub(super) fn table(entries: &[Entry], folder: &Path) -> (Table, Option<String>)
             Err(missing) => table.push(&[entry.name, missing.name()], &[const { Cell::EMPTY }; 5]),
         }
     }
-    (table, traces.err().map(|missing| missing.to_string()))
+    (table, traces.err().map(|missing| format!("{missing}: the table of the traces of ns-3 has no numbers.")))
 }
 
 /// Why there are no traces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::papers::tr) enum Missing {
-    #[error("The traces of ns-3 are not beside this project, in shared/rtt-traces: their table has no numbers.")]
+    #[error("Recorded round trips are not beside this project, in shared/rtt-traces")]
     Folder,
-    #[error("The trace {0} cannot be read: the table of the traces has no numbers.")]
+    #[error("The recording {0} cannot be read")]
     Trace(String),
 }
 
