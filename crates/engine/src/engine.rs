@@ -309,6 +309,7 @@ impl Engine {
     fn note_within(&mut self, path: PathId, bytes: ByteCount, allowed: Allowed, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
+        let is_alone = in_flight <= bytes;
         if let Some(rate) = allowed.pacing {
             state.pacer.on_sent(now, bytes, rate);
         }
@@ -319,7 +320,7 @@ impl Engine {
         let is_all_used = next > allowed.less_dip || !state.pacer.may_send(now);
         state.on_filled(next > allowed.window, is_all_used, now);
         state.usage.steadiness.on_sent(bytes, now);
-        state.answers.on_sent(now);
+        state.answers.on_sent(is_alone, now);
         state.take_of_quota(bytes);
         self.controller.on_sent(path, &Sent { now, bytes, in_flight });
         self.scheduler.on_sent(path, bytes);
@@ -359,6 +360,8 @@ impl Engine {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
         let starved = state.newest_acked.is_none() && {
+            let oldest = state.oldest();
+            state.answers.on_ack_begin(oldest, &state.rtt, now);
             let window = less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now);
             state.judge_use(now, window)
         };

@@ -58,7 +58,6 @@ use lanes::Lanes;
 use live::Live;
 use output::Output;
 pub use output::TRAIN_MAX;
-use rescue::LatePaths;
 use silence::Silence;
 
 /// How often the paths are looked at.
@@ -131,7 +130,6 @@ pub struct Connection {
     silence: Silence,
     /// An acknowledgement from this time on looks again for streams that wait for a late path.
     rescue_at: Instant,
-    late: LatePaths,
     /// The addresses of the peer that have shown that it receives there.
     amplification: Amplification,
     /// The id that the first packet is addressed to, at the end that connects.
@@ -186,7 +184,6 @@ impl Connection {
             is_draining: false,
             silence: Silence::new(now),
             rescue_at: now,
-            late: LatePaths::default(),
             amplification: Amplification::default(),
             first_id: None,
             closed: None,

@@ -1,7 +1,12 @@
 //! Whether a path answers what is sent on it.
 //!
 //! One state, in probe timeouts [RFC9002 §6.2.1] for which the path owes an answer. Whoever asks whether a path works in
-//! the direction of its data asks here: the scheduler, the pacer's host, health, recovery and live streams.
+//! the direction of its data asks here: the scheduler, the pacer's host, health, recovery, streams and live flows.
+//!
+//! An answer to what left before the path was late tells how the path was then. The acknowledgements of all paths may have
+//! taken one that went dark, and those that come at last on another tell of both. Such an answer ends a silence, or bulk
+//! would stop whenever a queue grows by two probe timeouts. The path stays late until something is answered that left
+//! since, or nothing is in flight.
 
 use core::time::Duration;
 
@@ -23,7 +28,8 @@ pub enum Liveness {
     /// It owes no answer, or none for as long as a probe timeout.
     #[default]
     Alive,
-    /// It owes one for more than a probe timeout: data that others wait for is worth a copy elsewhere.
+    /// It owes one for more than a probe timeout, or did, and nothing that left since was answered: data that others wait
+    /// for is worth a copy elsewhere.
     Late,
     /// It owes one for more than two: nothing new is sent on it.
     Silent,
@@ -40,20 +46,34 @@ pub(crate) struct Answers {
     pub(crate) heard_at: Timestamp,
     /// When the newest packet that was acknowledged had been sent.
     pub(crate) proven_at: Option<Timestamp>,
+    /// Since when its answers are late; `None` where something was answered that left since.
+    late_since: Option<Timestamp>,
 }
 
 impl Answers {
     /// For a path that was opened now.
     pub(crate) fn new(now: Timestamp) -> Self {
-        Self { sent_at: now, asked_at: now, heard_at: now, proven_at: None }
+        Self { sent_at: now, asked_at: now, heard_at: now, proven_at: None, late_since: None }
     }
 
-    /// A packet left.
+    /// A packet left. `is_alone`: nothing else is in flight.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Timestamp) {
+    pub(crate) fn on_sent(&mut self, is_alone: bool, now: Timestamp) {
         self.sent_at = now;
+        if is_alone {
+            self.late_since = None;
+        }
         if self.asked_at <= self.heard_at {
             self.asked_at = now;
+        }
+    }
+
+    /// An acknowledgement is read of a path whose oldest packet in flight left at `oldest`: it may come late.
+    #[inline]
+    pub(crate) fn on_ack_begin(&mut self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) {
+        let Some(since) = self.owes_since(oldest) else { return };
+        if self.late_since.is_none() && !is_short(since, now) {
+            self.late_since = Some(since + patience(rtt) / 2).filter(|late| now > *late);
         }
     }
 
@@ -65,6 +85,7 @@ impl Answers {
             self.heard_at = now;
         }
         self.proven_at = self.proven_at.max(Some(sent_at));
+        self.late_since = self.late_since.filter(|late| sent_at <= *late);
     }
 
     /// How the path is, whose oldest packet in flight left at `oldest`. An old, good round-trip time counts for nothing.
@@ -73,7 +94,7 @@ impl Answers {
         let patience = patience(rtt);
         if owing > patience {
             Liveness::Silent
-        } else if owing > patience / 2 {
+        } else if owing > patience / 2 || self.late_since.is_some() {
             Liveness::Late
         } else {
             Liveness::Alive
@@ -83,8 +104,8 @@ impl Answers {
     /// Whether that is [`Liveness::Silent`]: asked for every packet, of which most left a moment ago.
     #[inline]
     pub(crate) fn is_silent(&self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) -> bool {
-        let is_short = |since| now.nanos_since(since) <= 2 * ACK_DELAY_MAX.as_nanos() as u64;
-        !self.owes_since(oldest).is_none_or(is_short) && self.liveness(oldest, rtt, now) == Liveness::Silent
+        let owes_for_long = self.owes_since(oldest).is_some_and(|since| !is_short(since, now));
+        owes_for_long && self.liveness(oldest, rtt, now) == Liveness::Silent
     }
 
     /// Until when at least it is not silent, if nothing happens; `None` where it owes nothing, or is silent.
@@ -114,6 +135,12 @@ impl Answers {
     }
 }
 
+/// Whether no path is silent that owes an answer since then. Mostly this is enough, and it is cheap.
+#[inline]
+fn is_short(since: Timestamp, now: Timestamp) -> bool {
+    now.nanos_since(since) <= ACK_DELAY_MAX.as_nanos() as u64
+}
+
 /// How long an answer may take before it counts as missing: two probe timeouts.
 #[inline(never)]
 pub(crate) fn patience(rtt: &RttEstimator) -> Duration {
@@ -138,7 +165,7 @@ mod tests {
     #[test]
     fn a_path_is_late_after_one_probe_timeout_and_silent_after_two() {
         let (mut answers, rtt) = (Answers::new(ms(0)), rtt());
-        answers.on_sent(ms(1_000));
+        answers.on_sent(true, ms(1_000));
         let at = |millis| answers.liveness(Some(ms(1_000)), &rtt, ms(millis));
         assert_eq!([1_325, 1_326, 1_650, 1_651].map(at), {
             use Liveness::{Alive, Late, Silent};
@@ -161,7 +188,7 @@ mod tests {
     #[test]
     fn a_word_that_left_before_the_silence_ends_nothing() {
         let (mut answers, rtt) = (Answers::new(ms(0)), rtt());
-        answers.on_sent(ms(1_000));
+        answers.on_sent(true, ms(1_000));
         assert_eq!(answers.fell_silent(ms(1_000), &rtt, ms(1_600)), None, "still within two probe timeouts");
         assert_eq!(answers.fell_silent(ms(1_000), &rtt, ms(1_700)), Some(ms(1_000)));
         assert_eq!(answers.fell_silent(ms(1_690), &rtt, ms(1_700)), None, "it left after the silence was known");
@@ -169,5 +196,29 @@ mod tests {
         assert_eq!(answers.liveness(Some(ms(1_600)), &rtt, ms(2_300)), Liveness::Silent, "only `heard_at` ends it");
         answers.on_acked(ms(1_690), false, ms(1_710));
         assert_eq!(answers.liveness(Some(ms(1_690)), &rtt, ms(1_800)), Liveness::Alive);
+    }
+
+    #[test]
+    fn a_path_is_late_until_something_is_answered_that_left_since() {
+        let (mut answers, rtt) = (Answers::new(ms(0)), rtt());
+        answers.on_sent(true, ms(1_000));
+        // It is late from 1,325 ms on. In order: when an acknowledgement comes, when the packet had left that it answers,
+        // when the oldest had left that was in flight before and after, and how the path is then.
+        use Liveness::{Alive, Late};
+        for (now, answered, before, after, expected) in [
+            (1_300, 1_000, 1_000, Some(1_100), Alive),
+            (1_700, 1_100, 1_100, Some(1_200), Late),
+            (1_710, 1_624, 1_200, Some(1_200), Late),
+            (1_720, 1_626, 1_200, Some(1_650), Alive),
+            (2_400, 1_650, 1_650, None, Alive),
+        ] {
+            answers.on_ack_begin(Some(ms(before)), &rtt, ms(now));
+            answers.on_acked(ms(answered), false, ms(now));
+            assert_eq!(answers.liveness(after.map(ms), &rtt, ms(now)), expected, "at {now} ms");
+        }
+        answers.on_sent(false, ms(2_410));
+        assert_eq!(answers.liveness(Some(ms(2_000)), &rtt, ms(2_420)), Late, "it owes answers for what left before");
+        answers.on_sent(true, ms(2_430));
+        assert_eq!(answers.liveness(Some(ms(2_430)), &rtt, ms(2_440)), Alive, "it owes none");
     }
 }

@@ -155,7 +155,6 @@ impl Connection {
             self.lanes.on_fate(fate);
             if let Fate::Discarded(path) = fate {
                 self.output.forget(path);
-                self.late.forget(path);
             }
         }
         for channel in ChannelId::ALL {
