@@ -15,6 +15,7 @@ use tokio::time::sleep;
 use crate::packets::{Association, Budget, Held, PACKET_MAX, Packet};
 use crate::relay::{Meter, Side, pass};
 use crate::target::Target;
+use crate::udp::{Came, Here, Udp};
 
 /// The hosts of one port at once.
 const HOSTS_MAX: usize = 1024;
@@ -36,8 +37,10 @@ const NAMES_STILL: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
+    /// The address of this machine that it sends to.
+    here: Option<Here>,
     /// The socket of the port.
-    socket: Arc<UdpSocket>,
+    socket: Arc<Udp>,
     packets: mpsc::Receiver<(Bytes, Held)>,
 }
 
@@ -46,15 +49,15 @@ pub(crate) async fn serve<F>(socket: UdpSocket, carry: impl Fn(Host) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (socket, memory) = (Arc::new(socket), Budget::new(MEMORY));
-    let mut hosts: BTreeMap<SocketAddr, (mpsc::Sender<(Bytes, Held)>, Budget)> = BTreeMap::new();
+    let (socket, memory) = (Arc::new(Udp::new(socket)), Budget::new(MEMORY));
+    let mut hosts: BTreeMap<(SocketAddr, Option<Here>), (mpsc::Sender<(Bytes, Held)>, Budget)> = BTreeMap::new();
     let mut carried = JoinSet::new();
     let mut buffer = vec![0; PACKET_MAX];
     loop {
         while carried.try_join_next().is_some() {}
         // An error is that of a packet that was sent before.
-        let Ok((length, address)) = socket.recv_from(&mut buffer).await else { continue };
-        let known = hosts.get(&address).filter(|(host, _)| !host.is_closed());
+        let Ok(Came { length, from, here }) = socket.recv(&mut buffer).await else { continue };
+        let known = hosts.get(&(from, here)).filter(|(host, _)| !host.is_closed());
         let (host, memory) = match known {
             Some(host) => host.clone(),
             None => {
@@ -63,9 +66,9 @@ where
                     continue;
                 }
                 let (to, packets) = mpsc::channel(1024);
-                carried.spawn(carry(Host { address, socket: socket.clone(), packets }));
+                carried.spawn(carry(Host { address: from, here, socket: socket.clone(), packets }));
                 let known = (to, memory.part(HOST_MEMORY));
-                hosts.insert(address, known.clone());
+                hosts.insert((from, here), known.clone());
                 known
             }
         };
@@ -105,7 +108,7 @@ impl Host {
                     Some(Packet { data, held: _held, .. }) => {
                         pass(meter, side.other(), data.len()).await;
                         // A packet that the system does not take is lost, as others are.
-                        let _ = self.socket.send_to(&data, self.address).await;
+                        let _ = self.socket.send(&data, self.address, self.here).await;
                         questions = questions.saturating_sub(1);
                         // Each question has a host of its own: all places would soon be taken by answered ones.
                         if is_name && questions == 0 && self.packets.is_empty() {

@@ -31,6 +31,7 @@ mod relay;
 mod snapshot;
 mod store;
 mod target;
+mod udp;
 mod wire;
 
 pub use authorized::{Authorized, BadLine, BadName, Device, DeviceName};
