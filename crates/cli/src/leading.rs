@@ -1,4 +1,5 @@
-//! Rules of nftables that lead what programs send to `fairpath proxy --transparent`.
+//! Rules of nftables that lead what programs send to `fairpath proxy --transparent`, those of this machine and of machines
+//! behind it.
 //!
 //! All of them are in one table, which is made and taken away as a whole.
 
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow, bail};
-use fairpath_proxy::Gates;
+use fairpath_proxy::{GatePorts, Gates};
 use fairpath_report::text::tell;
 
 /// The name of the table.
@@ -23,6 +24,16 @@ const LOCAL_V4: &str =
     "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16, 224.0.0.0/3";
 const LOCAL_V6: &str = "::1/128, fc00::/7, fe80::/10, ff00::/8";
 
+/// The contents of the table.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) gates: Gates,
+    /// The interfaces behind which machines are carried, too.
+    pub(crate) clients: Vec<String>,
+    /// The addresses of the far end. Where they are given, nothing leaves this machine but to them, and to its own networks.
+    pub(crate) far: Option<BTreeSet<SocketAddr>>,
+}
+
 /// Rules that hold, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Leading {
@@ -32,13 +43,14 @@ pub(crate) struct Leading {
 }
 
 impl Leading {
-    /// Makes the rules. With `far` nothing leaves this machine but to these addresses, and to its own networks.
-    pub(crate) fn begin(state: &Path, gates: Gates, far: Option<BTreeSet<SocketAddr>>) -> anyhow::Result<Self> {
+    /// Makes the rules.
+    pub(crate) fn begin(state: &Path, rules: Rules) -> anyhow::Result<Self> {
         let mark = state.join(MARK);
         std::fs::write(&mark, TABLE).with_context(|| format!("cannot write {}", mark.display()))?;
+        let script = rules.to_string();
         // From here on a drop puts everything back.
-        let leading = Self { mark, far };
-        nft(&rules(gates, leading.far.as_ref()))?;
+        let leading = Self { mark, far: rules.far };
+        nft(&script)?;
         Ok(leading)
     }
 
@@ -126,27 +138,59 @@ fn nft(script: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The table.
-fn rules(gates: Gates, far: Option<&BTreeSet<SocketAddr>>) -> String {
-    let Gates { tcp_v4, tcp_v6, dns } = gates;
-    let v6 =
-        tcp_v6.map(|port| format!("    meta nfproto ipv6 meta l4proto tcp redirect to :{port}\n")).unwrap_or_default();
-    let lead = format!(
-        "add table {TABLE}\ndelete table {TABLE}\ntable {TABLE} {{\n  \
-         set local4 {{ type ipv4_addr; flags interval; elements = {{ {LOCAL_V4} }}; }}\n  \
-         set local6 {{ type ipv6_addr; flags interval; elements = {{ {LOCAL_V6} }}; }}\n  \
-         set far4 {{ type ipv4_addr . inet_service; }}\n  set far6 {{ type ipv6_addr . inet_service; }}\n  \
-         chain lead {{\n    type nat hook output priority -100; policy accept;\n    oifname \"lo\" return\n    \
-         meta l4proto {{ tcp, udp }} th dport 53 redirect to :{dns}\n    \
+impl std::fmt::Display for Rules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { gates, clients, far } = self;
+        writeln!(f, "add table {TABLE}\ndelete table {TABLE}\ntable {TABLE} {{")?;
+        writeln!(f, "  set local4 {{ type ipv4_addr; flags interval; elements = {{ {LOCAL_V4} }}; }}")?;
+        writeln!(f, "  set local6 {{ type ipv6_addr; flags interval; elements = {{ {LOCAL_V6} }}; }}")?;
+        writeln!(f, "  set far4 {{ type ipv4_addr . inet_service; }}")?;
+        writeln!(f, "  set far6 {{ type ipv6_addr . inet_service; }}")?;
+        writeln!(f, "  chain lead {{\n    type nat hook output priority -100; policy accept;")?;
+        writeln!(f, "    oifname \"lo\" return\n{}  }}", redirected(gates.own))?;
+        let quoted: Vec<String> = clients.iter().map(|name| format!("\"{name}\"")).collect();
+        let inside = format!("{{ {} }}", quoted.join(", "));
+        if let Some(ports) = gates.clients {
+            // This machine answers what clients ask of itself. Its resolver asks on, and the chain above leads that.
+            writeln!(f, "  chain clients {{\n    type nat hook prerouting priority -100; policy accept;")?;
+            writeln!(f, "    iifname != {inside} return\n    fib daddr type {{ local, broadcast, multicast }} return")?;
+            writeln!(f, "{}  }}", redirected(ports))?;
+        }
+        if far.is_some() {
+            writeln!(f, "  chain keep {{\n    type filter hook postrouting priority 0; policy drop;")?;
+            writeln!(f, "    oifname \"lo\" accept")?;
+            writeln!(f, "    ip daddr . udp dport @far4 accept\n    ip6 daddr . udp dport @far6 accept")?;
+            writeln!(f, "    udp dport {{ 53, 853 }} drop\n    tcp dport {{ 53, 853 }} drop")?;
+            if gates.clients.is_some() {
+                writeln!(f, "    oifname {inside} accept")?;
+            }
+            writeln!(f, "    ip daddr @local4 accept\n    ip6 daddr @local6 accept\n  }}")?;
+        }
+        if far.is_some() && gates.clients.is_some() {
+            // The chain above drops it, too. Clients that are told so try TCP at once.
+            writeln!(f, "  chain refuse {{\n    type filter hook forward priority 0; policy accept;")?;
+            writeln!(
+                f,
+                "    iifname != {inside} accept\n    meta l4proto {{ tcp, udp }} th dport {{ 53, 853 }} reject"
+            )?;
+            writeln!(f, "    oifname {inside} accept\n    ip daddr @local4 accept\n    ip6 daddr @local6 accept")?;
+            writeln!(f, "    reject with icmpx admin-prohibited\n  }}")?;
+        }
+        f.write_str("}\n")?;
+        far.as_ref().map_or(Ok(()), |far| f.write_str(&allowed(far)))
+    }
+}
+
+/// The rules that turn questions for names and connections round to these ports.
+fn redirected(ports: GatePorts) -> String {
+    let GatePorts { tcp_v4, tcp_v6, dns } = ports;
+    let v6 = tcp_v6.map(|port| format!("    meta nfproto ipv6 meta l4proto tcp redirect to :{port}\n"));
+    format!(
+        "    meta l4proto {{ tcp, udp }} th dport 53 redirect to :{dns}\n    \
          ip daddr @local4 return\n    ip6 daddr @local6 return\n    \
-         meta nfproto ipv4 meta l4proto tcp redirect to :{tcp_v4}\n{v6}  }}\n"
-    );
-    let Some(far) = far else { return lead + "}\n" };
-    lead + "  chain keep {\n    type filter hook postrouting priority 0; policy drop;\n    oifname \"lo\" accept\n    \
-            ip daddr . udp dport @far4 accept\n    ip6 daddr . udp dport @far6 accept\n    \
-            udp dport { 53, 853 } drop\n    tcp dport { 53, 853 } drop\n    \
-            ip daddr @local4 accept\n    ip6 daddr @local6 accept\n  }\n}\n"
-        + &allowed(far)
+         meta nfproto ipv4 meta l4proto tcp redirect to :{tcp_v4}\n{}",
+        v6.unwrap_or_default()
+    )
 }
 
 /// Adds addresses of the far end.
@@ -162,20 +206,43 @@ fn allowed(far: &BTreeSet<SocketAddr>) -> String {
 mod tests {
     use super::*;
 
+    const PORTS: GatePorts = GatePorts { tcp_v4: 4001, tcp_v6: Some(4002), dns: 4003 };
+
+    fn rules(own: GatePorts, clients: &[&str], far: &[&str]) -> String {
+        let far: BTreeSet<SocketAddr> = far.iter().map(|address| address.parse().unwrap()).collect();
+        let clients: Vec<String> = clients.iter().map(|name| (*name).to_owned()).collect();
+        let led = (!clients.is_empty()).then_some(GatePorts { tcp_v4: 4011, tcp_v6: None, dns: 4013 });
+        let far = (!far.is_empty()).then_some(far);
+        Rules { gates: Gates { own, clients: led }, clients, far }.to_string()
+    }
+
     #[test]
     fn nothing_is_kept_back_without_lockdown_and_names_never_leave_with_it() {
-        let gates = Gates { tcp_v4: 4001, tcp_v6: Some(4002), dns: 4003 };
-        let open = rules(gates, None);
+        let open = rules(PORTS, &[], &[]);
         assert!(
             open.contains("ipv4 meta l4proto tcp redirect to :4001") && open.contains("redirect to :4002"),
             "{open}"
         );
         assert!(!open.contains("policy drop") && open.contains("th dport 53 redirect to :4003"), "{open}");
-        let far = BTreeSet::from(["192.0.2.1:443".parse().unwrap(), "[2001:db8::1]:4433".parse().unwrap()]);
-        let shut = rules(Gates { tcp_v6: None, ..gates }, Some(&far));
+        assert!(!open.contains("prerouting"), "nobody else is led: {open}");
+        let far = ["192.0.2.1:443", "[2001:db8::1]:4433"];
+        let shut = rules(GatePorts { tcp_v6: None, ..PORTS }, &[], &far);
         assert!(shut.contains("policy drop") && !shut.contains("ipv6 meta l4proto tcp redirect"), "{shut}");
         assert!(shut.contains("far4 { 192.0.2.1 . 443 }") && shut.contains("far6 { 2001:db8::1 . 4433 }"), "{shut}");
         let (names, local) = (shut.find("udp dport { 53, 853 } drop"), shut.find("ip daddr @local4 accept"));
         assert!(names < local, "a resolver of the own network is not asked either: {shut}");
+    }
+
+    #[test]
+    fn clients_are_led_to_ports_of_their_own_and_refused_only_in_lockdown() {
+        let open = rules(PORTS, &["lan0", "lan1"], &[]);
+        assert!(open.contains("iifname != { \"lan0\", \"lan1\" } return"), "{open}");
+        assert!(open.contains("th dport 53 redirect to :4013") && open.contains("tcp redirect to :4011"), "{open}");
+        assert!(!open.contains("reject") && !open.contains("drop"), "{open}");
+        let shut = rules(PORTS, &["lan0"], &["192.0.2.1:443"]);
+        assert!(shut.contains("hook forward") && shut.contains("reject with icmpx admin-prohibited"), "{shut}");
+        let keep = &shut[shut.find("chain keep").unwrap()..];
+        let (names, lan) = (keep.find("{ 53, 853 } drop"), keep.find("oifname { \"lan0\" } accept"));
+        assert!(names < lan && lan.is_some(), "answers reach clients, whatever addresses they have: {shut}");
     }
 }

@@ -41,8 +41,8 @@ pub use greeting::Denial;
 pub use invitations::INVITATION_LIFETIME;
 pub use key::{BadKey, DeviceKey, PublicKey};
 pub use near::{
-    BadForward, BadPassword, Examination, ExamineConfig, Finding, Forward, Gates, JoinError, LinkState, Near,
-    NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Protocol, Reverse, Shared, Together,
+    BadForward, BadPassword, Examination, ExamineConfig, Finding, Forward, GatePorts, Gates, JoinError, Led, LinkState,
+    Near, NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Protocol, Reverse, Shared, Together,
     examination_max, examine, join,
 };
 pub use reach::{BadReach, Reach};

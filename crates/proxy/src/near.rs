@@ -25,7 +25,6 @@ use tokio::sync::{mpsc, watch};
 use crate::control::{Control, Controlled, SCHEDULER};
 use crate::greeting::Denial;
 use crate::snapshot::Snapshot;
-use crate::target::Target;
 pub use doctor::{Examination, ExamineConfig, Finding, Shared, Together, examination_max, examine};
 pub use forward::{BadForward, Forward, Protocol, Reverse};
 pub use link::LinkState;
@@ -33,8 +32,8 @@ use link::{Link, Ways};
 pub use port::{BadPassword, Password};
 use ports::Ports;
 pub use state::{JoinError, NearState, NearStateError, join};
-pub use transparent::Gates;
 use transparent::Transparent;
+pub use transparent::{GatePorts, Gates, Led};
 
 /// The settings of a near end.
 #[derive(Debug)]
@@ -57,8 +56,8 @@ pub struct NearConfig {
     pub forwards: Vec<Forward>,
     /// Ports of the far end whose connections come to this machine.
     pub reverses: Vec<Reverse>,
-    /// Opens ports to which rules of the system may lead programs, with the resolver that is asked for names.
-    pub transparent: Option<Target>,
+    /// Opens ports to which rules of the system may lead programs.
+    pub transparent: Option<Led>,
 }
 
 /// Something that the user of a near end may want to know.
@@ -141,10 +140,7 @@ impl Near {
             TcpListener::bind(listen).await.map_err(|source| NearError::Listen { address: listen, source })?;
         let (to, notices) = mpsc::channel(256);
         let ports = Some(Ports::bind(forwards).await?);
-        let transparent = match transparent {
-            Some(dns) => Some(Transparent::bind(&dns).await?),
-            None => None,
-        };
+        let transparent = transparent.map(Transparent::bind).transpose()?;
         let reverses: Arc<[Reverse]> = reverses.into();
         let control = PathControl::new();
         let ways = Ways { via, terms, allowances, control: control.clone() };

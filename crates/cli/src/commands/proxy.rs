@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fairpath_proxy::{
-    Forward, Near, NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Reverse, Target,
+    Forward, Led, Near, NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Reverse, Target,
 };
 use fairpath_report::text::tell;
 
 use crate::ends::Via;
 use crate::error::UsageError;
 use crate::far_state::NearStateArgs;
-use crate::leading::{self, Leading};
+use crate::leading::{self, Leading, Rules};
 use crate::path_args::PathArgs;
 use crate::path_facts::Books;
 use crate::signals::Interruption;
@@ -56,14 +56,19 @@ pub(crate) struct Args {
     /// proxies; needs root and nftables. Private networks stay outside, and so does other UDP
     #[arg(long)]
     transparent: bool,
-    /// With --transparent: let nothing leave this machine but what is carried, and what goes to private networks
+    /// With --transparent: carry what machines behind this interface send, too, such as lan0 of a router; may be given
+    /// several times
+    #[arg(long, value_name = "IF", requires = "transparent")]
+    for_clients: Vec<String>,
+    /// With --transparent: let nothing leave this machine, nor pass through it, but what is carried, and what goes to
+    /// private networks
     #[arg(long, requires = "transparent")]
     lockdown: bool,
     /// With --transparent: ask this resolver for names; the far end must reach it
     #[arg(long, value_name = "HOST:PORT", default_value = "1.1.1.1:53", requires = "transparent")]
     dns: Target,
     /// Put the rules of --transparent back that a proxy left which was killed, and end
-    #[arg(long, conflicts_with_all = ["transparent", "lockdown", "forward", "reverse"])]
+    #[arg(long, conflicts_with_all = ["transparent", "for_clients", "lockdown", "forward", "reverse"])]
     undo: bool,
     /// Show connections, paths and rates to Prometheus at this loopback address, as /metrics
     #[cfg(feature = "metrics")]
@@ -92,6 +97,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     if leading::is_marked(&state) && leading::undo(&state)? {
         tell("the rules that an earlier proxy left are put back");
     }
+    check_clients(&args)?;
     args.paths.check(&fairpath_engine::EngineConfig::live().scheduler)?;
     let mut books = Books::open(args.paths.all())?;
     books.announce(|line| tell(line));
@@ -105,7 +111,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         password,
         forwards: args.forward,
         reverses: args.reverse,
-        transparent: args.transparent.then_some(args.dns),
+        transparent: args.transparent.then_some(Led { dns: args.dns, clients: args.for_clients.clone() }),
     };
     let mut near = Near::bind(config).await.map_err(told)?;
     tell(format!("SOCKS5 and HTTP proxy at {}", near.address()?));
@@ -118,8 +124,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let mut leading = None;
     if let Some(gates) = near.gates() {
         let only = if args.lockdown { Some(far()?.into_iter().collect()) } else { None };
-        leading = Some(Leading::begin(&state, gates, only)?);
-        tell("all TCP connections and questions for names of this machine are carried, until this ends");
+        let rules = Rules { gates, clients: args.for_clients.clone(), far: only };
+        leading = Some(Leading::begin(&state, rules)?);
+        let whose = match args.for_clients.as_slice() {
+            [] => "of this machine".to_owned(),
+            clients => format!("of this machine, and of those behind {},", clients.join(" and ")),
+        };
+        tell(format!("all TCP connections and questions for names {whose} are carried, until this ends"));
     }
     let heard = |notice: NearNotice| {
         // It may have got other addresses.
@@ -137,6 +148,31 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     books.meters.allow_goodbye();
     near.close().await;
     ended
+}
+
+/// Checks that machines can be behind the interfaces of --for-clients, and that these are no links.
+fn check_clients(args: &Args) -> anyhow::Result<()> {
+    if args.for_clients.is_empty() {
+        return Ok(());
+    }
+    let found = fairpath::interfaces().context("cannot list the interfaces of this machine")?;
+    let mut names: Vec<&str> =
+        found.iter().filter(|one| !one.address.is_loopback()).map(|one| one.name.as_str()).collect();
+    names.dedup();
+    for name in &args.for_clients {
+        if !names.contains(&name.as_str()) {
+            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let words = format!(
+                "--for-clients {name}: no interface of this machine with this name has an address: there is {there}"
+            );
+            return Err(UsageError(words).into());
+        }
+        if args.via.via.contains(name) {
+            let words = format!("{name} is in --via and in --for-clients: it leads to the far end, or to clients");
+            return Err(UsageError(words).into());
+        }
+    }
+    Ok(())
 }
 
 /// Writes down what goes over metered interfaces, and tells of quotas that are used up. Ends where the count cannot be

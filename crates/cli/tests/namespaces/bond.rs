@@ -34,6 +34,11 @@ impl Bond {
 
     /// One whose near end has these options, with a web server at this address of the far machine.
     pub(crate) fn with(options: &[&str], web_at: Ipv4Addr) -> Option<Self> {
+        Self::prepared(options, web_at, |_| {})
+    }
+
+    /// The same, where the namespaces are prepared before anything runs in them.
+    pub(crate) fn prepared(options: &[&str], web_at: Ipv4Addr, prepare: impl FnOnce(&Network)) -> Option<Self> {
         if run(&["curl", "--version"]).is_err() {
             say("a test with curl: skipped, there is no `curl` here");
             return None;
@@ -44,6 +49,7 @@ impl Bond {
             network.ip(end, "link set lo up");
         }
         network.ip(End::Receiver, &format!("addr add {web_at}/32 dev lo"));
+        prepare(&network);
         let [far, near] = ["far", "near"].map(|name| scratch.path().join(name).display().to_string());
         let mut serve = Process::start(network.name(End::Receiver), &["serve", "--state", &far], &scratch.path());
         serve.until("it serves", PATIENCE, |serve| serve.said().contains("serving at"));

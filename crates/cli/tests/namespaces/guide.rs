@@ -18,7 +18,7 @@ use crate::{network, say};
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// In the order in which somebody reads them: the first one sets up both ends.
-const PAGES: [&str; 3] = ["any-program", "vehicle", "vpn-and-other-proxies"];
+const PAGES: [&str; 4] = ["any-program", "vehicle", "router", "vpn-and-other-proxies"];
 
 /// A public address, which the far machine has.
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
@@ -145,6 +145,12 @@ fn the_commands_of_the_guide_on_proxies_run() {
     network.ip(End::Sender, "link set socket up");
     network.ip(End::Sender, "addr add 192.168.77.1/24 dev wwan1");
     network.ip(End::Sender, "link set wwan1 up");
+    // And one with other machines behind it.
+    network.ip(End::Sender, "link add lan0 type veth peer name machine");
+    network.ip(End::Sender, "addr add 192.168.78.1/24 dev lan0");
+    for name in ["lan0", "machine"] {
+        network.ip(End::Sender, &format!("link set {name} up"));
+    }
     network.ip(End::Receiver, &format!("addr add {PUBLIC}/32 dev lo"));
     fs::write(folder.join("password"), "me:secret\n").unwrap();
     let root = folder.join("web");

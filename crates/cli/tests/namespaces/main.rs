@@ -7,6 +7,7 @@
 mod addresses;
 mod bond;
 mod cables;
+mod clients;
 mod detection;
 mod faults;
 mod guide;

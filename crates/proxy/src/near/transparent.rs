@@ -1,7 +1,8 @@
 //! Connections that the system's rules lead here, whatever their programs know of proxies.
 //!
-//! The rules turn each connection round to a port of loopback. Where it was going, the system tells of the socket. Questions for
-//! names go to one resolver, which the far end reaches.
+//! The rules turn each connection round to a port of this machine: of loopback for its own programs, and of the interface for
+//! machines behind one. Where it was going, the system tells of the socket. Questions for names go to one resolver, which the
+//! far end reaches.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -25,9 +26,30 @@ use crate::target::Target;
 /// The most connections at once. More wait until the system refuses them.
 const CONNECTIONS_MAX: usize = 16_384;
 
+/// The connections that may wait to be accepted.
+const BACKLOG: i32 = 1_024;
+
+/// The traffic that rules of the system lead here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Led {
+    /// The resolver, as the far end reaches it.
+    pub dns: Target,
+    /// The interfaces behind which other machines are carried, too.
+    pub clients: Vec<String>,
+}
+
 /// The ports of this machine to which rules lead what programs send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gates {
+    /// For what programs of this machine send.
+    pub own: GatePorts,
+    /// For what comes in at the interfaces of other machines, where some were named.
+    pub clients: Option<GatePorts>,
+}
+
+/// The ports for connections and for questions for names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatePorts {
     /// The port for connections over IPv4.
     pub tcp_v4: u16,
     /// The same over IPv6; `None` where the machine has none.
@@ -39,44 +61,140 @@ pub struct Gates {
 /// The ports, open.
 #[derive(Debug)]
 pub(super) struct Transparent {
-    listeners: Vec<TcpListener>,
-    dns: Ports,
+    own: Open,
+    clients: Vec<Open>,
+    dns: Target,
     pub(super) gates: Gates,
 }
 
-impl Transparent {
-    /// Opens them. `dns` is the resolver, as the far end reaches it.
-    pub(super) async fn bind(dns: &Target) -> Result<Self, NearError> {
-        let at = |ip: IpAddr, port| SocketAddr::new(ip, port);
-        let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
-        let failed = |address| move |source| NearError::Listen { address, source };
-        let first = TcpListener::bind(at(v4, 0)).await.map_err(failed(at(v4, 0)))?;
-        let second = TcpListener::bind(at(v6, 0)).await.ok();
-        let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
-        let tcp_v4 = port(&first).map_err(failed(at(v4, 0)))?;
-        let tcp_v6 = second.as_ref().and_then(|listener| port(listener).ok());
+/// The sockets for loopback, or for one interface.
+#[derive(Debug)]
+struct Open {
+    tcp: Vec<TcpListener>,
+    dns_tcp: Vec<TcpListener>,
+    dns_udp: Vec<UdpSocket>,
+    ports: GatePorts,
+}
 
-        let udp = UdpSocket::bind(at(v4, 0)).await.map_err(failed(at(v4, 0)))?;
-        let dns_port = udp.local_addr().map_err(failed(at(v4, 0)))?.port();
-        let mut tcp = vec![TcpListener::bind(at(v4, dns_port)).await.map_err(failed(at(v4, dns_port)))?];
-        let mut sockets = vec![udp];
-        if second.is_some() {
-            sockets.push(UdpSocket::bind(at(v6, dns_port)).await.map_err(failed(at(v6, dns_port)))?);
-            tcp.push(TcpListener::bind(at(v6, dns_port)).await.map_err(failed(at(v6, dns_port)))?);
+impl Transparent {
+    /// Opens them.
+    pub(super) fn bind(led: Led) -> Result<Self, NearError> {
+        let Led { dns, clients: interfaces } = led;
+        let own = Open::bind(Place::Loopback, None)?;
+        let mut clients: Vec<Open> = Vec::new();
+        for interface in &interfaces {
+            // The rules know one port for all of them.
+            let ports = clients.first().map(|first| first.ports);
+            clients.push(Open::bind(Place::Interface(interface), ports)?);
         }
-        let dns = Ports::of(tcp, sockets, dns);
-        let listeners = std::iter::once(first).chain(second).collect();
-        Ok(Self { listeners, dns, gates: Gates { tcp_v4, tcp_v6, dns: dns_port } })
+        let gates = Gates { own: own.ports, clients: clients.first().map(|first| first.ports) };
+        Ok(Self { own, clients, dns, gates })
     }
 
     /// Serves them until the set is dropped.
     pub(super) fn serve(self, link: &Arc<Link>) -> JoinSet<()> {
-        let mut tasks = self.dns.serve(link, &[]);
-        for listener in self.listeners {
+        let all: Vec<Open> = std::iter::once(self.own).chain(self.clients).collect();
+        let (mut tcp, mut dns_tcp, mut dns_udp) = (Vec::new(), Vec::new(), Vec::new());
+        for open in all {
+            tcp.extend(open.tcp);
+            dns_tcp.extend(open.dns_tcp);
+            dns_udp.extend(open.dns_udp);
+        }
+        let mut tasks = Ports::of(dns_tcp, dns_udp, &self.dns).serve(link, &[]);
+        for listener in tcp {
             tasks.spawn(connections(listener, link.clone()));
         }
         tasks
     }
+}
+
+/// Where packets have to come in.
+#[derive(Clone, Copy, Debug)]
+enum Place<'a> {
+    Loopback,
+    /// At any address, but through this interface alone: whoever is behind another one reaches no socket, whatever becomes
+    /// of the rules.
+    Interface(&'a str),
+}
+
+impl Open {
+    /// Opens the sockets at these ports, or at any.
+    fn bind(place: Place<'_>, ports: Option<GatePorts>) -> Result<Self, NearError> {
+        let tcp_v4 = place.tcp(Domain::IPV4, ports.map_or(0, |ports| ports.tcp_v4))?;
+        // A machine may have no IPv6.
+        let tcp_v6 = match ports {
+            None => place.tcp(Domain::IPV6, 0).ok(),
+            Some(ports) => ports.tcp_v6.map(|port| place.tcp(Domain::IPV6, port)).transpose()?,
+        };
+        let first = place.udp(Domain::IPV4, ports.map_or(0, |ports| ports.dns))?;
+        let port = |address: io::Result<SocketAddr>| address.map_or(0, |address| address.port());
+        let dns = port(first.local_addr());
+        let (mut dns_tcp, mut dns_udp) = (vec![place.tcp(Domain::IPV4, dns)?], vec![first]);
+        if tcp_v6.is_some() {
+            dns_tcp.push(place.tcp(Domain::IPV6, dns)?);
+            dns_udp.push(place.udp(Domain::IPV6, dns)?);
+        }
+        let ports = GatePorts {
+            tcp_v4: port(tcp_v4.local_addr()),
+            tcp_v6: tcp_v6.as_ref().map(|listener| port(listener.local_addr())),
+            dns,
+        };
+        Ok(Self { tcp: std::iter::once(tcp_v4).chain(tcp_v6).collect(), dns_tcp, dns_udp, ports })
+    }
+}
+
+impl Place<'_> {
+    fn tcp(self, domain: Domain, port: u16) -> Result<TcpListener, NearError> {
+        self.socket(domain, Type::STREAM, port, |socket| {
+            socket.listen(BACKLOG)?;
+            TcpListener::from_std(socket.into())
+        })
+    }
+
+    fn udp(self, domain: Domain, port: u16) -> Result<UdpSocket, NearError> {
+        self.socket(domain, Type::DGRAM, port, |socket| UdpSocket::from_std(socket.into()))
+    }
+
+    /// A socket that is bound.
+    fn socket<T>(
+        self,
+        domain: Domain,
+        kind: Type,
+        port: u16,
+        finish: impl FnOnce(Socket) -> io::Result<T>,
+    ) -> Result<T, NearError> {
+        let ip = match (self, domain == Domain::IPV6) {
+            (Self::Loopback, false) => IpAddr::from(Ipv4Addr::LOCALHOST),
+            (Self::Loopback, true) => Ipv6Addr::LOCALHOST.into(),
+            (Self::Interface(_), false) => Ipv4Addr::UNSPECIFIED.into(),
+            (Self::Interface(_), true) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let address = SocketAddr::new(ip, port);
+        let bound = || {
+            let socket = Socket::new(domain, kind, None)?;
+            if domain == Domain::IPV6 {
+                socket.set_only_v6(true)?;
+            }
+            if let Self::Interface(name) = self {
+                bind_to(&socket, name)?;
+            }
+            socket.bind(&address.into())?;
+            socket.set_nonblocking(true)?;
+            finish(socket)
+        };
+        bound().map_err(|source| NearError::Listen { address, source })
+    }
+}
+
+/// The socket takes only what comes in through this interface.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn bind_to(socket: &Socket, interface: &str) -> io::Result<()> {
+    socket.bind_device(Some(interface.as_bytes()))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn bind_to(_socket: &Socket, _interface: &str) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 async fn connections(listener: TcpListener, link: Arc<Link>) {
