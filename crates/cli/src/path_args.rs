@@ -2,7 +2,7 @@
 
 use fairpath::PathTerms;
 use fairpath_core::{Bitrate, ByteCount};
-use fairpath_engine::{NamedTerms, Terms};
+use fairpath_engine::{EngineConfig, NamedTerms, Terms};
 use fairpath_quic::PathReport;
 use fairpath_quic::interfaces::{check_names, interfaces};
 use fairpath_scenario::units;
@@ -116,8 +116,11 @@ impl PathArgs {
             if said.weight.is_some() && scheduler != "weighted" {
                 return Err(without_effect("weight", "--scheduler weighted"));
             }
-            if said.cost.is_some() && !["arrival", "priority", "deadline"].contains(&scheduler) {
-                return Err(without_effect("cost", "--scheduler arrival, the default, priority or deadline"));
+            if said.cost.is_some() && !EngineConfig::goes_by_costs(scheduler) {
+                let by_costs =
+                    EngineConfig::SCHEDULERS.iter().copied().filter(|name| EngineConfig::goes_by_costs(name));
+                let right = format!("--scheduler {}", by_costs.collect::<Vec<_>>().join(" or "));
+                return Err(without_effect("cost", &right));
             }
         }
         Ok(())

@@ -140,6 +140,11 @@ impl EngineConfig {
         config
     }
 
+    /// Whether the scheduler of this name spares paths by their cost.
+    pub fn goes_by_costs(scheduler: &str) -> bool {
+        fairpath_sched::goes_by_costs(scheduler)
+    }
+
     /// Whether the congestion control is based on rates, so that without pacing it is not itself.
     pub fn is_rate_based(&self) -> bool {
         fairpath_cc::entry(&self.congestion).is_some_and(|entry| entry.is_rate_based)

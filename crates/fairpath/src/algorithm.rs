@@ -120,6 +120,13 @@ named! {
     Deadline = "deadline",
 }
 
+impl Scheduler {
+    /// Whether it spares paths by the costs of [`PathTerms`](crate::PathTerms).
+    pub fn goes_by_costs(self) -> bool {
+        fairpath_engine::EngineConfig::goes_by_costs(self.name())
+    }
+}
+
 named! {
     /// The finder of shared bottlenecks, with [`Coupling::Auto`].
     Detector, "detector",

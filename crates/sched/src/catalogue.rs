@@ -24,10 +24,16 @@ pub fn by_name(name: &str) -> Option<Box<dyn Scheduler>> {
     }
 }
 
+/// Whether the scheduler of that name spares paths by their cost; false for a name not in [`NAMES`].
+pub fn goes_by_costs(name: &str) -> bool {
+    matches!(name, "priority" | "arrival" | "deadline")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scheduler::{Choice, ConnectionView, Due, PathView, Terms, Train, Transit};
+    use crate::testing::{picked, view};
     use core::time::Duration;
     use fairpath_core::{ByteCount, OneWayDelay, PathId, Rtt, Timestamp};
     use proptest::option;
@@ -158,6 +164,16 @@ mod tests {
                     scheduler.on_window_blocked(now);
                 }
             }
+        }
+    }
+
+    /// Two paths alike, of which the first costs something: only a scheduler that goes by costs takes the second.
+    #[test]
+    fn the_schedulers_that_go_by_costs_are_those_that_say_so() {
+        let path = |id, cost| PathView { terms: Terms { cost, ..Terms::default() }, ..view(id, 20) };
+        for name in NAMES {
+            let choice = picked(&*by_name(name).unwrap(), &[path(0, 1), path(1, 0)]);
+            assert_eq!(choice == Choice::Send(PathId::new(1)), goes_by_costs(name), "{name}: {choice:?}");
         }
     }
 

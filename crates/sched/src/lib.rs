@@ -65,6 +65,6 @@ mod scheduler;
 mod testing;
 
 pub use algorithm::{Arrival, Blest, Deadline, Ecf, MinRtt, Priority, Rank, Redundant, RoundRobin, Stms, Weighted};
-pub use catalogue::{NAMES, by_name};
+pub use catalogue::{NAMES, by_name, goes_by_costs};
 pub use path_set::PathSet;
 pub use scheduler::{Choice, ConnectionView, Due, PathView, Scheduler, Terms, Train, Transit};
