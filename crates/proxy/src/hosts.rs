@@ -27,6 +27,9 @@ const HOST_MEMORY: usize = 512 << 10;
 /// How long a host may be still before it is forgotten (RFC 4787, requirement 5).
 const STILL: Duration = Duration::from_secs(5 * 60);
 
+/// The same for a host outside to which nothing was sent, as connection tracking of Linux has it: anybody may send one packet.
+const UNANSWERED: Duration = Duration::from_secs(30);
+
 /// The port of resolvers, whose programs take another port for each question.
 const NAMES: u16 = 53;
 
@@ -89,12 +92,10 @@ impl Host {
         side: Side,
         meter: &impl Meter,
     ) {
-        let (still, is_name) = match target.port {
-            NAMES => (NAMES_STILL, true),
-            _ => (STILL, false),
-        };
-        let mut questions = 0_usize;
+        let is_name = target.port == NAMES;
+        let (mut questions, mut is_answered) = (0_usize, false);
         loop {
+            let still = still(is_name, side, is_answered);
             tokio::select! {
                 packet = self.packets.recv() => match packet {
                     Some((data, _held)) => {
@@ -106,6 +107,7 @@ impl Host {
                 },
                 packet = association.recv() => match packet {
                     Some(Packet { data, held: _held, .. }) => {
+                        is_answered = true;
                         pass(meter, side.other(), data.len()).await;
                         // A packet that the system does not take is lost, as others are.
                         let _ = self.socket.send(&data, self.address, self.here).await;
@@ -122,5 +124,28 @@ impl Host {
                 () = sleep(still) => return,
             }
         }
+    }
+}
+
+/// How long a host may be still.
+fn still(is_name: bool, side: Side, is_answered: bool) -> Duration {
+    match (is_name, side) {
+        (true, _) => NAMES_STILL,
+        // Its target may be to answer late, and has to find the address that it knows.
+        (false, Side::Target) if !is_answered => UNANSWERED,
+        (false, _) => STILL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sends_one_packet_from_outside_takes_a_place_for_a_short_time() {
+        assert_eq!(still(false, Side::Target, false), Duration::from_secs(30));
+        assert_eq!(still(false, Side::Target, true), STILL);
+        assert_eq!(still(false, Side::Program, false), STILL);
+        assert_eq!(still(true, Side::Program, true), NAMES_STILL);
     }
 }
