@@ -122,12 +122,12 @@ fn to_json(examined: &Examination, kernel: Option<&KernelMptcp>) -> serde_json::
     };
     let together = examined.together.as_ref().map(|together| {
         let bottleneck = |one: &Shared| {
-            json!({ "paths": one.paths, "held_s": one.held.as_secs_f64(), "of_s": one.of.as_secs_f64(), "confidence": one.confidence })
+            json!({ "paths": one.links, "held_s": one.held.as_secs_f64(), "of_s": one.of.as_secs_f64(), "confidence": one.confidence })
         };
         json!({
             "down_bps": together.down.as_bps(),
             "up_bps": together.up.as_bps(),
-            "shared": together.shared.iter().map(|one| &one.paths).collect::<Vec<_>>(),
+            "shared": together.shared.iter().map(|one| &one.links).collect::<Vec<_>>(),
             "bottlenecks": together.shared.iter().map(bottleneck).collect::<Vec<_>>(),
         })
     });

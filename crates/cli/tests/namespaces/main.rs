@@ -9,6 +9,7 @@ mod bond;
 mod cables;
 mod clients;
 mod detection;
+mod doctor;
 mod faults;
 mod guide;
 mod kernel;

@@ -110,7 +110,7 @@ pub struct Together {
     pub down: Bitrate,
     /// The rate that goes out.
     pub up: Bitrate,
-    /// The paths that share a bottleneck on the way out, as the connection found.
+    /// The links that share a bottleneck on the way out, as the connection found.
     pub shared: Vec<Shared>,
 }
 

@@ -28,7 +28,7 @@ impl Examination {
             for shared in &together.shared {
                 words.push(format!(
                     "{} share a bottleneck on the way out: the connection took them for one during the last {:.1} s of {:.1} s{}.",
-                    shared.paths.join(" and "),
+                    shared.links.join(" and "),
                     shared.held.as_secs_f64(),
                     shared.of.as_secs_f64(),
                     shared.confidence.map(|sure| format!(", and was {:.0} % sure in the end", sure * 100.0)).unwrap_or_default()
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_shared_bottleneck_is_told_with_the_time_since_which_it_is_one() {
         let shared = Shared {
-            paths: vec!["eth0".into(), "wlan0".into()],
+            links: vec!["eth0".into(), "wlan0".into()],
             held: Duration::from_millis(2_400),
             of: Duration::from_secs(3),
             confidence: Some(0.934),
