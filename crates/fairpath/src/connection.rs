@@ -217,6 +217,21 @@ impl Connection {
         }
     }
 
+    /// Waits until no datagram waits to leave any more, at most for `patience`. False where that time ran out. That says nothing
+    /// of whether they arrive.
+    ///
+    /// # Cancellation safety
+    ///
+    /// It may be given up at any time.
+    pub async fn datagrams_left(&self, patience: Duration) -> bool {
+        let left = async {
+            while self.now().has_datagrams() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(patience, left).await.is_ok()
+    }
+
     /// The next datagram of the peer. Of those that nobody takes the oldest are dropped.
     ///
     /// # Errors

@@ -180,6 +180,11 @@ impl Connection {
         is_queued
     }
 
+    /// Whether datagrams of the application wait to leave.
+    pub fn has_datagrams(&self) -> bool {
+        self.with(|connection, _| connection.has_datagrams())
+    }
+
     /// The next datagram of the peer. Of those that nobody takes the oldest are dropped.
     pub async fn recv_datagram(&self) -> Result<Bytes, ConnectionError> {
         let link = &self.0.link;

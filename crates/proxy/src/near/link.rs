@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the far end may take to connect to a target.
 const CONNECTED: Duration = Duration::from_secs(60);
 
+/// How long packets of programs that wait may still leave where this end is closed.
+const LEFT: Duration = Duration::from_millis(500);
+
 /// How long after the first failure the next attempt begins, and at most after later ones.
 const PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -110,6 +113,7 @@ impl Link {
     pub(crate) async fn close(&self) {
         let last = self.state.send_replace(LinkState::Closed);
         if let LinkState::Up(connection) = last {
+            connection.datagrams_left(LEFT).await;
             connection.close(0, "the near end has ended").await;
         }
     }

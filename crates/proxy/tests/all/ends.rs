@@ -100,6 +100,7 @@ pub(crate) struct Ends {
     pub(crate) port: SocketAddr,
     pub(crate) near_notices: mpsc::UnboundedReceiver<NearNotice>,
     near: JoinHandle<()>,
+    stop: Option<oneshot::Sender<()>>,
     pub(crate) folder: tempfile::TempDir,
 }
 
@@ -140,8 +141,8 @@ impl Ends {
         let config = config(folder.path().join("near"));
         assert_eq!(join(&config.state, &ticket, &config.via).await.unwrap(), "van");
         far.allow_loopback();
-        let (port, near, near_notices) = start_near(config).await;
-        Self { far, port, near_notices, near, folder }
+        let (port, near, stop, near_notices) = start_near(config).await;
+        Self { far, port, near_notices, near, stop: Some(stop), folder }
     }
 
     /// A connection to the port.
@@ -160,6 +161,12 @@ impl Ends {
         let mut reply = [0; 10];
         tcp.read_exact(&mut reply).await.unwrap();
         (tcp, reply[1])
+    }
+
+    /// Ends the near end as the program does that is asked to end.
+    pub(crate) async fn stop_near(&mut self) {
+        drop(self.stop.take());
+        (&mut self.near).await.unwrap();
     }
 
     /// Waits for a notice of the near end.
@@ -193,12 +200,21 @@ pub(crate) fn near_config(state: PathBuf) -> NearConfig {
     }
 }
 
-async fn start_near(config: NearConfig) -> (SocketAddr, JoinHandle<()>, mpsc::UnboundedReceiver<NearNotice>) {
+/// The notices of a near end.
+type Notices = mpsc::UnboundedReceiver<NearNotice>;
+
+async fn start_near(config: NearConfig) -> (SocketAddr, JoinHandle<()>, oneshot::Sender<()>, Notices) {
     let mut near = Near::bind(config).await.unwrap();
     let port = near.address().unwrap();
     let (to, notices) = mpsc::unbounded_channel();
-    let task = tokio::spawn(async move { near.run(|notice| drop(to.send(notice))).await });
-    (port, task, notices)
+    let (stop, stopped) = oneshot::channel();
+    let task = tokio::spawn(async move {
+        tokio::select! {
+            () = near.run(|notice| drop(to.send(notice))) => {}
+            _ = stopped => near.close().await,
+        }
+    });
+    (port, task, stop, notices)
 }
 
 pub(crate) fn name(text: &str) -> DeviceName {

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use fairpath_proxy::{Forward, NearNotice, Reverse};
+use fairpath::{Bitrate, PathTerms};
+use fairpath_proxy::{Forward, NearConfig, NearNotice, Reverse};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
-use crate::ends::{Ends, LIMIT, late_echo};
+use crate::ends::{Ends, FarEnd, LIMIT, late_echo, near_config, via};
 
 /// A port of this machine that is free at this moment.
 async fn free_port() -> u16 {
@@ -108,6 +109,44 @@ async fn packets_that_come_to_a_port_of_the_far_end_reach_this_machine_and_answe
         assert!(reverse.iter().all(|one| one.up_bytes >= 3 && one.down_bytes >= 3), "{end}: {snapshot:?}");
         assert!(snapshot.peers[0].paths.iter().any(|path| path.is_open), "{end}: {snapshot:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_that_wait_when_the_near_end_is_ended_still_go_out() {
+    const PACKETS: u64 = 30;
+    let (sink, program) =
+        (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let at = free_port().await;
+    let forward = format!("udp:{at}={}", sink.local_addr().unwrap()).parse::<Forward>().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let far = FarEnd::start(folder.path().join("far"), 0).await;
+    // All of them take a tenth of a second.
+    let terms = PathTerms::new().cap(Bitrate::from_bps(1_200_000));
+    let terms: Vec<_> = via().into_iter().map(|of| (of, terms)).collect();
+    let config = |state| NearConfig { forwards: vec![forward], terms, ..near_config(state) };
+    let mut ends = Ends::join(folder, far, &[], config).await;
+    let (to, mut buffer) = (SocketAddr::from(([127, 0, 0, 1], at)), vec![0; 2_000]);
+    let until = tokio::time::Instant::now() + LIMIT;
+    while timeout(Duration::from_millis(300), sink.recv_from(&mut buffer)).await.is_err() {
+        assert!(tokio::time::Instant::now() < until, "nothing arrives");
+        program.send_to(b"first", to).await.unwrap();
+    }
+    while timeout(Duration::from_millis(300), sink.recv_from(&mut buffer)).await.is_ok() {}
+    let near = ends.folder.path().join("near");
+    let before = fairpath_proxy::snapshot(&near).await.unwrap().up_bytes;
+    for _ in 0..PACKETS {
+        program.send_to(&[7; 1_000], to).await.unwrap();
+    }
+    while fairpath_proxy::snapshot(&near).await.unwrap().up_bytes < before + PACKETS * 1_000 {
+        assert!(tokio::time::Instant::now() < until, "not all are taken");
+    }
+    ends.stop_near().await;
+    let mut came = 0;
+    while timeout(Duration::from_millis(500), sink.recv_from(&mut buffer)).await.is_ok() {
+        came += 1;
+    }
+    // On a busy machine one may wait for so long that CoDel drops it.
+    assert!(came + 2 >= PACKETS, "{came} of {PACKETS}");
 }
 
 /// A connection of a program that associates, and the address for its packets.

@@ -138,6 +138,11 @@ impl Connection {
         has_room
     }
 
+    /// Whether datagrams of the application wait to leave.
+    pub fn has_datagrams(&self) -> bool {
+        !self.output.datagrams.is_empty()
+    }
+
     /// The next packets, up to `packets_max` of one size for one path, which take the place of what is in `buffer`
     /// and are to leave at once. The last may be smaller.
     pub fn poll_transmit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
