@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use fairpath::PathControl;
-use fairpath_proxy::{Control, Controlled, End, PathNow, Peer, Snapshot, path_words, snapshot};
-use fairpath_quic::{PathReport, PathState, PathUse};
+use fairpath_proxy::{Control, Controlled, End, Peer, Snapshot, snapshot};
+use fairpath_quic::PathReport;
 
 use crate::error::UsageError;
 
@@ -42,13 +42,13 @@ impl Running {
         let shown = self.shown.clone();
         let now = move || {
             let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-            let paths = shown.as_ref().filter(|(at, _)| at.elapsed() < SHOWN).map(|(_, paths)| paths_now(paths));
+            let paths = shown.as_ref().filter(|(at, _)| at.elapsed() < SHOWN).map(|(_, paths)| paths.clone());
             let state = if paths.is_some() { "connected" } else { "not connected" };
-            let peer = Peer { name: peer.into(), state: state.into(), paths: paths.unwrap_or_default() };
-            Snapshot::of_paths(end, vec![peer])
+            let paths = fairpath::paths_of(paths.unwrap_or_default());
+            Snapshot::of_paths(end, vec![Peer::with_paths(peer.to_owned(), state, &paths)])
         };
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&own);
-        let controlled = Controlled::new(now, self.control.clone(), scheduler);
+        let controlled = Controlled::new(now, self.control.clone(), scheduler.parse().unwrap_or_default());
         match made.and_then(|()| Control::open(&own, controlled)) {
             Ok(control) => self.socket = Some((control, own)),
             Err(error) => tracing::warn!(%error, directory = %own.display(), "no control socket"),
@@ -86,43 +86,6 @@ fn sweep(all: &Path) {
             let _ = fs::remove_dir(own);
         }
     }
-}
-
-fn paths_now(paths: &[PathReport]) -> Vec<PathNow> {
-    let names = PathReport::names(paths);
-    let now = |(path, name): (&PathReport, String)| {
-        let state = match path.state {
-            PathState::Opening => fairpath::PathState::Opening,
-            PathState::Open => fairpath::PathState::Open,
-            PathState::Suspected => fairpath::PathState::Suspected,
-            PathState::Closed => fairpath::PathState::Closed,
-        };
-        let reason = match path.path_use {
-            PathUse::Open => None,
-            PathUse::Backup(reason) => Some(reason.to_string()),
-            PathUse::Shut(reason) => Some(reason.to_string()),
-        };
-        let terms = path.snapshot.map(|snapshot| snapshot.terms).unwrap_or_default();
-        PathNow {
-            name,
-            interface: path.interface.clone(),
-            local: path.address().map(|local| local.to_string()),
-            remote: path.remote.to_string(),
-            is_open: path.state == PathState::Open,
-            state: path_words(state, reason.as_deref(), &[]),
-            reason,
-            is_parked: terms.backup,
-            cost: terms.cost,
-            cap_bps: terms.cap.map(|cap| cap.as_bps()),
-            rtt_ms: path.smoothed_rtt().map(|rtt| rtt.as_secs_f64() * 1e3),
-            send_rate_bps: path.send_rate.as_bps(),
-            receive_rate_bps: path.receive_rate.as_bps(),
-            acked_bytes: path.acked.get(),
-            lost_bytes: path.lost.get(),
-            received_bytes: path.received.get(),
-        }
-    };
-    paths.iter().zip(names).map(now).collect()
 }
 
 /// The end that is meant, of those that run here.

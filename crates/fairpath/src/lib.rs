@@ -84,6 +84,8 @@ pub use fairpath_engine::{Bitrate, ByteCount as Amount};
 pub use fairpath_quic::{Allowance, PathControl};
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use limits::StreamLimits;
+#[doc(hidden)]
+pub use path::paths as paths_of;
 pub use path::{Interface, Path, PathState, PathTerms, Sharing, interfaces};
 pub use stream::{RecvStream, SendStream, StreamId};
 pub use trust::{Identity, Trust};

@@ -3,20 +3,23 @@
 //! It speaks lines of JSON. To `{"ask":"list"}` it answers with a [`Snapshot`], to the other [`Request`]s with
 //! `{"done":"…"}`, and to what cannot be done with `{"error":"…"}`. Only the user who runs the end may open it.
 
+mod request;
+
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairpath::{Bitrate, PathControl};
-use serde::{Deserialize, Serialize};
+use fairpath::{Bitrate, PathControl, Scheduler};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
+pub use self::request::{Answer, Request};
+use self::request::{COST_MAX, NO_CAP};
 use crate::snapshot::{PathNow, Snapshot};
 
 /// The name of the socket in the state directory.
@@ -32,71 +35,17 @@ const ANSWER_MAX: u64 = 16 << 20;
 /// How long an answer may take.
 const ANSWERED: Duration = Duration::from_secs(5);
 
-/// The largest cost, as where ends are begun.
-const COST_MAX: u32 = 1_000;
+/// How long a change may take until a look at the paths shows it.
+const LOOKED: Duration = Duration::from_millis(1_500);
 
-/// The word for the absence of a cap.
-const NO_CAP: &str = "none";
-
-/// The scheduler of the connections of both ends of a proxy: the library's default.
-pub(crate) const SCHEDULER: &str = "arrival";
-
-/// The schedulers that go by costs.
-const BY_COST: [&str; 3] = ["arrival", "priority", "deadline"];
-
-/// A request. Paths are named by the interface or the address where they begin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Request {
-    /// How the end is doing.
-    #[serde(alias = "snapshot")]
-    List,
-    /// No more is sent on the path in a second, each way.
-    Cap {
-        /// The path.
-        path: String,
-        /// Such as `5Mbit/s`, or `none`.
-        rate: String,
-    },
-    /// The path carries only what those have no room for that cost less.
-    Cost {
-        /// The path.
-        path: String,
-        /// From 0 to 1000.
-        cost: u32,
-    },
-    /// The path carries nothing while another works.
-    Park {
-        /// The path.
-        path: String,
-    },
-    /// The path is used again.
-    Unpark {
-        /// The path.
-        path: String,
-    },
-    /// Data goes first over the path, and over others what it has no room for.
-    Prefer {
-        /// The path; `None`: no path goes first.
-        path: Option<String>,
-    },
-}
-
-/// The answer to a change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Answer {
-    /// The terms that hold now, in words.
-    Done(String),
-    /// Why nothing was changed, in words.
-    Error(String),
-}
+/// The time between two looks for a change.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// An end as its control socket knows it.
 pub struct Controlled {
     now: Box<dyn Fn() -> Snapshot + Send + Sync>,
     control: PathControl,
-    scheduler: String,
+    scheduler: Scheduler,
 }
 
 impl std::fmt::Debug for Controlled {
@@ -107,16 +56,50 @@ impl std::fmt::Debug for Controlled {
 
 impl Controlled {
     /// An end of which `now` makes snapshots. `control` changes its paths, and `scheduler` chooses among them.
-    pub fn new(
-        now: impl Fn() -> Snapshot + Send + Sync + 'static,
-        control: PathControl,
-        scheduler: impl Into<String>,
-    ) -> Self {
-        Self { now: Box::new(now), control, scheduler: scheduler.into() }
+    pub fn new(now: impl Fn() -> Snapshot + Send + Sync + 'static, control: PathControl, scheduler: Scheduler) -> Self {
+        Self { now: Box::new(now), control, scheduler }
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot { preferred: self.control.preferred(), ..(self.now)() }
+        let mut snapshot = Snapshot { preferred: self.control.preferred(), ..(self.now)() };
+        let is_parked = |of: &str| self.control.changed(of).backup == Some(true);
+        for path in snapshot.peers.iter_mut().flat_map(|peer| &mut peer.paths) {
+            path.is_parked =
+                path.is_backup && (is_parked(&path.interface) || path.local.as_deref().is_some_and(is_parked));
+        }
+        snapshot
+    }
+
+    /// Waits until the paths are shown as a change has made them. Where the peer wants something else, or a path has just gone,
+    /// that is never so: then a while has to do.
+    async fn shown(&self, request: &Request) {
+        let until = Instant::now() + LOOKED;
+        while !self.shows(request) && Instant::now() < until {
+            sleep(LOOK).await;
+        }
+    }
+
+    fn shows(&self, request: &Request) -> bool {
+        let snapshot = self.snapshot();
+        let paths = snapshot.peers.iter().flat_map(|peer| &peer.paths).filter(|path| path.is_open);
+        let all = |of: &str, is_so: &dyn Fn(&PathNow) -> bool| paths.filter(|path| path.begins_at(of)).all(is_so);
+        match request {
+            Request::Cap { path, rate } => {
+                let cap = cap(rate).ok().flatten().map(Bitrate::as_bps);
+                all(path, &|path| path.cap_bps == cap)
+            }
+            Request::Cost { path, cost } => {
+                // A path that goes first costs nothing, and all others one more.
+                let extra = |path: &PathNow| snapshot.preferred.as_deref().map(|first| path.begins_at(first));
+                all(path, &|path| match extra(path) {
+                    None => path.cost == *cost,
+                    Some(is_first) => is_first || path.cost == cost + 1,
+                })
+            }
+            Request::Park { path } => all(path, &|path| path.is_backup),
+            Request::Unpark { path } => all(path, &|path| !path.is_backup),
+            Request::List | Request::Prefer { .. } => true,
+        }
     }
 
     /// Does what is asked, and says what holds now.
@@ -169,13 +152,13 @@ impl Controlled {
     }
 
     fn goes_by_costs(&self, what: &str) -> Result<(), String> {
-        let scheduler = &self.scheduler;
-        match BY_COST.contains(&scheduler.as_str()) {
-            true => Ok(()),
-            false => Err(format!(
-                "{what} has no effect on an end with --scheduler {scheduler}; it has with arrival, the default, and priority"
-            )),
+        let scheduler = self.scheduler;
+        if scheduler.goes_by_costs() {
+            return Ok(());
         }
+        let others = Scheduler::ALL.iter().filter(|one| one.goes_by_costs()).map(|one| one.name());
+        let others = others.collect::<Vec<_>>().join(" or ");
+        Err(format!("{what} has no effect on an end with --scheduler {scheduler}; it has with {others}"))
     }
 }
 
@@ -276,10 +259,16 @@ async fn answer(mut stream: UnixStream, controlled: &Controlled) -> io::Result<(
         if line.is_empty() {
             return Ok(());
         }
-        let mut answer = match serde_json::from_slice(&line) {
+        let mut answer = match Request::parse(&line) {
             Ok(Request::List) => serde_json::to_vec(&controlled.snapshot())?,
-            Ok(request) => serde_json::to_vec(&controlled.change(&request).map_or_else(Answer::Error, Answer::Done))?,
-            Err(error) => serde_json::to_vec(&Answer::Error(error.to_string()))?,
+            Ok(request) => {
+                let done = controlled.change(&request);
+                if done.is_ok() {
+                    controlled.shown(&request).await;
+                }
+                serde_json::to_vec(&done.map_or_else(Answer::Error, Answer::Done))?
+            }
+            Err(why) => serde_json::to_vec(&Answer::Error(why))?,
         };
         answer.push(b'\n');
         timeout(ANSWERED, write.write_all(&answer)).await??;
@@ -324,21 +313,60 @@ mod tests {
     use super::*;
     use crate::snapshot::{End, Ledger, Peer, path_words};
 
-    /// A proxy with an open path from each of these interfaces.
-    fn controlled(interfaces: &[&str], control: &PathControl, scheduler: &str) -> Controlled {
-        let path = |name: &&str| PathNow {
-            name: (*name).to_owned(),
-            interface: (*name).to_owned(),
-            is_open: true,
-            state: path_words(PathState::Open, None, &[]),
-            ..PathNow::default()
-        };
-        let paths: Vec<PathNow> = interfaces.iter().map(path).collect();
+    /// How long a path is shown as it was.
+    const LATE: Duration = Duration::from_millis(100);
+
+    /// A proxy with an open path from each of these interfaces, which are looked at now and then.
+    fn controlled(interfaces: &[&str], control: &PathControl, scheduler: Scheduler) -> Controlled {
+        let (interfaces, changes) =
+            (interfaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), control.clone());
+        let look = move || interfaces.iter().map(|name| path(name, &changes)).collect::<Vec<_>>();
+        let looked = std::sync::Mutex::new((Instant::now(), look()));
         let now = move || {
-            let peer = Peer { name: "far end".into(), state: "connected".into(), paths: paths.clone() };
+            let mut looked = looked.lock().unwrap();
+            if looked.0.elapsed() >= LATE {
+                *looked = (Instant::now(), look());
+            }
+            let peer = Peer { name: "far end".into(), state: "connected".into(), paths: looked.1.clone() };
             Ledger::default().snapshot(End::Proxy, vec![peer])
         };
         Controlled::new(now, control.clone(), scheduler)
+    }
+
+    fn path(name: &str, changes: &PathControl) -> PathNow {
+        let changed = changes.changed(name);
+        PathNow {
+            name: name.to_owned(),
+            interface: name.to_owned(),
+            is_open: true,
+            state: path_words(PathState::Open, None, &[]),
+            is_backup: changed.backup.unwrap_or(name == "spare0"),
+            cost: changed.cost.unwrap_or(0),
+            cap_bps: changed.cap.flatten().map(Bitrate::as_bps),
+            ..PathNow::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn who_lists_the_paths_after_a_change_sees_it_and_a_backup_is_not_parked_for_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = PathControl::new();
+        let _socket = Control::open(folder.path(), controlled(&["up0", "spare0"], &paths, Scheduler::Arrival)).unwrap();
+        let listed = async || snapshot(folder.path()).await.unwrap().peers.remove(0).paths;
+        let of = |path: &PathNow| (path.cap_bps, path.cost, path.is_backup, path.is_parked);
+        let before = listed().await;
+        assert_eq!([of(&before[0]), of(&before[1])], [(None, 0, false, false), (None, 0, true, false)]);
+        let path = || "up0".to_owned();
+        for request in [
+            Request::Cap { path: path(), rate: "5Mbit/s".into() },
+            Request::Cost { path: path(), cost: 2 },
+            Request::Park { path: path() },
+        ] {
+            change(folder.path(), &request).await.unwrap();
+        }
+        assert_eq!(of(&listed().await[0]), (Some(5_000_000), 2, true, true));
+        change(folder.path(), &Request::Unpark { path: path() }).await.unwrap();
+        assert_eq!(of(&listed().await[0]), (Some(5_000_000), 2, false, false));
     }
 
     #[tokio::test]
@@ -346,7 +374,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
         assert_eq!(snapshot(folder.path()).await.unwrap_err().kind(), io::ErrorKind::NotFound);
-        let open = || Control::open(folder.path(), controlled(&[], &PathControl::new(), "arrival")).unwrap();
+        let open = || Control::open(folder.path(), controlled(&[], &PathControl::new(), Scheduler::Arrival)).unwrap();
         // A socket that a killed process left is replaced.
         std::mem::forget(open());
         let control = open();
@@ -370,7 +398,7 @@ mod tests {
     async fn what_is_asked_for_is_done_and_said_and_what_cannot_be_is_told_with_what_would_be_right() {
         let folder = tempfile::tempdir().unwrap();
         let paths = PathControl::new();
-        let _socket = Control::open(folder.path(), controlled(&["up0", "up1"], &paths, "arrival")).unwrap();
+        let _socket = Control::open(folder.path(), controlled(&["up0", "up1"], &paths, Scheduler::Arrival)).unwrap();
         let ask = async |line: &str| {
             let request: Request = serde_json::from_str(line).unwrap();
             change(folder.path(), &request).await.unwrap()
@@ -406,9 +434,11 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_refused_and_the_last_path_is_told_to_go_on() {
         let control = PathControl::new();
-        let refused = controlled(&["up0"], &control, "min_rtt").change(&Request::Prefer { path: Some("up0".into()) });
-        assert!(refused.unwrap_err().contains("prefer has no effect on an end with --scheduler min_rtt"));
-        let words = controlled(&["up0"], &control, "min_rtt").change(&Request::Park { path: "up0".into() }).unwrap();
+        let refused =
+            controlled(&["up0"], &control, Scheduler::MinRtt).change(&Request::Prefer { path: Some("up0".into()) });
+        assert!(refused.unwrap_err().contains("with --scheduler min_rtt; it has with priority or arrival or deadline"));
+        let words =
+            controlled(&["up0"], &control, Scheduler::MinRtt).change(&Request::Park { path: "up0".into() }).unwrap();
         assert_eq!(words, "up0: parked, and used all the same: no other path works");
     }
 }

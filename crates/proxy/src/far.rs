@@ -13,12 +13,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairpath::{Endpoint, PathControl, StreamLimits};
+use fairpath::{Endpoint, PathControl, Scheduler, StreamLimits};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::authorized::{BadLine, DeviceName};
-use crate::control::{Control, Controlled, SCHEDULER};
+use crate::control::{Control, Controlled};
 use crate::snapshot::Snapshot;
 use relays::Relays;
 use shared::Shared;
@@ -146,8 +146,10 @@ impl Far {
         let shared = Shared::new(state, guard, limits, (config.advertise, relays.behind()), to)?;
         let here = shared.clone();
         let words = |error| FarNotice::Broken(format!("no control socket, so `fairpath top` shows nothing: {error}"));
-        let control =
-            Control::open(shared.state.directory(), Controlled::new(move || here.snapshot(), paths, SCHEDULER));
+        let control = Control::open(
+            shared.state.directory(),
+            Controlled::new(move || here.snapshot(), paths, Scheduler::default()),
+        );
         let control = control.map_err(|error| shared.tell(words(error))).ok();
         Ok(Self { endpoint, relays, shared, notices, _control: control })
     }

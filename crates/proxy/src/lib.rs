@@ -47,6 +47,6 @@ pub use near::{
 };
 pub use reach::{BadReach, Reach};
 pub use refusal::{Refusal, RefusalKind};
-pub use snapshot::{Carried, End, Kind, PathNow, Peer, Snapshot, path_words};
+pub use snapshot::{Carried, End, Kind, PathNow, Peer, Snapshot};
 pub use store::StoreError;
 pub use target::{BadTarget, Host, Target};

@@ -18,11 +18,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fairpath::{Allowance, PathControl, PathTerms};
+use fairpath::{Allowance, PathControl, PathTerms, Scheduler};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
-use crate::control::{Control, Controlled, SCHEDULER};
+use crate::control::{Control, Controlled};
 use crate::greeting::Denial;
 use crate::snapshot::Snapshot;
 pub use doctor::{Examination, ExamineConfig, Finding, Shared, Together, examination_max, examine};
@@ -146,7 +146,7 @@ impl Near {
         let ways = Ways { via, terms, allowances, control: control.clone() };
         let link = Link::begin(state.clone(), ways, reverses.clone(), to.clone())?;
         let here = link.clone();
-        let controlled = Controlled::new(move || here.snapshot(), control, SCHEDULER);
+        let controlled = Controlled::new(move || here.snapshot(), control, Scheduler::default());
         let control = Control::open(state.directory(), controlled);
         let control = control.map_err(|error| to.try_send(NearNotice::Control(error.to_string()))).ok();
         if let Ok(address) = listener.local_addr() {

@@ -81,7 +81,9 @@ pub struct PathNow {
     pub state: String,
     /// Why it carries no data, or only while no other path works; `None`: it carries data.
     pub reason: Option<String>,
-    /// Whether a person at either end keeps data off it while another path works.
+    /// Whether either end keeps data off it while another path works, as it was begun or as a person has said since.
+    pub is_backup: bool,
+    /// Whether a person has said so here while it runs.
     pub is_parked: bool,
     /// The cost of using it, as the two ends say together.
     pub cost: u32,
@@ -271,12 +273,15 @@ impl Peer {
             () if connection.close_reason().is_some() => "ended",
             () => "connected",
         };
-        let now = paths.iter().map(|path| PathNow::of(path, &paths)).collect();
+        Self::with_paths(name, state, &paths)
+    }
+
+    /// One with these paths.
+    pub fn with_paths(name: String, state: &str, paths: &[Path]) -> Self {
+        let now = paths.iter().map(|path| PathNow::of(path, paths)).collect();
         Self { name, state: state.to_owned(), paths: now }
     }
-}
 
-impl Peer {
     /// One that is not connected.
     pub(crate) fn without_paths(name: String, state: &str) -> Self {
         Self { name, state: state.to_owned(), paths: Vec::new() }
@@ -309,7 +314,8 @@ impl PathNow {
             is_open: path.state == PathState::Open,
             state: words(path, all),
             reason: path.reason.clone(),
-            is_parked: path.terms.is_backup(),
+            is_backup: path.terms.is_backup(),
+            is_parked: false,
             cost: path.terms.cost_set(),
             cap_bps: path.terms.cap_set().map(Bitrate::as_bps),
             rtt_ms: path.rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
@@ -333,7 +339,7 @@ fn words(path: &Path, all: &[Path]) -> String {
 
 /// How a path in this state is doing. Data is kept off it for a `reason`, and it shares its bottleneck with those that are
 /// `coupled`.
-pub fn path_words(state: PathState, reason: Option<&str>, coupled: &[&str]) -> String {
+pub(crate) fn path_words(state: PathState, reason: Option<&str>, coupled: &[&str]) -> String {
     match (state, reason) {
         (PathState::Opening, _) => "being opened: no answer yet".to_owned(),
         (PathState::Suspected, _) => "silent: nothing new is sent on it while another works".to_owned(),

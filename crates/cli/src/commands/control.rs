@@ -134,6 +134,10 @@ pub(crate) fn terms(path: &PathNow, preferred: Option<&str>) -> String {
     let cap = path.cap_bps.map(|cap| format!("cap {}", Bitrate::from_bps(cap)));
     let first = preferred.is_some_and(|preferred| path.begins_at(preferred)).then(|| "first".to_owned());
     let cost = (path.cost > 0).then(|| format!("cost {}", path.cost));
-    let parked = path.is_parked.then(|| "parked".to_owned());
-    [first, parked, cost, cap].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let kept = match (path.is_parked, path.is_backup) {
+        (true, _) => Some("parked".to_owned()),
+        (false, true) => Some("backup".to_owned()),
+        (false, false) => None,
+    };
+    [first, kept, cost, cap].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

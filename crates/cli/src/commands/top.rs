@@ -192,7 +192,7 @@ mod tests {
             "time_unix_ms": time_unix_ms,
             "peers": [{ "name": "van", "state": "connected", "paths": [{
                 "name": "eth0", "interface": "eth0", "local": "192.0.2.1", "remote": "198.51.100.7:4433", "is_open": true,
-                "state": "open", "reason": null, "is_parked": false, "cost": 2, "cap_bps": 5_000_000,
+                "state": "open", "reason": null, "is_backup": false, "is_parked": false, "cost": 2, "cap_bps": 5_000_000,
                 "rtt_ms": 20.25, "send_rate_bps": 8_000_000, "receive_rate_bps": 0,
                 "acked_bytes": 90, "lost_bytes": 10, "received_bytes": 5
             }] }],

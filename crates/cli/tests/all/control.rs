@@ -102,6 +102,9 @@ fn a_path_is_capped_parked_used_again_and_preferred_while_a_file_is_sent() {
     let capped = sending.rates();
     assert!(capped[1] < 4.0 && capped[0] > 8.0, "{capped:?}");
     sending.change(&["park", "127.0.1.1"]);
+    // A list right after a change shows what holds.
+    let shown = String::from_utf8(sending.control(&["list"]).stdout).unwrap();
+    assert!(shown.contains("parked") && shown.contains("cap 2.0 Mbit/s"), "{shown}");
     sending.change(&["cap", "127.0.2.1", "20Mbit/s"]);
     let parked = sending.rates();
     assert!(parked[0] < 0.5 && parked[1] > 8.0, "{parked:?}");
