@@ -1,5 +1,8 @@
 //! `fairpath top`: what runs over which paths at this moment, as the end tells it that runs.
 
+mod keys;
+mod terminal;
+
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,9 +10,11 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use fairpath_core::{Bitrate, ByteCount};
-use fairpath_proxy::{Carried, End, PathNow, Snapshot, snapshot};
+use fairpath_proxy::{Answer, Carried, End, PathNow, Request, Snapshot, change, snapshot};
 use fairpath_report::text::{output, print_line, safe, table};
 
+use self::keys::{Chosen, HELP, Key};
+use self::terminal::{Terminal, fitted};
 use super::control::terms;
 use crate::running::EndArgs;
 use crate::signals::Interruption;
@@ -31,8 +36,8 @@ const CLEAR: &str = "\x1b[H\x1b[J";
     fairpath top send                           a transfer\n  \
     fairpath top --once                         one look, for scripts\n  \
     fairpath top --json                         a line each second, for programs",
-    after_help = "It asks at a socket that only the user who runs the end can open; `fairpath control` changes there what a path \
-    carries."
+    after_help = "In a terminal, keys choose a path and change what it carries, as `fairpath control` does; the last line says which. \
+    It asks at a socket that only the user who runs the end can open."
 )]
 pub(crate) struct Args {
     /// The end to show, such as proxy, serve, send, recv, stream, or send-4711 where several send; by default the first of
@@ -73,16 +78,66 @@ async fn watch(args: &Args, directory: &Path) -> anyhow::Result<()> {
             before = asked(directory).await?;
         }
     }
+    if is_terminal && let Some(terminal) = Terminal::open() {
+        return with_keys(terminal, directory, before).await;
+    }
     loop {
         tokio::time::sleep(PERIOD).await;
         let now = asked(directory).await?;
-        let mut out = output();
-        write!(out, "{}{}", if is_terminal { CLEAR } else { "" }, shown(&before, &now))?;
-        out.flush()?;
+        let page = shown(&before, &now, None);
+        draw(&if is_terminal { format!("{CLEAR}{}", fitted(&page)) } else { page })?;
         if args.once {
             return Ok(());
         }
         before = now;
+    }
+}
+
+fn draw(page: &str) -> anyhow::Result<()> {
+    let mut out = output();
+    write!(out, "{page}")?;
+    Ok(out.flush()?)
+}
+
+/// Shows pages, and does what keys ask.
+async fn with_keys(mut terminal: Terminal, directory: &Path, first: Snapshot) -> anyhow::Result<()> {
+    let (mut chosen, mut said) = (Chosen::default(), String::new());
+    let (mut before, mut now) = (first.clone(), first);
+    let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PERIOD, PERIOD);
+    loop {
+        let page = shown(&before, &now, Some(chosen));
+        draw(&format!("{CLEAR}{}", fitted(&format!("{said}\n{HELP}\n\n{page}"))))?;
+        let pressed = tokio::select! {
+            _ = tick.tick() => {
+                let next = asked(directory).await?;
+                before = std::mem::replace(&mut now, next);
+                continue;
+            }
+            bytes = terminal.pressed() => keys::read(&bytes),
+        };
+        for key in pressed {
+            if key == Key::End {
+                return Ok(());
+            }
+            if let Some(wish) = chosen.press(key, &now) {
+                said = match wish {
+                    Ok(request) => changed(directory, &request).await,
+                    Err(why) => why.to_owned(),
+                };
+                // The rates stay those of a whole period.
+                let terms = asked(directory).await?;
+                now.peers = terms.peers;
+                now.preferred = terms.preferred;
+            }
+        }
+    }
+}
+
+/// The answer to a change, in words.
+async fn changed(directory: &Path, request: &Request) -> String {
+    match change(directory, request).await {
+        Ok(Answer::Done(words) | Answer::Error(words)) => safe(&words),
+        Err(error) => format!("the end does not answer: {error}"),
     }
 }
 
@@ -96,8 +151,8 @@ async fn asked(directory: &Path) -> anyhow::Result<Snapshot> {
     })
 }
 
-/// The page of a moment, with rates since another one.
-fn shown(before: &Snapshot, now: &Snapshot) -> String {
+/// The page of a moment, with rates since another one, and a mark at the path that is chosen.
+fn shown(before: &Snapshot, now: &Snapshot, chosen: Option<Chosen>) -> String {
     let elapsed = Duration::from_millis(now.time_unix_ms.saturating_sub(before.time_unix_ms).max(1));
     let up = rate(before.up_bytes, now.up_bytes, elapsed);
     let down = rate(before.down_bytes, now.down_bytes, elapsed);
@@ -117,7 +172,14 @@ fn shown(before: &Snapshot, now: &Snapshot) -> String {
         rows.extend(peer.paths.iter().map(|path| path_row(&peer.name, path, now.preferred.as_deref())));
     }
     // At the far end what leaves is what comes down to the device.
-    let head = ["peer", "path", "to", "round trip", "out", "in", "lost", "terms", "state"];
+    let mut head = vec!["peer", "path", "to", "round trip", "out", "in", "lost", "terms", "state"];
+    if let Some(chosen) = chosen {
+        let place = chosen.among(rows.len());
+        head.insert(0, "");
+        for (at, row) in rows.iter_mut().enumerate() {
+            row.insert(0, if Some(at) == place { ">" } else { "" }.to_owned());
+        }
+    }
     if !rows.is_empty() {
         page += &format!("\n{}", table(&head, &rows));
     }
@@ -212,11 +274,14 @@ mod tests {
 
     #[test]
     fn a_page_has_rates_since_the_last_one_and_the_busiest_come_first() {
-        let page = shown(&at(1_000, 1_000_000), &at(3_000, 3_000_000));
+        let page = shown(&at(1_000, 1_000_000), &at(3_000, 3_000_000), None);
         assert!(page.contains("8.0 Mbit/s down"), "{page}");
         assert!(page.contains("20.2 ms") && page.contains("10.0 %") && page.contains("van: connected"), "{page}");
         assert!(page.contains("first, cost 2, cap 5.0 Mbit/s"), "{page}");
         assert!(page.find("busy") < page.find("still") && page.contains("and 38 more"), "{page}");
+        assert!(!page.contains('>'), "{page}");
+        let chosen = shown(&at(1_000, 0), &at(3_000, 0), Some(Chosen::default()));
+        assert!(chosen.lines().any(|line| line.starts_with('>') && line.contains("eth0")), "{chosen}");
         assert!(!page.contains('\u{1b}'), "a name from outside moves no cursor: {page:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::common::{Listening, Scratch, error_of, fairpath, text};
@@ -13,7 +13,7 @@ const HEARD: Duration = Duration::from_millis(700);
 const MEASURED: Duration = Duration::from_secs(1);
 
 /// A sender with two paths, its receiver, and the state directory of the sender.
-struct Sending {
+pub(crate) struct Sending {
     child: Child,
     _receiver: Listening,
     scratch: Scratch,
@@ -21,7 +21,7 @@ struct Sending {
 
 impl Sending {
     /// Sends for a dozen seconds. Each path carries half of it at most.
-    fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let scratch = Scratch::new();
         let (inbox, file) = (scratch.0.join("inbox"), scratch.large("film", 60));
         let mut receiver = fairpath(&["recv", "--listen", "127.0.0.1:0", "--dir", text(&inbox), "--quiet"]);
@@ -40,8 +40,14 @@ impl Sending {
     }
 
     fn control(&self, words: &[&str]) -> std::process::Output {
-        let mut control = fairpath(&[&["control"], words].concat());
-        control.env("XDG_STATE_HOME", self.scratch.0.join("state")).output().unwrap()
+        self.command(&[&["control"], words].concat()).output().unwrap()
+    }
+
+    /// A command of the sender's user.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = fairpath(words);
+        command.env("XDG_STATE_HOME", self.scratch.0.join("state"));
+        command
     }
 
     /// Asks for a change; the words of the answer.

@@ -19,4 +19,5 @@ mod sim;
 mod strangers;
 mod stream;
 mod telling;
+mod top;
 mod transfer;
