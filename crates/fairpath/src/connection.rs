@@ -210,11 +210,18 @@ impl Connection {
     /// [`SendError::Full`] where too many wait, [`SendError::Connection`] where the connection ended.
     pub fn send_datagram(&self, datagram: &[u8]) -> Result<(), SendError> {
         let connection = self.now();
-        match (connection.close_reason(), connection.send_datagram(datagram)) {
-            (Some(reason), _) => Err(ended(reason).into()),
-            (None, true) => Ok(()),
-            (None, false) => Err(SendError::Full),
-        }
+        queued(&connection, connection.send_datagram(datagram))
+    }
+
+    /// The same for a datagram that can carry a mark of congestion, as packets with ECN do (RFC 3168): where it would be dropped
+    /// because others wait, `bits` of the byte at `at` are set instead. A place behind its end is none.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Connection::send_datagram`].
+    pub fn send_markable_datagram(&self, datagram: &[u8], at: usize, bits: u8) -> Result<(), SendError> {
+        let connection = self.now();
+        queued(&connection, connection.send_markable_datagram(datagram, quic::CongestionMark { at, bits }))
     }
 
     /// Waits until no datagram waits to leave any more, at most for `patience`. False where that time ran out. That says nothing
@@ -389,6 +396,15 @@ impl Connection {
     /// Whether nothing is heard of the peer, and it is tried to connect again: streams wait meanwhile.
     pub fn is_interrupted(&self) -> bool {
         self.0.is_interrupted()
+    }
+}
+
+/// What became of a datagram.
+fn queued(connection: &quic::Connection, is_queued: bool) -> Result<(), SendError> {
+    match (connection.close_reason(), is_queued) {
+        (Some(reason), _) => Err(ended(reason).into()),
+        (None, true) => Ok(()),
+        (None, false) => Err(SendError::Full),
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use crate::packets::{Association, Budget, Held, PACKET_MAX, Packet};
 use crate::relay::{Meter, Side, pass};
 use crate::target::Target;
-use crate::udp::{Came, Here, Udp};
+use crate::udp::{Came, Ecn, Here, Udp};
 
 /// The hosts of one port at once.
 const HOSTS_MAX: usize = 1024;
@@ -36,6 +36,9 @@ const NAMES: u16 = 53;
 /// How long a question for a name may wait (RFC 4787, requirement 5a, allows less for ports with an own rule).
 const NAMES_STILL: Duration = Duration::from_secs(10);
 
+/// A packet that waits for the connection.
+type Waiting = (Bytes, Ecn, Held);
+
 /// A host that sends to a port.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -44,7 +47,7 @@ pub(crate) struct Host {
     here: Option<Here>,
     /// The socket of the port.
     socket: Arc<Udp>,
-    packets: mpsc::Receiver<(Bytes, Held)>,
+    packets: mpsc::Receiver<Waiting>,
 }
 
 /// Has `carry` carry the packets of each host that sends to this port. It ends when this is dropped.
@@ -53,13 +56,13 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let (socket, memory) = (Arc::new(Udp::new(socket)), Budget::new(MEMORY));
-    let mut hosts: BTreeMap<(SocketAddr, Option<Here>), (mpsc::Sender<(Bytes, Held)>, Budget)> = BTreeMap::new();
+    let mut hosts: BTreeMap<(SocketAddr, Option<Here>), (mpsc::Sender<Waiting>, Budget)> = BTreeMap::new();
     let mut carried = JoinSet::new();
     let mut buffer = vec![0; PACKET_MAX];
     loop {
         while carried.try_join_next().is_some() {}
         // An error is that of a packet that was sent before.
-        let Ok(Came { length, from, here }) = socket.recv(&mut buffer).await else { continue };
+        let Ok(Came { length, from, here, ecn }) = socket.recv(&mut buffer).await else { continue };
         let known = hosts.get(&(from, here)).filter(|(host, _)| !host.is_closed());
         let (host, memory) = match known {
             Some(host) => host.clone(),
@@ -77,7 +80,7 @@ where
         };
         // One that is late loses packets.
         if let Some(held) = memory.hold(length) {
-            let _ = host.try_send((Bytes::copy_from_slice(&buffer[..length]), held));
+            let _ = host.try_send((Bytes::copy_from_slice(&buffer[..length]), ecn, held));
         }
     }
 }
@@ -98,19 +101,19 @@ impl Host {
             let still = still(is_name, side, is_answered);
             tokio::select! {
                 packet = self.packets.recv() => match packet {
-                    Some((data, _held)) => {
+                    Some((data, ecn, _held)) => {
                         questions += 1;
                         pass(meter, side, data.len()).await;
-                        association.send(target, &data);
+                        association.send(target, &data, ecn);
                     }
                     None => return,
                 },
                 packet = association.recv() => match packet {
-                    Some(Packet { data, held: _held, .. }) => {
+                    Some(Packet { data, ecn, held: _held, .. }) => {
                         is_answered = true;
                         pass(meter, side.other(), data.len()).await;
                         // A packet that the system does not take is lost, as others are.
-                        let _ = self.socket.send(&data, self.address, self.here).await;
+                        let _ = self.socket.send(&data, self.address, self.here, ecn).await;
                         questions = questions.saturating_sub(1);
                         // Each question has a host of its own: all places would soon be taken by answered ones.
                         if is_name && questions == 0 && self.packets.is_empty() {

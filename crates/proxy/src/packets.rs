@@ -3,10 +3,13 @@
 //! ```text
 //! association  4 bytes   the number that the near end gave it
 //! packet       4 bytes   its number, which wraps around
-//! piece        1 byte    the place of this piece, from 0
+//! piece        1 byte    the place of this piece, from 0, in the lower six bits; above them the bits of ECN
 //! pieces       1 byte    how many there are; all but the last are of the same length
 //! part of      a target in SOCKS5's form, and the data of the packet
 //! ```
+//!
+//! A datagram that waits for long would be dropped. Where its packet's sender wants to hear of that by a mark (ECN), it is marked
+//! instead, and so is the packet.
 //!
 //! A datagram is lost or late as a packet of UDP may be: nothing is sent again, and a packet of which a piece is missing is
 //! given up. Packets that took ways of different length are put into order, where that is worth its time ([`Order`]). All that
@@ -23,11 +26,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf as _, Bytes};
 use fairpath::Connection;
-use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use crate::target::Target;
+use crate::udp::{Came, Ecn, Udp};
 use assembly::{Assembly, Head};
 pub(crate) use budget::{Budget, Held};
 use order::Order;
@@ -39,6 +42,10 @@ const PIECE: usize = 1_100;
 pub(crate) const PACKET_MAX: usize = 65_507;
 
 const HEAD: usize = 10;
+
+/// The byte of a datagram that has the place of its piece, and where the bits of ECN begin in it.
+const PLACE: usize = 8;
+const ECN_SHIFT: u32 = 6;
 
 /// The packets of an association that wait for its reader: in number, and their memory in bytes.
 const WAITING: usize = 1_024;
@@ -77,6 +84,7 @@ struct Reader {
 pub(crate) struct Packet {
     pub(crate) target: Target,
     pub(crate) data: Bytes,
+    pub(crate) ecn: Ecn,
     /// The memory that it takes as long as it waits.
     pub(crate) held: Held,
 }
@@ -141,16 +149,17 @@ impl Packets {
             return;
         }
         let (association, number) = (datagram.get_u32(), datagram.get_u32());
-        let head = Head { association, number, at: datagram.get_u8(), count: datagram.get_u8() };
+        let head = Head::read(association, number, [datagram.get_u8(), datagram.get_u8()]);
         let readers = self.readers();
         let Some(reader) = readers.get(&association).filter(|_| head.fits(datagram.len())) else { return };
         let at = Instant::now();
         let whole = self.assembly().take(head, &datagram, at);
         // A reader that is late loses packets, as that of a socket does.
-        if let Some((target, data)) = whole.and_then(packet)
+        if let Some((whole, ecn)) = whole
+            && let Some((target, data)) = packet(whole)
             && let Some(held) = reader.memory.hold(data.len())
         {
-            let _ = reader.to.try_send(Arrived { number, at, packet: Packet { target, data, held } });
+            let _ = reader.to.try_send(Arrived { number, at, packet: Packet { target, data, ecn, held } });
         }
     }
 
@@ -219,10 +228,15 @@ impl Association {
     }
 
     /// Sends a packet, with the host that it is for or comes from. It is dropped where too much waits already.
-    pub(crate) fn send(&self, target: &Target, data: &[u8]) {
+    pub(crate) fn send(&self, target: &Target, data: &[u8], ecn: Ecn) {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        for (at, datagram) in cut(self.id, number, target, data).into_iter().enumerate() {
-            if self.packets.connection.send_datagram(&datagram).is_err() {
+        let connection = &self.packets.connection;
+        for (at, datagram) in cut((self.id, number), target, data, ecn).into_iter().enumerate() {
+            let sent = match ecn.is_markable() {
+                true => connection.send_markable_datagram(&datagram, PLACE, Ecn::CE.bits() << ECN_SHIFT),
+                false => connection.send_datagram(&datagram),
+            };
+            if sent.is_err() {
                 if at == 0 {
                     // It leaves no gap in the numbers, for which the other end would wait.
                     let _ = self.number.compare_exchange(
@@ -247,7 +261,7 @@ impl Association {
     /// The next packet at a socket, if there is one.
     ///
     /// Cancellation safety: no packet is lost where this is given up before it is ready.
-    pub(crate) async fn read(&self, socket: Option<&UdpSocket>) -> (Bytes, SocketAddr) {
+    pub(crate) async fn read(&self, socket: Option<&Udp>) -> (Bytes, SocketAddr, Ecn) {
         let Some(socket) = socket else { return std::future::pending().await };
         loop {
             // An error is that of a packet that was sent before.
@@ -261,10 +275,10 @@ impl Association {
     }
 
     /// The next packet at a socket, if one is there already.
-    pub(crate) fn read_now(&self, socket: &UdpSocket) -> Option<(Bytes, SocketAddr)> {
+    pub(crate) fn read_now(&self, socket: &Udp) -> Option<(Bytes, SocketAddr, Ecn)> {
         let mut scratch = self.packets.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let (length, from) = socket.try_recv_from(&mut scratch).ok()?;
-        Some((Bytes::copy_from_slice(&scratch[..length]), from))
+        let Came { length, from, ecn, .. } = socket.try_recv(&mut scratch).ok()?;
+        Some((Bytes::copy_from_slice(&scratch[..length]), from, ecn))
     }
 }
 
@@ -276,14 +290,15 @@ impl Drop for Association {
 }
 
 /// The datagrams of a packet.
-fn cut(id: u32, number: u32, target: &Target, data: &[u8]) -> Vec<Vec<u8>> {
+fn cut((id, number): (u32, u32), target: &Target, data: &[u8], ecn: Ecn) -> Vec<Vec<u8>> {
     let mut whole = Vec::with_capacity(data.len() + 32);
     target.encode(&mut whole);
     whole.extend(&data[..data.len().min(PACKET_MAX)]);
     let pieces = whole.chunks(PIECE);
     let count = pieces.len() as u8;
-    let datagram =
-        |(at, piece): (u8, &[u8])| [&id.to_be_bytes()[..], &number.to_be_bytes(), &[at, count], piece].concat();
+    let datagram = |(at, piece): (u8, &[u8])| {
+        [&id.to_be_bytes()[..], &number.to_be_bytes(), &[at | ecn.bits() << ECN_SHIFT, count], piece].concat()
+    };
     (0..).zip(pieces).map(datagram).collect()
 }
 
@@ -304,15 +319,35 @@ mod tests {
         for length in [0, 1, PIECE - 19, PIECE, 1_400, 9_000, PACKET_MAX] {
             let data: Vec<u8> = (0..length).map(|at| at as u8).collect();
             let mut assembly = Assembly::default();
-            let mut pieces = cut(7, 1, &target, &data);
+            let mut pieces = cut((7, 1), &target, &data, Ecn::default());
             pieces.reverse();
-            let whole = pieces.iter().filter_map(|piece| {
-                let head = Head { association: 7, number: 1, at: piece[8], count: piece[9] };
-                assert!(head.fits(piece.len() - HEAD), "{length}");
-                assembly.take(head, &piece[HEAD..], Instant::now())
-            });
-            let whole: Vec<_> = whole.filter_map(packet).collect();
+            let whole: Vec<_> = put_together(&mut assembly, &pieces).filter_map(|(whole, _)| packet(whole)).collect();
             assert!(whole == [(target.clone(), Bytes::from(data))], "{length}");
+        }
+    }
+
+    /// The packets that are whole with each of these datagrams.
+    fn put_together(assembly: &mut Assembly, datagrams: &[Vec<u8>]) -> impl Iterator<Item = (Bytes, Ecn)> {
+        datagrams.iter().filter_map(|datagram| {
+            let head = Head::read(7, 1, [datagram[PLACE], datagram[PLACE + 1]]);
+            assert!(head.fits(datagram.len() - HEAD));
+            assembly.take(head, &datagram[HEAD..], Instant::now())
+        })
+    }
+
+    #[test]
+    fn a_mark_of_congestion_on_any_piece_is_one_on_the_packet() {
+        let target: Target = "example.com:51820".parse().unwrap();
+        for bits in 0..4 {
+            for length in [100, 9_000] {
+                let ecn = Ecn::of_bits(bits);
+                let mut pieces = cut((7, 1), &target, &vec![1; length], ecn);
+                let mut assembly = Assembly::default();
+                assert_eq!(put_together(&mut assembly, &pieces).next().unwrap().1, ecn, "{length}");
+                // As the queue does it.
+                pieces[0][PLACE] |= Ecn::CE.bits() << ECN_SHIFT;
+                assert_eq!(put_together(&mut assembly, &pieces).next().unwrap().1, Ecn::CE, "{length}");
+            }
         }
     }
 }

@@ -51,6 +51,7 @@ use crate::tls::Application;
 use crate::transport::{Trust, trust};
 use crate::{peer_addresses, peer_terms};
 use amplification::Amplification;
+pub use datagrams::CongestionMark;
 pub use end::{VIOLATION, violation};
 use flows::Flows;
 pub use held::HeldData;

@@ -91,7 +91,7 @@ pub use address::{is_link_local, mapped, own_address, stand_in, twin_of, unmappe
 pub use admission_key::AdmissionKey;
 pub use arrival::{Arrival, ReceivedDatagram};
 pub use channel::ChannelId;
-pub use connection::{Connection, Event, HeldData, Interfaces, TRAIN_MAX, VIOLATION, violation};
+pub use connection::{CongestionMark, Connection, Event, HeldData, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
 pub use endpoint::{Endpoint, Received};
 pub use fairpath_engine::{

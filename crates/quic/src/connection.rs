@@ -10,7 +10,7 @@ use fairpath_engine::{ByteCount, PairVerdict, PathSnapshot, Timestamp};
 use fairpath_quic_core::bulk::{Record, RecordTooLarge};
 use fairpath_quic_core::flows::{self, Config, Counts, Delivered, FlowId, Status};
 use fairpath_quic_core::pairs::Tried;
-use fairpath_quic_core::{ChannelId, Connection as Core, PathNotice, PathReport, PathState};
+use fairpath_quic_core::{ChannelId, CongestionMark, Connection as Core, PathNotice, PathReport, PathState};
 use noq_proto::ConnectionError;
 use noq_proto::crypto::ExportKeyingMaterialError;
 use tokio::sync::{Notify, broadcast};
@@ -175,7 +175,16 @@ impl Connection {
     /// Queues a datagram, which arrives once or not at all: where they wait for long, some are dropped (CoDel). False where
     /// too many wait.
     pub fn send_datagram(&self, datagram: &[u8]) -> bool {
-        let is_queued = self.with(|connection, now| connection.send_datagram(datagram, now));
+        self.queue_datagram(datagram, None)
+    }
+
+    /// The same for a datagram that is marked where another would be dropped.
+    pub fn send_markable_datagram(&self, datagram: &[u8], mark: CongestionMark) -> bool {
+        self.queue_datagram(datagram, Some(mark))
+    }
+
+    fn queue_datagram(&self, datagram: &[u8], mark: Option<CongestionMark>) -> bool {
+        let is_queued = self.with(|connection, now| connection.send_datagram(datagram, mark, now));
         self.nudge();
         is_queued
     }

@@ -65,9 +65,9 @@ pub use fairpath_quic_core::pairs::{Outcome, Tried, WhyNot};
 pub use fairpath_quic_core::streams::{Budget, StreamError, StreamId, StreamKind, StreamsConfig};
 pub use fairpath_quic_core::violation;
 pub use fairpath_quic_core::{
-    AdmissionKey, Application, Authority, BackupReason, BadFingerprint, BadPem, Binding, ChannelId, DATAGRAM_ETHERNET,
-    DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, NamedTerms, PATHS_MAX, PathNotice, PathReport, PathState,
-    PathUse, ShutReason, Terms, Verify,
+    AdmissionKey, Application, Authority, BackupReason, BadFingerprint, BadPem, Binding, ChannelId, CongestionMark,
+    DATAGRAM_ETHERNET, DATAGRAM_MAX, Fingerprint, IDLE_TIMEOUT, Identity, NamedTerms, PATHS_MAX, PathNotice,
+    PathReport, PathState, PathUse, ShutReason, Terms, Verify,
 };
 pub use given::{BadSocket, GivenSockets};
 pub use machine::Machine;

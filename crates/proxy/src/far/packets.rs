@@ -6,7 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use fairpath::RecvStream;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
@@ -17,10 +16,11 @@ use tokio::time::{Instant, sleep_until};
 use super::dial::addresses;
 use super::shared::{DeviceMeter, Shared};
 use crate::authorized::Device;
-use crate::packets::{Association, Held, Packet};
+use crate::packets::{Association, Packet};
 use crate::relay::Meter as _;
 use crate::snapshot::Entry;
 use crate::target::{Host, Target};
+use crate::udp::{Ecn, Udp};
 
 /// How long an association lives without a packet (RFC 4787, requirement 5, recommends so much at least).
 const STILL: Duration = Duration::from_secs(5 * 60);
@@ -47,8 +47,8 @@ pub(super) struct Exit {
     pub(super) is_open: bool,
 }
 
-/// A name that was resolved, and the packet that waits for it.
-type Resolved = (Target, Option<SocketAddr>, Bytes, Held);
+/// A packet, and the address of the name that it waited for.
+type Resolved = (Packet, Option<SocketAddr>);
 
 impl Exit {
     /// Carries packets until the stream of the association has ended, or none has passed for long.
@@ -59,7 +59,7 @@ impl Exit {
         let mut still_until = Instant::now() + STILL;
         let mut is_over = false;
         loop {
-            let (to, data, _held) = tokio::select! {
+            let (to, Packet { data, ecn, held: _held, .. }) = tokio::select! {
                 () = sleep_until(still_until) => return,
                 // It says nothing more; its end is that of the association.
                 more = recv.read_chunk(64), if !is_over => {
@@ -69,36 +69,36 @@ impl Exit {
                     }
                     continue;
                 }
-                (data, from) = association.read(sockets.v4.as_ref()), if !is_over => {
-                    self.came(&association, &hosts, from, &data).await;
+                (data, from, ecn) = association.read(sockets.v4.as_ref()), if !is_over => {
+                    self.came(&association, &hosts, from, (&data, ecn)).await;
                     still_until = Instant::now() + STILL;
                     continue;
                 }
-                (data, from) = association.read(sockets.v6.as_ref()), if !is_over => {
-                    self.came(&association, &hosts, from, &data).await;
+                (data, from, ecn) = association.read(sockets.v6.as_ref()), if !is_over => {
+                    self.came(&association, &hosts, from, (&data, ecn)).await;
                     still_until = Instant::now() + STILL;
                     continue;
                 }
                 Some(resolved) = resolving.join_next() => {
-                    let Ok((target, Some(address), data, held)) = resolved else { continue };
+                    let Ok((packet, Some(address))) = resolved else { continue };
                     if names.len() >= NAMES_MAX {
                         names.pop_first();
                     }
-                    names.insert(target, (address, Instant::now() + REMEMBERED));
-                    (address, data, held)
+                    names.insert(packet.target.clone(), (address, Instant::now() + REMEMBERED));
+                    (address, packet)
                 }
                 packet = association.recv() => {
-                    let Some(Packet { target, data, held }) = packet else { return };
-                    match (&target.host, names.get(&target)) {
-                        (Host::Address(address), _) => (SocketAddr::new(*address, target.port), data, held),
-                        (Host::Name(_), Some((address, until))) if *until > Instant::now() => (*address, data, held),
+                    let Some(packet) = packet else { return };
+                    match (&packet.target.host, names.get(&packet.target)) {
+                        (Host::Address(address), _) => (SocketAddr::new(*address, packet.target.port), packet),
+                        (Host::Name(_), Some((address, until))) if *until > Instant::now() => (*address, packet),
                         (Host::Name(_), _) => {
                             if resolving.len() < RESOLVING_MAX {
                                 let (shared, device) = (self.shared.clone(), self.device.borrow().clone());
                                 resolving.spawn(async move {
-                                    let found = addresses(&target, &device.reach, &shared.own()).await;
+                                    let found = addresses(&packet.target, &device.reach, &shared.own()).await;
                                     let address = found.ok().and_then(|found| found.first().copied());
-                                    (target, address, data, held)
+                                    (packet, address)
                                 });
                             }
                             continue;
@@ -109,7 +109,7 @@ impl Exit {
             if !is_over {
                 still_until = Instant::now() + STILL;
             }
-            self.leave(&sockets, &mut hosts, to, &data).await;
+            self.leave(&sockets, &mut hosts, to, (&data, ecn)).await;
         }
     }
 
@@ -120,17 +120,29 @@ impl Exit {
     }
 
     /// A packet came from outside.
-    async fn came(&self, association: &Association, hosts: &BTreeMap<SocketAddr, ()>, from: SocketAddr, data: &[u8]) {
+    async fn came(
+        &self,
+        association: &Association,
+        hosts: &BTreeMap<SocketAddr, ()>,
+        from: SocketAddr,
+        (data, ecn): (&[u8], Ecn),
+    ) {
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         if (self.is_open || hosts.contains_key(&from)) && self.may(from) {
             self.entry.count(0, data.len());
             self.meter.down(data.len()).await;
-            association.send(&from.into(), data);
+            association.send(&from.into(), data, ecn);
         }
     }
 
     /// A packet goes out.
-    async fn leave(&self, sockets: &Sockets, hosts: &mut BTreeMap<SocketAddr, ()>, to: SocketAddr, data: &[u8]) {
+    async fn leave(
+        &self,
+        sockets: &Sockets,
+        hosts: &mut BTreeMap<SocketAddr, ()>,
+        to: SocketAddr,
+        (data, ecn): (&[u8], Ecn),
+    ) {
         let to = SocketAddr::new(to.ip().to_canonical(), to.port());
         if !self.may(to) {
             return;
@@ -146,7 +158,7 @@ impl Exit {
         let socket = if to.is_ipv4() { &sockets.v4 } else { &sockets.v6 };
         if let Some(socket) = socket {
             // A packet that the system does not take is lost, as others are.
-            let _ = socket.send_to(data, to).await;
+            let _ = socket.send(data, to, None, ecn).await;
         }
     }
 }
@@ -154,8 +166,8 @@ impl Exit {
 /// The sockets of an association.
 #[derive(Debug)]
 pub(super) struct Sockets {
-    v4: Option<UdpSocket>,
-    v6: Option<UdpSocket>,
+    v4: Option<Udp>,
+    v6: Option<Udp>,
 }
 
 impl Sockets {
@@ -170,12 +182,12 @@ impl Sockets {
     }
 }
 
-fn bind(domain: Domain, address: IpAddr) -> std::io::Result<UdpSocket> {
+fn bind(domain: Domain, address: IpAddr) -> std::io::Result<Udp> {
     let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
     if domain == Domain::IPV6 {
         socket.set_only_v6(true)?;
     }
     socket.bind(&SocketAddr::new(address, 0).into())?;
     socket.set_nonblocking(true)?;
-    UdpSocket::from_std(socket.into())
+    UdpSocket::from_std(socket.into()).map(Udp::new)
 }

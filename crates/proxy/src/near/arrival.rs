@@ -12,11 +12,12 @@ use tokio::net::{TcpStream, UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
 
 use super::forward::{Protocol, Reverse};
-use crate::packets::{Association, Packet, Packets};
+use crate::packets::{Packet, Packets};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::relay::{Side, relay};
 use crate::snapshot::{Kind, Ledger};
 use crate::target::{Host, Target};
+use crate::udp::Udp;
 use crate::wire::{self, Purpose};
 
 /// How long a target of this machine may take to be connected.
@@ -84,19 +85,21 @@ async fn packets(arrivals: &Arrivals, target: &Target, from: &Target, (mut send,
         && let Ok((socket, association)) = opened
     {
         let entry = arrivals.ledger.enter("", target, Kind::Reverse);
+        // It is connected.
+        let Ok(peer) = socket.peer_addr() else { return };
         loop {
             tokio::select! {
                 packet = association.recv() => match packet {
-                    Some(Packet { data, held: _held, .. }) => {
+                    Some(Packet { data, ecn, held: _held, .. }) => {
                         entry.count(0, data.len());
                         // A packet that the system does not take is lost, as others are.
-                        let _ = socket.send(&data).await;
+                        let _ = socket.send(&data, peer, None, ecn).await;
                     }
                     None => return,
                 },
-                data = read(&association, &socket) => {
+                (data, _, ecn) = association.read(Some(&socket)) => {
                     entry.count(data.len(), 0);
-                    association.send(from, &data);
+                    association.send(from, &data, ecn);
                 }
                 more = recv.read_chunk(64) => if !matches!(more, Ok(Some(_))) { return },
                 () = sleep(STILL) => return,
@@ -106,12 +109,8 @@ async fn packets(arrivals: &Arrivals, target: &Target, from: &Target, (mut send,
     wire::finish(send).await;
 }
 
-async fn read(association: &Association, socket: &UdpSocket) -> Bytes {
-    association.read(Some(socket)).await.0
-}
-
 /// A socket that sends to a target, and hears of nobody else.
-async fn socket_to(target: &Target) -> io::Result<UdpSocket> {
+async fn socket_to(target: &Target) -> io::Result<Udp> {
     let found = addresses(target).await?;
     let Some(address) = found.first() else { return Err(io::ErrorKind::NotFound.into()) };
     let socket = match address {
@@ -119,5 +118,5 @@ async fn socket_to(target: &Target) -> io::Result<UdpSocket> {
         SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await?,
     };
     socket.connect(address).await?;
-    Ok(socket)
+    Ok(Udp::new(socket))
 }

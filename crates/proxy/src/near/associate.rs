@@ -5,11 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 use fairpath::RecvStream;
 use tokio::io::AsyncReadExt as _;
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::TcpStream;
 
 use crate::packets::{Association, Packet};
 use crate::snapshot::Entry;
 use crate::target::Target;
+use crate::udp::{Ecn, Udp};
 
 /// The first bytes of a packet: two that mean nothing, and the number of a fragment, which is 0.
 const HEAD: [u8; 3] = [0; 3];
@@ -20,7 +21,7 @@ const LAST_MAX: usize = 1_024;
 /// Packets of one program.
 pub(super) struct Entrance {
     pub(super) entry: Entry,
-    pub(super) socket: UdpSocket,
+    pub(super) socket: Udp,
     /// The address of the program, which no other can use.
     pub(super) program: IpAddr,
     /// The port of the program, where it said so or has sent from it.
@@ -33,16 +34,16 @@ impl Entrance {
         let mut more = [0; 64];
         loop {
             tokio::select! {
-                (bytes, from) = association.read(Some(&self.socket)) => self.take(&bytes, from, &association),
+                (bytes, from, ecn) = association.read(Some(&self.socket)) => self.take((&bytes, ecn), from, &association),
                 packet = association.recv() => match packet {
-                    Some(Packet { target, data, held: _held }) => self.hand_out(&target, &data).await,
+                    Some(Packet { target, data, ecn, held: _held }) => self.hand_out(&target, &data, ecn).await,
                     None => return,
                 },
                 read = tcp.read(&mut more) => if !matches!(read, Ok(1..)) {
                     // Packets that it sent before it left still go out.
                     for _ in 0..LAST_MAX {
-                        let Some((bytes, from)) = association.read_now(&self.socket) else { break };
-                        self.take(&bytes, from, &association);
+                        let Some((bytes, from, ecn)) = association.read_now(&self.socket) else { break };
+                        self.take((&bytes, ecn), from, &association);
                     }
                     return;
                 },
@@ -52,12 +53,12 @@ impl Entrance {
     }
 
     /// Sends a packet on, if it comes from the program.
-    fn take(&mut self, bytes: &[u8], from: SocketAddr, association: &Association) {
+    fn take(&mut self, (bytes, ecn): (&[u8], Ecn), from: SocketAddr, association: &Association) {
         if self.is_program(from)
             && let Some((target, data)) = packet(bytes)
         {
             self.entry.count(data.len(), 0);
-            association.send(&target, data);
+            association.send(&target, data, ecn);
         }
     }
 
@@ -66,14 +67,14 @@ impl Entrance {
         from.ip() == self.program && *self.port.get_or_insert(from.port()) == from.port()
     }
 
-    async fn hand_out(&self, from: &Target, data: &Bytes) {
+    async fn hand_out(&self, from: &Target, data: &Bytes, ecn: Ecn) {
         let Some(port) = self.port else { return };
         self.entry.count(0, data.len());
         let mut packet = HEAD.to_vec();
         from.encode(&mut packet);
         packet.extend(data);
         // A packet that the system does not take is lost, as others are.
-        let _ = self.socket.send_to(&packet, (self.program, port)).await;
+        let _ = self.socket.send(&packet, (self.program, port).into(), None, ecn).await;
     }
 }
 

@@ -21,6 +21,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::relay::{Side, relay, reset_whole};
 use crate::snapshot::{Entry, Kind};
 use crate::target::Target;
+use crate::udp::Udp;
 use crate::wire::Purpose;
 
 /// How long a program may take to say what it wants.
@@ -246,7 +247,7 @@ impl Program {
         let Some((here, program)) = addresses else { return };
         let associated = async {
             let failed = |error| Refusal::new(RefusalKind::Failed, format!("no socket for packets: {error}"));
-            let socket = UdpSocket::bind((here.ip(), 0)).await.map_err(failed)?;
+            let socket = Udp::new(UdpSocket::bind((here.ip(), 0)).await.map_err(failed)?);
             let at = socket.local_addr().map_err(failed)?;
             Ok::<_, Refusal>((socket, at, self.link.associate(None).await?))
         };

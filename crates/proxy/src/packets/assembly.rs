@@ -6,8 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{PACKET_MAX, PIECE};
+use super::{ECN_SHIFT, PACKET_MAX, PIECE};
 use crate::target::TARGET_MAX;
+use crate::udp::Ecn;
 
 /// The most pieces of a packet.
 const COUNT_MAX: u8 = (PACKET_MAX + TARGET_MAX).div_ceil(PIECE) as u8;
@@ -42,6 +43,8 @@ pub(super) struct Head {
     pub(super) at: u8,
     /// How many there are.
     pub(super) count: u8,
+    /// The field of congestion, of the packet or as the queue has marked it.
+    pub(super) ecn: Ecn,
 }
 
 #[derive(Debug)]
@@ -52,11 +55,18 @@ struct Part {
     count: u8,
     /// A bit for each piece that has come.
     came: u64,
+    ecn: Ecn,
     /// The length of the whole, where the last piece has come.
     length: Option<usize>,
 }
 
 impl Head {
+    /// Reads the last two bytes of a head.
+    pub(super) fn read(association: u32, number: u32, [place, count]: [u8; 2]) -> Self {
+        let at = place & ((1 << ECN_SHIFT) - 1);
+        Self { association, number, at, count, ecn: Ecn::of_bits(place >> ECN_SHIFT) }
+    }
+
     /// Whether a piece of this length can be.
     pub(super) fn fits(&self, length: usize) -> bool {
         let is_last = self.count.checked_sub(1) == Some(self.at);
@@ -66,9 +76,9 @@ impl Head {
 
 impl Assembly {
     /// Takes a piece that [fits](Head::fits); the packet, where it is whole now.
-    pub(super) fn take(&mut self, head: Head, piece: &[u8], now: Instant) -> Option<Bytes> {
+    pub(super) fn take(&mut self, head: Head, piece: &[u8], now: Instant) -> Option<(Bytes, Ecn)> {
         if head.count == 1 {
-            return Some(Bytes::copy_from_slice(piece));
+            return Some((Bytes::copy_from_slice(piece), head.ecn));
         }
         self.give_up(|_, begun| now.saturating_duration_since(begun) > LATE);
         let key = (head.association, head.number);
@@ -77,7 +87,8 @@ impl Assembly {
             let cost = cost(head.count);
             self.give_up(|memory, _| memory + cost > MEMORY);
             let data = vec![0; usize::from(head.count) * PIECE];
-            self.parts.insert(key, Part { begun: now, data, count: head.count, came: 0, length: None });
+            let part = Part { begun: now, data, count: head.count, came: 0, ecn: head.ecn, length: None };
+            self.parts.insert(key, part);
             self.begun.push_back((key, now));
             self.memory += cost;
             if self.begun.len() > 2 * self.parts.len() + 64 {
@@ -89,6 +100,7 @@ impl Assembly {
         let from = usize::from(head.at) * PIECE;
         part.data[from..from + piece.len()].copy_from_slice(piece);
         part.came |= 1 << head.at;
+        part.ecn = part.ecn.and(head.ecn);
         if head.at + 1 == head.count {
             part.length = Some(from + piece.len());
         }
@@ -97,7 +109,7 @@ impl Assembly {
         }
         let mut part = self.remove(&key)?;
         part.data.truncate(part.length?);
-        Some(part.data.into())
+        Some((part.data.into(), part.ecn))
     }
 
     /// Gives up all packets of an association.
@@ -139,7 +151,7 @@ mod tests {
     use super::*;
 
     fn head(association: u32, number: u32, at: u8, count: u8) -> Head {
-        Head { association, number, at, count }
+        Head { association, number, at, count, ecn: Ecn::default() }
     }
 
     /// The memory that is taken, and that which the parts say.
@@ -161,7 +173,7 @@ mod tests {
         assert!(assembly.begun.len() <= 2 * assembly.parts.len() + 64);
         // A packet whose pieces come together is put together beside them.
         assert_eq!(assembly.take(head(1, 50_000, 1, 2), b"end", now), None);
-        let whole = assembly.take(head(1, 50_000, 0, 2), &[1; PIECE], now).unwrap();
+        let (whole, _) = assembly.take(head(1, 50_000, 0, 2), &[1; PIECE], now).unwrap();
         assert_eq!((whole.len(), &whole[PIECE..]), (PIECE + 3, &b"end"[..]));
     }
 

@@ -118,13 +118,8 @@ async fn packets_that_wait_when_the_near_end_is_ended_still_go_out() {
         (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let at = free_port().await;
     let forward = format!("udp:{at}={}", sink.local_addr().unwrap()).parse::<Forward>().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let far = FarEnd::start(folder.path().join("far"), 0).await;
     // All of them take a tenth of a second.
-    let terms = PathTerms::new().cap(Bitrate::from_bps(1_200_000));
-    let terms: Vec<_> = via().into_iter().map(|of| (of, terms)).collect();
-    let config = |state| NearConfig { forwards: vec![forward], terms, ..near_config(state) };
-    let mut ends = Ends::join(folder, far, &[], config).await;
+    let mut ends = slow_ends(forward).await;
     let (to, mut buffer) = (SocketAddr::from(([127, 0, 0, 1], at)), vec![0; 2_000]);
     let until = tokio::time::Instant::now() + LIMIT;
     while timeout(Duration::from_millis(300), sink.recv_from(&mut buffer)).await.is_err() {
@@ -147,6 +142,67 @@ async fn packets_that_wait_when_the_near_end_is_ended_still_go_out() {
     }
     // On a busy machine one may wait for so long that CoDel drops it.
     assert!(came + 2 >= PACKETS, "{came} of {PACKETS}");
+}
+
+/// How many packets with each value of the congestion field come to a socket, until none comes for a second.
+#[cfg(target_os = "linux")]
+fn congestion_fields(socket: &std::net::UdpSocket) -> [usize; 4] {
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+    use std::os::fd::AsRawFd as _;
+
+    let mut counts = [0; 4];
+    loop {
+        let (mut buffer, mut space) = ([0; 2_000], nix::cmsg_space!(i32));
+        let mut slices = [std::io::IoSliceMut::new(&mut buffer)];
+        let read = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut space), MsgFlags::empty());
+        let Ok(read) = read else { return counts };
+        let field = read.cmsgs().unwrap().find_map(|message| match message {
+            ControlMessageOwned::Ipv4Tos(bits) => Some(usize::from(bits & 0b11)),
+            _ => None,
+        });
+        counts[field.unwrap_or(0)] += 1;
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_that_may_be_marked_are_marked_where_others_are_dropped() {
+    const PACKETS: usize = 700;
+    let sink = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    sink.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    nix::sys::socket::setsockopt(&sink, nix::sys::socket::sockopt::IpRecvTos, &true).unwrap();
+    let at = free_port().await;
+    let forward = format!("udp:{at}={}", sink.local_addr().unwrap()).parse::<Forward>().unwrap();
+    let ends = slow_ends(forward).await;
+    let to = SocketAddr::from(([127, 0, 0, 1], at));
+    // ECT(0), and no ECN: more of them than the links carry.
+    for field in [0b10, 0b00] {
+        let program = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        socket2::SockRef::from(&program).set_tos_v4(field).unwrap();
+        let hearing = sink.try_clone().unwrap();
+        let heard = tokio::task::spawn_blocking(move || congestion_fields(&hearing));
+        for _ in 0..PACKETS {
+            program.send_to(&[7; 1_000], to).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let counts = heard.await.unwrap();
+        let [without, ect1, ect0, ce] = counts;
+        match field {
+            0 => assert!(without > 100 && ect1 + ect0 + ce == 0, "{counts:?}"),
+            _ => assert!(ect0 > 100 && ce > 3 && without + ect1 == 0, "{counts:?}"),
+        }
+    }
+    drop(ends);
+}
+
+/// Both ends with a forward, over two links that carry 150 packets of 1,000 bytes a second each.
+async fn slow_ends(forward: Forward) -> Ends {
+    let folder = tempfile::tempdir().unwrap();
+    let far = FarEnd::start(folder.path().join("far"), 0).await;
+    let terms = PathTerms::new().cap(Bitrate::from_bps(1_200_000));
+    let terms: Vec<_> = via().into_iter().map(|of| (of, terms)).collect();
+    let config = |state| NearConfig { forwards: vec![forward], terms, ..near_config(state) };
+    Ends::join(folder, far, &[], config).await
 }
 
 /// A connection of a program that associates, and the address for its packets.

@@ -2,7 +2,8 @@
 //!
 //! Where more comes than the paths carry, a queue grows until it is full, and from then on each datagram waits as long as a
 //! full one takes. So where each has waited for more than 5 ms during 100 ms, the oldest is dropped, and again at shrinking
-//! distances until the wait is short. A burst that is gone sooner is left alone.
+//! distances until the wait is short. A burst that is gone sooner is left alone. A datagram that says where it can carry a mark
+//! of congestion is marked instead of dropped, and leaves.
 //!
 //! # Source
 //!
@@ -27,10 +28,19 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// The most datagrams that wait: they are for what is worth little when it is old.
 const WAITING_MAX: usize = 256;
 
+/// Where a datagram carries a mark of congestion: these bits of this byte are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionMark {
+    /// The place of the byte in the datagram.
+    pub at: usize,
+    /// The bits.
+    pub bits: u8,
+}
+
 /// Datagrams in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
-    waiting: VecDeque<(Instant, Bytes)>,
+    waiting: VecDeque<Waiting>,
     /// When the wait has been too long for an interval.
     above_until: Option<Instant>,
     /// While datagrams are dropped: when the next one is.
@@ -38,6 +48,13 @@ pub(super) struct Datagrams {
     /// The drops since that began, and when it ended last.
     count: u32,
     ended: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    came: Instant,
+    datagram: Vec<u8>,
+    mark: Option<CongestionMark>,
 }
 
 impl Datagrams {
@@ -50,16 +67,22 @@ impl Datagrams {
         self.waiting.is_empty()
     }
 
-    pub(super) fn push(&mut self, datagram: Bytes, now: Instant) {
-        self.waiting.push_back((now, datagram));
+    pub(super) fn push(&mut self, datagram: Vec<u8>, mark: Option<CongestionMark>, now: Instant) {
+        self.waiting.push_back(Waiting { came: now, datagram, mark });
     }
 
-    /// The next one to leave. Those before it are dropped whose turn that is.
+    /// The next one to leave. Those before it are dropped whose turn that is, unless they can be marked.
     pub(super) fn pop(&mut self, now: Instant) -> Option<Bytes> {
         loop {
-            let (came, datagram) = self.waiting.pop_front()?;
+            let Waiting { came, mut datagram, mark } = self.waiting.pop_front()?;
             if !self.is_to_drop(now, now.saturating_duration_since(came)) {
-                return Some(datagram);
+                return Some(datagram.into());
+            }
+            if let Some(mark) = mark
+                && let Some(byte) = datagram.get_mut(mark.at)
+            {
+                *byte |= mark.bits;
+                return Some(datagram.into());
             }
         }
     }
@@ -107,27 +130,34 @@ mod tests {
     /// Datagrams come `each` apart and leave one a millisecond, for so many milliseconds: how many were dropped of those
     /// that found room, and the longest wait in the second half.
     fn run(each: Duration, millis: u32) -> (usize, Duration) {
+        let (dropped, _, longest) = run_with(each, millis, None);
+        (dropped, longest)
+    }
+
+    /// The same for datagrams that can be marked there, and how many were.
+    fn run_with(each: Duration, millis: u32, mark: Option<CongestionMark>) -> (usize, usize, Duration) {
         let (mut datagrams, begun) = (Datagrams::default(), Instant::now());
-        let (mut came, mut left, mut next) = (0, 0, begun);
+        let (mut came, mut left, mut marked, mut next) = (0, 0, 0, begun);
         let mut longest = Duration::ZERO;
         for now in (0..millis).map(|at| begun + at * MS) {
             while next <= now {
                 if datagrams.has_room() {
                     let at = u32::try_from((next - begun).as_micros()).unwrap();
-                    datagrams.push(Bytes::copy_from_slice(&at.to_be_bytes()), next);
+                    datagrams.push([&at.to_be_bytes()[..], &[0]].concat(), mark, next);
                     came += 1;
                 }
                 next += each;
             }
             if let Some(datagram) = datagrams.pop(now) {
                 left += 1;
-                let at = u32::from_be_bytes(datagram[..].try_into().unwrap());
+                marked += usize::from(datagram[4] == 0b11);
+                let at = u32::from_be_bytes(datagram[..4].try_into().unwrap());
                 if now - begun > millis / 2 * MS {
                     longest = longest.max(now - begun - Duration::from_micros(at.into()));
                 }
             }
         }
-        (came - left - datagrams.waiting.len(), longest)
+        (came - left - datagrams.waiting.len(), marked, longest)
     }
 
     #[test]
@@ -147,9 +177,20 @@ mod tests {
     fn a_burst_that_is_gone_within_the_interval_is_left_alone() {
         let (mut datagrams, begun) = (Datagrams::default(), Instant::now());
         for _ in 0..10 {
-            (0..90).for_each(|_| datagrams.push(Bytes::from_static(b"burst"), begun));
+            (0..90).for_each(|_| datagrams.push(b"burst".to_vec(), None, begun));
             assert!((0..90_u32).all(|at| datagrams.pop(begun + at * MS).is_some()));
             assert_eq!(datagrams.pop(begun + 90 * MS), None);
         }
+    }
+
+    #[test]
+    fn what_can_be_marked_is_marked_instead_of_dropped() {
+        let mark = Some(CongestionMark { at: 4, bits: 0b11 });
+        let (dropped, marked, _) = run_with(MS * 10 / 11, 20_000, mark);
+        assert!(dropped == 0 && marked > 1_000, "{dropped} {marked}");
+        assert_eq!(run_with(MS, 5_000, mark).1, 0, "there is no congestion");
+        // A place that the datagram does not have marks nothing.
+        let (dropped, ..) = run_with(MS * 10 / 11, 20_000, Some(CongestionMark { at: 5, bits: 1 }));
+        assert!(dropped > 1_000, "{dropped}");
     }
 }

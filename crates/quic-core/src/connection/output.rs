@@ -8,7 +8,7 @@ use bytes::Bytes;
 use fairpath_engine::{ByteCount, Choice, ConnectionView, PathId as EnginePath, PathSet};
 use noq_proto::{FrameStats, Transmit};
 
-use super::datagrams::Datagrams;
+use super::datagrams::{CongestionMark, Datagrams};
 use super::flows::Flows;
 use super::lanes::{Ahead, Lanes, Load};
 use super::pending_copies::PendingCopies;
@@ -129,11 +129,13 @@ impl Output {
 
 impl Connection {
     /// Queues a datagram of the application: it arrives once or not at all. Where those that wait do so for long, some of
-    /// them are dropped. False where too many wait, or the peer takes none.
-    pub fn send_datagram(&mut self, datagram: &[u8], now: Instant) -> bool {
+    /// them are dropped, or marked where they say how. False where too many wait, or the peer takes none.
+    pub fn send_datagram(&mut self, datagram: &[u8], mark: Option<CongestionMark>, now: Instant) -> bool {
         let has_room = !self.output.is_mute && self.output.datagrams.has_room();
         if has_room {
-            self.output.datagrams.push([&[APPLICATION], datagram].concat().into(), now);
+            // The first byte is this crate's own.
+            let mark = mark.map(|mark| CongestionMark { at: mark.at + 1, ..mark });
+            self.output.datagrams.push([&[APPLICATION], datagram].concat(), mark, now);
         }
         has_room
     }
