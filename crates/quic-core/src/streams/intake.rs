@@ -84,9 +84,6 @@ impl Streams {
                 self.touch(id, |stream| stream.send.on_credit(window));
             }
         }
-        if self.limits.bytes > before.bytes {
-            std::mem::take(&mut self.parked).into_iter().for_each(|id| self.schedule.activate(id));
-        }
         if self.opened < self.limits.streams && std::mem::take(&mut self.wants_to_open) {
             self.events.push_back(StreamEvent::MayOpen);
         }

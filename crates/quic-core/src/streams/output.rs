@@ -31,7 +31,7 @@ impl Streams {
 
     /// Whether data waits to be sent and may be.
     pub(crate) fn has_data(&self) -> bool {
-        self.phase == Phase::Open && (self.sums.free > 0 || self.sums.new > 0 && self.credit_left() > 0)
+        self.phase == Phase::Open && (!self.free.is_empty() || self.sums.new > 0 && self.credit_left() > 0)
     }
 
     /// Whether something waits that goes before bulk data.
@@ -101,22 +101,19 @@ impl Streams {
         }
         self.schedule.fit(room);
         let (id, piece, is_new) = loop {
-            let id = self.schedule.head()?;
             let credit = self.credit_left();
+            // Without credit the turns of all others stay as they are.
+            let id = if credit > 0 { self.schedule.head()? } else { *self.free.first()? };
             let space = |offset| (room - header(id, offset)) as u64;
             let taken = self.touch(id, |stream| {
                 let again = stream.send.take_free(space).map(|piece| (piece, false));
-                (
-                    again.or_else(|| stream.send.take_new(space, credit).map(|piece| (piece, true))),
-                    stream.send.has_new(),
-                )
+                again.or_else(|| stream.send.take_new(space, credit).map(|piece| (piece, true)))
             });
-            match taken {
-                Some((Some((piece, is_new)), _)) => break (id, piece, is_new),
-                Some((None, true)) => _ = self.parked.insert(id),
-                _ => {}
+            match taken.flatten() {
+                Some((piece, is_new)) => break (id, piece, is_new),
+                None if credit > 0 => self.schedule.on_empty_head(),
+                None => return None,
             }
-            self.schedule.on_empty_head();
         };
         match is_new {
             true => self.sent += piece.len(),

@@ -104,8 +104,8 @@ pub struct Streams {
     pub(super) round_trip: Duration,
     pub(super) due: BTreeSet<Due>,
     pub(super) schedule: Schedule,
-    /// Streams that wait for credit of the connection.
-    pub(super) parked: BTreeSet<u64>,
+    /// Streams that have something to send that costs no credit.
+    pub(super) free: BTreeSet<u64>,
     pub(super) sums: Sums,
     pub(super) in_flight: InFlight<StreamDatagram>,
     pub(super) rescue: Rescue,
@@ -149,7 +149,7 @@ impl Streams {
             round_trip: ROUND_TRIP,
             due: BTreeSet::new(),
             schedule: Schedule::default(),
-            parked: BTreeSet::new(),
+            free: BTreeSet::new(),
             sums: Sums::default(),
             in_flight: InFlight::default(),
             rescue: Rescue::default(),
@@ -397,7 +397,7 @@ impl Streams {
 
     /// Does something with a stream, and what follows from it. `None` where there is none of this id.
     pub(super) fn touch<T>(&mut self, id: u64, act: impl FnOnce(&mut Stream) -> T) -> Option<T> {
-        let Self { streams, sums, schedule, events, .. } = self;
+        let Self { streams, sums, free, schedule, events, .. } = self;
         let stream = streams.get_mut(&id)?;
         sums.subtract(stream);
         let done = act(stream);
@@ -406,6 +406,10 @@ impl Streams {
         stream.wants_to_write &= !wakes;
         sums.add(stream);
         let is_known = stream.kind.is_some();
+        match stream.send.has_free() {
+            true => _ = free.insert(id),
+            false => _ = free.remove(&id),
+        }
         if stream.send.has_free() || stream.send.has_new() {
             schedule.activate(id);
         }
@@ -430,6 +434,7 @@ impl Streams {
     fn forget(&mut self, id: u64) {
         let Some(stream) = self.streams.remove(&id) else { return };
         self.sums.subtract(&stream);
+        self.free.remove(&id);
         self.grown -= stream.recv.window.size() - WINDOW;
         if !self.is_own(id) {
             self.closed.insert(id >> 1..(id >> 1) + 1);

@@ -48,8 +48,6 @@ impl Stream {
 pub(super) struct Sums {
     pub(super) unsent: u64,
     pub(super) unacked: u64,
-    /// How many streams have something to send that costs no credit.
-    pub(super) free: usize,
     /// How many have something that was never sent, and credit of their own for it.
     pub(super) new: usize,
     /// How many have an application that waits for room.
@@ -60,20 +58,18 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn subtract(&mut self, stream: &Stream) {
-        let Self { unsent, unacked, free, new, full, unsettled } = Self::of(stream);
+        let Self { unsent, unacked, new, full, unsettled } = Self::of(stream);
         self.unsent -= unsent;
         self.unacked -= unacked;
-        self.free -= free;
         self.new -= new;
         self.full -= full;
         self.unsettled -= unsettled;
     }
 
     pub(super) fn add(&mut self, stream: &Stream) {
-        let Self { unsent, unacked, free, new, full, unsettled } = Self::of(stream);
+        let Self { unsent, unacked, new, full, unsettled } = Self::of(stream);
         self.unsent += unsent;
         self.unacked += unacked;
-        self.free += free;
         self.new += new;
         self.full += full;
         self.unsettled += unsettled;
@@ -84,7 +80,6 @@ impl Sums {
         Self {
             unsent: send.unsent(),
             unacked: send.unacked(),
-            free: usize::from(send.has_free()),
             new: usize::from(send.has_new()),
             full: usize::from(stream.wants_to_write),
             unsettled: usize::from(send.is_unsettled()),

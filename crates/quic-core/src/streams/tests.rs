@@ -432,6 +432,32 @@ fn streams_that_nobody_reads_fill_the_bound_of_the_connection_and_no_more() {
     assert!(net.ends[0].is_blocked() && net.ends[0].unsent_bytes() > 0);
 }
 
+/// Streams wait for the credit of all again and again, and meanwhile some are to send again what was lost.
+#[test]
+fn streams_that_wait_for_credit_keep_their_turns() {
+    let none = Budget::new(fairpath_engine::ByteCount::ZERO);
+    let mut net = pair(&StreamsConfig { budget: none, ..StreamsConfig::default() });
+    net.loss = 0.05;
+    let ids: Vec<StreamId> = (0..100).map(|_| net.ends[0].open(StreamKind(0)).expect("allowed")).collect();
+    let data = Bytes::from(vec![1; 64 << 10]);
+    for _ in 0..50 {
+        for id in &ids {
+            net.ends[0].write(*id, data.clone()).expect("open");
+        }
+        while net.send(0) || net.deliver() || net.tell_fate() {}
+        while net.ends[1].accept().is_some() {}
+        for id in &ids {
+            while let Ok(Read::Data(_)) = net.ends[1].read(*id, usize::MAX) {}
+        }
+        while net.send(1) || net.deliver() || net.tell_fate() {}
+    }
+    let sent: Vec<u64> = ids.iter().map(|id| net.ends[0].streams[&id.0].send.sent()).collect();
+    let half = |half: &[u64]| half.iter().sum::<u64>() as f64;
+    let (first, last) = sent.split_at(50);
+    let share = half(first) / half(last);
+    assert!((0.99..=1.01).contains(&share), "the first half has {share} of the other: {sent:?}");
+}
+
 #[test]
 fn an_idle_stream_costs_less_than_a_kilobyte() {
     let mut net = pair(&StreamsConfig::default());
