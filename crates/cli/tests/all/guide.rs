@@ -14,7 +14,16 @@ const HERE: [&str; 6] =
     ["first-transfer", "two-links", "live-stream", "interfaces-and-costs", "when-it-is-slow", "security"];
 
 /// Those whose commands are run elsewhere: by `namespaces/guide.rs`, and by the tests of the library.
-const ELSEWHERE: [&str; 5] = ["any-program", "vehicle", "router", "vpn-and-other-proxies", "bond-your-own-program"];
+const ELSEWHERE: [&str; 8] = [
+    "any-program",
+    "see-and-steer",
+    "ports-and-all-programs",
+    "keep-it-running",
+    "vehicle",
+    "router",
+    "vpn-and-other-proxies",
+    "bond-your-own-program",
+];
 
 /// How long what sends until it is stopped must go on without an error.
 const GOES_ON: Duration = Duration::from_millis(700);

@@ -18,7 +18,15 @@ use crate::{network, say};
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// In the order in which somebody reads them: the first one sets up both ends.
-const PAGES: [&str; 4] = ["any-program", "vehicle", "router", "vpn-and-other-proxies"];
+const PAGES: [&str; 7] = [
+    "any-program",
+    "see-and-steer",
+    "ports-and-all-programs",
+    "keep-it-running",
+    "vehicle",
+    "router",
+    "vpn-and-other-proxies",
+];
 
 /// A public address, which the far machine has.
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
