@@ -26,7 +26,7 @@ pub(crate) type Command = Box<dyn FnOnce(&mut EventLoop) + Send>;
 /// The shortest time between two wake-ups. Each has a cost, and the endpoints share the cores with
 /// this thread: at high rates what comes or is due in this time is served together, at most this
 /// late. What comes after a longer silence is served at once.
-const WAKE_GAP: Duration = Duration::from_micros(120);
+pub(crate) const WAKE_GAP: Duration = Duration::from_micros(120);
 
 /// How often one socket is read before the others: what comes faster than that waits in the
 /// kernel.
@@ -275,7 +275,7 @@ fn accept(
 
 /// Makes this thread wake up on time. All of it is best effort: where the process may not have the
 /// lowest real-time priority, other work can delay a release, and the timing report shows it.
-fn prepare_thread() {
+pub(crate) fn prepare_thread() {
     // By default Linux may wake a thread 50 µs late in order to wake several at once.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));

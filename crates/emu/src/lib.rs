@@ -10,6 +10,9 @@
 //! IPv6), so that rates are those of IP packets. What is larger than [`MTU`] is dropped, as on Ethernet
 //! where fragments are not allowed: loopback itself carries datagrams that no link would.
 //!
+//! On Linux [`Bridge`] does the same between interfaces, for programs of any kind, where the process may read and write
+//! their frames.
+//!
 //! One thread does all the work: it sleeps in `ppoll` until the next datagram is due or comes, and
 //! measures by how much it was late ([`EmulatorStats::timing`]). Where the process may, the thread
 //! runs at the lowest real-time priority, so that other work on the machine does not delay it;
@@ -38,7 +41,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(target_os = "linux")]
+mod bridge;
 mod builder;
+#[cfg(target_os = "linux")]
+mod checksum;
 mod emulator;
 mod error;
 mod event_loop;
@@ -48,6 +55,8 @@ mod socket;
 mod stats;
 mod timing;
 
+#[cfg(target_os = "linux")]
+pub use bridge::{Bridge, BridgeBuilder, Port};
 pub use builder::EmulatorBuilder;
 pub use emulator::Emulator;
 pub use error::EmulatorError;
