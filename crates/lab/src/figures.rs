@@ -1,7 +1,8 @@
 //! Figures that programs of ours write while they measure, as reports.
 //!
 //! A file is a list of lines, each with the thing measured and its unit. A line has samples, or a value with the half of
-//! its 95 % interval. Where something is wanted of it, it has the least or the most.
+//! its 95 % interval. Where something is wanted of it, it has the least or the most. Programs with a short form write an
+//! object instead, with the list, the form and the seeds.
 
 use std::fs;
 use std::path::Path;
@@ -57,7 +58,79 @@ const PROGRAMS: &[Program] = &[
         command: "FAIRPATH_STREAMS_JSON=FILE cargo bench -p fairpath-faults --bench tables -- streams",
         notes: &["Each number without an interval is of one run, in virtual time where nothing else is said."],
     },
+    Program {
+        key: "proxy_downloads",
+        title: "Downloads by curl through the proxy over two links, beside each of the links alone",
+        claim: "One download brings 0.9 of what the links bring alone, or 0.95 where they are alike, and 16 at once 0.95.",
+        command: "make proxy-figures ONLY=downloads",
+        notes: PROXY,
+    },
+    Program {
+        key: "proxy_echo",
+        title: "An echo of 64 bytes every 100 ms beside a bulk download, both through the proxy",
+        claim: "Its 99th percentile is no more than 30 ms beyond what the slower link's own queue costs.",
+        command: "make proxy-figures ONLY=echo",
+        notes: PROXY,
+    },
+    Program {
+        key: "proxy_fair",
+        title: "Sixteen downloads through the proxy over two paths of one link, beside one CUBIC of the kernel",
+        claim: "Together they get what one connection gets.",
+        command: "make proxy-figures ONLY=fair",
+        notes: PROXY,
+    },
+    Program {
+        key: "proxy_loopback",
+        title: "The proxy over loopback without limits, beside our own perf; many connections, and small datagrams",
+        claim: "It brings 0.6 of perf and 3 Gbit/s, 200,000 datagrams and 1,000 connections a second, for 200 kB each.",
+        command: "make proxy-figures ONLY=loopback",
+        notes: &["Both ends, curl and the servers share the cores of one machine.", FOR_TESTS],
+    },
+    Program {
+        key: "proxy_profiles",
+        title: "One file by curl through the proxy, over sixteen pairs of links on which bonds fail",
+        claim: "Both links bring at least 0.97 of the better one alone, over each of the sixteen pairs.",
+        command: "make proxy-figures ONLY=profiles",
+        notes: &[
+            IN_NAMESPACES,
+            AS_WAITED,
+            FOR_TESTS,
+            "The short form takes files of 1 MiB, most of which is sent in slow start; the whole form takes 20 MiB.",
+        ],
+    },
+    Program {
+        key: "proxy_peers",
+        title: "Other proxies beside ours over one link of 80 Mbit/s",
+        claim: "No goal is set. A peer whose programs are not installed is left out.",
+        command: "make proxy-figures ONLY=peers",
+        notes: PROXY,
+    },
+    Program {
+        key: "proxy_outage",
+        title: "A link that goes dark under sixteen downloads through the proxy, and comes back",
+        claim: "No connection stands still for more than half a second, and the rate is full two seconds after the return.",
+        command: "make proxy-figures ONLY=outage",
+        notes: PROXY,
+    },
 ];
+
+/// How the figures of the proxy are measured.
+const PROXY: &[&str] = &[IN_NAMESPACES, AS_WAITED, FOR_TESTS];
+
+const IN_NAMESPACES: &str = "Both ends, curl and the servers run on one machine, in network namespaces between which our \
+                             own links lie: packets of the kernel cross them, with rate, delay and queue as described, in \
+                             both directions.";
+const AS_WAITED: &str =
+    "Rates of downloads that end are over what a person waits, with the handshakes and the slow start.";
+const FOR_TESTS: &str = "The short form measures a program that was built for tests, which is slower.";
+
+/// Such a file.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum File {
+    Lines(Vec<Line>),
+    Measured { form: String, seeds: String, lines: Vec<Line> },
+}
 
 /// A line of such a file.
 #[derive(Deserialize)]
@@ -76,6 +149,7 @@ struct Line {
 enum Goal {
     AtLeast(f64),
     AtMost(f64),
+    Between(f64, f64),
 }
 
 impl Line {
@@ -103,7 +177,11 @@ pub(crate) fn reports(results: &Path, maker: &Maker) -> Vec<StoredReport> {
 
 fn report(program: &Program, results: &Path, maker: &Maker) -> Option<StoredReport> {
     let text = fs::read_to_string(results.join(format!("{}.json", program.key))).ok()?;
-    let lines: Vec<Line> = serde_json::from_str(&text).ok()?;
+    let (form, seeds, lines) = match serde_json::from_str(&text).ok()? {
+        File::Lines(lines) => ("bench".to_owned(), String::new(), lines),
+        File::Measured { form, seeds, lines } => (form, seeds, lines),
+    };
+    let command = format!("{}{}", program.command, if form == "quick" { " QUICK=1" } else { "" });
     let mut table = Table::new("figures", "Figures", &["what", "unit"], &[("value", "")]);
     let mut verdict = Verdict::ours("goals", program.claim);
     for line in &lines {
@@ -112,6 +190,7 @@ fn report(program: &Program, results: &Path, maker: &Maker) -> Option<StoredRepo
         verdict = match line.goal {
             Some(Goal::AtLeast(least)) => verdict.at_least(&what, line.estimate(), least),
             Some(Goal::AtMost(most)) => verdict.at_most(&what, line.estimate(), most),
+            Some(Goal::Between(least, most)) => verdict.between(&what, line.estimate(), least, most),
             None => verdict,
         };
     }
@@ -120,14 +199,14 @@ fn report(program: &Program, results: &Path, maker: &Maker) -> Option<StoredRepo
     let notes = program.notes.iter().map(|note| (*note).to_owned()).collect();
     Some(StoredReport {
         experiment: format!("bench/{}", program.key),
-        effort: "bench".to_owned(),
+        effort: form,
         description: Description {
             title: program.title.to_owned(),
             claim: program.claim.to_owned(),
             ..Description::default()
         },
         report: Report { tables: vec![table], verdicts, notes, ..Report::default() },
-        made: Some(Made { command: program.command.to_owned(), seeds: String::new(), commit, machine }),
+        made: Some(Made { command, seeds, commit, machine }),
     })
 }
 
@@ -153,5 +232,24 @@ mod tests {
         assert_eq!((report.tables[0].rows.len(), report.verdicts[0].checks.len()), (3, 2));
         assert_eq!(report.verdicts[0].outcome, Outcome::Holds);
         assert_eq!(report.tables[0].estimate(&["first", "s"], "value").mean, 4.0);
+    }
+
+    #[test]
+    fn a_short_form_says_so_with_its_seeds_and_its_command() {
+        let folder = std::env::temp_dir().join(format!("fairpath-short-figures-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let text = r#"{"form": "quick", "seeds": "1", "lines": [
+            {"what": "stillness", "unit": "ms", "samples": [240.0], "goal": {"at_most": 500.0}}
+        ]}"#;
+        fs::write(folder.join("proxy_outage.json"), text).unwrap();
+        let maker = Maker { commit: "abc".into(), machine: "two cores".into() };
+        let stored = reports(&folder, &maker).remove(0);
+        fs::remove_dir_all(&folder).unwrap();
+        let made = stored.made.unwrap();
+        assert_eq!((stored.experiment.as_str(), stored.effort.as_str()), ("bench/proxy_outage", "quick"));
+        assert_eq!(made.command, "make proxy-figures ONLY=outage QUICK=1");
+        assert_eq!((made.seeds.as_str(), made.commit.as_str(), made.machine.as_str()), ("1", "abc", "two cores"));
+        // One run decides nothing.
+        assert_eq!(stored.report.verdicts[0].outcome, Outcome::Undecided);
     }
 }
