@@ -9,12 +9,12 @@ WASM_CRATES := core cc sbd sched engine theory rate stream net scenario sim
 # The oldest Rust with which everything builds, as rust-version in Cargo.toml says.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo release test bench bench-sim evidence faults live fuzz interop package deb wheel python setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
+.PHONY: help demo release test bench bench-sim evidence faults proxy-figures live fuzz interop package deb wheel python setup fmt lint fmt-check clippy check-least doc fetch unit wasm msrv clean
 .DEFAULT_GOAL := help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do \
-		printf 'make %-9s %s\n' "$$name" "$$text"; done
+		printf 'make %-13s %s\n' "$$name" "$$text"; done
 
 demo: setup ## fast over two links, fair on one: no root, no network; half a minute once built
 	cargo run --profile demo -p fairpath-demo
@@ -57,6 +57,9 @@ faults: setup ## faults drawn from 10,000 seeds, in virtual time; as root, links
 	cargo test --release -p fairpath-faults --test all -- --ignored
 	cargo test -p fairpath-cli --test namespaces table_of_outages -- --ignored --nocapture
 	@sh scripts/seed-shifts.sh
+
+proxy-figures: setup ## what a proxy's users get, with curl over described links, and its pages; needs root (an hour; QUICK=1 three minutes)
+	@sh scripts/proxy-figures.sh
 
 live: ## a picture that ffmpeg sends over two links, of which one goes bad, with and without us (a quarter of an hour; needs ffmpeg)
 	@sh scripts/setup.sh ffmpeg

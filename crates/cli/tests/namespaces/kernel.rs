@@ -151,16 +151,16 @@ impl Drop for Crossing {
     }
 }
 
-/// Makes a socket in a namespace: it stays there, whoever uses it.
-pub(crate) fn inside(
+/// Opens a socket, or several, in a namespace: they stay there, whoever uses them.
+pub(crate) fn inside<T: Send + 'static>(
     namespace: &str,
-    make: impl FnOnce() -> io::Result<Socket> + Send + 'static,
-) -> Result<Socket, String> {
+    open: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, String> {
     let handle = File::open(format!("/run/netns/{namespace}")).map_err(|error| error.to_string())?;
     // A thread enters it, and no other has to come back.
     let thread = std::thread::spawn(move || {
         setns(handle, CloneFlags::CLONE_NEWNET)?;
-        make()
+        open()
     });
     thread.join().expect("it does not panic").map_err(|error| format!("a socket of the kernel: {error}"))
 }

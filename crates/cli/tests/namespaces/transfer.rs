@@ -206,6 +206,13 @@ impl Process {
         fs::read_to_string(&self.said).unwrap()
     }
 
+    /// The memory that it has in use.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it runs");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+    }
+
     /// Sends the process a signal, by its name without "SIG".
     pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status().unwrap();

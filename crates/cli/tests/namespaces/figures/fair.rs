@@ -1,0 +1,53 @@
+//! Sixteen downloads by curl through the proxy, both of whose paths lead over one link, beside one download by CUBIC of the
+//! kernel over the same link.
+
+use std::time::Duration;
+
+use fairpath_emu::{QueueConfig, QueueLimit};
+
+use super::curl::{Downloads, Way};
+use super::ends::{BEHIND, Ends, SOCKS, web};
+use super::{Form, Goal, Rows, link};
+use crate::described::{Described, INTERFACES, far_address};
+
+/// The rate of the link in Mbit/s, its delay one way in ms, and how long its queue is.
+const LINK: (u64, u64) = (40, 20);
+const QUEUES_MS: [u64; 2] = [50, 200];
+const DOWNLOADS: usize = 16;
+
+/// As one connection is from the one to the other.
+const AS_ONE: (f64, f64) = (0.8, 1.25);
+
+pub(super) fn rows(form: Form) -> Result<Rows, String> {
+    let mut rows = Rows::default();
+    for (seed, queue) in form.seeds().flat_map(|seed| QUEUES_MS.map(|queue| (seed, queue))) {
+        run(&mut rows, form, seed, queue)?;
+    }
+    Ok(rows)
+}
+
+fn run(rows: &mut Rows, form: Form, seed: u64, queue_ms: u64) -> Result<(), String> {
+    let queue = QueueConfig::DropTail(QueueLimit::Sojourn(Duration::from_millis(queue_ms)));
+    let shared = link(LINK.0, LINK.1).map(|direction| direction.queue(queue.clone()));
+    let described = Described::new(seed, &[shared], &[0, 0, 0])?;
+    let Described { near, far, .. } = &described;
+    let (ends, port) = (Ends::start(near, far, &[])?, web(far));
+    let rival = Downloads::start(near, Way::Direct(INTERFACES[2]), (far_address(2), port).into(), 1);
+    std::thread::sleep(Duration::from_secs(2));
+    let _proxy = ends.proxy_over(&INTERFACES[..2]);
+    let ours = Downloads::start(near, Way::Socks(SOCKS), (BEHIND, port).into(), DOWNLOADS);
+    // Until both have found their shares, and ours that its paths share the link.
+    std::thread::sleep(form.choose(Duration::from_secs(8), Duration::from_secs(20)));
+    let time = form.choose(Duration::from_secs(5), Duration::from_secs(60));
+    let (ours, theirs) = std::thread::scope(|scope| {
+        let theirs = scope.spawn(|| rival.rate_over(time));
+        (ours.rate_over(time), theirs.join().expect("it does not panic"))
+    });
+    let name = format!("{}/{} ms with a queue of {queue_ms} ms", LINK.0, LINK.1);
+    rows.add(format!("{name}: {DOWNLOADS} downloads through the bond"), "Mbit/s", None, ours);
+    rows.add(format!("{name}: one CUBIC beside them"), "Mbit/s", None, theirs);
+    let share = format!("{name}: the bond, in parts of the CUBIC");
+    rows.add(share, "", Goal::Between(AS_ONE.0, AS_ONE.1), ours / theirs);
+    described.assert_all_fitted();
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! The cost of the proxy itself, over loopback without limits. Both ends, curl and the servers share the cores of this
+//! machine. So do both ends of our own `perf`, which is measured beside it.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use socket2::{Domain, Socket, Type};
+
+use super::curl::{Downloads, Way};
+use super::ends::{self, BEHIND, Ends, SOCKS, connect, datagrams, web};
+use super::{Form, Goal, Rows};
+use crate::bond::PATIENCE;
+use crate::described::Described;
+use crate::kernel::inside;
+use crate::transfer::Process;
+
+/// By the goals: of what `perf` brings, and in Gbit/s.
+const OF_PERF: f64 = 0.6;
+const GBPS: f64 = 3.0;
+const PACKETS: f64 = 200_000.0;
+
+/// Datagrams that a program sends in a second.
+const OFFERED: f64 = 250_000.0;
+
+/// By the goals again: of an open connection at each end, and of how many in a second.
+const KILOBYTES: f64 = 200.0;
+const NEW: f64 = 1_000.0;
+
+/// The port of the near end whose datagrams go to the sink.
+const FORWARD: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
+
+/// How many programs open connections at once.
+const OPENERS: usize = 16;
+
+pub(super) fn rows(form: Form) -> Result<Rows, String> {
+    let mut rows = Rows::default();
+    for _ in form.seeds() {
+        run(&mut rows, form)?;
+    }
+    Ok(rows)
+}
+
+fn run(rows: &mut Rows, form: Form) -> Result<(), String> {
+    let described = Described::new(1, &[], &[])?;
+    // Both ends in one namespace.
+    let here = &described.near;
+    let ends = Ends::start(here, here, &["--listen", "127.0.0.1:4433"])?;
+    let (web, sink) = (web(here), datagrams(here, BEHIND));
+    let to_sink = format!("udp:{}=127.0.0.1:{}", FORWARD.port(), sink.local_addr().map_err(|e| e.to_string())?.port());
+    let proxy = ends.proxy(&["--forward", &to_sink], 1);
+    let time = Duration::from_secs(form.choose(2, 10));
+    let perf = perf(here, &ends, time)?;
+    rows.add("our own perf", "Gbit/s", None, perf);
+    for count in [1, 16] {
+        let downloads = Downloads::start(here, Way::Socks(SOCKS), (BEHIND, web).into(), count);
+        std::thread::sleep(Duration::from_millis(500));
+        let rate = downloads.rate_over(time) / 1e3;
+        let what = if count == 1 { "one download".to_owned() } else { format!("{count} downloads") };
+        rows.add(&what, "Gbit/s", Goal::AtLeast(GBPS), rate);
+        rows.add(format!("{what}, in parts of perf"), "", Goal::AtLeast(OF_PERF), rate / perf);
+    }
+    rows.add(
+        format!("datagrams of 64 bytes, of {OFFERED} sent"),
+        "1/s",
+        Goal::AtLeast(PACKETS),
+        packets(here, &sink, time),
+    );
+    rows.add("new connections", "1/s", Goal::AtLeast(NEW), new_ones(here, time)?);
+    for (end, kilobytes) in memory(here, form, [("near", &proxy), ("far", &ends.serve)])? {
+        rows.add(format!("memory of an open connection at the {end} end"), "kB", Goal::AtMost(KILOBYTES), kilobytes);
+    }
+    Ok(())
+}
+
+/// The goodput of `fairpath perf` in the direction of a download, in Gbit/s.
+fn perf(here: &str, ends: &Ends, time: Duration) -> Result<f64, String> {
+    let at = |name: &str| ends.scratch.path().join(name);
+    [at("server"), at("client")].iter().try_for_each(fs::create_dir_all).map_err(|error| error.to_string())?;
+    let mut server = Process::start(here, &["perf", "server", "--once", "--via", "lo"], &at("server"));
+    server.until("a ticket", PATIENCE, |server| server.printed().ends_with('\n'));
+    let (ticket, seconds) = (server.printed(), time.as_secs().to_string());
+    let words = ["perf", "client", ticket.trim(), "--reverse", "--json", "--via", "lo", "--seconds", &seconds];
+    let mut client = Process::start(here, &words, &at("client"));
+    let status = client.end(time + PATIENCE);
+    let said: Value = serde_json::from_str(&client.printed()).map_err(|_| format!("{status}: {}", client.said()))?;
+    said["goodput_bps"].as_f64().map(|bps| bps / 1e9).ok_or_else(|| "perf says no goodput".to_owned())
+}
+
+/// How many small datagrams arrive in a second, of more than are wanted.
+fn packets(here: &str, sink: &std::net::UdpSocket, time: Duration) -> f64 {
+    let (source, is_over, arrived) = (datagrams(here, BEHIND), AtomicBool::new(false), AtomicU64::new(0));
+    sink.set_read_timeout(Some(Duration::from_millis(100))).expect("it is a time");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut block = [0; 2048];
+            while !is_over.load(Ordering::Relaxed) {
+                if sink.recv(&mut block).is_ok() {
+                    arrived.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        scope.spawn(|| {
+            let (begun, mut sent) = (Instant::now(), 0);
+            while !is_over.load(Ordering::Relaxed) {
+                // After a pause it catches up with a part only: a burst of seconds shows nothing.
+                let due = (begun.elapsed().as_secs_f64() * OFFERED) as u64;
+                sent = sent.max(due.saturating_sub(1_000));
+                for _ in sent..due {
+                    let _ = source.send_to(&[7; 64], FORWARD);
+                }
+                sent = due;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        let (before, begun) = (arrived.load(Ordering::Relaxed), Instant::now());
+        std::thread::sleep(time);
+        let rate = (arrived.load(Ordering::Relaxed) - before) as f64 / begun.elapsed().as_secs_f64();
+        is_over.store(true, Ordering::Relaxed);
+        rate
+    })
+}
+
+/// How many connections are opened, used once and closed, in a second.
+fn new_ones(here: &str, time: Duration) -> Result<f64, String> {
+    let to = SocketAddr::from((BEHIND, ends::echo(here)));
+    let begun = Instant::now();
+    let open = move || {
+        let mut count = 0;
+        while begun.elapsed() < time {
+            let mut tcp = TcpStream::connect(SOCKS)?;
+            tcp.set_read_timeout(Some(PATIENCE))?;
+            connect(&mut tcp, to)?;
+            tcp.write_all(&[7; 64])?;
+            tcp.read_exact(&mut [0; 64])?;
+            count += 1;
+        }
+        Ok(count)
+    };
+    std::thread::scope(|scope| {
+        let each: Vec<_> = (0..OPENERS).map(|_| scope.spawn(move || inside::<u64>(here, open))).collect();
+        let opened: u64 = each.into_iter().map(|one| one.join().expect("it does not panic")).sum::<Result<_, _>>()?;
+        Ok(opened as f64 / begun.elapsed().as_secs_f64())
+    })
+}
+
+/// The memory that an open connection takes at each of these ends, in kilobytes: what more of them take, over how many
+/// more they are.
+fn memory<'a>(here: &str, form: Form, ends: [(&'a str, &Process); 2]) -> Result<[(&'a str, f64); 2], String> {
+    let to = idle(here)?;
+    let count = form.choose(500, 4_000);
+    let open = move || {
+        let one = |_| {
+            let mut tcp = TcpStream::connect(SOCKS)?;
+            tcp.set_read_timeout(Some(PATIENCE))?;
+            connect(&mut tcp, to)?;
+            // The server sends one byte, so that the connection is whole.
+            tcp.read_exact(&mut [0])?;
+            Ok(tcp)
+        };
+        (0..count).map(one).collect::<std::io::Result<Vec<TcpStream>>>()
+    };
+    let resident = || ends.map(|(_, end)| end.resident_bytes() as f64);
+    let _first = inside(here, open)?;
+    let before = resident();
+    let _second = inside(here, open)?;
+    let after = resident();
+    Ok([0, 1].map(|end| (ends[end].0, (after[end] - before[end]) / 1e3 / f64::from(count))))
+}
+
+/// A server that sends one byte, and keeps its connections. Its thread ends with the program.
+fn idle(here: &str) -> Result<SocketAddr, String> {
+    let listener = inside(here, || {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from((BEHIND, 0)).into())?;
+        socket.listen(4096).map(|()| socket)
+    })?;
+    let listener = TcpListener::from(listener);
+    let at = listener.local_addr().map_err(|error| error.to_string())?;
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        for mut tcp in listener.incoming().flatten() {
+            let _ = tcp.write_all(&[7]);
+            kept.push(tcp);
+        }
+    });
+    Ok(at)
+}
