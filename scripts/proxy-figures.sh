@@ -19,13 +19,20 @@ cargo test $profile -p fairpath-cli --test namespaces --no-run
 setsid cargo test --quiet $profile -p fairpath-cli --test namespaces tables_of_the_proxy -- --ignored --nocapture &
 measuring=$!
 clean() {
-    kill -KILL -- "-$measuring" 2>/dev/null || true
+    kill -KILL "-$measuring" 2>/dev/null || true
     for name in $(ip netns list 2>/dev/null | cut -d ' ' -f 1 | grep '^fairpath-[0-9]*-described-'); do
         owner=${name#fairpath-}
         owner=${owner%%-*}
-        [ -e "/proc/$owner" ] && continue
+        # Those of another run stay.
+        patience=10
+        while [ -e "/proc/$owner" ] && [ "$patience" -gt 0 ]; do
+            sleep 1
+            patience=$((patience - 1))
+        done
+        [ "$patience" -gt 0 ] || continue
         ip netns pids "$name" | xargs -r kill -KILL 2>/dev/null || true
         ip netns delete "$name"
+        rm -rf "/dev/shm/fairpath-namespaces-$owner-"* "/tmp/fairpath-namespaces-$owner-"*
     done
 }
 trap clean EXIT

@@ -11,7 +11,6 @@ use super::curl::{Downloads, Way, download};
 use super::echo::echoes;
 use super::ends::{self, BEHIND, Ends, SOCKS, web};
 use super::{Form, Rows, link};
-use crate::bond::PATIENCE;
 use crate::described::{Described, INTERFACES, far_address};
 use crate::kernel::inside;
 use crate::network::run;
@@ -116,6 +115,9 @@ impl Measured<'_> {
     }
 }
 
+/// How long a peer may take to listen.
+const LISTENS: Duration = Duration::from_secs(10);
+
 /// Waits until something accepts connections there.
 fn wait_for(namespace: &str, port: SocketAddr) -> Result<(), String> {
     let tried = inside(namespace, move || {
@@ -123,7 +125,7 @@ fn wait_for(namespace: &str, port: SocketAddr) -> Result<(), String> {
         loop {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
             match socket.connect_timeout(&port.into(), Duration::from_secs(1)) {
-                Err(error) if begun.elapsed() > PATIENCE => return Err(error),
+                Err(error) if begun.elapsed() > LISTENS => return Err(error),
                 Err(_) => std::thread::sleep(Duration::from_millis(50)),
                 Ok(()) => return Ok(()),
             }
