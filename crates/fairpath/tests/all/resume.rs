@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fairpath::{Connection, ConnectionError, Endpoint, Event, Identity, StreamError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -128,8 +128,10 @@ async fn a_peer_that_was_out_of_reach_hears_that_the_connection_was_closed_meanw
     let mut events = ours.events();
     relay.cut(true);
     seen(&mut events, |event| matches!(event, Event::Interrupted(_))).await;
-    // The program is done with all of it.
+    // The program is done with all of it. The peer is out of reach as long as it waits.
+    let begun = Instant::now();
     ours.close(7, "gone").await;
+    assert!(begun.elapsed() >= Duration::from_secs(2), "given up after {:?}", begun.elapsed());
     assert_eq!(ours.closed().await, ConnectionError::LocallyClosed);
     drop((send, ours));
     relay.cut(false);
