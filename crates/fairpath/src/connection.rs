@@ -32,7 +32,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 ///
 /// # When all paths are gone
 ///
-/// Where nothing is heard of the peer any more on any path, the end that dialed connects again by itself, for
+/// Where nothing is heard of the peer for nine seconds on any path, the end that dialed connects again by itself, for
 /// [60 s](crate::Builder::resume_within). This object is then the next connection, at both ends, and its streams go on
 /// where they were: each byte arrives once, and nobody who reads or writes notices more than that it takes long.
 /// [`Event::Interrupted`](crate::Event::Interrupted) and [`Event::Resumed`](crate::Event::Resumed) tell of it, and

@@ -43,8 +43,13 @@
 //!
 //! # For those who know quinn
 //!
-//! - `open_bi`, `accept_bi`, `SendStream` and `RecvStream` are as there. A stream has both directions; drop the one that
-//!   is not wanted. The peer sees a stream when its first bytes come.
+//! - `open_bi`, `accept_bi`, `SendStream` and `RecvStream` are as there, with one trap: a `SendStream` that is dropped
+//!   before [`finish`](SendStream::finish) is reset, not finished. [`SendStream::arrived`] is `stopped` there.
+//! - A stream has both directions; drop the one that is not wanted. The peer sees a stream when its first bytes come.
+//!   Streams have no priorities: those that send little go first, the others take turns.
+//! - [`Endpoint::accept`] hands out connections whose handshake is complete. There is no 0-RTT.
+//! - [`Connection::close`] is to be awaited, and nothing like `wait_idle` is needed after it.
+//! - There is no idle timeout and no keep-alive to set: a connection without data stays open as long as the peer answers.
 //! - A certificate is known by its [`Fingerprint`], without an authority, or by [`Trust::authorities`].
 //! - Streams are Fairpath's own and travel in DATAGRAM frames, so both ends are Fairpath's.
 //! - An endpoint has a socket for each interface, which come and go with them. There is no migration to think of.
@@ -80,7 +85,7 @@ pub use endpoint::{Builder, Endpoint};
 pub use error::{Attempt, ConnectionError, Error, SendError, StreamError};
 pub use event::{Event, Events};
 #[doc(inline)]
-pub use fairpath_engine::{Bitrate, ByteCount as Amount};
+pub use fairpath_engine::{Bitrate, ByteCount as Amount, TermsChange};
 pub use fairpath_quic::{Allowance, PathControl};
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use limits::StreamLimits;

@@ -76,7 +76,7 @@ impl Drop for Client {
 /// A socket in a namespace that hears what comes to it.
 fn ear(namespace: &str, at: &str) -> UdpSocket {
     let address: SocketAddr = at.parse().unwrap();
-    let socket: UdpSocket = inside(namespace, move || UdpSocket::bind(address).map(Into::into)).unwrap().into();
+    let socket = inside(namespace, move || UdpSocket::bind(address)).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     socket
 }

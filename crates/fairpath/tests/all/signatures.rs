@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-/// Heads that may: units, the account of a quota, which the sockets below count on, and bounds of live packets.
+/// Heads that may: units, changed terms, the account of a quota that the sockets count on, and bounds of live packets.
 const ALLOWED: &[&str] = &[
-    "pub use fairpath_engine::{Bitrate, ByteCount as Amount};",
+    "pub use fairpath_engine::{Bitrate, ByteCount as Amount, TermsChange};",
     "pub use fairpath_quic::{Allowance, PathControl};",
     "pub use flows::{DEADLINE_MAX",
 ];
