@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fairpath::{Connection, ConnectionError, Endpoint, Event, Identity, StreamError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UdpSocket;
+use tokio::time::Instant;
 
 /// A busy machine takes its time.
 const PATIENCE: Duration = Duration::from_secs(40);
