@@ -213,8 +213,8 @@ impl Connection {
         queued(&connection, connection.send_datagram(datagram))
     }
 
-    /// The same for a datagram that can carry a mark of congestion, as packets with ECN do (RFC 3168): where it would be dropped
-    /// because others wait, `bits` of the byte at `at` are set instead. A place behind its end is none.
+    /// The same for a datagram that can carry a mark of congestion, as packets with ECN do (RFC 3168). Where it would be
+    /// dropped because others wait, `bits` of the byte at `at` are set instead. A place behind its end is ignored.
     ///
     /// # Errors
     ///
@@ -399,7 +399,7 @@ impl Connection {
     }
 }
 
-/// What became of a datagram.
+/// The result of queueing a datagram.
 fn queued(connection: &quic::Connection, is_queued: bool) -> Result<(), SendError> {
     match (connection.close_reason(), is_queued) {
         (Some(reason), _) => Err(ended(reason).into()),
