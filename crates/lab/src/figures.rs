@@ -53,10 +53,14 @@ const PROGRAMS: &[Program] = &[
     },
     Program {
         key: "streams",
-        title: "Streams of bytes: beside records, a thousand at once, a sparse one beside bulk, and how they open",
-        claim: "Streams carry 0.95 of what records do, share evenly, and a sparse one does not wait for a bulk one.",
+        title: "Streams of bytes: beside records, while a path is dark, a thousand at once, a sparse one, and how they open",
+        claim: "Streams carry 0.95 of what records do, stand still for 500 ms at most where a path goes dark, have their \
+                rate again 2 s after its return, share evenly, and a sparse one does not wait for a bulk one.",
         command: "FAIRPATH_STREAMS_JSON=FILE cargo bench -p fairpath-faults --bench tables -- streams",
-        notes: &["Each number without an interval is of one run, in virtual time where nothing else is said."],
+        notes: &[
+            "Each number without an interval is of one run, in virtual time where nothing else is said.",
+            "Of an outage the mean over seeds is told, and the longest of them, which the goal is for.",
+        ],
     },
     Program {
         key: "proxy_downloads",

@@ -32,7 +32,7 @@ const TABLES: &[choose::Table] = &[
     ("profiles-minute", "what a minute over the same pairs has of the sum of both links", profiles::minute),
     (
         "streams",
-        "streams beside records, a thousand at once, a sparse one beside bulk, and how they open",
+        "streams beside records, while a path is dark, a thousand at once, a sparse one, and how they open",
         streams::table,
     ),
     ("pictures", "pictures over a link that goes bad, with two kinds of windows", pictures::table),

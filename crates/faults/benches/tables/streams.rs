@@ -1,5 +1,5 @@
-//! Figures of streams: shares of what records carry, fairness among a thousand, a sparse stream beside a bulk one, and
-//! how they open. In virtual time, and on loopback in real time with both in turn.
+//! Figures of streams: shares of what records carry, outages of a path, fairness among a thousand, a sparse stream
+//! beside a bulk one, and how they open. In virtual time, and on loopback in real time with both in turn.
 //!
 //! On loopback each form is told by its rate, and by the processors' time that a byte takes at both ends together, which
 //! other programs on the machine hardly change.
