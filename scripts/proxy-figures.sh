@@ -1,7 +1,7 @@
 #!/bin/sh
 # The figures of the proxy, with curl over described links in network namespaces, and their pages in docs/evidence. Needs
 # root, ip and curl. QUICK=1 takes the short form (three minutes once built), ONLY=outage,fair these tables, SEEDS=N that
-# many runs. Peers are measured where their programs are on the PATH: ssserver and sslocal, hysteria.
+# many runs. Peers are measured where their programs are on the PATH: ssserver and sslocal, sing-box.
 set -eu
 
 export FAIRPATH_FIGURES="$PWD/target/proxy-figures"

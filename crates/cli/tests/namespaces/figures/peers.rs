@@ -1,10 +1,13 @@
 //! Other proxies beside ours over one link in one run: a download alone, and an echo beside a bulk download. What is not
 //! installed is left out, and that is said.
 
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use serde_json::json;
 use socket2::{Domain, Socket, Type};
 
 use super::curl::{Downloads, Way, download};
@@ -46,18 +49,51 @@ fn start(namespace: &str, words: &[&str]) -> Child {
     command.spawn().expect("ip is here")
 }
 
-/// The programs of a peer, and how it is started in the near and the far namespace.
-type Known = (&'static str, &'static [&'static str], fn(&str, &str) -> Peer);
+/// The programs of a peer, and how it is started in the near and the far namespace, with a folder for its files.
+type Known = (&'static str, &'static [&'static str], fn(&str, &str, &Path) -> Result<Peer, String>);
 
-const PEERS: &[Known] = &[("shadowsocks-rust", &["ssserver", "sslocal"], shadowsocks)];
+const PEERS: &[Known] = &[
+    ("shadowsocks-rust over TCP", &["ssserver", "sslocal"], shadowsocks),
+    ("sing-box, Hysteria 2", &["sing-box"], hysteria),
+];
 
-fn shadowsocks(near: &str, far: &str) -> Peer {
+fn shadowsocks(near: &str, far: &str, _: &Path) -> Result<Peer, String> {
     let server = format!("{}:8388", far_address(0));
     let secret = ["-k", "a password for a measurement", "-m", "aes-128-gcm"];
     let far = start(far, &[&["ssserver", "-s", &server][..], &secret].concat());
     let at = PEER.to_string();
     let near = start(near, &[&["sslocal", "-b", &at, "-s", &server][..], &secret].concat());
-    Peer(vec![far, near])
+    Ok(Peer(vec![far, near]))
+}
+
+/// By its congestion control for networks whose rates nobody tells it.
+fn hysteria(near: &str, far: &str, folder: &Path) -> Result<Peer, String> {
+    let pair = run(&["sing-box", "generate", "tls-keypair", "fairpath.test"])?;
+    let certificate = pair.find("-----BEGIN CERTIFICATE").ok_or("sing-box made no certificate")?;
+    let keep = |name: &str, text: &str| {
+        let file = folder.join(name);
+        fs::write(&file, text).map(|()| file.display().to_string()).map_err(|error| error.to_string())
+    };
+    let (key, certificate) = (keep("key.pem", &pair[..certificate])?, keep("certificate.pem", &pair[certificate..])?);
+    let (password, port) = ("a password for a measurement", 8443);
+    let server = json!({
+        "inbounds": [{
+            "type": "hysteria2", "listen": "0.0.0.0", "listen_port": port, "users": [{ "password": password }],
+            "tls": { "enabled": true, "key_path": key, "certificate_path": certificate },
+        }],
+        "outbounds": [{ "type": "direct" }],
+    });
+    let client = json!({
+        "inbounds": [{ "type": "socks", "listen": PEER.ip(), "listen_port": PEER.port() }],
+        "outbounds": [{
+            "type": "hysteria2", "server": far_address(0), "server_port": port, "password": password,
+            "tls": { "enabled": true, "server_name": "fairpath.test", "certificate_path": certificate },
+        }],
+    });
+    let [server, client] =
+        [("server.json", server), ("client.json", client)].map(|(name, all)| keep(name, &all.to_string()));
+    let far = start(far, &["sing-box", "run", "-c", &server?]);
+    Ok(Peer(vec![far, start(near, &["sing-box", "run", "-c", &client?])]))
 }
 
 pub(super) fn rows(form: Form) -> Result<Rows, String> {
@@ -74,13 +110,16 @@ pub(super) fn rows(form: Form) -> Result<Rows, String> {
         let proxy = ends.proxy_over(&INTERFACES[..1]);
         measured.through(&mut rows, "fairpath", SOCKS, bytes)?;
         drop(proxy);
+        let preferred = run(&["ip", "netns", "exec", far, "cat", "/proc/sys/net/ipv4/tcp_congestion_control"])?;
         for (name, programs, begin) in PEERS {
+            // A peer over TCP goes by the congestion control that this machine prefers: an echo depends on it.
+            let name = &name.replace("TCP", &format!("TCP by {}", preferred.trim()));
             let missing = programs.iter().find(|one| run(&["sh", "-c", &format!("command -v {one}")]).is_err());
             if let Some(program) = missing {
                 say(&format!("{name}: left out, there is no `{program}` here"));
                 continue;
             }
-            let _peer = begin(near, far);
+            let _peer = begin(near, far, &ends.scratch.path())?;
             if let Err(reason) = wait_for(near, PEER) {
                 say(&format!("{name}: left out, its near end does not listen: {reason}"));
                 continue;
