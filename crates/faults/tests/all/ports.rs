@@ -67,6 +67,21 @@ fn a_port_that_is_throttled_gives_way_to_another_one() {
 }
 
 #[test]
+fn links_that_fail_in_turn_leave_as_many_paths_as_there_were() {
+    let mut world = sending(&[Wire::new(10, 10), Wire::new(10, 30)], 0);
+    for first in [0, OF_SECOND] {
+        for is_up in [false, true] {
+            (first..first + 2).for_each(|way| world.set_up(way, is_up));
+            world.run_for(if is_up { 14 * SECOND } else { 6 * SECOND });
+        }
+        // Each wire and each port has a path. The outage may have changed the port of the second wire.
+        let ways = open(&mut world);
+        assert!(ways.len() == 3 && ways.starts_with(&PLANNED[..2]), "{ways:?}");
+    }
+    assert_eq!(world.violation(), None);
+}
+
+#[test]
 fn a_link_that_is_slow_by_itself_is_compared_once_and_keeps_its_path() {
     let mut world = sending(&[Wire::new(20, 10), Wire::new(2, 30)], 1);
     let compared = world.run_until(8 * SECOND, |world| open(world).len() == 4);
