@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-/// Heads that may: units, changed terms, the account of a quota that the sockets count on, and bounds of live packets.
+/// Heads that may: units, changed terms, the account of a quota that the sockets count on, bounds of live packets, and a
+/// hidden function for the program of this workspace.
 const ALLOWED: &[&str] = &[
     "pub use fairpath_engine::{Bitrate, ByteCount as Amount, TermsChange};",
     "pub use fairpath_quic::{Allowance, PathControl};",
     "pub use flows::{DEADLINE_MAX",
+    "pub fn paths(reports: Vec<PathReport>)",
 ];
 
 /// The types that a source takes from the crates below.
