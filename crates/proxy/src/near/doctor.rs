@@ -49,6 +49,10 @@ const HIGH_LOSS: f64 = 0.05;
 /// A port is throttled that brings less than this share of another one of the same host over the same link.
 const THROTTLED: f64 = 0.5;
 
+/// The other port counts for this rate at most. The far end itself passes on what comes to a port after its first, which
+/// takes a processor's time and bounds the rate.
+const PASSED_ON: Bitrate = Bitrate::from_mbps(200);
+
 /// The settings of an examination.
 #[derive(Clone, Debug)]
 pub struct ExamineConfig {

@@ -2,7 +2,7 @@
 
 use fairpath::Bitrate;
 
-use super::{ADDS_UP, BRINGS_NOTHING, Examination, Finding, HIGH_LOSS, LONG_QUEUE, THROTTLED};
+use super::{ADDS_UP, BRINGS_NOTHING, Examination, Finding, HIGH_LOSS, LONG_QUEUE, PASSED_ON, THROTTLED};
 
 impl Examination {
     /// The meaning of the findings in plain words, the most important first.
@@ -87,7 +87,7 @@ fn silent(one: &Finding) -> Option<String> {
 fn throttled(one: &Finding) -> Option<String> {
     let (fastest, best) = one.ports.iter().max_by_key(|(_, rate)| *rate)?;
     let first = one.down?;
-    let slow = one.ports.iter().filter(|(_, rate)| *rate < first.max(*best).scaled(THROTTLED));
+    let slow = one.ports.iter().filter(|(_, rate)| *rate < first.max(*best).min(PASSED_ON).scaled(THROTTLED));
     let slow: Vec<String> = slow.map(|(address, rate)| format!("{address} with {rate}")).collect();
     if first < best.scaled(THROTTLED) {
         let name = &one.name;
@@ -181,6 +181,17 @@ mod tests {
         );
         assert!(said(200).contains("50.0 Mbit/s come in from the port in use, and 200.0 Mbit/s from 192.0.2.1:443"));
         assert!(!said(40).contains("throttled"), "{}", said(40));
+    }
+
+    #[test]
+    fn a_port_that_the_far_end_passes_on_slowly_is_not_called_throttled() {
+        let port = std::net::SocketAddr::from(([192, 0, 2, 1], 443));
+        let said = |mbps| {
+            let ports = vec![(port, Bitrate::from_mbps(mbps))];
+            words(vec![Finding { ports, ..finding("eth0", 900) }], None)
+        };
+        assert!(!said(250).contains("throttled"), "{}", said(250));
+        assert!(said(20).contains("throttled on the way to 192.0.2.1:443"), "{}", said(20));
     }
 
     #[test]
