@@ -59,7 +59,7 @@ const PROGRAMS: &[Program] = &[
         command: "FAIRPATH_STREAMS_JSON=FILE cargo bench -p fairpath-faults --bench tables -- streams",
         notes: &[
             "Each number without an interval is of one run, in virtual time where nothing else is said.",
-            "Of an outage the mean over seeds is told, and the longest of them, which the goal is for.",
+            "Rows of an outage give the mean over seeds, and the longest of all, to which the goal applies.",
         ],
     },
     Program {

@@ -7,23 +7,15 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use crate::common::{Listening, Scratch, fairpath, text};
+use crate::proxy_pages::PROXY_PAGES;
 
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
 
 const HERE: [&str; 6] =
     ["first-transfer", "two-links", "live-stream", "interfaces-and-costs", "when-it-is-slow", "security"];
 
-/// Those whose commands are run elsewhere: by `namespaces/guide.rs`, and by the tests of the library.
-const ELSEWHERE: [&str; 8] = [
-    "any-program",
-    "see-and-steer",
-    "ports-and-all-programs",
-    "keep-it-running",
-    "vehicle",
-    "router",
-    "vpn-and-other-proxies",
-    "bond-your-own-program",
-];
+/// The page whose commands the tests of the library run.
+const OF_THE_LIBRARY: &str = "bond-your-own-program";
 
 /// How long what sends until it is stopped must go on without an error.
 const GOES_ON: Duration = Duration::from_millis(700);
@@ -155,7 +147,8 @@ fn the_commands_of_the_guide_run() {
 
 #[test]
 fn no_page_of_the_guide_is_forgotten() {
-    let mut known: Vec<String> = HERE.iter().chain(&ELSEWHERE).map(|page| format!("{page}.md")).collect();
+    let mut known: Vec<String> =
+        HERE.iter().chain(&PROXY_PAGES).chain([&OF_THE_LIBRARY]).map(|page| format!("{page}.md")).collect();
     let pages = std::fs::read_dir(PAGES).unwrap().map(|page| page.unwrap().file_name().into_string().unwrap());
     let mut pages: Vec<String> = pages.collect();
     known.sort();

@@ -14,6 +14,8 @@ mod path_terms;
 mod paths;
 mod perf;
 mod proxy;
+#[path = "../common/proxy_pages.rs"]
+mod proxy_pages;
 mod question;
 mod sim;
 mod strangers;

@@ -12,21 +12,11 @@ use std::time::Duration;
 use crate::bond::listen;
 use crate::kernel::inside;
 use crate::network::{End, Family, NAMED, Network, run};
+use crate::proxy_pages::PROXY_PAGES;
 use crate::transfer::{Process, Scratch};
 use crate::{network, say};
 
 const PATIENCE: Duration = Duration::from_secs(40);
-
-/// In the order in which somebody reads them: the first one sets up both ends.
-const PAGES: [&str; 7] = [
-    "any-program",
-    "see-and-steer",
-    "ports-and-all-programs",
-    "keep-it-running",
-    "vehicle",
-    "router",
-    "vpn-and-other-proxies",
-];
 
 /// A public address, which the far machine has.
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
@@ -167,7 +157,7 @@ fn the_commands_of_the_guide_on_proxies_run() {
 
     let mut reader = Reader { network: &network, folder, invitation: String::new(), serve: None, proxy: None };
     let mut typed = BTreeSet::new();
-    for line in PAGES.iter().flat_map(|page| commands(page)) {
+    for line in PROXY_PAGES.iter().flat_map(|page| commands(page)) {
         if NOT_RUN.iter().any(|(beginning, _)| line.starts_with(beginning)) || !typed.insert(line.clone()) {
             continue;
         }

@@ -20,6 +20,8 @@ mod money;
 mod network;
 mod programs;
 mod proxy;
+#[path = "../common/proxy_pages.rs"]
+mod proxy_pages;
 mod transfer;
 mod ways;
 

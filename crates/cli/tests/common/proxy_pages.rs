@@ -1,0 +1,12 @@
+//! The pages of the guide whose commands need links, and are run in namespaces.
+
+/// In the order in which somebody reads them: the first one sets up both ends.
+pub(crate) const PROXY_PAGES: [&str; 7] = [
+    "any-program",
+    "see-and-steer",
+    "ports-and-all-programs",
+    "keep-it-running",
+    "vehicle",
+    "router",
+    "vpn-and-other-proxies",
+];
