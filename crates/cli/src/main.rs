@@ -19,6 +19,7 @@ mod leading;
 mod leftovers;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod open_files;
 mod path_args;
 mod path_facts;
 #[cfg(feature = "metrics")]

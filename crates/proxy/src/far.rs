@@ -36,9 +36,6 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How often what was carried is written down, and the addresses are looked at.
 const NOTE: Duration = Duration::from_secs(5);
 
-/// The streams of a device: one for each connection of its programs.
-const STREAMS_MAX: u32 = 4096;
-
 /// The settings of a far end.
 #[derive(Clone, Debug)]
 pub struct FarConfig {
@@ -141,7 +138,8 @@ impl Far {
         let relays = Relays::open(config.also_listen, &endpoint.addresses());
         let relays = relays.map_err(|(address, source)| FarError::Listen { address, source })?;
         state.note_serving(&all(&endpoint, &relays))?;
-        let limits = StreamLimits::default().open_max(STREAMS_MAX);
+        // As many streams at once as the port of a device takes connections.
+        let limits = StreamLimits::default();
         let (to, notices) = mpsc::channel(256);
         let shared = Shared::new(state, guard, limits, (config.advertise, relays.behind()), to)?;
         let here = shared.clone();

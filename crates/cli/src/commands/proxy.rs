@@ -14,6 +14,7 @@ use crate::ends::Via;
 use crate::error::UsageError;
 use crate::far_state::NearStateArgs;
 use crate::leading::{self, Leading, Rules};
+use crate::open_files;
 use crate::path_args::PathArgs;
 use crate::path_facts::Books;
 use crate::signals::Interruption;
@@ -88,6 +89,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     if password.is_none() && !args.listen.ip().is_loopback() {
         tell(format!("warning: everybody who reaches {} can use it: set a password with --password-file", args.listen));
     }
+    open_files::as_many_as_granted();
     let state = args.state.directory()?;
     if args.undo {
         let was_there = leading::undo(&state)?;

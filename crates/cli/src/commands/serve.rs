@@ -10,6 +10,7 @@ use fairpath_report::text::tell;
 use crate::ends::{Advertise, Via, listen_address, own_address, retried};
 use crate::far_state::FarStateArgs;
 use crate::host_port::HostPort;
+use crate::open_files;
 use crate::signals::Interruption;
 
 /// The port where devices find the far end, where none is given.
@@ -44,6 +45,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let interruption = Interruption::listen()?;
+    open_files::as_many_as_granted();
     let mut listens = Vec::new();
     for listen in &args.listen {
         listens.push(own_address(listen).await?);

@@ -1,6 +1,7 @@
 //! `serve`, `invite`, `join`, `proxy`, `run`, `devices`, `revoke`, as a person types them.
 
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -17,7 +18,11 @@ struct Telling {
 
 impl Telling {
     fn start(arguments: &[&str]) -> Self {
-        let mut child = fairpath(arguments).stderr(Stdio::piped()).spawn().unwrap();
+        Self::begin(fairpath(arguments))
+    }
+
+    fn begin(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (to, lines) = mpsc::channel();
         std::thread::spawn(move || errors.lines().map_while(Result::ok).try_for_each(|line| to.send(line)));
@@ -84,6 +89,50 @@ fn a_device_joins_its_programs_go_through_and_it_is_revoked() {
     proxy.told("the connection to the far end is lost: the far end has revoked this device");
     serve.told("laptop: gone: it was revoked");
     assert!(String::from_utf8(run(&["devices", "--state", far]).stdout).unwrap().contains("No device has joined."));
+}
+
+/// The program under a limit of open files that it may raise.
+fn with_few_files(arguments: &[&str]) -> Command {
+    let program = fairpath(arguments);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -S -n 128; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
+#[test]
+fn more_connections_are_carried_than_a_shell_lets_programs_have_open_files() {
+    const CONNECTIONS: usize = 300;
+    let scratch = Scratch::new();
+    let (far, near) = (scratch.0.join("far"), scratch.0.join("near"));
+    let (far, near) = (text(&far), text(&near));
+    let serve = Telling::begin(with_few_files(&["serve", "--listen", "127.0.0.1:0", "--state", far]));
+    serve.told("serving at 127.0.0.1:");
+    let invitation = String::from_utf8(run(&["invite", "laptop", "--state", far]).stdout).unwrap();
+    assert!(run(&["join", invitation.trim(), "--state", near, "--via", "127.0.0.1"]).status.success());
+    let authorized = format!("{far}/authorized");
+    let line = std::fs::read_to_string(&authorized).unwrap();
+    std::fs::write(&authorized, line.replace("reach=public", "reach=public,127.0.0.1")).unwrap();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = server.local_addr().unwrap().port();
+    let words = ["proxy", "--listen", "127.0.0.1:0", "--state", near, "--via", "127.0.0.1"];
+    let proxy = Telling::begin(with_few_files(&words));
+    let port = proxy.told("SOCKS5 and HTTP proxy at ");
+    proxy.told("connected to the far end as laptop");
+
+    let kept: Vec<_> = (0..CONNECTIONS)
+        .map(|at| {
+            let mut here = TcpStream::connect(&port).unwrap();
+            here.set_read_timeout(Some(LIMIT)).unwrap();
+            // No password; then CONNECT to 127.0.0.1.
+            here.write_all(&[&[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1][..], &target.to_be_bytes()].concat()).unwrap();
+            let mut answer = [0; 2 + 10];
+            here.read_exact(&mut answer).unwrap_or_else(|error| panic!("connection {at}: {error}"));
+            assert_eq!(answer[3], 0, "connection {at}: {answer:?}");
+            (here, server.accept().unwrap())
+        })
+        .collect();
+    assert_eq!(kept.len(), CONNECTIONS);
 }
 
 #[test]

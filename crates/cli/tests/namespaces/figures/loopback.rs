@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
@@ -29,6 +30,9 @@ const OFFERED: f64 = 250_000.0;
 /// By the goals again: of an open connection at each end, and of how many in a second.
 const KILOBYTES: f64 = 200.0;
 const NEW: f64 = 1_000.0;
+
+/// How many connections are open at once in the end.
+const OPEN: u64 = 10_000;
 
 /// The port of the near end whose datagrams go to the sink.
 const FORWARD: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
@@ -70,10 +74,7 @@ fn run(rows: &mut Rows, form: Form) -> Result<(), String> {
         packets(here, &sink, time),
     );
     rows.add("new connections", "1/s", Goal::AtLeast(NEW), new_ones(here, time)?);
-    for (end, kilobytes) in memory(here, form, [("near", &proxy), ("far", &ends.serve)])? {
-        rows.add(format!("memory of an open connection at the {end} end"), "kB", Goal::AtMost(KILOBYTES), kilobytes);
-    }
-    Ok(())
+    memory(rows, here, form, [("near", &proxy), ("far", &ends.serve)])
 }
 
 /// The goodput of `fairpath perf` in the direction of a download, in Gbit/s.
@@ -148,11 +149,10 @@ fn new_ones(here: &str, time: Duration) -> Result<f64, String> {
     })
 }
 
-/// The memory that an open connection takes at each of these ends, in kilobytes: what more of them take, over how many
-/// more they are.
-fn memory<'a>(here: &str, form: Form, ends: [(&'a str, &Process); 2]) -> Result<[(&'a str, f64); 2], String> {
+/// The memory that an open connection takes at each of these ends: what more of them take, over how many more they are.
+fn memory(rows: &mut Rows, here: &str, form: Form, ends: [(&str, &Process); 2]) -> Result<(), String> {
     let to = idle(here)?;
-    let count = form.choose(500, 4_000);
+    let count = form.choose(500, (OPEN / 2).min(opens_at_most() / 2));
     let open = move || {
         let one = |_| {
             let mut tcp = TcpStream::connect(SOCKS)?;
@@ -169,7 +169,20 @@ fn memory<'a>(here: &str, form: Form, ends: [(&'a str, &Process); 2]) -> Result<
     let before = resident();
     let _second = inside(here, open)?;
     let after = resident();
-    Ok([0, 1].map(|end| (ends[end].0, (after[end] - before[end]) / 1e3 / f64::from(count))))
+    rows.add("connections open at once", "", None, 2.0 * count as f64);
+    for (at, (end, _)) in ends.into_iter().enumerate() {
+        let kilobytes = (after[at] - before[at]) / 1e3 / count as f64;
+        rows.add(format!("memory of an open connection at the {end} end"), "kB", Goal::AtMost(KILOBYTES), kilobytes);
+    }
+    Ok(())
+}
+
+/// How many connections both of whose ends are here this process may have open, beside what else it has. It takes as many
+/// open files as the system grants.
+fn opens_at_most() -> u64 {
+    let limit = getrlimit(Resource::Nofile).maximum;
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit });
+    limit.map_or(OPEN, |files| files.saturating_sub(1_000) / 2)
 }
 
 /// A server that sends one byte, and keeps its connections. Its thread ends with the program.
