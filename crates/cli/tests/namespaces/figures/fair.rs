@@ -1,5 +1,5 @@
 //! Sixteen downloads by curl through the proxy, both of whose paths lead over one link, beside one download by CUBIC of the
-//! kernel over the same link.
+//! kernel over the same link. A second CUBIC in the bond's place says how evenly that one shares with its like.
 
 use std::time::Duration;
 
@@ -14,6 +14,9 @@ use crate::described::{Described, INTERFACES, far_address};
 const LINK: (u64, u64) = (40, 20);
 const QUEUES_MS: [u64; 2] = [50, 200];
 const DOWNLOADS: usize = 16;
+
+/// By so much the CUBIC is first.
+const AHEAD: Duration = Duration::from_secs(2);
 
 /// As one connection is from the one to the other.
 const AS_ONE: (f64, f64) = (0.8, 1.25);
@@ -32,22 +35,36 @@ fn run(rows: &mut Rows, form: Form, seed: u64, queue_ms: u64) -> Result<(), Stri
     let described = Described::new(seed, &[shared], &[0, 0, 0])?;
     let Described { near, far, .. } = &described;
     let (ends, port) = (Ends::start(near, far, &[])?, web(far));
-    let rival = Downloads::start(near, Way::Direct(INTERFACES[2]), (far_address(2), port).into(), 1);
-    std::thread::sleep(Duration::from_secs(2));
-    let _proxy = ends.proxy_over(&INTERFACES[..2]);
-    let ours = Downloads::start(near, Way::Socks(SOCKS), (BEHIND, port).into(), DOWNLOADS);
-    // Until both have found their shares, and ours that its paths share the link.
-    std::thread::sleep(form.choose(Duration::from_secs(8), Duration::from_secs(20)));
-    let time = form.choose(Duration::from_secs(5), Duration::from_secs(60));
-    let (ours, theirs) = std::thread::scope(|scope| {
-        let theirs = scope.spawn(|| rival.rate_over(time));
-        (ours.rate_over(time), theirs.join().expect("it does not panic"))
-    });
+    let rival = || Downloads::start(near, Way::Direct(INTERFACES[2]), (far_address(2), port).into(), 1);
     let name = format!("{}/{} ms with a queue of {queue_ms} ms", LINK.0, LINK.1);
+
+    let first = rival();
+    std::thread::sleep(AHEAD);
+    let second = Downloads::start(near, Way::Direct(INTERFACES[0]), (far_address(0), port).into(), 1);
+    let [theirs, like] = rates(form, &first, &second);
+    rows.add(format!("{name}: a second CUBIC in place of the bond, in parts of the CUBIC"), "", None, like / theirs);
+    drop((first, second));
+
+    let first = rival();
+    std::thread::sleep(AHEAD);
+    let _proxy = ends.proxy_over(&INTERFACES[..2]);
+    let bond = Downloads::start(near, Way::Socks(SOCKS), (BEHIND, port).into(), DOWNLOADS);
+    let [theirs, ours] = rates(form, &first, &bond);
     rows.add(format!("{name}: {DOWNLOADS} downloads through the bond"), "Mbit/s", None, ours);
     rows.add(format!("{name}: one CUBIC beside them"), "Mbit/s", None, theirs);
     let share = format!("{name}: the bond, in parts of the CUBIC");
     rows.add(share, "", Goal::Between(AS_ONE.0, AS_ONE.1), ours / theirs);
     described.assert_all_fitted();
     Ok(())
+}
+
+/// The rates of both in Mbit/s, once they have found their shares, and the bond that its paths share the link.
+fn rates(form: Form, one: &Downloads, other: &Downloads) -> [f64; 2] {
+    std::thread::sleep(form.choose(Duration::from_secs(8), Duration::from_secs(20)));
+    let time = form.choose(Duration::from_secs(5), Duration::from_secs(60));
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| one.rate_over(time));
+        let other = other.rate_over(time);
+        [one.join().expect("it does not panic"), other]
+    })
 }
