@@ -29,6 +29,7 @@ const TABLES: &[choose::Table] = &[
         "pairs of links with the schedulers that one would choose, in parts of the better link",
         profiles::schedulers,
     ),
+    ("profiles-streams", "a file by one stream over the same pairs, in parts of the better link", profiles::streams),
     ("profiles-minute", "what a minute over the same pairs has of the sum of both links", profiles::minute),
     (
         "streams",

@@ -7,6 +7,7 @@ use fairpath_quic_core::EngineConfig;
 use rayon::prelude::*;
 
 use crate::bonds::{goodput, goodput_of, names, ratio};
+use crate::bulk::file_ratio;
 use crate::pairs::pair;
 
 /// A transfer that is as long as that, whatever the links carry.
@@ -27,6 +28,17 @@ pub(crate) fn schedulers() {
         };
         let alone = pair(&name).map(|wire| goodput("arrival", &[wire], 0));
         println!("{name:12} {alone:5.1?} Mbit/s alone, min_rtt {}, arrival {}", of("min_rtt"), of("arrival"));
+    }
+}
+
+/// A file by one stream in parts of what the better link alone carries, which is how a proxy sends it.
+pub(crate) fn streams() {
+    const SEEDS: u64 = 8;
+    let wanted = std::env::var("FAIRPATH_PROFILES").unwrap_or_else(|_| "all".into());
+    for name in names().into_iter().filter(|name| wanted == "all" || wanted.split(',').any(|one| one == name)) {
+        let ratios: Vec<f64> = (1..=SEEDS).into_par_iter().map(|seed| file_ratio(pair(&name), seed)).collect();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        println!("{name:12} {:.2} (least {least:.2})", ratios.iter().sum::<f64>() / SEEDS as f64);
     }
 }
 

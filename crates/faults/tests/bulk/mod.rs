@@ -80,6 +80,56 @@ impl Bulk {
     }
 }
 
+/// How long a file takes by one stream over these wires, once all of them are in use; `None` where it is longer than
+/// `patience`.
+pub(crate) fn file(wires: &[Wire], size: u64, patience: Duration, seed: u64) -> Option<Duration> {
+    let mut world = admitted(World::protected_by(Cryptography::Null, wires, &EngineConfig::live(), seed));
+    let id = loop {
+        let now = world.now;
+        match world.client.connection().expect("it is there").streams(now).open(StreamKind(0)) {
+            Some(id) => break id,
+            None => world.run_for(LOOK),
+        }
+    };
+    let (begun, data) = (world.now, Bytes::from(vec![0; 32 << 10]));
+    let (mut left, mut is_here) = (size, false);
+    while world.now < begun + patience {
+        let now = world.now;
+        let streams = world.client.connection().expect("it is there").streams(now);
+        while left > 0 {
+            let next = data.slice(..data.len().min(usize::try_from(left).expect("a file")));
+            let taken = streams.write(id, next).expect("it is open") as u64;
+            left -= taken;
+            match (left, taken) {
+                (0, _) => streams.finish(id).expect("it is open"),
+                (_, 0) => break,
+                _ => {}
+            }
+        }
+        let streams = world.server.connection().expect("it is there").streams(now);
+        is_here |= streams.accept().is_some();
+        // Of a stream that has not come a read says that it is over.
+        let mut read = if is_here { streams.read(id, 1 << 20) } else { Ok(Read::Pending) };
+        while let Ok(Read::Data(_)) = read {
+            read = streams.read(id, 1 << 20);
+        }
+        if read == Ok(Read::End) {
+            return Some(now - begun);
+        }
+        world.run_for(LOOK);
+    }
+    None
+}
+
+/// A file of 20 MiB by one stream over both wires, in parts of what the better one alone carries.
+pub(crate) fn file_ratio(wires: [Wire; 2], seed: u64) -> f64 {
+    const SIZE: u64 = 20 << 20;
+    const PATIENCE: Duration = Duration::from_secs(300);
+    let took = |wires: &[Wire]| file(wires, SIZE, PATIENCE, seed).unwrap_or(PATIENCE).as_secs_f64();
+    let alone = wires.map(|wire| took(&[wire]));
+    alone[0].min(alone[1]) / took(&wires)
+}
+
 /// Jain's index of the bytes that came of each stream.
 pub(crate) fn jain(bulk: &Bulk) -> f64 {
     let bytes: Vec<f64> = bulk.received.values().map(|bytes| *bytes as f64).collect();

@@ -130,8 +130,8 @@ impl Lanes {
             used: bulk.unfinished() + streams.unacked_bytes(),
             credit: match streams.is_idle() {
                 true => bulk.credit_left(),
-                false if bulk.is_idle() => streams.credit_left(),
-                false => bulk.credit_left().saturating_add(streams.credit_left()),
+                false if bulk.is_idle() => streams.sendable_bytes(),
+                false => bulk.credit_left().saturating_add(streams.sendable_bytes()),
             },
         }
     }

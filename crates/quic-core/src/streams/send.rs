@@ -197,6 +197,11 @@ impl SendHalf {
         self.sent < self.written.min(self.limit)
     }
 
+    /// How much more the peer takes.
+    pub(super) fn credit_left(&self) -> u64 {
+        self.limit.saturating_sub(self.sent)
+    }
+
     /// The next piece to be sent again, of at most `space` bytes as [`header`](super::wire::header) leaves them, or the
     /// end alone.
     pub(super) fn take_free(&mut self, space: impl Fn(u64) -> u64) -> Option<Piece> {

@@ -376,6 +376,11 @@ impl Streams {
         self.limits.bytes.saturating_sub(self.sent)
     }
 
+    /// How much of what streams have to send, and will have, the peer lets them send now, in bytes.
+    pub(crate) fn sendable_bytes(&self) -> u64 {
+        self.sums.credit.min(self.credit_left())
+    }
+
     /// How much was sent once more, in bytes.
     pub fn resent_bytes(&self) -> u64 {
         self.resent_bytes

@@ -50,6 +50,8 @@ pub(super) struct Sums {
     pub(super) unacked: u64,
     /// How many have something that was never sent, and credit of their own for it.
     pub(super) new: usize,
+    /// How much more the peer takes on these, by their own credit.
+    pub(super) credit: u64,
     /// How many have an application that waits for room.
     pub(super) full: usize,
     /// How many have not told the peer all that they have to tell, or do not know that it knows.
@@ -58,19 +60,21 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn subtract(&mut self, stream: &Stream) {
-        let Self { unsent, unacked, new, full, unsettled } = Self::of(stream);
+        let Self { unsent, unacked, new, credit, full, unsettled } = Self::of(stream);
         self.unsent -= unsent;
         self.unacked -= unacked;
         self.new -= new;
+        self.credit -= credit;
         self.full -= full;
         self.unsettled -= unsettled;
     }
 
     pub(super) fn add(&mut self, stream: &Stream) {
-        let Self { unsent, unacked, new, full, unsettled } = Self::of(stream);
+        let Self { unsent, unacked, new, credit, full, unsettled } = Self::of(stream);
         self.unsent += unsent;
         self.unacked += unacked;
         self.new += new;
+        self.credit += credit;
         self.full += full;
         self.unsettled += unsettled;
     }
@@ -81,6 +85,7 @@ impl Sums {
             unsent: send.unsent(),
             unacked: send.unacked(),
             new: usize::from(send.has_new()),
+            credit: if send.has_new() { send.credit_left() } else { 0 },
             full: usize::from(stream.wants_to_write),
             unsettled: usize::from(send.is_unsettled()),
         }

@@ -10,7 +10,9 @@ const ROUND_MIN: Duration = Duration::from_millis(10);
 /// A credit in bytes, counted from the beginning.
 ///
 /// Its size follows what the reader takes: twice what it took in a round trip of the slowest path in use. A window that
-/// holds a sender back is emptied once in a round trip, and so doubles in each; one that does not stays.
+/// holds a sender back is emptied once in a round trip, and so doubles in each; one that does not stays. Over a quicker
+/// path it is emptied several times meanwhile, and grows then: beside a satellite a link would otherwise wait for the
+/// satellite's round trips. Of what is taken no more than a window waited before the round, so the rest came in it.
 #[derive(Debug)]
 pub(super) struct Window {
     size: u64,
@@ -19,8 +21,17 @@ pub(super) struct Window {
     limit: u64,
     told: u64,
     untold: bool,
-    /// When the present round began, and what was taken before it.
-    round: Option<(Timestamp, u64)>,
+    round: Option<Round>,
+}
+
+/// A round trip of the slowest path.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    begun: Timestamp,
+    /// What was taken before it.
+    before: u64,
+    /// The window at its beginning.
+    size: u64,
 }
 
 impl Window {
@@ -47,17 +58,18 @@ impl Window {
     /// Notes that `bytes` were taken. By how much the window should grow.
     pub(super) fn on_taken(&mut self, bytes: u64, now: Timestamp, round_trip: Duration) -> u64 {
         let round_trip = round_trip.max(ROUND_MIN);
-        let (begun, before) = *self.round.get_or_insert((now, self.taken));
+        let Round { begun, before, size } =
+            *self.round.get_or_insert(Round { begun: now, before: self.taken, size: self.size });
         self.taken += bytes;
         self.raise();
-        let elapsed = now.since(begun);
-        if elapsed < round_trip {
-            return 0;
-        }
-        self.round = None;
-        // Where nothing was taken for long this is little, and the next round tells.
-        let share = round_trip.as_secs_f64() / elapsed.as_secs_f64();
-        let target = (2.0 * (self.taken - before) as f64 * share) as u64;
+        let (elapsed, taken) = (now.since(begun), self.taken - before);
+        let target = if elapsed < round_trip {
+            taken.saturating_sub(size).saturating_mul(2)
+        } else {
+            self.round = None;
+            // Where nothing was taken for long this is little, and the next round tells.
+            (2.0 * taken as f64 * (round_trip.as_secs_f64() / elapsed.as_secs_f64())) as u64
+        };
         target.min(self.most).saturating_sub(self.size)
     }
 
@@ -126,6 +138,33 @@ mod tests {
         // A round has the piece that begins it and the one that ends it: of ten in a round trip, eleven.
         assert!((2_000_000..=2_200_000).contains(&fitting), "twice what a round trip carries: {fitting}");
         assert_eq!(size_after(100, u64::MAX, round_trip), 16_000_000, "the most");
+    }
+
+    /// The size after a second in which a reader takes something every so many milliseconds, where round trips are 640.
+    fn size_after_a_second(mut window: Window, every: u64, take: impl Fn(&Window) -> u64) -> u64 {
+        for ms in (0..1_000).step_by(every as usize) {
+            let bytes = take(&window);
+            let growth = window.on_taken(bytes, Timestamp::from_millis(ms), Duration::from_millis(640));
+            window.grow(growth);
+        }
+        window.size()
+    }
+
+    #[test]
+    fn a_quick_path_beside_a_slow_one_does_not_wait_for_its_round_trips() {
+        // A round trip of 70 ms brings a window each time, where the slow path takes 640.
+        let window = || Window::new(64_000, 16_000_000, 64_000);
+        let quick = size_after_a_second(window(), 70, Window::size);
+        assert!(quick >= 8_000_000, "{quick}");
+    }
+
+    #[test]
+    fn a_reader_that_takes_what_waited_at_once_needs_no_larger_window() {
+        let window = Window::new(64_000, 16_000_000, 64_000);
+        assert_eq!(size_after_a_second(window, 1_000, Window::size), 64_000);
+        // Nor one that takes as much in a round trip in pieces.
+        let window = Window::new(64_000, 16_000_000, 64_000);
+        assert_eq!(size_after_a_second(window, 10, |_| 400), 64_000);
     }
 
     #[test]
