@@ -55,6 +55,13 @@ impl Ends {
         proxy
     }
 
+    /// Whether the far end takes paths for those of one link now.
+    pub(super) fn is_together(&self) -> bool {
+        let far = self.scratch.path().join("far").display().to_string();
+        let listed = run(&[env!("CARGO_BIN_EXE_fairpath"), "control", "--state", &far, "list"]);
+        listed.is_ok_and(|paths| paths.contains("together as one"))
+    }
+
     /// One over these interfaces.
     pub(super) fn proxy_over(&self, interfaces: &[&str]) -> Process {
         let options: Vec<&str> = interfaces.iter().flat_map(|interface| ["--via", interface]).collect();

@@ -1,7 +1,7 @@
 //! Sixteen downloads by curl through the proxy, both of whose paths lead over one link, beside one download by CUBIC of the
 //! kernel over the same link. A second CUBIC in the bond's place says how evenly that one shares with its like.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fairpath_emu::{QueueConfig, QueueLimit};
 
@@ -49,11 +49,20 @@ fn run(rows: &mut Rows, form: Form, seed: u64, queue_ms: u64) -> Result<(), Stri
     std::thread::sleep(AHEAD);
     let _proxy = ends.proxy_over(&INTERFACES[..2]);
     let bond = Downloads::start(near, Way::Socks(SOCKS), (BEHIND, port).into(), DOWNLOADS);
-    let [theirs, ours] = rates(form, &first, &bond);
+    let ([theirs, ours], together) = std::thread::scope(|scope| {
+        let together = scope.spawn(|| part_of_looks(form, || ends.is_together()));
+        (rates(form, &first, &bond), together.join().expect("it does not panic"))
+    });
     rows.add(format!("{name}: {DOWNLOADS} downloads through the bond"), "Mbit/s", None, ours);
     rows.add(format!("{name}: one CUBIC beside them"), "Mbit/s", None, theirs);
     let share = format!("{name}: the bond, in parts of the CUBIC");
     rows.add(share, "", Goal::Between(AS_ONE.0, AS_ONE.1), ours / theirs);
+    rows.add(
+        format!("{name}: the part of the time in which the bond took its paths for one link's"),
+        "",
+        None,
+        together,
+    );
     described.assert_all_fitted();
     Ok(())
 }
@@ -61,10 +70,25 @@ fn run(rows: &mut Rows, form: Form, seed: u64, queue_ms: u64) -> Result<(), Stri
 /// The rates of both in Mbit/s, once they have found their shares, and the bond that its paths share the link.
 fn rates(form: Form, one: &Downloads, other: &Downloads) -> [f64; 2] {
     std::thread::sleep(form.choose(Duration::from_secs(8), Duration::from_secs(20)));
-    let time = form.choose(Duration::from_secs(5), Duration::from_secs(60));
     std::thread::scope(|scope| {
-        let one = scope.spawn(|| one.rate_over(time));
-        let other = other.rate_over(time);
+        let one = scope.spawn(|| one.rate_over(time(form)));
+        let other = other.rate_over(time(form));
         [one.join().expect("it does not panic"), other]
     })
+}
+
+fn time(form: Form) -> Duration {
+    form.choose(Duration::from_secs(5), Duration::from_secs(60))
+}
+
+/// Looks while rates are measured; the part of the looks that found it so.
+fn part_of_looks(form: Form, is_so: impl Fn() -> bool) -> f64 {
+    std::thread::sleep(form.choose(Duration::from_secs(8), Duration::from_secs(20)));
+    let (begun, mut looks, mut found) = (Instant::now(), 0_u32, 0_u32);
+    while begun.elapsed() < time(form) {
+        looks += 1;
+        found += u32::from(is_so());
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    f64::from(found) / f64::from(looks)
 }
