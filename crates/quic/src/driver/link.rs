@@ -15,9 +15,9 @@ use super::home::{Home, LinkNumber, is_lost};
 use super::intake::Intake;
 
 /// What of the peer's datagrams is kept until it is taken, in bytes and in number: they are for what is worth
-/// little when it is old.
-const DATAGRAM_BYTES: usize = 256 << 10;
-const DATAGRAMS: usize = 256;
+/// little when it is old. It is as much as is taken in at once ([`super::intake`]), or some of each turn would be lost.
+const DATAGRAM_BYTES: usize = 512 << 10;
+const DATAGRAMS: usize = 1_024;
 
 /// How many notices a slow listener may be behind.
 const NOTICES: usize = 256;
@@ -46,10 +46,34 @@ pub(crate) struct Link {
     pub(crate) opened: Notify,
     pub(crate) may_open: Notify,
     home: Mutex<Arc<Home>>,
-    datagrams: Mutex<VecDeque<Bytes>>,
+    datagrams: Mutex<Kept>,
     /// Whether the peer may hold more than little.
     is_trusted: AtomicBool,
     pub(crate) notices: broadcast::Sender<PathNotice>,
+}
+
+/// Datagrams of the peer that nobody has taken.
+#[derive(Debug, Default)]
+struct Kept {
+    datagrams: VecDeque<Bytes>,
+    bytes: usize,
+}
+
+impl Kept {
+    /// Keeps one more, in place of the oldest ones where there are too many.
+    fn push(&mut self, datagram: Bytes) {
+        self.bytes += datagram.len();
+        self.datagrams.push_back(datagram);
+        while self.datagrams.len() > DATAGRAMS || self.bytes > DATAGRAM_BYTES {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) -> Option<Bytes> {
+        let datagram = self.datagrams.pop_front()?;
+        self.bytes -= datagram.len();
+        Some(datagram)
+    }
 }
 
 /// Something that the connection does not tell by itself.
@@ -118,26 +142,20 @@ impl Link {
         *self.home.lock().unwrap_or_else(PoisonError::into_inner) = home;
     }
 
-    fn datagrams(&self) -> MutexGuard<'_, VecDeque<Bytes>> {
+    fn datagrams(&self) -> MutexGuard<'_, Kept> {
         self.datagrams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The oldest datagram that came and was not taken.
     pub(crate) fn take_datagram(&self) -> Option<Bytes> {
-        self.datagrams().pop_front()
+        self.datagrams().pop()
     }
 
     fn keep_datagram(&self, datagram: Bytes) {
         if self.is_guest() {
             return;
         }
-        let mut datagrams = self.datagrams();
-        datagrams.push_back(datagram);
-        let bytes = |datagrams: &VecDeque<Bytes>| datagrams.iter().map(Bytes::len).sum::<usize>();
-        while datagrams.len() > DATAGRAMS || bytes(&datagrams) > DATAGRAM_BYTES {
-            datagrams.pop_front();
-        }
-        drop(datagrams);
+        self.datagrams().push(datagram);
         self.datagram_came.notify_waiters();
     }
 
