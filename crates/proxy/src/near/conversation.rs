@@ -27,6 +27,8 @@ pub(super) enum Fault<E> {
 
 impl Conversation {
     pub(super) fn new(tcp: TcpStream) -> Self {
+        // An answer to the second words must not wait until the program's system acknowledges that to the first.
+        let _ = tcp.set_nodelay(true);
         Self { tcp, waiting: BytesMut::new() }
     }
 
