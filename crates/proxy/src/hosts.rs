@@ -5,17 +5,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use fairpath::RecvStream;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
-use crate::packets::{Association, Budget, Held, PACKET_MAX, Packet};
+use crate::packets::{Association, Budget, Held, Packet};
 use crate::relay::{Meter, Side, pass};
+use crate::still::Stillness;
 use crate::target::Target;
-use crate::udp::{Came, Ecn, Here, Udp};
+use crate::udp::{Burst, Came, Ecn, Here, Room, Udp};
 
 /// The hosts of one port at once.
 const HOSTS_MAX: usize = 1024;
@@ -36,8 +35,8 @@ const NAMES: u16 = 53;
 /// How long a question for a name may wait (RFC 4787, requirement 5a, allows less for ports with an own rule).
 const NAMES_STILL: Duration = Duration::from_secs(10);
 
-/// A packet that waits for the connection.
-type Waiting = (Bytes, Ecn, Held);
+/// Packets that wait for the connection.
+type Waiting = (Burst, Ecn, Held);
 
 /// A host that sends to a port.
 #[derive(Debug)]
@@ -58,29 +57,33 @@ where
     let (socket, memory) = (Arc::new(Udp::new(socket)), Budget::new(MEMORY));
     let mut hosts: BTreeMap<(SocketAddr, Option<Here>), (mpsc::Sender<Waiting>, Budget)> = BTreeMap::new();
     let mut carried = JoinSet::new();
-    let mut buffer = vec![0; PACKET_MAX];
+    let mut room = Room::new();
     loop {
         while carried.try_join_next().is_some() {}
         // An error is that of a packet that was sent before.
-        let Ok(Came { length, from, here, ecn }) = socket.recv(&mut buffer).await else { continue };
-        let known = hosts.get(&(from, here)).filter(|(host, _)| !host.is_closed());
-        let (host, memory) = match known {
-            Some(host) => host.clone(),
-            None => {
-                hosts.retain(|_, (host, _)| !host.is_closed());
-                if hosts.len() >= HOSTS_MAX {
-                    continue;
+        if socket.recv(&mut room).await.is_err() {
+            continue;
+        }
+        for (Came { from, here, ecn, .. }, burst) in room.bursts() {
+            let known = hosts.get(&(from, here)).filter(|(host, _)| !host.is_closed());
+            let (host, memory) = match known {
+                Some(host) => host.clone(),
+                None => {
+                    hosts.retain(|_, (host, _)| !host.is_closed());
+                    if hosts.len() >= HOSTS_MAX {
+                        continue;
+                    }
+                    let (to, packets) = mpsc::channel(1024);
+                    carried.spawn(carry(Host { address: from, here, socket: socket.clone(), packets }));
+                    let known = (to, memory.part(HOST_MEMORY));
+                    hosts.insert((from, here), known.clone());
+                    known
                 }
-                let (to, packets) = mpsc::channel(1024);
-                carried.spawn(carry(Host { address: from, here, socket: socket.clone(), packets }));
-                let known = (to, memory.part(HOST_MEMORY));
-                hosts.insert((from, here), known.clone());
-                known
+            };
+            // One that is late loses packets.
+            if let Some(held) = memory.hold(burst.bytes()) {
+                let _ = host.try_send((burst, ecn, held));
             }
-        };
-        // One that is late loses packets.
-        if let Some(held) = memory.hold(length) {
-            let _ = host.try_send((Bytes::copy_from_slice(&buffer[..length]), ecn, held));
         }
     }
 }
@@ -97,24 +100,24 @@ impl Host {
     ) {
         let is_name = target.port == NAMES;
         let (mut questions, mut is_answered) = (0_usize, false);
+        let mut stillness = Stillness::new();
         loop {
             let still = still(is_name, side, is_answered);
             tokio::select! {
-                packet = self.packets.recv() => match packet {
-                    Some((data, ecn, _held)) => {
-                        questions += 1;
-                        pass(meter, side, data.len()).await;
-                        association.send(target, &data, ecn);
+                packets = self.packets.recv() => match packets {
+                    Some((burst, ecn, _held)) => {
+                        questions += burst.packets().count();
+                        pass(meter, side, burst.bytes()).await;
+                        association.send(target, burst.packets(), ecn);
                     }
                     None => return,
                 },
                 packet = association.recv() => match packet {
                     Some(Packet { data, ecn, held: _held, .. }) => {
                         is_answered = true;
-                        pass(meter, side.other(), data.len()).await;
-                        // A packet that the system does not take is lost, as others are.
-                        let _ = self.socket.send(&data, self.address, self.here, ecn).await;
-                        questions = questions.saturating_sub(1);
+                        pass(meter, side.other(), data.bytes()).await;
+                        self.socket.send(&data, self.address, self.here, ecn).await;
+                        questions = questions.saturating_sub(data.packets().count());
                         // Each question has a host of its own: all places would soon be taken by answered ones.
                         if is_name && questions == 0 && self.packets.is_empty() {
                             return;
@@ -124,8 +127,9 @@ impl Host {
                 },
                 // Nothing more is said there; its end is that of the association.
                 more = recv.read_chunk(64) => if !matches!(more, Ok(Some(_))) { return },
-                () = sleep(still) => return,
+                () = stillness.lasts(still) => return,
             }
+            stillness.note();
         }
     }
 }

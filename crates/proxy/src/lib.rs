@@ -29,6 +29,7 @@ mod reach;
 mod refusal;
 mod relay;
 mod snapshot;
+mod still;
 mod store;
 mod target;
 mod udp;

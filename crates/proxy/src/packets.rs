@@ -8,6 +8,8 @@
 //! part of      a target in SOCKS5's form, and the data of the packet
 //! ```
 //!
+//! Small packets that are there at once travel together ([`bundle`]): they have one number.
+//!
 //! A datagram that waits for long would be dropped. Where its packet's sender wants to hear of that by a mark (ECN), it is marked
 //! instead, and so is the packet.
 //!
@@ -17,6 +19,7 @@
 
 mod assembly;
 mod budget;
+mod bundle;
 mod order;
 
 use std::collections::BTreeMap;
@@ -30,16 +33,14 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use crate::target::Target;
-use crate::udp::{Came, Ecn, Udp};
+use crate::udp::{Burst, Ecn, PACKET_MAX, Room, Udp};
 use assembly::{Assembly, Head};
 pub(crate) use budget::{Budget, Held};
+use bundle::Bundle;
 use order::Order;
 
 /// The most of a packet that goes into a datagram: every path carries as much before it was measured.
 const PIECE: usize = 1_100;
-
-/// The largest packet of UDP, in bytes.
-pub(crate) const PACKET_MAX: usize = 65_507;
 
 const HEAD: usize = 10;
 
@@ -69,8 +70,8 @@ pub(crate) struct Packets {
     memory: Budget,
     /// The numbers that each opener may give next. One that was just free may still be in use at the other end.
     next: [AtomicU32; 2],
-    /// A packet is read of its socket into this, and copied: an association that is still holds no buffer.
-    scratch: Mutex<Vec<u8>>,
+    /// Packets are read of their socket into this, and copied: an association that is still holds no buffer.
+    room: Mutex<Room>,
 }
 
 #[derive(Debug)]
@@ -79,11 +80,11 @@ struct Reader {
     memory: Budget,
 }
 
-/// A whole packet, with the host that it is for or comes from.
+/// A whole packet, or several that travelled together, with the host that they are for or come from.
 #[derive(Debug)]
 pub(crate) struct Packet {
     pub(crate) target: Target,
-    pub(crate) data: Bytes,
+    pub(crate) data: Burst,
     pub(crate) ecn: Ecn,
     /// The memory that it takes as long as it waits.
     pub(crate) held: Held,
@@ -129,7 +130,7 @@ impl Packets {
             assembly: Mutex::default(),
             memory: Budget::new(CONNECTION_MEMORY),
             next: [AtomicU32::new(0), AtomicU32::new(FAR)],
-            scratch: Mutex::new(vec![0; PACKET_MAX + 1]),
+            room: Mutex::new(Room::new()),
         });
         tokio::spawn(packets.clone().take());
         packets
@@ -151,13 +152,16 @@ impl Packets {
         let (association, number) = (datagram.get_u32(), datagram.get_u32());
         let head = Head::read(association, number, [datagram.get_u8(), datagram.get_u8()]);
         let readers = self.readers();
-        let Some(reader) = readers.get(&association).filter(|_| head.fits(datagram.len())) else { return };
+        let Some(reader) = readers.get(&association) else { return };
         let at = Instant::now();
-        let whole = self.assembly().take(head, &datagram, at);
+        let whole = match head.is_of_bundle() {
+            true => bundle::read(datagram).map(|(target, data)| (target, data, head.ecn)),
+            false if head.fits(datagram.len()) => self.assembly().take(head, &datagram, at).and_then(packet),
+            false => None,
+        };
         // A reader that is late loses packets, as that of a socket does.
-        if let Some((whole, ecn)) = whole
-            && let Some((target, data)) = packet(whole)
-            && let Some(held) = reader.memory.hold(data.len())
+        if let Some((target, data, ecn)) = whole
+            && let Some(held) = reader.memory.hold(data.bytes())
         {
             let _ = reader.to.try_send(Arrived { number, at, packet: Packet { target, data, ecn, held } });
         }
@@ -227,26 +231,37 @@ impl Association {
         self.id
     }
 
-    /// Sends a packet, with the host that it is for or comes from. It is dropped where too much waits already.
-    pub(crate) fn send(&self, target: &Target, data: &[u8], ecn: Ecn) {
-        let number = self.number.fetch_add(1, Ordering::Relaxed);
-        let connection = &self.packets.connection;
-        for (at, datagram) in cut((self.id, number), target, data, ecn).into_iter().enumerate() {
+    /// Sends packets, with the host that they are for or come from. Those are dropped for which too much waits already.
+    pub(crate) fn send<'a>(&self, target: &Target, packets: impl IntoIterator<Item = &'a [u8]>, ecn: Ecn) {
+        let mut bundle = Bundle::new(target);
+        for packet in packets {
+            if !bundle.takes(packet) {
+                self.send_bundle(target, &mut bundle, ecn);
+            }
+            bundle.push(packet);
+        }
+        self.send_bundle(target, &mut bundle, ecn);
+    }
+
+    fn send_bundle(&self, target: &Target, bundle: &mut Bundle, ecn: Ecn) {
+        let number = self.number.load(Ordering::Relaxed);
+        let datagrams = match bundle.single() {
+            Some(packet) => cut((self.id, number), target, packet, ecn),
+            None => bundle.datagram((self.id, number), ecn).into_iter().collect(),
+        };
+        bundle.clear();
+        for (at, datagram) in datagrams.into_iter().enumerate() {
+            let connection = &self.packets.connection;
             let sent = match ecn.is_markable() {
                 true => connection.send_markable_datagram(&datagram, PLACE, Ecn::CE.bits() << ECN_SHIFT),
                 false => connection.send_datagram(&datagram),
             };
             if sent.is_err() {
-                if at == 0 {
-                    // It leaves no gap in the numbers, for which the other end would wait.
-                    let _ = self.number.compare_exchange(
-                        number.wrapping_add(1),
-                        number,
-                        Ordering::Relaxed,
-                        Ordering::Relaxed,
-                    );
-                }
                 return;
+            }
+            if at == 0 {
+                // A datagram that was refused leaves no gap in the numbers, for which the other end would wait.
+                self.number.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -258,27 +273,30 @@ impl Association {
         self.incoming.lock().await.next().await
     }
 
-    /// The next packet at a socket, if there is one.
+    /// The next packets at a socket, if there is one, each burst with the host that it is from.
     ///
     /// Cancellation safety: no packet is lost where this is given up before it is ready.
-    pub(crate) async fn read(&self, socket: Option<&Udp>) -> (Bytes, SocketAddr, Ecn) {
+    pub(crate) async fn read(&self, socket: Option<&Udp>) -> Vec<(SocketAddr, Burst, Ecn)> {
         let Some(socket) = socket else { return std::future::pending().await };
         loop {
             // An error is that of a packet that was sent before.
             if socket.readable().await.is_err() {
                 continue;
             }
-            if let Some(read) = self.read_now(socket) {
+            let read = self.read_now(socket);
+            if !read.is_empty() {
                 return read;
             }
         }
     }
 
-    /// The next packet at a socket, if one is there already.
-    pub(crate) fn read_now(&self, socket: &Udp) -> Option<(Bytes, SocketAddr, Ecn)> {
-        let mut scratch = self.packets.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let Came { length, from, ecn, .. } = socket.try_recv(&mut scratch).ok()?;
-        Some((Bytes::copy_from_slice(&scratch[..length]), from, ecn))
+    /// The next packets at a socket that are there already.
+    pub(crate) fn read_now(&self, socket: &Udp) -> Vec<(SocketAddr, Burst, Ecn)> {
+        let mut room = self.packets.room.lock().unwrap_or_else(PoisonError::into_inner);
+        match socket.try_recv(&mut room) {
+            Ok(()) => room.bursts().map(|(head, burst)| (head.from, burst, head.ecn)).collect(),
+            Err(_) => Vec::new(),
+        }
     }
 }
 
@@ -303,10 +321,10 @@ fn cut((id, number): (u32, u32), target: &Target, data: &[u8], ecn: Ecn) -> Vec<
 }
 
 /// The target and the data of a packet.
-fn packet(mut whole: Bytes) -> Option<(Target, Bytes)> {
+fn packet((mut whole, ecn): (Bytes, Ecn)) -> Option<(Target, Burst, Ecn)> {
     let (target, length) = Target::decode(&whole).ok().flatten()?;
     whole.advance(length);
-    Some((target, whole))
+    Some((target, Burst::single(whole), ecn))
 }
 
 #[cfg(test)]
@@ -321,8 +339,8 @@ mod tests {
             let mut assembly = Assembly::default();
             let mut pieces = cut((7, 1), &target, &data, Ecn::default());
             pieces.reverse();
-            let whole: Vec<_> = put_together(&mut assembly, &pieces).filter_map(|(whole, _)| packet(whole)).collect();
-            assert!(whole == [(target.clone(), Bytes::from(data))], "{length}");
+            let whole: Vec<_> = put_together(&mut assembly, &pieces).filter_map(packet).collect();
+            assert!(whole == [(target.clone(), Burst::from(&data[..]), Ecn::default())], "{length}");
         }
     }
 

@@ -1,19 +1,38 @@
 //! Sockets for packets of programs: each packet comes with the address of this machine that it was sent to, from which its
 //! answer has to leave, and with what its header says of congestion.
+//!
+//! Packets are read and sent many at a time where the system can: a call for each small one would cost more than all else.
+
+mod burst;
+#[cfg_attr(target_os = "linux", path = "udp/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "udp/other.rs")]
+mod system;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::net::UdpSocket;
 
+pub(crate) use burst::{Burst, PACKET_MAX, Room};
+
+/// The most that a socket holds until it is read, in bytes, where the system allows it. Small packets take ten times their size there.
+const BUFFER: usize = 4 << 20;
+
 /// A socket for packets.
 #[derive(Debug)]
-pub(crate) struct Udp(UdpSocket);
+pub(crate) struct Udp {
+    socket: UdpSocket,
+    /// Whether the system takes many packets of one size at once (GSO).
+    takes_many: AtomicBool,
+}
 
-/// A packet that was read: its length, and where it came from and to.
+/// The head of a packet that was read: its length, and where it came from and to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Came {
-    pub(crate) length: usize,
+    /// Where its data is.
+    place: usize,
+    length: usize,
     pub(crate) from: SocketAddr,
     pub(crate) here: Option<Here>,
     pub(crate) ecn: Ecn,
@@ -59,177 +78,59 @@ impl Udp {
     /// anything of congestion.
     pub(crate) fn new(socket: UdpSocket) -> Self {
         system::prepare(&socket);
-        Self(socket)
+        Self { socket, takes_many: true.into() }
     }
 
-    /// The next packet.
+    /// Reads the packets that are there; waits for one.
     ///
     /// Cancellation safety: no packet is lost where this is given up before it is ready.
-    pub(crate) async fn recv(&self, buffer: &mut [u8]) -> io::Result<Came> {
-        system::recv(&self.0, buffer).await
+    pub(crate) async fn recv(&self, room: &mut Room) -> io::Result<()> {
+        loop {
+            self.readable().await?;
+            match self.try_recv(room) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+        }
     }
 
-    /// The next packet, if one is there already.
-    pub(crate) fn try_recv(&self, buffer: &mut [u8]) -> io::Result<Came> {
-        system::try_recv(&self.0, buffer)
+    /// Reads the packets that are there already.
+    pub(crate) fn try_recv(&self, room: &mut Room) -> io::Result<()> {
+        system::try_recv(&self.socket, room)
     }
 
     /// Waits until there may be a packet.
     pub(crate) async fn readable(&self) -> io::Result<()> {
-        self.0.readable().await
+        self.socket.readable().await
     }
 
-    /// Sends a packet from this address of the machine, or from the one that the system chooses.
-    pub(crate) async fn send(&self, data: &[u8], to: SocketAddr, from: Option<Here>, ecn: Ecn) -> io::Result<()> {
-        system::send(&self.0, data, to, from, ecn).await
+    /// Sends packets from this address of the machine, or from the one that the system chooses. One that the system does not
+    /// take is lost, as others are.
+    pub(crate) async fn send(&self, packets: &Burst, to: SocketAddr, from: Option<Here>, ecn: Ecn) {
+        for (alike, length) in packets.alike() {
+            let count = alike.len().div_ceil(length.max(1)).max(1);
+            if count > 1 && self.takes_many.load(Ordering::Relaxed) {
+                match system::send(&self.socket, alike, Some(length), (to, from, ecn)).await {
+                    Ok(()) => continue,
+                    Err(error) if system::cannot_take_many(&error) => self.takes_many.store(false, Ordering::Relaxed),
+                    // It may be the error of a packet that was sent before.
+                    Err(_) => {}
+                }
+            }
+            for at in 0..count {
+                let packet = &alike[at * length..alike.len().min((at + 1) * length)];
+                let _ = system::send(&self.socket, packet, None, (to, from, ecn)).await;
+            }
+        }
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.socket.local_addr()
     }
 
     /// The only host that it sends to and hears of, where it is connected.
     pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.0.peer_addr()
-    }
-}
-
-#[cfg(target_os = "linux")]
-mod system {
-    use std::io::{self, IoSlice, IoSliceMut};
-    use std::net::{IpAddr, SocketAddr};
-    use std::os::fd::AsRawFd as _;
-
-    use nix::libc::{in_addr, in_pktinfo, in6_addr, in6_pktinfo};
-    use nix::sys::socket::{
-        ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
-    };
-    use tokio::io::Interest;
-    use tokio::net::UdpSocket;
-
-    use super::{Came, Ecn, Here};
-
-    pub(super) fn prepare(socket: &UdpSocket) {
-        // Where the system refuses one of these, packets come without it.
-        let is_v4 = socket.local_addr().is_ok_and(|address| address.is_ipv4());
-        if is_v4 {
-            let _ = setsockopt(socket, sockopt::Ipv4PacketInfo, &true);
-        } else {
-            let _ = setsockopt(socket, sockopt::Ipv6RecvPacketInfo, &true);
-            let _ = setsockopt(socket, sockopt::Ipv6RecvTClass, &true);
-        }
-        // A socket of IPv6 may be one for IPv4, too.
-        let _ = setsockopt(socket, sockopt::IpRecvTos, &true);
-    }
-
-    pub(super) async fn recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Came> {
-        socket.async_io(Interest::READABLE, || read(socket, buffer)).await
-    }
-
-    pub(super) fn try_recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Came> {
-        socket.try_io(Interest::READABLE, || read(socket, buffer))
-    }
-
-    fn read(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Came> {
-        let mut space = nix::cmsg_space!(in6_pktinfo, i32, i32);
-        let mut slices = [IoSliceMut::new(buffer)];
-        let read = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut space), MsgFlags::empty())?;
-        let (mut here, mut ecn) = (None, Ecn::default());
-        for message in read.cmsgs()? {
-            match message {
-                ControlMessageOwned::Ipv4PacketInfo(info) => {
-                    let address = IpAddr::from(info.ipi_spec_dst.s_addr.to_ne_bytes());
-                    here = Some(Here { address, interface: 0 });
-                }
-                ControlMessageOwned::Ipv6PacketInfo(info) => {
-                    here = Some(Here { address: info.ipi6_addr.s6_addr.into(), interface: info.ipi6_ifindex });
-                }
-                ControlMessageOwned::Ipv4Tos(bits) => ecn = Ecn::of_bits(bits),
-                ControlMessageOwned::Ipv6TClass(bits) => ecn = Ecn::of_bits((bits & 0xff) as u8),
-                _ => {}
-            }
-        }
-        let from = read.address.as_ref().and_then(address).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Came { length: read.bytes, from, here, ecn })
-    }
-
-    fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
-        let v4 = storage.as_sockaddr_in().map(|v4| SocketAddr::new(v4.ip().into(), v4.port()));
-        v4.or_else(|| storage.as_sockaddr_in6().map(|v6| SocketAddr::V6((*v6).into())))
-    }
-
-    pub(super) async fn send(
-        socket: &UdpSocket,
-        data: &[u8],
-        to: SocketAddr,
-        from: Option<Here>,
-        ecn: Ecn,
-    ) -> io::Result<()> {
-        socket.async_io(Interest::WRITABLE, || write(socket, data, to, from, ecn)).await
-    }
-
-    fn write(socket: &UdpSocket, data: &[u8], to: SocketAddr, from: Option<Here>, ecn: Ecn) -> io::Result<()> {
-        let (mut v4, mut v6) = (None, None);
-        match from {
-            Some(Here { address: IpAddr::V4(address), .. }) => {
-                let source = in_addr { s_addr: u32::from_ne_bytes(address.octets()) };
-                v4 = Some(in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: source, ipi_addr: in_addr { s_addr: 0 } });
-            }
-            Some(Here { address: IpAddr::V6(address), interface }) => {
-                let source = in6_addr { s6_addr: address.octets() };
-                v6 = Some(in6_pktinfo { ipi6_addr: source, ipi6_ifindex: interface });
-            }
-            None => {}
-        }
-        let from = v4.as_ref().map(ControlMessage::Ipv4PacketInfo);
-        let from = from.or(v6.as_ref().map(ControlMessage::Ipv6PacketInfo));
-        let (tos, class) = (ecn.bits(), i32::from(ecn.bits()));
-        let mark = match to.ip().to_canonical() {
-            _ if !ecn.is_markable() => None,
-            IpAddr::V4(_) => Some(ControlMessage::Ipv4Tos(&tos)),
-            IpAddr::V6(_) => Some(ControlMessage::Ipv6TClass(&class)),
-        };
-        let messages: Vec<ControlMessage<'_>> = from.into_iter().chain(mark).collect();
-        let to = SockaddrStorage::from(to);
-        sendmsg(socket.as_raw_fd(), &[IoSlice::new(data)], &messages, MsgFlags::empty(), Some(&to))?;
-        Ok(())
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod system {
-    use std::io;
-    use std::net::SocketAddr;
-
-    use tokio::net::UdpSocket;
-
-    use super::{Came, Ecn, Here};
-
-    pub(super) fn prepare(_socket: &UdpSocket) {}
-
-    fn came((length, from): (usize, SocketAddr)) -> Came {
-        Came { length, from, here: None, ecn: Ecn::default() }
-    }
-
-    pub(super) async fn recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Came> {
-        socket.recv_from(buffer).await.map(came)
-    }
-
-    pub(super) fn try_recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Came> {
-        socket.try_recv_from(buffer).map(came)
-    }
-
-    pub(super) async fn send(
-        socket: &UdpSocket,
-        data: &[u8],
-        to: SocketAddr,
-        _from: Option<Here>,
-        _ecn: Ecn,
-    ) -> io::Result<()> {
-        match socket.peer_addr() {
-            Ok(_) => socket.send(data).await.map(drop),
-            Err(_) => socket.send_to(data, to).await.map(drop),
-        }
+        self.socket.peer_addr()
     }
 }
 
@@ -250,10 +151,11 @@ mod tests {
             let at = SocketAddr::new(asked.parse().unwrap(), socket.local_addr().unwrap().port());
             let (socket, program) = (Udp::new(socket), UdpSocket::bind(asker).await.unwrap());
             program.send_to(b"question", at).await.unwrap();
-            let mut buffer = [0; 64];
-            let came = socket.recv(&mut buffer).await.unwrap();
-            assert_eq!(&buffer[..came.length], b"question", "{asked}");
-            socket.send(b"answer", came.from, came.here, Ecn::default()).await.unwrap();
+            let (mut room, mut buffer) = (Room::new(), [0; 64]);
+            socket.recv(&mut room).await.unwrap();
+            let (came, question) = room.bursts().next().unwrap();
+            assert_eq!(question, Burst::from(&b"question"[..]), "{asked}");
+            socket.send(&b"answer"[..].into(), came.from, came.here, Ecn::default()).await;
             let (length, from) = program.recv_from(&mut buffer).await.unwrap();
             assert_eq!((&buffer[..length], from), (&b"answer"[..], at));
         }
@@ -270,9 +172,39 @@ mod tests {
             };
             let (one, two) = (Udp::new(one), Udp::new(two));
             for bits in 0..4 {
-                one.send(b"packet", to, None, Ecn::of_bits(bits)).await.unwrap();
-                let came = two.recv(&mut [0; 64]).await.unwrap();
-                assert_eq!((came.ecn.bits(), came.length), (bits, 6), "{address}");
+                one.send(&b"packet"[..].into(), to, None, Ecn::of_bits(bits)).await;
+                let mut room = Room::new();
+                two.recv(&mut room).await.unwrap();
+                let (came, packet) = room.bursts().next().unwrap();
+                assert_eq!((came.ecn.bits(), packet), (bits, b"packet"[..].into()), "{address}");
+            }
+        }
+    }
+
+    /// Packets of these lengths, each with its number.
+    fn numbered(lengths: &[usize]) -> Burst {
+        let packets: Vec<Vec<u8>> = (0..).zip(lengths).map(|(number, length)| vec![number; *length]).collect();
+        packets.iter().map(Vec::as_slice).collect()
+    }
+
+    #[tokio::test]
+    async fn packets_of_every_size_leave_and_come_many_at_a_time_in_their_order() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (Ok(one), Ok(two)) = (UdpSocket::bind(address).await, UdpSocket::bind(address).await) else { continue };
+            let (from, to) = (one.local_addr().unwrap(), two.local_addr().unwrap());
+            let (one, two, mut room) = (Udp::new(one), Udp::new(two), Room::new());
+            for lengths in [&[64; 20][..], &[9, 9, 4, 9, 0, 0, 7, 8, 8], &[1_000; 70], &[60_000, 60_000], &[0]] {
+                let sent = numbered(lengths);
+                one.send(&sent, to, None, Ecn::default()).await;
+                let mut came: Vec<Vec<u8>> = Vec::new();
+                while came.len() < lengths.len() {
+                    two.recv(&mut room).await.unwrap();
+                    for (head, burst) in room.bursts() {
+                        assert_eq!(head.from, from);
+                        came.extend(burst.packets().map(<[u8]>::to_vec));
+                    }
+                }
+                assert!(came.iter().map(Vec::as_slice).eq(sent.packets()), "{address}: {lengths:?}");
             }
         }
     }

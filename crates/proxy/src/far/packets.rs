@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::dial::addresses;
 use super::shared::{DeviceMeter, Shared};
@@ -19,8 +19,9 @@ use crate::authorized::Device;
 use crate::packets::{Association, Packet};
 use crate::relay::Meter as _;
 use crate::snapshot::Entry;
+use crate::still::Stillness;
 use crate::target::{Host, Target};
-use crate::udp::{Ecn, Udp};
+use crate::udp::{Burst, Ecn, Udp};
 
 /// How long an association lives without a packet (RFC 4787, requirement 5, recommends so much at least).
 const STILL: Duration = Duration::from_secs(5 * 60);
@@ -56,27 +57,28 @@ impl Exit {
         let mut names: BTreeMap<Target, (SocketAddr, Instant)> = BTreeMap::new();
         let mut hosts: BTreeMap<SocketAddr, ()> = BTreeMap::new();
         let mut resolving: JoinSet<Resolved> = JoinSet::new();
-        let mut still_until = Instant::now() + STILL;
+        let mut stillness = Stillness::new();
         let mut is_over = false;
         loop {
+            let still = if is_over { LAST } else { STILL };
             let (to, Packet { data, ecn, held: _held, .. }) = tokio::select! {
-                () = sleep_until(still_until) => return,
+                () = stillness.lasts(still) => return,
                 // It says nothing more; its end is that of the association.
                 more = recv.read_chunk(64), if !is_over => {
                     if !matches!(more, Ok(Some(_))) {
                         is_over = true;
-                        still_until = Instant::now() + LAST;
+                        stillness.note();
                     }
                     continue;
                 }
-                (data, from, ecn) = association.read(sockets.v4.as_ref()), if !is_over => {
-                    self.came(&association, &hosts, from, (&data, ecn)).await;
-                    still_until = Instant::now() + STILL;
+                read = association.read(sockets.v4.as_ref()), if !is_over => {
+                    self.came(&association, &hosts, read).await;
+                    stillness.note();
                     continue;
                 }
-                (data, from, ecn) = association.read(sockets.v6.as_ref()), if !is_over => {
-                    self.came(&association, &hosts, from, (&data, ecn)).await;
-                    still_until = Instant::now() + STILL;
+                read = association.read(sockets.v6.as_ref()), if !is_over => {
+                    self.came(&association, &hosts, read).await;
+                    stillness.note();
                     continue;
                 }
                 Some(resolved) = resolving.join_next() => {
@@ -107,7 +109,7 @@ impl Exit {
                 }
             };
             if !is_over {
-                still_until = Instant::now() + STILL;
+                stillness.note();
             }
             self.leave(&sockets, &mut hosts, to, (&data, ecn)).await;
         }
@@ -119,29 +121,30 @@ impl Exit {
         device.reach.objection(address, &self.shared.own()).is_none()
     }
 
-    /// A packet came from outside.
+    /// Packets came from outside.
     async fn came(
         &self,
         association: &Association,
         hosts: &BTreeMap<SocketAddr, ()>,
-        from: SocketAddr,
-        (data, ecn): (&[u8], Ecn),
+        read: Vec<(SocketAddr, Burst, Ecn)>,
     ) {
-        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-        if (self.is_open || hosts.contains_key(&from)) && self.may(from) {
-            self.entry.count(0, data.len());
-            self.meter.down(data.len()).await;
-            association.send(&from.into(), data, ecn);
+        for (from, burst, ecn) in read {
+            let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+            if (self.is_open || hosts.contains_key(&from)) && self.may(from) {
+                self.entry.count(0, burst.bytes());
+                self.meter.down(burst.bytes()).await;
+                association.send(&from.into(), burst.packets(), ecn);
+            }
         }
     }
 
-    /// A packet goes out.
+    /// Packets go out.
     async fn leave(
         &self,
         sockets: &Sockets,
         hosts: &mut BTreeMap<SocketAddr, ()>,
         to: SocketAddr,
-        (data, ecn): (&[u8], Ecn),
+        (data, ecn): (&Burst, Ecn),
     ) {
         let to = SocketAddr::new(to.ip().to_canonical(), to.port());
         if !self.may(to) {
@@ -153,12 +156,11 @@ impl Exit {
             }
             hosts.insert(to, ());
         }
-        self.entry.count(data.len(), 0);
-        self.meter.up(data.len()).await;
+        self.entry.count(data.bytes(), 0);
+        self.meter.up(data.bytes()).await;
         let socket = if to.is_ipv4() { &sockets.v4 } else { &sockets.v6 };
         if let Some(socket) = socket {
-            // A packet that the system does not take is lost, as others are.
-            let _ = socket.send(data, to, None, ecn).await;
+            socket.send(data, to, None, ecn).await;
         }
     }
 }

@@ -9,13 +9,14 @@ use bytes::Bytes;
 use fairpath::{RecvStream, SendStream};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpStream, UdpSocket, lookup_host};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::forward::{Protocol, Reverse};
 use crate::packets::{Packet, Packets};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::relay::{Side, relay};
 use crate::snapshot::{Kind, Ledger};
+use crate::still::Stillness;
 use crate::target::{Host, Target};
 use crate::udp::Udp;
 use crate::wire::{self, Purpose};
@@ -87,23 +88,24 @@ async fn packets(arrivals: &Arrivals, target: &Target, from: &Target, (mut send,
         let entry = arrivals.ledger.enter("", target, Kind::Reverse);
         // It is connected.
         let Ok(peer) = socket.peer_addr() else { return };
+        let mut stillness = Stillness::new();
         loop {
             tokio::select! {
                 packet = association.recv() => match packet {
                     Some(Packet { data, ecn, held: _held, .. }) => {
-                        entry.count(0, data.len());
-                        // A packet that the system does not take is lost, as others are.
-                        let _ = socket.send(&data, peer, None, ecn).await;
+                        entry.count(0, data.bytes());
+                        socket.send(&data, peer, None, ecn).await;
                     }
                     None => return,
                 },
-                (data, _, ecn) = association.read(Some(&socket)) => {
-                    entry.count(data.len(), 0);
-                    association.send(from, &data, ecn);
-                }
+                read = association.read(Some(&socket)) => for (_, burst, ecn) in read {
+                    entry.count(burst.bytes(), 0);
+                    association.send(from, burst.packets(), ecn);
+                },
                 more = recv.read_chunk(64) => if !matches!(more, Ok(Some(_))) { return },
-                () = sleep(STILL) => return,
+                () = stillness.lasts(STILL) => return,
             }
+            stillness.note();
         }
     }
     wire::finish(send).await;

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use bytes::Bytes;
 use fairpath::RecvStream;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -10,12 +9,12 @@ use tokio::net::TcpStream;
 use crate::packets::{Association, Packet};
 use crate::snapshot::Entry;
 use crate::target::Target;
-use crate::udp::{Ecn, Udp};
+use crate::udp::{Burst, Ecn, Udp};
 
 /// The first bytes of a packet: two that mean nothing, and the number of a fragment, which is 0.
 const HEAD: [u8; 3] = [0; 3];
 
-/// The most packets of a program that has left which are still taken.
+/// How often it is looked for packets of a program that has left.
 const LAST_MAX: usize = 1_024;
 
 /// Packets of one program.
@@ -34,7 +33,7 @@ impl Entrance {
         let mut more = [0; 64];
         loop {
             tokio::select! {
-                (bytes, from, ecn) = association.read(Some(&self.socket)) => self.take((&bytes, ecn), from, &association),
+                read = association.read(Some(&self.socket)) => self.take(&read, &association),
                 packet = association.recv() => match packet {
                     Some(Packet { target, data, ecn, held: _held }) => self.hand_out(&target, &data, ecn).await,
                     None => return,
@@ -42,8 +41,11 @@ impl Entrance {
                 read = tcp.read(&mut more) => if !matches!(read, Ok(1..)) {
                     // Packets that it sent before it left still go out.
                     for _ in 0..LAST_MAX {
-                        let Some((bytes, from, ecn)) = association.read_now(&self.socket) else { break };
-                        self.take((&bytes, ecn), from, &association);
+                        let read = association.read_now(&self.socket);
+                        if read.is_empty() {
+                            break;
+                        }
+                        self.take(&read, &association);
                     }
                     return;
                 },
@@ -52,13 +54,18 @@ impl Entrance {
         }
     }
 
-    /// Sends a packet on, if it comes from the program.
-    fn take(&mut self, (bytes, ecn): (&[u8], Ecn), from: SocketAddr, association: &Association) {
-        if self.is_program(from)
-            && let Some((target, data)) = packet(bytes)
-        {
-            self.entry.count(data.len(), 0);
-            association.send(&target, data, ecn);
+    /// Sends packets on, where they come from the program.
+    fn take(&mut self, read: &[(SocketAddr, Burst, Ecn)], association: &Association) {
+        for (from, burst, ecn) in read {
+            if !self.is_program(*from) {
+                continue;
+            }
+            let packets: Vec<(Target, &[u8])> = burst.packets().filter_map(packet).collect();
+            for for_one in packets.chunk_by(|a, b| a.0 == b.0) {
+                let data = for_one.iter().map(|(_, data)| *data);
+                self.entry.count(data.clone().map(<[u8]>::len).sum(), 0);
+                association.send(&for_one[0].0, data, *ecn);
+            }
         }
     }
 
@@ -67,14 +74,14 @@ impl Entrance {
         from.ip() == self.program && *self.port.get_or_insert(from.port()) == from.port()
     }
 
-    async fn hand_out(&self, from: &Target, data: &Bytes, ecn: Ecn) {
+    async fn hand_out(&self, from: &Target, data: &Burst, ecn: Ecn) {
         let Some(port) = self.port else { return };
-        self.entry.count(0, data.len());
-        let mut packet = HEAD.to_vec();
-        from.encode(&mut packet);
-        packet.extend(data);
-        // A packet that the system does not take is lost, as others are.
-        let _ = self.socket.send(&packet, (self.program, port).into(), None, ecn).await;
+        self.entry.count(0, data.bytes());
+        let mut head = HEAD.to_vec();
+        from.encode(&mut head);
+        let packets: Vec<Vec<u8>> = data.packets().map(|data| [&head, data].concat()).collect();
+        let packets: Burst = packets.iter().map(Vec::as_slice).collect();
+        self.socket.send(&packets, (self.program, port).into(), None, ecn).await;
     }
 }
 

@@ -67,6 +67,11 @@ impl Head {
         Self { association, number, at, count, ecn: Ecn::of_bits(place >> ECN_SHIFT) }
     }
 
+    /// Whether several packets follow, and no piece.
+    pub(super) fn is_of_bundle(&self) -> bool {
+        self.count == 0
+    }
+
     /// Whether a piece of this length can be.
     pub(super) fn fits(&self, length: usize) -> bool {
         let is_last = self.count.checked_sub(1) == Some(self.at);

@@ -73,6 +73,70 @@ async fn ports_are_forwarded_to_targets_by_tcp_and_udp() {
     asked(&hosts[0], to, &large, |answer| answer == large).await;
 }
 
+/// A sink behind a forward of UDP, and a program that has a way to it.
+async fn forwarded() -> (Ends, UdpSocket, std::net::UdpSocket) {
+    let sink = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    // It loses none of its own.
+    socket2::SockRef::from(&sink).set_recv_buffer_size(4 << 20).unwrap();
+    let at = free_port().await;
+    let forward = format!("udp:{at}={}", sink.local_addr().unwrap()).parse::<Forward>().unwrap();
+    let ends = Ends::with_ports(false, None, (vec![forward], Vec::new())).await;
+    let program = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    program.connect(("127.0.0.1", at)).unwrap();
+    let until = tokio::time::Instant::now() + LIMIT;
+    while timeout(Duration::from_millis(300), sink.recv(&mut [0; 64])).await.is_err() {
+        assert!(tokio::time::Instant::now() < until, "nothing arrives");
+        program.send(b"first").unwrap();
+    }
+    while timeout(Duration::from_millis(300), sink.recv(&mut [0; 64])).await.is_ok() {}
+    (ends, sink, program)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_of_small_packets_arrives_as_a_whole_and_in_order() {
+    // More than datagrams may wait.
+    const PACKETS: u32 = 500;
+    let (_ends, sink, program) = forwarded().await;
+    for number in 0..PACKETS {
+        program.send(&number.to_be_bytes()).unwrap();
+    }
+    let (mut came, mut buffer) = (Vec::new(), [0; 64]);
+    while let Ok(Ok(length)) = timeout(Duration::from_secs(1), sink.recv(&mut buffer)).await {
+        came.push(u32::from_be_bytes(buffer[..length].try_into().unwrap()));
+    }
+    assert!(came.iter().copied().eq(0..PACKETS), "{} of {PACKETS} came", came.len());
+}
+
+/// How many of small packets arrive, where a program sends so many in each of 500 milliseconds.
+async fn arrived(sink: &UdpSocket, program: &std::net::UdpSocket, each: u32) -> u32 {
+    let program = program.try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        let begun = std::time::Instant::now();
+        for at in 0..500 {
+            std::thread::sleep((Duration::from_millis(1) * at).saturating_sub(begun.elapsed()));
+            (0..each).for_each(|_| drop(program.send(&[7; 64])));
+        }
+    });
+    let mut count = 0;
+    while let Ok(Ok(_)) = timeout(Duration::from_secs(1), sink.recv(&mut [0; 64])).await {
+        count += 1;
+    }
+    sending.join().unwrap();
+    count
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_fewer_packets_arrive_where_more_are_sent_than_can_be_carried() {
+    let (_ends, sink, program) = forwarded().await;
+    let mut counts = Vec::new();
+    for each in [10, 40, 160] {
+        counts.push(arrived(&sink, &program, each).await);
+    }
+    // The program itself takes a part of the two cores that carry them.
+    let most = *counts.iter().max().unwrap();
+    assert!(counts[2] * 2 >= most, "{counts:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_of_the_far_end_leads_to_this_machine_where_the_line_allows_it() {
     let echo = late_echo().await;
