@@ -1,14 +1,18 @@
 //! Hosts that send packets to a port of this machine: each has an association of its own.
+//!
+//! A host that is not answered has no claim to a place: where places are short, the oldest of these goes first, and one
+//! client has a part of them only.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fairpath::RecvStream;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::packets::{Association, Budget, Held, Packet};
 use crate::relay::{Meter, Side, pass};
@@ -18,6 +22,9 @@ use crate::udp::{Burst, Came, Ecn, Here, Room, Udp};
 
 /// The hosts of one port at once.
 const HOSTS_MAX: usize = 1024;
+
+/// Those of one client, a machine, that are not answered: enough for all questions of a page of the Web at once.
+const UNANSWERED_MAX: usize = 64;
 
 /// The memory for packets that wait for the connection: of one port, and of one host that sends to it, in bytes.
 const MEMORY: usize = 4 << 20;
@@ -47,6 +54,74 @@ pub(crate) struct Host {
     /// The socket of the port.
     socket: Arc<Udp>,
     packets: mpsc::Receiver<Waiting>,
+    is_answered: Arc<AtomicBool>,
+}
+
+/// An address, and that of this machine which it sends to.
+type Name = (SocketAddr, Option<Here>);
+
+/// A host, as its port knows it.
+#[derive(Debug)]
+struct Known {
+    packets: mpsc::Sender<Waiting>,
+    memory: Budget,
+    is_answered: Arc<AtomicBool>,
+    /// How many came before.
+    number: u64,
+    carried: AbortHandle,
+}
+
+impl Known {
+    fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Relaxed)
+    }
+}
+
+/// It gives its place back at once.
+impl Drop for Known {
+    fn drop(&mut self) {
+        self.carried.abort();
+    }
+}
+
+/// The hosts of a port.
+#[derive(Debug)]
+struct Hosts {
+    memory: Budget,
+    known: BTreeMap<Name, Known>,
+    count: u64,
+}
+
+impl Hosts {
+    /// Takes a host in, whose packets `begin` has carried; in the place of one that is not answered, where there are too
+    /// many. Nothing comes of it where all are answered.
+    fn take_in(&mut self, name: Name, begin: impl FnOnce(mpsc::Receiver<Waiting>, Arc<AtomicBool>) -> AbortHandle) {
+        self.known.retain(|_, host| !host.packets.is_closed());
+        let client = name.0.ip();
+        let of_client = |(from, _): &Name| from.ip() == client;
+        let unanswered = self.known.iter().filter(|(name, host)| of_client(name) && !host.is_answered()).count();
+        let left = match () {
+            () if unanswered >= UNANSWERED_MAX => self.oldest_unanswered(of_client),
+            () if self.known.len() >= HOSTS_MAX => match self.oldest_unanswered(|_| true) {
+                None => return,
+                oldest => oldest,
+            },
+            () => None,
+        };
+        if let Some(left) = left {
+            self.known.remove(&left);
+        }
+        let ((to, packets), is_answered) = (mpsc::channel(1024), Arc::<AtomicBool>::default());
+        let carried = begin(packets, is_answered.clone());
+        self.count += 1;
+        let memory = self.memory.part(HOST_MEMORY);
+        self.known.insert(name, Known { packets: to, memory, is_answered, number: self.count, carried });
+    }
+
+    fn oldest_unanswered(&self, is_meant: impl Fn(&Name) -> bool) -> Option<Name> {
+        let unanswered = self.known.iter().filter(|(name, host)| is_meant(name) && !host.is_answered());
+        unanswered.min_by_key(|(_, host)| host.number).map(|(name, _)| *name)
+    }
 }
 
 /// Has `carry` carry the packets of each host that sends to this port. It ends when this is dropped.
@@ -54,8 +129,8 @@ pub(crate) async fn serve<F>(socket: UdpSocket, carry: impl Fn(Host) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (socket, memory) = (Arc::new(Udp::new(socket)), Budget::new(MEMORY));
-    let mut hosts: BTreeMap<(SocketAddr, Option<Here>), (mpsc::Sender<Waiting>, Budget)> = BTreeMap::new();
+    let socket = Arc::new(Udp::new(socket));
+    let mut hosts = Hosts { memory: Budget::new(MEMORY), known: BTreeMap::new(), count: 0 };
     let mut carried = JoinSet::new();
     let mut room = Room::new();
     loop {
@@ -65,24 +140,17 @@ where
             continue;
         }
         for (Came { from, here, ecn, .. }, burst) in room.bursts() {
-            let known = hosts.get(&(from, here)).filter(|(host, _)| !host.is_closed());
-            let (host, memory) = match known {
-                Some(host) => host.clone(),
-                None => {
-                    hosts.retain(|_, (host, _)| !host.is_closed());
-                    if hosts.len() >= HOSTS_MAX {
-                        continue;
-                    }
-                    let (to, packets) = mpsc::channel(1024);
-                    carried.spawn(carry(Host { address: from, here, socket: socket.clone(), packets }));
-                    let known = (to, memory.part(HOST_MEMORY));
-                    hosts.insert((from, here), known.clone());
-                    known
-                }
-            };
+            let name = (from, here);
+            if hosts.known.get(&name).is_none_or(|host| host.packets.is_closed()) {
+                hosts.take_in(name, |packets, is_answered| {
+                    carried.spawn(carry(Host { address: from, here, socket: socket.clone(), packets, is_answered }))
+                });
+            }
             // One that is late loses packets.
-            if let Some(held) = memory.hold(burst.bytes()) {
-                let _ = host.try_send((burst, ecn, held));
+            if let Some(host) = hosts.known.get(&name)
+                && let Some(held) = host.memory.hold(burst.bytes())
+            {
+                let _ = host.packets.try_send((burst, ecn, held));
             }
         }
     }
@@ -99,10 +167,10 @@ impl Host {
         meter: &impl Meter,
     ) {
         let is_name = target.port == NAMES;
-        let (mut questions, mut is_answered) = (0_usize, false);
+        let mut questions = 0_usize;
         let mut stillness = Stillness::new();
         loop {
-            let still = still(is_name, side, is_answered);
+            let still = still(is_name, side, self.is_answered.load(Ordering::Relaxed));
             tokio::select! {
                 packets = self.packets.recv() => match packets {
                     Some((burst, ecn, _held)) => {
@@ -114,7 +182,7 @@ impl Host {
                 },
                 packet = association.recv() => match packet {
                     Some(Packet { data, ecn, held: _held, .. }) => {
-                        is_answered = true;
+                        self.is_answered.store(true, Ordering::Relaxed);
                         pass(meter, side.other(), data.bytes()).await;
                         self.socket.send(&data, self.address, self.here, ecn).await;
                         questions = questions.saturating_sub(data.packets().count());

@@ -24,7 +24,7 @@ mod order;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf as _, Bytes};
@@ -78,6 +78,29 @@ pub(crate) struct Packets {
 struct Reader {
     to: mpsc::Sender<Arrived>,
     memory: Budget,
+    opened: Instant,
+    standing: Arc<Standing>,
+}
+
+/// The claim of an association to its place. One that is over has none, and one without an answer less than others.
+#[derive(Debug, Default)]
+struct Standing {
+    has_sent: AtomicBool,
+    has_heard: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Standing {
+    /// How weak the claim is; `None` where the place is the association's for good.
+    fn claim(&self) -> Option<u8> {
+        let [is_over, has_sent, has_heard] =
+            [&self.is_over, &self.has_sent, &self.has_heard].map(|one| one.load(Ordering::Relaxed));
+        match (is_over, has_sent && has_heard) {
+            (true, _) => Some(0),
+            (false, false) => Some(1),
+            (false, true) => None,
+        }
+    }
 }
 
 /// A whole packet, or several that travelled together, with the host that they are for or come from.
@@ -119,6 +142,7 @@ pub(crate) struct Association {
     packets: Arc<Packets>,
     incoming: tokio::sync::Mutex<Incoming>,
     number: AtomicU32,
+    standing: Arc<Standing>,
 }
 
 impl Packets {
@@ -153,6 +177,7 @@ impl Packets {
         let head = Head::read(association, number, [datagram.get_u8(), datagram.get_u8()]);
         let readers = self.readers();
         let Some(reader) = readers.get(&association) else { return };
+        reader.standing.has_heard.store(true, Ordering::Relaxed);
         let at = Instant::now();
         let whole = match head.is_of_bundle() {
             true => bundle::read(datagram).map(|(target, data)| (target, data, head.ecn)),
@@ -175,7 +200,8 @@ impl Packets {
         self.assembly.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An association with a number that is free. `None` where there are too many.
+    /// An association with a number that is free, in the place of one without a claim where there are too many. `None` where
+    /// all have one.
     pub(crate) fn open_new(self: &Arc<Self>, opener: Opener) -> Option<Association> {
         let [near, far] = &self.next;
         let (numbers, next) = match opener {
@@ -189,19 +215,28 @@ impl Packets {
         self.open(&mut readers, id)
     }
 
-    /// An association with the number that the peer gave it. `None` where there are too many, or the number is taken.
+    /// The same with the number that the peer gave it. `None` also where the number is taken.
     pub(crate) fn open_given(self: &Arc<Self>, id: u32) -> Option<Association> {
         self.open(&mut self.readers(), id)
     }
 
     fn open(self: &Arc<Self>, readers: &mut BTreeMap<u32, Reader>, id: u32) -> Option<Association> {
-        if readers.len() >= ASSOCIATIONS_MAX || readers.contains_key(&id) {
+        if readers.contains_key(&id) {
             return None;
         }
+        if readers.len() >= ASSOCIATIONS_MAX {
+            let without =
+                readers.iter().filter_map(|(id, reader)| Some((reader.standing.claim()?, reader.opened, *id)));
+            let (.., left) = without.min()?;
+            // Its reader sees the end.
+            readers.remove(&left);
+            self.assembly().forget(left);
+        }
         let (to, whole) = mpsc::channel(WAITING);
-        readers.insert(id, Reader { to, memory: self.memory.part(ASSOCIATION_MEMORY) });
+        let (memory, standing) = (self.memory.part(ASSOCIATION_MEMORY), Arc::<Standing>::default());
+        readers.insert(id, Reader { to, memory, opened: Instant::now(), standing: standing.clone() });
         let incoming = Incoming { whole, order: Order::default() };
-        Some(Association { id, packets: self.clone(), incoming: incoming.into(), number: AtomicU32::new(0) })
+        Some(Association { id, packets: self.clone(), incoming: incoming.into(), number: AtomicU32::new(0), standing })
     }
 }
 
@@ -231,8 +266,14 @@ impl Association {
         self.id
     }
 
+    /// It ends soon: another may have its place meanwhile.
+    pub(crate) fn end_soon(&self) {
+        self.standing.is_over.store(true, Ordering::Relaxed);
+    }
+
     /// Sends packets, with the host that they are for or come from. Those are dropped for which too much waits already.
     pub(crate) fn send<'a>(&self, target: &Target, packets: impl IntoIterator<Item = &'a [u8]>, ecn: Ecn) {
+        self.standing.has_sent.store(true, Ordering::Relaxed);
         let mut bundle = Bundle::new(target);
         for packet in packets {
             if !bundle.takes(packet) {
@@ -302,8 +343,12 @@ impl Association {
 
 impl Drop for Association {
     fn drop(&mut self) {
-        self.packets.readers().remove(&self.id);
-        self.packets.assembly().forget(self.id);
+        let mut readers = self.packets.readers();
+        // Another may have its number by now.
+        if readers.get(&self.id).is_some_and(|reader| Arc::ptr_eq(&reader.standing, &self.standing)) {
+            readers.remove(&self.id);
+            self.packets.assembly().forget(self.id);
+        }
     }
 }
 

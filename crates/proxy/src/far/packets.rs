@@ -67,6 +67,7 @@ impl Exit {
                 more = recv.read_chunk(64), if !is_over => {
                     if !matches!(more, Ok(Some(_))) {
                         is_over = true;
+                        association.end_soon();
                         stillness.note();
                     }
                     continue;

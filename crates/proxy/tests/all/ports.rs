@@ -371,3 +371,87 @@ async fn more_names_are_asked_for_than_there_may_be_associations() {
         asked(&program, to, &question, |answer| answer == question).await;
     }
 }
+
+/// A resolver or another host at which nothing answers, and the forward or the port that leads there.
+async fn silent(port: u16) -> Option<(UdpSocket, SocketAddr)> {
+    let Ok(socket) = UdpSocket::bind(("127.0.0.78", port)).await else {
+        eprintln!("skipped: this user may not bind port {port}");
+        return None;
+    };
+    let address = socket.local_addr().unwrap();
+    Some((socket, address))
+}
+
+/// As many sockets send a packet as there may be associations, and more: of one machine, or each of one of its own.
+async fn flood(to: SocketAddr, are_many: bool) -> Vec<UdpSocket> {
+    let mut all = Vec::new();
+    for number in 0..400_u16 {
+        let [high, low] = if are_many { (number + 256).to_be_bytes() } else { [0, 1] };
+        let socket = UdpSocket::bind(SocketAddr::from(([127, 0, high, low], 0))).await.unwrap();
+        socket.send_to(b"question", to).await.unwrap();
+        // Each is taken before the next comes.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        all.push(socket);
+    }
+    all
+}
+
+/// Without an answer a question keeps its place for ten seconds, and a host outside for thirty.
+const SOON: Duration = Duration::from_secs(5);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_answered_keeps_nobody_else_from_a_place() {
+    let Some((_resolver, dns)) = silent(53).await else { return };
+    let (echo, names, other) = (echo().await, free_port().await, free_port().await);
+    let forwards = vec![format!("udp:{names}={dns}").parse().unwrap(), format!("udp:{other}={echo}").parse().unwrap()];
+    let _ends = Ends::with_ports(false, None, (forwards, Vec::new())).await;
+    let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    let program = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    asked(&program, at(other), b"before", |answer| answer == b"before").await;
+    let _flood = flood(at(names), false).await;
+    // One that was answered keeps its place, and a new one gets one.
+    asked(&program, at(other), b"same", |answer| answer == b"same").await;
+    let next = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    timeout(SOON, asked(&next, at(other), b"new", |answer| answer == b"new")).await.expect("a place at once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_with_many_questions_takes_no_place_of_another_that_waits() {
+    let Some((resolver, dns)) = silent(53).await else { return };
+    let names = free_port().await;
+    let forwards = vec![format!("udp:{names}={dns}").parse().unwrap()];
+    let _ends = Ends::with_ports(false, None, (forwards, Vec::new())).await;
+    let at = SocketAddr::from(([127, 0, 0, 1], names));
+    let waiting = UdpSocket::bind("127.0.0.2:0").await.unwrap();
+    let mut buffer = [0; 64];
+    let until = tokio::time::Instant::now() + LIMIT;
+    let from = loop {
+        assert!(tokio::time::Instant::now() < until, "the question does not arrive");
+        waiting.send_to(b"mine", at).await.unwrap();
+        let came = timeout(Duration::from_millis(300), resolver.recv_from(&mut buffer)).await;
+        if let Ok(Ok((_, from))) = came {
+            break from;
+        }
+    };
+    let _flood = flood(at, false).await;
+    resolver.send_to(b"answer", from).await.unwrap();
+    let (length, _) = timeout(SOON, waiting.recv_from(&mut buffer)).await.expect("its answer").unwrap();
+    assert_eq!(&buffer[..length], b"answer");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_who_are_not_answered_keep_nobody_from_a_port_of_the_far_end() {
+    let Some((_host, address)) = silent(5_078).await else { return };
+    let (echo, quiet, other) = (echo().await, free_port().await, free_port().await);
+    let reverses = vec![
+        format!("udp:127.0.0.1:{quiet}={address}").parse::<Reverse>().unwrap(),
+        format!("udp:127.0.0.1:{other}={echo}").parse().unwrap(),
+    ];
+    let _ends = Ends::with_ports(false, None, (Vec::new(), reverses)).await;
+    let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    let host = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    asked(&host, at(other), b"before", |answer| answer == b"before").await;
+    let _flood = flood(at(quiet), true).await;
+    let next = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    timeout(SOON, asked(&next, at(other), b"new", |answer| answer == b"new")).await.expect("a place at once");
+}
