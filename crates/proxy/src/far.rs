@@ -36,6 +36,10 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How often what was carried is written down, and the addresses are looked at.
 const NOTE: Duration = Duration::from_secs(5);
 
+/// Further ports pass what comes on to the first one.
+const NOT_JOINED: &str = "ports after the first do not answer: the loopback interface of this machine is down; \
+    `ip link set lo up` puts it right";
+
 /// The settings of a far end.
 #[derive(Clone, Debug)]
 pub struct FarConfig {
@@ -168,6 +172,9 @@ impl Far {
         let (mut look, mut note) = (interval(LOOK), interval(NOTE));
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         note.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        if !self.relays.are_joined().await {
+            tell(FarNotice::Broken(NOT_JOINED.to_owned()));
+        }
         loop {
             tokio::select! {
                 accepted = self.endpoint.accept() => match accepted {

@@ -5,9 +5,9 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use crate::bond::{Bond, PATIENCE, bytes};
-use crate::network::{End, TWINS, run};
-use crate::transfer::Process;
-use crate::{mbps, say};
+use crate::network::{End, Family, TWINS, run};
+use crate::transfer::{Process, Scratch};
+use crate::{mbps, network, say};
 
 #[test]
 fn curl_downloads_and_uploads_over_both_links_while_one_goes_down_and_comes_back() {
@@ -108,4 +108,22 @@ fn every_program_is_carried_by_rules_which_are_put_back_after_a_kill_too() {
     again.signal("TERM");
     assert!(again.end(PATIENCE).success());
     assert_eq!(inside(&["nft", "list", "tables"]).unwrap().trim(), "");
+}
+
+#[test]
+fn a_far_end_says_why_its_further_ports_do_not_answer() {
+    let Some((_place, network)) = network(Family::V4, TWINS) else { return };
+    let scratch = Scratch::with_tree(0);
+    let state = scratch.path().join("far").display().to_string();
+    let words = ["serve", "--state", &state, "--listen", "0.0.0.0:4433", "--listen", "0.0.0.0:4434"];
+    let start = || Process::start(network.name(End::Receiver), &words, &scratch.path());
+    let mut serve = start();
+    serve.until("it says so", PATIENCE, |serve| serve.said().contains("`ip link set lo up` puts it right"));
+    serve.signal("TERM");
+    assert!(serve.end(PATIENCE).success());
+    network.ip(End::Receiver, "link set lo up");
+    let mut serve = start();
+    serve.until("it serves", PATIENCE, |serve| serve.said().contains("serving at"));
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(!serve.said().contains("loopback"), "{}", serve.said());
 }

@@ -22,6 +22,9 @@ const ACTIVE: Duration = Duration::from_secs(5);
 /// How long a peer may be still before it is forgotten.
 const STILL: Duration = Duration::from_secs(120);
 
+/// How long a datagram to this machine itself may take.
+const LOOPED: Duration = Duration::from_secs(1);
+
 /// The largest datagram.
 const DATAGRAM_MAX: usize = 65_536;
 
@@ -103,6 +106,18 @@ impl Relays {
     /// The peers behind them.
     pub(super) fn behind(&self) -> Arc<Behind> {
         self.behind.clone()
+    }
+
+    /// Whether all that comes to them can reach the first one: what a machine sends to itself goes by its loopback, whatever
+    /// the addresses.
+    pub(super) async fn are_joined(&self) -> bool {
+        let Some(at) = self.addresses().first().map(SocketAddr::ip) else { return true };
+        let trial = async {
+            let [one, two] = [bind(SocketAddr::new(at, 0))?, bind(SocketAddr::new(at, 0))?];
+            one.send_to(&[0], two.local_addr()?).await?;
+            two.recv_from(&mut [0]).await
+        };
+        tokio::time::timeout(LOOPED, trial).await.is_ok_and(|trial| trial.is_ok())
     }
 
     /// The addresses where they are open.
