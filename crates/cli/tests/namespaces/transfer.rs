@@ -213,6 +213,14 @@ impl Process {
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
     }
 
+    /// The processor time that it has taken, in seconds.
+    pub(crate) fn processor_seconds(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // Behind the name, which may have spaces. The kernel counts in hundredths.
+        let fields = stat.rsplit_once(") ").expect("a name").1.split(' ');
+        fields.skip(11).take(2).map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / 100.0
+    }
+
     /// Sends the process a signal, by its name without "SIG".
     pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status().unwrap();
