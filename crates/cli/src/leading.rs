@@ -19,6 +19,10 @@ const TABLE: &str = "inet fairpath_proxy";
 /// The file in the state directory that says that there are rules.
 const MARK: &str = "transparent";
 
+/// The mark of packets of clients, and the table of routes that keeps these in this machine.
+const ROUTED: &str = "0x66616972";
+const ROUTES: &str = "26209";
+
 /// Addresses that are no others' business: of this machine, of its links, and private ones.
 const LOCAL_V4: &str =
     "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16, 224.0.0.0/3";
@@ -49,7 +53,11 @@ impl Leading {
         std::fs::write(&mark, TABLE).with_context(|| format!("cannot write {}", mark.display()))?;
         let script = rules.to_string();
         // From here on a drop puts everything back.
+        let (leads_packets, has_v6) = (rules.leads_packets(), rules.gates.own.tcp_v6.is_some());
         let leading = Self { mark, far: rules.far };
+        if leads_packets {
+            keep_marked(has_v6)?;
+        }
         nft(&script)?;
         Ok(leading)
     }
@@ -103,8 +111,41 @@ fn is_there() -> anyhow::Result<bool> {
 }
 
 fn take_away() -> anyhow::Result<()> {
+    release_marked();
     // Adding it before makes it no error where there is none.
     nft(&format!("add table {TABLE}\ndelete table {TABLE}\n"))
+}
+
+/// Has packets with the mark delivered here, whatever their address: where the rules lead them, the system would pass them on.
+fn keep_marked(has_v6: bool) -> anyhow::Result<()> {
+    release_marked();
+    for family in ["-4", "-6"].into_iter().take(if has_v6 { 2 } else { 1 }) {
+        ip(&[family, "rule", "add", "fwmark", ROUTED, "lookup", ROUTES])?;
+        ip(&[family, "route", "replace", "local", "default", "dev", "lo", "table", ROUTES])?;
+    }
+    Ok(())
+}
+
+/// Takes all of that away, how often it was ever made.
+fn release_marked() {
+    for family in ["-4", "-6"] {
+        while ip(&[family, "rule", "del", "fwmark", ROUTED, "lookup", ROUTES]).is_ok() {}
+        // Where there is no such table, there is nothing to take away.
+        let _ = ip(&[family, "route", "flush", "table", ROUTES]);
+    }
+}
+
+fn ip(arguments: &[&str]) -> anyhow::Result<()> {
+    let output = Command::new("ip").args(arguments).output().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!("there is no program `ip` here: install iproute2"),
+        _ => anyhow::Error::from(error).context("cannot run ip"),
+    })?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(()),
+        false if said.contains("not up") => bail!("the loopback interface is down: `ip link set lo up` puts it right"),
+        false => bail!("ip {}: {}", arguments.join(" "), said.lines().next().unwrap_or_default()),
+    }
 }
 
 fn command(arguments: &[&str]) -> Command {
@@ -138,6 +179,13 @@ fn nft(script: &str) -> anyhow::Result<()> {
     }
 }
 
+impl Rules {
+    /// Whether packets of clients are led here.
+    fn leads_packets(&self) -> bool {
+        self.gates.clients.is_some_and(|ports| ports.udp.is_some())
+    }
+}
+
 impl std::fmt::Display for Rules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { gates, clients, far } = self;
@@ -155,6 +203,19 @@ impl std::fmt::Display for Rules {
             writeln!(f, "  chain clients {{\n    type nat hook prerouting priority -100; policy accept;")?;
             writeln!(f, "    iifname != {inside} return\n    fib daddr type {{ local, broadcast, multicast }} return")?;
             writeln!(f, "{}  }}", redirected(ports))?;
+        }
+        if let Some(port) = gates.clients.and_then(|ports| ports.udp) {
+            writeln!(f, "  chain packets {{\n    type filter hook prerouting priority -150; policy accept;")?;
+            writeln!(f, "    iifname != {inside} return\n    fib daddr type {{ local, broadcast, multicast }} return")?;
+            writeln!(f, "    udp dport 53 return\n    ip daddr @local4 return\n    ip6 daddr @local6 return")?;
+            writeln!(f, "    meta nfproto ipv4 meta l4proto udp meta mark set {ROUTED} tproxy ip to :{port} accept")?;
+            if gates.own.tcp_v6.is_some() {
+                writeln!(
+                    f,
+                    "    meta nfproto ipv6 meta l4proto udp meta mark set {ROUTED} tproxy ip6 to :{port} accept"
+                )?;
+            }
+            writeln!(f, "  }}")?;
         }
         if far.is_some() {
             writeln!(f, "  chain keep {{\n    type filter hook postrouting priority 0; policy drop;")?;
@@ -183,7 +244,7 @@ impl std::fmt::Display for Rules {
 
 /// The rules that turn questions for names and connections round to these ports.
 fn redirected(ports: GatePorts) -> String {
-    let GatePorts { tcp_v4, tcp_v6, dns } = ports;
+    let GatePorts { tcp_v4, tcp_v6, dns, .. } = ports;
     let v6 = tcp_v6.map(|port| format!("    meta nfproto ipv6 meta l4proto tcp redirect to :{port}\n"));
     format!(
         "    meta l4proto {{ tcp, udp }} th dport 53 redirect to :{dns}\n    \
@@ -206,12 +267,12 @@ fn allowed(far: &BTreeSet<SocketAddr>) -> String {
 mod tests {
     use super::*;
 
-    const PORTS: GatePorts = GatePorts { tcp_v4: 4001, tcp_v6: Some(4002), dns: 4003 };
+    const PORTS: GatePorts = GatePorts { tcp_v4: 4001, tcp_v6: Some(4002), dns: 4003, udp: None };
 
     fn rules(own: GatePorts, clients: &[&str], far: &[&str]) -> String {
         let far: BTreeSet<SocketAddr> = far.iter().map(|address| address.parse().unwrap()).collect();
         let clients: Vec<String> = clients.iter().map(|name| (*name).to_owned()).collect();
-        let led = (!clients.is_empty()).then_some(GatePorts { tcp_v4: 4011, tcp_v6: None, dns: 4013 });
+        let led = (!clients.is_empty()).then_some(GatePorts { tcp_v4: 4011, tcp_v6: None, dns: 4013, udp: Some(4014) });
         let far = (!far.is_empty()).then_some(far);
         Rules { gates: Gates { own, clients: led }, clients, far }.to_string()
     }
@@ -224,7 +285,7 @@ mod tests {
             "{open}"
         );
         assert!(!open.contains("policy drop") && open.contains("th dport 53 redirect to :4003"), "{open}");
-        assert!(!open.contains("prerouting"), "nobody else is led: {open}");
+        assert!(!open.contains("prerouting") && !open.contains("tproxy"), "nobody else is led: {open}");
         let far = ["192.0.2.1:443", "[2001:db8::1]:4433"];
         let shut = rules(GatePorts { tcp_v6: None, ..PORTS }, &[], &far);
         assert!(shut.contains("policy drop") && !shut.contains("ipv6 meta l4proto tcp redirect"), "{shut}");
@@ -239,6 +300,9 @@ mod tests {
         assert!(open.contains("iifname != { \"lan0\", \"lan1\" } return"), "{open}");
         assert!(open.contains("th dport 53 redirect to :4013") && open.contains("tcp redirect to :4011"), "{open}");
         assert!(!open.contains("reject") && !open.contains("drop"), "{open}");
+        let packets = &open[open.find("chain packets").unwrap()..];
+        let (own, led) = (packets.find("ip daddr @local4 return"), packets.find("tproxy ip to :4014"));
+        assert!(own < led && own.is_some() && packets.contains("tproxy ip6 to :4014"), "{open}");
         let shut = rules(PORTS, &["lan0"], &["192.0.2.1:443"]);
         assert!(shut.contains("hook forward") && shut.contains("reject with icmpx admin-prohibited"), "{shut}");
         let keep = &shut[shut.find("chain keep").unwrap()..];

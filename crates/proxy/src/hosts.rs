@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fairpath::RecvStream;
-use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -31,7 +30,7 @@ const MEMORY: usize = 4 << 20;
 const HOST_MEMORY: usize = 512 << 10;
 
 /// How long a host may be still before it is forgotten (RFC 4787, requirement 5).
-const STILL: Duration = Duration::from_secs(5 * 60);
+pub(crate) const STILL: Duration = Duration::from_secs(5 * 60);
 
 /// The same for a host outside to which nothing was sent, as connection tracking of Linux has it: anybody may send one packet.
 const UNANSWERED: Duration = Duration::from_secs(30);
@@ -43,7 +42,14 @@ const NAMES: u16 = 53;
 const NAMES_STILL: Duration = Duration::from_secs(10);
 
 /// Packets that wait for the connection.
-type Waiting = (Burst, Ecn, Held);
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) packets: Burst,
+    /// Where they were going, where rules of the system led them here.
+    pub(crate) to: Option<SocketAddr>,
+    pub(crate) ecn: Ecn,
+    _held: Held,
+}
 
 /// A host that sends to a port.
 #[derive(Debug)]
@@ -53,7 +59,7 @@ pub(crate) struct Host {
     here: Option<Here>,
     /// The socket of the port.
     socket: Arc<Udp>,
-    packets: mpsc::Receiver<Waiting>,
+    pub(crate) packets: mpsc::Receiver<Waiting>,
     is_answered: Arc<AtomicBool>,
 }
 
@@ -125,11 +131,11 @@ impl Hosts {
 }
 
 /// Has `carry` carry the packets of each host that sends to this port. It ends when this is dropped.
-pub(crate) async fn serve<F>(socket: UdpSocket, carry: impl Fn(Host) -> F)
+pub(crate) async fn serve<F>(socket: Udp, carry: impl Fn(Host) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let socket = Arc::new(Udp::new(socket));
+    let socket = Arc::new(socket);
     let mut hosts = Hosts { memory: Budget::new(MEMORY), known: BTreeMap::new(), count: 0 };
     let mut carried = JoinSet::new();
     let mut room = Room::new();
@@ -139,7 +145,9 @@ where
         if socket.recv(&mut room).await.is_err() {
             continue;
         }
-        for (Came { from, here, ecn, .. }, burst) in room.bursts() {
+        for (Came { from, here, to, ecn, .. }, packets) in room.bursts() {
+            // A host that was led here sends to many, and has one association for all of them.
+            let here = here.filter(|_| to.is_none());
             let name = (from, here);
             if hosts.known.get(&name).is_none_or(|host| host.packets.is_closed()) {
                 hosts.take_in(name, |packets, is_answered| {
@@ -148,15 +156,20 @@ where
             }
             // One that is late loses packets.
             if let Some(host) = hosts.known.get(&name)
-                && let Some(held) = host.memory.hold(burst.bytes())
+                && let Some(_held) = host.memory.hold(packets.bytes())
             {
-                let _ = host.packets.try_send((burst, ecn, held));
+                let _ = host.packets.try_send(Waiting { packets, to, ecn, _held });
             }
         }
     }
 }
 
 impl Host {
+    /// Somebody has answered it.
+    pub(crate) fn note_answer(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
     /// Carries packets between the host and an association, until the stream of that ends, or none has passed for long.
     /// `side` says whose end the host is.
     pub(crate) async fn carry(
@@ -173,16 +186,16 @@ impl Host {
             let still = still(is_name, side, self.is_answered.load(Ordering::Relaxed));
             tokio::select! {
                 packets = self.packets.recv() => match packets {
-                    Some((burst, ecn, _held)) => {
-                        questions += burst.packets().count();
-                        pass(meter, side, burst.bytes()).await;
-                        association.send(target, burst.packets(), ecn);
+                    Some(Waiting { packets, ecn, _held, .. }) => {
+                        questions += packets.packets().count();
+                        pass(meter, side, packets.bytes()).await;
+                        association.send(target, packets.packets(), ecn);
                     }
                     None => return,
                 },
                 packet = association.recv() => match packet {
                     Some(Packet { data, ecn, held: _held, .. }) => {
-                        self.is_answered.store(true, Ordering::Relaxed);
+                        self.note_answer();
                         pass(meter, side.other(), data.bytes()).await;
                         self.socket.send(&data, self.address, self.here, ecn).await;
                         questions = questions.saturating_sub(data.packets().count());

@@ -35,6 +35,8 @@ pub(crate) struct Came {
     length: usize,
     pub(crate) from: SocketAddr,
     pub(crate) here: Option<Here>,
+    /// Where it was going before rules of the system led it here, where the socket asks for that.
+    pub(crate) to: Option<SocketAddr>,
     pub(crate) ecn: Ecn,
 }
 
@@ -79,6 +81,12 @@ impl Udp {
     pub(crate) fn new(socket: UdpSocket) -> Self {
         system::prepare(&socket);
         Self { socket, takes_many: true.into() }
+    }
+
+    /// A socket to which rules of the system lead packets, and that may send from any address. It takes the rights of root.
+    pub(crate) fn transparent(socket: UdpSocket) -> io::Result<Self> {
+        system::make_transparent(&socket)?;
+        Ok(Self::new(socket))
     }
 
     /// Reads the packets that are there; waits for one.

@@ -54,11 +54,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROTOCOL:PORT=HOST:PORT")]
     reverse: Vec<Reverse>,
     /// Carry the TCP connections of all programs of this machine, and their questions for names, whatever they know of
-    /// proxies; needs root and nftables. Private networks stay outside, and so does other UDP
+    /// proxies; needs root and nftables. Private networks stay outside, and so does other UDP of this machine
     #[arg(long)]
     transparent: bool,
-    /// With --transparent: carry what machines behind this interface send, too, such as lan0 of a router; may be given
-    /// several times
+    /// With --transparent: carry what machines behind this interface send, too, all UDP included, such as lan0 of a router;
+    /// may be given several times
     #[arg(long, value_name = "IF", requires = "transparent")]
     for_clients: Vec<String>,
     /// With --transparent: let nothing leave this machine, nor pass through it, but what is carried, and what goes to
@@ -128,11 +128,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         let only = if args.lockdown { Some(far()?.into_iter().collect()) } else { None };
         let rules = Rules { gates, clients: args.for_clients.clone(), far: only };
         leading = Some(Leading::begin(&state, rules)?);
-        let whose = match args.for_clients.as_slice() {
-            [] => "of this machine".to_owned(),
-            clients => format!("of this machine, and of those behind {},", clients.join(" and ")),
+        let others = match args.for_clients.as_slice() {
+            [] => String::new(),
+            clients => format!(", and those and all UDP of machines behind {}", clients.join(" and ")),
         };
-        tell(format!("all TCP connections and questions for names {whose} are carried, until this ends"));
+        tell(format!(
+            "all TCP connections and questions for names of this machine{others} are carried, until this ends"
+        ));
     }
     let heard = |notice: NearNotice| {
         // It may have got other addresses.

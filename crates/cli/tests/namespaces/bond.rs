@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
 use std::time::Duration;
@@ -90,16 +90,18 @@ pub(crate) fn bytes(length: usize) -> Vec<u8> {
 }
 
 /// A socket that listens at this address of this thread's namespace.
-pub(crate) fn listen(at: Ipv4Addr, port: u16) -> std::io::Result<Socket> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    socket.bind(&SocketAddr::from((at, port)).into())?;
+pub(crate) fn listen(at: impl Into<IpAddr>, port: u16) -> std::io::Result<Socket> {
+    let address = SocketAddr::new(at.into(), port);
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.bind(&address.into())?;
     socket.listen(16)?;
     Ok(socket)
 }
 
 /// A web server at this address of a namespace: `GET /LENGTH` has so many bytes, and `PUT` is answered by how many
 /// came and whether they were right.
-fn web(namespace: &str, at: Ipv4Addr) -> SocketAddr {
+pub(crate) fn web(namespace: &str, at: impl Into<IpAddr>) -> SocketAddr {
+    let at = at.into();
     let listener = TcpListener::from(inside(namespace, move || listen(at, 0)).unwrap());
     let address = listener.local_addr().unwrap();
     // The thread ends with the test program.

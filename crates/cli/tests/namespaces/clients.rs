@@ -6,11 +6,11 @@
 //! ```
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::bond::{Bond, PATIENCE};
+use crate::bond::{Bond, PATIENCE, web};
 use crate::kernel::inside;
 use crate::lan::Lan;
 use crate::network::{End, Network, TWINS, run};
@@ -19,10 +19,27 @@ use crate::{mbps, say};
 
 /// An address of the far machine. The client and the router have a route to it, which only leaks need.
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
+const PUBLIC6: Ipv6Addr = Ipv6Addr::new(0x2600, 0x11, 0, 0, 0, 0, 0, 1);
 /// Where the client looks for names. Nobody has this address.
 const RESOLVER: &str = "9.9.9.9";
 const ROUTER: &str = "192.168.50.1";
 const CLIENT: &str = "192.168.50.2";
+
+/// Asks a host in a packet of UDP, as programs do that know of nothing, and prints who answers what.
+const ASK: &str = "
+import socket, sys
+host, port = sys.argv[1], int(sys.argv[2])
+with socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    asking.settimeout(0.5)
+    for attempt in range(20):
+        asking.sendto(b'words', (host, port))
+        try:
+            answer, by = asking.recvfrom(2000)
+        except TimeoutError:
+            continue
+        print(by[0], by[1], answer.decode())
+        break
+";
 
 /// A machine behind the near end.
 struct Client {
@@ -45,12 +62,22 @@ impl Client {
             .unwrap();
         network.ip(End::Sender, &format!("addr add {ROUTER}/24 dev lan0"));
         network.ip(End::Sender, "link set lan0 up");
-        network.ip(End::Sender, &format!("route add {PUBLIC}/32 dev {}", TWINS[0].name));
+        network.ip(End::Sender, &format!("route add {PUBLIC}/32 via 10.77.1.2 dev {}", TWINS[0].name));
         network.ip(End::Receiver, &format!("route add 192.168.50.0/24 via 10.77.1.1 dev {}", TWINS[0].name));
         run(&["ip", "netns", "exec", router, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]).unwrap();
+        // Over IPv6, too.
+        network.ip(End::Sender, "addr add fd50::1/64 dev lan0 nodad");
+        network.ip(End::Sender, &format!("addr add fd77:1::1/64 dev {} nodad", TWINS[0].name));
+        network.ip(End::Receiver, &format!("addr add fd77:1::2/64 dev {} nodad", TWINS[0].name));
+        network.ip(End::Receiver, &format!("addr add {PUBLIC6}/128 dev lo"));
+        network.ip(End::Sender, &format!("route add {PUBLIC6}/128 via fd77:1::2"));
+        network.ip(End::Receiver, "route add fd50::/64 via fd77:1::1");
+        run(&["ip", "netns", "exec", router, "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"]).unwrap();
+        self.lan.address("client", "lan0", "fd50::2/64");
         self.lan.address("client", "lan0", &format!("{CLIENT}/24"));
         self.lan.ip("client", "link set lan0 up");
         self.lan.ip("client", &format!("route add default via {ROUTER}"));
+        self.lan.ip("client", "-6 route add default via fd50::1");
         fs::create_dir_all(&self.settings).unwrap();
         fs::write(self.settings.join("resolv.conf"), format!("nameserver {RESOLVER}\n")).unwrap();
     }
@@ -59,6 +86,12 @@ impl Client {
     fn curl(&self, host: &str, port: u16, bytes: usize) -> Result<String, String> {
         let (url, shown) = (format!("http://{host}:{port}/{bytes}"), "%{http_code} %{size_download}");
         self.lan.exec("client", &["curl", "-sS", "--max-time", "15", "-o", "/dev/null", "-w", shown, &url])
+    }
+
+    /// The answer to a packet of UDP that it sends, behind the address from where it came.
+    fn ask(&self, host: impl Into<IpAddr>, port: u16) -> String {
+        let (host, port) = (host.into().to_string(), port.to_string());
+        self.lan.exec("client", &["python3", "-c", ASK, &host, &port]).unwrap()
     }
 
     /// Sends a packet of UDP.
@@ -85,6 +118,25 @@ fn hears(socket: &UdpSocket) -> bool {
     socket.recv(&mut [0; 64]).is_ok()
 }
 
+/// Whether it hears from the far machine itself, from where all leaves that is carried.
+fn hears_carried(socket: &UdpSocket) -> bool {
+    socket.recv_from(&mut [0; 64]).is_ok_and(|(_, from)| from.ip() == PUBLIC)
+}
+
+/// Sends packets back at an address of a namespace. The thread ends with the test program.
+fn echo(namespace: &str, at: impl Into<IpAddr>) -> u16 {
+    let socket = ear(namespace, &SocketAddr::new(at.into(), 0).to_string());
+    let port = socket.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut packet = [0; 2_000];
+        loop {
+            let Ok((length, from)) = socket.recv_from(&mut packet) else { continue };
+            let _ = socket.send_to(&packet[..length], from);
+        }
+    });
+    port
+}
+
 /// Answers every question for an address with the public one, at port 53 of it. The thread ends with the test program.
 fn resolver(namespace: &str) {
     let socket = ear(namespace, &format!("{PUBLIC}:53"));
@@ -109,9 +161,11 @@ fn resolver(namespace: &str) {
 
 /// The ports to which the rules lead what clients send.
 fn gates(router: &str) -> Vec<u16> {
-    let rules =
-        run(&["ip", "netns", "exec", router, "nft", "list", "chain", "inet", "fairpath_proxy", "clients"]).unwrap();
-    rules.split("redirect to :").skip(1).map(|rest| rest.split_whitespace().next().unwrap().parse().unwrap()).collect()
+    let chain =
+        |name| run(&["ip", "netns", "exec", router, "nft", "list", "chain", "inet", "fairpath_proxy", name]).unwrap();
+    let rules = chain("clients") + &chain("packets");
+    let first = |rest: &str| rest.split_whitespace().next()?.parse().ok();
+    rules.split(" to :").skip(1).filter_map(first).collect()
 }
 
 #[test]
@@ -153,10 +207,26 @@ fn a_machine_behind_a_router_is_carried_and_nothing_of_it_leaks() {
         });
     }
 
+    // Packets of UDP, each answered from where it was sent to; and all of it over IPv6.
+    let authorized = bond.scratch.path().join("far/authorized");
+    let line = fs::read_to_string(&authorized).unwrap();
+    fs::write(&authorized, line.replace("reach=public,", &format!("reach=public,[{PUBLIC6}],"))).unwrap();
+    let port6 = web(&far, PUBLIC6).port();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while client.curl(&format!("[{PUBLIC6}]"), port6, 100_000).ok().as_deref() != Some("200 100000") {
+        assert!(std::time::Instant::now() < deadline, "no download over IPv6: {}", bond.proxy.said());
+    }
+    let public: [IpAddr; 2] = [PUBLIC.into(), PUBLIC6.into()];
+    for host in public {
+        for port in [echo(&far, host), echo(&far, host)] {
+            assert_eq!(client.ask(host, port), format!("{host} {port} words\n"), "{}", bond.proxy.said());
+        }
+    }
+
     // Nothing else of it comes through, but to private networks.
     let (outside, private) = (ear(&far, &format!("{PUBLIC}:9999")), ear(&far, "10.77.1.2:9999"));
     client.send(&format!("{PUBLIC}/9999"));
-    assert!(!hears(&outside), "a packet leaked");
+    assert!(hears_carried(&outside), "a packet leaked, or was not carried");
     client.send("10.77.1.2/9999");
     assert!(hears(&private), "private networks stay as they were");
     let names = ear(&far, "10.77.1.2:853");
@@ -188,17 +258,20 @@ fn a_machine_behind_a_router_is_carried_and_nothing_of_it_leaks() {
     let at_router = |words: &[&str]| run(&[&["ip", "netns", "exec", &router], words].concat());
     at_router(&[program, "proxy", "--undo", "--state", &state]).unwrap();
     assert_eq!(at_router(&["nft", "list", "tables"]).unwrap().trim(), "");
+    assert!(!at_router(&["ip", "rule"]).unwrap().contains("fwmark"), "the rule for packets is gone, too");
     client.send(&format!("{PUBLIC}/9999"));
     assert!(hears(&outside), "packets pass as before");
+    assert_eq!(client.ask(PUBLIC6, echo(&far, PUBLIC6)).split(' ').next(), Some(&*PUBLIC6.to_string()));
 
-    // Without lockdown other packets pass, and the rules go with the proxy.
+    // Without lockdown what is not carried passes, and the rules go with the proxy.
     let words = ["proxy", "--transparent", "--for-clients", "lan0", "--dns", &dns, "--state", &state];
     let mut again = Process::start(&router, &words, &bond.scratch.path());
     again.until("it is connected", PATIENCE, |again| again.said().contains("connected to the far end as van"));
     assert_eq!(client.curl("www.example.com", port, 100_000).unwrap(), "200 100000", "{}", again.said());
     client.send(&format!("{PUBLIC}/9999"));
-    assert!(hears(&outside), "only lockdown keeps packets back");
+    assert!(hears_carried(&outside), "packets are carried without lockdown, too");
     again.signal("TERM");
     assert!(again.end(PATIENCE).success());
     assert_eq!(at_router(&["nft", "list", "tables"]).unwrap().trim(), "");
+    assert!(!at_router(&["ip", "rule"]).unwrap().contains("fwmark"));
 }

@@ -19,6 +19,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::relay::{Meter, Side, relay, reset_whole};
 use crate::snapshot::Kind;
 use crate::target::{self, Target};
+use crate::udp::Udp;
 use crate::wire::{self, Purpose};
 
 /// The connections of one port at once. More wait until the system refuses them.
@@ -90,7 +91,7 @@ impl Listening {
         };
         let mut device = self.device.clone();
         tokio::select! {
-            () = hosts::serve(socket, carry) => {}
+            () = hosts::serve(Udp::new(socket), carry) => {}
             () = Self::ended(&mut device, self.target.port, recv) => {}
         }
     }

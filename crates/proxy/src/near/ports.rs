@@ -16,6 +16,7 @@ use crate::hosts::{self, Host};
 use crate::relay::{Side, relay, reset_whole};
 use crate::snapshot::Kind;
 use crate::target::Target;
+use crate::udp::Udp;
 
 /// The most connections of one forward at once.
 const CONNECTIONS_MAX: usize = 4096;
@@ -60,7 +61,7 @@ impl Ports {
         }
         for (socket, target) in self.udp {
             let link = link.clone();
-            tasks.spawn(hosts::serve(socket, move |host| packets(host, target.clone(), link.clone())));
+            tasks.spawn(hosts::serve(Udp::new(socket), move |host| packets(host, target.clone(), link.clone())));
         }
         for (id, reverse) in (0..).zip(reverses) {
             tasks.spawn(keep(id, reverse.clone(), link.clone()));

@@ -2,7 +2,9 @@
 //!
 //! The rules turn each connection round to a port of this machine: of loopback for its own programs, and of the interface for
 //! machines behind one. Where it was going, the system tells of the socket. Questions for names go to one resolver, which the
-//! far end reaches.
+//! far end reaches. Other packets of UDP are carried for machines behind an interface only ([`clients`]).
+
+mod clients;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,6 +24,8 @@ use super::ports::Ports;
 use crate::relay::{Side, relay, reset_whole};
 use crate::snapshot::Kind;
 use crate::target::Target;
+use crate::udp::Udp;
+use clients::Clients;
 
 /// The most connections at once. More wait until the system refuses them.
 const CONNECTIONS_MAX: usize = 16_384;
@@ -56,6 +60,8 @@ pub struct GatePorts {
     pub tcp_v6: Option<u16>,
     /// The port for questions for names, over both.
     pub dns: u16,
+    /// The port for other packets over both, where they are carried.
+    pub udp: Option<u16>,
 }
 
 /// The ports, open.
@@ -73,6 +79,7 @@ struct Open {
     tcp: Vec<TcpListener>,
     dns_tcp: Vec<TcpListener>,
     dns_udp: Vec<UdpSocket>,
+    udp: Vec<Clients>,
     ports: GatePorts,
 }
 
@@ -94,8 +101,9 @@ impl Transparent {
     /// Serves them until the set is dropped.
     pub(super) fn serve(self, link: &Arc<Link>) -> JoinSet<()> {
         let all: Vec<Open> = std::iter::once(self.own).chain(self.clients).collect();
-        let (mut tcp, mut dns_tcp, mut dns_udp) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tcp, mut dns_tcp, mut dns_udp, mut udp) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for open in all {
+            udp.extend(open.udp);
             tcp.extend(open.tcp);
             dns_tcp.extend(open.dns_tcp);
             dns_udp.extend(open.dns_udp);
@@ -103,6 +111,9 @@ impl Transparent {
         let mut tasks = Ports::of(dns_tcp, dns_udp, &self.dns).serve(link, &[]);
         for listener in tcp {
             tasks.spawn(connections(listener, link.clone()));
+        }
+        for clients in udp {
+            tasks.spawn(clients.serve(link.clone()));
         }
         tasks
     }
@@ -134,12 +145,22 @@ impl Open {
             dns_tcp.push(place.tcp(Domain::IPV6, dns)?);
             dns_udp.push(place.udp(Domain::IPV6, dns)?);
         }
+        let mut udp = Vec::new();
+        if let Place::Interface(name) = place {
+            let first = place.clients(Domain::IPV4, ports.and_then(|ports| ports.udp).unwrap_or(0), name)?;
+            let at = port(first.local_addr());
+            udp.push(first);
+            if tcp_v6.is_some() {
+                udp.push(place.clients(Domain::IPV6, at, name)?);
+            }
+        }
         let ports = GatePorts {
+            udp: udp.first().map(|first| port(first.local_addr())),
             tcp_v4: port(tcp_v4.local_addr()),
             tcp_v6: tcp_v6.as_ref().map(|listener| port(listener.local_addr())),
             dns,
         };
-        Ok(Self { tcp: std::iter::once(tcp_v4).chain(tcp_v6).collect(), dns_tcp, dns_udp, ports })
+        Ok(Self { tcp: std::iter::once(tcp_v4).chain(tcp_v6).collect(), dns_tcp, dns_udp, udp, ports })
     }
 }
 
@@ -153,6 +174,12 @@ impl Place<'_> {
 
     fn udp(self, domain: Domain, port: u16) -> Result<UdpSocket, NearError> {
         self.socket(domain, Type::DGRAM, port, |socket| UdpSocket::from_std(socket.into()))
+    }
+
+    fn clients(self, domain: Domain, port: u16, interface: &str) -> Result<Clients, NearError> {
+        self.socket(domain, Type::DGRAM, port, |socket| {
+            Clients::new(Udp::transparent(UdpSocket::from_std(socket.into())?)?, interface)
+        })
     }
 
     /// A socket that is bound.

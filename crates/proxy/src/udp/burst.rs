@@ -110,7 +110,7 @@ impl Room {
 
     /// The packets that were read: those that came one after the other from one host, with the head of the first.
     pub(crate) fn bursts(&self) -> impl Iterator<Item = (Came, Burst)> {
-        let is_alike = |a: &Came, b: &Came| (a.from, a.here, a.ecn) == (b.from, b.here, b.ecn);
+        let is_alike = |a: &Came, b: &Came| (a.from, a.here, a.to, a.ecn) == (b.from, b.here, b.to, b.ecn);
         let packet = |head: &Came| &self.memory[head.place * PLACE..][..head.length];
         self.came.chunk_by(is_alike).map(move |alike| {
             let burst = match alike {

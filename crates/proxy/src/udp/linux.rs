@@ -4,10 +4,10 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 
-use nix::libc::{EINVAL, EIO, ENOPROTOOPT, EOPNOTSUPP, in_addr, in_pktinfo, in6_addr, in6_pktinfo};
+use nix::libc::{EINVAL, EIO, ENOPROTOOPT, EOPNOTSUPP, in_addr, in_pktinfo, in6_addr, in6_pktinfo, sockaddr_in6};
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg, sendmsg,
-    setsockopt, sockopt,
+    ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrIn, SockaddrIn6, SockaddrStorage,
+    recvmmsg, sendmsg, setsockopt, sockopt,
 };
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -31,6 +31,15 @@ pub(super) fn prepare(socket: &UdpSocket) {
     }
 }
 
+pub(super) fn make_transparent(socket: &UdpSocket) -> io::Result<()> {
+    setsockopt(socket, sockopt::IpTransparent, &true)?;
+    match socket.local_addr()?.is_ipv4() {
+        true => setsockopt(socket, sockopt::Ipv4OrigDstAddr, &true)?,
+        false => setsockopt(socket, sockopt::Ipv6OrigDstAddr, &true)?,
+    }
+    Ok(())
+}
+
 pub(super) fn try_recv(socket: &UdpSocket, room: &mut Room) -> io::Result<()> {
     room.came.clear();
     socket.try_io(Interest::READABLE, || read(socket, room))
@@ -45,7 +54,7 @@ fn read(socket: &UdpSocket, room: &mut Room) -> io::Result<()> {
 
 fn read_into(socket: &UdpSocket, room: &mut Room, came: &mut Vec<Came>) -> io::Result<()> {
     let mut places: Vec<[IoSliceMut<'_>; 1]> = room.places().map(|place| [IoSliceMut::new(place)]).collect();
-    let space = nix::cmsg_space!(in6_pktinfo, i32, i32);
+    let space = nix::cmsg_space!(in6_pktinfo, sockaddr_in6, i32, i32);
     let mut heads = MultiHeaders::<SockaddrStorage>::preallocate(places.len(), Some(space));
     let read = recvmmsg(socket.as_raw_fd(), &mut heads, &mut places, MsgFlags::MSG_DONTWAIT, None)?;
     came.extend((0..).zip(read).filter_map(|(place, one)| head(place, &one)));
@@ -54,7 +63,7 @@ fn read_into(socket: &UdpSocket, room: &mut Room, came: &mut Vec<Came>) -> io::R
 
 /// The head of the packet at a place.
 fn head(place: usize, read: &RecvMsg<'_, '_, SockaddrStorage>) -> Option<Came> {
-    let (mut here, mut ecn) = (None, Ecn::default());
+    let (mut here, mut to, mut ecn) = (None, None, Ecn::default());
     for message in read.cmsgs().ok()? {
         match message {
             ControlMessageOwned::Ipv4PacketInfo(info) => {
@@ -64,13 +73,15 @@ fn head(place: usize, read: &RecvMsg<'_, '_, SockaddrStorage>) -> Option<Came> {
             ControlMessageOwned::Ipv6PacketInfo(info) => {
                 here = Some(Here { address: info.ipi6_addr.s6_addr.into(), interface: info.ipi6_ifindex });
             }
+            ControlMessageOwned::Ipv4OrigDstAddr(before) => to = Some(SocketAddr::V4(SockaddrIn::from(before).into())),
+            ControlMessageOwned::Ipv6OrigDstAddr(before) => to = Some(SocketAddr::V6(SockaddrIn6::from(before).into())),
             ControlMessageOwned::Ipv4Tos(bits) => ecn = Ecn::of_bits(bits),
             ControlMessageOwned::Ipv6TClass(bits) => ecn = Ecn::of_bits((bits & 0xff) as u8),
             _ => {}
         }
     }
     let from = read.address.as_ref().and_then(address)?;
-    Some(Came { place, length: read.bytes, from, here, ecn })
+    Some(Came { place, length: read.bytes, from, here, to, ecn })
 }
 
 fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {

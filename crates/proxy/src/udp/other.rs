@@ -9,13 +9,17 @@ use super::{Came, Ecn, Here, Room};
 
 pub(super) fn prepare(_socket: &UdpSocket) {}
 
+pub(super) fn make_transparent(_socket: &UdpSocket) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(super) fn try_recv(socket: &UdpSocket, room: &mut Room) -> io::Result<()> {
     let mut came = std::mem::take(&mut room.came);
     came.clear();
     let mut read = Ok(());
     for (place, memory) in room.places().enumerate() {
         match socket.try_recv_from(memory) {
-            Ok((length, from)) => came.push(Came { place, length, from, here: None, ecn: Ecn::default() }),
+            Ok((length, from)) => came.push(Came { place, length, from, here: None, to: None, ecn: Ecn::default() }),
             Err(_) if !came.is_empty() => break,
             Err(error) => {
                 read = Err(error);
