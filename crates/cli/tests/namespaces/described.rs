@@ -15,19 +15,13 @@ use std::time::{Duration, Instant};
 use fairpath_emu::{Bridge, BridgeBuilder, LinkConfig, LinkId, Port};
 
 use crate::kernel::inside;
-use crate::network::{is_root, run};
+use crate::network::{STRONG_HOST, is_root, run};
 
 /// The interfaces, of one name at both ends.
 pub(crate) const INTERFACES: [&str; 3] = ["one", "two", "three"];
 
-/// Nothing but what the programs say is on the links. And what comes for the address of one interface does not come in at
-/// another: a kernel would take it, and a path over one link could use the other, too.
-const SETTINGS: [&str; 4] = [
-    "net.ipv6.conf.all.disable_ipv6=1",
-    "net.ipv6.conf.default.disable_ipv6=1",
-    "net.ipv4.conf.all.arp_ignore=1",
-    "net.ipv4.conf.all.rp_filter=1",
-];
+/// Nothing but what the programs say is on the links.
+const SETTINGS: [&str; 2] = ["net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"];
 
 /// A link in both directions, from the near end and back.
 pub(crate) type Both = [LinkConfig; 2];
@@ -55,7 +49,7 @@ impl Described {
         let mut described = Self { near, far, router, bridge: None, links: Vec::new() };
         for namespace in [&described.near, &described.far, &described.router] {
             run(&["ip", "netns", "add", namespace])?;
-            run(&[&["ip", "netns", "exec", namespace, "sysctl", "-q", "-w"][..], &SETTINGS].concat())?;
+            run(&[&["ip", "netns", "exec", namespace, "sysctl", "-q", "-w"][..], &SETTINGS, &STRONG_HOST].concat())?;
             run(&["ip", "-n", namespace, "link", "set", "lo", "up"])?;
         }
         let mut builder = Bridge::builder(seed);

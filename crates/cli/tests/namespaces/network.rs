@@ -52,6 +52,10 @@ const QUEUE: &str = "50ms";
 /// busy machine costs the link nothing.
 const BURST: &str = "32kb";
 
+/// Packets for the address of one interface do not come in at another: a kernel would take them, and a path over one link
+/// could use the other, too.
+pub(crate) const STRONG_HOST: [&str; 2] = ["net.ipv4.conf.all.arp_ignore=1", "net.ipv4.conf.all.rp_filter=1"];
+
 /// The namespaces, until it is dropped. The links go with them.
 pub(crate) struct Network {
     /// Of the sender and of the receiver.
@@ -73,6 +77,8 @@ impl Network {
         for at in 0..network.names.len() {
             run(&["ip", "netns", "add", &network.names[at]])?;
             network.made += 1;
+            let set = ["ip", "netns", "exec", &network.names[at], "sysctl", "-q", "-w"];
+            run(&[&set[..], &STRONG_HOST].concat())?;
         }
         for link in links {
             network.join(&link, family)?;

@@ -83,7 +83,7 @@ fn every_program_is_carried_by_rules_which_are_put_back_after_a_kill_too() {
         return;
     }
     let Some(mut bond) = Bond::with(&["--transparent", "--lockdown"], PUBLIC) else { return };
-    bond.network.ip(End::Sender, &format!("route add {PUBLIC}/32 dev {}", TWINS[0].name));
+    bond.network.ip(End::Sender, &format!("route add {PUBLIC}/32 via 10.77.1.2 dev {}", TWINS[0].name));
     let near = bond.network.name(End::Sender).to_owned();
     let inside = |words: &[&str]| run(&[&["ip", "netns", "exec", near.as_str()], words].concat());
     let url = format!("http://{}/1000000", bond.web);

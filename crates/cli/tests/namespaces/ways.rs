@@ -90,13 +90,9 @@ fn add_anycast(network: &Network) {
     network.ip(End::Receiver, "address add 10.9.9.9/32 dev lo");
     network.ip(End::Sender, "route add 10.9.9.9/32 via 10.77.1.2 dev slow");
     network.ip(End::Sender, "route add 10.9.9.9/32 via 10.77.2.2 dev fast metric 10");
-}
-
-/// Each interface of the receiver is found under its own addresses only: Linux answers for all of them
-/// everywhere else, and sends from a device without asking for a route.
-fn keep_interfaces_apart(network: &Network) {
-    let write = "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore";
-    assert!(network.command(End::Receiver, "sh").args(["-c", write]).status().unwrap().success());
+    // Its answers come in by both, and the best route leads by one.
+    let write = "echo 0 > /proc/sys/net/ipv4/conf/all/rp_filter";
+    assert!(network.command(End::Sender, "sh").args(["-c", write]).status().unwrap().success());
 }
 
 /// What is said where nobody answers, or the system knows no way. Which of them it is, is a matter of time.
@@ -136,7 +132,6 @@ fn an_address_that_leads_nowhere_takes_no_interface_out_of_use() {
 #[test]
 fn each_interface_finds_the_one_address_that_it_reaches() {
     let Some((_place, network)) = network(Family::V4, LINKS) else { return };
-    keep_interfaces_apart(&network);
     network.ip(End::Receiver, "link set lo up");
     network.ip(End::Receiver, "address add 10.9.9.9/32 dev lo");
     for (link, subnet) in [("slow", 1), ("fast", 2)] {
@@ -155,7 +150,6 @@ fn each_interface_finds_the_one_address_that_it_reaches() {
 #[test]
 fn an_interface_without_a_way_to_the_peer_is_told_with_the_reasons() {
     let Some((_place, network)) = network(Family::V4, LINKS) else { return };
-    keep_interfaces_apart(&network);
     let server = Server::start(&network, &["--via", "slow"]);
     let peer = format!("10.77.1.2:{}", server.port());
     // Two seconds until a path that does not open is doubted, and two and a half until nobody answered.
