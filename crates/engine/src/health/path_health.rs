@@ -8,7 +8,7 @@ use fairpath_core::{ByteCount, Timestamp};
 use super::condition::{Condition, DEAF, Expected};
 use super::steadiness::Steadiness;
 use crate::engine::PathSnapshot;
-use crate::path::{BackupReason, UseState};
+use crate::path::{BackupReason, Liveness, UseState};
 
 /// A path on which data is refused is tried again at each look. So refusals that are further apart have
 /// nothing to do with each other.
@@ -49,7 +49,7 @@ pub struct PathHealth<P> {
     condition: Condition,
     /// Since when the path has not been healthy.
     sick_since: Option<Timestamp>,
-    /// The smoothed round-trip time, and what is in flight.
+    /// The smoothed round-trip time, and what is in flight, where answers are not late.
     seen: (Option<Duration>, ByteCount),
     /// Since when this end, which only receives, has kept acknowledgements off the path as slow, or not.
     relief_changed: Timestamp,
@@ -159,7 +159,8 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         }
         self.proven = signs.snapshot.and_then(|path| path.proven);
         let rtt = signs.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed);
-        self.seen = (rtt, signs.snapshot.map_or(ByteCount::ZERO, |path| path.in_flight));
+        let alive = signs.snapshot.filter(|path| path.liveness == Liveness::Alive);
+        self.seen = (rtt, alive.map_or(ByteCount::ZERO, |path| path.in_flight));
         let deaf_after = expected.deaf_after();
         let is_deaf = self.unheard_for(now) > deaf_after;
         // A receipt says so even where acknowledgements take a way that is cut.
@@ -238,7 +239,9 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.seen.0
     }
 
-    pub(super) fn in_flight(&self) -> ByteCount {
+    /// How much this end has on its way on the path; nothing where answers are late: what piles up without them says
+    /// nothing of how much is sent.
+    pub(super) fn answered_in_flight(&self) -> ByteCount {
         self.seen.1
     }
 

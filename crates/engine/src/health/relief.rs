@@ -13,6 +13,7 @@ use core::time::Duration;
 
 use fairpath_core::{ByteCount, Timestamp};
 
+use super::condition::DEAF;
 use super::path_health::PathHealth;
 use super::steadiness::SILENCE;
 use crate::path::BackupReason::{BrokenOff, Slow};
@@ -37,7 +38,7 @@ pub fn relieve<'a, P: Copy + PartialEq + 'a>(
     now: Timestamp,
 ) {
     let mut paths: Vec<_> = paths.filter(|path| path.is_open()).collect();
-    let listens = listens && paths.iter().all(|path| path.in_flight() <= LISTENING_MAX);
+    let listens = listens && paths.iter().all(|path| path.answered_in_flight() <= LISTENING_MAX);
     doubt(&mut paths, listens && doubts, now);
     let of_use = paths.iter().filter(|path| path.answers() && !path.holds(Slow));
     let Some(quickest) = of_use.filter_map(|path| path.round_trip()).min().filter(|_| listens) else {
@@ -53,21 +54,22 @@ pub fn relieve<'a, P: Copy + PartialEq + 'a>(
     }
 }
 
-/// Says which paths are doubted.
+/// Says which paths are doubted. A doubt stays for a while though nothing comes on any other: until acknowledgements arrive
+/// again, the peer has nothing to send there. Not for longer: each direction may have a path of its own, and then this end
+/// is heard on the path that it does not hear.
 fn doubt<P: Copy + PartialEq>(paths: &mut [&mut PathHealth<P>], listens: bool, now: Timestamp) {
     let goes_on = |path: &PathHealth<P>| path.answers() && path.unheard_for(now) < SILENCE;
-    let Some(other) = paths.iter().position(|path| goes_on(path)).filter(|_| listens) else {
-        return paths.iter_mut().for_each(|path| path.keep_off(BrokenOff, false));
-    };
+    let other = paths.iter().position(|path| goes_on(path));
     let mut is_any_doubted = false;
     for path in paths.iter_mut() {
-        let is_doubted = path.is_broken_off(now);
+        let stays = path.holds(BrokenOff) && path.unheard_for(now) <= DEAF;
+        let is_doubted = listens && path.is_broken_off(now) && (other.is_some() || stays);
         path.keep_off(BrokenOff, is_doubted);
         is_any_doubted |= is_doubted;
     }
     // One way has to be left for acknowledgements.
     let is_one_left = paths.iter().any(|path| goes_on(path) && !path.holds(Slow));
-    if is_any_doubted && !is_one_left {
+    if let Some(other) = other.filter(|_| is_any_doubted && !is_one_left) {
         paths[other].set_relieved(false, now);
     }
 }
@@ -163,6 +165,40 @@ mod tests {
         let mut paths = open(2);
         (1..=30).for_each(|at| _ = look(&mut paths, at, [at, at], true));
         assert_eq!(look(&mut paths, 35, [30, 30], true), [false, false], "nothing comes on any: the peer is silent");
+    }
+
+    /// Credit is few bytes, but without answers it piles up. And the sender, whose acknowledgements were lost, soon sends
+    /// nothing on the other path either.
+    #[test]
+    fn a_doubt_stays_for_600_ms_whatever_waits_for_answers_there_and_though_the_other_path_falls_still() {
+        let mut engine = EngineConfig::default().build().expect("the default");
+        let id = PathId::new(0);
+        engine.on_path_opened(id, ByteCount::new(1_200), Timestamp::ZERO);
+        let template = engine.snapshot(id, Timestamp::ZERO).expect("a path");
+        let mut paths = open(2);
+        let look = |paths: &mut [PathHealth<u8>], at: u64, heard: [u64; 2], liveness: Liveness| {
+            let now = Timestamp::from_millis(50 * at);
+            let in_flight = ByteCount::new(if liveness == Liveness::Alive { 1_000 } else { 6_000 });
+            let snapshots = [
+                PathSnapshot { in_flight, liveness, ..template },
+                PathSnapshot { liveness: Liveness::Alive, ..template },
+            ];
+            for ((path, heard), snapshot) in paths.iter_mut().zip(heard).zip(snapshots) {
+                let signs = Signs { datagrams: Some((heard, at)), snapshot: Some(snapshot), arrived_at: Some(now) };
+                path.measure(&signs, Expected::Signs, now);
+            }
+            relieve(paths.iter_mut(), true, true, now);
+            paths.iter().map(|path| path.is_unwanted()).collect::<Vec<_>>()
+        };
+        for at in 1..=30 {
+            assert_eq!(look(&mut paths, at, [at, at], Liveness::Alive), [false, false]);
+        }
+        for (at, liveness) in [(31, Liveness::Alive), (32, Liveness::Late)] {
+            assert_eq!(look(&mut paths, at, [30, at], liveness), [false, false], "look {at}");
+        }
+        for (at, is_doubted) in (33..50).map(|at| (at, at <= 42)) {
+            assert_eq!(look(&mut paths, at, [30, 33], Liveness::Silent), [is_doubted, false], "look {at}");
+        }
     }
 
     #[test]

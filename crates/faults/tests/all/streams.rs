@@ -7,7 +7,7 @@ use fairpath_faults::{Cryptography, Scenario, Wire};
 use fairpath_quic_core::streams::{Read, StreamKind};
 use rayon::prelude::*;
 
-use crate::bulk::{Bulk, LOOK, Outage, ends, jain, outage, sparse, standstill};
+use crate::bulk::{Bulk, LOOK, Outage, ends, jain, outage, sparse, standstill, standstill_of_downloads};
 
 /// Every change is tried with these. Without cryptography, which `named.rs` has, they take half of the time.
 const SEEDS: std::ops::Range<u64> = 0..300;
@@ -105,6 +105,16 @@ fn whenever_a_path_goes_dark_it_holds_no_stream_for_half_a_second() {
         })
         .collect();
     assert!(held.is_empty(), "{} of 24 hold a stream for too long:\n{}", held.len(), held.join("\n"));
+}
+
+/// Over a quick link and a slow one, what the receiver says piles up on the quick one while it is dark. That is no sign
+/// of an end that sends itself.
+#[test]
+fn downloads_do_not_stand_still_for_half_a_second_where_the_quicker_of_unequal_links_goes_dark() {
+    for (dark, ms) in [(0, 0), (0, 255), (1, 100)] {
+        let held = standstill_of_downloads(dark, Duration::from_millis(ms));
+        assert!(held <= Duration::from_millis(500), "link {dark} after {ms} ms: {held:?}");
+    }
 }
 
 /// 64 bytes every 100 ms, echoed, beside a stream that fills links with queues of 300 ms.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fairpath_core::Bitrate;
-use fairpath_faults::{Cryptography, Wire, World};
+use fairpath_core::{Bitrate, ByteCount};
+use fairpath_faults::{Cryptography, Side, Wire, World};
 use fairpath_quic_core::EngineConfig;
 use fairpath_quic_core::streams::{Read, StreamId, StreamKind, StreamsConfig};
 
@@ -18,7 +18,7 @@ pub(crate) fn ends(wires: &[Wire], seed: u64) -> World {
     admitted(World::new(wires, &EngineConfig::live(), seed))
 }
 
-fn admitted(world: World) -> World {
+pub(crate) fn admitted(world: World) -> World {
     let mut world = world.opened();
     for end in [&mut world.client, &mut world.server] {
         end.connection().expect("it is there").begin_streams(StreamsConfig::default());
@@ -27,29 +27,35 @@ fn admitted(world: World) -> World {
     world
 }
 
-/// Streams from the client to the server that always have more, and the bytes that came of each.
+/// Streams from one end to the other that always have more, and the bytes that came of each.
 pub(crate) struct Bulk {
+    from: Side,
     pub(crate) ids: Vec<StreamId>,
     pub(crate) received: BTreeMap<StreamId, u64>,
     data: Bytes,
 }
 
 impl Bulk {
+    /// Streams from the client to the server.
     pub(crate) fn open(world: &mut World, count: usize) -> Self {
+        Self::open_from(Side::Client, world, count)
+    }
+
+    pub(crate) fn open_from(from: Side, world: &mut World, count: usize) -> Self {
         let now = world.now;
-        let streams = world.client.connection().expect("it is there").streams(now);
+        let streams = world.end(from).connection().expect("it is there").streams(now);
         let ids = (0..count).map(|_| streams.open(StreamKind(0)).expect("allowed")).collect();
-        Self { ids, received: BTreeMap::new(), data: vec![0; 64 << 10].into() }
+        Self { from, ids, received: BTreeMap::new(), data: vec![0; 64 << 10].into() }
     }
 
     /// Writes all that there is room for and reads all that came. The streams of which something came.
     pub(crate) fn look(&mut self, world: &mut World) -> Vec<StreamId> {
         let now = world.now;
-        let streams = world.client.connection().expect("it is there").streams(now);
+        let streams = world.end(self.from).connection().expect("it is there").streams(now);
         for id in &self.ids {
             while streams.write(*id, self.data.clone()) == Ok(self.data.len()) {}
         }
-        let streams = world.server.connection().expect("it is there").streams(now);
+        let streams = world.end(self.from.other()).connection().expect("it is there").streams(now);
         while let Some((id, kind)) = streams.accept() {
             if kind == StreamKind(0) {
                 self.received.insert(id, 0);
@@ -164,11 +170,25 @@ fn darken(world: &mut World, bulk: &mut Bulk, dark: usize, time: Duration) -> Du
 /// The longest time in which nothing of one of so many streams could be read, where one path of two goes dark so long
 /// after they have had their rate for three seconds.
 pub(crate) fn standstill(count: usize, dark: usize, after: Duration) -> Duration {
-    let wires = [Wire::new(20, 20); 2];
-    let mut world = admitted(World::protected_by(Cryptography::Null, &wires, &EngineConfig::live(), 3));
-    let mut bulk = Bulk::open(&mut world, count);
-    bulk.look_for(&mut world, Duration::from_secs(3) + after);
+    let (mut world, mut bulk) = loaded(&[Wire::new(20, 20); 2], Side::Client, count, Duration::from_secs(3) + after);
     darken(&mut world, &mut bulk, dark, Duration::from_millis(1_200))
+}
+
+/// The same of sixteen downloads over a quick link and a slow one with the queues of netem, 1,000 packets, after two
+/// seconds: these are the links of `make proxy-figures`.
+pub(crate) fn standstill_of_downloads(dark: usize, after: Duration) -> Duration {
+    let queue = ByteCount::new(1_000 * 1_500);
+    let wires = [Wire { queue, ..Wire::new(300, 10) }, Wire { queue, ..Wire::new(80, 30) }];
+    let (mut world, mut bulk) = loaded(&wires, Side::Server, 16, Duration::from_secs(2) + after);
+    darken(&mut world, &mut bulk, dark, Duration::from_millis(1_200))
+}
+
+/// Streams that have sent for so long.
+fn loaded(wires: &[Wire], from: Side, count: usize, time: Duration) -> (World, Bulk) {
+    let mut world = admitted(World::protected_by(Cryptography::Null, wires, &EngineConfig::live(), 3));
+    let mut bulk = Bulk::open_from(from, &mut world, count);
+    bulk.look_for(&mut world, time);
+    (world, bulk)
 }
 
 /// Has one path of two go dark under streams, so long after they have had their rate for five seconds.
