@@ -12,6 +12,7 @@ mod fair;
 mod loopback;
 mod outage;
 mod peers;
+mod processors;
 mod profiles;
 
 use std::fs;
