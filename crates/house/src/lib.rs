@@ -4,6 +4,7 @@
 //! The checks are this crate's tests; what they share is here.
 
 pub mod citation;
+pub mod comparison;
 pub mod constants;
 pub mod english;
 pub mod figures;

@@ -4,15 +4,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairpath_house::english::Fault;
-use fairpath_house::{constants, figures, ratchet, repository};
+use fairpath_house::{comparison, constants, figures, ratchet, repository};
 
-const USAGE: &str = "usage: fairpath-house english|figures|constants [--record]
+const USAGE: &str = "usage: fairpath-house english|figures|constants [--record] | compare COMMIT
   english              lists sentences that are too long and comments that begin with a relative word
   english --record     writes the counts to crates/house/english.toml, where none of them has grown
   figures              lists sentences of documents with figures of performance that have no evidence behind them
   figures --record     writes their counts to crates/house/figures.toml, where none of them has grown
   constants            prints the table of constants: value, place, source, and the row of the ablation that shows them
-  constants --record   writes how many have neither to crates/house/constants.toml, where none of them has grown";
+  constants --record   writes how many have neither to crates/house/constants.toml, where none of them has grown
+  compare COMMIT       compares docs/evidence of a commit with that of now: claims that have another outcome, numbers
+                       that differ by more than their intervals";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         ["figures", "--record"] => return record_figures(),
         ["constants"] => print!("{}", constants::table()),
         ["constants", "--record"] => return record_constants(),
+        ["compare", commit] => return compare(commit),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -83,6 +86,19 @@ fn record_constants() -> ExitCode {
         }
     }
     write(&constants::file(), &constants::to_toml(&counts))
+}
+
+fn compare(commit: &str) -> ExitCode {
+    match comparison::of_commit(commit) {
+        Ok(before) => {
+            print!("{}", comparison::table(&before, &comparison::now()));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn write(file: &Path, text: &str) -> ExitCode {

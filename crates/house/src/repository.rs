@@ -56,7 +56,8 @@ pub fn relative(path: &Path) -> String {
     path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+/// The entries of a folder, in order; none where there is no such folder.
+pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut entries: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     entries.sort();
