@@ -242,7 +242,7 @@ impl Streams {
         length: usize,
         first: impl FnOnce(usize) -> Bytes,
     ) -> Result<usize, StreamError> {
-        let all = self.sums.unsent;
+        let much = self.sums.much;
         let closed = Err(StreamError::Closed(StreamId(id)));
         let write = |stream: &mut Stream| {
             if let Some(code) = stream.send.stopped() {
@@ -251,7 +251,7 @@ impl Streams {
             if !stream.send.is_open() {
                 return closed;
             }
-            let room = usize::try_from(stream.room(all)).unwrap_or(usize::MAX);
+            let room = usize::try_from(stream.room(much)).unwrap_or(usize::MAX);
             let written = stream.send.write(first(length.min(room)));
             stream.wants_to_write |= written < length;
             Ok(written)
@@ -323,9 +323,9 @@ impl Streams {
 
     /// Whether more should be written now. Where not, [`StreamEvent::Writable`] follows.
     pub fn has_room(&mut self, StreamId(id): StreamId) -> bool {
-        let all = self.sums.unsent;
+        let much = self.sums.much;
         let ask = |stream: &mut Stream| {
-            stream.wants_to_write = !stream.has_room(all);
+            stream.wants_to_write = !stream.has_room(much);
             !stream.wants_to_write
         };
         self.touch(id, ask).unwrap_or(true)
@@ -406,8 +406,9 @@ impl Streams {
         let stream = streams.get_mut(&id)?;
         sums.subtract(stream);
         let done = act(stream);
-        let all = sums.unsent + stream.send.unsent();
-        let wakes = stream.wants_to_write && (stream.send.stopped().is_some() || stream.has_room(all));
+        // It counts itself where it waits.
+        let much = sums.much + 1;
+        let wakes = stream.wants_to_write && (stream.send.stopped().is_some() || stream.has_room(much));
         stream.wants_to_write &= !wakes;
         sums.add(stream);
         let is_known = stream.kind.is_some();

@@ -7,11 +7,14 @@ use super::send::SendHalf;
 /// How much every stream may have written and not sent, in bytes, however much others have.
 pub(super) const UNSENT_EACH: u64 = 64 << 10;
 
-/// How much a stream may have so while all together have less than [`UNSENT_ALL`], in bytes.
+/// How much one may have so where few share [`UNSENT_ALL`], in bytes.
 const UNSENT_ONE: u64 = 1 << 20;
 
-/// As long as all streams together have less than this unsent, one may have more than its [`UNSENT_EACH`], in bytes.
-pub(super) const UNSENT_ALL: u64 = 4 << 20;
+/// What those share that have much unsent, in bytes, as long as there is more in it than [`UNSENT_EACH`].
+const UNSENT_ALL: u64 = 4 << 20;
+
+/// From here on a stream takes a share of [`UNSENT_ALL`], in bytes: one that sends little does not.
+const MUCH: u64 = UNSENT_EACH / 2;
 
 /// One stream, both ways.
 #[derive(Debug)]
@@ -29,18 +32,21 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// How much may be written now, where all streams together have `all` unsent.
-    pub(super) fn room(&self, all: u64) -> u64 {
-        let bound = if all < UNSENT_ALL { UNSENT_ONE } else { UNSENT_EACH };
-        bound.saturating_sub(self.send.unsent())
+    /// How much may be written now, where so many streams have `much` unsent.
+    pub(super) fn room(&self, much: usize) -> u64 {
+        bound(much).saturating_sub(self.send.unsent())
     }
 
-    /// Whether an application that waits is to be woken: at half of what it may have unsent, so that it writes more than
-    /// a packet at a time.
-    pub(super) fn has_room(&self, all: u64) -> bool {
-        let unsent = self.send.unsent();
-        unsent < UNSENT_EACH / 2 || all < UNSENT_ALL && unsent < UNSENT_ONE / 2
+    /// Whether an application that waits is to be woken: at half of what it may have unsent. Were that not its own share,
+    /// all would be woken for the room that the first of them takes.
+    pub(super) fn has_room(&self, much: usize) -> bool {
+        self.send.unsent() < bound(much) / 2
     }
+}
+
+/// How much a stream may have unsent where so many have `much`.
+fn bound(much: usize) -> u64 {
+    (UNSENT_ALL / much.max(1) as u64).clamp(UNSENT_EACH, UNSENT_ONE)
 }
 
 /// Sums over all streams.
@@ -52,6 +58,8 @@ pub(super) struct Sums {
     pub(super) new: usize,
     /// How much more the peer takes on these, by their own credit.
     pub(super) credit: u64,
+    /// How many have [`MUCH`] unsent, or an application that waits for room.
+    pub(super) much: usize,
     /// How many have an application that waits for room.
     pub(super) full: usize,
     /// How many have not told the peer all that they have to tell, or do not know that it knows.
@@ -60,21 +68,23 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn subtract(&mut self, stream: &Stream) {
-        let Self { unsent, unacked, new, credit, full, unsettled } = Self::of(stream);
+        let Self { unsent, unacked, new, much, credit, full, unsettled } = Self::of(stream);
         self.unsent -= unsent;
         self.unacked -= unacked;
         self.new -= new;
         self.credit -= credit;
+        self.much -= much;
         self.full -= full;
         self.unsettled -= unsettled;
     }
 
     pub(super) fn add(&mut self, stream: &Stream) {
-        let Self { unsent, unacked, new, credit, full, unsettled } = Self::of(stream);
+        let Self { unsent, unacked, new, much, credit, full, unsettled } = Self::of(stream);
         self.unsent += unsent;
         self.unacked += unacked;
         self.new += new;
         self.credit += credit;
+        self.much += much;
         self.full += full;
         self.unsettled += unsettled;
     }
@@ -86,6 +96,7 @@ impl Sums {
             unacked: send.unacked(),
             new: usize::from(send.has_new()),
             credit: if send.has_new() { send.credit_left() } else { 0 },
+            much: usize::from(stream.wants_to_write || send.unsent() >= MUCH),
             full: usize::from(stream.wants_to_write),
             unsettled: usize::from(send.is_unsettled()),
         }

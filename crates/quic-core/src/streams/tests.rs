@@ -458,6 +458,45 @@ fn streams_that_wait_for_credit_keep_their_turns() {
     assert!((0.99..=1.01).contains(&share), "the first half has {share} of the other: {sent:?}");
 }
 
+/// To wake a writer costs a turn of a thread: each is woken where it may write much, and none in vain.
+#[test]
+fn writers_are_woken_seldom_and_for_much() {
+    for (count, least) in [(1, 512 << 10), (16, 128 << 10), (200, 32 << 10)] {
+        let mut end = pair(&StreamsConfig::default()).ends.into_iter().next().expect("one");
+        end.limits = wire::Limits { streams: count, bytes: u64::MAX, window: u64::MAX };
+        let data = Bytes::from(vec![1; 2 << 20]);
+        let ids: Vec<StreamId> = (0..count).map(|_| end.open(StreamKind(0)).expect("allowed")).collect();
+        for id in ids {
+            while end.write(id, data.clone()).expect("open") > 0 {}
+        }
+        let (mut woken, mut written) = (0, 0);
+        // A turn of a connection sends half a megabyte before writers have theirs.
+        for turn in 0..200 {
+            (0..60).for_each(|_| _ = end.next_data(8_900));
+            let events: Vec<_> = std::iter::from_fn(|| end.poll_event()).collect();
+            for event in events {
+                let StreamEvent::Writable(id) = event else { continue };
+                let mut bytes = 0;
+                while let 1.. = end
+                    .write(id, data.clone())
+                    .map(|more| {
+                        bytes += more;
+                        more
+                    })
+                    .expect("open")
+                {}
+                // What they began with was not shared evenly.
+                if turn >= 50 {
+                    assert!(bytes >= least, "{count} streams: woken for {bytes} bytes");
+                    (woken, written) = (woken + 1, written + bytes);
+                }
+            }
+        }
+        assert!(woken > 0 && written / woken >= least, "{count} streams: {woken} times for {written} bytes");
+        assert!(end.unsent_bytes() <= (4 << 20) + 200 * (64 << 10), "{}", end.unsent_bytes());
+    }
+}
+
 #[test]
 fn an_idle_stream_costs_less_than_a_kilobyte() {
     let mut net = pair(&StreamsConfig::default());
