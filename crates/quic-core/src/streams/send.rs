@@ -197,9 +197,9 @@ impl SendHalf {
         self.sent < self.written.min(self.limit)
     }
 
-    /// How much more the peer takes.
+    /// How much more the peer takes, as far as anybody asks: no sum over streams overflows, whatever a peer says.
     pub(super) fn credit_left(&self) -> u64 {
-        self.limit.saturating_sub(self.sent)
+        self.limit.saturating_sub(self.sent).min(u64::from(u32::MAX))
     }
 
     /// The next piece to be sent again, of at most `space` bytes as [`header`](super::wire::header) leaves them, or the

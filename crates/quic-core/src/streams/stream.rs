@@ -10,7 +10,7 @@ pub(super) const UNSENT_EACH: u64 = 64 << 10;
 /// How much one may have so where few share [`UNSENT_ALL`], in bytes.
 const UNSENT_ONE: u64 = 1 << 20;
 
-/// What those share that have much unsent, in bytes, as long as there is more in it than [`UNSENT_EACH`].
+/// The bound that streams with much unsent share, in bytes; each has [`UNSENT_EACH`] at least.
 const UNSENT_ALL: u64 = 4 << 20;
 
 /// From here on a stream takes a share of [`UNSENT_ALL`], in bytes: one that sends little does not.
