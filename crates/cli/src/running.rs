@@ -44,7 +44,7 @@ impl Running {
             let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
             let paths = shown.as_ref().filter(|(at, _)| at.elapsed() < SHOWN).map(|(_, paths)| paths.clone());
             let state = if paths.is_some() { "connected" } else { "not connected" };
-            let paths = fairpath::paths_of(paths.unwrap_or_default());
+            let paths = fairpath::internal::paths(paths.unwrap_or_default());
             Snapshot::of_paths(end, vec![Peer::with_paths(peer.to_owned(), state, &paths)])
         };
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&own);

@@ -78,7 +78,7 @@ impl Connection {
     }
 
     /// The connection that there is.
-    fn now(&self) -> quic::Connection {
+    pub(crate) fn now(&self) -> quic::Connection {
         self.0.current()
     }
 
@@ -211,32 +211,6 @@ impl Connection {
     pub fn send_datagram(&self, datagram: &[u8]) -> Result<(), SendError> {
         let connection = self.now();
         queued(&connection, connection.send_datagram(datagram))
-    }
-
-    /// The same for a datagram that can carry a mark of congestion, as packets with ECN do (RFC 3168). Where it would be
-    /// dropped because others wait, `bits` of the byte at `at` are set instead. A place behind its end is ignored.
-    ///
-    /// # Errors
-    ///
-    /// As those of [`Connection::send_datagram`].
-    pub fn send_markable_datagram(&self, datagram: &[u8], at: usize, bits: u8) -> Result<(), SendError> {
-        let connection = self.now();
-        queued(&connection, connection.send_markable_datagram(datagram, quic::CongestionMark { at, bits }))
-    }
-
-    /// Waits until no datagram waits to leave any more, at most for `patience`. False where that time ran out. That says nothing
-    /// of whether they arrive.
-    ///
-    /// # Cancellation safety
-    ///
-    /// It may be given up at any time.
-    pub async fn datagrams_left(&self, patience: Duration) -> bool {
-        let left = async {
-            while self.now().has_datagrams() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        tokio::time::timeout(patience, left).await.is_ok()
     }
 
     /// The next datagram of the peer. Of those that nobody takes the oldest are dropped.

@@ -72,6 +72,8 @@ mod endpoint;
 mod error;
 mod event;
 mod fingerprint;
+#[cfg(feature = "internal")]
+pub mod internal;
 mod limits;
 pub mod live;
 mod path;
@@ -89,8 +91,6 @@ pub use fairpath_engine::{Bitrate, ByteCount as Amount, TermsChange};
 pub use fairpath_quic::{Allowance, PathControl};
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use limits::StreamLimits;
-#[doc(hidden)]
-pub use path::paths as paths_of;
 pub use path::{Interface, Path, PathState, PathTerms, Sharing, interfaces};
 pub use stream::{RecvStream, SendStream, StreamId};
 pub use trust::{Identity, Trust};

@@ -85,9 +85,8 @@ impl PathState {
     }
 }
 
-/// The paths of which these are the reports. For programs that drive `fairpath-quic` beside this library.
-#[doc(hidden)]
-pub fn paths(reports: Vec<PathReport>) -> Vec<Path> {
+/// The paths of which these are the reports.
+pub(crate) fn paths(reports: Vec<PathReport>) -> Vec<Path> {
     let names = PathReport::names(&reports);
     let path = |(report, name): (PathReport, String)| Path {
         name,

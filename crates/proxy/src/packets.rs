@@ -28,7 +28,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf as _, Bytes};
-use fairpath::Connection;
+use fairpath::{Connection, internal};
+use fairpath_quic::CongestionMark;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
@@ -47,6 +48,9 @@ const HEAD: usize = 10;
 /// The byte of a datagram that has the place of its piece, and where the bits of ECN begin in it.
 const PLACE: usize = 8;
 const ECN_SHIFT: u32 = 6;
+
+/// The mark of a datagram that had to wait.
+const MARK: CongestionMark = CongestionMark { at: PLACE, bits: Ecn::CE.bits() << ECN_SHIFT };
 
 /// The packets of an association that wait for its reader: in number, and their memory in bytes.
 const WAITING: usize = 1_024;
@@ -294,10 +298,10 @@ impl Association {
         for (at, datagram) in datagrams.into_iter().enumerate() {
             let connection = &self.packets.connection;
             let sent = match ecn.is_markable() {
-                true => connection.send_markable_datagram(&datagram, PLACE, Ecn::CE.bits() << ECN_SHIFT),
-                false => connection.send_datagram(&datagram),
+                true => internal::connection(connection).send_markable_datagram(&datagram, MARK),
+                false => connection.send_datagram(&datagram).is_ok(),
             };
-            if sent.is_err() {
+            if !sent {
                 return;
             }
             if at == 0 {

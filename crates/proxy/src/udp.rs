@@ -60,7 +60,7 @@ impl Ecn {
         Self(bits & Self::CE.0)
     }
 
-    pub(crate) fn bits(self) -> u8 {
+    pub(crate) const fn bits(self) -> u8 {
         self.0
     }
 

@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("quic-sim", &["core", "net", "quic-core"]),
     ("faults", &["core", "net", "quic-core", "quic-sim", "quic", "transfer"]),
     ("quic", &["core", "engine", "trace", "quic-core"]),
-    ("proxy", &["fairpath", "scenario", "transfer"]),
+    ("proxy", &["fairpath", "quic", "scenario", "transfer"]),
     ("fairpath", &["engine", "quic"]),
     ("noq", &["engine", "quic-core"]),
     ("transfer", &["core", "engine", "trace", "quic"]),

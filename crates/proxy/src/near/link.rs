@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fairpath::{Allowance, Builder, Connection, Endpoint, PathControl, PathState, PathTerms, RecvStream, SendStream};
+use fairpath::{
+    Allowance, Builder, Connection, Endpoint, PathControl, PathState, PathTerms, RecvStream, SendStream, internal,
+};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -31,6 +33,9 @@ const CONNECTED: Duration = Duration::from_secs(60);
 
 /// How long packets of programs that wait may still leave where this end is closed.
 const LEFT: Duration = Duration::from_millis(500);
+
+/// How often is looked whether they have.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// How long after the first failure the next attempt begins, and at most after later ones.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -113,7 +118,12 @@ impl Link {
     pub(crate) async fn close(&self) {
         let last = self.state.send_replace(LinkState::Closed);
         if let LinkState::Up(connection) = last {
-            connection.datagrams_left(LEFT).await;
+            let left = async {
+                while internal::connection(&connection).has_datagrams() {
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            let _ = timeout(LEFT, left).await;
             connection.close(0, "the near end has ended").await;
         }
     }
