@@ -1,5 +1,6 @@
 //! The detector over short queues, and on hosts that are busy, over the real stack in virtual time.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use fairpath_core::Bitrate;
@@ -79,9 +80,9 @@ struct Kind {
 }
 
 impl Kind {
-    fn run(is_shared: bool, queue_ms: u64, host: Host, seeds: u64) -> Self {
+    fn run(is_shared: bool, queue_ms: u64, host: Host, seeds: RangeInclusive<u64>) -> Self {
         let cell = Cell { is_shared, queue_ms, host, seed: 0 };
-        let gots: Vec<Got> = (1..=seeds).into_par_iter().map(|seed| Cell { seed, ..cell }.run()).collect();
+        let gots: Vec<Got> = seeds.into_par_iter().map(|seed| Cell { seed, ..cell }.run()).collect();
         let kind = Self { cell, gots };
         let soon = kind.mean(|got| got.is_soon());
         let share = kind.mean(|got| got.ours / got.theirs);
@@ -108,7 +109,7 @@ impl Got {
 fn a_shared_link_is_found_behind_short_queues_and_by_busy_hosts_and_two_are_hardly_ever_one() {
     let kinds = [(20, Host::Prompt, 1), (20, Host::Busy, 2), (50, Host::Busy, 1)];
     for (is_shared, (queue_ms, host, seeds)) in kinds.into_iter().flat_map(|kind| [(true, kind), (false, kind)]) {
-        let Kind { cell, gots } = &Kind::run(is_shared, queue_ms, host, seeds);
+        let Kind { cell, gots } = &Kind::run(is_shared, queue_ms, host, 1..=seeds);
         assert!(!is_shared || gots.iter().all(|got| got.is_soon() == 1.0), "{cell:?}: {gots:.3?}");
         assert!(gots.iter().all(|got| (0.5..=2.0).contains(&(got.ours / got.theirs))), "{cell:?}: {gots:.3?}");
         // One wrong verdict lasts for some seconds, a fifth of so short a run: the complete table counts how many there are.
@@ -116,21 +117,30 @@ fn a_shared_link_is_found_behind_short_queues_and_by_busy_hosts_and_two_are_hard
     }
 }
 
-/// The same with as many seeds as it takes to count what is rare.
+/// Most of what moves in so short a queue is the pauses of the host: of the first 32 seeds these two are most like two queues.
+#[test]
+fn a_busy_host_that_cannot_tell_does_not_call_a_short_shared_queue_two() {
+    for seed in [9, 11] {
+        let Kind { cell, gots } = &Kind::run(true, 20, Host::Busy, seed..=seed);
+        assert!(gots[0].wrong <= 0.1, "{cell:?}: {gots:.3?}");
+    }
+}
+
+/// All of it with as many seeds as it takes to count what is rare, or as `SEEDS` says.
 #[test]
 #[ignore = "a table; two minutes of processor time"]
 fn table_of_short_queues_and_busy_hosts() {
-    // A busy host pauses for as long as half of the shortest queue: one run in eight takes that queue for two.
-    for (queue_ms, host, soon, wrong) in [
-        (20, Host::Prompt, 0.8, 0.02),
-        (20, Host::Busy, 0.8, 0.1),
-        (50, Host::Busy, 0.95, 0.02),
-        (200, Host::Prompt, 0.95, 0.02),
+    let seeds = std::env::var("SEEDS").map_or(16, |seeds| seeds.parse().expect("SEEDS is a number"));
+    for (queue_ms, host, soon) in [
+        (20, Host::Prompt, 0.8),
+        (20, Host::Busy, 0.8),
+        (50, Host::Busy, 0.95),
+        (100, Host::Busy, 0.95),
+        (200, Host::Prompt, 0.95),
     ] {
         for is_shared in [true, false] {
-            let kind = Kind::run(is_shared, queue_ms, host, 16);
-            let bound = if is_shared { wrong } else { 0.02 };
-            assert!(kind.mean(|got| got.wrong) <= bound, "{:?}: {:.3?}", kind.cell, kind.gots);
+            let kind = Kind::run(is_shared, queue_ms, host, 1..=seeds);
+            assert!(kind.mean(|got| got.wrong) <= 0.02, "{:?}: {:.3?}", kind.cell, kind.gots);
             assert!(!is_shared || kind.mean(Got::is_soon) >= soon, "{:?}: {:.3?}", kind.cell, kind.gots);
             // Behind 200 ms the first seconds last for longer than what is measured.
             let share = kind.mean(|got| got.ours / got.theirs);

@@ -7,7 +7,11 @@
 //! *left*. How far a slot lies from the mean of a span before and after it is compared. Delays that grow evenly say nothing,
 //! as on the other scales.
 //!
-//! That takes one-way delays, with times of departure that are as exact as a slot. Round trips must be equal but for a
+//! A slot is known as exactly as the packets agree that left within it. Their spread is the noise: it tells how alike the
+//! slots of one queue can be at most, and how alike those of two may be by the pauses of their host. A queue as short as a
+//! pause then gives little evidence and no wrong one, and a longer queue as much as before.
+//!
+//! That takes one-way delays, with times of departure that are as exact as a slot. Round trips must be equal but for half a
 //! slot: what leaves at the same time must come to the queue at the same time.
 
 use core::time::Duration;
@@ -19,8 +23,8 @@ use super::evidence::{Sums, after_change, log_ratio};
 use super::{ConcordanceConfig, Path};
 use crate::grid::millis;
 
-/// How many slots a step has.
-const SLOTS: u32 = 4;
+/// How many slots a step has. A busy host is off its processor for half of one.
+const SLOTS: u32 = 2;
 
 /// A slot is compared with the mean of so many before it, and after it: a span each.
 const AROUND: u64 = SPAN * SLOTS as u64;
@@ -29,22 +33,21 @@ const AROUND: u64 = SPAN * SLOTS as u64;
 const KNOWN_MIN: usize = 8;
 
 /// How many slots are kept: those around one, and what one path may be behind another in reports.
-const KEPT: usize = 128;
+const KEPT: usize = 60;
 
-/// How many slots that both paths have make a piece of evidence.
-const PIECE: u32 = 8;
+/// How many slots that both paths have make a piece of evidence: a span.
+const PIECE: u32 = AROUND as u32;
 
-/// The concordance of two paths with one queue: each sees it at moments of its own within a slot, and what it has in
-/// flight itself. Two queues whose host stands still for some ms now and then have 0.3.
-const ONE_QUEUE: f64 = 0.7;
+/// The concordance of two queues whose host stands still for some ms now and then, without noise.
+const TWO_QUEUES: f64 = 0.3;
 
 /// How many independent comparisons a slot is worth at most.
-const FREEDOM: f64 = 0.5;
+const FREEDOM: f64 = 0.7;
 
-/// Deviations below it, in ms, may be noise: of the times that hosts note.
+/// Deviations below it, in ms, are noise however well packets agree: of the times that hosts note.
 const NOISE_MS: f64 = 1.0;
 
-/// Over how many slots the likeness of neighbours is a mean.
+/// Over how many slots the likeness of neighbours is a mean, and the usual spread.
 const MEMORY: f64 = 200.0;
 
 /// More than any one-way delay, whose zero is unknown, in ns: a packet that came early in the engine's time left before it.
@@ -54,19 +57,39 @@ const BEFORE_NS: u64 = 1 << 40;
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     slot_ns: u64,
-    /// The mean of each slot in ms; NaN where nothing left.
-    points: [f32; KEPT],
+    points: [Point; KEPT],
     /// The slot under way; those before it are known.
     at: u64,
     sum: f64,
+    squares: f64,
     count: u32,
+    /// The usual variance within a slot, in ms².
+    usual: f64,
+}
+
+/// A slot.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    /// The mean of its delays in ms; NaN where nothing left.
+    mean: f32,
+    /// Their variance in ms²; NaN where one packet left.
+    variance: f32,
+}
+
+const EMPTY: Point = Point { mean: f32::NAN, variance: f32::NAN };
+
+/// How far a slot lies from those around it.
+struct Deviation {
+    ms: f64,
+    /// The variance of its error, in ms².
+    noise: f64,
 }
 
 impl Slots {
     /// None yet.
     pub(super) fn new(step: Duration) -> Self {
         let slot_ns = u64::try_from((step / SLOTS).as_nanos()).unwrap_or(u64::MAX).max(1);
-        Self { slot_ns, points: [f32::NAN; KEPT], at: 0, sum: 0.0, count: 0 }
+        Self { slot_ns, points: [EMPTY; KEPT], at: 0, sum: 0.0, squares: 0.0, count: 0, usual: 0.0 }
     }
 
     /// Takes a sample. Round-trip times are left out: with them comes the way back, which paths have in common.
@@ -79,28 +102,49 @@ impl Slots {
             self.finish(slot);
         } else if slot + (KEPT as u64) < self.at {
             // Delays have another zero now.
-            *self = Self { slot_ns: self.slot_ns, points: [f32::NAN; KEPT], at: slot, sum: 0.0, count: 0 };
+            self.points = [EMPTY; KEPT];
+            (self.at, self.sum, self.squares, self.count) = (slot, 0.0, 0.0, 0);
         } else if slot < self.at {
             return;
         }
-        self.sum += millis(delay);
+        let ms = millis(delay);
+        self.sum += ms;
+        self.squares += ms * ms;
         self.count += 1;
     }
 
     /// Ends the slot under way: the next is this one.
     fn finish(&mut self, next: u64) {
         for slot in self.at.max(next.saturating_sub(KEPT as u64))..next {
-            self.points[(slot % KEPT as u64) as usize] = f32::NAN;
+            self.points[(slot % KEPT as u64) as usize] = EMPTY;
         }
         if self.count > 0 && next - self.at < KEPT as u64 {
-            self.points[(self.at % KEPT as u64) as usize] = (self.sum / f64::from(self.count)) as f32;
+            self.points[(self.at % KEPT as u64) as usize] = self.point();
         }
-        (self.at, self.sum, self.count) = (next, 0.0, 0);
+        (self.at, self.sum, self.squares, self.count) = (next, 0.0, 0.0, 0);
+    }
+
+    /// The slot under way as it is at its end.
+    fn point(&mut self) -> Point {
+        let count = f64::from(self.count);
+        let mean = self.sum / count;
+        if self.count < 2 {
+            return Point { mean: mean as f32, ..EMPTY };
+        }
+        let variance = ((self.squares - mean * self.sum) / (count - 1.0)).max(0.0);
+        self.usual += (variance - self.usual) / MEMORY;
+        Point { mean: mean as f32, variance: variance as f32 }
     }
 
     fn get(&self, slot: u64) -> Option<f64> {
         let point = self.points[(slot % KEPT as u64) as usize];
-        (!point.is_nan()).then_some(f64::from(point))
+        (!point.mean.is_nan()).then_some(f64::from(point.mean))
+    }
+
+    /// The variance of what packets say of a slot; the usual one where only one left.
+    fn noise(&self, slot: u64) -> f64 {
+        let variance = self.points[(slot % KEPT as u64) as usize].variance;
+        NOISE_MS * NOISE_MS + if variance.is_nan() { self.usual } else { f64::from(variance) }
     }
 
     /// The slots around which all is known.
@@ -108,14 +152,14 @@ impl Slots {
         (self.at + 1).saturating_sub(KEPT as u64) + AROUND..self.at.saturating_sub(AROUND)
     }
 
-    /// How far the delay of a slot is from the mean around it, in ms.
+    /// How far the delay of a slot is from the mean around it.
     //
     //     d(t) = x(t) - mean of x(t - n) ... x(t + n)
-    fn deviation(&self, slot: u64) -> Option<f64> {
+    fn deviation(&self, slot: u64) -> Option<Deviation> {
         let own = self.get(slot)?;
         let around = (slot - AROUND..=slot + AROUND).filter_map(|slot| self.get(slot));
         let (sum, count) = around.fold((0.0, 0), |(sum, count), delay| (sum + delay, count + 1));
-        (count >= KNOWN_MIN).then(|| own - sum / count as f64)
+        (count >= KNOWN_MIN).then(|| Deviation { ms: own - sum / count as f64, noise: self.noise(slot) })
     }
 
     /// The shortest step in which what left in a slot came.
@@ -133,6 +177,7 @@ pub(super) struct Fine {
     next: u64,
     /// The slots looked at since the last piece of evidence, and how many of them a dip showed in.
     sums: Sums,
+    noise: f64,
     count: u32,
     dipped: u32,
     /// The deviations of the slot before, the mean of their products with those of the next, and of their squares.
@@ -170,8 +215,9 @@ impl Fine {
             let Some((of_low, of_high)) = deviations.filter(|_| step >= settled && !left_out.contains(&step)) else {
                 continue;
             };
-            self.sums.add(of_low, of_high);
-            self.liken([of_low, of_high]);
+            self.sums.add(of_low.ms, of_high.ms);
+            self.noise += 0.5 * (of_low.noise + of_high.noise);
+            self.liken([of_low.ms, of_high.ms]);
             self.count += 1;
             self.dipped += u32::from(low.is_dipped(step, super::Scale::SHORTEST))
                 + u32::from(high.is_dipped(step, super::Scale::SHORTEST));
@@ -204,21 +250,23 @@ impl Fine {
         FREEDOM.min((1.0 - both) / (1.0 + both))
     }
 
-    /// Makes a piece of evidence of the slots looked at.
+    /// Makes a piece of evidence of the slots looked at. Noise makes both hypotheses as much less alike as it is of all
+    /// power; where there is nothing else, they are the same.
     fn judge(&mut self, step: u64, config: &ConcordanceConfig) {
         let slots = f64::from(self.count);
-        let reliability = self.sums.power() / (self.sums.power() + NOISE_MS * NOISE_MS * slots);
-        let piece = reliability * log_ratio(self.sums.concordance(), ONE_QUEUE, slots * self.freedom());
+        let queue = if self.sums.power() > self.noise { 1.0 - self.noise / self.sums.power() } else { 0.0 };
+        let says = |rho: f64| log_ratio(self.sums.concordance(), queue * rho, slots * self.freedom());
+        let piece = says(config.one_queue) - says(TWO_QUEUES);
         let changed = config.changed(step.saturating_sub(self.judged));
         let [all, tested] = self.said.unwrap_or_default().map(|said| after_change(said, changed));
         let part = f64::from(self.dipped.min(self.count)) / slots;
         self.said = Some([all + piece, tested + part * piece]);
-        (self.sums, self.count, self.dipped, self.judged) = (Sums::default(), 0, 0, step);
+        (self.sums, self.noise, self.count, self.dipped, self.judged) = (Sums::default(), 0.0, 0, 0, step);
     }
 
     /// The log-odds of one queue, of all that was measured and of what was while a dip showed; `None` where nothing was, or
     /// what leaves at once does not come to a queue at once.
     pub(super) fn log_odds(&self, behind_ms: f64, config: &ConcordanceConfig) -> Option<[f64; 2]> {
-        self.said.filter(|_| behind_ms.abs() < millis(config.step / SLOTS))
+        self.said.filter(|_| behind_ms.abs() < millis(config.step / (2 * SLOTS)))
     }
 }
