@@ -157,8 +157,8 @@ impl Origin {
 ///
 /// Sixteen streams that are copied take more than records. Their unsent data does not fit into a core's own cache. Their
 /// readers are woken for less at a time, and most of what they read is copied once more. Four remedies were tried in pairs
-/// without gain: chunks whose memory is used again, copies outside of the connection's lock, blocks as large as the last
-/// piece that was read, and turns as long as a train.
+/// without gain. These are chunks whose memory is used again, copies outside of the connection's lock, blocks as large as
+/// the last piece that was read, and turns as long as a train.
 fn on_loopback(is_quick: bool) -> Vec<Row> {
     let (rounds, time) = if is_quick { (3, Duration::from_millis(500)) } else { (7, Duration::from_millis(1500)) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");

@@ -107,8 +107,7 @@ fn whenever_a_path_goes_dark_it_holds_no_stream_for_half_a_second() {
     assert!(held.is_empty(), "{} of 24 hold a stream for too long:\n{}", held.len(), held.join("\n"));
 }
 
-/// Over a quick link and a slow one, what the receiver says piles up on the quick one while it is dark. That is no sign
-/// of an end that sends itself.
+/// The receiver's credit piles up on the quick link while that is dark, which is no sign of an end that sends itself.
 #[test]
 fn downloads_do_not_stand_still_for_half_a_second_where_the_quicker_of_unequal_links_goes_dark() {
     for (dark, ms) in [(0, 0), (0, 255), (1, 100)] {

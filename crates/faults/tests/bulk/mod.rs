@@ -114,7 +114,7 @@ pub(crate) fn file(wires: &[Wire], size: u64, patience: Duration, seed: u64) -> 
         }
         let streams = world.server.connection().expect("it is there").streams(now);
         is_here |= streams.accept().is_some();
-        // Of a stream that has not come a read says that it is over.
+        // A read of a stream that has not come says that it is over.
         let mut read = if is_here { streams.read(id, 1 << 20) } else { Ok(Read::Pending) };
         while let Ok(Read::Data(_)) = read {
             read = streams.read(id, 1 << 20);
@@ -127,7 +127,7 @@ pub(crate) fn file(wires: &[Wire], size: u64, patience: Duration, seed: u64) -> 
     None
 }
 
-/// A file of 20 MiB by one stream over both wires, in parts of what the better one alone carries.
+/// The rate of a file of 20 MiB by one stream over both wires, in parts of that over the better one.
 pub(crate) fn file_ratio(wires: [Wire; 2], seed: u64) -> f64 {
     const SIZE: u64 = 20 << 20;
     const PATIENCE: Duration = Duration::from_secs(300);
@@ -174,8 +174,8 @@ pub(crate) fn standstill(count: usize, dark: usize, after: Duration) -> Duration
     darken(&mut world, &mut bulk, dark, Duration::from_millis(1_200))
 }
 
-/// The same of sixteen downloads over a quick link and a slow one with the queues of netem, 1,000 packets, after two
-/// seconds: these are the links of `make proxy-figures`.
+/// The same of sixteen downloads after two seconds, over a quick link and a slow one with queues of 1,000 packets. These are
+/// the links of `make proxy-figures`.
 pub(crate) fn standstill_of_downloads(dark: usize, after: Duration) -> Duration {
     let queue = ByteCount::new(1_000 * 1_500);
     let wires = [Wire { queue, ..Wire::new(300, 10) }, Wire { queue, ..Wire::new(80, 30) }];
