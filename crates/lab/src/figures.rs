@@ -66,7 +66,8 @@ const PROGRAMS: &[Program] = &[
             "Each number without an interval is of one run, in virtual time where nothing else is said.",
             "Rows of an outage give the mean over seeds, and the longest of all, to which the goal applies.",
         ],
-        reason: "",
+        reason: "Sixteen streams are written and read by sixteen tasks, each of which is woken for its own part, where records have \
+                 one: the rows of the processors' time show what that takes.",
     },
     Program {
         key: "proxy_downloads",
@@ -74,7 +75,8 @@ const PROGRAMS: &[Program] = &[
         claim: "One download brings 0.9 of what the links bring alone, or 0.95 where they are alike, and 16 at once 0.95.",
         command: "make proxy-figures ONLY=downloads",
         notes: PROXY,
-        reason: "",
+        reason: "Both ends, curl, the servers and the links share the cores of one machine: the rows of idle cores say how much \
+                 of them was left.",
     },
     Program {
         key: "proxy_echo",
@@ -90,7 +92,8 @@ const PROGRAMS: &[Program] = &[
         claim: "Together they get what one connection gets.",
         command: "make proxy-figures ONLY=fair",
         notes: PROXY,
-        reason: "",
+        reason: "Behind the longer queue a second CUBIC of the kernel gets as little beside the first, and behind the shorter one \
+                 the bond gets more than such a one though it knows that its paths share a link, for a reason that is not known.",
     },
     Program {
         key: "proxy_loopback",
@@ -98,7 +101,8 @@ const PROGRAMS: &[Program] = &[
         claim: "It brings 0.6 of perf and 3 Gbit/s, 200,000 datagrams and 1,000 connections a second, for 200 kB each.",
         command: "make proxy-figures ONLY=loopback",
         notes: &["Both ends, curl and the servers share the cores of one machine.", FOR_TESTS],
-        reason: "",
+        reason: "Both ends, the servers and the programs that measure share the cores of one machine: the rows of processor time \
+                 say what is left for each packet.",
     },
     Program {
         key: "proxy_profiles",

@@ -376,7 +376,7 @@ impl Streams {
         self.limits.bytes.saturating_sub(self.sent)
     }
 
-    /// How much of what streams have to send, and will have, the peer lets them send now, in bytes.
+    /// The bytes that the peer lets streams with something to send send now.
     pub(crate) fn sendable_bytes(&self) -> u64 {
         self.sums.credit.min(self.credit_left())
     }

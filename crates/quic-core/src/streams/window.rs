@@ -28,7 +28,7 @@ pub(super) struct Window {
 #[derive(Clone, Copy, Debug)]
 struct Round {
     begun: Timestamp,
-    /// What was taken before it.
+    /// The bytes taken before it.
     before: u64,
     /// The window at its beginning.
     size: u64,

@@ -1,5 +1,6 @@
 //! Sixteen downloads by curl through the proxy, both of whose paths lead over one link, beside one download by CUBIC of the
-//! kernel over the same link. A second CUBIC in the bond's place says how evenly that one shares with its like.
+//! kernel over the same link. A second CUBIC in the bond's place says how evenly that one shares with its like, and one path
+//! of ours what is not the bond's.
 
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,15 @@ fn run(rows: &mut Rows, form: Form, seed: u64, queue_ms: u64) -> Result<(), Stri
     let [theirs, like] = rates(form, &first, &second);
     rows.add(format!("{name}: a second CUBIC in place of the bond, in parts of the CUBIC"), "", None, like / theirs);
     drop((first, second));
+
+    let first = rival();
+    std::thread::sleep(AHEAD);
+    let proxy = ends.proxy_over(&INTERFACES[..1]);
+    let alone = Downloads::start(near, Way::Socks(SOCKS), (BEHIND, port).into(), DOWNLOADS);
+    let [theirs, alone_has] = rates(form, &first, &alone);
+    let what = format!("{name}: {DOWNLOADS} downloads over one path in place of the bond, in parts of the CUBIC");
+    rows.add(what, "", None, alone_has / theirs);
+    drop((first, alone, proxy));
 
     let first = rival();
     std::thread::sleep(AHEAD);
