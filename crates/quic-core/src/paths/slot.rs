@@ -221,6 +221,11 @@ impl Slot {
         (self.sending.rate(), self.receiving.rate())
     }
 
+    /// The bytes that the open path has carried, both ways.
+    pub(super) fn carried(&self) -> ByteCount {
+        self.current.acked + self.current.received
+    }
+
     /// What became of the pair. How its socket is tied to the interface, the host knows.
     pub(crate) fn report(&self) -> PathReport {
         let totals = self.before.plus(self.current);

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use web_time::Instant;
 
-use fairpath_engine::{Bitrate, Timestamp};
+use fairpath_engine::{Bitrate, ByteCount, Timestamp};
 
 use super::{Paths, Policy};
 use crate::paths::slot::Slot;
@@ -23,7 +23,7 @@ const FAST_MIN: Bitrate = Bitrate::from_mbps(4);
 /// A path has to be slow for this long. Slow start is over by then, and an outage that a path survives too.
 const SLOW_FOR: Duration = Duration::from_secs(3);
 
-/// How long two ports are compared: the window of the new path has grown by then.
+/// How long two ports are compared, by what they carry in the second half: the window of the new path has grown by then.
 const COMPARED: Duration = Duration::from_secs(4);
 
 /// How much faster another port is to be. Two paths that share a link carry the same on average.
@@ -52,6 +52,9 @@ struct Trial {
     other: SocketAddr,
     /// Since when both paths have answered.
     both_since: Option<Timestamp>,
+    /// What the planned one and the other had carried when the first half of the time was over. Over a second or less two
+    /// paths of one link differ by more than [`WORTH`].
+    half_way: Option<[ByteCount; 2]>,
 }
 
 /// A path that is slow, or was when it was looked at last.
@@ -89,7 +92,13 @@ impl Policy {
                 && self.ids_spare() > 0
                 && let Some(pair) = self.ways.candidates.other_port(local, remote)
             {
-                self.ports.trials.push(Trial { local, planned: remote, other: pair.remote, both_since: None });
+                self.ports.trials.push(Trial {
+                    local,
+                    planned: remote,
+                    other: pair.remote,
+                    both_since: None,
+                    half_way: None,
+                });
                 self.ways.candidates.want_beside(pair);
             }
         }
@@ -116,18 +125,23 @@ impl Policy {
             let answering =
                 |remote| self.slots.iter().position(|slot| slot.is_pair(trial.local, remote) && slot.answers());
             let (Some(planned), Some(other)) = (answering(trial.planned), answering(trial.other)) else {
-                trial.both_since = None;
+                (trial.both_since, trial.half_way) = (None, None);
                 self.ports.trials.push(trial);
                 continue;
             };
             let since = *trial.both_since.get_or_insert(at);
+            let carried = [planned, other].map(|index| self.slots[index].carried());
             if at.since(since) < COMPARED {
+                if at.since(since) >= COMPARED / 2 {
+                    trial.half_way.get_or_insert(carried);
+                }
                 self.ports.trials.push(trial);
-            } else if rate(&self.slots[other]) < rate(&self.slots[planned]).scaled(WORTH) {
-                self.leave_port(paths, other, now);
-            } else {
-                self.leave_port(paths, planned, now);
+                continue;
             }
+            let before = trial.half_way.unwrap_or_default();
+            let [by_planned, by_other] = [0, 1].map(|one| carried[one].saturating_sub(before[one]).as_f64());
+            let left = if by_other > WORTH * by_planned { planned } else { other };
+            self.leave_port(paths, left, now);
         }
     }
 
