@@ -52,7 +52,7 @@ struct Trial {
     other: SocketAddr,
     /// Since when both paths have answered.
     both_since: Option<Timestamp>,
-    /// What the planned one and the other had carried when the first half of the time was over. Over a second or less two
+    /// The bytes of the planned one and of the other when the first half of the time was over. Over a second or less two
     /// paths of one link differ by more than [`WORTH`].
     half_way: Option<[ByteCount; 2]>,
 }
