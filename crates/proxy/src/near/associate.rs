@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use crate::packets::{Association, Packet};
 use crate::snapshot::Entry;
 use crate::target::Target;
-use crate::udp::{Burst, Ecn, Udp};
+use crate::udp::{Burst, Ecn, PACKET_MAX, Udp};
 
 /// The first bytes of a packet: two that mean nothing, and the number of a fragment, which is 0.
 const HEAD: [u8; 3] = [0; 3];
@@ -77,12 +77,23 @@ impl Entrance {
     async fn hand_out(&self, from: &Target, data: &Burst, ecn: Ecn) {
         let Some(port) = self.port else { return };
         self.entry.count(0, data.bytes());
-        let mut head = HEAD.to_vec();
-        from.encode(&mut head);
-        let packets: Vec<Vec<u8>> = data.packets().map(|data| [&head, data].concat()).collect();
-        let packets: Burst = packets.iter().map(Vec::as_slice).collect();
-        self.socket.send(&packets, (self.program, port).into(), None, ecn).await;
+        if let Some(packets) = headed(from, data) {
+            self.socket.send(&packets, (self.program, port).into(), None, ecn).await;
+        }
     }
+}
+
+/// The packets as a program gets them, each behind a head. Those are left out that are too large for UDP then; `None` where
+/// none is left.
+fn headed(from: &Target, data: &Burst) -> Option<Burst> {
+    let mut head = HEAD.to_vec();
+    from.encode(&mut head);
+    let packets: Vec<Vec<u8>> = data
+        .packets()
+        .filter(|data| head.len() + data.len() <= PACKET_MAX)
+        .map(|data| [&head, data].concat())
+        .collect();
+    (!packets.is_empty()).then(|| packets.iter().map(Vec::as_slice).collect())
 }
 
 /// The target and the data of a packet. Fragments are not put together, which a server need not do.
@@ -95,6 +106,20 @@ fn packet(bytes: &[u8]) -> Option<(Target, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A far end may say what it likes: names of 255 letters, and packets as large as they may be.
+    #[test]
+    fn what_is_too_large_behind_its_head_is_left_out_and_the_rest_is_whole() {
+        let from: Target = format!("{}:1", "a".repeat(250)).parse().unwrap();
+        let [large, small] = [vec![1; PACKET_MAX], vec![2; 10]];
+        let lengths = |packets: &[&[u8]]| {
+            let headed = headed(&from, &packets.iter().copied().collect());
+            headed.map(|burst| burst.packets().map(<[u8]>::len).collect::<Vec<_>>())
+        };
+        let head = HEAD.len() + 1 + 1 + 250 + 2;
+        assert_eq!(lengths(&[&small, &large, &small]), Some(vec![head + 10; 2]));
+        assert_eq!(lengths(&[&large]), None);
+    }
 
     #[test]
     fn packets_are_read_and_fragments_are_not() {
