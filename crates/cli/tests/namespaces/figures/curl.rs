@@ -51,6 +51,29 @@ pub(super) fn download(namespace: &str, way: Way, web: SocketAddr, count: u64, b
     Ok(crate::mbps(each * count, elapsed))
 }
 
+/// Downloads for so long over so many connections at once, and gives the rate in Mbit/s. Nobody reads what comes, which
+/// would take a part of the processors.
+pub(super) fn download_for(
+    namespace: &str,
+    way: Way,
+    web: SocketAddr,
+    count: u64,
+    time: Duration,
+) -> Result<f64, String> {
+    let mut command = command(namespace, way);
+    command.args(["-Z", "--parallel-immediate", "--parallel-max", &count.to_string(), "-o", "/dev/null"]);
+    let (seconds, url) = (time.as_secs_f64().to_string(), format!("http://{web}/1000000000000?[1-{count}]"));
+    command.args(["--max-time", &seconds, "-w", "%{size_download}\\n", &url]);
+    let output = command.output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let each: Vec<u64> = said.lines().filter_map(|line| line.parse().ok()).collect();
+    if each.len() as u64 != count || each.contains(&0) {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("curl: {}, {each:?} bytes came: {}", output.status, why.trim()));
+    }
+    Ok(crate::mbps(each.iter().sum(), time))
+}
+
 /// Downloads that go on until this is dropped.
 pub(super) struct Downloads {
     each: Vec<(Child, JoinHandle<()>)>,

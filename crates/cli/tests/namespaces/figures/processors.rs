@@ -17,10 +17,21 @@ impl Idle {
         Self { begun: Instant::now(), before: seconds() }
     }
 
+    /// The processors' time that was used by all that runs here, in nanoseconds.
+    pub(super) fn used_nanoseconds(&self) -> f64 {
+        let there = cores() * self.begun.elapsed().as_secs_f64();
+        (there - (seconds() - self.before)) * 1e9
+    }
+
     /// How many cores did nothing, in the mean.
     pub(super) fn cores(&self) -> f64 {
         (seconds() - self.before) / self.begun.elapsed().as_secs_f64()
     }
+}
+
+/// How many there are.
+pub(super) fn cores() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64)
 }
 
 /// The idle time of all cores so far, in seconds.
