@@ -35,6 +35,8 @@ pub struct Constant {
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
+    /// The first sentence of its comment.
+    pub meaning: String,
     /// The keys of the sources that its comment cites.
     pub sources: Vec<String>,
     /// The mechanism of the ablation that it belongs to.
@@ -92,16 +94,27 @@ pub fn to_toml(counts: &BTreeMap<String, usize>) -> String {
     head.to_owned() + &counts.iter().map(|(part, count)| format!("\"{part}\" = {count}\n")).collect::<String>()
 }
 
-/// The table in Markdown.
-pub fn table() -> String {
-    let head = "| constant | value | where | source | row of the ablation |\n|---|---|---|---|---|\n";
-    let row = |one: &Constant| {
-        let source = if one.sources.is_empty() { "ours".to_owned() } else { one.sources.join(", ") };
-        let mechanism = one.mechanism.unwrap_or("");
-        let value = one.value.replace('|', "\\|");
-        format!("| `{}` | `{value}` | {}:{} | {source} | {mechanism} |\n", one.name, one.file, one.line)
+/// `docs/reference/constants.md`: all of them. Lines are left out, so that it changes only where a constant does.
+pub fn page() -> String {
+    let head = "# Constants\n\nThe numbers on the way from an acknowledgement to the next packet. A source names an \
+                entry of `references.toml`; a constant without one is ours. The last column names the mechanism that it \
+                belongs to, whose row of an [ablation](../evidence/default/ablation/README.md) shows what it brings.\n\n\
+                `cargo run -p fairpath-house -- constants` prints this page, and a test keeps it whole \
+                (`UPDATE_DOCS=1 cargo test -p fairpath-house constants` writes it).\n";
+    let section = |(part, found): (&String, &Vec<Constant>)| {
+        let head = format!(
+            "\n## {part}\n\n| constant | value | meaning | file | source | mechanism |\n|---|---|---|---|---|---|\n"
+        );
+        head + &found.iter().map(|one| row(one, part)).collect::<String>()
     };
-    head.to_owned() + &constants().values().flatten().map(row).collect::<String>()
+    head.to_owned() + &constants().iter().map(section).collect::<String>()
+}
+
+fn row(one: &Constant, part: &str) -> String {
+    let source = if one.sources.is_empty() { "ours".to_owned() } else { one.sources.join(", ") };
+    let file = one.file.trim_start_matches(part).trim_start_matches("/src/");
+    let [value, meaning] = [&one.value, &one.meaning].map(|text| text.replace('|', "\\|"));
+    format!("| `{}` | `{value}` | {meaning} | `{file}` | {source} | {} |\n", one.name, one.mechanism.unwrap_or(""))
 }
 
 /// The constants of a source file, but for its tests, which stand last, and for names and texts.
@@ -126,13 +139,21 @@ fn in_source(source: &str, file: &str) -> Vec<Constant> {
         };
         if let Some((name, value)) = is_constant(line).then(whole).as_deref().and_then(declared) {
             let sources = comment.iter().flat_map(citation::find).map(|citation| citation.key).collect();
-            found.push(Constant { name, value, file: file.to_owned(), line: at + 1, sources, mechanism });
+            let meaning = comment.as_ref().map_or_else(String::new, |comment| first_sentence(&comment.text));
+            found.push(Constant { name, value, file: file.to_owned(), line: at + 1, meaning, sources, mechanism });
         }
         if !line.starts_with("#[") {
             comment = None;
         }
     }
     found
+}
+
+/// Links between items mean nothing outside of the source.
+fn first_sentence(comment: &str) -> String {
+    let text = comment.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = text.find(". ").map_or(text.len(), |at| at + 1);
+    text[..end].replace("[`", "`").replace("`]", "`")
 }
 
 fn is_constant(line: &str) -> bool {
@@ -165,6 +186,7 @@ mod tests {
         let found = in_source(source, "crates/engine/src/dips.rs");
         let seen: Vec<_> = found.iter().map(|one| (&*one.name, &*one.value, one.line, one.sources.len())).collect();
         assert_eq!(seen, [("TWICE", "2", 3, 1), ("LONG", "Duration::from_secs(1)", 8, 0)]);
+        assert_eq!(found[0].meaning, "Twice [RFC9002 §7.2].");
         assert!(found.iter().all(|one| one.mechanism == Some("dips") && !one.is_bare()));
         assert!(in_source(source, "crates/engine/src/limit.rs")[1].is_bare());
     }

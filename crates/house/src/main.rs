@@ -11,7 +11,7 @@ const USAGE: &str = "usage: fairpath-house english|figures|constants [--record] 
   english --record     writes the counts to crates/house/english.toml, where none of them has grown
   figures              lists sentences of documents with figures of performance that have no evidence behind them
   figures --record     writes their counts to crates/house/figures.toml, where none of them has grown
-  constants            prints the table of constants: value, place, source, and the row of the ablation that shows them
+  constants            prints docs/reference/constants.md: value, meaning, place, source, and the mechanism in an ablation
   constants --record   writes how many have neither to crates/house/constants.toml, where none of them has grown
   compare COMMIT       compares docs/evidence of a commit with that of now: claims that have another outcome, numbers
                        that differ by more than their intervals";
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         ["english", "--record"] => return record(),
         ["figures"] => list_figures(),
         ["figures", "--record"] => return record_figures(),
-        ["constants"] => print!("{}", constants::table()),
+        ["constants"] => print!("{}", constants::page()),
         ["constants", "--record"] => return record_constants(),
         ["compare", commit] => return compare(commit),
         _ => {

@@ -25,3 +25,14 @@ fn every_mechanism_of_the_table_is_one_of_the_ablation_and_has_constants() {
         assert!(all.values().flatten().any(|one| one.file.starts_with(start)), "{start} has no constants");
     }
 }
+
+#[test]
+fn the_page_of_constants_lists_those_of_the_source() {
+    let file = repository::root().join("docs/reference/constants.md");
+    let now = constants::page();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &now).unwrap();
+    }
+    let is_whole = std::fs::read_to_string(&file).is_ok_and(|written| written == now);
+    assert!(is_whole, "{} is not what the source says: run with UPDATE_DOCS=1 and look at the change", file.display());
+}
