@@ -7,9 +7,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use fairpath::{RecvStream, SendStream};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Instant;
@@ -124,10 +124,16 @@ async fn outward(
     stillness: &Stillness,
 ) -> io::Result<()> {
     pass(meter, side, first.len()).await;
-    send.write_all(&first).await?;
-    let mut chunk = vec![0; CHUNK];
+    send.write_chunk(first).await?;
+    let mut chunk = BytesMut::new();
     loop {
-        let length = read.read(&mut chunk).await?;
+        read.readable().await?;
+        // A connection on which nothing comes holds no memory.
+        chunk.reserve(CHUNK);
+        let length = match read.try_read_buf(&mut chunk) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            read => read?,
+        };
         stillness.note(Instant::now());
         if length == 0 {
             stillness.is_half.store(true, Ordering::Relaxed);
@@ -135,7 +141,10 @@ async fn outward(
             return Ok(());
         }
         pass(meter, side, length).await;
-        send.write_all(&chunk[..length]).await?;
+        // Much is handed over as it was read. Little data must not keep the memory of much.
+        let data = if length >= CHUNK / 2 { chunk.split().freeze() } else { Bytes::copy_from_slice(&chunk) };
+        chunk.clear();
+        send.write_chunk(data).await?;
     }
 }
 

@@ -27,12 +27,14 @@ pub(crate) struct Udp {
     takes_many: AtomicBool,
 }
 
-/// The head of a packet that was read: its length, and where it came from and to.
+/// The head of a packet that was read, or of several that the system gave as one (GRO): where they came from and to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Came {
-    /// Where its data is.
+    /// Where their data is, and the bytes of all.
     place: usize,
     length: usize,
+    /// The length of each packet. The last may be shorter.
+    each: usize,
     pub(crate) from: SocketAddr,
     pub(crate) here: Option<Here>,
     /// Where it was going before rules of the system led it here, where the socket asks for that.
@@ -187,6 +189,20 @@ mod tests {
                 assert_eq!((came.ecn.bits(), packet), (bits, b"packet"[..].into()), "{address}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn packets_that_the_system_gives_as_one_are_taken_apart() {
+        let (one, two) = (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let to = two.local_addr().unwrap();
+        let (one, two, mut room) = (Udp::new(one), Udp::new(two), Room::new());
+        let sent = numbered(&[100; 40]);
+        one.send(&sent, to, None, Ecn::default()).await;
+        two.recv(&mut room).await.unwrap();
+        let (head, came) = room.bursts().next().unwrap();
+        // One head tells of all forty.
+        assert_eq!((room.came.len(), head.length, head.each), (1, 4_000, 100));
+        assert!(came.packets().eq(sent.packets()));
     }
 
     /// Packets of these lengths, each with its number.

@@ -111,11 +111,16 @@ impl Room {
     /// The packets that were read: those that came one after the other from one host, with the head of the first.
     pub(crate) fn bursts(&self) -> impl Iterator<Item = (Came, Burst)> {
         let is_alike = |a: &Came, b: &Came| (a.from, a.here, a.to, a.ecn) == (b.from, b.here, b.to, b.ecn);
-        let packet = |head: &Came| &self.memory[head.place * PLACE..][..head.length];
+        let data = |head: &Came| &self.memory[head.place * PLACE..][..head.length];
+        let packets = move |head: &Came| {
+            let (data, each) = (data(head), head.each.max(1));
+            // An empty packet is one, too.
+            (0..head.length.div_ceil(each).max(1)).map(move |at| &data[at * each..data.len().min((at + 1) * each)])
+        };
         self.came.chunk_by(is_alike).map(move |alike| {
             let burst = match alike {
-                [head] => packet(head).into(),
-                _ => alike.iter().map(packet).collect(),
+                [head] if head.each >= head.length => data(head).into(),
+                _ => alike.iter().flat_map(packets).collect(),
             };
             (alike[0], burst)
         })

@@ -25,6 +25,8 @@ pub(super) fn prepare(socket: &UdpSocket) {
     }
     // A socket of IPv6 may be one for IPv4, too.
     let _ = setsockopt(socket, sockopt::IpRecvTos, &true);
+    // Packets of one length that came together are read as one, where the system knows how.
+    let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
     // Only root may have more than the system's most.
     if setsockopt(socket, sockopt::RcvBufForce, &BUFFER).is_err() {
         let _ = setsockopt(socket, sockopt::RcvBuf, &BUFFER);
@@ -54,16 +56,16 @@ fn read(socket: &UdpSocket, room: &mut Room) -> io::Result<()> {
 
 fn read_into(socket: &UdpSocket, room: &mut Room, came: &mut Vec<Came>) -> io::Result<()> {
     let mut places: Vec<[IoSliceMut<'_>; 1]> = room.places().map(|place| [IoSliceMut::new(place)]).collect();
-    let space = nix::cmsg_space!(in6_pktinfo, sockaddr_in6, i32, i32);
+    let space = nix::cmsg_space!(in6_pktinfo, sockaddr_in6, i32, i32, i32);
     let mut heads = MultiHeaders::<SockaddrStorage>::preallocate(places.len(), Some(space));
     let read = recvmmsg(socket.as_raw_fd(), &mut heads, &mut places, MsgFlags::MSG_DONTWAIT, None)?;
     came.extend((0..).zip(read).filter_map(|(place, one)| head(place, &one)));
     Ok(())
 }
 
-/// The head of the packet at a place.
+/// The head of the packet, or of the packets, at a place.
 fn head(place: usize, read: &RecvMsg<'_, '_, SockaddrStorage>) -> Option<Came> {
-    let (mut here, mut to, mut ecn) = (None, None, Ecn::default());
+    let (mut here, mut to, mut ecn, mut each) = (None, None, Ecn::default(), read.bytes);
     for message in read.cmsgs().ok()? {
         match message {
             ControlMessageOwned::Ipv4PacketInfo(info) => {
@@ -77,11 +79,12 @@ fn head(place: usize, read: &RecvMsg<'_, '_, SockaddrStorage>) -> Option<Came> {
             ControlMessageOwned::Ipv6OrigDstAddr(before) => to = Some(SocketAddr::V6(SockaddrIn6::from(before).into())),
             ControlMessageOwned::Ipv4Tos(bits) => ecn = Ecn::of_bits(bits),
             ControlMessageOwned::Ipv6TClass(bits) => ecn = Ecn::of_bits((bits & 0xff) as u8),
+            ControlMessageOwned::UdpGroSegments(length) => each = usize::try_from(length).unwrap_or(read.bytes),
             _ => {}
         }
     }
     let from = read.address.as_ref().and_then(address)?;
-    Some(Came { place, length: read.bytes, from, here, to, ecn })
+    Some(Came { place, length: read.bytes, each, from, here, to, ecn })
 }
 
 fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {

@@ -19,7 +19,10 @@ pub(super) fn try_recv(socket: &UdpSocket, room: &mut Room) -> io::Result<()> {
     let mut read = Ok(());
     for (place, memory) in room.places().enumerate() {
         match socket.try_recv_from(memory) {
-            Ok((length, from)) => came.push(Came { place, length, from, here: None, to: None, ecn: Ecn::default() }),
+            Ok((length, from)) => {
+                let ecn = Ecn::default();
+                came.push(Came { place, length, each: length, from, here: None, to: None, ecn });
+            }
             Err(_) if !came.is_empty() => break,
             Err(error) => {
                 read = Err(error);
