@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fairpath_faults::Side;
 use fairpath_faults::Wire;
 use fairpath_quic_core::EngineConfig;
 use rayon::prelude::*;
@@ -31,14 +32,18 @@ pub(crate) fn schedulers() {
     }
 }
 
-/// A file by one stream in parts of what the better link alone carries, which is how a proxy sends it.
+/// A file by one stream, sent and asked for, in parts of what the better link alone carries: as a proxy carries it.
 pub(crate) fn streams() {
     const SEEDS: u64 = 8;
     let wanted = std::env::var("FAIRPATH_PROFILES").unwrap_or_else(|_| "all".into());
     for name in names().into_iter().filter(|name| wanted == "all" || wanted.split(',').any(|one| one == name)) {
-        let ratios: Vec<f64> = (1..=SEEDS).into_par_iter().map(|seed| file_ratio(pair(&name), seed)).collect();
-        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        println!("{name:12} {:.2} (least {least:.2})", ratios.iter().sum::<f64>() / SEEDS as f64);
+        let of = |from| {
+            let ratios: Vec<f64> =
+                (1..=SEEDS).into_par_iter().map(|seed| file_ratio(from, pair(&name), seed)).collect();
+            let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+            format!("{:.2} (least {least:.2})", ratios.iter().sum::<f64>() / SEEDS as f64)
+        };
+        println!("{name:12} sent {}, asked for {}", of(Side::Client), of(Side::Server));
     }
 }
 

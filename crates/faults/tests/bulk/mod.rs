@@ -86,10 +86,20 @@ impl Bulk {
     }
 }
 
-/// How long a file takes by one stream over these wires, once all of them are in use; `None` where it is longer than
-/// `patience`.
-pub(crate) fn file(wires: &[Wire], size: u64, patience: Duration, seed: u64) -> Option<Duration> {
-    let mut world = admitted(World::protected_by(Cryptography::Null, wires, &EngineConfig::live(), seed));
+/// How long a file takes by one stream over these wires; `None` where it is longer than `patience`. The client asks for it
+/// or sends it as soon as its paths are open, as a proxy does: then little is known of them, and at the server less.
+pub(crate) fn file(from: Side, wires: &[Wire], size: u64, patience: Duration, seed: u64) -> Option<Duration> {
+    let mut world = World::protected_by(Cryptography::Null, wires, &EngineConfig::live(), seed);
+    let is_connected = |world: &mut World| world.client.is_connected() && world.server.is_connected();
+    assert!(world.run_until(Duration::from_secs(5), is_connected), "seed {seed}: no connection in 5 s");
+    for end in [&mut world.client, &mut world.server] {
+        end.connection().expect("it is there").begin_streams(StreamsConfig::default());
+    }
+    let is_open = |world: &mut World| {
+        let now = world.now;
+        world.client.snapshots(now).iter().filter(|path| path.usable).count() == wires.len()
+    };
+    assert!(world.run_until(Duration::from_secs(5), is_open), "seed {seed}: not all paths opened in 5 s");
     let id = loop {
         let now = world.now;
         match world.client.connection().expect("it is there").streams(now).open(StreamKind(0)) {
@@ -98,11 +108,17 @@ pub(crate) fn file(wires: &[Wire], size: u64, patience: Duration, seed: u64) -> 
         }
     };
     let (begun, data) = (world.now, Bytes::from(vec![0; 32 << 10]));
+    if from == Side::Server {
+        let streams = world.client.connection().expect("it is there").streams(begun);
+        streams.write(id, Bytes::from_static(b"GET /file")).expect("it is open");
+    }
     let (mut left, mut is_here) = (size, false);
     while world.now < begun + patience {
         let now = world.now;
-        let streams = world.client.connection().expect("it is there").streams(now);
-        while left > 0 {
+        // A stream that has not come reads as one that is over.
+        is_here |= world.server.connection().expect("it is there").streams(now).accept().is_some();
+        let streams = world.end(from).connection().expect("it is there").streams(now);
+        while left > 0 && (is_here || from == Side::Client) {
             let next = data.slice(..data.len().min(usize::try_from(left).expect("a file")));
             let taken = streams.write(id, next).expect("it is open") as u64;
             left -= taken;
@@ -112,9 +128,7 @@ pub(crate) fn file(wires: &[Wire], size: u64, patience: Duration, seed: u64) -> 
                 _ => {}
             }
         }
-        let streams = world.server.connection().expect("it is there").streams(now);
-        is_here |= streams.accept().is_some();
-        // A read of a stream that has not come says that it is over.
+        let streams = world.end(from.other()).connection().expect("it is there").streams(now);
         let mut read = if is_here { streams.read(id, 1 << 20) } else { Ok(Read::Pending) };
         while let Ok(Read::Data(_)) = read {
             read = streams.read(id, 1 << 20);
@@ -128,10 +142,10 @@ pub(crate) fn file(wires: &[Wire], size: u64, patience: Duration, seed: u64) -> 
 }
 
 /// The rate of a file of 20 MiB by one stream over both wires, in parts of that over the better one.
-pub(crate) fn file_ratio(wires: [Wire; 2], seed: u64) -> f64 {
+pub(crate) fn file_ratio(from: Side, wires: [Wire; 2], seed: u64) -> f64 {
     const SIZE: u64 = 20 << 20;
     const PATIENCE: Duration = Duration::from_secs(300);
-    let took = |wires: &[Wire]| file(wires, SIZE, PATIENCE, seed).unwrap_or(PATIENCE).as_secs_f64();
+    let took = |wires: &[Wire]| file(from, wires, SIZE, PATIENCE, seed).unwrap_or(PATIENCE).as_secs_f64();
     let alone = wires.map(|wire| took(&[wire]));
     alone[0].min(alone[1]) / took(&wires)
 }

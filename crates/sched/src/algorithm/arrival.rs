@@ -43,6 +43,10 @@
 //! fast as it is, and the tail of a short transfer go elsewhere. The window says more, as long as it is what limits the
 //! path, and while there is no queue: past that a window grows and the rate does not.
 //!
+//! Of a path that was never measured nothing is known but that most are within QUIC's initial round trip
+//! [RFC9002 §6.2.2, kInitialRtt]: A is half of that. Taken for the soonest, it would get what is next in order, and that may
+//! be there long after what the others carried.
+//!
 //! A path that has owed an answer for longer than 2 A + b + 50 ms, A as where there is room, is not waited for: what was
 //! expected of it has not come. Its own suspicion comes later, where a host that stood still has measured round trips of
 //! seconds.
@@ -68,6 +72,9 @@ const QUANTUM: Duration = Duration::from_millis(1);
 /// [RFC9000 §18.2, max_ack_delay].
 const ANSWER_MAX: Duration = Duration::from_millis(50);
 
+/// The round trip of a path of which nothing was measured [RFC9002 §6.2.2, kInitialRtt].
+const INITIAL_RTT: Duration = Duration::from_millis(333);
+
 /// A smoothed round trip longer than this many of the least is one with a queue.
 const QUEUED: f64 = 1.25;
 
@@ -79,7 +86,7 @@ pub struct Arrival;
 #[derive(Clone, Copy, Debug)]
 struct Expected<'a> {
     path: &'a PathView,
-    /// When the packet arrives, in seconds from now; none where the path was never measured: it is tried.
+    /// When the packet arrives, in seconds from now; none where nothing of the path says: it is tried.
     after: f64,
     /// In bytes in a second.
     rate: f64,
@@ -123,7 +130,7 @@ fn clocks(paths: &[PathView]) -> Option<f64> {
 /// The expectation of a path, where one-way delays have so much beside the way there.
 fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_> {
     let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
-    let Some(rtt) = &path.rtt else { return unknown };
+    let Some(rtt) = &path.rtt else { return unmeasured(path) };
     let [base, smoothed, newest] = [rtt.windowed_min, rtt.smoothed, rtt.latest].map(seconds);
     let rate = rate_of(path, smoothed, base);
     if rate <= 0.0 {
@@ -144,6 +151,12 @@ fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_
         _ => base - seconds(rtt.min) * 0.5,
     };
     Expected { path, after: takes(too_much) + round - base + there, rate, round }
+}
+
+/// The expectation of a path of which nothing was measured.
+fn unmeasured(path: &PathView) -> Expected<'_> {
+    let round = seconds(INITIAL_RTT);
+    Expected { path, after: 0.5 * round, rate: path.window.as_f64() / round, round }
 }
 
 /// A time in seconds.
@@ -229,6 +242,18 @@ mod tests {
         busy.delivery_rate = Some(fairpath_core::Bitrate::from_bps(12_000 * 8 * 1_000 / 80));
         assert_eq!(picked(&Arrival, &paths), Choice::Send(path(0)));
         assert_eq!(picked(&crate::MinRtt, &paths), Choice::Send(path(1)), "which has been misled");
+    }
+
+    /// f has room after 2 ms. s may take 166 ms: what is sent there is for later.
+    #[test]
+    fn a_path_that_nobody_has_measured_is_not_taken_for_the_soonest() {
+        let unmeasured = PathView { rtt: None, delivery_rate: None, ..view(1, 0) };
+        assert_eq!(choice(None, None, &[filled(0, 20, 0), unmeasured]), Choice::Send(path(0)));
+        assert_eq!(choice(Some(50_000), None, &[filled(0, 20, 10), unmeasured]), Choice::WaitFor(path(0)));
+        let Choice::Ahead(id, bytes) = choice(None, None, &[filled(0, 20, 10), unmeasured]) else { panic!() };
+        assert!(id == path(1) && bytes > ByteCount::new(90_000), "{bytes}");
+        // A path that is slower than most is worth less than one of which nobody knows.
+        assert_eq!(choice(None, None, &[filled(0, 500, 0), unmeasured]), Choice::Send(path(1)));
     }
 
     #[test]
@@ -380,12 +405,5 @@ mod tests {
         let mut paths = [filled(0, 20, 10), filled(1, 100, 0)];
         paths[0].terms.cost = 1;
         assert_eq!(choice(Some(1_200), None, &paths), Choice::Send(path(1)));
-    }
-
-    #[test]
-    fn a_path_never_measured_is_tried_first() {
-        let mut paths = [filled(0, 1, 0), filled(1, 20, 0)];
-        paths[1].rtt = None;
-        assert_eq!(picked(&Arrival, &paths), Choice::Send(path(1)));
     }
 }
