@@ -49,7 +49,9 @@ pub use fairpath_core::{
     Bitrate, ByteCount, CongestionSignal, GroupId, Groups, PathId, PathMap, RateSample, Rtt, Timestamp,
 };
 pub use fairpath_sbd::PairVerdict;
-pub use fairpath_sched::{Choice, ConnectionView, Deadline, Due, PathSet, PathView, Rank, Scheduler, Terms, Transit};
+pub use fairpath_sched::{
+    Choice, ConnectionView, Deadline, DeadlineParameters, Due, PathSet, PathView, Rank, Scheduler, Terms, Transit,
+};
 pub use named_terms::{NamedTerms, TermsChange, TermsChanges};
 pub use path::{BackupReason, Liveness, LossBatch, LossDetector, PathUse, ShutReason, Tracked, probe_timeout};
 pub use without::Without;

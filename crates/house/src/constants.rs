@@ -1,7 +1,7 @@
-//! The constants of the algorithms: their values, where they come from, and which row of the ablation shows what they do.
+//! The constants of the algorithms: their values, where they come from, and which row or table shows what they do.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::citation;
 use crate::repository;
@@ -24,6 +24,13 @@ const MECHANISMS: &[(&str, &str)] = &[
     ("crates/sched/src/algorithm/arrival", "arrival"),
 ];
 
+/// The files whose constants a table halves and doubles one by one: how the table is called, and the file that names its
+/// rows.
+pub const HALVED_AND_DOUBLED: &[(&str, &str, &str)] = &[
+    ("crates/sched/src/algorithm/deadline", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
+    ("crates/sched/src/losses", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
+];
+
 /// A constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
@@ -39,7 +46,7 @@ pub struct Constant {
     pub meaning: String,
     /// The keys of the sources that its comment cites.
     pub sources: Vec<String>,
-    /// The mechanism of the ablation that it belongs to.
+    /// The mechanism of the ablation that it belongs to, or the table that halves and doubles it.
     pub mechanism: Option<&'static str>,
 }
 
@@ -52,16 +59,15 @@ impl Constant {
 
 /// All constants, crate by crate.
 pub fn constants() -> BTreeMap<String, Vec<Constant>> {
-    let of = |name: &&str| {
-        let folder = repository::root().join("crates").join(name);
+    let in_file = |file: &Path| in_source(&repository::read(file), &repository::relative(file));
+    let root = repository::root();
+    let mut found = BTreeMap::new();
+    for name in CRATES {
+        let folder = root.join("crates").join(name);
         let files = repository::rust_files(&folder.join("src"));
-        let found = files.iter().flat_map(|file| {
-            let file_name = repository::relative(file);
-            in_source(&repository::read(file), &file_name)
-        });
-        (repository::relative(&folder), found.collect())
-    };
-    CRATES.iter().map(of).collect()
+        found.insert(repository::relative(&folder), files.iter().flat_map(|file| in_file(file)).collect());
+    }
+    found
 }
 
 /// The names of the mechanisms that the ablation knows and this list names.
@@ -98,7 +104,8 @@ pub fn to_toml(counts: &BTreeMap<String, usize>) -> String {
 pub fn page() -> String {
     let head = "# Constants\n\nThe numbers on the way from an acknowledgement to the next packet. A source names an \
                 entry of `references.toml`; a constant without one is ours. The last column names the mechanism that it \
-                belongs to, whose row of an [ablation](../evidence/default/ablation/README.md) shows what it brings.\n\n\
+                belongs to, whose row of an [ablation](../evidence/default/ablation/README.md) shows what it brings, or the table that \
+                halves and doubles it.\n\n\
                 `cargo run -p fairpath-house -- constants` prints this page, and a test keeps it whole \
                 (`UPDATE_DOCS=1 cargo test -p fairpath-house constants` writes it).\n";
     let section = |(part, found): (&String, &Vec<Constant>)| {
@@ -119,7 +126,9 @@ fn row(one: &Constant, part: &str) -> String {
 
 /// The constants of a source file, but for its tests, which stand last, and for names and texts.
 fn in_source(source: &str, file: &str) -> Vec<Constant> {
-    let mechanism = MECHANISMS.iter().find(|(start, _)| file.starts_with(start)).map(|(_, mechanism)| *mechanism);
+    let varied = HALVED_AND_DOUBLED.iter().map(|(start, table, _)| (*start, *table));
+    let mechanism = MECHANISMS.iter().copied().chain(varied).find(|(start, _)| file.starts_with(start));
+    let mechanism = mechanism.map(|(_, name)| name);
     let lines: Vec<&str> = source.lines().collect();
     let mut found = Vec::new();
     let mut comment: Option<Comment> = None;
@@ -138,9 +147,13 @@ fn in_source(source: &str, file: &str) -> Vec<Constant> {
             lines[at..=at + length].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
         };
         if let Some((name, value)) = is_constant(line).then(whole).as_deref().and_then(declared) {
-            let sources = comment.iter().flat_map(citation::find).map(|citation| citation.key).collect();
+            let sources: Vec<String> = comment.iter().flat_map(citation::find).map(|citation| citation.key).collect();
             let meaning = comment.as_ref().map_or_else(String::new, |comment| first_sentence(&comment.text));
-            found.push(Constant { name, value, file: file.to_owned(), line: at + 1, meaning, sources, mechanism });
+            let constant = Constant { name, value, file: file.to_owned(), line: at + 1, meaning, sources, mechanism };
+            match fields(&constant, &lines) {
+                Some(fields) => found.extend(fields),
+                None => found.push(constant),
+            }
         }
         if !line.starts_with("#[") {
             comment = None;
@@ -174,6 +187,30 @@ fn declared(whole: &str) -> Option<(String, String)> {
     (!kind.contains("str")).then(|| (name.to_owned(), value.trim_end_matches(';').to_owned()))
 }
 
+/// The constants that make up one of type `Self`, but for those that are declared elsewhere.
+fn fields(whole: &Constant, lines: &[&str]) -> Option<Vec<Constant>> {
+    let inner = whole.value.strip_prefix("Self {")?.strip_suffix('}')?;
+    let fields = inner.split(", ").filter_map(|field| field.trim_matches([' ', ',']).split_once(": "));
+    let is_here = |(_, value): &(&str, &str)| !value.contains("::DEFAULT");
+    let constant = |(field, value): (&str, &str)| Constant {
+        name: format!("{}.{field}", whole.name),
+        value: value.to_owned(),
+        meaning: meaning_of(field, lines),
+        ..whole.clone()
+    };
+    Some(fields.filter(is_here).map(constant).collect())
+}
+
+/// The first sentence of a field's comment.
+fn meaning_of(field: &str, lines: &[&str]) -> String {
+    let is_declared = |line: &str| line.trim().trim_start_matches("pub ").starts_with(&format!("{field}: "));
+    let comment =
+        |at: usize| lines[..at].iter().rev().map_while(|line| line.trim().strip_prefix("///")).collect::<Vec<_>>();
+    let declared = (0..lines.len()).filter(|at| is_declared(lines[*at]));
+    let said = declared.map(comment).find(|comment| !comment.is_empty()).unwrap_or_default();
+    first_sentence(&said.into_iter().rev().collect::<Vec<_>>().join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,5 +226,17 @@ mod tests {
         assert_eq!(found[0].meaning, "Twice [RFC9002 §7.2].");
         assert!(found.iter().all(|one| one.mechanism == Some("dips") && !one.is_bare()));
         assert!(in_source(source, "crates/engine/src/limit.rs")[1].is_bare());
+    }
+
+    #[test]
+    fn parameters_are_as_many_constants_as_they_have_values() {
+        let source = "struct A {\n    /// So many.\n    parts: u8,\n}\nimpl A {\n    const DEFAULT: Self = Self {\n        parts: 4,\n        slow: Duration::from_millis(35),\n        \
+                      losses: B::DEFAULT,\n    };\n}\nimpl B {\n    const DEFAULT: Self = Self { least: 0.5 };\n}\n";
+        let found = in_source(source, "crates/sched/src/losses.rs");
+        let seen: Vec<_> = found.iter().map(|one| (&*one.name, &*one.value, one.line)).collect();
+        let expected =
+            [("DEFAULT.parts", "4", 6), ("DEFAULT.slow", "Duration::from_millis(35)", 6), ("DEFAULT.least", "0.5", 13)];
+        assert_eq!((seen, &*found[0].meaning), (expected.to_vec(), "So many."));
+        assert!(found.iter().all(|one| one.mechanism == Some("default/deadline")));
     }
 }

@@ -11,7 +11,7 @@ const USAGE: &str = "usage: fairpath-house english|figures|constants [--record] 
   english --record     writes the counts to crates/house/english.toml, where none of them has grown
   figures              lists sentences of documents with figures of performance that have no evidence behind them
   figures --record     writes their counts to crates/house/figures.toml, where none of them has grown
-  constants            prints docs/reference/constants.md: value, meaning, place, source, and the mechanism in an ablation
+  constants            prints docs/reference/constants.md: value, meaning, place, source, and the row or table
   constants --record   writes how many have neither to crates/house/constants.toml, where none of them has grown
   compare COMMIT       compares docs/evidence of a commit with that of now: claims that have another outcome, numbers
                        that differ by more than their intervals";

@@ -162,6 +162,7 @@ fn default() {
             ("default/found", &[("LIA, apart", Holds), ("coupled CUBIC, apart", Holds)]),
             ("default/alike", &[("coupled CUBIC, apart", Holds)]),
             ("default/loss", &[("more", Holds)]),
+            ("default/deadline", &[("serves matters", Holds)]),
             (
                 "default/ablation",
                 &[

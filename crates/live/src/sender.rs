@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use fairpath_core::{Groups, PathId, Timestamp};
+use fairpath_engine::DeadlineParameters;
 
 use crate::block::Gathering;
 use crate::budget::Budget;
@@ -149,16 +150,16 @@ pub struct Sender {
 impl Sender {
     /// A sender of as many flows as were agreed on.
     pub fn new(config: Config) -> Self {
-        Self::sharing(config, Sharing::default())
+        Self::sharing(config, Sharing::default(), DeadlineParameters::default())
     }
 
-    /// The same, whose paths share it by other rates.
-    pub fn sharing(config: Config, sharing: Sharing) -> Self {
+    /// The same, whose paths share it by other rates, or whose scheduler has other parameters.
+    pub fn sharing(config: Config, sharing: Sharing, scheduler: DeadlineParameters) -> Self {
         let config = config.bounded();
         Self {
             config,
             flows: (0..config.flows).map(|_| FlowOut::default()).collect(),
-            spread: Spread::new(sharing),
+            spread: Spread::new(sharing, scheduler),
             retained: Retained::default(),
             new: VecDeque::new(),
             waits: 0,

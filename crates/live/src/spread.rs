@@ -19,7 +19,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use fairpath_core::{Bitrate, ByteCount, GroupId, Groups, PathId, Timestamp};
-use fairpath_engine::{ConnectionView, Deadline, Due, Liveness, PathView, Scheduler as _};
+use fairpath_engine::{ConnectionView, Deadline, DeadlineParameters, Due, Liveness, PathView, Scheduler as _};
 use fairpath_rate::{PROBING, PacketRate, Region, without_timeouts};
 
 use crate::facts::PathFacts;
@@ -54,8 +54,9 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    pub(crate) fn new(sharing: Sharing) -> Self {
-        let scheduler = if sharing.prefers_better_paths() { Deadline::default() } else { Deadline::indifferent() };
+    pub(crate) fn new(sharing: Sharing, parameters: DeadlineParameters) -> Self {
+        let prefers = sharing.prefers_better_paths();
+        let scheduler = if prefers { Deadline::new(parameters) } else { Deadline::indifferent() };
         Self { sharing, scheduler, ..Self::default() }
     }
 

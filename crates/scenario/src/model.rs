@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, ByteCount};
-use fairpath_engine::{EngineConfig, Terms};
+use fairpath_engine::{DeadlineParameters, EngineConfig, Terms};
 use fairpath_live::{Config, Sharing};
 use fairpath_net::{Filter, LinkConfig, Rate};
 
@@ -222,7 +222,7 @@ pub enum Traffic {
 }
 
 /// A live stream: an application's packets at a steady rate, and a player.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Live {
     /// The application's rate, without headers; `None`: always what the stream's budget allows it.
     pub rate: Option<Bitrate>,
@@ -232,11 +232,19 @@ pub struct Live {
     pub stream: Config,
     /// By what rates the paths share it.
     pub sharing: Sharing,
+    /// The constants of its scheduler. Files have no word for them: an experiment shows what each does.
+    pub scheduler: DeadlineParameters,
 }
 
 impl Default for Live {
     fn default() -> Self {
-        Self { rate: None, packet: ByteCount::new(1_316), stream: Config::default(), sharing: Sharing::default() }
+        Self {
+            rate: None,
+            packet: ByteCount::new(1_316),
+            stream: Config::default(),
+            sharing: Sharing::default(),
+            scheduler: DeadlineParameters::default(),
+        }
     }
 }
 

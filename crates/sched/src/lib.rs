@@ -64,7 +64,10 @@ mod scheduler;
 #[cfg(test)]
 mod testing;
 
-pub use algorithm::{Arrival, Blest, Deadline, Ecf, MinRtt, Priority, Rank, Redundant, RoundRobin, Stms, Weighted};
+pub use algorithm::{
+    Arrival, Blest, Deadline, DeadlineParameters, Ecf, MinRtt, Priority, Rank, Redundant, RoundRobin, Stms, Weighted,
+};
 pub use catalogue::{NAMES, by_name, goes_by_costs};
+pub use losses::LossMemory;
 pub use path_set::PathSet;
 pub use scheduler::{Choice, ConnectionView, Due, PathView, Scheduler, Terms, Train, Transit};

@@ -5,22 +5,30 @@ use std::collections::VecDeque;
 
 use fairpath_core::Timestamp;
 
-/// Losses and arrivals are counted in slices of this length.
-const SLICE: Duration = Duration::from_millis(100);
+/// How the losses of late are judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossMemory {
+    /// Losses and arrivals are counted in slices of this length.
+    pub slice: Duration,
+    /// Losses are judged by this many slices: two seconds, in which a link turns bad or good.
+    pub slices: u32,
+    /// Minimum sample size; smaller samples are padded with packets that arrived.
+    pub judged_min: f64,
+    /// This many lost of the newest `judged_min` say that a path has turned bad: of one that loses a hundredth that is
+    /// C(20, 3) · 0.01³, one time in a thousand.
+    pub lost_min: f64,
+}
 
-/// Losses are judged by this many slices: two seconds, in which a link turns bad or good.
-const SLICES: usize = 20;
+impl LossMemory {
+    pub(crate) const DEFAULT: Self =
+        Self { slice: Duration::from_millis(100), slices: 20, judged_min: 20.0, lost_min: 3.0 };
 
-/// Minimum sample size; smaller samples are padded with packets that arrived.
-const JUDGED_MIN: f64 = 20.0;
-
-/// This many lost of the newest [`JUDGED_MIN`] say that a path has turned bad: of one that loses a hundredth that is
-/// C(20, 3) · 0.01³, one time in a thousand.
-const LOST_MIN: f64 = 3.0;
-
-/// The least share of losses that the smallest sample shows. A larger one keeps back what follows: on a path that carries
-/// copies only, a few in a second, that is all that tells.
-pub(crate) const LEAST_SEEN: f64 = 1.0 / JUDGED_MIN;
+    /// The least share of losses that the smallest sample shows. A larger one keeps back what follows: on a path that
+    /// carries copies only, a few in a second, that is all that tells.
+    pub(crate) fn least_seen(&self) -> f64 {
+        1.0 / self.judged_min
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Slice {
@@ -37,10 +45,17 @@ impl Slice {
 }
 
 /// The losses of a path in the last two seconds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RecentLosses(VecDeque<Slice>);
+#[derive(Clone, Debug)]
+pub(crate) struct RecentLosses {
+    memory: LossMemory,
+    slices: VecDeque<Slice>,
+}
 
 impl RecentLosses {
+    pub(crate) fn new(memory: LossMemory) -> Self {
+        Self { memory, slices: VecDeque::new() }
+    }
+
     pub(crate) fn on_arrived(&mut self, packets: u32, now: Timestamp) {
         self.slice(now).arrived += packets;
     }
@@ -52,50 +67,51 @@ impl RecentLosses {
     /// A packet that was taken for lost has arrived: others had overtaken it.
     pub(crate) fn on_spurious(&mut self, now: Timestamp) {
         // It was counted not long ago: mostly in a slice that still counts.
-        if let Some(slice) = self.0.iter_mut().rev().find(|slice| slice.lost > 0) {
+        if let Some(slice) = self.slices.iter_mut().rev().find(|slice| slice.lost > 0) {
             slice.lost -= 1;
         }
         self.slice(now).arrived += 1;
     }
 
     fn slice(&mut self, now: Timestamp) -> &mut Slice {
-        while self.0.front().is_some_and(|slice| !counts(slice, now)) {
-            self.0.pop_front();
+        while self.slices.front().is_some_and(|slice| !self.counts(slice, now)) {
+            self.slices.pop_front();
         }
-        if self.0.back().is_none_or(|slice| now.since(slice.begun) >= SLICE) {
-            self.0.push_back(Slice { begun: now, arrived: 0, lost: 0 });
+        if self.slices.back().is_none_or(|slice| now.since(slice.begun) >= self.memory.slice) {
+            self.slices.push_back(Slice { begun: now, arrived: 0, lost: 0 });
         }
-        self.0.back_mut().expect("one was put there")
+        self.slices.back_mut().expect("one was put there")
     }
 
     /// Those that count. A path on which nothing was worth sending does not stay as bad as it last was.
     fn counted(&self, now: Timestamp) -> impl DoubleEndedIterator<Item = &Slice> {
-        self.0.iter().filter(move |slice| counts(slice, now))
+        self.slices.iter().filter(move |slice| self.counts(slice, now))
     }
 
     /// The share of packets that are lost: of two seconds, or of the newest alone where that is more than bad luck.
     pub(crate) fn share(&self, now: Timestamp) -> f64 {
-        let until_enough = |sum: (f64, f64), one: &Slice| if sum.0 < JUDGED_MIN { one.add_to(sum) } else { sum };
+        let LossMemory { judged_min, lost_min, .. } = self.memory;
+        let until_enough = |sum: (f64, f64), one: &Slice| if sum.0 < judged_min { one.add_to(sum) } else { sum };
         let newest = self.counted(now).rev().fold((0.0, 0.0), until_enough);
         let all = self.lasting(now);
-        if newest.1 >= LOST_MIN { all.max(newest.1 / f64::max(newest.0, JUDGED_MIN)) } else { all }
+        if newest.1 >= lost_min { all.max(newest.1 / f64::max(newest.0, judged_min)) } else { all }
     }
 
     fn lasting(&self, now: Timestamp) -> f64 {
         let (judged, lost) = self.counted(now).fold((0.0, 0.0), |sum, one| one.add_to(sum));
-        lost / f64::max(judged, JUDGED_MIN)
+        lost / f64::max(judged, self.memory.judged_min)
     }
 
     /// Whether losses keep back what follows: a twentieth is lost, or some in more than half of the slices. It takes about
     /// a slice until a loss is known and sent again.
     pub(crate) fn keep_back(&self, now: Timestamp) -> bool {
         let with_losses = self.counted(now).filter(|slice| slice.lost > 0).count();
-        with_losses > SLICES / 2 || self.lasting(now) > LEAST_SEEN
+        with_losses > self.memory.slices as usize / 2 || self.lasting(now) > self.memory.least_seen()
     }
-}
 
-fn counts(slice: &Slice, now: Timestamp) -> bool {
-    now.since(slice.begun) <= SLICE * SLICES as u32
+    fn counts(&self, slice: &Slice, now: Timestamp) -> bool {
+        now.since(slice.begun) <= self.memory.slice * self.memory.slices
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +125,7 @@ mod tests {
     #[test]
     fn losses_keep_back_what_follows_where_they_are_spread_over_the_time_and_not_where_they_come_together() {
         let keep_back = |every: u64, together: u64| {
-            let mut losses = RecentLosses::default();
+            let mut losses = RecentLosses::new(LossMemory::DEFAULT);
             for at in (0..2_000).step_by(5) {
                 match at % every < together * 5 {
                     true => losses.on_lost(ms(at)),
@@ -126,7 +142,7 @@ mod tests {
 
     #[test]
     fn losses_are_those_of_the_last_two_seconds() {
-        let mut losses = RecentLosses::default();
+        let mut losses = RecentLosses::new(LossMemory::DEFAULT);
         for at in 0..100 {
             match at % 5 {
                 0 => losses.on_lost(ms(10 * at)),
@@ -144,7 +160,7 @@ mod tests {
 
     #[test]
     fn packets_that_others_overtook_are_no_losses() {
-        let mut losses = RecentLosses::default();
+        let mut losses = RecentLosses::new(LossMemory::DEFAULT);
         for at in 0..400 {
             let sent_at = ms(10 * at);
             match at % 4 {
@@ -160,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_path_that_turns_bad_is_seen_in_twenty_packets_and_one_loss_says_nothing() {
-        let mut losses = RecentLosses::default();
+        let mut losses = RecentLosses::new(LossMemory::DEFAULT);
         (0..200).for_each(|at| losses.on_arrived(1, ms(10 * at)));
         losses.on_lost(ms(2_000));
         (1..20).for_each(|at| losses.on_arrived(1, ms(2_000 + 5 * at)));

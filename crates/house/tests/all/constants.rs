@@ -36,3 +36,18 @@ fn the_page_of_constants_lists_those_of_the_source() {
     let is_whole = std::fs::read_to_string(&file).is_ok_and(|written| written == now);
     assert!(is_whole, "{} is not what the source says: run with UPDATE_DOCS=1 and look at the change", file.display());
 }
+
+#[test]
+fn each_constant_that_a_table_halves_and_doubles_has_its_rows() {
+    let all = constants::constants();
+    for (start, table, rows) in constants::HALVED_AND_DOUBLED {
+        let text = repository::read(&repository::root().join(rows));
+        let is_varied = |one: &&constants::Constant| one.file.starts_with(start) && one.sources.is_empty();
+        let varied: Vec<_> = all.values().flatten().filter(is_varied).collect();
+        assert!(!varied.is_empty(), "{start} has no constants");
+        for one in varied {
+            let name = one.name.rsplit('.').next().unwrap_or_default().to_lowercase().replace('_', " ");
+            assert!(text.contains(&format!("\"{name}\"")), "{table} has no row \"{name}\" in {rows}");
+        }
+    }
+}

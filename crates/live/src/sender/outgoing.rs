@@ -50,7 +50,8 @@ impl Sender {
 
     /// The path for a piece; where those that are heard have had no room for it for long, one that is silent.
     fn path_for(&mut self, due: Due, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<PathId> {
-        let last_resort = |spread: &Spread| spread.last_resort(due.left, may_send).filter(|_| due.is_old());
+        let last_resort =
+            |spread: &Spread| spread.last_resort(due.left, may_send).filter(|_| spread.scheduler.is_old(&due));
         self.choose(due, None, may_send, now).or_else(|| last_resort(&self.spread))
     }
 

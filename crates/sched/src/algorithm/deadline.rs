@@ -17,9 +17,9 @@
 //! | unmended | 1 − chance, times the same of the best path for what is left after each patience: the share that is missing though it is sent again | 1 |
 //!
 //! The best paths are those that cost least among all that bring about as much in time; then those that answer; then
-//! those that bring most, in steps of [`ALIKE`]. A path that is slow is a step worse: packets are handed out in
-//! order, so it makes all that follow as late as it is. Losses that are mended before a slow path would have brought the
-//! packet are no reason for the slow one.
+//! those that bring most, in steps of [`DeadlineParameters::alike`]. A path that is slow is a step worse: packets are
+//! handed out in order, so it makes all that follow as late as it is. Losses that are mended before a slow path would have
+//! brought the packet are no reason for the slow one.
 //!
 //! A packet waits for the best paths for a part of its deadline. Then it takes another one, if it is there no later than
 //! by waiting on, or would be too late if it waited on. A path that loses much is another one only where the others do not
@@ -31,33 +31,15 @@
 //! # Deviations
 //! None. Data without a deadline goes on the best path with room.
 
+mod parameters;
+
 use core::time::Duration;
 
 use fairpath_core::{ByteCount, PathId, PathMap, Timestamp, share_above};
 
-use crate::losses::{LEAST_SEEN, RecentLosses};
+pub use self::parameters::DeadlineParameters;
+use crate::losses::RecentLosses;
 use crate::scheduler::{Choice, ConnectionView, Due, PathView, Scheduler, Transit, active};
-
-/// Neither of two paths is better that differ by less in what comes in time: it is noise in a hundred packets.
-const ALIKE: f64 = 0.02;
-
-/// A path does not serve, whatever it costs, whose share in time is less than this part of the best one's. It would need
-/// about as much repair again as it lacks, and a burst is more than that.
-const SERVES: f64 = 0.9;
-
-/// A quarter of the deadline may be given away. A path that takes longer than the quickest by that is slow: a packet lost
-/// there is seldom in time when it was sent again, and all wait for what it carries. A packet that waited that long takes
-/// any path that brings half in time, since it would be dropped otherwise, or be late with all behind it. For a better
-/// path it waits half as long.
-const PARTS: u32 = 4;
-
-/// However long the deadline is, a path that takes longer than the quickest by this is slow. The second holds where the
-/// quickest loses so many that they keep back what follows: a slower one carries what would not come in time there.
-const SLOW: Duration = Duration::from_millis(35);
-const SLOW_BESIDE_LOSSES: Duration = Duration::from_millis(50);
-
-/// However long the deadline is, a packet that waited for this takes any path that brings half in time.
-const WAITS_LONGEST: Duration = Duration::from_millis(100);
 
 /// How long a peer may hold an acknowledgement back [RFC9000 §18.2, max_ack_delay].
 const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
@@ -65,6 +47,7 @@ const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
 /// Sends on the path that most likely brings the packet in time, at the least cost.
 #[derive(Debug, Default)]
 pub struct Deadline {
+    parameters: DeadlineParameters,
     paths: PathMap<Known>,
     /// The time of fair queueing, in seconds: the turn of the packet that left last. A path that was not used for a while
     /// does not catch up on what it missed.
@@ -83,7 +66,7 @@ pub struct Rank {
 }
 
 /// The memory of a path.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
     losses: RecentLosses,
     /// Its rate at the newest acknowledgement, in bytes in a second.
@@ -138,18 +121,14 @@ impl Due {
         let hour = Duration::from_secs(3_600);
         Self { deadline: hour, left: hour, held: hour }
     }
-
-    /// Whether the packet would be dropped before long, or waits for longer than anybody should.
-    pub fn is_old(&self) -> bool {
-        self.deadline.saturating_sub(self.left) >= self.longest()
-    }
-
-    fn longest(&self) -> Duration {
-        (self.deadline / PARTS).min(WAITS_LONGEST)
-    }
 }
 
 impl Deadline {
+    /// With these parameters.
+    pub fn new(parameters: DeadlineParameters) -> Self {
+        Self { parameters, ..Self::default() }
+    }
+
     /// To compare with: whatever comes in time on each path, none of those that answer and cost the same is better.
     pub fn indifferent() -> Self {
         Self { is_indifferent: true, ..Self::default() }
@@ -157,9 +136,15 @@ impl Deadline {
 
     fn known(&mut self, path: PathId) -> &mut Known {
         if !self.paths.contains(path) {
-            self.paths.insert(path, Known::default());
+            let losses = RecentLosses::new(self.parameters.losses);
+            self.paths.insert(path, Known { losses, rate: None, turn: 0.0 });
         }
         self.paths.get_mut(path).expect("it was put there")
+    }
+
+    /// Whether the packet would be dropped before long, or waits for longer than anybody should.
+    pub fn is_old(&self, due: &Due) -> bool {
+        self.parameters.is_old(due)
     }
 
     /// The share of packets that the path lost of late.
@@ -189,11 +174,6 @@ struct Packet {
 }
 
 impl Packet {
-    /// Whether it is held for a while, so that it takes another path than the best.
-    fn takes_any(&self) -> bool {
-        self.due.held >= self.due.deadline / (2 * PARTS)
-    }
-
     /// How long it takes until as much has left as waits, at this rate.
     fn drained(&self, rate: f64) -> Duration {
         Duration::try_from_secs_f64(self.behind / rate).unwrap_or(Duration::MAX)
@@ -256,11 +236,6 @@ impl<'a> Prospect<'a> {
         (1.0 - self.loss) * (1.0 - share_above(self.transit.mean, self.transit.deviation, left))
     }
 
-    /// Whether what leaves on it mostly needs to leave again, or may: nothing is heard of what left.
-    fn is_lossy(&self) -> bool {
-        self.is_overdue || 1.0 - self.loss < SERVES
-    }
-
     /// The preference of a packet that may take so long: lateness counts more than anything.
     fn order(&self, left: Duration) -> (bool, Rank) {
         (self.takes() > left, self.rank)
@@ -269,6 +244,7 @@ impl<'a> Prospect<'a> {
 
 /// All paths that may be chosen at some time.
 struct Field<'a> {
+    parameters: &'a DeadlineParameters,
     all: Vec<Prospect<'a>>,
     deadline: Duration,
     /// The least mean delay.
@@ -276,11 +252,11 @@ struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn new(scheduler: &Deadline, paths: &'a [PathView], deadline: Duration, now: Timestamp) -> Self {
+    fn new(scheduler: &'a Deadline, paths: &'a [PathView], deadline: Duration, now: Timestamp) -> Self {
         let prospect = |path: &'a PathView| Prospect::new(scheduler, path, deadline, now);
         let all: Vec<Prospect<'a>> = active(paths).map(prospect).collect();
         let quickest = all.iter().map(|one| one.transit.mean).min().unwrap_or_default();
-        let mut field = Self { all, deadline, quickest };
+        let mut field = Self { parameters: &scheduler.parameters, all, deadline, quickest };
         let ranks = field.ranks();
         for (one, rank) in field.all.iter_mut().zip(ranks) {
             one.rank = if scheduler.is_indifferent { Rank { steps: 0, ..rank } } else { rank };
@@ -302,9 +278,9 @@ impl<'a> Field<'a> {
         let is_sound = |one: &Prospect<'_>| !self.is_slow(one) && !self.is_left(one);
         let (best, best_sound) = (self.best_chance(|_| true), self.best_chance(is_sound));
         let least_unmended = self.all.iter().map(|one| self.unmended(one)).fold(1.0, f64::min);
-        let steps = |difference: f64| (difference.max(0.0) / ALIKE) as u32;
+        let steps = |difference: f64| (difference.max(0.0) / self.parameters.alike) as u32;
         let rank = |one: &Prospect<'_>| Rank {
-            fails: is_choice && one.chance() < SERVES * best,
+            fails: is_choice && one.chance() < self.parameters.serves * best,
             cost: one.path.terms.cost,
             is_overdue: one.is_overdue,
             steps: match is_sound(one) {
@@ -317,10 +293,13 @@ impl<'a> Field<'a> {
 
     /// By the mean: what varies much is late now and then, and its chance says so.
     fn is_slow(&self, one: &Prospect<'_>) -> bool {
-        let keeps_back =
-            self.all.iter().find(|one| one.transit.mean == self.quickest).is_some_and(|one| one.keeps_back);
-        let by = if keeps_back { SLOW_BESIDE_LOSSES } else { SLOW };
-        one.transit.mean > self.quickest + by.min(self.deadline / PARTS)
+        let DeadlineParameters { slow, parts, .. } = *self.parameters;
+        one.transit.mean > self.quickest + slow.min(self.deadline / parts)
+    }
+
+    /// Whether what leaves on it mostly needs to leave again, or may: nothing is heard of what left.
+    fn is_lossy(&self, one: &Prospect<'_>) -> bool {
+        one.is_overdue || 1.0 - one.loss < self.parameters.serves
     }
 
     /// Whether it is left for others since it loses much: there is no time to send again twice, or another one brings the
@@ -342,12 +321,13 @@ impl<'a> Field<'a> {
         // Losses come in bursts and outages: what is sent again is missing once more as often as samples can hide.
         let again = |left: Duration| {
             let missing = |other: &Prospect<'_>| 1.0 - other.chance_within(left);
-            self.all.iter().map(missing).fold(1.0, f64::min).max(LEAST_SEEN)
+            self.all.iter().map(missing).fold(1.0, f64::min).max(self.parameters.losses.least_seen())
         };
         // A path that lost something a while ago does so again.
         let (mut missing, mut left) = ((1.0 - one.chance()).max(one.transit.lost), self.deadline);
         // Smaller shares decide nothing.
-        while left > one.patience && missing > ALIKE * ALIKE * ALIKE {
+        let alike = self.parameters.alike;
+        while left > one.patience && missing > alike * alike * alike {
             left -= one.patience;
             missing *= again(left);
         }
@@ -377,12 +357,15 @@ impl<'a> Field<'a> {
     /// Whether the packet goes on a path that is not the best, rather than wait for that until `soonest`.
     fn is_instead(&self, one: &Prospect<'_>, packet: &Packet, soonest: Duration, is_crowded: bool) -> bool {
         let Due { deadline, left, held } = packet.due;
+        let parameters = self.parameters;
         let takes = one.takes();
-        let is_in_time = takes <= left || (packet.due.is_old() && one.transit.mean <= left);
-        let is_soon = takes <= soonest || left <= takes + deadline / (4 * PARTS);
+        let is_in_time = takes <= left || (parameters.is_old(&packet.due) && one.transit.mean <= left);
+        let is_soon = takes <= soonest || left <= takes + deadline / (4 * parameters.parts);
         // A burst of losses may be over, and the packet waits for long already.
-        let is_mendable = || held >= packet.due.longest() && 2 * self.again(one) <= left;
-        packet.takes_any() && is_in_time && is_soon && (!one.is_lossy() || is_crowded || is_mendable())
+        let is_mendable = || held >= parameters.longest_wait(deadline) && 2 * self.again(one) <= left;
+        // It is held for a while, so that it takes another path than the best.
+        let takes_any = held >= deadline / (2 * parameters.parts);
+        takes_any && is_in_time && is_soon && (!self.is_lossy(one) || is_crowded || is_mendable())
     }
 
     /// In what time a packet is there at the latest that waits for the best paths. All that waits leaves as fast as they
@@ -397,10 +380,11 @@ impl<'a> Field<'a> {
     /// Whether the paths that lose little cannot carry the packet in time, or not what waits behind it: what leaves on
     /// others mostly has to leave again.
     fn is_crowded(&self, packet: &Packet) -> bool {
-        let sound = || self.all.iter().filter(|one| !one.is_lossy());
+        let sound = || self.all.iter().filter(|one| !self.is_lossy(one));
         let Some(takes) = sound().map(Prospect::takes).min() else { return true };
         let drained = packet.drained(sound().map(|one| one.rate).sum());
-        drained.saturating_add(takes) > self.deadline || takes + self.deadline / (2 * PARTS) > packet.due.left
+        drained.saturating_add(takes) > self.deadline
+            || takes + self.deadline / (2 * self.parameters.parts) > packet.due.left
     }
 }
 
@@ -578,8 +562,8 @@ mod tests {
     #[test]
     fn however_long_the_deadline_is_nobody_waits_for_long() {
         for (deadline, longest) in [(300, 75), (400, 100), (2_000, 100)] {
-            let is_old =
-                |waited| Due { deadline: ms(deadline), left: ms(deadline - waited), held: ms(waited) }.is_old();
+            let due = |waited| Due { deadline: ms(deadline), left: ms(deadline - waited), held: ms(waited) };
+            let is_old = |waited| Deadline::default().is_old(&due(waited));
             assert_eq!([longest - 1, longest].map(is_old), [false, true], "{deadline} ms");
         }
     }

@@ -13,7 +13,7 @@ mod weighted;
 
 pub use arrival::Arrival;
 pub use blest::Blest;
-pub use deadline::{Deadline, Rank};
+pub use deadline::{Deadline, DeadlineParameters, Rank};
 pub use ecf::Ecf;
 pub use min_rtt::MinRtt;
 pub use priority::Priority;

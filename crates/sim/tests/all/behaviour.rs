@@ -270,6 +270,7 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
                 packet: ByteCount::new(packet),
                 stream: StreamConfig { deadline: ms(deadline), repair, ..StreamConfig::default() },
                 sharing: [Sharing::Best, Sharing::Coupled, Sharing::Equal][sharing],
+                ..Live::default()
             })
         ),
     ]

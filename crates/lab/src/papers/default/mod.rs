@@ -3,6 +3,7 @@
 mod ablation;
 mod alike;
 mod cell;
+mod deadline;
 mod found;
 mod grid;
 mod loss;
@@ -22,5 +23,6 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     alike::EXPERIMENT,
     loss::EXPERIMENT,
     ablation::EXPERIMENT,
+    deadline::EXPERIMENT,
     short_queues::EXPERIMENT,
 ];
