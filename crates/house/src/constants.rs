@@ -10,6 +10,9 @@ use crate::source::Comment;
 /// The crates whose constants decide what leaves when, on which path.
 const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "live", "rate"];
 
+/// Files outside of these whose constants do so, too.
+const FILES: &[&str] = &["crates/proxy/src/packets/order.rs"];
+
 /// The files whose constants belong to one mechanism of an ablation: of `fairpath lab run default/ablation`, or of that
 /// over the real stack, a bench of `fairpath-faults`.
 const MECHANISMS: &[(&str, &str)] = &[
@@ -29,6 +32,7 @@ const MECHANISMS: &[(&str, &str)] = &[
 pub const HALVED_AND_DOUBLED: &[(&str, &str, &str)] = &[
     ("crates/sched/src/algorithm/deadline", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/sched/src/losses", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
+    ("crates/proxy/src/packets/order", "packet_order", "crates/proxy/src/packets/order/sensitivity.rs"),
 ];
 
 /// A constant.
@@ -66,6 +70,10 @@ pub fn constants() -> BTreeMap<String, Vec<Constant>> {
         let folder = root.join("crates").join(name);
         let files = repository::rust_files(&folder.join("src"));
         found.insert(repository::relative(&folder), files.iter().flat_map(|file| in_file(file)).collect());
+    }
+    for file in FILES {
+        let (part, _) = file.split_once("/src/").expect("it is a source file of a crate");
+        found.entry(part.to_owned()).or_insert_with(Vec::new).extend(in_file(&root.join(file)));
     }
     found
 }

@@ -57,6 +57,17 @@ const PROGRAMS: &[Program] = &[
         reason: "",
     },
     Program {
+        key: "packet_order",
+        title: "Packets of UDP put into order at the proxy, with half and twice of each constant",
+        claim: "No goal is set: each constant changes what comes in order, or how long packets are held back.",
+        command: "FAIRPATH_PACKET_ORDER_JSON=FILE cargo test -p fairpath-proxy --lib sensitivity",
+        notes: &[
+            "Each packet takes one of two paths by chance, in virtual time; one in a hundred is lost where nothing else is said.",
+            "Of another value those networks stand here on which it differs by a packet in a thousand, or 0.1 ms.",
+        ],
+        reason: "",
+    },
+    Program {
         key: "streams",
         title: "Streams of bytes: beside records, while a path is dark, a thousand at once, a sparse one, and how they open",
         claim: "Streams carry 0.95 of what records do, stand still for 500 ms at most where a path goes dark, have their \

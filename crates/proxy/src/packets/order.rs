@@ -8,23 +8,33 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest that a packet is held back. One that is later than this is not waited for, and does not count.
-const HOLD_MAX: Duration = Duration::from_millis(200);
+/// When packets are held back, and for how long. `sensitivity.rs` halves and doubles each.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// The longest that a packet is held back. One that is later than this is not waited for, and does not count.
+    hold_max: Duration,
+    /// A spread that is smaller is that of an ordinary network, to which programs are used.
+    spread_min: Duration,
+    /// Where fewer than one packet in so many is late, order is not worth the wait after each loss.
+    late_min: u64,
+    /// How long measurements count: for this time and the one before.
+    epoch: Duration,
+    /// Room for jitter beside the spread that was measured, in parts of it.
+    margin: f64,
+    /// The most packets that are held back.
+    held_max: usize,
+}
 
-/// A spread that is smaller is that of an ordinary network, to which programs are used.
-const SPREAD_MIN: Duration = Duration::from_millis(2);
-
-/// Where fewer than one packet in so many is late, order is not worth the wait after each loss.
-const LATE_MIN: u64 = 100;
-
-/// How long measurements count: for this time and the one before.
-const EPOCH: Duration = Duration::from_secs(5);
-
-/// Room for jitter beside the spread that was measured.
-const MARGIN: f64 = 1.25;
-
-/// The most packets that are held back.
-const HELD_MAX: usize = 512;
+impl Limits {
+    const DEFAULT: Self = Self {
+        hold_max: Duration::from_millis(200),
+        spread_min: Duration::from_millis(2),
+        late_min: 100,
+        epoch: Duration::from_secs(5),
+        margin: 0.25,
+        held_max: 512,
+    };
+}
 
 /// Packets of one association on their way to its reader.
 #[derive(Debug)]
@@ -37,11 +47,15 @@ pub(super) struct Order<T> {
 
 impl<T> Default for Order<T> {
     fn default() -> Self {
-        Self { spread: Spread::default(), next: None, held: BTreeMap::new() }
+        Self::new(Limits::DEFAULT)
     }
 }
 
 impl<T> Order<T> {
+    fn new(limits: Limits) -> Self {
+        Self { spread: Spread::new(limits), next: None, held: BTreeMap::new() }
+    }
+
     /// Takes a packet that arrived then. Its number counts from any and wraps around.
     pub(super) fn take(&mut self, number: u32, packet: T, arrived: Instant) {
         let number = self.unwrapped(number);
@@ -64,7 +78,7 @@ impl<T> Order<T> {
     pub(super) fn pop(&mut self, now: Instant) -> Option<T> {
         let (number, (arrived, _)) = self.held.first_key_value()?;
         let is_next = self.next.is_none_or(|next| *number <= next);
-        if is_next || *arrived + self.spread.hold() <= now || self.held.len() > HELD_MAX {
+        if is_next || *arrived + self.spread.hold() <= now || self.held.len() > self.spread.limits.held_max {
             let (number, (_, packet)) = self.held.pop_first()?;
             self.next = self.next.max(Some(number + 1));
             return Some(packet);
@@ -85,8 +99,9 @@ impl<T> Order<T> {
 }
 
 /// How late packets are that others overtook.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Spread {
+    limits: Limits,
     highest: Option<u64>,
     /// The packets of which each had a higher number than all before, for as long as anything is waited for.
     rising: VecDeque<(u64, Instant)>,
@@ -103,18 +118,23 @@ struct Epoch {
 }
 
 impl Spread {
+    fn new(limits: Limits) -> Self {
+        Self { limits, highest: None, rising: VecDeque::new(), now: Epoch::default(), before: Epoch::default() }
+    }
+
     fn on_arrival(&mut self, number: u64, arrived: Instant) {
         let begun = *self.now.begun.get_or_insert(arrived);
-        if arrived.saturating_duration_since(begun) >= EPOCH {
+        if arrived.saturating_duration_since(begun) >= self.limits.epoch {
             self.before = std::mem::replace(&mut self.now, Epoch { begun: Some(arrived), ..Epoch::default() });
         }
         self.now.packets += 1;
-        while self.rising.front().is_some_and(|(_, at)| arrived.saturating_duration_since(*at) > HOLD_MAX) {
+        let Limits { hold_max, held_max, .. } = self.limits;
+        while self.rising.front().is_some_and(|(_, at)| arrived.saturating_duration_since(*at) > hold_max) {
             self.rising.pop_front();
         }
         if self.highest.is_none_or(|highest| number > highest) {
             self.highest = Some(number);
-            if self.rising.len() < 4 * HELD_MAX {
+            if self.rising.len() < 4 * held_max {
                 self.rising.push_back((number, arrived));
             }
             return;
@@ -130,15 +150,19 @@ impl Spread {
 
     /// How long a packet is held back behind a gap.
     fn hold(&self) -> Duration {
+        let Limits { hold_max, spread_min, late_min, margin, .. } = self.limits;
         let [packets, late] =
             [|epoch: &Epoch| epoch.packets, |epoch: &Epoch| epoch.late].map(|of| of(&self.now) + of(&self.before));
         let spread = self.now.latest.max(self.before.latest);
-        match late * LATE_MIN >= packets && spread >= SPREAD_MIN {
-            true => spread.mul_f64(MARGIN).min(HOLD_MAX),
+        match late * late_min >= packets && spread >= spread_min {
+            true => spread.mul_f64(1.0 + margin).min(hold_max),
             false => Duration::ZERO,
         }
     }
 }
+
+#[cfg(test)]
+mod sensitivity;
 
 #[cfg(test)]
 mod tests {
@@ -223,7 +247,7 @@ mod tests {
         for number in 1_000..3_000_u32 {
             order.take(number, number, later);
             let _ = order.pop(later);
-            assert!(order.held.len() <= HELD_MAX + 1);
+            assert!(order.held.len() <= Limits::DEFAULT.held_max + 1);
         }
     }
 }
