@@ -238,7 +238,7 @@ fn variants() -> impl Iterator<Item = Variant> {
     })
 }
 
-/// What the default brings and costs, and the same of each variant.
+/// The results of the default, and those of each variant.
 type Run = ([f64; 2], Vec<[f64; 2]>);
 
 fn run(context: &Context) -> Result<Report, Failure> {
