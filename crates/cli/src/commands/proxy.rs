@@ -53,12 +53,12 @@ pub(crate) struct Args {
     /// device's line there has listen=8080; may be given several times
     #[arg(long, value_name = "PROTOCOL:PORT=HOST:PORT")]
     reverse: Vec<Reverse>,
-    /// Carry the TCP connections of all programs of this machine, and their questions for names, whatever they know of
-    /// proxies; needs root and nftables. Private networks stay outside, and so does other UDP of this machine
+    /// Carry the TCP connections of all programs of this machine, their questions for names and their other UDP, whatever
+    /// they know of proxies; needs root and nftables. Private networks stay outside
     #[arg(long)]
     transparent: bool,
-    /// With --transparent: carry what machines behind this interface send, too, all UDP included, such as lan0 of a router;
-    /// may be given several times
+    /// With --transparent: carry what machines behind this interface send, too, such as lan0 of a router; may be given
+    /// several times
     #[arg(long, value_name = "IF", requires = "transparent")]
     for_clients: Vec<String>,
     /// With --transparent: let nothing leave this machine, nor pass through it, but what is carried, and what goes to
@@ -113,7 +113,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         password,
         forwards: args.forward,
         reverses: args.reverse,
-        transparent: args.transparent.then_some(Led { dns: args.dns, clients: args.for_clients.clone() }),
+        transparent: args.transparent.then_some(Led {
+            dns: args.dns,
+            clients: args.for_clients.clone(),
+            answers: leading::ANSWERS,
+        }),
     };
     let mut near = Near::bind(config).await.map_err(told)?;
     tell(format!("SOCKS5 and HTTP proxy at {}", near.address()?));
@@ -125,16 +129,15 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let far = || NearState::open(&state).and_then(|state| state.far_addresses());
     let mut leading = None;
     if let Some(gates) = near.gates() {
-        let only = if args.lockdown { Some(far()?.into_iter().collect()) } else { None };
-        let rules = Rules { gates, clients: args.for_clients.clone(), far: only };
-        leading = Some(Leading::begin(&state, rules)?);
+        let far = far()?.into_iter().collect();
+        let rules = Rules { gates, clients: args.for_clients.clone(), far, lockdown: args.lockdown };
+        let leads = leading.insert(Leading::begin(&state, rules)?);
         let others = match args.for_clients.as_slice() {
             [] => String::new(),
-            clients => format!(", and those and all UDP of machines behind {}", clients.join(" and ")),
+            clients => format!(" and of machines behind {}", clients.join(" and ")),
         };
-        tell(format!(
-            "all TCP connections and questions for names of this machine{others} are carried, until this ends"
-        ));
+        let udp = if leads.leads_packets { ", UDP" } else { "" };
+        tell(format!("all TCP{udp} and questions for names of this machine{others} are carried, until this ends"));
     }
     let heard = |notice: NearNotice| {
         // It may have got other addresses.
@@ -203,6 +206,9 @@ fn told(error: NearError) -> anyhow::Error {
         NearError::State(NearStateError::NotJoined) => UsageError(error.to_string()).into(),
         NearError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
             UsageError(format!("{error}; another program uses this port: give another to --listen")).into()
+        }
+        NearError::Listen { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            UsageError(format!("{error}; this needs root: run it with sudo")).into()
         }
         _ => error.into(),
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
 use std::time::Duration;
@@ -71,6 +71,13 @@ impl Bond {
         });
         let web = web(network.name(End::Receiver), web_at);
         Some(Self { proxy, _serve: serve, web, scratch, network, _place: place })
+    }
+
+    /// Lets the device reach an address more.
+    pub(crate) fn let_reach(&self, address: Ipv6Addr) {
+        let authorized = self.scratch.path().join("far/authorized");
+        let line = fs::read_to_string(&authorized).unwrap();
+        fs::write(&authorized, line.replace("reach=public,", &format!("reach=public,[{address}],"))).unwrap();
     }
 
     /// Starts curl at the near end, through the port.

@@ -6,40 +6,21 @@
 //! ```
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::bond::{Bond, PATIENCE, web};
-use crate::kernel::inside;
 use crate::lan::Lan;
 use crate::network::{End, Network, TWINS, run};
+use crate::packets::{Ask, PUBLIC, PUBLIC6, add_public6, ear, echo, hears, hears_carried, resolver};
 use crate::transfer::Process;
 use crate::{mbps, say};
 
-/// An address of the far machine. The client and the router have a route to it, which only leaks need.
-const PUBLIC: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
-const PUBLIC6: Ipv6Addr = Ipv6Addr::new(0x2600, 0x11, 0, 0, 0, 0, 0, 1);
 /// Where the client looks for names. Nobody has this address.
 const RESOLVER: &str = "9.9.9.9";
 const ROUTER: &str = "192.168.50.1";
 const CLIENT: &str = "192.168.50.2";
-
-/// Asks a host in a packet of UDP, as programs do that know of nothing, and prints who answers what.
-const ASK: &str = "
-import socket, sys
-host, port = sys.argv[1], int(sys.argv[2])
-with socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_DGRAM) as asking:
-    asking.settimeout(0.5)
-    for attempt in range(20):
-        asking.sendto(b'words', (host, port))
-        try:
-            answer, by = asking.recvfrom(2000)
-        except TimeoutError:
-            continue
-        print(by[0], by[1], answer.decode())
-        break
-";
 
 /// A machine behind the near end.
 struct Client {
@@ -67,10 +48,7 @@ impl Client {
         run(&["ip", "netns", "exec", router, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]).unwrap();
         // Over IPv6, too.
         network.ip(End::Sender, "addr add fd50::1/64 dev lan0 nodad");
-        network.ip(End::Sender, &format!("addr add fd77:1::1/64 dev {} nodad", TWINS[0].name));
-        network.ip(End::Receiver, &format!("addr add fd77:1::2/64 dev {} nodad", TWINS[0].name));
-        network.ip(End::Receiver, &format!("addr add {PUBLIC6}/128 dev lo"));
-        network.ip(End::Sender, &format!("route add {PUBLIC6}/128 via fd77:1::2"));
+        add_public6(network);
         network.ip(End::Receiver, "route add fd50::/64 via fd77:1::1");
         run(&["ip", "netns", "exec", router, "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"]).unwrap();
         self.lan.address("client", "lan0", "fd50::2/64");
@@ -90,8 +68,7 @@ impl Client {
 
     /// The answer to a packet of UDP that it sends, behind the address from where it came.
     fn ask(&self, host: impl Into<IpAddr>, port: u16) -> String {
-        let (host, port) = (host.into().to_string(), port.to_string());
-        self.lan.exec("client", &["python3", "-c", ASK, &host, &port]).unwrap()
+        Ask::new(host, port).in_namespace(&self.lan.namespace("client"))
     }
 
     /// Sends a packet of UDP.
@@ -104,59 +81,6 @@ impl Drop for Client {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.settings);
     }
-}
-
-/// A socket in a namespace that hears what comes to it.
-fn ear(namespace: &str, at: &str) -> UdpSocket {
-    let address: SocketAddr = at.parse().unwrap();
-    let socket = inside(namespace, move || UdpSocket::bind(address)).unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-    socket
-}
-
-fn hears(socket: &UdpSocket) -> bool {
-    socket.recv(&mut [0; 64]).is_ok()
-}
-
-/// Whether it hears from the far machine itself, from where all leaves that is carried.
-fn hears_carried(socket: &UdpSocket) -> bool {
-    socket.recv_from(&mut [0; 64]).is_ok_and(|(_, from)| from.ip() == PUBLIC)
-}
-
-/// Sends packets back at an address of a namespace. The thread ends with the test program.
-fn echo(namespace: &str, at: impl Into<IpAddr>) -> u16 {
-    let socket = ear(namespace, &SocketAddr::new(at.into(), 0).to_string());
-    let port = socket.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        let mut packet = [0; 2_000];
-        loop {
-            let Ok((length, from)) = socket.recv_from(&mut packet) else { continue };
-            let _ = socket.send_to(&packet[..length], from);
-        }
-    });
-    port
-}
-
-/// Answers every question for an address with the public one, at port 53 of it. The thread ends with the test program.
-fn resolver(namespace: &str) {
-    let socket = ear(namespace, &format!("{PUBLIC}:53"));
-    std::thread::spawn(move || {
-        let mut packet = [0; 512];
-        loop {
-            let Ok((length, from)) = socket.recv_from(&mut packet) else { continue };
-            let question = &packet[12..length];
-            // The name, and the kind behind it.
-            let end = question.iter().position(|byte| *byte == 0).unwrap() + 5;
-            let is_v4 = question[end - 4..end - 2] == [0, 1];
-            let mut answer =
-                [&packet[..2], &[0x81, 0x80, 0, 1, 0, u8::from(is_v4), 0, 0, 0, 0], &question[..end]].concat();
-            if is_v4 {
-                answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4]);
-                answer.extend(PUBLIC.octets());
-            }
-            let _ = socket.send_to(&answer, from);
-        }
-    });
 }
 
 /// The ports to which the rules lead what clients send.
@@ -208,9 +132,7 @@ fn a_machine_behind_a_router_is_carried_and_nothing_of_it_leaks() {
     }
 
     // Packets of UDP, each answered from where it was sent to; and all of it over IPv6.
-    let authorized = bond.scratch.path().join("far/authorized");
-    let line = fs::read_to_string(&authorized).unwrap();
-    fs::write(&authorized, line.replace("reach=public,", &format!("reach=public,[{PUBLIC6}],"))).unwrap();
+    bond.let_reach(PUBLIC6);
     let port6 = web(&far, PUBLIC6).port();
     let deadline = std::time::Instant::now() + PATIENCE;
     while client.curl(&format!("[{PUBLIC6}]"), port6, 100_000).ok().as_deref() != Some("200 100000") {
@@ -219,7 +141,7 @@ fn a_machine_behind_a_router_is_carried_and_nothing_of_it_leaks() {
     let public: [IpAddr; 2] = [PUBLIC.into(), PUBLIC6.into()];
     for host in public {
         for port in [echo(&far, host), echo(&far, host)] {
-            assert_eq!(client.ask(host, port), format!("{host} {port} words\n"), "{}", bond.proxy.said());
+            assert_eq!(client.ask(host, port), format!("{host} {port} 5\n"), "{}", bond.proxy.said());
         }
     }
 

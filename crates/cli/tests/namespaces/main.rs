@@ -18,6 +18,8 @@ mod kernel;
 mod lan;
 mod money;
 mod network;
+mod own;
+mod packets;
 mod programs;
 mod proxy;
 #[path = "../common/proxy_pages.rs"]

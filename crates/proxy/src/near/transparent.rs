@@ -2,9 +2,11 @@
 //!
 //! The rules turn each connection round to a port of this machine: of loopback for its own programs, and of the interface for
 //! machines behind one. Where it was going, the system tells of the socket. Questions for names go to one resolver, which the
-//! far end reaches. Other packets of UDP are carried for machines behind an interface only ([`clients`]).
+//! far end reaches. Other packets of UDP come in as they are ([`gate`]).
 
-mod clients;
+mod answers;
+mod gate;
+mod raw;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -25,7 +27,9 @@ use crate::relay::{Side, relay, reset_whole};
 use crate::snapshot::Kind;
 use crate::target::Target;
 use crate::udp::Udp;
-use clients::Clients;
+use answers::Answers;
+use gate::Gate;
+use raw::Raw;
 
 /// The most connections at once. More wait until the system refuses them.
 const CONNECTIONS_MAX: usize = 16_384;
@@ -40,6 +44,8 @@ pub struct Led {
     pub dns: Target,
     /// The interfaces behind which other machines are carried, too.
     pub clients: Vec<String>,
+    /// The mark of answers to packets of UDP of this machine. Rules for routes have to keep what has it in this machine.
+    pub answers: u32,
 }
 
 /// The ports of this machine to which rules lead what programs send.
@@ -60,7 +66,7 @@ pub struct GatePorts {
     pub tcp_v6: Option<u16>,
     /// The port for questions for names, over both.
     pub dns: u16,
-    /// The port for other packets over both, where they are carried.
+    /// The port for other packets over both; `None` where rules cannot lead them.
     pub udp: Option<u16>,
 }
 
@@ -79,15 +85,15 @@ struct Open {
     tcp: Vec<TcpListener>,
     dns_tcp: Vec<TcpListener>,
     dns_udp: Vec<UdpSocket>,
-    udp: Vec<Clients>,
+    udp: Vec<Gate>,
     ports: GatePorts,
 }
 
 impl Transparent {
     /// Opens them.
     pub(super) fn bind(led: Led) -> Result<Self, NearError> {
-        let Led { dns, clients: interfaces } = led;
-        let own = Open::bind(Place::Loopback, None)?;
+        let Led { dns, clients: interfaces, answers } = led;
+        let own = Open::bind(Place::Loopback { answers }, None)?;
         let mut clients: Vec<Open> = Vec::new();
         for interface in &interfaces {
             // The rules know one port for all of them.
@@ -112,8 +118,8 @@ impl Transparent {
         for listener in tcp {
             tasks.spawn(connections(listener, link.clone()));
         }
-        for clients in udp {
-            tasks.spawn(clients.serve(link.clone()));
+        for gate in udp {
+            tasks.spawn(gate.serve(link.clone()));
         }
         tasks
     }
@@ -122,7 +128,8 @@ impl Transparent {
 /// Where packets have to come in.
 #[derive(Clone, Copy, Debug)]
 enum Place<'a> {
-    Loopback,
+    /// From this machine. Answers to its programs have this mark.
+    Loopback { answers: u32 },
     /// At any address, but through this interface alone: whoever is behind another one reaches no socket, whatever becomes
     /// of the rules.
     Interface(&'a str),
@@ -145,17 +152,14 @@ impl Open {
             dns_tcp.push(place.tcp(Domain::IPV6, dns)?);
             dns_udp.push(place.udp(Domain::IPV6, dns)?);
         }
-        let mut udp = Vec::new();
-        if let Place::Interface(name) = place {
-            let first = place.clients(Domain::IPV4, ports.and_then(|ports| ports.udp).unwrap_or(0), name)?;
-            let at = port(first.local_addr());
-            udp.push(first);
-            if tcp_v6.is_some() {
-                udp.push(place.clients(Domain::IPV6, at, name)?);
-            }
+        let gate = place.gate(Domain::IPV4, ports.and_then(|ports| ports.udp).unwrap_or(0))?;
+        let at = port(gate.local_addr());
+        let mut udp = vec![gate];
+        if tcp_v6.is_some() {
+            udp.push(place.gate(Domain::IPV6, at)?);
         }
         let ports = GatePorts {
-            udp: udp.first().map(|first| port(first.local_addr())),
+            udp: Some(at),
             tcp_v4: port(tcp_v4.local_addr()),
             tcp_v6: tcp_v6.as_ref().map(|listener| port(listener.local_addr())),
             dns,
@@ -176,9 +180,13 @@ impl Place<'_> {
         self.socket(domain, Type::DGRAM, port, |socket| UdpSocket::from_std(socket.into()))
     }
 
-    fn clients(self, domain: Domain, port: u16, interface: &str) -> Result<Clients, NearError> {
+    fn gate(self, domain: Domain, port: u16) -> Result<Gate, NearError> {
         self.socket(domain, Type::DGRAM, port, |socket| {
-            Clients::new(Udp::transparent(UdpSocket::from_std(socket.into())?)?, interface)
+            let answers = match self {
+                Self::Loopback { answers } => Answers::Own(Raw::open(domain, answers)?),
+                Self::Interface(name) => Answers::to_clients(name),
+            };
+            Ok(Gate::new(Udp::transparent(UdpSocket::from_std(socket.into())?)?, answers))
         })
     }
 
@@ -191,8 +199,8 @@ impl Place<'_> {
         finish: impl FnOnce(Socket) -> io::Result<T>,
     ) -> Result<T, NearError> {
         let ip = match (self, domain == Domain::IPV6) {
-            (Self::Loopback, false) => IpAddr::from(Ipv4Addr::LOCALHOST),
-            (Self::Loopback, true) => Ipv6Addr::LOCALHOST.into(),
+            (Self::Loopback { .. }, false) => IpAddr::from(Ipv4Addr::LOCALHOST),
+            (Self::Loopback { .. }, true) => Ipv6Addr::LOCALHOST.into(),
             (Self::Interface(_), false) => Ipv4Addr::UNSPECIFIED.into(),
             (Self::Interface(_), true) => Ipv6Addr::UNSPECIFIED.into(),
         };
