@@ -137,6 +137,24 @@ fn crates_name_the_version_of_the_crates_that_they_use() {
     }
 }
 
+/// A package has nothing of the folders above its crate. Both licences want their text to go with it.
+#[test]
+fn every_crate_that_is_published_has_its_licences() {
+    for folder in repository::crate_folders() {
+        let publish = manifest(&folder)["package"].get("publish").and_then(toml::Value::as_bool);
+        for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let (own, root) = (folder.join(licence), repository::root().join(licence));
+            let is_there = own.exists() && repository::read(&own) == repository::read(&root);
+            assert_eq!(
+                is_there,
+                publish != Some(false),
+                "{}: {licence}, which links to ../../{licence}",
+                name(&folder)
+            );
+        }
+    }
+}
+
 /// The macros of PyO3 write code that a crate which forbids `unsafe` cannot have; it names its lints itself.
 const LINTS_OF_ITS_OWN: &str = "py";
 
