@@ -65,7 +65,7 @@ live: ## a picture that ffmpeg sends over two links, of which one goes bad, with
 	@sh scripts/setup.sh ffmpeg
 	FAIRPATH_LIVE_OUT=$(CURDIR)/docs/live.svg cargo test -p fairpath-cli --test all live:: -- --ignored --nocapture
 
-package: setup ## the crates that are to be published, packed and built from their packages; BASE=COMMIT compares interfaces (five minutes)
+package: setup ## the crates that are to be published, packed and built from their packages; BASE=COMMIT compares interfaces (ten minutes)
 	@sh scripts/package.sh
 
 deb: ## a package for Debian of the program of `make release`, in target/deb; needs dpkg-deb

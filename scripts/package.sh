@@ -3,10 +3,13 @@
 # commit (BASE; the last tag where none is named), where cargo-semver-checks is installed.
 set -eu
 
-unpublished="--exclude fairpath-faults --exclude fairpath-fuzz --exclude fairpath-house"
+# What is not published is not packed: faults and house look at the workspace, py becomes a wheel.
+unpublished="--exclude fairpath-faults --exclude fairpath-fuzz --exclude fairpath-house --exclude fairpath-py"
 
+# Each is built from its package, as a user's cargo would, with the others from their packages. A package knows no profile
+# of the workspace: what is built here is of no use there, and lies in a folder of its own.
 # shellcheck disable=SC2086
-cargo package --workspace $unpublished
+CARGO_TARGET_DIR="$PWD/target/packages" CARGO_PROFILE_DEV_DEBUG=0 cargo package --workspace --locked $unpublished
 
 base=${BASE:-$(git describe --tags --abbrev=0 2>/dev/null || true)}
 if ! cargo semver-checks --version >/dev/null 2>&1; then
