@@ -43,9 +43,8 @@
 //! fast as it is, and the tail of a short transfer go elsewhere. The window says more, as long as it is what limits the
 //! path, and while there is no queue: past that a window grows and the rate does not.
 //!
-//! Of a path that was never measured nothing is known but that most are within QUIC's initial round trip
-//! [RFC9002 §6.2.2, kInitialRtt]: A is half of that. Taken for the soonest, it would get what is next in order, and that may
-//! be there long after what the others carried.
+//! A path that was never measured has half of QUIC's initial round trip as its A [RFC9002 §6.2.2, kInitialRtt]. Taken for
+//! the soonest, it would get what is next in order, and that may be there long after what the others carried.
 //!
 //! A path that has owed an answer for longer than 2 A + b + 50 ms, A as where there is room, is not waited for: what was
 //! expected of it has not come. Its own suspicion comes later, where a host that stood still has measured round trips of
