@@ -7,7 +7,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use fairpath::{RecvStream, SendStream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -125,13 +125,16 @@ async fn outward(
 ) -> io::Result<()> {
     pass(meter, side, first.len()).await;
     send.write_chunk(first).await?;
-    let mut chunk = BytesMut::new();
+    let mut chunk = Vec::new();
     loop {
         read.readable().await?;
-        // A connection on which nothing comes holds no memory.
         chunk.reserve(CHUNK);
         let length = match read.try_read_buf(&mut chunk) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                // A connection on which nothing comes holds no memory.
+                chunk = Vec::new();
+                continue;
+            }
             read => read?,
         };
         stillness.note(Instant::now());
@@ -141,10 +144,8 @@ async fn outward(
             return Ok(());
         }
         pass(meter, side, length).await;
-        // Much is handed over as it was read. Little data must not keep the memory of much.
-        let data = if length >= CHUNK / 2 { chunk.split().freeze() } else { Bytes::copy_from_slice(&chunk) };
+        send.write_all(&chunk).await?;
         chunk.clear();
-        send.write_chunk(data).await?;
     }
 }
 
