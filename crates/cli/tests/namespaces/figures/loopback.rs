@@ -6,6 +6,7 @@ use std::io::{IoSlice, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt, sockopt};
@@ -188,7 +189,7 @@ fn new_ones(here: &str, time: Duration) -> Result<Came, String> {
 
 /// The memory that an open connection takes at each of these ends: what more of them take, over how many more they are.
 fn memory(rows: &mut Rows, here: &str, form: Form, ends: [(&str, &Process); 2]) -> Result<(), String> {
-    let to = idle(here)?;
+    let (to, kept) = idle(here)?;
     let count = form.choose(500, (OPEN / 2).min(opens_at_most() / 2));
     let open = move || {
         let one = |_| {
@@ -206,6 +207,8 @@ fn memory(rows: &mut Rows, here: &str, form: Form, ends: [(&str, &Process); 2]) 
     let before = resident();
     let _second = inside(here, open)?;
     let after = resident();
+    // The next run needs their files.
+    kept.lock().expect("nobody panics").clear();
     rows.add("connections open at once", "", None, 2.0 * count as f64);
     for (at, (end, _)) in ends.into_iter().enumerate() {
         let kilobytes = (after[at] - before[at]) / 1e3 / count as f64;
@@ -222,8 +225,11 @@ fn opens_at_most() -> u64 {
     limit.map_or(OPEN, |files| files.saturating_sub(1_000) / 2)
 }
 
-/// A server that sends one byte, and keeps its connections. Its thread ends with the program.
-fn idle(here: &str) -> Result<SocketAddr, String> {
+/// The connections that a server keeps.
+type Kept = Arc<Mutex<Vec<TcpStream>>>;
+
+/// A server that sends one byte, and the connections that it keeps. Its thread ends with the program.
+fn idle(here: &str) -> Result<(SocketAddr, Kept), String> {
     let listener = inside(here, || {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         socket.bind(&SocketAddr::from((BEHIND, 0)).into())?;
@@ -231,12 +237,13 @@ fn idle(here: &str) -> Result<SocketAddr, String> {
     })?;
     let listener = TcpListener::from(listener);
     let at = listener.local_addr().map_err(|error| error.to_string())?;
+    let kept = Kept::default();
+    let all = kept.clone();
     std::thread::spawn(move || {
-        let mut kept = Vec::new();
         for mut tcp in listener.incoming().flatten() {
             let _ = tcp.write_all(&[7]);
-            kept.push(tcp);
+            all.lock().expect("nobody panics").push(tcp);
         }
     });
-    Ok(at)
+    Ok((at, kept))
 }
