@@ -26,6 +26,9 @@ pub struct Rtt {
 }
 
 impl Rtt {
+    /// The time of a path before its first sample [RFC9002 §6.2.2, kInitialRtt].
+    pub const INITIAL: Duration = Duration::from_millis(333);
+
     /// The estimate after the first sample [RFC9002 §5.3].
     pub fn first(sample: Duration) -> Self {
         Self { variance: sample / 2, ..Self::steady(sample) }

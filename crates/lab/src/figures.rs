@@ -63,7 +63,7 @@ const PROGRAMS: &[Program] = &[
         command: "FAIRPATH_PACKET_ORDER_JSON=FILE cargo test -p fairpath-proxy --lib sensitivity",
         notes: &[
             "Each packet takes one of two paths by chance, in virtual time; one in a hundred is lost where nothing else is said.",
-            "Of another value those networks stand here on which it differs by a packet in a thousand, or 0.1 ms.",
+            "Another value has a row for each network on which it changes a packet in a thousand, or 0.1 ms.",
         ],
         reason: "",
     },
@@ -103,8 +103,8 @@ const PROGRAMS: &[Program] = &[
         claim: "Together they get what one connection gets.",
         command: "make proxy-figures ONLY=fair",
         notes: PROXY,
-        reason: "A second CUBIC of the kernel in the place of the bond gets as little behind the longer queue, or as much behind the \
-                 shorter one: two of them share by chance for as long as this is watched.",
+        reason: "Two CUBIC flows share by chance for a minute, too: the row of a second one in the place of the bond says what \
+                 it gets.",
     },
     Program {
         key: "proxy_loopback",
@@ -112,8 +112,8 @@ const PROGRAMS: &[Program] = &[
         claim: "It brings 0.6 of perf and 3 Gbit/s, 200,000 datagrams and 1,000 connections a second, for 200 kB each.",
         command: "make proxy-figures ONLY=loopback",
         notes: &["Both ends, curl and the servers share the cores of one machine.", FOR_TESTS],
-        reason: "Bytes cross TCP twice beside the way of perf, all on the same cores: the row of both is what a proxy would have that \
-                 costs nothing itself, and sixteen connections take more for a byte than one.",
+        reason: "Each byte crosses TCP twice and our connection once, on the same cores: a proxy that costs nothing would have the \
+                 rate of the row `TCP twice and perf once`.",
     },
     Program {
         key: "proxy_profiles",

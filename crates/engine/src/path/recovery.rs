@@ -21,9 +21,6 @@ use fairpath_core::{Rtt, Timestamp};
 
 use self::reordering::Reordering;
 
-/// Before the first sample [RFC9002 §6.2.2, kInitialRtt].
-pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(333);
-
 /// [RFC9002 §7.6.1, kPersistentCongestionThreshold]
 const PERSISTENT: u32 = 3;
 
@@ -33,7 +30,7 @@ const LATE_AT_MOST: u32 = 2;
 /// The time after which a path is asked for an answer [RFC9002 §6.2.1], of a peer that may hold one back for
 /// `ack_delay_max`. Before the first sample it is three initial round trips.
 pub fn probe_timeout(rtt: Option<Rtt>, ack_delay_max: Duration) -> Duration {
-    rtt.map_or(INITIAL_RTT * 3, |rtt| rtt.probe_timeout() + ack_delay_max)
+    rtt.map_or(Rtt::INITIAL * 3, |rtt| rtt.probe_timeout() + ack_delay_max)
 }
 
 /// A packet that was sent, with what its host remembers of it.

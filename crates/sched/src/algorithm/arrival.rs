@@ -71,9 +71,6 @@ const QUANTUM: Duration = Duration::from_millis(1);
 /// [RFC9000 §18.2, max_ack_delay].
 const ANSWER_MAX: Duration = Duration::from_millis(50);
 
-/// The round trip of a path of which nothing was measured [RFC9002 §6.2.2, kInitialRtt].
-const INITIAL_RTT: Duration = Duration::from_millis(333);
-
 /// A smoothed round trip longer than this many of the least is one with a queue.
 const QUEUED: f64 = 1.25;
 
@@ -154,7 +151,7 @@ fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_
 
 /// The expectation of a path of which nothing was measured.
 fn unmeasured(path: &PathView) -> Expected<'_> {
-    let round = seconds(INITIAL_RTT);
+    let round = seconds(Rtt::INITIAL);
     Expected { path, after: 0.5 * round, rate: path.window.as_f64() / round, round }
 }
 

@@ -21,7 +21,7 @@ use core::time::Duration;
 
 use fairpath_core::{Rtt, Timestamp};
 
-use super::{INITIAL_RTT, PERSISTENT};
+use super::PERSISTENT;
 
 /// [RFC9002 §6.1.1, kPacketThreshold]
 const PACKET_THRESHOLD: u64 = 3;
@@ -71,7 +71,7 @@ impl Reordering {
     /// How long after it was sent a packet that others have overtaken is taken for lost: 9/8 of the longer of the
     /// smoothed and the latest round-trip time [RFC9002 §6.1.2], and the window.
     pub(super) fn patience(&self, rtt: Option<Rtt>) -> Duration {
-        let round = rtt.map_or(INITIAL_RTT, |rtt| (rtt.smoothed.max(rtt.latest) * 9 / 8).max(GRANULARITY));
+        let round = rtt.map_or(Rtt::INITIAL, |rtt| (rtt.smoothed.max(rtt.latest) * 9 / 8).max(GRANULARITY));
         round + self.window
     }
 }
