@@ -72,6 +72,8 @@ pub enum NearNotice {
     Failed(String),
     /// The far end does not let this device in.
     Denied(Denial),
+    /// The far end has told of further addresses at which it is reached. They are in the state directory.
+    Addresses(Vec<SocketAddr>),
     /// Something about a path, in words.
     Path(String),
     /// A forward, with the reason why it does not work, in words.
@@ -87,6 +89,10 @@ impl std::fmt::Display for NearNotice {
             Self::Lost(why) => write!(f, "the connection to the far end is lost: {why}; connecting again"),
             Self::Failed(why) => write!(f, "{why}; trying again"),
             Self::Denied(denial) => denial.fmt(f),
+            Self::Addresses(new) => {
+                let new: Vec<String> = new.iter().map(SocketAddr::to_string).collect();
+                write!(f, "the far end is reached at {}, too", new.join(" and "))
+            }
             Self::Path(words) | Self::Forward(words) => f.write_str(words),
             Self::Control(why) => write!(f, "no control socket, so `fairpath top` shows nothing: {why}"),
         }

@@ -141,7 +141,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let heard = |notice: NearNotice| {
         // It may have got other addresses.
-        if let (NearNotice::Connected(_), Some(leading), Ok(addresses)) = (&notice, &mut leading, far()) {
+        if let (NearNotice::Connected(_) | NearNotice::Addresses(_), Some(leading), Ok(addresses)) =
+            (&notice, &mut leading, far())
+        {
             leading.allow(addresses);
         }
         tell(notice);

@@ -14,6 +14,9 @@ use crate::packets::{Ask, PUBLIC, PUBLIC6, add_public6, ear, echo, hears, hears_
 use crate::say;
 use crate::transfer::Process;
 
+/// An address that the far end gets while it is connected to.
+const LATER: &str = "198.51.100.9";
+
 /// A program that sends packets as QUIC does: over a connected socket, ten at once of the size that a link takes (GSO). It
 /// prints how many it sent, how many came back, how many of these came twice or were others, and the longest time in
 /// milliseconds without any.
@@ -111,6 +114,19 @@ fn udp_of_a_machines_own_programs_is_carried_and_nothing_of_it_leaks() {
     assert_eq!(wrong, 0, "each comes once, as it was sent: {printed}");
     // Without the other link it would be two seconds; busy machines need a part of them to find out.
     assert!(longest < 1_500 && came * 10 >= sent * 8, "{printed}");
+
+    // The far end gets another interface with a public address, and a path to it is not kept back.
+    bond.network.ip(End::Sender, &format!("link add three type veth peer name three netns {far}"));
+    // No other address answers there.
+    let strict = "echo 1 > /proc/sys/net/ipv4/conf/three/arp_ignore";
+    run(&["ip", "netns", "exec", &far, "sh", "-c", strict]).unwrap();
+    for (end, address, way) in [(End::Receiver, LATER, "10.78.3.0/24"), (End::Sender, "10.78.3.1", LATER)] {
+        bond.network.ip(end, &format!("addr add {address}/24 dev three"));
+        bond.network.ip(end, "link set three up");
+        bond.network.ip(end, &format!("route add {way} dev three"));
+    }
+    bond.proxy.until("a path to the new address", PATIENCE, |proxy| proxy.said().contains("three: path open"));
+    assert!(bond.proxy.said().contains(&format!("the far end is reached at {LATER}:")), "{}", bond.proxy.said());
 
     // Nothing else comes through, but to private networks: names, and programs that choose an interface by themselves.
     let (outside, private) = (ear(&far, &format!("{PUBLIC}:9999")), ear(&far, "10.77.1.2:9999"));

@@ -41,6 +41,9 @@ const LOOK: Duration = Duration::from_millis(1);
 const PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
+/// How often is looked whether the far end has told of further addresses.
+const ADDRESSES: Duration = Duration::from_millis(500);
+
 /// The same where the far end does not let this device in.
 const PAUSE_DENIED: Duration = Duration::from_secs(30);
 
@@ -326,16 +329,30 @@ impl Keeper {
         now.addresses.extend(before);
         let is_news =
             now.addresses != self.joined.addresses || now.name != self.joined.name || now.guard != self.joined.guard;
-        if is_news && self.state.note_joined(&now).is_ok() {
+        if is_news {
+            // A state that cannot be written is as it was at the next start.
+            let _ = self.state.note_joined(&now);
             self.joined = now;
         }
     }
 
+    /// Keeps the addresses that the far end has told of since it was connected to.
+    fn note_addresses(&mut self, connection: &Connection) {
+        let mut new = internal::connection(connection).peer_addresses();
+        new.retain(|address| !self.joined.addresses.contains(address));
+        if !new.is_empty() {
+            let addresses = [&self.joined.addresses[..], &new[..]].concat();
+            self.note(Joined { addresses, ..self.joined.clone() });
+            self.tell(NearNotice::Addresses(new));
+        }
+    }
+
     /// Tells what becomes of the paths, until the connection has ended.
-    async fn watch(&self, connection: &Connection, packets: Arc<Packets>) {
+    async fn watch(&mut self, connection: &Connection, packets: Arc<Packets>) {
         let (reverses, ledger) = (self.reverses.clone(), self.link.ledger.clone());
         let arrivals = Arrivals { reverses, packets, ledger };
         let mut events = connection.events();
+        let mut look = tokio::time::interval(ADDRESSES);
         // Those that were opened before anybody could hear of it.
         for path in connection.paths().iter().filter(|path| path.state == PathState::Open) {
             self.tell(NearNotice::Path(format!("{}: path open", path.name)));
@@ -345,6 +362,10 @@ impl Keeper {
                 event = events.next() => event,
                 Ok(stream) = connection.accept_bi() => {
                     tokio::spawn(arrive(arrivals.clone(), stream));
+                    continue;
+                }
+                _ = look.tick() => {
+                    self.note_addresses(connection);
                     continue;
                 }
             };
