@@ -135,17 +135,19 @@ pub(crate) fn first_found(said: &Value) -> Option<f64> {
     shared.next().and_then(|pair| pair["since_seconds"].as_f64())
 }
 
-/// For people. `RUNS` in the environment is how many runs each cell has, and `BUSY` how many busy processes there are.
+/// For people. `RUNS` in the environment is how many runs each cell has, `BUSY` how many busy processes there are, and
+/// `QUEUES` how long queues are, in ms.
 #[test]
 #[ignore = "a table; half an hour of real time for each run of a cell"]
 fn table_of_detection() {
     let _place = place();
     let runs = std::env::var("RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1);
-    let busy: Vec<usize> = match std::env::var("BUSY") {
-        Ok(busy) => busy.split(',').map(|one| one.parse().expect("a number of processes")).collect(),
-        Err(_) => vec![0, 2, 4, 8],
+    let numbers = |name: &str, all: &[u64]| match std::env::var(name) {
+        Ok(given) => given.split(',').map(|one| one.parse().expect("a number")).collect(),
+        Err(_) => all.to_vec(),
     };
-    let cells = busy.into_iter().flat_map(|busy| [20, 50, 100, 200].map(|queue_ms| (busy, queue_ms)));
+    let (busy, queues) = (numbers("BUSY", &[0, 2, 4, 8]), numbers("QUEUES", &[20, 50, 100, 200]));
+    let cells = busy.into_iter().flat_map(|busy| queues.iter().map(move |queue_ms| (busy as usize, *queue_ms)));
     let mut wrong = Vec::new();
     for (busy, queue_ms) in cells {
         for is_shared in [true, false] {
