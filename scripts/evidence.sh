@@ -28,6 +28,7 @@ if [ -z "$quick" ] && [ "$name" = all ]; then
     FAIRPATH_GOODPUT_JSON="$figures/goodput.json" cargo bench -p fairpath-quic --bench goodput -- loopback
     FAIRPATH_DETECTION_JSON="$figures/detection.json" cargo bench -p fairpath-faults --bench tables -- detection
     FAIRPATH_ABLATION_JSON="$figures/ablation.json" cargo bench -p fairpath-faults --bench tables -- ablation
+    FAIRPATH_HEALTH_JSON="$figures/health.json" cargo bench -p fairpath-faults --bench tables -- health
     FAIRPATH_STREAMS_JSON="$figures/streams.json" cargo bench -p fairpath-faults --bench tables -- streams
     FAIRPATH_PACKET_ORDER_JSON="$figures/packet_order.json" cargo test --quiet -p fairpath-proxy --lib sensitivity
     benches="--criterion target/evidence-benches"

@@ -10,6 +10,7 @@ use fairpath_sbd::{Always, Detector, HoldTime, Never};
 use fairpath_sched::Scheduler;
 
 use crate::engine::Engine;
+use crate::health_parameters::HealthParameters;
 use crate::named_terms::NamedTerms;
 use crate::without::Without;
 
@@ -93,6 +94,8 @@ pub struct EngineConfig {
     pub limit: Option<Bitrate>,
     /// Mechanisms that are taken out.
     pub without: Without,
+    /// How the health of paths is judged.
+    pub health: HealthParameters,
 }
 
 /// What is published: the standard coupling [RFC6356 §3], always on, and the scheduler that evaluations compare with.
@@ -112,6 +115,7 @@ impl Default for EngineConfig {
             terms: Vec::new(),
             limit: None,
             without: Without::default(),
+            health: HealthParameters::default(),
         }
     }
 }
@@ -177,7 +181,7 @@ impl EngineConfig {
             Some(rate) => engine.with_limit(rate),
             None => engine,
         };
-        Ok(engine.with_terms(self.terms.clone()).but_for(self.without))
+        Ok(engine.with_terms(self.terms.clone()).but_for(self.without).with_health(self.health))
     }
 
     fn controller(&self) -> Result<Box<dyn Controller>, UnknownName> {

@@ -26,6 +26,7 @@ pub use verdict::SendState;
 
 use crate::control::Control;
 use crate::dips::{self, Candidate, Dips};
+use crate::health_parameters::HealthParameters;
 use crate::limit::Limit;
 use crate::named_terms::{NamedTerms, TermsChanges};
 use crate::pacer::BURST_DATAGRAMS;
@@ -73,6 +74,7 @@ pub struct Engine {
     /// Whether the controller makes anything of delivery rates.
     reads_rates: bool,
     without: Without,
+    health: HealthParameters,
 }
 
 impl Engine {
@@ -98,6 +100,7 @@ impl Engine {
             limit: None,
             one_way_at: None,
             without: Without::default(),
+            health: HealthParameters::default(),
         }
     }
 
@@ -125,6 +128,16 @@ impl Engine {
     /// The mechanisms that are taken out, also those of the host.
     pub fn without(&self) -> Without {
         self.without
+    }
+
+    /// The same, whose host judges the health of paths by these parameters.
+    pub fn with_health(self, health: HealthParameters) -> Self {
+        Self { health, ..self }
+    }
+
+    /// The parameters by which the host judges the health of paths.
+    pub fn health(&self) -> &HealthParameters {
+        &self.health
     }
 
     /// The rate that all paths together keep to; `None`: as much as the network takes.

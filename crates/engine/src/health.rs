@@ -25,7 +25,8 @@ mod steadiness;
 mod traffic;
 mod treatment;
 
-pub use crate::path::UseState;
+pub use crate::health_parameters::HealthParameters;
+pub use crate::path::{ReopenWaits, UseState};
 pub use condition::{Condition, Expected};
 pub use path_health::{PathHealth, Signs};
 pub use relief::relieve;

@@ -29,6 +29,7 @@ mod control;
 mod dips;
 mod engine;
 pub mod health;
+mod health_parameters;
 mod limit;
 mod named_terms;
 mod pacer;

@@ -57,6 +57,17 @@ const PROGRAMS: &[Program] = &[
         reason: "",
     },
     Program {
+        key: "health",
+        title: "Links that fail, with half and twice of each constant of the health of paths",
+        claim: "No goal is set: each constant changes what a link costs that fails.",
+        command: "FAIRPATH_HEALTH_JSON=FILE cargo bench -p fairpath-faults --bench tables -- health",
+        notes: &[
+            "Both ends run in virtual time, over two wires of 20 Mbit/s and 20 ms, with packets that nothing protects.",
+            "Another value has a row for each network in which it costs at least 50 ms more or less.",
+        ],
+        reason: "",
+    },
+    Program {
         key: "packet_order",
         title: "Packets of UDP put into order at the proxy, with half and twice of each constant",
         claim: "No goal is set: each constant changes what comes in order, or how long packets are held back.",

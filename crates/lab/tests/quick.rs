@@ -163,6 +163,7 @@ fn default() {
             ("default/alike", &[("coupled CUBIC, apart", Holds)]),
             ("default/loss", &[("more", Holds)]),
             ("default/deadline", &[("serves matters", Holds)]),
+            ("default/budget", &[("rises matters", Holds)]),
             (
                 "default/ablation",
                 &[

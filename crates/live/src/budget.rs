@@ -12,46 +12,22 @@
 //! # Symbols
 //! | symbol | here | unit |
 //! |---|---|---|
-//! | r | `now`: USED of the mean room, or less, and at most [`TRIES`] P | bit/s |
+//! | r | `now`: `used` of the mean room, or less, and at most `tries` times P | bit/s |
 //! | room | what the paths may send, less repair and copies | bit/s |
-//! | B | `waits`: grows by r − room, and is never below 0 nor below what has waited for [`STANDS`] | bit |
-//! | P | `passed`: what arrived in [`MEAN_OF`], at its most in [`PASSED_FOR`] | bit/s |
+//! | B | `waits`: grows by r − room, and is never below 0 nor below what has waited for `stands` | bit |
+//! | P | `passed`: what arrived in `mean_of`, at its most in `passed_for` | bit/s |
 //! | d | how long packets may wait: r falls where B > d room | s |
+//!
+//! The others are [`BudgetParameters`].
+
+mod parameters;
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
-/// The budget is a part of the mean of so long.
-const MEAN_OF: Duration = Duration::from_secs(2);
-
-/// However long packets may take, none is to wait for longer than this.
-const WAIT_MAX: Duration = Duration::from_millis(500);
-
-/// What waits comes and goes with each picture, and with one that is larger than others for longer. What has waited for
-/// so long is more than the paths take.
-const STANDS: Duration = Duration::from_millis(250);
-
-/// Where packets would wait for too long, the budget is this part of what there is until they do not.
-const DRAINED: f64 = 0.5;
-
-/// What it rises by in a second at most, in parts of what there is: from nothing to all takes 20 s, in which an encoder
-/// makes a few pictures that begin anew.
-const RISES: f64 = 0.05;
-
-/// What of the rates is left free, so that a picture larger than others finds room.
-const USED: f64 = 0.9;
-
-/// The rate that may be tried, in parts of what has passed. A link that carries no more loses a third of it, for about as
-/// long as a loss takes to be seen.
-const TRIES: f64 = 1.5;
-
-/// For how long it counts what has passed: an encoder whose picture stands still for a while may have what it had.
-const PASSED_FOR: Duration = Duration::from_secs(10);
-
-/// The rate that may be tried before anything has passed: a small picture takes it.
-const FIRST_TRY: f64 = 500e3;
+pub use parameters::BudgetParameters;
 
 /// By how much it varies is said of the last so long.
 const SPREAD_OF: Duration = Duration::from_secs(30);
@@ -59,6 +35,7 @@ const SPREAD_OF: Duration = Duration::from_secs(30);
 /// What an encoder may send.
 #[derive(Debug, Default)]
 pub struct Budget {
+    parameters: BudgetParameters,
     now: f64,
     /// The same when nothing waits for too long.
     steady: f64,
@@ -77,6 +54,11 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// One with these parameters.
+    pub fn new(parameters: BudgetParameters) -> Self {
+        Self { parameters, ..Self::default() }
+    }
+
     /// This many bytes of the application's data have arrived.
     pub(crate) fn on_arrived(&mut self, bytes: ByteCount) {
         self.arrived += 8.0 * bytes.as_f64();
@@ -86,15 +68,15 @@ impl Budget {
     fn tries(&mut self, now: Timestamp) -> f64 {
         self.arrivals.push_back((now, self.arrived));
         // The newest that is as old as what is averaged over stays.
-        while self.arrivals.get(1).is_some_and(|(at, _)| now.since(*at) >= MEAN_OF) {
+        while self.arrivals.get(1).is_some_and(|(at, _)| now.since(*at) >= self.parameters.mean_of) {
             self.arrivals.pop_front();
         }
         let (at, before) = self.arrivals.front().copied().unwrap_or((now, self.arrived));
-        let mean = (self.arrived - before) / now.since(at).max(MEAN_OF).as_secs_f64();
+        let mean = (self.arrived - before) / now.since(at).max(self.parameters.mean_of).as_secs_f64();
         self.passed.push_back((now, mean));
-        keep(&mut self.passed, PASSED_FOR, now);
+        keep(&mut self.passed, self.parameters.passed_for, now);
         let passed = self.passed.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-        FIRST_TRY.max(TRIES * passed)
+        (self.parameters.first_try.as_bps() as f64).max(self.parameters.tries * passed)
     }
 
     /// The paths may send `whole`, of which this share is repair and copies; what is sent may wait for so long, and so much
@@ -104,25 +86,25 @@ impl Budget {
         let elapsed = self.set_at.map_or(0.0, |at| now.since(at).as_secs_f64());
         let tries = self.tries(now);
         self.room.push_back((now, room));
-        keep(&mut self.room, MEAN_OF, now);
+        keep(&mut self.room, self.parameters.mean_of, now);
         let mean = self.room.iter().map(|(_, room)| *room).sum::<f64>() / self.room.len() as f64;
         if self.waiting.is_empty() {
             self.waiting.push_back((now, 0.0));
         }
         self.waiting.push_back((now, 8.0 * waiting.as_f64()));
-        while self.waiting.get(1).is_some_and(|(at, _)| now.since(*at) >= STANDS) {
+        while self.waiting.get(1).is_some_and(|(at, _)| now.since(*at) >= self.parameters.stands) {
             self.waiting.pop_front();
         }
         let stands = self.waiting.iter().map(|(_, waiting)| *waiting).fold(f64::INFINITY, f64::min);
         self.waits = (self.waits + elapsed * (self.now - room)).max(stands);
-        let is_full = self.waits > wait.min(WAIT_MAX).as_secs_f64() * room;
-        let all = USED * if is_full { mean.min(room) } else { mean };
+        let is_full = self.waits > wait.min(self.parameters.wait_max).as_secs_f64() * room;
+        let all = self.parameters.used * if is_full { mean.min(room) } else { mean };
         let most = all.min(tries);
         // A stream that begins has no budget that it could be steady at.
-        let is_first = self.past.front().is_none_or(|(at, _)| now.since(*at) < MEAN_OF);
-        let risen = self.steady + RISES * elapsed * all.max(self.steady);
+        let is_first = self.past.front().is_none_or(|(at, _)| now.since(*at) < self.parameters.mean_of);
+        let risen = self.steady + self.parameters.rises * elapsed * all.max(self.steady);
         self.steady = if is_first { most } else { most.min(risen) };
-        self.now = if is_full { self.steady.min(DRAINED * room) } else { self.steady };
+        self.now = if is_full { self.steady.min(self.parameters.drained * room) } else { self.steady };
         self.set_at = Some(now);
         self.past.push_back((now, self.now));
         keep(&mut self.past, SPREAD_OF, now);

@@ -70,7 +70,7 @@ mod spread;
 mod track;
 mod wire;
 
-pub use budget::Budget;
+pub use budget::{Budget, BudgetParameters};
 pub use config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FLOWS_MAX, FlowId, PACKET_MAX, Playout};
 pub use counts::Counts;
 pub use facts::{PathFacts, PathTerms};

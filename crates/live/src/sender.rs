@@ -12,7 +12,7 @@ use fairpath_core::{Groups, PathId, Timestamp};
 use fairpath_engine::DeadlineParameters;
 
 use crate::block::Gathering;
-use crate::budget::Budget;
+use crate::budget::{Budget, BudgetParameters};
 use crate::config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FlowId, PACKET_MAX};
 use crate::counts::Counts;
 use crate::facts::PathFacts;
@@ -175,6 +175,13 @@ impl Sender {
             newest_report: None,
             peer: None,
         }
+    }
+
+    /// The same, whose budget has other parameters.
+    #[must_use]
+    pub fn with_budget(mut self, parameters: BudgetParameters) -> Self {
+        self.budget = Budget::new(parameters);
+        self
     }
 
     /// How long what is queued from now on may take; the nearest that can be.

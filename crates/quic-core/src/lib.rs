@@ -94,6 +94,7 @@ pub use channel::ChannelId;
 pub use connection::{CongestionMark, Connection, Event, HeldData, Interfaces, TRAIN_MAX, VIOLATION, violation};
 pub use datagram::{DATAGRAM_ETHERNET, DATAGRAM_MAX, search};
 pub use endpoint::{Endpoint, Received};
+pub use fairpath_engine::health::HealthParameters;
 pub use fairpath_engine::{
     BackupReason, Coupling, EngineConfig, NamedTerms, PairVerdict, PathSnapshot, PathUse, ShutReason, Terms,
     TermsChanges,

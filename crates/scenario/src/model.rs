@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{DeadlineParameters, EngineConfig, Terms};
-use fairpath_live::{Config, Sharing};
+use fairpath_live::{BudgetParameters, Config, Sharing};
 use fairpath_net::{Filter, LinkConfig, Rate};
 
 /// The position of a link in [`Scenario::links`].
@@ -169,6 +169,7 @@ pub enum Distribution {
 }
 
 /// The traffic of an application.
+#[expect(clippy::large_enum_variant, reason = "there is one a flow, and it is copied")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traffic {
     /// As much as the network takes.
@@ -234,6 +235,8 @@ pub struct Live {
     pub sharing: Sharing,
     /// The constants of its scheduler. Files have no word for them: an experiment shows what each does.
     pub scheduler: DeadlineParameters,
+    /// Those of its budget, the same.
+    pub budget: BudgetParameters,
 }
 
 impl Default for Live {
@@ -244,6 +247,7 @@ impl Default for Live {
             stream: Config::default(),
             sharing: Sharing::default(),
             scheduler: DeadlineParameters::default(),
+            budget: BudgetParameters::default(),
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct LiveCount {
     pub allowed: ByteCount,
     /// Over how long.
     pub allowed_for: Duration,
+    /// All steps of the budget, up and down, in bit/s.
+    pub steps_bps: u64,
     /// What the receiver counted.
     pub counts: Counts,
 }
@@ -89,6 +91,7 @@ impl LiveCount {
             dropped: self.dropped - earlier.dropped,
             allowed: self.allowed - earlier.allowed,
             allowed_for: self.allowed_for - earlier.allowed_for,
+            steps_bps: self.steps_bps - earlier.steps_bps,
             counts: counts_since(&self.counts, &earlier.counts),
         }
     }
@@ -102,6 +105,13 @@ impl LiveCount {
     /// What the budget allowed an encoder to send, on average.
     pub fn budget(&self) -> Bitrate {
         self.allowed.per(self.allowed_for).unwrap_or(Bitrate::ZERO)
+    }
+
+    /// By how much the budget goes up and down in a minute, in parts of its mean: an encoder that follows it changes its
+    /// picture so much.
+    pub fn restlessness(&self) -> f64 {
+        let whole = self.budget().as_bps() as f64 * self.allowed_for.as_secs_f64() / 60.0;
+        if whole > 0.0 { self.steps_bps as f64 / whole } else { 0.0 }
     }
 
     /// Repair, copies and what was sent again, in parts of all that was sent.

@@ -2,15 +2,10 @@
 
 use core::time::Duration;
 
-/// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life
-/// are missing, and a queue may have grown by 100 ms meanwhile.
-pub(super) const DEAF: Duration = Duration::from_millis(600);
+use crate::health_parameters::HealthParameters;
 
-/// The same where hardly anything flows: only a keep-alive, once a second, is to be heard then.
-const DEAF_WHEN_IDLE: Duration = Duration::from_millis(3500);
-
-/// The same of a peer that promises no signs of life on paths that carry nothing of its own: longer than a
-/// connection lives without a word.
+/// How long the path of a peer may be silent that promises no signs of life on paths that carry nothing of its own: longer
+/// than a connection lives without a word.
 const NEVER_DEAF: Duration = Duration::from_secs(3600);
 
 /// What is to be heard of the peer on a path that works.
@@ -26,10 +21,10 @@ pub enum Expected {
 
 impl Expected {
     /// How long a path may be silent that works.
-    pub(super) fn deaf_after(self) -> Duration {
+    pub(super) fn deaf_after(self, parameters: &HealthParameters) -> Duration {
         match self {
-            Self::Signs => DEAF,
-            Self::KeepAlives => DEAF_WHEN_IDLE,
+            Self::Signs => parameters.deaf,
+            Self::KeepAlives => parameters.deaf_when_idle,
             Self::Nothing => NEVER_DEAF,
         }
     }

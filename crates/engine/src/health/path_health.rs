@@ -5,14 +5,11 @@ use core::time::Duration;
 
 use fairpath_core::{ByteCount, Timestamp};
 
-use super::condition::{Condition, DEAF, Expected};
+use super::condition::{Condition, Expected};
 use super::steadiness::Steadiness;
 use crate::engine::PathSnapshot;
+use crate::health_parameters::HealthParameters;
 use crate::path::{BackupReason, Liveness, UseState};
-
-/// A path on which data is refused is tried again at each look. So refusals that are further apart have
-/// nothing to do with each other.
-const REFUSALS_APART: Duration = Duration::from_millis(500);
 
 /// What was seen of an open path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +25,7 @@ pub struct Signs {
 /// The health of the paths on one pair of addresses, and the use that is made of them.
 #[derive(Clone, Copy, Debug)]
 pub struct PathHealth<P> {
+    pub(super) parameters: HealthParameters,
     state: UseState<P>,
     /// How often a path was opened.
     opened: u32,
@@ -71,9 +69,10 @@ impl<P> DerefMut for PathHealth<P> {
 
 impl<P: Copy + PartialEq> PathHealth<P> {
     /// A pair without a path, which may be opened at once.
-    pub fn new(now: Timestamp) -> Self {
+    pub fn new(parameters: &HealthParameters, now: Timestamp) -> Self {
         Self {
-            state: UseState::new(now),
+            parameters: *parameters,
+            state: UseState::new(parameters.reopen, now),
             opened: 0,
             refused: None,
             heard_at: now,
@@ -138,7 +137,10 @@ impl<P: Copy + PartialEq> PathHealth<P> {
 
     /// The host finds that the path takes no data.
     pub fn on_refused(&mut self, now: Timestamp) {
-        let since = self.refused.filter(|(_, last)| *last + REFUSALS_APART > now).map_or(now, |(since, _)| since);
+        let since = self
+            .refused
+            .filter(|(_, last)| *last + self.parameters.refusals_apart > now)
+            .map_or(now, |(since, _)| since);
         self.refused = Some((since, now));
     }
 
@@ -161,11 +163,11 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         let rtt = signs.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed);
         let alive = signs.snapshot.filter(|path| path.liveness == Liveness::Alive);
         self.seen = (rtt, alive.map_or(ByteCount::ZERO, |path| path.in_flight));
-        let deaf_after = expected.deaf_after();
+        let deaf_after = expected.deaf_after(&self.parameters);
         let is_deaf = self.unheard_for(now) > deaf_after;
         // A receipt says so even where acknowledgements take a way that is cut.
         let is_receipted = |since: Timestamp| signs.arrived_at.is_some_and(|at| at > since);
-        let recently = now - DEAF;
+        let recently = now - self.parameters.deaf;
         let is_unacknowledged = signs.snapshot.is_some_and(|path| path.is_silent()) && !is_receipted(recently);
         let since = self.heard_at + deaf_after / 4;
         let arrives = self.is_proven_since(since, now) || is_receipted(since.max(recently));
@@ -226,7 +228,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
 
     /// For how long the path has taken no data, whenever there was some.
     pub(super) fn refused_for(&self, now: Timestamp) -> Duration {
-        let going_on = self.refused.filter(|(_, last)| *last + REFUSALS_APART > now);
+        let going_on = self.refused.filter(|(_, last)| *last + self.parameters.refusals_apart > now);
         going_on.map_or(Duration::ZERO, |(since, last)| last.since(since))
     }
 

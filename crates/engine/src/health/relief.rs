@@ -13,7 +13,6 @@ use core::time::Duration;
 
 use fairpath_core::{ByteCount, Timestamp};
 
-use super::condition::DEAF;
 use super::path_health::PathHealth;
 use super::steadiness::SILENCE;
 use crate::path::BackupReason::{BrokenOff, Slow};
@@ -21,10 +20,6 @@ use crate::path::BackupReason::{BrokenOff, Slow};
 /// A way out is slow that takes so much longer than the quickest, beside a quarter: as long as an acknowledgement may be
 /// held back anyway [RFC9000 §18.2, max_ack_delay].
 const MUCH: Duration = Duration::from_millis(25);
-
-/// Between two changes of a path round trips are measured anew: so long takes a mean of eight samples, of which there
-/// is one in 150 ms.
-const SETTLED: Duration = Duration::from_secs(2);
 
 /// Who has more on its way on a path sends data, and not signs of life and credit.
 const LISTENING_MAX: ByteCount = ByteCount::new(4 * 1_200);
@@ -45,7 +40,9 @@ pub fn relieve<'a, P: Copy + PartialEq + 'a>(
         return paths.iter_mut().for_each(|path| path.set_relieved(false, now));
     };
     for path in &mut paths {
-        let Some(own) = path.round_trip().filter(|_| path.relief_lasts(now) > SETTLED) else { continue };
+        let Some(own) = path.round_trip().filter(|_| path.relief_lasts(now) > path.parameters.settled) else {
+            continue;
+        };
         match path.holds(Slow) {
             false if is_slow(own, quickest) && path.answers() => path.set_relieved(true, now),
             true if is_slow(quickest, own) => path.set_relieved(false, now),
@@ -62,7 +59,7 @@ fn doubt<P: Copy + PartialEq>(paths: &mut [&mut PathHealth<P>], listens: bool, n
     let other = paths.iter().position(|path| goes_on(path));
     let mut is_any_doubted = false;
     for path in paths.iter_mut() {
-        let stays = path.holds(BrokenOff) && path.unheard_for(now) <= DEAF;
+        let stays = path.holds(BrokenOff) && path.unheard_for(now) <= path.parameters.deaf;
         let is_doubted = listens && path.is_broken_off(now) && (other.is_some() || stays);
         path.keep_off(BrokenOff, is_doubted);
         is_any_doubted |= is_doubted;
@@ -87,6 +84,7 @@ mod tests {
     use super::*;
     use crate::config::EngineConfig;
     use crate::engine::PathSnapshot;
+    use crate::health_parameters::HealthParameters;
     use crate::path::Liveness;
 
     /// Looks at paths of such round trips and bytes in flight every 50 ms for so long. Which are backups then, and how
@@ -125,7 +123,7 @@ mod tests {
 
     fn open(count: u8) -> Vec<PathHealth<u8>> {
         let open = |path| {
-            let mut health = PathHealth::new(Timestamp::ZERO);
+            let mut health = PathHealth::new(&HealthParameters::default(), Timestamp::ZERO);
             health.on_first(path, Timestamp::ZERO);
             health
         };

@@ -4,29 +4,31 @@ use core::time::Duration;
 
 use fairpath_core::Timestamp;
 
-/// Data is flowing where the connection moves this many datagrams in a second.
-const BUSY_DATAGRAMS: u64 = 40;
-
-/// And it is still meant to flow for this long after: a dead path may have stopped it.
-const BUSY_FOR: Duration = Duration::from_secs(10);
+use crate::health_parameters::HealthParameters;
 
 /// How much the connection moves.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Traffic {
+    parameters: HealthParameters,
     /// When the datagrams were counted last, and how many there had been.
     counted: Option<(Timestamp, u64)>,
     busy_until: Option<Timestamp>,
 }
 
 impl Traffic {
+    /// Nothing has moved yet.
+    pub fn new(parameters: &HealthParameters) -> Self {
+        Self { parameters: *parameters, counted: None, busy_until: None }
+    }
+
     /// `datagrams` went over the open paths so far.
     pub fn update(&mut self, datagrams: u64, now: Timestamp) {
         let (at, before) = *self.counted.get_or_insert((now, datagrams));
         if now.since(at) >= Duration::from_secs(1) {
             self.counted = Some((now, datagrams));
         }
-        if datagrams.saturating_sub(before) >= BUSY_DATAGRAMS {
-            self.busy_until = Some(now + BUSY_FOR);
+        if datagrams.saturating_sub(before) >= self.parameters.busy_datagrams {
+            self.busy_until = Some(now + self.parameters.busy_for);
         }
     }
 
@@ -43,7 +45,7 @@ mod tests {
     #[test]
     fn forty_datagrams_in_a_second_are_traffic_for_ten_seconds() {
         let at = Timestamp::from_millis;
-        let mut traffic = Traffic::default();
+        let mut traffic = Traffic::new(&HealthParameters::default());
         (0..50).for_each(|step| traffic.update(step * 3, at(100 * step)));
         assert!(!traffic.is_busy(at(5_000)), "30 in a second");
         traffic.update(200, at(5_000));

@@ -9,32 +9,6 @@ use super::condition::Condition;
 use super::path_health::PathHealth;
 use crate::path::BackupReason;
 
-/// A path is closed after it has been sick for this long, while another is well. Only then does a stack
-/// send again, elsewhere, what of streams the path held.
-const DEAD_AFTER: Duration = Duration::from_millis(600);
-
-/// So long after it fell ill the other must have been seen to work. Where each direction has a path of its own,
-/// both ends fall silent one after the other: what is well at first is not a moment later.
-const OUTLIVED: Duration = Duration::from_millis(400);
-
-/// A path that has been sick for this long, where nothing arrives on any other, gets a second one beside it
-/// on the same pair. A stack may give up validating an address for good; and both ends may be well again only in
-/// part.
-const RENEW_AFTER: Duration = Duration::from_secs(1);
-
-/// A path whose new address is not validated after this long never will be: QUIC stacks ask three times, for good.
-const UNVALIDATED: Duration = Duration::from_secs(2);
-
-/// How often something is said on a path at least.
-const PROBE: Duration = Duration::from_millis(150);
-
-/// How often something is said on a path that is being opened: QUIC stacks ask whether it works at intervals that
-/// grow to two seconds, each time with a packet of full size.
-const PROBE_OPENING: Duration = Duration::from_millis(250);
-
-/// What is heard on a path so soon after it was opened comes before the answer to the first question.
-const FIRST_WORDS: Duration = Duration::from_millis(500);
-
 /// No answer is waited for less long.
 pub const ANSWER_MIN: Duration = Duration::from_millis(50);
 
@@ -97,10 +71,10 @@ pub fn treatment<P: Copy + PartialEq>(
         return vec![Action::Close(reason)];
     }
     let mut actions = Vec::new();
-    if own.sick_for(now) > RENEW_AFTER && best > Some(0) {
+    if own.sick_for(now) > own.parameters.renew_after && best > Some(0) {
         actions.push(Action::OpenBeside);
     }
-    if own.unasked_for(now) > PROBE && (is_busy || own.condition() != Condition::Healthy) {
+    if own.unasked_for(now) > own.parameters.probe && (is_busy || own.condition() != Condition::Healthy) {
         actions.push(Action::Probe);
     }
     let is_worse = best.is_some_and(|best| own.condition().rank() > best);
@@ -118,12 +92,12 @@ pub fn treatment<P: Copy + PartialEq>(
 /// validated a round trip later, whenever the stack asks the next time. So that something does come in, the peer is
 /// asked for signs of life.
 fn treat_opening<P: Copy + PartialEq>(own: &PathHealth<P>, now: Timestamp) -> Option<Action> {
-    if own.opening_for(now)? <= FIRST_WORDS {
+    if own.opening_for(now)? <= own.parameters.first_words {
         return None;
     }
     match own.is_heard() {
         true => Some(Action::OpenBeside),
-        false => (own.unasked_for(now) > PROBE_OPENING).then_some(Action::Probe),
+        false => (own.unasked_for(now) > own.parameters.probe_opening).then_some(Action::Probe),
     }
 }
 
@@ -132,13 +106,13 @@ fn fatal<P: Copy + PartialEq>(paths: &[&PathHealth<P>], at: usize, now: Timestam
     let own = paths[at];
     // Where no path works both ways, one that works in one direction may be the only one that does,
     // and it could not be opened again.
-    let is_replaced = paths.iter().any(|other| other.has_outlived(own, OUTLIVED, now));
-    if own.sick_for(now) > DEAD_AFTER && is_replaced {
+    let is_replaced = paths.iter().any(|other| other.has_outlived(own, own.parameters.outlived, now));
+    if own.sick_for(now) > own.parameters.dead_after && is_replaced {
         return Some(match own.condition() {
             Condition::Unacknowledged => CloseReason::Unacknowledged(own.sick_for(now)),
             _ => CloseReason::Unheard(own.unheard_for(now)),
         });
     }
     let is_carried = paths.iter().enumerate().any(|(other, path)| other != at && path.answers());
-    (own.refused_for(now) > UNVALIDATED && is_carried).then_some(CloseReason::Unvalidated)
+    (own.refused_for(now) > own.parameters.unvalidated && is_carried).then_some(CloseReason::Unvalidated)
 }

@@ -9,6 +9,8 @@ use core::time::Duration;
 
 use fairpath_core::Timestamp;
 
+use super::reopen::ReopenWaits;
+
 /// The use that is made of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathUse {
@@ -52,23 +54,13 @@ pub enum ShutReason {
     UsedUp,
 }
 
-/// The first wait before a path is opened again; it doubles up to [`BACKOFF_MAX`].
-const BACKOFF: Duration = Duration::from_millis(250);
-
-/// The longest wait before a path is opened again.
-const BACKOFF_MAX: Duration = Duration::from_secs(8);
-
-/// A path that stayed open this long has earned a short wait next time.
-const STABLE: Duration = Duration::from_secs(5);
-
-/// How long until what the peer has to grant for another path can be there.
-const SOON: Duration = Duration::from_millis(50);
-
 /// The use of the path of a pair of addresses, of which there is one at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct UseState<P> {
     stage: Stage<P>,
     reasons: Reasons,
+    waits: ReopenWaits,
+    /// The next wait.
     backoff: Duration,
     is_present: bool,
     is_shut: bool,
@@ -93,11 +85,12 @@ struct Reasons(u8);
 
 impl<P: Copy> UseState<P> {
     /// A pair without a path, which may be opened at once.
-    pub(crate) fn new(now: Timestamp) -> Self {
+    pub(crate) fn new(waits: ReopenWaits, now: Timestamp) -> Self {
         Self {
             stage: Stage::Waiting { since: now, until: now },
             reasons: Reasons::default(),
-            backoff: BACKOFF,
+            waits,
+            backoff: waits.first,
             is_present: true,
             is_shut: false,
             without_since: now,
@@ -154,7 +147,7 @@ impl<P: Copy> UseState<P> {
     /// Whether it is time to open a path. Where no path answers, waiting long helps nobody.
     pub fn is_due(&self, any_answers: bool, now: Timestamp) -> bool {
         let Stage::Waiting { since, until } = self.stage else { return false };
-        let until = if any_answers { until } else { until.min(since + 2 * BACKOFF) };
+        let until = if any_answers { until } else { until.min(since + 2 * self.waits.first) };
         self.is_present && !self.is_shut && now >= until
     }
 
@@ -176,7 +169,7 @@ impl<P: Copy> UseState<P> {
         if is_present && !self.is_present {
             self.without_since = now;
             if matches!(self.stage, Stage::Waiting { .. }) {
-                self.backoff = BACKOFF;
+                self.backoff = self.waits.first;
                 self.stage = Stage::Waiting { since: now, until: now };
             }
         }
@@ -185,7 +178,7 @@ impl<P: Copy> UseState<P> {
 
     /// The path could not be opened now; `soon` where nothing but a grant of the peer is missing, which is on its way.
     pub fn on_not_opened(&mut self, soon: bool, now: Timestamp) {
-        let wait = if soon { SOON } else { self.next_backoff() };
+        let wait = if soon { self.waits.granted } else { self.next_backoff() };
         self.stage = Stage::Waiting { since: now, until: now + wait };
     }
 
@@ -208,8 +201,8 @@ impl<P: Copy> UseState<P> {
     pub(crate) fn closed(&mut self, now: Timestamp) {
         if let Stage::Open { since, .. } = self.stage {
             self.without_since = now;
-            if now.since(since) > STABLE {
-                self.backoff = BACKOFF;
+            if now.since(since) > self.waits.stable {
+                self.backoff = self.waits.first;
             }
         }
         self.stage = Stage::Waiting { since: now, until: now + self.next_backoff() };
@@ -217,7 +210,7 @@ impl<P: Copy> UseState<P> {
 
     fn next_backoff(&mut self) -> Duration {
         let wait = self.backoff;
-        self.backoff = (2 * self.backoff).min(BACKOFF_MAX);
+        self.backoff = (2 * self.backoff).min(self.waits.longest);
         wait
     }
 }
@@ -270,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_path_that_fails_again_and_again_waits_twice_as_long_each_time_up_to_eight_seconds() {
-        let (mut state, mut now) = (UseState::<u8>::new(ms(0)), 0);
+        let (mut state, mut now) = (UseState::<u8>::new(ReopenWaits::default(), ms(0)), 0);
         let mut waits = Vec::new();
         for _ in 0..8 {
             state.on_not_opened(false, ms(now));
@@ -285,7 +278,7 @@ mod tests {
 
     #[test]
     fn where_nothing_answers_no_wait_is_longer_than_half_a_second() {
-        let mut state = UseState::<u8>::new(ms(0));
+        let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
         (0..8).for_each(|_| state.on_not_opened(false, ms(0)));
         assert_eq!((due(&state, 0, true), due(&state, 0, false)), (8_000, 500));
     }
@@ -293,13 +286,13 @@ mod tests {
     #[test]
     fn a_path_that_was_open_for_long_and_one_whose_interface_comes_back_wait_little() {
         for (open_for, wait) in [(5_000, 500), (5_001, 250)] {
-            let mut state = UseState::<u8>::new(ms(0));
+            let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
             state.on_not_opened(false, ms(0));
             state.begin(1, true, ms(0));
             state.closed(ms(open_for));
             assert_eq!(due(&state, open_for, true) - open_for, wait, "open for {open_for} ms");
         }
-        let mut state = UseState::<u8>::new(ms(0));
+        let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
         (0..8).for_each(|_| state.on_not_opened(false, ms(0)));
         state.set_present(false, ms(1_000));
         assert!(!state.is_due(true, ms(60_000)), "where would it begin");
@@ -311,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_path_is_shut_until_it_is_validated_and_a_backup_for_the_first_of_its_reasons() {
-        let mut state = UseState::<u8>::new(ms(0));
+        let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
         assert_eq!(state.path_use(), PathUse::Shut(ShutReason::Lost));
         state.begin(1, false, ms(0));
         assert_eq!(state.path_use(), PathUse::Shut(ShutReason::Opening));

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use fairpath_engine::health::{Action, CloseReason, Condition, Expected, PathHealth, Signs, best_rank, treatment};
+use fairpath_engine::health::{
+    Action, CloseReason, Condition, Expected, HealthParameters, PathHealth, Signs, best_rank, treatment,
+};
 use fairpath_engine::{BackupReason, EngineConfig, Liveness, PathId, PathSnapshot, Timestamp};
 use proptest::prelude::*;
 
@@ -38,7 +40,7 @@ impl Host {
         engine.on_path_opened(id, fairpath_engine::ByteCount::new(1_200), Timestamp::ZERO);
         let start = Timestamp::from_secs(1);
         let open = |path| {
-            let mut health = PathHealth::new(start);
+            let mut health = PathHealth::new(&HealthParameters::default(), start);
             health.on_first(path, start);
             health
         };

@@ -11,6 +11,7 @@ mod cells;
 mod choose;
 mod detection;
 mod fair;
+mod health;
 #[path = "../../tests/pairs/mod.rs"]
 mod pairs;
 mod pictures;
@@ -22,6 +23,7 @@ mod trial;
 /// Their names, and what they show.
 const TABLES: &[choose::Table] = &[
     ("ablation", "the cost of the default without one mechanism after the other, over the real stack", ablation::table),
+    ("health", "what links that fail cost with half and twice of each constant of paths' health", health::table),
     ("fair", "thirteen cells of the default beside others, in parts of one flow of CUBIC", fair::table),
     ("detection", "what the engine says of two paths on 180 networks that are drawn", detection::table),
     (

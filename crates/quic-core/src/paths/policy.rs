@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use web_time::{Duration, Instant};
 
-use fairpath_engine::health::{self, Action, Expected, PathHealth, Traffic};
+use fairpath_engine::health::{self, Action, Expected, HealthParameters, PathHealth, Traffic};
 use fairpath_engine::{BackupReason, Bitrate, Engine, PathId as EnginePath, PathUse, ShutReason};
 use noq_proto::{FourTuple, PathAbandonReason, PathError, PathEvent, PathId, PathStats, PathStatus};
 
@@ -82,6 +82,7 @@ pub(crate) struct Policy {
     engine: ConnectionEngine,
     side: Side,
     application: Application,
+    health: HealthParameters,
     slots: Vec<Slot>,
     traffic: Traffic,
     notices: Vec<PathNotice>,
@@ -102,9 +103,9 @@ impl Policy {
         paths: &mut dyn Paths,
         now: Instant,
     ) -> Self {
-        let mut policy = Self::new(engine, Side::Opener, candidates);
+        let mut policy = Self::new(engine, Side::Opener, candidates, now);
         let at = policy.engine.at(now);
-        let mut slot = Slot::of_pair(first, at);
+        let mut slot = Slot::of_pair(first, PathHealth::new(&policy.health, at));
         slot.opened(PathId::ZERO, at);
         policy.slots.push(slot);
         policy.ways.succeeded(first.local.local(), first.remote);
@@ -114,9 +115,9 @@ impl Policy {
 
     /// The policy of the end that was connected to.
     pub(crate) fn acceptor(engine: ConnectionEngine, paths: &mut dyn Paths, now: Instant) -> Self {
-        let mut policy = Self::new(engine, Side::Acceptor, Candidates::none());
+        let mut policy = Self::new(engine, Side::Acceptor, Candidates::none(), now);
         let at = policy.engine.at(now);
-        if let Some(mut slot) = accepted_slot(paths, PathId::ZERO, at) {
+        if let Some(mut slot) = accepted_slot(paths, PathId::ZERO, PathHealth::new(&policy.health, at)) {
             slot.opened(PathId::ZERO, at);
             policy.slots.push(slot);
         }
@@ -124,11 +125,12 @@ impl Policy {
         policy
     }
 
-    fn new(engine: ConnectionEngine, side: Side, candidates: Candidates) -> Self {
-        let (traffic, ways) = (Traffic::default(), Ways::new(candidates));
+    fn new(engine: ConnectionEngine, side: Side, candidates: Candidates, now: Instant) -> Self {
+        let health = engine.with(now, |engine, _| *engine.health());
+        let (traffic, ways) = (Traffic::new(&health), Ways::new(candidates));
         let application = Application::Fairpath;
         let (slots, notices, ports, known) = (Vec::new(), Vec::new(), Ports::default(), BTreeSet::from([PathId::ZERO]));
-        Self { engine, side, application, slots, traffic, notices, ways, ports, built: 0, known }
+        Self { engine, side, application, health, slots, traffic, notices, ways, ports, built: 0, known }
     }
 
     /// The policy towards a peer that speaks this.
@@ -216,7 +218,7 @@ impl Policy {
                 paths.set_backup(id, false);
             }
             // The peer opens a pair again, or a new one.
-            let Some(mut slot) = accepted_slot(paths, id, at) else { return };
+            let Some(mut slot) = accepted_slot(paths, id, PathHealth::new(&self.health, at)) else { return };
             let is_same = |known: &&mut Slot| known.is_open() && known.is_pair(slot.local(), slot.remote());
             if let Some(known) = self.slots.iter_mut().find(is_same) {
                 // The peer closes one of the two.

@@ -65,12 +65,12 @@ pub(super) struct Seen<'a> {
 }
 
 impl Slot {
-    fn new(interface: String, local: IpAddr, remote: SocketAddr, now: Timestamp) -> Self {
+    fn new(interface: String, local: IpAddr, remote: SocketAddr, health: PathHealth<PathId>) -> Self {
         Self {
             interface,
             local,
             remote,
-            health: PathHealth::new(now),
+            health,
             engine_path: None,
             numbers: Vec::new(),
             peer_terms: Terms::default(),
@@ -86,13 +86,13 @@ impl Slot {
     }
 
     /// A pair that this end opens.
-    pub(super) fn of_pair(pair: &Pair, now: Timestamp) -> Self {
-        Self::new(pair.local.name.clone(), pair.local.local(), pair.remote, now)
+    pub(super) fn of_pair(pair: &Pair, health: PathHealth<PathId>) -> Self {
+        Self::new(pair.local.name.clone(), pair.local.local(), pair.remote, health)
     }
 
     /// A pair that the peer opened.
-    pub(super) fn accepted(interface: String, local: IpAddr, remote: SocketAddr, now: Timestamp) -> Self {
-        Self::new(interface, local, remote, now)
+    pub(super) fn accepted(interface: String, local: IpAddr, remote: SocketAddr, health: PathHealth<PathId>) -> Self {
+        Self::new(interface, local, remote, health)
     }
 
     pub(super) fn same_pair(&self, other: &Self) -> bool {

@@ -86,7 +86,7 @@ impl Live {
     pub(super) fn of(traffic: Traffic, paths: usize, now: Timestamp) -> Option<Self> {
         let Traffic::Live(live) = traffic else { return None };
         Some(Self {
-            sender: Sender::sharing(live.stream, live.sharing, live.scheduler),
+            sender: Sender::sharing(live.stream, live.sharing, live.scheduler).with_budget(live.budget),
             receiver: Receiver::new(live.stream),
             rate: live.rate,
             packet: (live.packet.get() as usize).max(2 * size_of::<u64>()),
@@ -160,6 +160,7 @@ impl Live {
         let passed = now.since(since);
         count.allowed += budget * passed;
         count.allowed_for += passed;
+        count.steps_bps += budget.as_bps().abs_diff(status.budget.as_bps());
         (count.pieces, count.repair, count.copies) = (status.pieces, status.repair, status.copies);
         (count.again, count.dropped) = (status.again, status.dropped);
         count.counts = self.receiver.counts();

@@ -42,6 +42,7 @@ use fairpath_net::{Filter, GilbertElliott, LinkConfig, LossConfig, QueueConfig, 
 use fairpath_scenario::{Change, ChangeKind, Live, PathRoute, StreamConfig, Traffic};
 use fairpath_sim::SimError;
 
+use super::halved::{TIMES, count, matters};
 use crate::{Cell, Context, Estimate, Experiment, Failure, Net, Report, Table, Verdict, ms};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/deadline", include_str!("deadline.rs"), run)
@@ -75,14 +76,8 @@ const CONSTANTS: &[Constant] = &[
     ("lost min", |all, times| all.losses.lost_min *= times),
 ];
 
-const TIMES: [(f64, &str); 2] = [(0.5, "half"), (2.0, "twice")];
-
 /// A difference in points of a hundred that counts: of a thousand packets, two.
 const NOTICED: f64 = 0.2;
-
-fn count(value: u32, times: f64) -> u32 {
-    (f64::from(value) * times).round() as u32
-}
 
 #[derive(Clone, Copy, Debug)]
 enum Loss {
@@ -276,29 +271,11 @@ fn run(context: &Context) -> Result<Report, Failure> {
                 }
             }
         }
-        verdicts.push(matters(constant, all));
+        let claim =
+            format!("Half or twice of \"{constant}\" changes what comes in time or its cost by {NOTICED} points.");
+        verdicts.push(matters(constant, &claim, all, NOTICED));
     }
     Ok(Report { tables: vec![in_time, cost], verdicts, ..Report::default() })
-}
-
-/// Whether another value of the constant changes anything, by its differences, seed by seed.
-fn matters(constant: &str, all: Vec<(String, Vec<f64>)>) -> Verdict {
-    let judged = all.into_iter().map(|(what, samples)| {
-        let (first, second) = samples.split_at(samples.len() / 2);
-        let chosen_by = Estimate::of(first.iter().copied()).unwrap_or_else(Estimate::unknown);
-        let sign = chosen_by.mean.signum();
-        let judged_by = Estimate::of(second.iter().map(|sample| sign * sample)).unwrap_or_else(Estimate::unknown);
-        let clear = chosen_by.mean.abs() - chosen_by.half_width.unwrap_or_default();
-        (what, clear, judged_by)
-    });
-    let name = format!("{constant} matters");
-    let claim = format!("Half or twice of \"{constant}\" changes what comes in time or its cost by {NOTICED} points.");
-    let verdict = Verdict::ours(&name, &claim);
-    let reason = "It was made for what none of these networks has, or chance hides it over so many seeds.";
-    match judged.max_by(|(_, one, _), (_, other, _)| one.total_cmp(other)) {
-        Some((what, _, estimate)) => verdict.at_least(&what, estimate, NOTICED).because(reason),
-        None => verdict,
-    }
 }
 
 /// Whether the mean over all networks is better with another value.

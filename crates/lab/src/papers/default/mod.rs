@@ -2,10 +2,12 @@
 
 mod ablation;
 mod alike;
+mod budget;
 mod cell;
 mod deadline;
 mod found;
 mod grid;
+mod halved;
 mod loss;
 mod said;
 mod scene;
@@ -24,5 +26,6 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     loss::EXPERIMENT,
     ablation::EXPERIMENT,
     deadline::EXPERIMENT,
+    budget::EXPERIMENT,
     short_queues::EXPERIMENT,
 ];

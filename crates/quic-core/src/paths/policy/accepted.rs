@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use web_time::{Duration, Instant};
 
-use fairpath_engine::health::{Action, CloseReason};
-use fairpath_engine::{ByteCount as Size, Timestamp};
+use fairpath_engine::ByteCount as Size;
+use fairpath_engine::health::{Action, CloseReason, PathHealth};
 use noq_proto::PathId;
 
 use super::{Paths, Policy, Side};
@@ -52,10 +52,10 @@ impl Policy {
 }
 
 /// A slot for a path that the peer opened.
-pub(super) fn accepted_slot(paths: &mut dyn Paths, id: PathId, now: Timestamp) -> Option<Slot> {
+pub(super) fn accepted_slot(paths: &mut dyn Paths, id: PathId, health: PathHealth<PathId>) -> Option<Slot> {
     let network_path = paths.network_path(id)?;
     let (interface, local) = paths.interface(network_path.local_ip().map(|ip| ip.to_canonical()))?;
-    Some(Slot::accepted(interface, local, unmapped(network_path.remote()), now))
+    Some(Slot::accepted(interface, local, unmapped(network_path.remote()), health))
 }
 
 /// Whether a path may be as it is for a while, as a backup.

@@ -12,6 +12,8 @@
 use std::net::{IpAddr, SocketAddr};
 use web_time::{Duration, Instant};
 
+use fairpath_engine::health::PathHealth;
+
 use super::{Paths, Policy};
 use crate::interface::Interface;
 use crate::pairs::{Candidates, Pair, Tried, WhyNot, in_vain};
@@ -148,7 +150,7 @@ impl Policy {
         for pair in &plan {
             let known = self.slots.iter().any(|slot| slot.is_pair(pair.local.local(), pair.remote));
             if !known && self.ids_spare() > 0 {
-                self.slots.push(Slot::of_pair(pair, at));
+                self.slots.push(Slot::of_pair(pair, PathHealth::new(&self.health, at)));
             }
         }
         self.ways.plan = plan;

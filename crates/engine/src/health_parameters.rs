@@ -1,0 +1,71 @@
+//! The parameters of the health of paths. Nobody sets them but the table `health` of the benches of `fairpath-faults`, which
+//! halves and doubles each.
+
+use core::time::Duration;
+
+use crate::path::ReopenWaits;
+
+/// The parameters of the health of paths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HealthParameters {
+    /// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life are missing, and a
+    /// queue may have grown by 100 ms meanwhile.
+    pub deaf: Duration,
+    /// The same where hardly anything flows: only a keep-alive, once a second, is to be heard then.
+    pub deaf_when_idle: Duration,
+    /// Data is flowing where the connection moves this many datagrams in a second.
+    pub busy_datagrams: u64,
+    /// And it is still meant to flow for this long after: a dead path may have stopped it.
+    pub busy_for: Duration,
+    /// A path on which data is refused is tried again at each look. So refusals that are further apart have nothing to do
+    /// with each other.
+    pub refusals_apart: Duration,
+    /// Between two changes of a path round trips are measured anew: so long takes a mean of eight samples, of which there
+    /// is one in 150 ms.
+    pub settled: Duration,
+    /// A path is closed after it has been sick for this long, while another is well. Only then does a stack send again,
+    /// elsewhere, what of streams the path held.
+    pub dead_after: Duration,
+    /// So long after it fell ill the other must have been seen to work. Where each direction has a path of its own, both
+    /// ends fall silent one after the other: what is well at first is not a moment later.
+    pub outlived: Duration,
+    /// A path that has been sick for this long, where nothing arrives on any other, gets a second one beside it on the same
+    /// pair. A stack may give up validating an address for good; and both ends may be well again only in part.
+    pub renew_after: Duration,
+    /// A path whose new address is not validated after this long never will be: QUIC stacks ask three times, for good.
+    pub unvalidated: Duration,
+    /// How often something is said on a path at least.
+    pub probe: Duration,
+    /// How often something is said on a path that is being opened: QUIC stacks ask whether it works at intervals that grow
+    /// to two seconds, each time with a packet of full size.
+    pub probe_opening: Duration,
+    /// What is heard on a path so soon after it was opened comes before the answer to the first question.
+    pub first_words: Duration,
+    /// How long a path waits before it is opened again.
+    pub reopen: ReopenWaits,
+}
+
+impl Default for HealthParameters {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl HealthParameters {
+    const DEFAULT: Self = Self {
+        deaf: Duration::from_millis(600),
+        deaf_when_idle: Duration::from_millis(3_500),
+        busy_datagrams: 40,
+        busy_for: Duration::from_secs(10),
+        refusals_apart: Duration::from_millis(500),
+        settled: Duration::from_secs(2),
+        dead_after: Duration::from_millis(600),
+        outlived: Duration::from_millis(400),
+        renew_after: Duration::from_secs(1),
+        unvalidated: Duration::from_secs(2),
+        probe: Duration::from_millis(150),
+        probe_opening: Duration::from_millis(250),
+        first_words: Duration::from_millis(500),
+        reopen: ReopenWaits::DEFAULT,
+    };
+}
