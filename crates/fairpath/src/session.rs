@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use fairpath_quic::{self as quic, PathNotice};
+use fairpath_quic::{self as quic, PathNotice, Pauses};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::Instant;
 
@@ -16,10 +16,6 @@ use crate::event::Event;
 
 /// How many events a slow listener may be behind.
 const EVENTS: usize = 256;
-
-/// The pauses between attempts to connect again: the first, and the longest.
-const PAUSE: Duration = Duration::from_millis(250);
-const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// The connection that there is, and how it stands. When the last is dropped that has one, it is closed.
 #[derive(Debug)]
@@ -388,39 +384,36 @@ impl Redial {
         streams: quic::StreamsNumber,
         reason: ConnectionError,
     ) -> Result<quic::Connection, ConnectionError> {
-        let mut pause = PAUSE;
+        let mut pause = Duration::ZERO;
         loop {
-            let again_at = Instant::now() + pause;
-            if let Some(next) = self.dial(session).await {
-                let lost = || session.upgrade().map(|session| (session.current(), session));
-                let (former, session) = lost().ok_or(ConnectionError::LocallyClosed)?;
-                next.resume_streams(&former).map_err(|_| reason.clone())?;
-                // Where this one is lost too, the streams are there.
-                session.replace(next.clone());
-                drop((former, session));
-                match next.streams_agreed().await {
-                    Ok(agreed) if agreed == streams => return Ok(next),
-                    Ok(_) => return Err(ConnectionError::Reset),
-                    Err(error) => tracing::debug!(%error, "lost again before the peer answered"),
-                }
+            let next = Pauses::DEFAULT.until(|| self.dial(session)).await;
+            let lost = || session.upgrade().map(|session| (session.current(), session));
+            let (former, session) = lost().ok_or(ConnectionError::LocallyClosed)?;
+            next.resume_streams(&former).map_err(|_| reason.clone())?;
+            // Where this one is lost too, the streams are there.
+            session.replace(next.clone());
+            drop((former, session));
+            match next.streams_agreed().await {
+                Ok(agreed) if agreed == streams => return Ok(next),
+                Ok(_) => return Err(ConnectionError::Reset),
+                Err(error) => tracing::debug!(%error, "lost again before the peer answered"),
             }
-            tokio::time::sleep_until(again_at).await;
-            pause = (2 * pause).min(PAUSE_MAX);
+            pause = Pauses::DEFAULT.after(pause);
+            tokio::time::sleep(pause).await;
         }
     }
 
-    async fn dial(&mut self, session: &Weak<Session>) -> Option<quic::Connection> {
+    /// One try.
+    fn dial(&mut self, session: &Weak<Session>) -> impl Future<Output = Option<quic::Connection>> + use<> {
         // The peer may have told of others.
         let known = session.upgrade().map(|session| session.current().peer_addresses()).unwrap_or_default();
         let remotes = &mut self.config.remotes;
         let new: Vec<_> = known.into_iter().filter(|address| !remotes.contains(address)).collect();
         remotes.extend(new);
-        match self.dialer.connect(self.config.clone()).await {
-            Ok(next) => Some(next),
-            Err(error) => {
-                tracing::debug!(%error, "not connected again yet");
-                None
-            }
+        let (dialer, config) = (self.dialer.clone(), self.config.clone());
+        async move {
+            let tried = dialer.connect(config).await;
+            tried.inspect_err(|error| tracing::debug!(%error, "not connected again yet")).ok()
         }
     }
 }

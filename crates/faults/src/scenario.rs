@@ -135,6 +135,8 @@ pub struct Outcome {
     pub trace: blake3::Hash,
     /// How much time has passed in it.
     pub virtual_time: Duration,
+    /// How many packets have left both ends.
+    pub packets: u64,
     /// Whether the connection had to live to the end: where both directions were silent for too long it may die.
     pub had_to_live: bool,
 }
@@ -262,7 +264,7 @@ impl Scenario {
     }
 
     fn outcome(&self, world: &World, had_to_live: bool) -> Outcome {
-        Outcome { trace: world.trace(), virtual_time: world.elapsed(), had_to_live }
+        Outcome { trace: world.trace(), virtual_time: world.elapsed(), packets: world.packets(), had_to_live }
     }
 
     /// The same without those faults that it fails without as well, tried one by one.

@@ -6,16 +6,15 @@
 //! # Beside, not after
 //!
 //! QUIC asks a silent peer for a sign of life at growing intervals, up to several seconds apart after ten
-//! seconds of silence, so a connection whose links are back may lie still for as long again. A handshake
-//! takes one round trip. So new connections are tried beside one that is silent, and whichever hears the
-//! receiver first goes on; only when a connection is declared dead is it given up before.
+//! seconds of silence, so a connection whose links are back may lie still for as long again. So new connections are
+//! tried beside one that is silent, and whichever hears the receiver first goes on; only when a connection is declared
+//! dead is it given up before.
 
 use std::time::Duration;
 
 use fairpath_core::ByteCount;
-use fairpath_quic::{ConnectConfig, Connection, ConnectionError, connect};
+use fairpath_quic::{ConnectConfig, Connection, ConnectionError, Pauses, connect};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::admission::Refusal;
@@ -30,26 +29,8 @@ pub const COMES_BACK: u32 = 0x1f1;
 /// sender that does not know it yet. The two are one, so that a sender that goes on trying is answered.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
 
-/// A connection on which nothing came in for this long is silent: at least once a second each path asks
-/// for a sign of life, and both ends do.
-const SILENT: Duration = Duration::from_millis(2500);
-
 /// How often it is looked whether anything came in.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// The shortest and the longest time between two tries at a connection.
-const TRY_EVERY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
-
-/// A connection that lasted no longer than this does not count as one that worked: what ended it may end the next one
-/// as soon, so the tries become rarer.
-const SHORT_LIVED: Duration = Duration::from_secs(5);
-
-/// A try follows the last after this part of the time that has been lost so far: what an outage costs is
-/// lengthened by a twentieth at most, and an hour of it costs few packets.
-const TRY_SHARE: u32 = 20;
-
-/// How long one try may take at least: two round trips of the slowest links there are.
-const TRY_FOR: Duration = Duration::from_secs(3);
 
 /// When a sender that reconnects never gives up on a connection that is alive, but moves nothing.
 const STUCK: Duration = Duration::from_secs(60);
@@ -138,7 +119,7 @@ impl Delivery<'_> {
         // Since when it has been tried in vain, and how much was in place then: a connection that brings
         // nothing is no reason to begin counting anew.
         let mut in_vain: Option<(Instant, ByteCount)> = None;
-        let mut short_lived = 0;
+        let mut pause = None;
         let mut is_busy_told = false;
         loop {
             let began = Instant::now();
@@ -164,8 +145,8 @@ impl Delivery<'_> {
                             in_vain = Some((Instant::now(), done));
                         }
                         let since = in_vain.map_or_else(Instant::now, |(since, _)| since);
-                        short_lived = if began.elapsed() < SHORT_LIVED { short_lived + 1 } else { 0 };
-                        self.instead(&error, since, (&connection, pause(short_lived))).await?
+                        pause = pause_after(began.elapsed(), pause, &self.sender.resumption.pauses);
+                        self.instead(&error, since, (&connection, pause.unwrap_or_default())).await?
                     }
                 },
                 next = self.successor(&connection), if !self.give_up_after.is_zero() => {
@@ -183,8 +164,8 @@ impl Delivery<'_> {
     /// gives up on a receiver that answers.
     async fn turn(&self, refused: &Connection) -> Result<Connection, SendError> {
         self.sender.progress().enter(Phase::Waiting);
-        tokio::time::sleep(TRY_EVERY.0).await;
-        let dialled = tokio::time::timeout(self.give_up_after, self.dial(Instant::now(), refused)).await;
+        tokio::time::sleep(self.sender.resumption.pauses.first).await;
+        let dialled = tokio::time::timeout(self.give_up_after, self.dial(refused)).await;
         match dialled {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(never)) => Err(SendError::NoOther { why: "the receiver was busy".into(), never: Box::new(never) }),
@@ -208,7 +189,7 @@ impl Delivery<'_> {
         let patience = self.give_up_after.saturating_sub(since.elapsed());
         let dialled = async {
             tokio::time::sleep(pause).await;
-            self.dial(Instant::now(), ended).await
+            self.dial(ended).await
         };
         let connected = match tokio::time::timeout(patience, dialled).await {
             Ok(Err(never)) => return Err(SendError::NoOther { why, never: Box::new(never) }),
@@ -223,7 +204,7 @@ impl Delivery<'_> {
     /// Waits until `connection` is silent, and makes another one, unless it is heard again before.
     async fn successor(&self, connection: &Connection) -> Connection {
         loop {
-            let since = silence(connection, SILENT).await;
+            silence(connection, self.sender.resumption.silent).await;
             if connection.close_reason().is_some() {
                 // The conversation on it learns of the end by itself, and says what becomes of it.
                 return std::future::pending().await;
@@ -231,7 +212,7 @@ impl Delivery<'_> {
             let next = tokio::select! {
                 biased;
                 () = sound(connection) => continue,
-                next = self.dial(since, connection) => match next {
+                next = self.dial(connection) => match next {
                     Ok(next) => next,
                     // The one that is silent may be heard again.
                     Err(_) => return std::future::pending().await,
@@ -245,30 +226,23 @@ impl Delivery<'_> {
         }
     }
 
-    /// Tries again and again, each try beside the ones before, until one gets through or none ever will, also at the
-    /// addresses that the receiver told of over the connection before.
-    async fn dial(&self, lost_since: Instant, before: &Connection) -> Result<Connection, fairpath_quic::Error> {
-        let mut tries = JoinSet::new();
-        loop {
-            let wait = (lost_since.elapsed() / TRY_SHARE).clamp(TRY_EVERY.0, TRY_EVERY.1);
+    /// Tries until one gets through or none ever will, also at the addresses that the receiver told of over the
+    /// connection before.
+    async fn dial(&self, before: &Connection) -> Result<Connection, fairpath_quic::Error> {
+        let attempt = || {
             let mut config = self.redial.clone();
             config.remotes.extend(before.peer_addresses());
-            tries.spawn(tokio::time::timeout(TRY_FOR.max(2 * wait), connect(config)));
-            let turn = tokio::time::sleep(wait);
-            tokio::pin!(turn);
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(ended) = tries.join_next() => match ended {
-                        Ok(Ok(Ok(connection))) => return Ok(connection),
-                        Ok(Ok(Err(error))) if error.is_lasting() => return Err(error),
-                        Ok(Ok(Err(error))) => tracing::debug!(%error, "a try at a new connection failed"),
-                        Ok(Err(_)) | Err(_) => {}
-                    },
-                    () = &mut turn => break,
+            async move {
+                match connect(config).await {
+                    Err(error) if !error.is_lasting() => {
+                        tracing::debug!(%error, "a try at a new connection failed");
+                        None
+                    }
+                    settled => Some(settled),
                 }
             }
-        }
+        };
+        self.sender.resumption.pauses.until(attempt).await
     }
 
     fn tell(&self, event: DeliveryEvent) {
@@ -277,13 +251,11 @@ impl Delivery<'_> {
     }
 }
 
-/// How long to wait before the next try, after so many short-lived connections in a row. After the first, not at all:
-/// most outages are over with one.
-fn pause(short_lived: u32) -> Duration {
-    match short_lived {
-        0 | 1 => Duration::ZERO,
-        more => TRY_EVERY.0.saturating_mul(1 << (more - 2).min(8)).min(TRY_EVERY.1),
-    }
+/// The pause after a connection that lasted for `lived`, where `before` came before it. A connection that lasted no
+/// longer than the longest pause is no reason to begin anew: what ended it may end the next one as soon. After the first
+/// such one there is none, as most outages are over with one.
+fn pause_after(lived: Duration, before: Option<Duration>, pauses: &Pauses) -> Option<Duration> {
+    (lived < pauses.longest).then(|| before.map_or(Duration::ZERO, |before| pauses.after(before)))
 }
 
 /// Whether another connection may bring what this one did not. What the receiver decided stands, but for what it did
@@ -302,8 +274,8 @@ fn is_worth_another(error: &SendError, connection: &Connection) -> bool {
     by_network && matches!(error, SendError::PeerGone(_))
 }
 
-/// Waits until nothing has come in for `long`; since when that is so.
-async fn silence(connection: &Connection, long: Duration) -> Instant {
+/// Waits until nothing has come in for `long`.
+async fn silence(connection: &Connection, long: Duration) {
     let mut last = (connection.datagrams_received(), Instant::now());
     while last.1.elapsed() < long {
         tokio::time::sleep(LOOK).await;
@@ -312,7 +284,6 @@ async fn silence(connection: &Connection, long: Duration) -> Instant {
             last = (now, Instant::now());
         }
     }
-    last.1
 }
 
 /// Waits until something comes in.
@@ -329,8 +300,13 @@ mod tests {
 
     #[test]
     fn who_loses_one_short_connection_after_another_tries_ever_less_often() {
-        let pauses: Vec<f64> = (0..9).map(|count| pause(count).as_secs_f64()).collect();
-        assert_eq!(pauses, [0.0, 0.0, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]);
-        assert_eq!(pause(u32::MAX), TRY_EVERY.1);
+        let pauses = Pauses { first: Duration::from_millis(500), growth: 1.0, longest: Duration::from_secs(5) };
+        let mut pause = None;
+        let mut after = |lived| {
+            pause = pause_after(Duration::from_secs(lived), pause, &pauses);
+            pause.unwrap_or_default().as_secs_f64()
+        };
+        assert_eq!([(); 7].map(|()| after(1)), [0.0, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]);
+        assert_eq!([after(6), after(1), after(1)], [0.0, 0.0, 0.5]);
     }
 }

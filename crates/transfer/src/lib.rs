@@ -117,6 +117,7 @@ mod protocol;
 mod ranges;
 mod reader;
 mod receive;
+mod resumption;
 mod send;
 mod session;
 mod skip;
@@ -149,6 +150,8 @@ pub use plan::Existing;
 pub use progress::{Phase, Progress, ProgressSnapshot};
 pub use protocol::{INTERRUPTED_CODE, MAX_MESSAGE, ProtocolError, VERSION};
 pub use receive::{Admitted, ReceiveConfig, Received, Receiver, SILENCE};
+#[doc(hidden)]
+pub use resumption::Resumption;
 pub use send::{Sender, Sent};
 pub use skip::{Reason, Skipped};
 pub use ticket::{MAX_ADDRESSES, Secret, Ticket, TicketError};

@@ -23,6 +23,7 @@ use crate::proof::{Known, Seal, Witness, digest_of_all};
 use crate::protocol::{Control, DONE_CODE, DONE_WORD, FromReceiver, FromSender, Proof, ProtocolError, is_done};
 use crate::ranges::RangeSet;
 use crate::reader::{self, Job, Piece};
+use crate::resumption::Resumption;
 use crate::skip::{Reason, Skipped};
 use crate::ticket::Secret;
 use crate::words::printable;
@@ -79,6 +80,7 @@ pub struct Sender {
     not_taken: Mutex<LeftOut>,
     /// How long the receiver had this sender wait: while its user was asked, and while it served another sender.
     waited: Mutex<Duration>,
+    pub(crate) resumption: Resumption,
     workers: Workers,
 }
 
@@ -111,14 +113,15 @@ impl Sender {
             left_out: Mutex::default(),
             not_taken: Mutex::default(),
             waited: Mutex::default(),
+            resumption: Resumption::DEFAULT,
             workers: Workers::default(),
         }
     }
 
     /// The same in a simulation: its number is given, and it reads files in the task that sends.
     #[cfg(feature = "simulation")]
-    pub fn simulated(selection: Selection, secret: Secret, id: SenderId) -> Self {
-        Self { workers: Workers::Inline, ..Self::with_id(selection, secret, id) }
+    pub fn simulated(selection: Selection, secret: Secret, id: SenderId, resumption: Resumption) -> Self {
+        Self { workers: Workers::Inline, resumption, ..Self::with_id(selection, secret, id) }
     }
 
     /// How far the transfer is, as the receiver confirms it.

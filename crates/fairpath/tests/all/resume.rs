@@ -141,6 +141,25 @@ async fn a_peer_that_was_out_of_reach_hears_that_the_connection_was_closed_meanw
     drop(server);
 }
 
+/// The first try sends again one second after it began, and then two seconds later. Another begins beside it before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_goes_on_soon_after_its_peer_is_back_also_where_a_try_began_in_the_dark() {
+    let (_server, relay, ours, theirs) = behind_relay(Duration::from_secs(60)).await;
+    let (mut send, _recv) = ours.open_bi().await.unwrap();
+    send.write_all(b"hello").await.unwrap();
+    // Dropped, they would be reset.
+    let _halves = theirs.accept_bi().await.unwrap();
+    let mut events = ours.events();
+    relay.cut(true);
+    seen(&mut events, |event| matches!(event, Event::Interrupted(_))).await;
+    tokio::time::sleep(Duration::from_millis(1_250)).await;
+    relay.cut(false);
+    let back = Instant::now();
+    seen(&mut events, |event| *event == Event::Resumed).await;
+    // A pause of 0.6 s, and the rest for a busy machine.
+    assert!(back.elapsed() < Duration::from_millis(1_300), "still for {:?}", back.elapsed());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_not_made_again_in_time_has_ended() {
     let (_server, relay, ours, theirs) = behind_relay(Duration::from_millis(300)).await;

@@ -11,7 +11,7 @@ use fairpath_quic::{
 use fairpath_quic_core::{EngineConfig, HeldData};
 use fairpath_transfer::{
     Consent, DeliveryEvent, Existing, GIVE_UP_AFTER, Lie, Limits, ReceiveConfig, ReceiveError, Received, Receiver,
-    Secret, Selection, SendError, Sender, SenderId, Sent,
+    Resumption, Secret, Selection, SendError, Sender, SenderId, Sent,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -63,12 +63,13 @@ pub(super) struct Sending {
     pub(super) fingerprint: Fingerprint,
     pub(super) files: PathBuf,
     pub(super) id: SenderId,
+    pub(super) resumption: Resumption,
     pub(super) connections: Connections,
 }
 
 /// The sender's process.
 pub(super) async fn send(sending: Sending) -> Result<Sent, Unsent> {
-    let Sending { machine, remotes, fingerprint, files, id, connections } = sending;
+    let Sending { machine, remotes, fingerprint, files, id, resumption, connections } = sending;
     let selection = Selection::collect(&[files]).map_err(Unsent::Send)?;
     let admission_key = Some(SECRET.admission_key());
     let config = ConnectConfig {
@@ -79,7 +80,7 @@ pub(super) async fn send(sending: Sending) -> Result<Sent, Unsent> {
     };
     let mut connection = connect(config.clone()).await.map_err(Unsent::Connect)?;
     connections.note(&connection);
-    let sender = Sender::simulated(selection, SECRET, id);
+    let sender = Sender::simulated(selection, SECRET, id, resumption);
     let (tell, mut events) = mpsc::unbounded_channel();
     let delivering = sender.deliver(connection.clone(), &config, GIVE_UP_AFTER, &tell);
     tokio::pin!(delivering);

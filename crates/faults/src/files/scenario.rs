@@ -7,7 +7,7 @@ use std::time::Duration;
 use fairpath_core::{Bitrate, ByteCount};
 use fairpath_net::Jitter;
 use fairpath_quic_core::IDLE_TIMEOUT;
-use fairpath_transfer::{Lie, SILENCE};
+use fairpath_transfer::{Lie, Resumption, SILENCE};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -28,7 +28,7 @@ const WHOLE_OF_TRANSFERS: usize = 200;
 
 /// When a transfer goes on at the latest after the last fault. An end that does not know yet that its connection is
 /// dead finds out within the idle timeout and a probe; a sender that was started anew waits until the one before it is
-/// known to be silent, which may take that again; and the next of its tries begins 5 s after the last and takes 10.
+/// known to be silent, which may take that again; and the next of its tries begins 5 s after the last and takes 4.
 const GOES_ON: Duration =
     IDLE_TIMEOUT.saturating_mul(2).saturating_add(SILENCE).saturating_add(Duration::from_secs(20));
 
@@ -65,6 +65,8 @@ pub struct Transfer {
     pub cryptography: Cryptography,
     /// Whether a sender that is started again has the number of the one before it, as in the program.
     pub is_same_sender: bool,
+    /// When the sender tries another connection.
+    pub resumption: Resumption,
     /// What happens, in order.
     pub faults: Vec<Scheduled>,
 }
@@ -93,7 +95,8 @@ impl Transfer {
         hurry(&mut faults, (ByteCount::new(bytes) / rate(&wires)).mul_f64(1.3) + Duration::from_millis(500));
         faults.sort_by_key(|scheduled| scheduled.at);
         let (cryptography, is_same_sender) = (Cryptography::default(), seed.is_multiple_of(2));
-        Self { seed, wires, files, bytes, cryptography, is_same_sender, faults }
+        let resumption = Resumption::DEFAULT;
+        Self { seed, wires, files, bytes, cryptography, is_same_sender, resumption, faults }
     }
 
     fn tree(&self) -> Tree {
@@ -119,6 +122,7 @@ impl Transfer {
     pub fn run_told(&self, teller: Option<Teller>) -> Result<Outcome, Failure> {
         let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed, (None, self.is_same_sender))
             .map_err(|error| Failure(format!("the files cannot be written: {error}")))?;
+        world.resumption = self.resumption;
         world.tell(teller);
         for scheduled in &self.faults {
             world.run_until(scheduled.at).map_err(Failure)?;
@@ -148,7 +152,8 @@ impl Transfer {
         if let Some(wrong) = world.difference(&left_out) {
             return Err(Failure(wrong));
         }
-        Ok(Outcome { trace: world.trace(), virtual_time: world.now, had_to_live: self.faults.is_empty() })
+        let (trace, packets) = (world.trace(), world.packets());
+        Ok(Outcome { trace, virtual_time: world.now, packets, had_to_live: self.faults.is_empty() })
     }
 
     /// Runs it with a receiver that lies, for at most so long: what the sender came to, if anything.

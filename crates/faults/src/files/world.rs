@@ -12,7 +12,7 @@ use std::time::Duration;
 use fairpath_core::Timestamp;
 use fairpath_net::Datagram;
 use fairpath_quic::{Identity, Machine as Place};
-use fairpath_transfer::{Lie, Received, Refusal, SendError, SenderId, Sent, Skipped};
+use fairpath_transfer::{Lie, Received, Refusal, Resumption, SendError, SenderId, Sent, Skipped};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
@@ -87,6 +87,8 @@ pub(super) struct World {
     /// A sender that is started again has the number of the one before it.
     is_same_sender: bool,
     id: Option<SenderId>,
+    /// When senders try another connection.
+    pub(super) resumption: Resumption,
     cryptography: Cryptography,
     luck: ChaCha8Rng,
     trace: Trace,
@@ -131,6 +133,7 @@ impl World {
             lie,
             is_same_sender,
             id: None,
+            resumption: Resumption::DEFAULT,
             cryptography,
             luck: ChaCha8Rng::seed_from_u64(seed),
             trace: Trace::default(),
@@ -167,6 +170,7 @@ impl World {
                     fingerprint: self.identity.fingerprint(),
                     files: self.disk.path().join("from").join(root),
                     id,
+                    resumption: self.resumption,
                     connections,
                 };
                 self.sender = Some(Process::new(self.now, machine, ends::send(sending)));
@@ -408,6 +412,11 @@ impl World {
     /// Says `what` to whoever is told everything.
     pub(super) fn say(&mut self, what: impl Display) {
         self.trace.say(self.now, what);
+    }
+
+    /// How many packets have left both machines.
+    pub(super) fn packets(&self) -> u64 {
+        self.trace.packets()
     }
 
     /// A digest of all that has left either machine.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use fairpath::{
     Allowance, Builder, Connection, Endpoint, PathControl, PathState, PathTerms, RecvStream, SendStream, internal,
 };
+use fairpath_quic::Pauses;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -37,14 +38,11 @@ const LEFT: Duration = Duration::from_millis(500);
 /// How often is looked whether they have.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// How long after the first failure the next attempt begins, and at most after later ones.
-const PAUSE: Duration = Duration::from_millis(200);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
-
 /// How often is looked whether the far end has told of further addresses.
 const ADDRESSES: Duration = Duration::from_millis(500);
 
-/// The same where the far end does not let this device in.
+/// How long after a failure the next attempt begins where the far end does not let this device in. Longer than
+/// [`Pauses`]: a person has to change that there, and each attempt costs that end a handshake.
 const PAUSE_DENIED: Duration = Duration::from_secs(30);
 
 /// How the connection to the far end is doing.
@@ -260,12 +258,12 @@ struct Keeper {
 
 impl Keeper {
     async fn run(mut self) {
-        let mut pause = PAUSE;
+        let mut pause = Duration::ZERO;
         let mut told = None;
         loop {
             let wait = match self.connect().await {
                 Ok(connection) => {
-                    (pause, told) = (PAUSE, None);
+                    (pause, told) = (Duration::ZERO, None);
                     self.tell(NearNotice::Connected(self.joined.name.clone()));
                     let packets = Packets::begin(connection.clone());
                     let now = Some((connection.clone(), packets.clone()));
@@ -279,6 +277,7 @@ impl Keeper {
                 }
                 Err(error) => {
                     let words = error.to_string();
+                    pause = Pauses::DEFAULT.after(pause);
                     let (notice, wait) = match error {
                         JoinError::Denied(denial) => (NearNotice::Denied(denial), PAUSE_DENIED),
                         _ => (NearNotice::Failed(words.clone()), pause),
@@ -291,7 +290,6 @@ impl Keeper {
                     if !self.become_now(LinkState::Connecting(Some(words))) {
                         return;
                     }
-                    pause = (pause * 2).min(PAUSE_MAX);
                     wait
                 }
             };

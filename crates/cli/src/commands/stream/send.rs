@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use fairpath_proxy::End;
-use fairpath_quic::Connection;
 use fairpath_quic::flows::{Config, FLOWS_MAX};
+use fairpath_quic::{Connection, Pauses};
 use fairpath_report::text::clock;
 use fairpath_transfer::{SenderId, Ticket};
 
@@ -23,9 +23,6 @@ use crate::signals::Interruption;
 
 /// The scheduler by which live flows choose their paths.
 pub(super) const BY_COST: &str = "deadline";
-
-/// How long after one attempt to connect again the next is made.
-const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
     let (more, mut ticket) = args.ticket.take(args.words.clone())?;
@@ -47,7 +44,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
     let mut books = Books::open(args.connect.paths().all())?;
     books.announce(|line| view.say(line));
     books.running.listen(End::Stream, "stream", "receiver", BY_COST);
-    let mut lost_at: Option<Instant> = None;
+    let (mut lost_at, mut pause): (Option<Instant>, _) = (None, Duration::ZERO);
     loop {
         let talk = Talk { args: &args, id, ports: &ports, interruption: &interruption };
         let lost = match talk.converse(&mut ticket, &mut view, &mut control, &mut books).await? {
@@ -55,7 +52,9 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
             // Who was never connected has not lost anything.
             Turn::Lost { why, has_begun: false } if lost_at.is_none() => return Err(why),
             Turn::Lost { why, has_begun } => {
-                lost_at = lost_at.filter(|_| !has_begun);
+                if has_begun {
+                    (lost_at, pause) = (None, Duration::ZERO);
+                }
                 why
             }
         };
@@ -63,8 +62,9 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
             return Err(lost);
         }
         view.say(&format!("connection lost ({lost:#}); trying again, giving up in {}", clock(args.give_up_after)));
+        pause = Pauses::DEFAULT.after(pause);
         tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(pause) => {}
             () = interruption.asked() => bail!(Interrupted("interrupted while there was no connection".into())),
         }
     }
