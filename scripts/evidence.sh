@@ -31,6 +31,7 @@ if [ -z "$quick" ] && [ "$name" = all ]; then
     FAIRPATH_HEALTH_JSON="$figures/health.json" cargo bench -p fairpath-faults --bench tables -- health
     FAIRPATH_STREAMS_JSON="$figures/streams.json" cargo bench -p fairpath-faults --bench tables -- streams
     FAIRPATH_PACKET_ORDER_JSON="$figures/packet_order.json" cargo test --quiet -p fairpath-proxy --lib sensitivity
+    FAIRPATH_PAUSES_JSON="$figures/pauses.json" cargo test --quiet -p fairpath-faults --test all pauses:: -- --ignored
     benches="--criterion target/evidence-benches"
 fi
 # shellcheck disable=SC2086

@@ -11,7 +11,8 @@ use crate::source::Comment;
 const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "live", "rate"];
 
 /// Files outside of these whose constants do so, too.
-const FILES: &[&str] = &["crates/proxy/src/packets/order.rs"];
+const FILES: &[&str] =
+    &["crates/proxy/src/packets/order.rs", "crates/quic/src/pauses.rs", "crates/transfer/src/resumption.rs"];
 
 /// The files whose constants belong to one mechanism of an ablation: of `fairpath lab run default/ablation`, or of that
 /// over the real stack, a bench of `fairpath-faults`.
@@ -36,6 +37,8 @@ pub const HALVED_AND_DOUBLED: &[(&str, &str, &str)] = &[
     ("crates/live/src/budget/parameters", "default/budget", "crates/lab/src/papers/default/budget.rs"),
     ("crates/sched/src/losses", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/proxy/src/packets/order", "packet_order", "crates/proxy/src/packets/order/sensitivity.rs"),
+    ("crates/quic/src/pauses", "pauses", "crates/faults/tests/all/pauses.rs"),
+    ("crates/transfer/src/resumption", "pauses", "crates/faults/tests/all/pauses.rs"),
 ];
 
 /// A constant.
@@ -113,7 +116,7 @@ pub fn to_toml(counts: &BTreeMap<String, usize>) -> String {
 
 /// `docs/reference/constants.md`: all of them. Lines are left out, so that it changes only where a constant does.
 pub fn page() -> String {
-    let head = "# Constants\n\nThe numbers on the way from an acknowledgement to the next packet. A source names an \
+    let head = "# Constants\n\nThe numbers on the way from an acknowledgement to the next packet, and those of connections that are made again. A source names an \
                 entry of `references.toml`; a constant without one is ours. The last column names the mechanism that it \
                 belongs to, whose row of an [ablation](../evidence/default/ablation/README.md) shows what it brings, or the table that \
                 halves and doubles it.\n\n\

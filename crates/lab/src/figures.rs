@@ -79,6 +79,20 @@ const PROGRAMS: &[Program] = &[
         reason: "",
     },
     Program {
+        key: "pauses",
+        title: "Files through outages, with half and twice of each pause after which a sender connects again",
+        claim: "No goal is set: each pause changes how long a transfer takes, or how many packets it costs.",
+        command: "FAIRPATH_PAUSES_JSON=FILE cargo test -p fairpath-faults --test all pauses:: -- --ignored",
+        notes: &[
+            "One file over two paths of 4 Mbit/s, in virtual time. Each outage begins at four moments and is as much as a \
+             tenth longer each time.",
+            "Rows of another value are what it takes more than the default, outage by outage, where that is a tenth of a \
+             second or ten packets in the mean.",
+            "Files, streams and the proxy have the same pauses; `silent` is of files alone.",
+        ],
+        reason: "",
+    },
+    Program {
         key: "streams",
         title: "Streams of bytes: beside records, while a path is dark, a thousand at once, a sparse one, and how they open",
         claim: "Streams carry 0.95 of what records do, stand still for 500 ms at most where a path goes dark, have their \

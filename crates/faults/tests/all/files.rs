@@ -39,7 +39,7 @@ fn a_seed_gives_the_same_transfer_each_time() {
 }
 
 /// One file of some 6 MB, over two wires of 4 Mbit/s: some 6 s.
-fn transfer() -> Transfer {
+pub(crate) fn transfer() -> Transfer {
     let mut transfer =
         Transfer { wires: vec![Wire::new(4, 10), Wire::new(4, 30)], bytes: 6_000_000, ..Transfer::of(0) };
     transfer.faults.clear();

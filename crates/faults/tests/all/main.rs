@@ -22,6 +22,7 @@ mod named;
 mod null;
 #[path = "../pairs/mod.rs"]
 mod pairs;
+mod pauses;
 mod pictures;
 mod ports;
 mod profiles;
