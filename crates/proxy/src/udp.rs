@@ -4,6 +4,7 @@
 //! Packets are read and sent many at a time where the system can: a call for each small one would cost more than all else.
 
 mod burst;
+mod raw;
 #[cfg_attr(target_os = "linux", path = "udp/linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "udp/other.rs")]
 mod system;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::net::UdpSocket;
 
 pub(crate) use burst::{Burst, PACKET_MAX, Room};
+pub(crate) use raw::RawUdp;
 
 /// The most that a socket holds until it is read, in bytes, where the system allows it. Small packets take ten times their size there.
 const BUFFER: usize = 4 << 20;

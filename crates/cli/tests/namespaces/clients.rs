@@ -67,8 +67,8 @@ impl Client {
     }
 
     /// The answer to a packet of UDP that it sends, behind the address from where it came.
-    fn ask(&self, host: impl Into<IpAddr>, port: u16) -> String {
-        Ask::new(host, port).in_namespace(&self.lan.namespace("client"))
+    fn ask(&self, ask: Ask) -> String {
+        ask.in_namespace(&self.lan.namespace("client"))
     }
 
     /// Sends a packet of UDP.
@@ -141,7 +141,14 @@ fn a_machine_behind_a_router_is_carried_and_nothing_of_it_leaks() {
     let public: [IpAddr; 2] = [PUBLIC.into(), PUBLIC6.into()];
     for host in public {
         for port in [echo(&far, host), echo(&far, host)] {
-            assert_eq!(client.ask(host, port), format!("{host} {port} 5\n"), "{}", bond.proxy.said());
+            assert_eq!(client.ask(Ask::new(host, port)), format!("{host} {port} 5\n"), "{}", bond.proxy.said());
+        }
+        // Large ones too, and also where a program of the router has that port at all of its addresses.
+        let port = echo(&far, host);
+        let _other = ear(&router, &format!("{}:{port}", if host.is_ipv4() { "0.0.0.0" } else { "[::]" }));
+        for (length, own) in [(5, 0), (60_000, 0), (700, port)] {
+            let answered = client.ask(Ask { length, own, ..Ask::new(host, port) });
+            assert_eq!(answered, format!("{host} {port} {length}\n"), "{own}: {}", bond.proxy.said());
         }
     }
 
@@ -183,7 +190,7 @@ fn a_machine_behind_a_router_is_carried_and_nothing_of_it_leaks() {
     assert!(!at_router(&["ip", "rule"]).unwrap().contains("fwmark"), "the rule for packets is gone, too");
     client.send(&format!("{PUBLIC}/9999"));
     assert!(hears(&outside), "packets pass as before");
-    assert_eq!(client.ask(PUBLIC6, echo(&far, PUBLIC6)).split(' ').next(), Some(&*PUBLIC6.to_string()));
+    assert_eq!(client.ask(Ask::new(PUBLIC6, echo(&far, PUBLIC6))).split(' ').next(), Some(&*PUBLIC6.to_string()));
 
     // Without lockdown what is not carried passes, and the rules go with the proxy.
     let words = ["proxy", "--transparent", "--for-clients", "lan0", "--dns", &dns, "--state", &state];

@@ -4,9 +4,7 @@
 //! machines behind one. Where it was going, the system tells of the socket. Questions for names go to one resolver, which the
 //! far end reaches. Other packets of UDP come in as they are ([`gate`]).
 
-mod answers;
 mod gate;
-mod raw;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -26,10 +24,8 @@ use super::ports::Ports;
 use crate::relay::{Side, relay, reset_whole};
 use crate::snapshot::Kind;
 use crate::target::Target;
-use crate::udp::Udp;
-use answers::Answers;
+use crate::udp::{RawUdp, Udp};
 use gate::Gate;
-use raw::Raw;
 
 /// The most connections at once. More wait until the system refuses them.
 const CONNECTIONS_MAX: usize = 16_384;
@@ -128,7 +124,8 @@ impl Transparent {
 /// Where packets have to come in.
 #[derive(Clone, Copy, Debug)]
 enum Place<'a> {
-    /// From this machine. Answers to its programs have this mark.
+    /// From this machine. Answers to its programs have this mark, which keeps them in it, also where the address of a
+    /// program is not its own any more.
     Loopback { answers: u32 },
     /// At any address, but through this interface alone: whoever is behind another one reaches no socket, whatever becomes
     /// of the rules.
@@ -182,10 +179,10 @@ impl Place<'_> {
 
     fn gate(self, domain: Domain, port: u16) -> Result<Gate, NearError> {
         self.socket(domain, Type::DGRAM, port, |socket| {
-            let answers = match self {
-                Self::Loopback { answers } => Answers::Own(Raw::open(domain, answers)?),
-                Self::Interface(name) => Answers::to_clients(name),
-            };
+            let answers = RawUdp::open(domain, |raw| match self {
+                Self::Loopback { answers } => set_mark(raw, answers),
+                Self::Interface(name) => bind_to(raw, name),
+            })?;
             Ok(Gate::new(Udp::transparent(UdpSocket::from_std(socket.into())?)?, answers))
         })
     }
@@ -221,7 +218,7 @@ impl Place<'_> {
     }
 }
 
-/// The socket takes only what comes in through this interface.
+/// The socket takes only what comes in through this interface, and sends out of no other.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn bind_to(socket: &Socket, interface: &str) -> io::Result<()> {
     socket.bind_device(Some(interface.as_bytes()))
@@ -229,6 +226,17 @@ fn bind_to(socket: &Socket, interface: &str) -> io::Result<()> {
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn bind_to(_socket: &Socket, _interface: &str) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Packets of the socket have this mark.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn set_mark(socket: &Socket, mark: u32) -> io::Result<()> {
+    socket.set_mark(mark)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn set_mark(_socket: &Socket, _mark: u32) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

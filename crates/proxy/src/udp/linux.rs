@@ -1,7 +1,7 @@
 //! Linux: many packets with one call, with their addresses and their congestion field.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 
 use nix::libc::{EINVAL, EIO, ENOPROTOOPT, EOPNOTSUPP, in_addr, in_pktinfo, in6_addr, in6_pktinfo, sockaddr_in6};
@@ -9,6 +9,7 @@ use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrIn, SockaddrIn6, SockaddrStorage,
     recvmmsg, sendmsg, setsockopt, sockopt,
 };
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
@@ -40,6 +41,24 @@ pub(super) fn make_transparent(socket: &UdpSocket) -> io::Result<()> {
         false => setsockopt(socket, sockopt::Ipv6OrigDstAddr, &true)?,
     }
     Ok(())
+}
+
+/// A socket whose packets have their header of UDP already, and leave from any address.
+pub(super) fn raw(domain: Domain) -> io::Result<Socket> {
+    let socket = Socket::new(domain, Type::RAW, Some(Protocol::UDP))?;
+    // Bound to no address it would get a copy of every packet. To these nobody sends any (RFC 5737, RFC 3849).
+    let nowhere: IpAddr = match domain == Domain::IPV4 {
+        true => {
+            socket.set_ip_transparent_v4(true)?;
+            Ipv4Addr::new(192, 0, 2, 1).into()
+        }
+        false => {
+            socket.set_ip_transparent_v6(true)?;
+            Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()
+        }
+    };
+    socket.bind(&SocketAddr::new(nowhere, 0).into())?;
+    Ok(socket)
 }
 
 pub(super) fn try_recv(socket: &UdpSocket, room: &mut Room) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use socket2::{Domain, Socket};
 use tokio::net::UdpSocket;
 
 use super::{Came, Ecn, Here, Room};
@@ -10,6 +11,10 @@ use super::{Came, Ecn, Here, Room};
 pub(super) fn prepare(_socket: &UdpSocket) {}
 
 pub(super) fn make_transparent(_socket: &UdpSocket) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn raw(_domain: Domain) -> io::Result<Socket> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

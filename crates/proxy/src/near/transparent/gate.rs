@@ -7,24 +7,24 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::answers::{Answers, is_public};
 use crate::hosts::{self, Host, STILL, Waiting};
 use crate::near::link::Link;
 use crate::packets::{Association, Packet};
+use crate::reach::Reach;
 use crate::snapshot::Kind;
 use crate::still::Stillness;
 use crate::target::{self, Target};
-use crate::udp::Udp;
+use crate::udp::{Burst, Ecn, RawUdp, Udp};
 
 /// The gate for packets of this machine, or of one interface.
 #[derive(Debug)]
 pub(super) struct Gate {
     socket: Udp,
-    answers: Arc<Answers>,
+    answers: Arc<RawUdp>,
 }
 
 impl Gate {
-    pub(super) fn new(socket: Udp, answers: Answers) -> Self {
+    pub(super) fn new(socket: Udp, answers: RawUdp) -> Self {
         Self { socket, answers: Arc::new(answers) }
     }
 
@@ -40,7 +40,7 @@ impl Gate {
 }
 
 /// Carries the packets of one socket of a program.
-async fn carry(mut host: Host, link: Arc<Link>, answers: Arc<Answers>) {
+async fn carry(mut host: Host, link: Arc<Link>, answers: Arc<RawUdp>) {
     let (association, (_send, mut recv)) = match link.associate(None).await {
         Ok(associated) => associated,
         Err(refusal) => {
@@ -63,7 +63,7 @@ async fn carry(mut host: Host, link: Arc<Link>, answers: Arc<Answers>) {
                 Some(Packet { target: Target { host: target::Host::Address(from), port }, data, ecn, held: _held }) => {
                     host.note_answer();
                     entry.count(0, data.bytes());
-                    answers.send(SocketAddr::new(from, port), &data, host.address, ecn).await;
+                    answer(&answers, SocketAddr::new(from, port), &data, host.address, ecn).await;
                 }
                 Some(_) => {}
                 None => return,
@@ -80,4 +80,18 @@ fn send(association: &Association, waiting: &Waiting) {
     if let Some(to) = waiting.to.filter(|to| is_public(*to)) {
         association.send(&to.into(), waiting.packets.packets(), waiting.ecn);
     }
+}
+
+/// Sends what came from an address outside, from that address.
+async fn answer(answers: &RawUdp, from: SocketAddr, packets: &Burst, to: SocketAddr, ecn: Ecn) {
+    if is_public(from) {
+        for packet in packets.packets() {
+            answers.send(from, packet, to, ecn).await;
+        }
+    }
+}
+
+/// Whether an address is one that rules lead here, and from which answers may seem to come: no other's business is behind it.
+fn is_public(address: SocketAddr) -> bool {
+    Reach::default().objection(address, &[]).is_none()
 }
