@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::Bytes;
 use rangemap::RangeSet;
 
 use super::record::{Credit, HEAD, MAX_BODY, Record};
@@ -252,9 +251,9 @@ impl Receiver {
     }
 
     /// Moves a record in which nothing is missing to those that may be taken.
-    fn finish(&mut self, number: u64, assembly: Assembly) {
+    fn finish(&mut self, number: u64, mut assembly: Assembly) {
         self.completed.insert(number..number + 1);
-        self.complete.extend(Record::from_body(Bytes::from(assembly.into_data())));
+        self.complete.extend(Record::from_body(assembly.take(assembly.length())));
     }
 
     fn count(&mut self, come: usize, new: u32) {

@@ -1,23 +1,31 @@
 //! A stretch of data of which parts come in any order.
 
+use bytes::{Buf as _, Bytes, BytesMut};
+
 use super::coverage::Coverage;
+
+/// Data is taken without being copied from this part of its memory on: all of that is kept as long as the data is.
+const SHARED_MIN: usize = 4;
 
 /// The data up to the furthest byte that has come; what is missing in between is 0.
 #[derive(Debug)]
 pub(crate) struct Assembly {
-    data: Vec<u8>,
+    /// The data behind all that was taken.
+    data: BytesMut,
+    /// How much was taken from the front, in bytes.
+    taken: u32,
     come: Coverage,
 }
 
 impl Assembly {
     /// Nothing of `length` bytes, for which memory is taken as they come.
     pub(crate) fn new(length: u32) -> Self {
-        Self { data: Vec::new(), come: Coverage::new(length) }
+        Self { data: BytesMut::new(), taken: 0, come: Coverage::new(length) }
     }
 
     /// Nothing of `length` bytes, for which memory is taken now.
     pub(crate) fn allocated(length: u32) -> Self {
-        Self { data: Vec::with_capacity(length as usize), come: Coverage::new(length) }
+        Self { data: BytesMut::with_capacity(length as usize), ..Self::new(length) }
     }
 
     /// How long the whole of it is.
@@ -30,43 +38,48 @@ impl Assembly {
         self.come.is_full()
     }
 
-    /// The first missing position at or after `at`; the length where there is none.
-    pub(crate) fn end_of_run(&self, at: u32) -> u32 {
-        self.come.end_of_run(at)
+    /// How much has come at the front and was not taken.
+    pub(crate) fn run(&self) -> u32 {
+        self.come.end_of_run(self.taken) - self.taken
     }
 
-    /// The data that has come, with zeros where something is missing.
-    pub(crate) fn data(&self) -> &[u8] {
-        &self.data
-    }
-
-    /// The whole of it.
-    pub(crate) fn into_data(self) -> Vec<u8> {
-        self.data
+    /// Takes the first `length` bytes, which have come. Little data does not keep much memory.
+    pub(crate) fn take(&mut self, length: u32) -> Bytes {
+        let (memory, taken) = (self.taken as usize + self.data.capacity(), length as usize);
+        self.taken += length;
+        if SHARED_MIN * taken >= memory {
+            return self.data.split_to(taken).freeze();
+        }
+        let copy = Bytes::copy_from_slice(&self.data[..taken]);
+        self.data.advance(taken);
+        copy
     }
 
     /// How much memory it has, in bytes.
+    #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.data.capacity()
     }
 
     /// Puts data in its place; says how many bytes of it are new. What is there already stands, whatever comes again.
     pub(crate) fn place(&mut self, offset: u32, data: &[u8]) -> u32 {
-        let (start, end) = (offset as usize, offset as usize + data.len());
-        let range = offset..end as u32;
-        if start >= self.data.len() {
+        let range = offset..offset + data.len() as u32;
+        let first = self.taken;
+        let at = |position: u32| (position - first) as usize;
+        if offset >= first && at(offset) >= self.data.len() {
             // Data that comes in order is written once; only what is left out is written as zeros first.
-            self.data.resize(start, 0);
+            self.data.resize(at(offset), 0);
             self.data.extend_from_slice(data);
             return self.come.insert(range);
         }
-        if self.data.len() < end {
-            self.data.resize(end, 0);
+        // All that was taken has come.
+        if range.end > first && self.data.len() < at(range.end) {
+            self.data.resize(at(range.end), 0);
         }
         let into = &mut self.data;
         self.come.missing(range.clone(), |missing| {
-            let (from, to) = (missing.start as usize, missing.end as usize);
-            into[from..to].copy_from_slice(&data[from - start..to - start]);
+            let from = &data[(missing.start - offset) as usize..(missing.end - offset) as usize];
+            into[at(missing.start)..at(missing.end)].copy_from_slice(from);
         });
         self.come.insert(range)
     }
@@ -80,27 +93,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_first_stands(
-            parts in prop::collection::vec((0..300_u32, 1..100_usize, any::<u8>()), 1..40),
+        fn what_comes_first_stands_and_is_taken_in_order(
+            parts in prop::collection::vec((0..300_u32, 1..100_usize, any::<u8>(), 0..150_u32), 1..40),
         ) {
             let mut assembly = Assembly::new(400);
             let mut model = vec![None; 400];
-            for (offset, length, byte) in parts {
+            let mut taken = 0;
+            for (offset, length, byte, most) in parts {
                 let mut new = 0;
                 for place in &mut model[offset as usize..offset as usize + length] {
                     new += u32::from(place.is_none());
                     place.get_or_insert(byte);
                 }
                 prop_assert_eq!(assembly.place(offset, &vec![byte; length]), new);
-                for (at, expected) in model.iter().enumerate() {
-                    if let Some(byte) = expected {
-                        prop_assert_eq!(assembly.data()[at], *byte);
-                    }
-                }
-                for at in 0..400 {
-                    let run = model[at..].iter().take_while(|place| place.is_some()).count();
-                    prop_assert_eq!(assembly.end_of_run(at as u32) as usize, at + run);
-                }
+                let run: Vec<u8> = model[taken..].iter().map_while(|place| *place).collect();
+                prop_assert_eq!(assembly.run() as usize, run.len());
+                let now = assembly.run().min(most);
+                prop_assert_eq!(&assembly.take(now)[..], &run[..now as usize]);
+                taken += now as usize;
             }
             prop_assert_eq!(assembly.is_full(), model.iter().all(Option::is_some));
         }

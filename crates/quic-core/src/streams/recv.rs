@@ -8,7 +8,7 @@ use super::error::StreamsError;
 use super::window::Window;
 use crate::carrier::Assembly;
 
-/// Data is put together in blocks of so much, in bytes: a whole one is handed out without being copied.
+/// Data is put together in blocks of so much, in bytes. A large part of one is handed out without being copied.
 const BLOCK: u32 = 32 << 10;
 
 /// Memory for a block is taken at once for pieces of this length and more, in bytes, once a stream had a whole block:
@@ -171,8 +171,7 @@ impl RecvHalf {
 
     /// How many bytes may be read of the first block.
     fn run(&self) -> u32 {
-        let from = (self.read - self.base) as u32;
-        self.blocks.front().and_then(Option::as_ref).map_or(0, |block| block.end_of_run(from) - from)
+        self.blocks.front().and_then(Option::as_ref).map_or(0, Assembly::run)
     }
 
     /// The next bytes, up to `most`, which is not 0. The code where the peer gave up: that is said once.
@@ -193,21 +192,12 @@ impl RecvHalf {
             self.state = State::Done;
             return Ok(Read::End);
         }
-        let from = (self.read - self.base) as u32;
-        self.read += u64::from(run);
-        let is_whole = run == BLOCK;
-        let is_empty = self.read == self.highest;
         let Some(Some(block)) = self.blocks.front_mut() else { return Ok(Read::Pending) };
-        // Little data must not keep much memory.
-        let is_dense = 2 * run as usize >= block.capacity();
-        let data = if is_whole || is_empty && from == 0 && block.data().len() == run as usize && is_dense {
-            Bytes::from(std::mem::replace(block, Assembly::new(BLOCK)).into_data())
-        } else {
-            Bytes::copy_from_slice(&block.data()[from as usize..(from + run) as usize])
-        };
-        if is_empty {
+        let data = block.take(run);
+        self.read += u64::from(run);
+        if self.read == self.highest {
             (self.blocks, self.base) = (VecDeque::new(), self.read);
-        } else if from + run == BLOCK {
+        } else if self.read - self.base == u64::from(BLOCK) {
             self.blocks.pop_front();
             self.base = self.read;
         }
@@ -255,5 +245,28 @@ mod tests {
         assert_eq!(read_all(&mut half)[0], (BLOCK as usize, BLOCK as usize), "without a copy");
         send(&mut half, 64);
         assert!(read_all(&mut half)[0].1 <= 128);
+    }
+
+    #[test]
+    fn a_large_part_of_a_block_is_read_without_a_copy_and_the_rest_comes_into_the_same_memory() {
+        let mut half = RecvHalf::new(Window::new(WINDOW, WINDOW, WINDOW));
+        let (block, quarter) = (u64::from(BLOCK), u64::from(BLOCK / 4));
+        let send = |half: &mut RecvHalf, offset: u64, bytes: u64| {
+            half.on_data(0, offset, &vec![7; bytes as usize], false).expect("within the window");
+        };
+        let read = |half: &mut RecvHalf| match half.read(usize::MAX) {
+            Ok(Read::Data(data)) => data,
+            other => panic!("{other:?}"),
+        };
+        send(&mut half, 0, block + quarter);
+        send(&mut half, block + 2 * quarter, quarter);
+        assert_eq!(read(&mut half).len(), BLOCK as usize);
+        let first = read(&mut half);
+        assert_eq!(first.len() as u64, quarter);
+        assert_eq!(half.read(usize::MAX), Ok(Read::Pending));
+        send(&mut half, block + quarter, quarter);
+        let rest = read(&mut half);
+        assert_eq!(rest.len() as u64, 2 * quarter);
+        assert_eq!(rest.as_ptr(), first.as_ptr().wrapping_add(first.len()));
     }
 }
