@@ -59,7 +59,7 @@ const PROGRAMS: &[Program] = &[
     Program {
         key: "health",
         title: "Links that fail, with half and twice of each constant of the health of paths",
-        claim: "No goal is set: each constant changes what a link costs that fails.",
+        claim: "No goal is set: a constant without a row changes nothing that a person would notice in these networks.",
         command: "FAIRPATH_HEALTH_JSON=FILE cargo bench -p fairpath-faults --bench tables -- health",
         notes: &[
             "Both ends run in virtual time, over two wires of 20 Mbit/s and 20 ms, with packets that nothing protects.",
