@@ -26,8 +26,8 @@ pub struct HealthParameters {
     /// A path is closed after it has been sick for this long, while another is well. Only then does a stack send again,
     /// elsewhere, what of streams the path held.
     pub dead_after: Duration,
-    /// So long after it fell ill the other must have been seen to work. Where each direction has a path of its own, both
-    /// ends fall silent one after the other: what is well at first is not a moment later.
+    /// The other path must have been seen to work this long after the first fell ill. Where each direction has a path of its
+    /// own, both ends fall silent one after the other: a path that seems well at first is not a moment later.
     pub outlived: Duration,
     /// A path that has been sick for this long, where nothing arrives on any other, gets a second one beside it on the same
     /// pair. A stack may give up validating an address for good; and both ends may be well again only in part.
@@ -39,7 +39,7 @@ pub struct HealthParameters {
     /// How often something is said on a path that is being opened: QUIC stacks ask whether it works at intervals that grow
     /// to two seconds, each time with a packet of full size.
     pub probe_opening: Duration,
-    /// What is heard on a path so soon after it was opened comes before the answer to the first question.
+    /// A packet that comes this soon after a path was opened is no answer to the first question.
     pub first_words: Duration,
     /// How long a path waits before it is opened again.
     pub reopen: ReopenWaits,

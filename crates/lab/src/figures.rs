@@ -64,7 +64,7 @@ const PROGRAMS: &[Program] = &[
         notes: &[
             "Both ends run in virtual time, over two wires of 20 Mbit/s and 20 ms, with packets that nothing protects.",
             "Another value has a row for each network in which it costs at least 50 ms more or less.",
-            "What is lacking is the time that both links would need for it.",
+            "A row of what is lacking gives the time that both links would need for it.",
         ],
         reason: "",
     },

@@ -12,13 +12,13 @@ pub struct BudgetParameters {
     pub mean_of: Duration,
     /// However long packets may take, none is to wait for longer than this.
     pub wait_max: Duration,
-    /// What waits comes and goes with each picture, and with one that is larger than others for longer. What has waited
-    /// for so long is more than the paths take.
+    /// Packets wait for a moment with each picture, and for longer with a large one. Those that have waited this long are
+    /// more than the paths take.
     pub stands: Duration,
     /// Where packets would wait for too long, the budget is this part of what there is until they do not.
     pub drained: f64,
-    /// What it rises by in a second at most, in parts of what there is: from nothing to all takes 20 s, in which an
-    /// encoder makes a few pictures that begin anew.
+    /// The largest rise in a second, in parts of what there is: from nothing to all takes 20 s, in which an encoder makes a
+    /// few pictures that begin anew.
     pub rises: f64,
     /// The part of the rates that it takes: a tenth is left free, so that a picture larger than others finds room.
     pub used: f64,

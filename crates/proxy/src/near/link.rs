@@ -38,7 +38,7 @@ const LEFT: Duration = Duration::from_millis(500);
 /// How often is looked whether they have.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// How often is looked whether the far end has told of further addresses.
+/// The interval of looks whether the far end has told of further addresses.
 const ADDRESSES: Duration = Duration::from_millis(500);
 
 /// How long after a failure the next attempt begins where the far end does not let this device in. Longer than
