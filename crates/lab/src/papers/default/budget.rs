@@ -39,7 +39,7 @@ use fairpath_net::{LinkConfig, LossConfig, QueueConfig, Rate};
 use fairpath_scenario::{BudgetParameters, Change, ChangeKind, Live, PathRoute, StreamConfig, Traffic};
 use fairpath_sim::SimError;
 
-use super::halved::{TIMES, matters};
+use super::halved::{Constant, Run, Variant, difference, matters, table, variants};
 use crate::{Cell, Context, Estimate, Experiment, Failure, Net, Report, Table, Verdict, ms};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/budget", include_str!("budget.rs"), run)
@@ -55,10 +55,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("default/budget", incl
         "first try matters",
     ]);
 
-/// A constant, and how it becomes so many times as large.
-type Constant = (&'static str, fn(&mut BudgetParameters, f64));
-
-const CONSTANTS: &[Constant] = &[
+const CONSTANTS: &[Constant<BudgetParameters>] = &[
     ("mean of", |all, times| all.mean_of = all.mean_of.mul_f64(times)),
     ("wait max", |all, times| all.wait_max = all.wait_max.mul_f64(times)),
     ("stands", |all, times| all.stands = all.stands.mul_f64(times)),
@@ -160,50 +157,18 @@ impl Network {
     }
 }
 
-/// Another value of a constant.
-#[derive(Clone, Copy)]
-struct Variant {
-    constant: &'static str,
-    times: &'static str,
-    parameters: BudgetParameters,
-}
-
-fn variants() -> impl Iterator<Item = Variant> {
-    CONSTANTS.iter().flat_map(|(constant, change)| {
-        TIMES.map(|(factor, times)| {
-            let mut parameters = BudgetParameters::default();
-            change(&mut parameters, factor);
-            Variant { constant, times, parameters }
-        })
-    })
-}
-
-/// The results of the default, and those of each variant.
-type Run = ([f64; 3], Vec<[f64; 3]>);
-
 fn run(context: &Context) -> Result<Report, Failure> {
     let networks = context.pick(NETWORKS[2..3].to_vec(), NETWORKS.to_vec());
     let duration = Duration::from_secs(context.pick(20, 60));
-    let is_meant = |variant: &Variant| context.pick(variant.constant == "rises", true);
-    let variants: Vec<Variant> = variants().filter(is_meant).collect();
-    let runs: Vec<Vec<Run>> = context.sweep(&networks, &context.seeds(context.pick(6, 8)), |network, seed| {
+    let is_meant = |variant: &Variant<BudgetParameters>| context.pick(variant.constant == "rises", true);
+    let variants: Vec<Variant<BudgetParameters>> = variants(CONSTANTS).filter(is_meant).collect();
+    let runs: Vec<Vec<Run<3>>> = context.sweep(&networks, &context.seeds(context.pick(6, 8)), |network, seed| {
         let default = network.run(BudgetParameters::default(), seed, duration)?;
         let changed = variants.iter().map(|variant| network.run(variant.parameters, seed, duration));
         Ok((default, changed.collect::<Result<_, SimError>>()?))
     })?;
-    let columns: Vec<(&str, &str)> = networks.iter().map(|network| (network.name, "%")).collect();
-    let difference = |at: usize, of: usize| move |(default, changed): &Run| changed[at][of] - default[of];
-    let table = |name: &str, title: &str, of: usize| {
-        let mut table = Table::new(name, title, &["constant", "its value"], &columns);
-        let cells = |cell: &dyn Fn(&Run) -> f64| -> Vec<Cell> {
-            runs.iter().map(|runs| Cell::of(runs.iter().map(cell))).collect()
-        };
-        table.push(&["the default", ""], &cells(&|(default, _)| default[of]));
-        for (at, variant) in variants.iter().enumerate() {
-            table.push(&[variant.constant, variant.times], &cells(&difference(at, of)));
-        }
-        table
-    };
+    let names: Vec<&str> = networks.iter().map(|network| network.name).collect();
+    let table = |name, title, of| table((name, title), &names, &variants, &runs, of);
     let tables = [
         table(
             "carried",
@@ -219,7 +184,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
         for (at, variant) in variants.iter().enumerate().filter(|(_, variant)| variant.constant == *constant) {
             for (network, runs) in networks.iter().zip(&runs) {
                 for (of, (measure, noticed, _)) in MEASURES.into_iter().enumerate() {
-                    let difference = difference(at, of);
+                    let difference = difference::<3>(at, of);
                     let what = format!("{}, {measure} in parts of {noticed} points, {}", variant.times, network.name);
                     all.push((what, runs.iter().map(|run| difference(run) / noticed).collect()));
                 }

@@ -42,7 +42,7 @@ use fairpath_net::{Filter, GilbertElliott, LinkConfig, LossConfig, QueueConfig, 
 use fairpath_scenario::{Change, ChangeKind, Live, PathRoute, StreamConfig, Traffic};
 use fairpath_sim::SimError;
 
-use super::halved::{TIMES, count, matters};
+use super::halved::{Constant, Run, Variant, count, difference, matters, table, variants};
 use crate::{Cell, Context, Estimate, Experiment, Failure, Net, Report, Table, Verdict, ms};
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/deadline", include_str!("deadline.rs"), run)
@@ -58,10 +58,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("default/deadline", in
         "lost min matters",
     ]);
 
-/// A constant, and how it becomes so many times as large.
-type Constant = (&'static str, fn(&mut DeadlineParameters, f64));
-
-const CONSTANTS: &[Constant] = &[
+const CONSTANTS: &[Constant<DeadlineParameters>] = &[
     ("alike", |all, times| all.alike *= times),
     ("serves", |all, times| all.serves = 1.0 - (1.0 - all.serves) * times),
     ("parts", |all, times| all.parts = count(all.parts, times)),
@@ -215,49 +212,17 @@ impl Line {
     }
 }
 
-/// Another value of a constant.
-#[derive(Clone, Copy)]
-struct Variant {
-    constant: &'static str,
-    times: &'static str,
-    parameters: DeadlineParameters,
-}
-
-fn variants() -> impl Iterator<Item = Variant> {
-    CONSTANTS.iter().flat_map(|(constant, change)| {
-        TIMES.map(|(factor, times)| {
-            let mut parameters = DeadlineParameters::default();
-            change(&mut parameters, factor);
-            Variant { constant, times, parameters }
-        })
-    })
-}
-
-/// The results of the default, and those of each variant.
-type Run = ([f64; 2], Vec<[f64; 2]>);
-
 fn run(context: &Context) -> Result<Report, Failure> {
     let networks = context.pick(NETWORKS[2..3].to_vec(), NETWORKS.to_vec());
     let duration = Duration::from_secs(context.pick(10, 35));
-    let variants: Vec<Variant> = variants().collect();
-    let runs: Vec<Vec<Run>> = context.sweep(&networks, &context.seeds(context.pick(4, 8)), |network, seed| {
+    let variants: Vec<Variant<DeadlineParameters>> = variants(CONSTANTS).collect();
+    let runs: Vec<Vec<Run<2>>> = context.sweep(&networks, &context.seeds(context.pick(4, 8)), |network, seed| {
         let default = network.run(DeadlineParameters::default(), seed, duration)?;
         let changed = variants.iter().map(|variant| network.run(variant.parameters, seed, duration));
         Ok((default, changed.collect::<Result<_, SimError>>()?))
     })?;
-    let columns: Vec<(&str, &str)> = networks.iter().map(|network| (network.name, "%")).collect();
-    let difference = |at: usize, of: usize| move |(default, changed): &Run| changed[at][of] - default[of];
-    let table = |name: &str, title: &str, of: usize| {
-        let mut table = Table::new(name, title, &["constant", "its value"], &columns);
-        let cells = |cell: &dyn Fn(&Run) -> f64| -> Vec<Cell> {
-            runs.iter().map(|runs| Cell::of(runs.iter().map(cell))).collect()
-        };
-        table.push(&["the default", ""], &cells(&|(default, _)| default[of]));
-        for (at, variant) in variants.iter().enumerate() {
-            table.push(&[variant.constant, variant.times], &cells(&difference(at, of)));
-        }
-        table
-    };
+    let names: Vec<&str> = networks.iter().map(|network| network.name).collect();
+    let table = |name, title, of| table((name, title), &names, &variants, &runs, of);
     let in_time = table("in_time", "Packets in time: of the default, and how much more with another value", 0);
     let cost = table("cost", "The cost: of the default, and how much more with another value", 1);
     let mut verdicts = vec![none_is_better(&in_time)];
