@@ -45,6 +45,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use fairpath_report::text::{self, print_line, safe, tell};
 
 use failure::Failure;
+use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -128,7 +129,7 @@ fn main() -> ExitCode {
     let is_coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     let lines = tracing_subscriber::fmt::layer().with_ansi(is_coloured).with_writer(std::io::stderr);
     tracing_subscriber::registry().with(lines).with(log_filter()).init();
-    let result = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let result = match runtime(&cli.command) {
         Ok(runtime) => {
             let result = runtime.block_on(run(cli.command));
             // Nothing that still runs, such as a blocked read, may hold the process.
@@ -148,6 +149,14 @@ fn main() -> ExitCode {
             ExitCode::from(error::exit_code(&error))
         }
     }
+}
+
+/// One thread carries a connection, as more of them hand its packets to each other. `serve` has many connections, and
+/// takes half of the cores (docs/design/threads.md). The main thread prints, and files have threads of their own.
+fn runtime(command: &Command) -> std::io::Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if matches!(command, Command::Serve(_)) { (cores / 2).max(1) } else { 1 };
+    Builder::new_multi_thread().worker_threads(threads).enable_all().build()
 }
 
 /// The lines that `FAIRPATH_LOG` asks for, but none of rustls below a warning: its debug log shows the token by which
