@@ -168,14 +168,17 @@ async fn loopback(large: bool) {
         let seconds = if seconds.is_empty() { "-".to_owned() } else { format!("{:.2}", median(seconds)) };
         let name = format!("{name}, {size} bytes, {paths} path{}", if paths == 1 { "" } else { "s" });
         let is_ours = matches!(mover, Mover::Fairpath(..));
-        let goal = |goal: serde_json::Value| if is_ours { goal } else { serde_json::Value::Null };
-        figures.extend([
-            serde_json::json!({ "what": name, "unit": "Mbit/s", "samples": all(&mbps) }),
-            serde_json::json!({ "what": format!("{name}: goodput, of the better raw one's"), "unit": "",
-                "samples": ratios(&mbps, at, size), "goal": goal(serde_json::json!({ "at_least": FASTER })) }),
-            serde_json::json!({ "what": format!("{name}: processors' time, of the better raw one's"), "unit": "",
-                "samples": ratios(&cpu, at, size), "goal": goal(serde_json::json!({ "at_most": CHEAPER })) }),
-        ]);
+        figures.push(serde_json::json!({ "what": name, "unit": "Mbit/s", "samples": all(&mbps) }));
+        // The stack alone has no datagrams of some sizes: there is nothing to divide by.
+        for (what, samples, goal) in [
+            ("goodput", ratios(&mbps, at, size), serde_json::json!({ "at_least": FASTER })),
+            ("processors' time", ratios(&cpu, at, size), serde_json::json!({ "at_most": CHEAPER })),
+        ] {
+            let (what, goal) = (format!("{name}: {what}, of the better raw one's"), is_ours.then_some(goal));
+            if !samples.is_empty() {
+                figures.push(serde_json::json!({ "what": what, "unit": "", "samples": samples, "goal": goal }));
+            }
+        }
         println!(
             "  {name:55} {:8.0} {seconds:>8}  {}, CPU {} | {}",
             median(all(&mbps)),
