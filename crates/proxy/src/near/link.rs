@@ -41,8 +41,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// The interval of looks whether the far end has told of further addresses.
 const ADDRESSES: Duration = Duration::from_millis(500);
 
-/// How long after a failure the next attempt begins where the far end does not let this device in. Longer than
-/// [`Pauses`]: a person has to change that there, and each attempt costs that end a handshake.
+/// The pause where the far end does not let this device in. Longer than [`Pauses`]: a person has to change that there,
+/// and each try costs that end a handshake.
 const PAUSE_DENIED: Duration = Duration::from_secs(30);
 
 /// How the connection to the far end is doing.
@@ -78,6 +78,8 @@ pub(crate) struct Link {
     notices: mpsc::Sender<NearNotice>,
     /// The last refusal of a forward that was told.
     refused: Mutex<String>,
+    /// Why the last try failed, as it was told.
+    failed: Mutex<Option<NearNotice>>,
     /// The connections of programs.
     pub(crate) ledger: Arc<Ledger>,
 }
@@ -106,9 +108,10 @@ impl Link {
             packets: Mutex::default(),
             notices,
             refused: Mutex::default(),
+            failed: Mutex::default(),
             ledger: Arc::default(),
         });
-        tokio::spawn(Keeper { link: link.clone(), endpoint, state, key, joined, reverses }.run());
+        tokio::spawn(Keeper { link: link.clone(), endpoint, state, key: Arc::new(key), joined, reverses }.run());
         Ok(link)
     }
 
@@ -239,6 +242,26 @@ impl Link {
         let _ = self.notices.try_send(notice);
     }
 
+    /// Tells why the far end was not reached. The same words again and again would tell nothing new.
+    fn fail(&self, words: String, notice: NearNotice) {
+        let before = self.failed.lock().unwrap_or_else(PoisonError::into_inner).replace(notice.clone());
+        if before.as_ref() != Some(&notice) {
+            self.tell(notice);
+        }
+        self.become_now(LinkState::Connecting(Some(words)));
+    }
+
+    /// Another state, unless this end was closed meanwhile.
+    fn become_now(&self, state: LinkState) -> bool {
+        self.state.send_if_modified(|now| match now {
+            LinkState::Closed => false,
+            _ => {
+                *now = state;
+                true
+            }
+        })
+    }
+
     /// Waits for the far end's answer on a stream that was opened.
     pub(crate) async fn answered(recv: &mut RecvStream, target: &Target) -> Result<(), Refusal> {
         let late = |_| Refusal::new(RefusalKind::TimedOut, format!("{target} does not answer"));
@@ -251,70 +274,66 @@ struct Keeper {
     link: Arc<Link>,
     endpoint: Endpoint,
     state: NearState,
-    key: DeviceKey,
+    key: Arc<DeviceKey>,
     joined: Joined,
     reverses: Arc<[Reverse]>,
 }
 
+/// The far end's word on this device: a connection on which it was let in, or why it was not.
+type Answer = Result<(Connection, Joined), Denial>;
+
 impl Keeper {
     async fn run(mut self) {
-        let mut pause = Duration::ZERO;
-        let mut told = None;
+        let mut state = self.link.state();
         loop {
-            let wait = match self.connect().await {
-                Ok(connection) => {
-                    (pause, told) = (Duration::ZERO, None);
+            let answer = tokio::select! {
+                answer = Pauses::DEFAULT.until(|| self.attempt()) => answer,
+                _ = state.wait_for(|state| matches!(state, LinkState::Closed)) => return,
+            };
+            match answer {
+                Ok((connection, joined)) => {
+                    self.note(joined);
+                    self.link.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
                     self.tell(NearNotice::Connected(self.joined.name.clone()));
                     let packets = Packets::begin(connection.clone());
                     let now = Some((connection.clone(), packets.clone()));
                     *self.link.packets.lock().unwrap_or_else(PoisonError::into_inner) = now;
-                    if !self.become_now(LinkState::Up(connection.clone())) {
+                    if !self.link.become_now(LinkState::Up(connection.clone())) {
                         connection.close(0, "the near end has ended").await;
                         return;
                     }
                     self.watch(&connection, packets).await;
-                    Duration::ZERO
                 }
-                Err(error) => {
-                    let words = error.to_string();
-                    pause = Pauses::DEFAULT.after(pause);
-                    let (notice, wait) = match error {
-                        JoinError::Denied(denial) => (NearNotice::Denied(denial), PAUSE_DENIED),
-                        _ => (NearNotice::Failed(words.clone()), pause),
-                    };
-                    // The same words again and again would tell nothing new.
-                    if told.as_ref() != Some(&notice) {
-                        self.tell(notice.clone());
-                        told = Some(notice);
-                    }
-                    if !self.become_now(LinkState::Connecting(Some(words))) {
-                        return;
-                    }
-                    wait
+                Err(denial) => {
+                    self.link.fail(denial.to_string(), NearNotice::Denied(denial));
+                    tokio::time::sleep(PAUSE_DENIED).await;
                 }
-            };
-            tokio::time::sleep(wait).await;
+            }
         }
     }
 
-    /// Another state, unless this end was closed meanwhile.
-    fn become_now(&self, state: LinkState) -> bool {
-        self.link.state.send_if_modified(|now| match now {
-            LinkState::Closed => false,
-            _ => {
-                *now = state;
-                true
+    /// One try; `None` where the far end did not answer.
+    fn attempt(&self) -> impl Future<Output = Option<Answer>> + use<> {
+        let (endpoint, key, link) = (self.endpoint.clone(), self.key.clone(), self.link.clone());
+        let (addresses, fingerprint) = (self.joined.addresses.clone(), self.joined.fingerprint());
+        let tried = async move {
+            let fingerprint = fingerprint?;
+            let connection = endpoint.connect(addresses, fingerprint).await?;
+            let greeting = greeting::greet(&connection, &key, None);
+            let admitted = enter(&connection, greeting).await?;
+            Ok((connection, Joined::of(fingerprint, admitted)))
+        };
+        async move {
+            match tried.await {
+                Ok(found) => Some(Ok(found)),
+                Err(JoinError::Denied(denial)) => Some(Err(denial)),
+                Err(error) => {
+                    let words = error.to_string();
+                    link.fail(words.clone(), NearNotice::Failed(words));
+                    None
+                }
             }
-        })
-    }
-
-    async fn connect(&mut self) -> Result<Connection, JoinError> {
-        let fingerprint = self.joined.fingerprint()?;
-        let connection = self.endpoint.connect(self.joined.addresses.clone(), fingerprint).await?;
-        let greeting = greeting::greet(&connection, &self.key, None);
-        let admitted = enter(&connection, greeting).await?;
-        self.note(Joined::of(fingerprint, admitted));
-        Ok(connection)
+        }
     }
 
     /// Keeps the addresses that the far end has now, and those that reached it before.
@@ -378,7 +397,7 @@ impl Keeper {
             Some(denial) => denial.to_string(),
             None => reason.to_string(),
         };
-        if self.become_now(LinkState::Connecting(Some(words.clone()))) {
+        if self.link.become_now(LinkState::Connecting(Some(words.clone()))) {
             self.tell(NearNotice::Lost(words));
         }
     }

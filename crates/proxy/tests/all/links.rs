@@ -76,19 +76,42 @@ async fn link(far: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
     (address, is_cut)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_download_goes_on_where_it_was_when_all_links_were_gone() {
+/// Two ends with a link between them that can be cut; `None` where this machine has no IPv6.
+async fn over_a_link() -> Option<(Ends, Arc<AtomicBool>)> {
     if std::net::UdpSocket::bind("[::1]:0").is_err() {
         eprintln!("skipped: this machine has no IPv6");
-        return;
+        return None;
     }
     let folder = tempfile::tempdir().unwrap();
     // The near end has IPv4 only: no way leads around the link.
     let far = FarEnd::listening(folder.path().join("far"), "[::1]:0".parse().unwrap(), Vec::new()).await;
     let (link, is_cut) = link(far.addresses[0]).await;
     let one_link = |state| fairpath_proxy::NearConfig { via: vec!["127.0.0.1".to_owned()], ..near_config(state) };
-    let mut ends = Ends::join(folder, far, &[link], one_link).await;
+    Some((Ends::join(folder, far, &[link], one_link).await, is_cut))
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_far_end_that_was_away_for_seconds_is_found_soon_after_it_is_back() {
+    let Some((mut ends, is_cut)) = over_a_link().await else { return };
+    let is_there = |notice: &NearNotice| *notice == NearNotice::Connected("van".to_owned());
+    ends.near_told(is_there).await;
+    let (state, address) = (ends.far.state.clone(), ends.far.addresses[0]);
+    ends.far.stop().await;
+    ends.near_told(|notice| matches!(notice, NearNotice::Lost(_))).await;
+    // Its host is away too. The first try sends its first packets again after one and three seconds.
+    is_cut.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_millis(1300)).await;
+    ends.far = FarEnd::listening(state, address, Vec::new()).await;
+    is_cut.store(false, Ordering::Relaxed);
+    let back = Instant::now();
+    ends.near_told(is_there).await;
+    // The first try alone would take 1.7 s.
+    assert!(back.elapsed() < Duration::from_millis(1500), "found again after {:?}", back.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_download_goes_on_where_it_was_when_all_links_were_gone() {
+    let Some((mut ends, is_cut)) = over_a_link().await else { return };
     let half = vec![9; 300_000];
     let (go_on, first) = (Arc::new(Notify::new()), half.clone());
     let more = go_on.clone();
