@@ -17,6 +17,8 @@ use fairpath_quic::{ConnectConfig, Connection, ListenConfig, Listener, RECORD, R
 use fairpath_quic_core::streams::{Read, StreamKind};
 use rayon::prelude::*;
 use tokio::io::AsyncWriteExt as _;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
 
 use crate::bulk::{Bulk, LOOK, Outage, ends, jain, outage, sparse};
 
@@ -161,13 +163,13 @@ impl Origin {
 /// readers woken only when nothing more waits, and a yield after each turn halve the wakes, and gain little.
 fn on_loopback(is_quick: bool) -> Vec<Row> {
     let (rounds, time) = if is_quick { (3, Duration::from_millis(500)) } else { (7, Duration::from_millis(1500)) };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let ends = Programs::new();
     let cases = [(Origin::Shared, 1), (Origin::Shared, 16), (Origin::Kept, 1), (Origin::Kept, 16)];
     let mut runs: [Vec<[Measured; 2]>; 4] = Default::default();
     for _ in 0..rounds {
         for ((origin, count), runs) in cases.into_iter().zip(&mut runs) {
-            let records = runtime.block_on(loopback(None, origin, count, time));
-            let streams = runtime.block_on(loopback(Some(count), origin, count, time));
+            let records = ends.client.block_on(loopback(None, origin, count, time, &ends.server));
+            let streams = ends.client.block_on(loopback(Some(count), origin, count, time, &ends.server));
             runs.push([records, streams]);
         }
     }
@@ -202,22 +204,49 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Streams on loopback, or records out of as much memory as `count` streams have.
-async fn loopback(streams: Option<usize>, origin: Origin, count: usize, time: Duration) -> Measured {
+/// The two ends, each with one thread, as two programs have them (docs/design/threads.md).
+struct Programs {
+    client: Runtime,
+    server: Runtime,
+}
+
+impl Programs {
+    fn new() -> Self {
+        let one = || Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        Self { client: one(), server: one() }
+    }
+}
+
+/// Streams on loopback, or records out of as much memory as `count` streams have. Runs at the client.
+async fn loopback(
+    streams: Option<usize>,
+    origin: Origin,
+    count: usize,
+    time: Duration,
+    at_server: &Runtime,
+) -> Measured {
     let warm_up = Duration::from_millis(300);
-    let listen = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().expect("an identity") };
-    let listener = Listener::bind(listen).expect("loopback");
+    let bound = at_server.spawn(async {
+        let listen = ListenConfig { via: vec!["127.0.0.1".into()], ..ListenConfig::new().expect("an identity") };
+        Listener::bind(listen).expect("loopback")
+    });
+    let listener = bound.await.expect("it ends");
     let via = vec!["127.0.1.1".to_owned(), "127.0.2.1".to_owned()];
     let config = ConnectConfig { via, ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) };
-    let (client, server) = tokio::join!(connect(config), listener.accept());
-    let (client, server) = (client.expect("a connection"), server.expect("a connection"));
+    let accepted = at_server.spawn(async move { (listener.accept().await, listener) });
+    let (client, server) = tokio::join!(connect(config), accepted);
+    let (client, (server, _listener)) = (client.expect("a connection"), server.expect("it ends"));
+    let server = server.expect("a connection");
     client.paths_open(2, Duration::from_secs(3)).await;
-    let mut tasks = tokio::task::JoinSet::new();
+    let (mut writers, mut readers) = (JoinSet::new(), JoinSet::new());
     let Some(streams) = streams else {
-        let sink = Sink::start(&server);
+        let sink = {
+            let _there = at_server.enter();
+            Sink::start(&server)
+        };
         let _source = matches!(origin, Origin::Shared).then(|| Source::start(&client));
         if matches!(origin, Origin::Kept) {
-            tasks.spawn(send_records(client.clone(), count * KEPT));
+            writers.spawn(send_records(client.clone(), count * KEPT));
         }
         return measure(warm_up, time, || sink.received().get()).await;
     };
@@ -226,11 +255,13 @@ async fn loopback(streams: Option<usize>, origin: Origin, count: usize, time: Du
         end.begin_streams(StreamsConfig::default());
     }
     let shared = Bytes::from(vec![0; RECORD]);
-    (0..streams).for_each(|_| match origin {
-        Origin::Shared => _ = tasks.spawn(hand_over(client.clone(), shared.clone())),
-        Origin::Kept => _ = tasks.spawn(write(client.clone())),
-    });
-    (0..streams).for_each(|_| _ = tasks.spawn(read(server.clone(), received.clone())));
+    for _ in 0..streams {
+        match origin {
+            Origin::Shared => writers.spawn(hand_over(client.clone(), shared.clone())),
+            Origin::Kept => writers.spawn(write(client.clone())),
+        };
+        readers.spawn_on(read(server.clone(), received.clone()), at_server.handle());
+    }
     measure(warm_up, time, || received.load(std::sync::atomic::Ordering::Relaxed)).await
 }
 
