@@ -8,7 +8,8 @@
 //! Pacing is the engine's: a path that may not send yet is not picked. So noq is shown a window that its own
 //! pacer never holds back.
 //!
-//! What becomes of each packet is kept for the host ([`ConnectionEngine::take_fates`]), who knows what was in it.
+//! The fate of each packet is kept for the host ([`ConnectionEngine::take_fates`]), which knows what it
+//! carried.
 //!
 //! noq builds a controller for each path it opens, without saying which; the paths of the engine
 //! are therefore numbered in the order of building, and [`PathHandle::of`] tells which handle a
@@ -42,7 +43,7 @@ const UNPACED: u64 = 1 << 32;
 /// A window that always has room for what the engine let through.
 const OPEN: u64 = u64::MAX / 2;
 
-/// What became of a packet, or of all packets of a path.
+/// The fate of a packet, or of all packets of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The packet of this number was acknowledged.
@@ -64,7 +65,7 @@ pub(crate) struct Left {
     pub(crate) bytes: u16,
 }
 
-/// Which paths may carry the next packet with data.
+/// The paths that may carry the next packet with data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// None.
@@ -137,7 +138,7 @@ struct Shared {
     /// Whether there is no host beside noq: noq chooses the paths, and nobody asks what became of packets.
     is_alone: bool,
     losses: PathMap<Losses>,
-    /// What was just found lost, and whether that counts.
+    /// The packets just found lost, and whether each counts as congestion. Kept to reuse its memory.
     lost: Vec<(u64, bool)>,
 }
 
@@ -177,7 +178,7 @@ impl Shared {
         }
     }
 
-    /// What noq may have in flight on a path that is not the one that the gate is open for.
+    /// The window that noq sees on a path for which the gate is not open.
     fn window(&mut self, path: PathId, gate: Gate) -> u64 {
         let is_usable = self.engine.is_usable(path);
         if gate != Gate::Any && is_usable || self.pins_data && matches!(gate, Gate::Only(_)) {
@@ -214,7 +215,7 @@ impl ConnectionEngine {
         Self(Arc::new(Guarded { gate: Gate::default().as_number().into(), shared: Mutex::new(shared) }))
     }
 
-    /// What noq builds its controllers with. One factory serves one connection.
+    /// The factory with which noq builds its controllers. One factory serves one connection.
     pub(crate) fn factory(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
         Arc::new(Factory(self.clone()))
     }
@@ -228,7 +229,7 @@ impl ConnectionEngine {
         act(&mut shared.engine, now)
     }
 
-    /// What the engine calls the host's time `now`.
+    /// The engine's timestamp for the host's time `now`.
     pub(crate) fn at(&self, now: Instant) -> Timestamp {
         self.lock().at(now)
     }
@@ -318,7 +319,7 @@ impl ConnectionEngine {
         std::mem::swap(into, &mut shared.left);
     }
 
-    /// What became of packets since this was last asked, in order.
+    /// Takes the packets' fates since the last call, in order.
     pub(crate) fn take_fates(&self, into: &mut Vec<Fate>) {
         std::mem::swap(into, &mut self.lock().fates);
     }
@@ -481,8 +482,8 @@ impl Controller for PathHandle {
                 let sent = shared.at(sent);
                 // Another packet may have had the same number, in another space.
                 if shared.engine.sent(path, number).is_none_or(|(at, _)| at == sent) {
-                    // What is said while a path is validated is acknowledged on the path itself, and what follows on
-                    // another one: a delay that seems to grow by the difference would end slow start.
+                    // Packets sent while a path is validated are acknowledged on the path itself, later ones on
+                    // another. The delay would seem to grow by the difference, and that would end slow start.
                     match newest_question.is_some_and(|newest| number <= newest) && shared.engine.rtt(path).is_none() {
                         true => shared.engine.on_discarded(path, number),
                         false => shared.engine.on_ack(path, number, now),
@@ -534,7 +535,7 @@ impl Controller for PathHandle {
         _largest_lost_pn: u64,
     ) {
         let before = now.saturating_duration_since(sent);
-        // Of what was taken for lost before only this is news, that there was nothing else for so long.
+        // For losses already reported, only persistent congestion is news.
         let is_known = std::mem::take(&mut self.is_losing_known) && is_persistent_congestion;
         let is_losing = std::mem::take(&mut self.is_losing) || is_known;
         self.tell(|shared, path| {

@@ -1,9 +1,9 @@
 //! The mark of those who were invited, on their first packet.
 //!
-//! Who connects chooses the connection ID that its first packet is addressed to, at least 8 bytes that
-//! nobody can predict [RFC9000 §7.2]. An end that was given a key chooses 8 random bytes and 12 of a keyed
-//! hash over them. The listener so knows an invited peer before it has done any work for it, and lets it
-//! pass by a crowd of strangers. The mark admits nobody: an eavesdropper can copy it.
+//! The connecting end chooses the connection ID that its first packet is addressed to: at least 8 bytes
+//! that nobody can predict [RFC9000 §7.2]. An end with a key chooses 8 random bytes and 12 of a keyed
+//! hash over them. So the listener recognises an invited peer before it has done any work for it, and
+//! lets it pass a crowd of strangers. The mark admits nobody: an eavesdropper can copy it.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(crate) const ID: usize = 20;
 /// How many of them are random.
 const NONCE: usize = 8;
 
-/// What invited peers mark their first packets with. `Debug` hides it.
+/// The key with which invited peers mark their first packets. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AdmissionKey([u8; 32]);
 

@@ -16,11 +16,11 @@
 //! that was acknowledged has reached the peer's connection; so the peer's host must hand every DATAGRAM frame of an
 //! acknowledged packet to its [`Receiver`] and drop none.
 //!
-//! **Memory.** The receiver holds the credit it gave, an eighth of that again at most for what is known of fragments
-//! out of order, and a few words for each record of its window. The sender holds records of the application by
-//! reference, up to [`UNSENT_MAX`] and one record that were not sent and those not acknowledged, which the credit and
-//! the congestion windows bound, a few words for each fragment in flight, which the congestion windows bound, and 64 kB
-//! that DATAGRAMs are cut from.
+//! **Memory.** The receiver holds the credit it gave, at most an eighth of that again to track
+//! fragments out of order, and a few words for each record of its window. The sender holds records of
+//! the application by reference. Unsent ones are bounded by [`UNSENT_MAX`] and one record more,
+//! unacknowledged ones by the credit and the congestion windows. Besides, it holds a few words for each
+//! fragment in flight, which the congestion windows bound, and 64 kB from which DATAGRAMs are cut.
 
 mod receiver;
 mod record;

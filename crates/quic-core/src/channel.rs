@@ -1,9 +1,9 @@
 //! The two channels of a connection: messages, few and in order, and bulk records, many and in any order.
 //!
-//! Both are records cut into fragments that travel in QUIC DATAGRAMs (`bulk`), not streams: what a stream has
-//! on its way on a path that fell silent stays there until the path works again or is closed, and a path of
-//! which one direction works must not be closed. Each channel has a credit of its own, so that a receiver
-//! whose disk is slow still hears messages.
+//! Both are records cut into fragments that travel in QUIC DATAGRAMs (`bulk`), not in streams. Stream
+//! data in flight on a path that fell silent stays there until the path works again or is closed, and a
+//! path that works in one direction must not be closed. Each channel has a credit of its own, so that a
+//! receiver whose disk is slow still gets messages.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::bulk::{
     Credit, FragmentHeader, Malformed, Receiver, Record, RecordRange, RecordTooLarge, Sender, Violation,
 };
 
-/// Which of the two.
+/// The channels of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChannelId {
     /// Messages: they come in order, and go before bulk.
@@ -28,7 +28,7 @@ pub enum ChannelId {
 impl ChannelId {
     pub(crate) const ALL: [Self; 2] = [Self::Messages, Self::Bulk];
 
-    /// What the first byte of its datagrams differs by from that of bulk.
+    /// The bit that tells the first byte of its datagrams from that of bulk.
     fn bit(self) -> u8 {
         match self {
             Self::Messages => 0x02,
@@ -43,14 +43,14 @@ impl ChannelId {
     }
 }
 
-/// What the receiving end of a channel holds: bytes, and records.
+/// The receive window of a channel, in bytes and in records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) bytes: u64,
     pub(crate) records: u64,
 }
 
-/// What no peer that keeps to the rules sends.
+/// A breach of the protocol by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChannelError {
     #[error(transparent)]
@@ -71,11 +71,11 @@ pub(crate) struct Channel {
     credit_left: Option<(PathId, u64)>,
 }
 
-/// What a datagram of a channel carries.
+/// The content of a datagram of a channel.
 #[derive(Debug)]
 pub(crate) enum Cargo {
     Fragment(RecordRange),
-    /// What another packet carries too.
+    /// A copy of a range that another packet carries too.
     Copy(RecordRange),
     Credit,
 }
@@ -110,7 +110,7 @@ impl Channel {
         Some(record)
     }
 
-    /// What is held of the peer's records, in bytes.
+    /// The bytes of the peer's records that are held.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.receiver.held_bytes()
     }
@@ -195,14 +195,14 @@ impl Channel {
         Some((self.of_channel(fragment.datagram), Cargo::Fragment(fragment.part)))
     }
 
-    /// What another path has carried, once more; `None` where it has arrived.
+    /// A copy of a fragment that another path has carried; `None` if it has arrived.
     pub(crate) fn repeat(&mut self, part: RecordRange) -> Option<(Bytes, Cargo)> {
         let (fragment, answers) = self.sender.repeat(part)?;
         let cargo = if answers { Cargo::Fragment(fragment.part) } else { Cargo::Copy(fragment.part) };
         Some((self.of_channel(fragment.datagram), cargo))
     }
 
-    /// What the packet carried left.
+    /// Notes the packet in which this left.
     pub(crate) fn on_sent(&mut self, cargo: Cargo, path: PathId, number: u64) {
         match cargo {
             Cargo::Fragment(fragment) => self.sender.on_sent(fragment, path, number),
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::transport::Trust;
 
-    /// What a peer may begin on a channel before anything is taken from it.
+    /// The bytes that a peer may begin on a channel before anything is taken from it.
     fn credit(trust: Trust, id: ChannelId) -> Option<u64> {
         let (datagram, _) = Channel::new(id, trust.window(id)).credit()?;
         let mut bulk = datagram.to_vec();

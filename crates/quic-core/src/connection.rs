@@ -67,7 +67,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The number of the object that messages are pieces of. Theirs is the only one on their channel.
 const MESSAGES: u32 = 0;
 
-/// What happened on a connection.
+/// An event of a connection.
 #[derive(Debug)]
 pub enum Event {
     /// The handshake is complete.
@@ -122,7 +122,7 @@ pub struct Connection {
     told_terms: (Vec<(PathId, Terms)>, Option<Announcement>),
     output: Output,
     flows: Option<Box<Flows>>,
-    /// What the stack's queue of datagrams has room for while it is empty.
+    /// The room in the stack's datagram queue while it is empty.
     queue_space: usize,
     fates: Vec<Fate>,
     events: VecDeque<Event>,
@@ -249,7 +249,7 @@ impl Connection {
         self.lanes.channel(channel).sender.is_idle()
     }
 
-    /// What has come on a channel, each byte once, taken or not.
+    /// The bytes received on a channel, each counted once, taken or not.
     pub fn received_bytes(&self, channel: ChannelId) -> u64 {
         self.lanes.channel(channel).received_bytes()
     }
@@ -306,7 +306,7 @@ impl Connection {
 
     // ---- what the host does
 
-    /// What is spoken on the connection, which has just been begun.
+    /// Sets the protocol of a connection that has just begun.
     pub(crate) fn speak(&mut self, application: Application) {
         self.application = application;
         self.output.is_mute = !application.is_fairpath();
@@ -397,7 +397,7 @@ impl Connection {
         self.policy.as_mut().map(|policy| policy.questions(now)).unwrap_or_default()
     }
 
-    /// What came of asking.
+    /// The result of asking whether the peer can be reached between these addresses.
     pub fn on_answer(&mut self, local: IpAddr, remote: SocketAddr, answer: Result<(), WhyNot>) {
         if let Some(policy) = &mut self.policy {
             policy.on_answer(local, remote, answer);
@@ -422,7 +422,7 @@ impl Connection {
         self.with_policy(now, |policy, live| policy.measure(live, now));
     }
 
-    /// What was tried to reach the peer.
+    /// The pairs of addresses that were tried, with their outcomes.
     pub fn tried(&self) -> &[Tried] {
         self.policy.as_ref().map(Policy::tried).unwrap_or_default()
     }
@@ -432,7 +432,7 @@ impl Connection {
         self.engine.with(now, look)
     }
 
-    /// What the engine knows of its paths.
+    /// The engine's state of each path.
     pub fn snapshots(&self, now: Instant) -> Vec<PathSnapshot> {
         self.engine.with(now, |engine, at| engine.snapshots(at).collect())
     }
@@ -487,7 +487,7 @@ impl Connection {
         self.drive_flows(now);
     }
 
-    /// What happened since this was last asked.
+    /// The oldest event that was not polled yet.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front().or_else(|| self.lanes.streams.poll_event().map(Event::Streams))
     }

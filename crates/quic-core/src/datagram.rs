@@ -19,13 +19,14 @@ pub const DATAGRAM_ETHERNET: u16 = 1_500 - HEADERS;
 /// The smallest that every path of QUIC carries [RFC9000 §14].
 const DATAGRAM_MIN: u16 = 1_200;
 
-/// What the headers of IPv6, the larger ones, and of UDP take.
+/// The headers of IPv6, which are larger than those of IPv4, and of UDP.
 const HEADERS: u16 = 40 + 8;
 
-/// How long after losses that look like a hole for large datagrams larger ones are tried again. A path that loses a third
-/// of everything looks so, too, and then all paths carry small datagrams only: what the stack takes is bounded by the path
-/// that carries the least. Trying again is 15 probes at most, in 5 s 34 kbit/s on a path that does not carry them; the
-/// stack's minute would be ten times as long as a modem is out of reach.
+/// How long after an apparent black hole for large datagrams they are probed again. A path that loses a
+/// third of all packets looks like one, and then all paths carry small datagrams only: the stack is
+/// bounded by the path that carries the least. A new search takes at most 15 probes, which is 34 kbit/s
+/// over 5 s on a path that does not carry them. The stack's default of a minute would be ten times the
+/// outage of a modem.
 const TRIED_AGAIN: Duration = Duration::from_secs(5);
 
 /// The search of a connection whose paths begin with hops that carry packets of these sizes, in bytes with

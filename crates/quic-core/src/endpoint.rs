@@ -15,7 +15,7 @@ use crate::connection::{Connection, Interfaces};
 use crate::origin::Origin;
 use crate::router::{Accepting, BeginError, Connecting, EndpointConfig, Routed, Router};
 
-/// What a datagram was.
+/// The kind of a received datagram, with its consequence.
 #[derive(Debug)]
 pub enum Received {
     /// One of a connection, which has taken it in.

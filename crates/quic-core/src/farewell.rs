@@ -19,7 +19,7 @@ const TIMES: u32 = 3;
 /// The longest reason, in bytes: it has to fit into the smallest datagram.
 const REASON_MAX: usize = 1_000;
 
-/// What is to be done next.
+/// The next step of a farewell.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// Nothing yet.
@@ -58,7 +58,7 @@ impl Farewell {
         self.next
     }
 
-    /// What is to be done now.
+    /// Takes the next step, if it is due.
     pub(crate) fn say(&mut self, now: Instant) -> Turn {
         if now < self.next {
             return Turn::Wait;

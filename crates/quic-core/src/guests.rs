@@ -42,14 +42,14 @@ const INVITED_ONE: Rate = Rate { per_second: 16, burst: 64 };
 /// How many source addresses are remembered. One takes about a hundred bytes.
 const SOURCES_MAX: usize = 4096;
 
-/// So many things a second, and so many at once.
+/// A token bucket's refill per second, and its size.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     per_second: u32,
     burst: u32,
 }
 
-/// What is left of a [`Rate`].
+/// The tokens left of a [`Rate`].
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     left: f64,
@@ -69,8 +69,8 @@ impl Budget {
     }
 }
 
-/// Whom a budget is for: an address of IPv4, or a network of 64 bits of IPv6, which is what one host can
-/// choose its addresses from.
+/// The holder of a budget: an IPv4 address, or an IPv6 network of 64 bits, within which a host can
+/// choose its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The address.
@@ -99,7 +99,7 @@ pub struct Arrival {
     pub is_invited: bool,
 }
 
-/// What to do with it.
+/// The listener's response to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncomingAction {
     /// It is a guest by this number.
@@ -140,7 +140,7 @@ impl Class {
         }
         let one = self.one;
         if self.sources.len() >= SOURCES_MAX && !self.sources.contains_key(&source) {
-            // Whose budget is full needs no memory. Few are not: the total is used up long before.
+            // A full budget need not be remembered. Few are not full: the total is used up long before.
             self.sources.retain(|_, budget| budget.refill(one, now) < f64::from(one.burst));
             if self.sources.len() >= SOURCES_MAX {
                 return false;
@@ -155,7 +155,7 @@ impl Class {
         true
     }
 
-    /// What was not charged, once the source is known to be true.
+    /// Makes up for the charge that was omitted, once the source is validated.
     fn charge(&mut self, source: Source) {
         if let Some(budget) = self.sources.get_mut(&source) {
             budget.left = (budget.left - 1.0).max(0.0);
@@ -187,7 +187,7 @@ impl Guests {
         }
     }
 
-    /// What to do with a peer that comes now; and which guest leaves for it.
+    /// Decides what to do with a new peer, and which guest leaves for it.
     pub fn arrive(&mut self, arrival: Arrival, now: Instant) -> (IncomingAction, Option<u64>) {
         let Arrival { source, is_validated, is_invited } = arrival;
         let unvalidated = self.guests.values().filter(|guest| guest.is_unvalidated).count();
@@ -203,7 +203,7 @@ impl Guests {
             },
         };
         if !self.class(is_invited).take(source, is_validated, now) {
-            // Who has not shown its address may be anybody: the budget that is used up may not be its own.
+            // An unvalidated address may be forged: the budget that is used up may be another host's.
             return (if is_validated { IncomingAction::Refuse } else { IncomingAction::Retry }, None);
         }
         if let Some(leaving) = leaving {

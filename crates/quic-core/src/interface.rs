@@ -110,7 +110,7 @@ impl Interface {
     }
 }
 
-/// What kind of interface it is.
+/// The kind of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It leads to other machines, or nothing speaks against it.

@@ -33,7 +33,7 @@ const REPORT_EVERY: Duration = Duration::from_millis(50);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 const ASKED_FOR: Duration = Duration::from_secs(3);
 
-/// Who sends this much between two requests sends in bulk. Reports and requests are far less.
+/// An end that sends this much between two requests sends in bulk. Reports and requests are far less.
 const BULK_BYTES: u64 = 50_000;
 
 /// The delays of one connection.
@@ -41,7 +41,7 @@ const BULK_BYTES: u64 = 50_000;
 pub(crate) struct OneWay {
     /// Whether this end looks for shared bottlenecks.
     observes: bool,
-    /// What the times of reports count from, here.
+    /// The zero of the times in this end's reports.
     begun: Instant,
     departures: Departures,
     arrivals: Arrivals,
@@ -60,7 +60,7 @@ pub(crate) struct OneWay {
 }
 
 impl OneWay {
-    /// Of a connection that begins; `observes` says whether this end has a use for delays.
+    /// For a new connection; `observes` says whether this end has a use for delays.
     pub(crate) fn new(observes: bool, now: Instant) -> Self {
         Self {
             observes,
@@ -111,7 +111,7 @@ impl OneWay {
         ask.into_iter().chain(report).min()
     }
 
-    /// What is to be said now, in datagrams of at most `room` bytes.
+    /// The messages due now, in datagrams of at most `room` bytes.
     pub(crate) fn say(&mut self, room: usize, now: Instant) -> Vec<Bytes> {
         let mut said = Vec::new();
         let (at, before) = self.asked;

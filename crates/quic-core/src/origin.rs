@@ -11,7 +11,7 @@ use noq_proto::{ClientConfig, ConnectionId, ConnectionIdGenerator as _, RandomCo
 use crate::admission_key;
 use crate::tls::{self, Application, Identity, Verify};
 
-/// What an endpoint begins with.
+/// The source of an endpoint's randomness and cryptography.
 pub trait Origin: fmt::Debug + Send + Sync {
     /// The stack's settings: the seed of what it draws, its connection ids, the key of its stateless resets.
     fn endpoint(&self) -> noq_proto::EndpointConfig;
@@ -22,8 +22,8 @@ pub trait Origin: fmt::Debug + Send + Sync {
     /// That of an end that is connected to, and the key of its tokens.
     fn server(&self, identity: &Identity, application: Application) -> Result<ServerConfig, rustls::Error>;
 
-    /// What the first packet of a connection is addressed to: 20 bytes that nobody can predict, another id
-    /// each time [RFC9000 §7.2].
+    /// The connection ID that the first packet is addressed to: 20 bytes that nobody can predict, and new
+    /// for each connection [RFC9000 §7.2].
     fn first_id(&self) -> ConnectionId;
 }
 

@@ -1,8 +1,8 @@
-//! Which local address goes with which address of the peer: one path per pair.
+//! The choice of pairs: one path for each pair of a local address and an address of the peer.
 //!
 //! A ticket names every address of the peer, and nobody can say beforehand which of them an interface
-//! reaches: that of a bridge of containers looks like any other. So what is opened follows what was
-//! found out. [`Candidates`] keeps it, and knows neither sockets nor a clock of its own.
+//! reaches: that of a bridge of containers looks like any other. So paths are opened by what was
+//! learnt. [`Candidates`] keeps it, and has neither sockets nor a clock of its own.
 
 mod tried;
 
@@ -43,7 +43,7 @@ impl Pair {
 
 type Key = (IpAddr, SocketAddr);
 
-/// What is known of a pair.
+/// The state of a pair.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// Something answered there.
@@ -60,7 +60,7 @@ struct Known {
     failed: Option<WhyNot>,
 }
 
-/// Who has no path.
+/// An interface here or an address of the peer that waits for a path too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Doubted {
     Start(usize),
@@ -118,7 +118,7 @@ impl Candidates {
         self.spared.iter().any(|name| *name == local.name || *name == local.address.to_string())
     }
 
-    /// Of an end that opens nothing.
+    /// The candidates of an end that opens no paths.
     pub fn none() -> Self {
         Self::new(&[], &[], 0)
     }
@@ -176,7 +176,7 @@ impl Candidates {
         self.revision
     }
 
-    /// What is known of a pair, to be changed.
+    /// The state of a pair, to be changed.
     fn learn(&mut self, local: IpAddr, remote: SocketAddr) -> &mut Known {
         self.revision += 1;
         self.known.entry((local, remote)).or_default()
@@ -218,7 +218,7 @@ impl Candidates {
             let same_family = chosen.iter().filter(|(_, ipv4)| **ipv4 == remote.is_ipv4());
             let eligible =
                 same_family.flat_map(|(start, _)| self.of_start(*start)).filter(|pair| pair.remote == *remote);
-            // What worked once may come back; what never did is opened when it answers.
+            // A pair that worked once may come back. One that never did and failed is opened when it answers.
             let hopeful = eligible.filter(|pair| self.known(pair).failed.is_none() || self.known(pair).is_proven);
             if !plan.iter().any(|pair| pair.remote == *remote)
                 && let Some(best) = hopeful.min_by_key(|pair| self.rank(pair, &plan))
@@ -395,7 +395,7 @@ impl Candidates {
         start.into_iter().flatten().map(Interface::local).collect()
     }
 
-    /// What was tried, and what came of it, in the order of the interfaces.
+    /// The pairs that were tried, with their outcomes, in the order of the interfaces.
     pub fn tried(&self) -> Vec<Tried> {
         let tried = |pair: Pair| {
             let known = self.known.get(&pair.key())?;

@@ -1,5 +1,5 @@
-//! Which paths to open, to watch, to keep data off, to close and to open again. The policy has no clock and
-//! no sockets.
+//! The management of paths: opening, watching, keeping data off, closing and opening again. The policy
+//! has no clock and no sockets.
 //!
 //! Only the end that connected opens paths; both close them. Both tell the engine which paths can carry
 //! data, and nobody closes a path while no other works. How well a path is, and what follows from that, the engine's

@@ -52,7 +52,7 @@ pub(crate) fn padded(receipt: &[u8]) -> Bytes {
     datagram.freeze()
 }
 
-/// What the peer has got.
+/// The peer's receipts: how many datagrams it has received on each path.
 #[derive(Debug, Default)]
 pub(crate) struct Receipts(BTreeMap<PathId, (u32, Instant)>);
 

@@ -26,7 +26,7 @@ const ALPN: &[u8] = b"fairpath/1";
 /// The name in the certificate. It proves nothing; the fingerprint does.
 pub(crate) const SERVER_NAME: &str = "fairpath";
 
-/// What the connections of an endpoint speak. Both ends must say the same.
+/// The protocol on the connections of an endpoint. Both ends must name the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Application {
     /// Fairpath's own protocol.
@@ -71,7 +71,7 @@ impl Application {
 /// The alert `no_application_protocol`, of a peer that speaks none of the protocols that are offered.
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
-/// What an end that connects demands of the certificate it is shown.
+/// The connecting end's check of the certificate it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verify {
     /// It has this fingerprint.
@@ -215,7 +215,7 @@ impl Identity {
         Self { certificate, authorities, key }
     }
 
-    /// What the peer must be told to recognise this key.
+    /// The fingerprint by which a peer recognises this key.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.certificate)
     }
@@ -266,7 +266,7 @@ fn has_aes() -> bool {
     return false;
 }
 
-/// What rustls is told when the certificate is another one.
+/// The error that rustls gets if the certificate has another fingerprint.
 pub const WRONG_FINGERPRINT: &str = "certificate has another fingerprint";
 
 /// Accepts what is expected of a certificate, and checks that the peer has its key.

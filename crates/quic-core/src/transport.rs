@@ -22,10 +22,10 @@ pub(crate) const PATH_IDS: u32 = PATHS_MAX + PATHS_MAX / 2;
 /// to send but a greeting: its third path waits one round trip for the answer.
 const GUEST_PATH_IDS: u32 = 2;
 
-/// How long a connection survives without a word from the peer. A peer that is gone is to be known within
-/// ten seconds, and QUIC may begin to count a little late. Where the links were gone, not the peer, a new
-/// connection costs one round trip; a longer life would not help an old one, since what it asks for a
-/// sign of life it asks at growing intervals.
+/// How long a connection survives without a packet from the peer. A dead peer is to be noticed within
+/// ten seconds, and QUIC may begin to count a little late. If the links failed and not the peer, a new
+/// connection costs one round trip. A longer timeout would not help the old one, since it probes at
+/// growing intervals.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// How often an idle path asks the peer for a sign of life. What makes a dead idle path known.
@@ -34,11 +34,11 @@ const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// Streams of each kind that a trusted peer may have open. Transfers need none.
 const STREAMS: u32 = 64;
 
-/// What a stream may hold unread, in bytes. noq ends a connection whose stream holds more than 2,048 frames
-/// that nobody has read; even of the smallest datagrams, of 1,200 bytes, this is half of that.
+/// The limit of unread data of a stream, in bytes. noq ends a connection if a stream holds more than
+/// 2,048 unread frames. Even in the smallest datagrams, of 1,200 bytes, this limit is half of that.
 const STREAM_WINDOW: u32 = 1_250_000;
 
-/// What all streams may hold unread, and what is kept of ours until it is acknowledged, in bytes.
+/// The limit of unread data of all streams, and of our data not yet acknowledged, in bytes.
 const STREAMS_WINDOW: u32 = 16 * STREAM_WINDOW;
 
 /// Datagrams that were not taken yet, in bytes. They are taken with each packet that brings them.
@@ -47,15 +47,14 @@ const DATAGRAMS: usize = 256 << 10;
 /// How much of a peer's data is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// So much that data flows as fast as it can.
+    /// Enough for full speed.
     Full,
     /// Little: together with the 16 kB of handshake data that may be out of order, less than 64 kB.
     Guest,
 }
 
 impl Trust {
-    /// What is held of a channel that the application has not taken. Of bulk: 200 Mbit/s for 1.3 s. A guest has a
-    /// greeting to say, and nothing else.
+    /// The receive window of a channel. For bulk it is 200 Mbit/s for 1.3 s. A guest only sends a greeting.
     pub(crate) fn window(self, channel: ChannelId) -> Window {
         match (self, channel) {
             (Self::Full, ChannelId::Messages) => Window { bytes: 4 << 20, records: 16_384 },

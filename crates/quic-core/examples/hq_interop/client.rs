@@ -15,16 +15,16 @@ use super::host::{HQ, Role};
 /// growing intervals.
 const OPEN_WITHIN: Duration = Duration::from_secs(3);
 
-/// So much has come at least when a path is closed or kept back: slow start is behind most paths.
+/// The bytes received before a path is closed or made a backup, so that slow start is mostly over.
 const ACT_AFTER: u64 = 500_000;
 
-/// A path that has brought so much has carried data: signs of life and acknowledgements are less.
+/// A path that received at least this many bytes has carried data; control frames alone are fewer.
 const CARRIED: u64 = 20_000;
 
-/// What was on its way, and in queues, on a path that is kept back has come by then.
+/// The time in which data in flight on a demoted path still arrives.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What is done beside fetching files.
+/// The test case that runs beside fetching files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Case {
     /// A path is opened from each address.
@@ -51,7 +51,7 @@ enum Stage {
     Over,
 }
 
-/// What has come of a file.
+/// A file as far as it was received.
 struct Fetch {
     name: String,
     data: Vec<u8>,
@@ -71,13 +71,13 @@ pub(crate) struct Client {
     came: u64,
     /// When the path was closed or kept back.
     pub(crate) acted: Option<Instant>,
-    /// What the paths had brought a while after that.
+    /// The paths' reports, taken [`GRACE`] after that.
     settled: Option<Vec<PathReport>>,
-    /// What each path was when all files had come.
+    /// The paths' reports when all files had arrived.
     pub(crate) paths: Vec<PathReport>,
     /// Remarks for a person on how it went.
     pub(crate) remarks: Vec<String>,
-    /// What came of it, once it is over.
+    /// The result of the case, once it is over.
     pub(crate) verdict: Option<Result<(), String>>,
 }
 
@@ -180,7 +180,7 @@ impl Client {
                     Err(error) => return Err(format!("{}: {error}", fetch.name)),
                 }
             };
-            // What more may be sent is told by the next packet.
+            // The result only says whether flow-control frames are due. The next packet carries them.
             let _ = chunks.finalize();
             if is_whole && let Some(Fetch { name, data }) = self.running.remove(&id) {
                 self.files.insert(name, data);
@@ -251,7 +251,7 @@ impl Client {
             (_, _, Some(settled)) => {
                 let grew = |at: usize| received(&self.paths, at) - received(settled, at);
                 let (backup, others) = (grew(0), (1..self.paths.len()).map(grew).sum::<u64>());
-                // What keeps a path alive is a little, and a path that carried its share would bring a lot.
+                // A backup carries little more than keep-alives; a path in use would carry a large share.
                 let is_free = backup < CARRIED.max(others / 20);
                 is_free.then_some(()).ok_or_else(|| format!("the backup path brought {backup} bytes, others {others}"))
             }

@@ -1,5 +1,5 @@
-//! What drives an endpoint: datagrams and the time go in, datagrams come out. It has neither sockets nor a clock,
-//! so the same code runs over real ones and in virtual time.
+//! Passes datagrams and the time to an endpoint, and takes its datagrams. It has neither sockets nor a
+//! clock, so the same code runs over real sockets and in virtual time.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use noq_proto::{ConnectionHandle, Transmit};
 /// The protocol of the interoperability runner: HTTP/0.9 over the streams of QUIC.
 pub(crate) const HQ: Application = Application::Other(b"hq-interop");
 
-/// What an end does with its connections.
+/// The application of an end: how it handles its connections.
 pub(crate) trait Role {
     /// Whether others may connect.
     const ACCEPTS: bool;
@@ -31,7 +31,7 @@ pub(crate) struct Leaving {
     pub(crate) from: Option<IpAddr>,
     /// The peer's.
     pub(crate) to: SocketAddr,
-    /// What is in it.
+    /// Its payload.
     pub(crate) contents: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Host<R> {
     engine: EngineConfig,
     /// Whether peers have to show first that they receive at their addresses.
     pub(crate) asks_for_addresses: bool,
-    /// What it is for.
+    /// The application.
     pub(crate) role: R,
 }
 

@@ -202,7 +202,7 @@ impl Sockets {
     fn send(&self, leaving: &Leaving) {
         let from = leaving.from.map(|ip| ip.to_canonical());
         let of = self.0.iter().find(|(local, _)| from.is_none_or(|from| from == *local));
-        // What cannot leave is lost, and the stack sends it again.
+        // A datagram that cannot be sent counts as lost, and the stack retransmits it.
         let _ = of.map(|(_, socket)| socket.send_to(&leaving.contents, leaving.to));
     }
 

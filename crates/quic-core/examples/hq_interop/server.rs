@@ -24,7 +24,7 @@ const PIECE: usize = 64 << 10;
 /// How much of one file is handed to the stack before the others have their turn.
 const TURN: usize = 16 * PIECE;
 
-/// What is known of a request.
+/// The state of one request and its response.
 enum Exchange {
     /// It is still coming.
     Asking(Vec<u8>),
@@ -139,7 +139,7 @@ fn piece(file: &mut File) -> std::io::Result<Bytes> {
     Ok(piece.into())
 }
 
-/// What has come of a request.
+/// A request as far as it was parsed.
 enum Asked {
     Partly(Vec<u8>),
     For(String),
@@ -160,7 +160,7 @@ fn asked(mut request: Vec<u8>, id: StreamId, quic: &mut noq_proto::Connection) -
             return Asked::Nonsense;
         }
     };
-    // What more may be sent is told by the next packet.
+    // The result only says whether flow-control frames are due. The next packet carries them.
     let _ = chunks.finalize();
     if !is_whole {
         return Asked::Partly(request);

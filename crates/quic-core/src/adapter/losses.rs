@@ -1,18 +1,19 @@
-//! Which packets of a path are lost, where the stack is too quick to say so.
+//! Loss detection for paths that reorder, in place of noq's.
 //!
-//! noq takes a packet for lost when three later ones have arrived, or an eighth of a round trip too late, and forgets
-//! it: that it arrived after all is told of no single packet, and only once all that was taken for lost has arrived.
-//! Where packets overtake each other all the time that never is, and a window stays at its least: 0.8 of 50 Mbit/s
-//! with 20 ms of jitter. noq's thresholds are fixed for a connection, and fixed ones that bear reordering would be slow
-//! everywhere else. So noq is told to be patient ([`GIVEN_UP_AFTER`]), which keeps its packets known, and what is lost is
-//! found here by the engine's [`LossDetector`]: at RFC 9002's thresholds, which grow on a path that turns out to reorder,
-//! and with what was wrong taken back [RFC9438 §4.9].
+//! noq declares a packet lost when three later ones were acknowledged, or an eighth of a round trip too
+//! late, and forgets it. It reports no single packet that arrives after all, and a spurious loss only
+//! once all packets declared lost have arrived. On a path that reorders all the time that never
+//! happens, and the window stays at its minimum: 0.8 of 50 Mbit/s with 20 ms of jitter. noq's
+//! thresholds are fixed for a connection, and fixed thresholds that tolerate reordering would be slow
+//! on every other path. So noq is configured to wait ([`GIVEN_UP_AFTER`]) and keeps its packets known.
+//! The engine's [`LossDetector`] finds the losses here. It starts at RFC 9002's thresholds, raises them
+//! on a path that reorders, and takes spurious losses back [RFC9438 §4.9].
 //!
-//! While noq waits it sends no probe of its own, though the newest packets may be lost, too. So the path is asked here
-//! after a probe timeout [RFC9002 §6.2].
+//! While noq waits it sends no probe of its own, though the newest packets may be lost, too. So a probe
+//! is sent from here after a probe timeout [RFC9002 §6.2].
 //!
-//! What noq finds lost in the end is final. A handshake has packets of three spaces with the same numbers, and is left
-//! to it.
+//! A loss that noq declares in the end is final. A handshake has three packet number spaces with the
+//! same numbers, and its losses are left to noq.
 
 use web_time::Duration;
 
@@ -20,11 +21,11 @@ use fairpath_engine::{CongestionSignal, LossDetector, PathId, Rtt, Timestamp, Tr
 
 use super::{Fate, Shared};
 
-/// How many round trips the stack waits for a packet that later ones have overtaken before it gives it up, where losses
-/// are found here: longer than is usual, an eighth, so that what arrives by then is known to have been
-/// late. What is found here may wait longer still on a path that reorders, but the stack sends its own frames
-/// again only then: with 6, two links of 50 Mbit/s with 20 ms of jitter carry 25 Mbit/s in place of 8, and what is lost
-/// of a set-up over 300 ms comes a second later.
+/// How many round trips noq waits for an overtaken packet where losses are found here. This is longer
+/// than the usual eighth, so that a packet that arrives meanwhile is known to have been late. The
+/// detector here may wait longer still on a path that reorders, but noq retransmits its own frames only
+/// after this time. With 6, two links of 50 Mbit/s with 20 ms of jitter carry 25 Mbit/s in place of 8,
+/// and a lost packet of a set-up over 300 ms is retransmitted a second later.
 pub(crate) const GIVEN_UP_AFTER: f32 = 3.0;
 
 /// How many later packets must have arrived then. noq's receiver takes one that more than 128 have overtaken for one that
@@ -69,7 +70,7 @@ impl Shared {
         }
     }
 
-    /// Of what was sent on the path so far nothing will be heard.
+    /// Forgets the packets in flight on the path: they will be neither acknowledged nor lost.
     pub(super) fn unwatch(&mut self, path: PathId) {
         if let Some(losses) = self.losses.get_mut(path) {
             *losses = Losses::default();

@@ -1,4 +1,4 @@
-//! What noq is answered, and what the engine and the host are told.
+//! The adapter's answers to noq, and its reports to the engine and the host.
 
 use fairpath_engine::{EngineConfig, PathUse};
 

@@ -10,12 +10,12 @@ use crate::carrier::Assembly;
 
 /// The smallest window in which every record arrives, in bytes. In a smaller one some wait until it is enlarged.
 ///
-/// New credit is told by the quarter of a window. Where all records were taken and less than that is to be told,
-/// more than three quarters of the window are left to the peer, and in these the largest record must fit: a window of
-/// less than 4/3 of it could come to a stand.
+/// The receiver announces new credit once it is a quarter of the window. While less than that is
+/// unannounced, the peer may still use more than three quarters of the window. The largest record must
+/// fit into these, so a window of less than 4/3 of that record could stall.
 pub const WINDOW_BYTES_MIN: u64 = 2 * MAX_BODY as u64;
 
-/// What no peer that keeps to the rules sends. The connection is to be closed.
+/// A breach of the protocol by the peer. The connection is to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// A record longer or shorter than any can be.
@@ -70,14 +70,14 @@ pub enum Violation {
 
 /// Puts records together from fragments that come in any order, some of them more than once.
 ///
-/// What it holds, the bodies of incomplete records and of complete ones that were not taken, never exceeds the window:
-/// a credit is the window above what was taken.
+/// The bodies of incomplete records and of complete ones not yet taken never exceed the window: the
+/// credit is the window plus what was taken.
 #[derive(Debug)]
 pub struct Receiver {
     window: Credit,
-    /// What the peer may have begun.
+    /// The total that the peer may have begun.
     limit: Credit,
-    /// What it was told of that.
+    /// The limit last announced to the peer.
     told: Credit,
     /// Whether what it was told may not have arrived.
     untold: bool,

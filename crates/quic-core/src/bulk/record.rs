@@ -9,8 +9,8 @@ use crate::carrier::{self, Why};
 /// The largest data of one record, in bytes.
 pub const MAX_RECORD: usize = 1 << 20;
 
-/// What stands before the data in the body of a record: the object (4 bytes) and the offset (8 bytes). They travel
-/// once for each record and not in each fragment.
+/// The header of a record's body: the object (4 bytes) and the offset (8 bytes). It travels once for
+/// each record, not in each fragment.
 pub(super) const HEAD: u32 = 12;
 
 /// The longest body of a record, in bytes.
@@ -19,7 +19,7 @@ pub(super) const MAX_BODY: u32 = HEAD + MAX_RECORD as u32;
 /// A piece of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Which object, as the two ends have agreed.
+    /// The number of the object, as the two ends have agreed.
     pub object: u32,
     /// Where in the object the data begins, in bytes.
     pub offset: u64,
@@ -58,7 +58,7 @@ pub struct Credit {
     pub records: u64,
 }
 
-/// Which bytes of which record a fragment carries.
+/// The byte range of a record that a fragment carries.
 ///
 /// The host says where it went by [`Sender::on_sent`](super::Sender::on_sent), or that it went nowhere by [`Sender::give_back`](super::Sender::give_back).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

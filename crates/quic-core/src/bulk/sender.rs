@@ -10,8 +10,8 @@ use super::unfinished::Unfinished;
 use super::wire::FragmentHeader;
 use crate::carrier::{InFlight, Why};
 
-/// How many bytes an application may put ahead of what was sent: at 10 Gbit/s those of 0.8 ms, in which a host runs
-/// many times, and no more to be held than one record of the largest size.
+/// How many unsent bytes an application may queue: 0.8 ms at 10 Gbit/s, a time in which a host runs
+/// many times. It is no more than one record of the largest size.
 pub const UNSENT_MAX: usize = 1 << 20;
 
 /// How far the newest record may be from the oldest that is not acknowledged: the receiver knows a number by its low
@@ -23,13 +23,13 @@ const SPAN_MAX: u64 = 1 << 31;
 #[error("a record of {0} bytes is larger than the {MAX_RECORD} allowed")]
 pub struct RecordTooLarge(pub usize);
 
-/// What is to be sent in one DATAGRAM frame.
+/// A fragment to be sent in one DATAGRAM frame.
 #[derive(Clone, Debug)]
 #[must_use = "what is neither sent nor given back never arrives"]
 pub struct Fragment {
     /// The whole DATAGRAM.
     pub datagram: Bytes,
-    /// What of which record it is.
+    /// The record, and the range of it.
     pub part: RecordRange,
 }
 
@@ -114,10 +114,11 @@ impl Sender {
         self.unfinished.has_again() || self.cutting.is_some() || self.may_begin()
     }
 
-    /// What is to be sent next in a datagram of at most `room` bytes: what is to be sent again, the oldest record
-    /// first, and then new data as far as the credit allows. `None` where nothing is, or `room` has none for data.
+    /// The next fragment for a datagram of at most `room` bytes. Retransmissions go first, oldest record
+    /// first, then new data as far as the credit allows. `None` if there is nothing to send, or no room for
+    /// data.
     ///
-    /// The last fragment of a record is often short. What it leaves free in a packet another call may fill: a packet
+    /// The last fragment of a record is often short. Another call may fill the rest of the packet, which
     /// may carry several.
     pub fn next(&mut self, room: usize) -> Option<Fragment> {
         let space = space(room)?;

@@ -316,7 +316,7 @@ fn every_record_arrives_once_and_unchanged_whatever_happens_to_packets_and_paths
     assert!(seen.reinjected > 0 && seen.resent_bytes > 0 && seen.duplicate_bytes > 0);
 }
 
-/// What the seeds met, so that a model which spares the two ends is found out.
+/// Coverage over all seeds, which exposes a model that is too gentle with the two ends.
 #[derive(Debug, Default)]
 struct Seen {
     finished: usize,

@@ -14,7 +14,8 @@ use crate::carrier::{Buffer, Coverage, Why};
 struct Sending {
     record: Record,
     acked: Coverage,
-    /// What is to be sent again: cut already, not acknowledged, and no fragment in flight answers for it.
+    /// The ranges to retransmit: cut before, not acknowledged, and with no fragment in flight that answers
+    /// for them.
     again: RangeSet<u32>,
 }
 
@@ -26,7 +27,7 @@ pub(super) struct Unfinished {
     bytes: u64,
     /// Those of which something is to be sent again.
     again: BTreeSet<u64>,
-    /// What the next DATAGRAMs are cut from.
+    /// The buffer from which the next DATAGRAMs are cut.
     buffer: Buffer,
 }
 

@@ -1,4 +1,4 @@
-//! What stands in the DATAGRAM frames of bulk data. The first byte says which kind it is.
+//! The wire format of bulk data in DATAGRAM frames. The first byte is the kind.
 //!
 //! ```text
 //! FRAGMENT = 0x20 | record, low 32 bits | length of the body, 24 bits | offset in the body, 24 bits | data ...
@@ -18,7 +18,7 @@ pub const FRAGMENT: u8 = 0x20;
 /// The first byte of a DATAGRAM that carries a credit.
 pub const CREDIT: u8 = 0x21;
 
-/// What stands before the data of a fragment.
+/// The header before the data of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FragmentHeader {
     /// The low 32 bits of the record's number: the receiver expands them to the number nearest to what it expects.
@@ -86,7 +86,7 @@ impl Credit {
         datagram
     }
 
-    /// What stands in a DATAGRAM.
+    /// Parses a DATAGRAM.
     pub fn parse(datagram: &[u8]) -> Result<Self, Malformed> {
         expect_kind(datagram, CREDIT)?;
         let limits = datagram[1..].split_first_chunk::<8>().and_then(|(bytes, records)| {

@@ -1,4 +1,4 @@
-//! Which bytes of a stretch of data have come, or are acknowledged.
+//! The bytes of a piece of data that have arrived, or are acknowledged.
 
 use core::ops::Range;
 
@@ -6,9 +6,9 @@ use fixedbitset::FixedBitSet;
 
 /// A set of byte positions below a length.
 ///
-/// While it grows from the front it is a number. After that it is a bit for each byte: an eighth of the body at most,
-/// whatever the peer sends, where a set of ranges would take many times the body for a peer that sends every second
-/// byte.
+/// While it grows from the front it is a number. After that it is a bit for each byte: at most an
+/// eighth of the body, whatever the peer sends. A peer that sends every second byte would make a set of
+/// ranges many times as large as the body.
 #[derive(Clone, Debug)]
 pub(crate) struct Coverage {
     length: u32,

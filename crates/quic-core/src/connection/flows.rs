@@ -1,8 +1,9 @@
 //! Flows of an application's packets with a deadline, on a connection.
 //!
-//! `fairpath-live` says what leaves next and on which path, by rates of its own; here each packet is pinned to that
-//! path, and leaves only where the window and the pacing of the engine let it. What becomes of it QUIC's own
-//! acknowledgements say, as they do of bulk; delays are what the peer reports, on every path.
+//! `fairpath-live` chooses what leaves next and on which path, by rates of its own. Here each packet is
+//! pinned to that path, and leaves only when the engine's window and pacing allow it. QUIC's own
+//! acknowledgements tell the fate of each packet, as for bulk data. The peer reports the delays of
+//! every path.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -41,7 +42,7 @@ impl Flows {
     }
 }
 
-/// What became of a packet.
+/// Passes the packets' fates to the flows' sender.
 pub(super) fn learn(flows: &mut Option<Box<Flows>>, fates: &[Fate], now: impl FnOnce() -> Timestamp) {
     let Some(flows) = flows.as_mut().filter(|_| !fates.is_empty()) else { return };
     let now = now();
@@ -118,7 +119,7 @@ impl Connection {
     /// When something is to be done for the flows.
     pub(super) fn next_of_flows(&self, now: Instant) -> Option<Instant> {
         let flows = self.flows.as_ref().filter(|_| self.is_connected)?;
-        // Who was told and has not come is told nothing again.
+        // Do not notify the application again until it has taken the last packets.
         let received = if flows.is_told { flows.receiver.report_at() } else { flows.receiver.next_timeout() };
         let next = flows.sender.next_timeout(self.engine.at(now)).into_iter().chain(received).min()?;
         self.engine.instant(next)

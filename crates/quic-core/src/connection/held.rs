@@ -1,4 +1,4 @@
-//! What a connection holds of its data.
+//! The data that a connection holds in memory.
 
 use fairpath_engine::ByteCount;
 
@@ -10,18 +10,18 @@ use crate::transport::Trust;
 /// The messages and records that one end of a connection holds. Streams say themselves how much they hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldData {
-    /// Of the peer's: records that are not complete, as a whole, and those that the application has not taken.
+    /// The peer's: records in assembly, each as a whole, and those that the application has not taken.
     pub received: ByteCount,
-    /// Of its own: what was never sent.
+    /// Its own: data never sent.
     pub unsent: ByteCount,
-    /// Of its own: records of which not all is acknowledged.
+    /// Its own: records not fully acknowledged.
     pub unacknowledged: ByteCount,
 }
 
 impl HeldData {
-    /// The most that is held, where the application writes only while there is room: what comes in, and what is on
-    /// its way to an end with the same windows, within those of a trusted peer; what waits within what one may put
-    /// ahead, and one record more on each channel.
+    /// The upper bound, if the application writes only while there is room. Received data stays within the
+    /// windows of a trusted peer, and so does data in flight to an end with the same windows. Unsent data
+    /// is bounded by the queue's limit and one record on each channel.
     pub fn most() -> Self {
         let windows = ChannelId::ALL.map(|channel| Trust::Full.window(channel).bytes).iter().sum();
         let waiting = ChannelId::ALL.len() * (UNSENT_MAX + MAX_RECORD);
@@ -39,7 +39,7 @@ impl HeldData {
 }
 
 impl Connection {
-    /// What this end holds of the connection's data.
+    /// The data that this end of the connection holds.
     pub fn held(&self) -> HeldData {
         let mut held = HeldData::default();
         for channel in ChannelId::ALL.map(|id| self.lanes.channel(id)) {

@@ -1,4 +1,4 @@
-//! What comes: datagrams of the peer, by way of the stack, and what became of those that left.
+//! Input of a connection: the peer's datagrams, by way of the stack, and the fates of packets sent.
 
 use web_time::Instant;
 
@@ -135,18 +135,18 @@ impl Connection {
 
     /// Changes the keys once, while there is one path and nothing is on its way.
     ///
-    /// noq changes them by itself after 10 to 1,000 packets, and tells which keys a packet has by its number and that of
-    /// the first with new ones, whatever paths these came on. Where one path is quicker than another, all that is on its
-    /// way on the slow one is then thrown away, if its numbers are higher: some packets or a whole window, in the middle
-    /// of slow start. After this change the next is due when the limit of the cipher is near [RFC9001 §6.6], 2^23 packets
-    /// with AES-GCM.
+    /// noq changes them by itself after 10 to 1,000 packets. It tells a packet's keys by its number and
+    /// that of the first packet with new keys, on whatever paths these came. If one path is quicker than
+    /// another, packets in flight on the slow one with higher numbers are then thrown away. That may be a
+    /// whole window, in the middle of slow start. After this change the next one is due when the limit of
+    /// the cipher is near [RFC9001 §6.6]: 2^23 packets with AES-GCM.
     fn change_keys(&mut self) {
         if self.application.is_fairpath() {
             self.quic.force_key_update();
         }
     }
 
-    /// What became of packets becomes of what they carried.
+    /// Passes the fates of packets on to their contents.
     pub(super) fn learn_fates(&mut self, now: Instant) {
         self.engine.take_fates(&mut self.fates);
         flows::learn(&mut self.flows, &self.fates, || self.engine.at(now));

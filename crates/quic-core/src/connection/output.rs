@@ -1,4 +1,4 @@
-//! What leaves next, and on which path.
+//! The choice of the next packet and of its path.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -17,13 +17,13 @@ use super::queue::{Frames, Outcome, Queue, Queued, frame};
 use super::{APPLICATION, Connection};
 use crate::adapter::{Gate, Left};
 
-/// How much a system takes at once to cut it into datagrams itself, in bytes. With the headers of Ethernet (14), of IPv6
-/// (40) and of UDP (8) it is less than the 65,536 from which on Linux does not leave the cutting to the device, and a
-/// receiver on this machine gets each datagram by itself (`gso_max_size`).
+/// The largest train that the system segments itself, in bytes. With the headers of Ethernet (14), IPv6
+/// (40) and UDP (8) it stays below 65,536 (`gso_max_size`). From that size on Linux does not leave
+/// segmentation to the device, and a receiver on this machine gets each datagram by itself.
 pub const TRAIN_MAX: usize = 65_536 - 1 - 14 - 40 - 8;
 
-/// The least of a record that is worth a fragment of its own to fill a packet, in bytes: it has a header of 11, and
-/// the stack makes no more of datagrams at once than fill their packets up to 32 bytes.
+/// The smallest fragment worth cutting just to fill a packet, in bytes. Its header takes 11, and the
+/// stack ends a train at a packet with more than 32 bytes free.
 const FILLING_MIN: usize = 64;
 
 /// The longest frame of control, in bytes: three numbers, or a credit of records.
@@ -43,24 +43,24 @@ const TAKEN_BACK_MAX: usize = 16;
 pub(super) struct Output {
     /// Paths that have to say something for themselves, whatever their windows.
     turns: VecDeque<EnginePath>,
-    /// What is to be said on a certain path, or on any.
+    /// Control messages, for a certain path or for any.
     control: VecDeque<(Option<EnginePath>, Bytes)>,
     /// The datagrams of the application.
     datagrams: Datagrams,
-    /// What each path has still to carry after others.
+    /// The copies that each path still has to carry.
     copies: PendingCopies,
-    /// What lies in the stack's queue.
+    /// The datagrams in the stack's queue.
     queue: Queue,
     /// The path on which the last packet of data left as picked, with nothing else to be sent, and nothing has
     /// happened since: what is picked for it leaves on it.
     pub(super) smooth: Option<EnginePath>,
-    /// What the stack may have to say, as far as was found out.
+    /// The frames that the stack may have pending, as far as is known.
     pub(super) pending_frames: PendingFrames,
     /// Whether something came since that was found out.
     pub(super) has_heard: bool,
     /// The frames that had come then.
     pub(super) heard: FrameStats,
-    /// What the adapter's count of changes was then.
+    /// The adapter's count of changes at that time.
     pub(super) changes: u32,
     /// Whether nothing of ours is said: the peer speaks another protocol, which has no DATAGRAM frames.
     pub(super) is_mute: bool,
@@ -72,7 +72,7 @@ pub(super) struct Output {
     closes: u8,
     /// The packets that were made.
     left: Vec<Left>,
-    /// What is on its way into the stack's queue.
+    /// The datagrams that are about to be put into the stack's queue. Kept to reuse its memory.
     loaded: Vec<Bytes>,
 }
 
@@ -218,7 +218,7 @@ impl Connection {
         None
     }
 
-    /// What one of the paths, which has room, has still to carry after others.
+    /// Sends the next pending copy on the first of the paths that has room.
     fn emit_owed(&mut self, paths: &PathSet, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if !self.output.queue.is_empty() {
             return None;
@@ -302,7 +302,7 @@ impl Connection {
             self.output.pending_frames = PendingFrames::Nothing;
         }
         let transmit = transmit.or_else(|| self.emit_elsewhere(path, now, buffer));
-        // What left may have been the last of a stream: then the next look finds nothing.
+        // This packet may have carried the last data of a stream: then the next call finds nothing.
         self.output.is_held_back = transmit.is_some() || !self.output.queue.is_empty();
         if !self.output.is_held_back {
             let is_blocked = self.lanes.are_blocked();
@@ -316,7 +316,7 @@ impl Connection {
         transmit
     }
 
-    /// What the stack may have to say beside data.
+    /// Sends frames of the stack's own, if any may be pending.
     fn emit_owing(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let pending_frames = self.output.pending_frames;
         if pending_frames == PendingFrames::Nothing {
@@ -330,9 +330,9 @@ impl Connection {
         transmit
     }
 
-    /// Nothing left on the path that was picked. Where that is so because the stack keeps data off it, another
-    /// path takes it, if any has room; the path is refused even where none has, or one that is always full would
-    /// hide it. And what others have to say for themselves, keep-alives and challenges, must not wait for ever
+    /// Tries the other paths when nothing left on the path that was picked. If the stack keeps data off
+    /// that path, another one with room takes it. The path is refused even if none has room, or one that is
+    /// always full would hide it. And keep-alives and challenges of other paths must not wait for ever
     /// behind their gates.
     fn emit_elsewhere(&mut self, picked: EnginePath, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let had_queued = !self.output.queue.is_empty();

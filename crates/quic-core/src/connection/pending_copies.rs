@@ -1,4 +1,4 @@
-//! What each path has still to carry after others, where every one of them is to carry all data.
+//! The copies that each path still has to carry, when all data is sent on several paths.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub(super) struct PendingCopies {
 }
 
 impl PendingCopies {
-    /// What is sent next is chosen so.
+    /// Notes the other paths that are to carry copies of the next fragments.
     pub(super) fn begin(&mut self, choice: Choice) {
         self.carriers = match choice {
             Choice::Copies(paths) => Some(paths.iter().skip(1).collect()),
@@ -25,7 +25,7 @@ impl PendingCopies {
 
     /// A fragment was made that leaves on another path.
     pub(super) fn order(&mut self, load: &Load, lanes: &Lanes) {
-        // What is sent again they owe already.
+        // Data that is retransmitted is pending on those paths already.
         let (Some(carriers), Some(debt)) = (&self.carriers, load.debt()) else { return };
         for path in carriers.iter() {
             if !self.paths.contains(path) {
@@ -51,7 +51,7 @@ impl PendingCopies {
     }
 }
 
-/// What has arrived is owed no longer.
+/// Drops copies of data that has arrived.
 fn drop_arrived(pending: &mut VecDeque<Debt>, lanes: &Lanes) {
     while pending.front().is_some_and(|debt| lanes.has_arrived(*debt)) {
         pending.pop_front();

@@ -1,9 +1,10 @@
-//! What the stack may have to say of its own, beside data. It does not say so unless it is asked for a packet, and
-//! asking in vain takes as long as half of one: so it is asked only after something that it may have an answer to.
+//! Frames of the stack's own that may be pending, beside data. The stack sends them only when asked for
+//! a packet, and asking in vain costs half as much as a packet. So it is asked only after something
+//! that may call for a frame.
 
 use noq_proto::FrameStats;
 
-/// What that is at most.
+/// An upper bound on the frames that are pending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PendingFrames {
     /// It was asked, and nothing has come since but acknowledgements.
@@ -16,7 +17,7 @@ pub(super) enum PendingFrames {
 }
 
 impl PendingFrames {
-    /// What comes of the frames that came between two looks. Acknowledgements are answered by nothing.
+    /// The bound after the frames received between two calls. Acknowledgements call for no answer.
     pub(super) fn after(before: FrameStats, mut now: FrameStats) -> Self {
         let has_datagrams = now.datagram != before.datagram;
         (now.acks, now.path_acks, now.datagram) = (before.acks, before.path_acks, before.datagram);

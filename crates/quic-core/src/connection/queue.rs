@@ -15,15 +15,16 @@ use crate::adapter::Left;
 /// [RFC9001 §5.3].
 const PACKET_MIN: usize = 18;
 
-/// What may make packets differ that were filled in the same way: the length of the number, which has up to four
-/// bytes, and padding that makes up for it. Less than the smallest frame of a fragment.
+/// The most by which overheads of packets differ that were filled in the same way. The packet number
+/// has up to four bytes, and padding makes up for it. This is less than the smallest frame of a
+/// fragment.
 const SPREAD_MAX: usize = 8;
 
-/// Whose a datagram is.
+/// The owner of a datagram, which is told how it left.
 #[derive(Debug)]
 pub(super) enum Queued {
     Load(Load),
-    /// Of a flow of the application's packets.
+    /// A packet of an application's flow.
     Flow(fairpath_live::Cargo),
     /// Nobody asks what becomes of it.
     Other,
@@ -41,13 +42,13 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     entries: VecDeque<Entry>,
-    /// What the datagrams in it have, in bytes.
+    /// The total size of the datagrams, in bytes.
     bytes: usize,
-    /// What lies in the stack's queue of which it is not known what it is, in bytes.
+    /// Bytes in the stack's queue whose owners are not known.
     unknown: usize,
 }
 
-/// What the stack made of a queue when it was asked for packets.
+/// The state of the stack's queue after it was asked for packets, and these packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome<'a> {
     /// The bytes that its queue still has.
@@ -89,7 +90,7 @@ impl Queue {
         self.entries.push_back(Entry { queued, bytes, fills_packet: false });
     }
 
-    /// What is put in next is for another packet.
+    /// Ends the packet: the next datagram begins another.
     pub(super) fn end_packet(&mut self) {
         if let Some(last) = self.entries.back_mut() {
             last.fills_packet = true;
@@ -155,7 +156,7 @@ impl Queue {
             return false;
         }
         let (mut left, mut frames) = (packets.iter(), 0);
-        // What the packets have beside their frames, at least and at most.
+        // The smallest and the largest overhead of the packets.
         let (mut least, mut most) = (usize::MAX, 0);
         for entry in entries() {
             frames += frame(entry.bytes);
@@ -213,11 +214,11 @@ mod tests {
 
     use super::*;
 
-    /// What frames may take in a packet, in bytes.
+    /// The room for frames in a packet, in bytes.
     const SPACE: usize = 1_420;
 
-    /// A stack that fills packets from its queue, the first of which has room for `first` bytes of frames less.
-    /// Which datagrams each packet has, and the packets.
+    /// Models a stack that fills packets from its queue. The first packet has `first` bytes less room for
+    /// frames. Returns the packets, each with the indices of its datagrams.
     fn stack(sizes: &mut Vec<usize>, packets_max: usize, first: usize, number: u64) -> Vec<(Vec<usize>, Left)> {
         let (mut made, mut taken) = (Vec::new(), 0);
         while made.len() < packets_max && !sizes.is_empty() {

@@ -23,7 +23,7 @@ const SILENCE_MAX: Duration = IDLE_TIMEOUT.saturating_add(Duration::from_secs(1)
 /// came meanwhile has not been read yet.
 const STEP_MAX: Duration = Duration::from_millis(500);
 
-/// Of a peer that is in reach something comes every second.
+/// A reachable peer sends something every second.
 const WORDS_APART_MAX: Duration = Duration::from_millis(1500);
 
 /// For how long nothing has come, or nothing has been acknowledged.

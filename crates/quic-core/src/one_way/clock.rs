@@ -1,9 +1,10 @@
 //! The peer's clock, as far as reports tell of it.
 //!
-//! Nothing comes before it left, nor after it was reported. So each sample has two bounds of how far the clock there
-//! is ahead of the one here, and all samples together have narrow ones, but for what two clocks drift. A sample whose
-//! bounds lie apart from these shows that one of the clocks has jumped, or stood still with its host: to delays it would
-//! be as if the queues of all paths had changed at once, which is what a bottleneck looks like that all of them share.
+//! A datagram arrives after it left and before its arrival was reported. So each sample bounds how far
+//! the peer's clock is ahead, and all samples together bound it narrowly, but for drift. A sample that
+//! contradicts these bounds shows that a clock has jumped, or stood still with its host. Its delay
+//! would look as if the queues of all paths had changed at once, as with a bottleneck that all of them
+//! share.
 
 use web_time::Duration;
 
@@ -45,15 +46,15 @@ pub(super) struct PeerClock {
     ahead: (i64, i64),
     /// Until when these bounds were widened by what clocks drift.
     widened: i64,
-    /// What is taken off a time there less a time here.
+    /// Subtracted from the raw difference, arrival there less departure here, to give the delay.
     delay_offset: i64,
-    /// What is added to a time there to have the engine's.
+    /// Added to the peer's time to give the engine's.
     time_offset: i64,
 }
 
 impl PeerClock {
-    /// Of the first sample, which had so much delay as far as is known, and was heard of `now`. It is said to have
-    /// come when it left: so times are moved to later ones only, whatever others took.
+    /// Begins with the first sample, heard of at `now`. Its true delay is not known and is set to `delay`.
+    /// Its arrival is set to its departure, so later corrections move times only forwards.
     pub(super) fn new(times: Times, delay: Duration, now: Timestamp) -> Self {
         let came_to = left(times, now);
         Self {

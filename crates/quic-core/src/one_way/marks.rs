@@ -1,9 +1,9 @@
-//! Which datagrams are noted, when they left and when they came.
+//! The datagrams that are sampled, with the times when they left and came.
 //!
-//! A report has room for a hundred or so. Which of more are in it, both ends must agree on without saying so: a mark
-//! has a rank, half of all marks have rank 1 or more, a quarter rank 2 or more and so on, and those of the highest
-//! ranks are reported. The sender notes what it can expect to be reported by how much it sends, and a few times more,
-//! for the ends see different rates.
+//! A report has room for about a hundred. If there are more, both ends must choose the same ones
+//! without talking about it. So a mark has a rank: half of all marks have rank 1 or more, a quarter
+//! rank 2 or more and so on, and the highest ranks are reported. The sender notes those that it expects
+//! in reports, by its own rate, and a few times more, because the ends see different rates.
 
 use std::collections::{BTreeMap, VecDeque};
 use web_time::{Duration, Instant};
@@ -50,7 +50,7 @@ pub(crate) struct Departure {
     pub(super) path: PathId,
 }
 
-/// What left, and is not yet reported to have come.
+/// Datagrams that left and were not reported to have arrived.
 #[derive(Debug)]
 pub(crate) struct Departures {
     departures: BTreeMap<Mark, Departure>,
@@ -117,7 +117,7 @@ pub(crate) struct Arrival {
     pub(super) at: Instant,
 }
 
-/// What came, and is not yet reported.
+/// Datagrams that arrived and were not reported yet.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     arrivals: VecDeque<Arrival>,

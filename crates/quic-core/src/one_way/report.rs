@@ -1,7 +1,8 @@
-//! What the two ends say to each other about delays, in QUIC datagrams. The first byte is the kind: 1
-//! asks for reports; 2 is a report: its number (4 bytes), the time of the first arrival (8 bytes, in µs
-//! from an unknown zero), and for each arrival the mark (8 bytes) and how much later it came (4 bytes,
-//! in µs). Numbers are big-endian.
+//! The wire format of delay reports, in QUIC datagrams. The first byte is the kind.
+//!
+//! Kind 1 asks for reports. Kind 2 is a report: its number (4 bytes) and the time of the first arrival
+//! (8 bytes, in µs from an unknown zero). Then come the arrivals, each with its mark (8 bytes) and how
+//! much later it came (4 bytes, in µs). Numbers are big-endian.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
@@ -22,7 +23,7 @@ pub(crate) enum Message {
     Report(Report),
 }
 
-/// What came, and when.
+/// Arrivals and their times.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     /// Rises with every report.

@@ -1,4 +1,4 @@
-//! What is chosen where.
+//! The choice of pairs, on examples and by properties.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn local(name: &str, address: &str) -> Interface {
 }
 
 impl Candidates {
-    /// What is asked at that time.
+    /// The pairs that are asked at that time.
     fn asked_at(&mut self, now: Instant) -> Vec<Pair> {
         let plan = self.plan();
         self.questions(&plan, now)
@@ -137,7 +137,7 @@ fn a_path_that_is_being_opened_is_given_up_only_for_a_pair_that_answers() {
     assert_eq!(names(&candidates.plan()), ["a>10.0.1.2"], "there is nothing better");
     candidates.answered(here, peer[1]);
     assert_eq!(names(&candidates.plan()), ["a>10.0.3.1"]);
-    // Who answers there is somebody else, however often.
+    // Another host answers there, however often.
     candidates.failed(here, peer[1], WhyNot::Stranger);
     candidates.answered(here, peer[1]);
     assert_eq!(names(&candidates.plan()), ["a>10.0.1.2"]);
@@ -331,7 +331,7 @@ proptest! {
         }
     }
 
-    /// What is planned uses every interface that could reach the peer, and no pair twice.
+    /// A plan uses every interface that could reach the peer, and no pair twice.
     #[test]
     fn a_plan_leaves_out_no_interface((locals, peer, _) in network()) {
         let candidates = Candidates::new(&locals, &peer, usize::MAX);

@@ -1,4 +1,4 @@
-//! What was tried to reach the peer, in words.
+//! The outcomes of trying to reach the peer, in words.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -35,7 +35,7 @@ impl WhyNot {
         matches!(self, Self::Stranger | Self::NoPath)
     }
 
-    /// What the system's word for a failed send or receive means.
+    /// The reason behind an error of the system's send or receive call.
     pub fn of(error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         match error.kind() {
@@ -60,7 +60,7 @@ impl fmt::Display for WhyNot {
     }
 }
 
-/// What came of a try.
+/// The outcome of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A path works there, or did when last seen.
@@ -93,7 +93,7 @@ pub struct Tried {
     pub local: IpAddr,
     /// The address of the peer.
     pub remote: SocketAddr,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 

@@ -1,4 +1,4 @@
-//! What happened to a path, in words.
+//! Changes of paths, in words.
 
 use std::fmt;
 

@@ -1,5 +1,6 @@
-//! The policy: it keeps a slot for each pair of addresses, tells the engine's [`health`] what is seen of the
-//! paths, and does through [`Paths`] what that says; what to open, it finds out by itself.
+//! The policy keeps a slot for each pair of addresses and tells the engine's [`health`] what is seen of
+//! the paths. It carries out the decisions of `health` through [`Paths`]. It finds out by itself which
+//! paths to open.
 //!
 //! It has no clock and no sockets: it is told what time it is and what happened. So it runs alike on a connection in
 //! real time and in virtual time.
@@ -68,7 +69,7 @@ pub(crate) trait Paths {
     fn interface(&self, local: Option<IpAddr>) -> Option<(String, IpAddr)>;
 }
 
-/// What this end does about paths.
+/// The role of this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// It opens them.
@@ -161,12 +162,12 @@ impl Policy {
         self.slots.iter().filter_map(Slot::answer_takes).max().unwrap_or(health::ANSWER_MIN).max(health::ANSWER_MIN)
     }
 
-    /// What happened since this was last asked.
+    /// Takes the notices since the last call.
     pub(crate) fn take_notices(&mut self) -> Vec<PathNotice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// What the stack tells of a path.
+    /// Takes in an event of the stack about a path.
     pub(crate) fn on_event(&mut self, paths: &mut dyn Paths, event: &PathEvent, now: Instant) {
         match event {
             PathEvent::Established { id, .. } => {

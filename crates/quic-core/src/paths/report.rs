@@ -1,4 +1,4 @@
-//! What a person is told of a path.
+//! The report on a path that a person sees.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl std::fmt::Display for PathState {
     }
 }
 
-/// What became of one interface pair, over all the times its path was opened.
+/// The report on a pair of interface and address, over all times that its path was opened.
 #[derive(Clone, Debug)]
 pub struct PathReport {
     /// The interface here.
@@ -51,17 +51,17 @@ pub struct PathReport {
     pub path_use: PathUse,
     /// How often it was opened.
     pub opened: u32,
-    /// What we sent and the peer acknowledged.
+    /// The bytes sent that the peer acknowledged.
     pub acked: ByteCount,
-    /// What we sent and was lost.
+    /// The bytes sent that were lost.
     pub lost: ByteCount,
-    /// What we received, in UDP payloads.
+    /// The bytes received, in UDP payloads.
     pub received: ByteCount,
     /// How fast data is being acknowledged, over the last half second or so.
     pub send_rate: Bitrate,
     /// How fast data is coming in, over the last half second or so.
     pub receive_rate: Bitrate,
-    /// What the engine knows; `None` while the path is closed.
+    /// The engine's state of the path; `None` while it is closed.
     pub snapshot: Option<PathSnapshot>,
     /// The engine's numbers of its paths, the present one last.
     pub numbers: Vec<PathId>,

@@ -216,7 +216,7 @@ impl Slot {
         self.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.probe_timeout())
     }
 
-    /// What the open path sends, as far as it is acknowledged, and what it receives.
+    /// The rates of the open path: acknowledged data sent, and data received.
     pub(super) fn rates(&self) -> (Bitrate, Bitrate) {
         (self.sending.rate(), self.receiving.rate())
     }
@@ -226,7 +226,7 @@ impl Slot {
         self.current.acked + self.current.received
     }
 
-    /// What became of the pair. How its socket is tied to the interface, the host knows.
+    /// The report on the pair. The host adds how its socket is bound to the interface.
     pub(crate) fn report(&self) -> PathReport {
         let totals = self.before.plus(self.current);
         let open = self.is_open();

@@ -82,7 +82,7 @@ impl Pair {
     }
 }
 
-/// Who loses the race of handshakes is closed at any moment of it, and the peer may hear nothing of that.
+/// The loser of the race of handshakes is closed at any moment, and the peer may not hear of it.
 #[test]
 fn an_end_that_closes_in_its_handshake_says_so_and_falls_silent() {
     let start = start();

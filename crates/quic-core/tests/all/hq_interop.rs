@@ -113,7 +113,7 @@ impl World {
         let (from, route) = if is_client { (*client, routes.forward) } else { (self.remote, routes.backward) };
         let datagram = Datagram { from, to, contents };
         let size = datagram.size();
-        // What a queue refuses is lost.
+        // A datagram that a queue refuses is lost.
         let _ = self.network.send(self.at(), route, datagram, size);
     }
 
@@ -144,7 +144,7 @@ impl World {
             }
             let arrival = self.network.next_event().map(|at| self.start + at.since(Timestamp::ZERO));
             let timeouts = [self.client.next_timeout(self.now), self.server.next_timeout(self.now), arrival];
-            // What is due at this very moment is done in the next step: time never goes backwards.
+            // Timeouts that are due already are handled in the next step: time never goes backwards.
             let next = timeouts.into_iter().flatten().min().unwrap_or(end).max(self.now);
             if next > end {
                 return false;
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// What the server knows of the paths, that from the client's first address first.
+    /// The server's reports on the paths, that of the client's first address first.
     fn of_server(&mut self) -> Vec<PathReport> {
         let now = self.now;
         let Some((_, connection)) = self.server.endpoint.connections().next() else { return Vec::new() };

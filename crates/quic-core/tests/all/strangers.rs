@@ -1,4 +1,4 @@
-//! What is kept of those who have not proved themselves.
+//! The limits on peers that have not proved themselves.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;

@@ -253,7 +253,7 @@ fn the_tail_is_copied_in_the_order_of_sending_over_all_slower_paths() {
         copied.push(part.start);
     }
     assert_eq!(copied, [300, 200, 100, 0]);
-    // What goes out later on a path whose fragments were all copied is copied too.
+    // Data sent later on a path whose fragments were all copied is copied too.
     sender.queue(record(1, 50)).unwrap();
     assert_eq!(send_all(&mut sender, A, 2), [(1, 0..62)]);
     assert_eq!(sender.reinject(fast, ROOM, |_| true).map(|copy| copy.part.record), Some(1));

@@ -1,4 +1,4 @@
-//! What the application asks of single paths, and the policy does not undo.
+//! The application's requests about single paths, which the policy does not undo.
 
 use std::net::{IpAddr, SocketAddr};
 use web_time::Instant;

@@ -4,10 +4,10 @@
 //! interface in doubt; then everything is asked that the interface could reach, and where another address
 //! answers, the path is opened there instead.
 //!
-//! A path that is closed before the peer ever saw it uses up one of the path ids that the peer allows, for
-//! good: noq answers the end of a path, and allows another, only where it knows the path. So a path that
-//! is being opened is given up only for a pair that has answered, and only while there are ids to spare;
-//! else it stays, and noq asks for its validation again and again, at most two seconds apart.
+//! A path that is closed before the peer ever saw it uses up for good one of the path ids that the peer
+//! allows. noq confirms the end of a path, and allows another, only if it knows the path. So a path
+//! that is being opened is given up only for a pair that has answered, and only while ids are left.
+//! Otherwise it stays, and noq repeats its challenge at most two seconds apart.
 
 use std::net::{IpAddr, SocketAddr};
 use web_time::{Duration, Instant};
@@ -32,11 +32,11 @@ const DESPAIR_AFTER: Duration = Duration::from_secs(8);
 /// and send it from elsewhere, and each address may cost a path id.
 const HEARD_MAX: usize = 4;
 
-/// What is known of the ways to the peer.
+/// The pairs of addresses that could reach the peer, and what was learnt of them.
 #[derive(Debug)]
 pub(super) struct Ways {
     pub(super) candidates: Candidates,
-    /// What is planned and was tried, and the revision of the candidates that it is of.
+    /// The plan and the tried pairs, both as of `revision` of the candidates.
     plan: Vec<Pair>,
     tried: Vec<Tried>,
     revision: Option<u64>,
@@ -78,7 +78,7 @@ impl Policy {
         self.ways.candidates.questions(&self.ways.plan, now)
     }
 
-    /// What came of asking there.
+    /// Takes in the answer of a probe between these addresses.
     pub(crate) fn on_answer(&mut self, local: IpAddr, remote: SocketAddr, answer: Result<(), WhyNot>) {
         let is_open = self.slots.iter().any(|slot| slot.is_pair(local, remote) && slot.is_open());
         match answer {
@@ -120,7 +120,7 @@ impl Policy {
         self.ways.candidates.remotes()
     }
 
-    /// What was tried to reach the peer.
+    /// The pairs of addresses that were tried, with their outcomes.
     pub(crate) fn tried(&self) -> &[Tried] {
         &self.ways.tried
     }
