@@ -33,7 +33,7 @@ pub struct AcceptStats {
     pub asked_again: u64,
 }
 
-/// What of a listener's configuration concerns its connections.
+/// The part of a listener's configuration that concerns its connections.
 #[derive(Debug)]
 pub(crate) struct AcceptConfig {
     pub(crate) admission_key: Option<AdmissionKey>,
@@ -72,11 +72,11 @@ pub(crate) struct AdmissionControl<Connection> {
     stats: AcceptStats,
 }
 
-/// What is to be done with a peer.
+/// The decision about a new peer.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) action: IncomingAction,
-    /// Who has to leave for it.
+    /// The guest that has to leave for it.
     pub(crate) leaves: Option<ConnectionHandle>,
     /// Whether it was invited.
     pub(crate) is_invited: bool,

@@ -65,7 +65,7 @@ impl Allowance {
         self.add(ByteCount::new((length + datagrams * headers) as u64));
     }
 
-    /// So much more has gone over it.
+    /// Counts more bytes that were carried.
     pub fn add(&self, bytes: ByteCount) {
         self.0.used.fetch_add(bytes.get(), Ordering::Relaxed);
     }

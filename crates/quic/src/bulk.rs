@@ -55,7 +55,7 @@ impl Sink {
         Self { connection: connection.clone(), before, task }
     }
 
-    /// What has come so far, each byte once, with 12 bytes for each record that say where it belongs.
+    /// The bytes received so far, each counted once, with a header of 12 bytes for each record.
     pub fn received(&self) -> ByteCount {
         ByteCount::new(self.connection.received_bytes(ChannelId::Bulk).get() - self.before)
     }

@@ -1,5 +1,5 @@
-//! What time it is: tokio's, by which the timers go. It is the system's monotonic clock, unless who simulates an
-//! end has paused it; then all of this crate runs in virtual time.
+//! The time by tokio's clock, which its timers use. That is the system's monotonic clock, unless a
+//! simulation has paused it: then all of this crate runs in virtual time.
 
 use std::time::Instant;
 

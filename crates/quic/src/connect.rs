@@ -43,7 +43,7 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// So soon the answer of one that is a little slower is there, too.
 const STAGGER_ANSWERED: Duration = Duration::from_millis(50);
 
-/// What a connecting end needs.
+/// The configuration of an end that connects.
 #[derive(Clone, Debug)]
 pub struct ConnectConfig {
     /// The addresses of the peer.
@@ -337,7 +337,7 @@ fn is_multipath(connection: &Connection) -> bool {
     connection.with(|core, _| core.quic().is_multipath_negotiated())
 }
 
-/// What it takes to begin a handshake.
+/// Everything needed to begin a handshake.
 struct Caller {
     shared: Arc<Shared>,
     verify: Verify,

@@ -40,7 +40,7 @@ pub struct Connection(Arc<Handle>);
 
 /// Tries until something comes of it: at once, and whenever `came` says so. Nothing is lost where it is given up.
 pub(crate) async fn until<T>(link: &Link, came: &Notify, mut attempt: impl FnMut() -> Option<T>) -> T {
-    // Who always finds something is to let others run all the same.
+    // Yield to other tasks even if every attempt succeeds.
     tokio::task::coop::consume_budget().await;
     loop {
         // From here on nothing is missed.
@@ -167,7 +167,7 @@ impl Connection {
         until(&self.0.link, &awaited.came, || self.attempt(attempt)).await
     }
 
-    /// What has come on a channel, each byte once, taken or not.
+    /// The bytes received on a channel, each counted once, taken or not.
     pub fn received_bytes(&self, channel: ChannelId) -> ByteCount {
         ByteCount::new(self.with(|connection, _| connection.received_bytes(channel)))
     }
@@ -351,13 +351,13 @@ impl Connection {
         is_closed
     }
 
-    /// What was tried to reach the peer, and what came of it, in the order of the interfaces. Empty at the
-    /// end that was connected to. Pairs that nobody had a reason to try are not in it.
+    /// The pairs of addresses that were tried, with their outcomes, in the order of the interfaces. Empty
+    /// at the end that was connected to. Pairs that nobody had a reason to try are left out.
     pub fn tried(&self) -> Vec<Tried> {
         self.with(|connection, _| connection.tried().to_vec())
     }
 
-    /// What happens to the paths from now on.
+    /// Subscribes to changes of the paths from now on.
     pub fn notices(&self) -> broadcast::Receiver<PathNotice> {
         self.0.link.notices.subscribe()
     }
@@ -367,8 +367,8 @@ impl Connection {
         self.with(|connection, now| connection.with_engine(now, |engine, at| (at, engine.snapshots(at).collect())))
     }
 
-    /// What speaks for the groups in which the paths are coupled, pair by pair; empty where the
-    /// coupling is fixed. The times are the engine's.
+    /// The evidence for the groups in which paths are coupled, pair by pair. Empty if the coupling is
+    /// fixed. The times are the engine's.
     pub fn verdicts(&self) -> Vec<PairVerdict> {
         self.with(|connection, now| connection.with_engine(now, |engine, _| engine.pair_verdicts()))
     }
@@ -386,14 +386,14 @@ impl Connection {
     }
 }
 
-/// What is seen of a connection without keeping it open.
+/// A view of a connection that does not keep it open.
 #[cfg(feature = "simulation")]
 #[derive(Clone, Debug)]
 pub struct Observer(std::sync::Weak<Handle>);
 
 #[cfg(feature = "simulation")]
 impl Observer {
-    /// What it holds; `None` once nobody has it any more.
+    /// The data that the connection holds; `None` once it was dropped.
     pub fn held(&self) -> Option<fairpath_quic_core::HeldData> {
         Some(Connection(self.0.upgrade()?).with(|connection, _| connection.held()))
     }

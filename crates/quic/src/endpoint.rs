@@ -19,7 +19,7 @@ use crate::path_control::PathControl;
 use crate::sockets::Sockets;
 use crate::watch::{self as watching, Plan};
 
-/// What a listener needs.
+/// The configuration of a listener.
 #[derive(Debug)]
 pub struct ListenConfig {
     /// Listen on this address only; an unspecified address (`0.0.0.0`) means every address of this machine, or of
@@ -35,13 +35,13 @@ pub struct ListenConfig {
     pub identity: Identity,
     /// The protocol, and its name in TLS (ALPN). Both ends must say the same.
     pub application: Application,
-    /// What each connection runs.
+    /// The engine's configuration for each connection.
     pub engine: EngineConfig,
     /// How many connections may be open at once, those included whose handshake goes on; more are refused.
     pub connections_max: usize,
-    /// What invited peers mark their first packets with. Where it is given, accepted connections are
-    /// guests until [`Connection::welcome`]: they may hold little, there are few of them, and they leave
-    /// for newer ones. `None`: everybody is trusted.
+    /// The key with which invited peers mark their first packets. If it is given, accepted connections are
+    /// guests until [`Connection::welcome`]. Guests may hold little data, there are few of them, and they
+    /// leave for newer ones. `None`: everybody is trusted.
     pub admission_key: Option<AdmissionKey>,
     /// The largest datagrams to send and to take, in bytes of UDP payload.
     pub datagram_max: u16,
@@ -140,7 +140,7 @@ impl Listener {
         self.shared.sockets.port()
     }
 
-    /// What peers must be told to recognise this end.
+    /// The fingerprint by which peers recognise this end.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between two ends, told so that a person knows what to do.
+//! Errors between two ends, worded so that a person knows what to do.
 
 use std::net::SocketAddr;
 
@@ -42,7 +42,7 @@ pub enum Error {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The system refused something else.
@@ -51,15 +51,15 @@ pub enum Error {
     /// No address of the peer answered.
     #[error("no connection to {}; is the other end running, and reachable from here?", in_vain(tried))]
     Unreachable {
-        /// What was tried.
+        /// The pairs of addresses that were tried.
         tried: Vec<Tried>,
     },
     /// The address answered, but as somebody else.
     #[error("the end at {address} is not the one meant: its certificate is not {expected}")]
     WrongFingerprint {
-        /// Who answered.
+        /// The address that answered.
         address: SocketAddr,
-        /// Who was meant.
+        /// The fingerprint expected there.
         expected: Fingerprint,
     },
     /// The peer takes no more connections for now.
@@ -75,7 +75,7 @@ pub enum Error {
         address: SocketAddr,
         /// The protocol.
         application: Application,
-        /// What QUIC says.
+        /// QUIC's error.
         source: Box<ConnectionError>,
     },
     /// TLS could not be set up.

@@ -24,7 +24,7 @@ pub(crate) use vpn::without_tunnels;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no interface or address '{name}' on this machine; there are {}", .available.join(", "))]
 pub struct UnknownInterface {
-    /// What was asked for.
+    /// The name that was asked for.
     pub name: String,
     /// The names of the interfaces there are.
     pub available: Vec<String>,
@@ -153,8 +153,8 @@ pub fn usable(via: &[String]) -> io::Result<Vec<Interface>> {
     Ok(found)
 }
 
-/// The addresses that paths to `remotes` start from: the usable ones, and where nothing was asked for also
-/// those that lead to one of `remotes` and to nobody else, such as a container of this machine.
+/// The addresses from which paths to `remotes` start: the usable ones. If `via` is empty, also those
+/// that lead to one of `remotes` and to nobody else, such as a container of this machine.
 pub fn towards(via: &[String], remotes: &[SocketAddr]) -> io::Result<Vec<Interface>> {
     let mut found = usable(via)?;
     if via.is_empty() {

@@ -42,7 +42,7 @@ pub trait SimulatedMachine: std::fmt::Debug + Send + Sync {
     /// A socket of this address; port 0: any.
     fn bind(&self, address: SocketAddr) -> io::Result<Arc<dyn SimulatedSocket>>;
 
-    /// What the next endpoint begins with.
+    /// The randomness and cryptography of the next endpoint.
     fn origin(&self) -> Arc<dyn fairpath_quic_core::Origin>;
 
     /// Fills `bytes` at random.

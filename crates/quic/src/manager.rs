@@ -1,5 +1,5 @@
-//! What a connection that opens paths needs to know of this machine: which interfaces there are, and what
-//! answers where.
+//! Tells a connection that opens paths about this machine: its interfaces, and the peer's addresses
+//! that answer.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const INTERFACES: Duration = Duration::from_millis(500);
 /// How often it is looked for questions: as often as the paths are looked at.
 const QUESTIONS: Duration = Duration::from_millis(50);
 
-/// What was asked for.
+/// The interfaces and addresses that the application asked for.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The interfaces asked for.

@@ -1,10 +1,10 @@
 //! Asks whether anything that speaks QUIC answers at an address, and opens nothing.
 //!
-//! A path that is opened in vain uses up one of the path ids that the peer allows, for good: who never saw
-//! the path does not answer its end, and allows no other in its place. So the pairs between which there is
-//! a choice are asked first. A packet of a version that nobody speaks makes a QUIC server name those it
-//! does speak [RFC8999 §6], and keep nothing. It leaves through a connected socket of its own, because
-//! only such a socket is told that a host or a router refused.
+//! A path that is opened in vain uses up for good one of the path ids that the peer allows. A peer that
+//! never saw the path does not answer its end, and allows no other in its place. So if there is a
+//! choice between pairs, they are asked first. A packet of an unknown version makes a QUIC server list
+//! the versions it speaks [RFC8999 §6], and keep no state. It leaves through a connected socket of its
+//! own, because only such a socket reports that a host or a router refused.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};

@@ -4,9 +4,9 @@
 //! A socket is bound to its device where the system allows it, else only to the source address;
 //! [`Binding`] says which is in force.
 //!
-//! A full socket never makes the others wait. Up to [`BACKLOG`] bytes are kept back here until it has room
-//! again; beyond that the packet is dropped, as a full queue of the card would, and the congestion
-//! control of that path alone hears of it.
+//! A full socket never makes the others wait. Up to [`BACKLOG`] bytes are kept back here until it has
+//! room again. Beyond that the packet is dropped, as by a full queue of the network card, and only the
+//! congestion control of that path learns of it.
 
 mod asking;
 mod fault;

@@ -15,7 +15,7 @@ use fairpath_emu::{Emulator, LinkConfig, QueueConfig, QueueLimit};
 use fairpath_quic::{DATAGRAM_ETHERNET, DATAGRAM_MAX};
 use raw::Stack;
 
-/// Who moves the data.
+/// The implementation that moves the data.
 #[derive(Clone, Copy)]
 enum Mover {
     /// noq with its own controller and one stream.
@@ -35,7 +35,7 @@ struct Span {
     measured: Duration,
 }
 
-/// What a transfer moved.
+/// The result of a transfer.
 #[derive(Clone, Copy, Default)]
 struct Moved {
     /// Application data, in Mbit/s.
@@ -60,7 +60,7 @@ async fn goodput(
     }
 }
 
-/// What was received over the measured span.
+/// Measures the bytes received during the measured span.
 async fn measure(span: Span, received_bytes: impl Fn() -> u64) -> Moved {
     tokio::time::sleep(span.warm_up).await;
     let (from, start, cpu) = (received_bytes(), Instant::now(), cpu_seconds());
@@ -232,8 +232,8 @@ const BONDS: &[Bond] = &[
     Bond { mbps: [20, 5], rtt_ms: [20, 60] },
 ];
 
-/// The share of a full packet on the wire that is application data: 1,452 bytes of UDP payload carry
-/// about 1,412 of them (short header 12, tag 16, stream header 12), and IP and UDP add 28.
+/// The share of application data in a full packet on the wire. Of 1,452 bytes of UDP payload it has
+/// about 1,412: the short header takes 12, the tag 16, the stream header 12. IP and UDP add 28.
 const PAYLOAD_SHARE: f64 = 1412.0 / 1480.0;
 
 /// How often each is measured.

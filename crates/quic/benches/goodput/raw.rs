@@ -15,10 +15,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{Moved, Span};
 
-/// Which of noq's controllers.
+/// The congestion controller of noq, and the cipher.
 #[derive(Clone, Copy)]
 pub(crate) enum Stack {
-    /// What noq takes by itself: CUBIC.
+    /// noq's default: CUBIC.
     Default,
     /// NewReno.
     NewReno,
@@ -41,7 +41,7 @@ fn transport(stack: Stack, datagram_max: u16) -> Arc<TransportConfig> {
 /// noq's own endpoint and socket, which take in datagrams of up to `datagram_max` bytes.
 fn endpoint(datagram_max: u16, server: Option<ServerConfig>, address: SocketAddr) -> Option<Endpoint> {
     let mut config = EndpointConfig::default();
-    // What noq has by itself, 1,472, is more than it sends by itself.
+    // noq's default of 1,472 is more than it sends by default.
     config.max_udp_payload_size(datagram_max.max(1_472)).ok()?;
     Endpoint::new(config, server, UdpSocket::bind(address).ok()?, Arc::new(TokioRuntime)).ok()
 }

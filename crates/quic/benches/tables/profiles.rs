@@ -18,7 +18,8 @@ const SIZE: usize = 20 << 20;
 const MINUTE: Duration = Duration::from_secs(60);
 const ENDLESS: usize = 100 << 30;
 
-/// What a minute is to have of the sum of both links alone, where nothing is lost at random, and where something is.
+/// The goal of a transfer of a minute, as a share of the sum of both links alone: without and with
+/// random losses.
 const OF_THE_SUM: [f64; 2] = [0.90, 0.80];
 
 const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/profiles");

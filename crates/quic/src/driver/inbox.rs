@@ -1,4 +1,4 @@
-//! What came to the sockets, read in trains and outside any lock.
+//! Datagrams from the sockets, read in trains and outside any lock.
 
 use std::io::IoSliceMut;
 use std::net::{IpAddr, SocketAddr};
@@ -48,7 +48,7 @@ pub(super) struct Inbox {
     buffers: Vec<Box<[u8]>>,
     arrived: Vec<Arrived>,
     bytes: usize,
-    /// Which socket is read first.
+    /// The socket that is read first.
     turn: usize,
 }
 
@@ -78,7 +78,7 @@ impl Inbox {
         self.arrived.is_empty()
     }
 
-    /// What was read, to be taken.
+    /// Takes the datagrams that were read.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Arrived> {
         self.bytes = 0;
         self.arrived.drain(..)

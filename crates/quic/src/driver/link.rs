@@ -14,8 +14,9 @@ use super::guarded::Guarded;
 use super::home::{Home, LinkNumber, is_lost};
 use super::intake::Intake;
 
-/// What of the peer's datagrams is kept until it is taken, in bytes and in number: they are for what is worth
-/// little when it is old. It is as much as is taken in at once ([`super::intake`]), or some of each turn would be lost.
+/// The limit of the peer's datagrams that wait to be taken, in bytes and in number. Their contents soon
+/// lose their worth. It is as much as one turn reads ([`super::intake`]), or some of each turn would be
+/// lost.
 const DATAGRAM_BYTES: usize = 512 << 10;
 const DATAGRAMS: usize = 1_024;
 

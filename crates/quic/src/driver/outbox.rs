@@ -4,8 +4,8 @@
 //! a whole to a receiver on this machine. The order within each way is kept; what goes other ways may be
 //! interleaved with it.
 //!
-//! What is made at once is a train already. It joins the last one on its way where that has room for all of it,
-//! and is not copied where not.
+//! A transmit of the stack is a train already. It joins the last train on its way if that has room for
+//! all of it. If not, it begins a train of its own and is not copied.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -100,7 +100,7 @@ fn ecn(mark: EcnCodepoint) -> noq_udp::EcnCodepoint {
     }
 }
 
-/// What leaves in this turn.
+/// The datagrams that leave in this turn.
 #[derive(Debug)]
 pub(super) struct Outbox {
     /// The first `used` of them have something in them; the others are there to be filled.

@@ -41,7 +41,7 @@ pub(crate) struct State {
     /// The handles of connections that the router knows: all who have one share it.
     handles: BTreeMap<ConnectionHandle, Weak<Handle>>,
     pub(crate) admission: Option<AdmissionControl<Arc<Handle>>>,
-    /// Who may still make connections.
+    /// How many owners are left that may make connections.
     owners: usize,
     /// Nobody drives it any more.
     pub(super) is_dead: bool,

@@ -39,7 +39,7 @@ impl fmt::Display for Lost {
     }
 }
 
-/// What the system says of an interface, addresses left aside.
+/// The state of an interface by the system's word, apart from its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// There is none of that name.
@@ -93,7 +93,7 @@ fn link(name: &str, _: &[Interface]) -> Link {
     }
 }
 
-/// What the addresses tell of the interface `name`.
+/// The state of the interface `name`, inferred from its addresses.
 #[cfg(not(target_os = "linux"))]
 fn link(name: &str, found: &[Interface]) -> Link {
     let mut own = found.iter().filter(|one| one.name == name).peekable();
@@ -114,7 +114,7 @@ mod tests {
         Interface { name: name.into(), address: address.parse().unwrap(), twin: 0, prefix_bits: 24, unusable }
     }
 
-    /// What is said of the address 192.0.2.7 of wlan0.
+    /// The reason given for the loss of 192.0.2.7 of wlan0.
     fn said(found: &[Interface], link: Link) -> String {
         Lost::classify("wlan0", OLD.parse().unwrap(), found, link).to_string()
     }

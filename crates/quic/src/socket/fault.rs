@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use tokio::time::Sleep;
 
-/// So many errors in a row are read without a pause: what hosts refuse is reported once for each packet,
-/// and reading it clears it.
+/// Up to this many errors in a row are read without a pause. The refusal of a packet by a host is
+/// reported once, and reading clears it.
 const AT_ONCE: u32 = 8;
 
-/// From then on each is waited for twice as long as the one before, from this ...
+/// From then on the pause doubles with each error, from this ...
 const WAIT: Duration = Duration::from_millis(10);
 
 /// ... up to this: a socket that recovers is heard again within it.

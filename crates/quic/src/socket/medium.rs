@@ -1,4 +1,4 @@
-//! What a socket is to who reads and writes it: the kernel's, or a simulated machine's.
+//! The socket below the endpoint's: one of the kernel, or of a simulated machine.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;

@@ -18,7 +18,7 @@ const KEY: AdmissionKey = AdmissionKey::from_bytes([7; 32]);
 const LOAD: Duration = Duration::from_secs(3);
 const PER_SECOND: u32 = 1_000;
 
-/// What an invited peer may take longer under load than without. The load runs on the same machine, which
+/// The extra time that an invited peer may take under load. The load runs on the same machine, which
 /// may have little to spare: so the machine's own slowness is measured and added.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -190,7 +190,7 @@ async fn silent_connections_keep_nobody_out() {
         while begun.elapsed() < LOAD {
             due.tick().await;
             let connecting = sources[held.len() % sources.len()].connect_with(config.clone(), at, "x").expect("a try");
-            // Whoever is let in stays and says nothing.
+            // The admitted connection stays open and sends nothing.
             held.push(tokio::spawn(async move {
                 if let Ok(connection) = connecting.await {
                     connection.closed().await;
@@ -218,7 +218,7 @@ async fn connections_max_admits_no_more_than_it_says() {
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("a third of two"),
     }
-    // Whoever waits for a moment gets the place of one that leaves.
+    // A client that keeps trying gets the place of one that leaves.
     let (third, ()) = tokio::join!(connect(config), async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         second.close(0, "");

@@ -1,4 +1,4 @@
-//! Which of the peer's addresses the paths are opened to, where some lead nowhere.
+//! The choice of the peer's addresses for paths, when some lead nowhere.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers that the tests of this crate share.
 #![allow(dead_code)]
 
 pub(crate) mod translator;
@@ -44,7 +44,7 @@ impl Pair {
     }
 }
 
-/// What the byte at `offset` of the test data is.
+/// The byte at `offset` of the test data.
 fn byte_at(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }

@@ -57,7 +57,7 @@ impl Translator {
         self.shared.inside.local_addr().unwrap()
     }
 
-    /// What the server sees.
+    /// The address that the server sees.
     pub(crate) fn outside(&self) -> SocketAddr {
         self.shared.outside.lock().unwrap().0.local_addr().unwrap()
     }

@@ -109,8 +109,8 @@ async fn nothing_rides_behind_a_single_datagram_that_may_be_too_large() {
     assert_eq!(lengths, [(8_952, 8_952), (2_400, 1_200)]);
 }
 
-/// What is made at once: to whom, how large each datagram is and how many there are, what the last lacks, and
-/// whether something was begun and given up before.
+/// A transmit: its target, the size and number of its datagrams, and by how much the last is shorter.
+/// `is_begun` says whether another one was begun before and given up.
 #[derive(Clone, Debug)]
 struct Made {
     to: u16,
