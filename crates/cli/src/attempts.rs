@@ -55,7 +55,7 @@ impl FailedAttempts {
 #[derive(Debug, Default)]
 pub(crate) struct AttemptReporter {
     counted: FailedAttempts,
-    /// What was last said, when, and how long that is to last.
+    /// The last report, when it was made, and how long it stands.
     said: Option<(FailedAttempts, Instant, Duration)>,
 }
 

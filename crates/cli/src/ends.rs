@@ -73,7 +73,7 @@ pub(crate) struct Host {
 }
 
 impl ListenArgs {
-    /// What is said of single paths.
+    /// The terms of single paths.
     pub(crate) fn paths(&self) -> &PathArgs {
         &self.paths
     }
@@ -176,7 +176,7 @@ pub(crate) fn reachable_address(text: &str) -> Result<HostPort, String> {
     }
 }
 
-/// What can be done about a port that cannot be had.
+/// Adds advice to the error of a port that cannot be bound.
 fn with_advice(error: Error) -> anyhow::Error {
     let advice = match &error {
         Error::Bind { source, .. } => match source.kind() {
@@ -214,7 +214,7 @@ impl ConnectArgs {
         }
     }
 
-    /// What is said of single paths.
+    /// The terms of single paths.
     pub(crate) fn paths(&self) -> &PathArgs {
         &self.paths
     }

@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// What [`encode`] writes.
+/// The content type of [`encode`]'s output.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Shared = Arc<Mutex<Registry>>;

@@ -1,5 +1,5 @@
-//! What a person is told of a path beside what it carried: how long its round trips are and how much of that we cause,
-//! how it is doing, what using it costs, and why it is idle.
+//! Facts about a path that a person sees beside its bytes: its round trips and their queueing delay,
+//! its health, its cost, and why it is idle.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ const FULL: f64 = 0.8;
 /// How long other paths are given to open where the only one is used up: each takes two round trips.
 const OPENING: Duration = Duration::from_secs(2);
 
-/// What is said and counted of the paths of this run.
+/// The terms of this run's paths, and the use of their quotas.
 #[derive(Debug)]
 pub(crate) struct Books {
     pub(crate) said: Vec<Said>,
@@ -43,7 +43,7 @@ impl Books {
         Ok(Self { meters: Meters::open(said)?, ..Self::of(said) })
     }
 
-    /// What was said, without quotas.
+    /// The terms without quotas.
     pub(crate) fn of(said: &[Said]) -> Self {
         Self { said: said.to_vec(), meters: Meters::default(), running: Running::default(), alone_since: None }
     }
@@ -83,25 +83,25 @@ impl Books {
 #[error("the quota of {0} is used up, and no other path is there; what has arrived is kept")]
 pub(crate) struct NoPathLeft(String);
 
-/// What is told of one path.
+/// The facts about one path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Facts {
-    /// What it carried in a second, over the whole run.
+    /// Its mean rate over the whole run.
     pub(crate) rate_bps: u64,
     /// Its share of what all carried.
     pub(crate) share: f64,
     /// Its smoothed round-trip time; `None` where nothing was measured, or the path is closed.
     #[serde(rename = "srtt_ns")]
     pub(crate) round_trip_ns: Option<u64>,
-    /// What of it is above the least: the queue that we fill.
+    /// Its queueing delay: the part of the smoothed round trip above the minimum.
     pub(crate) queueing_delay_ns: Option<u64>,
     /// How it is doing, in one word.
     pub(crate) health: &'static str,
-    /// What using it costs, as it was said.
+    /// Its cost, as given.
     pub(crate) cost: u32,
-    /// What may be sent on it in a second, at most.
+    /// Its cap on sending.
     pub(crate) cap_bps: Option<u64>,
-    /// What went over its interface this month, and its quota.
+    /// The use of its interface's quota in this month, and the quota.
     pub(crate) quota_used_bytes: Option<u64>,
     pub(crate) quota_bytes: Option<u64>,
     /// Why it carries little or nothing, where it does.
@@ -109,7 +109,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// What is told of each of these paths.
+    /// The facts about each of these paths.
     pub(crate) fn all(role: Role, paths: &[PathReport], elapsed: Duration, books: &Books) -> Vec<Self> {
         let names = PathReport::names(paths);
         (0..paths.len()).map(|at| Self::of(role, paths, &names, at, elapsed, books)).collect()
@@ -151,7 +151,7 @@ impl Facts {
         Some(format!("round trip {round_trip:.1} ms, of which {queue:.1} ms in queues that we fill"))
     }
 
-    /// What using it costs.
+    /// Its cost, and the use of its quota.
     pub(crate) fn costs(&self) -> Option<String> {
         let quota = self.quota_used_bytes.zip(self.quota_bytes);
         let quota =

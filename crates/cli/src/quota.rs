@@ -1,8 +1,9 @@
-//! What went over metered interfaces in this month, over all runs.
+//! The use of metered interfaces in this month, over all runs.
 //!
-//! The count lies in the user's state directory, in one small file that is replaced as a whole, under a lock: runs at
-//! the same time add to the same count, and one that is killed leaves it whole. A run writes ahead of what it has used
-//! and gives back the rest at its end, so that one that is killed has counted too much rather than too little.
+//! The count lies in one small file in the user's state directory. It is replaced as a whole, under a
+//! lock. So concurrent runs add to the same count, and a run that is killed leaves it whole. A run
+//! records more than it has used and gives back the rest at its end. So a run that is killed has
+//! counted too much rather than too little.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -36,7 +37,7 @@ impl Month {
     }
 }
 
-/// What stands in the file.
+/// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Counts {
     month: Month,
@@ -118,7 +119,7 @@ struct Meter {
     allowance: Allowance,
     /// The part of it that the book has, which is ahead.
     written: ByteCount,
-    /// What the book had of all runs when this one wrote last, this one included.
+    /// The book's total for all runs after this one's last write, this one included.
     counted: ByteCount,
     is_told: bool,
 }
@@ -129,7 +130,7 @@ impl Meter {
         self.counted.saturating_sub(self.written)
     }
 
-    /// What all runs have used.
+    /// The use of all runs.
     fn all(&self) -> ByteCount {
         self.others() + self.allowance.used()
     }
@@ -228,7 +229,7 @@ impl Meters {
         untold.map(tell).collect()
     }
 
-    /// What of its quota the path has used, by all runs, and the quota; `None` where it has none.
+    /// The use of the path's quota by all runs, and the quota; `None` without a quota.
     pub(crate) fn of(&self, path: &PathReport) -> Option<(ByteCount, ByteCount)> {
         let meter = self.meters.iter().find(|meter| meter.said.is_of(path))?;
         Some((meter.all(), meter.quota))
@@ -250,7 +251,7 @@ impl Meters {
 }
 
 impl Drop for Meters {
-    /// What cannot be given back stays counted: too much rather than too little.
+    /// If the rest cannot be given back, it stays counted: too much rather than too little.
     fn drop(&mut self) {
         let _ = self.close_at(OffsetDateTime::now_utc());
     }
@@ -339,7 +340,7 @@ mod tests {
         std::mem::forget(killed);
         let used = place.meters(NOVEMBER).of(&metered()).map(|(used, _)| used).unwrap();
         assert!(used >= CARRIED && used <= CARRIED + ByteCount::new(2_000_000), "{used}: a fiftieth of the quota");
-        // What another run was writing when it was killed is not taken for a count.
+        // An incomplete file, left by a run that was killed while it wrote, is not read.
         fs::write(place.0.join("fairpath/quota.json.part"), "{").unwrap();
         assert!(place.meters(NOVEMBER).of(&metered()).is_some());
     }

@@ -4,7 +4,7 @@ use fairpath_core::{Bitrate, ByteCount};
 use fairpath_quic::PathReport;
 use serde::Serialize;
 
-/// Which way the data go.
+/// The direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {

@@ -77,7 +77,7 @@ fn is_ignored(number: u32) -> bool {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|status| ignored(&status, number)).unwrap_or(true)
 }
 
-/// What the status of a process says of a signal.
+/// Whether the process status lists a signal as ignored.
 fn ignored(status: &str, number: u32) -> Option<bool> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     let mask = u64::from_str_radix(mask.trim(), 16).ok()?;

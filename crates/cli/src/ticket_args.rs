@@ -103,7 +103,7 @@ fn choose_behind_files(
     choose(words, file, variable)
 }
 
-/// Which of the words is the ticket, if any of them is.
+/// Separates the ticket from the other words and names its source.
 fn choose(
     mut words: Vec<PathBuf>,
     file: Option<&Path>,
@@ -151,7 +151,7 @@ fn may_be_a_part(word: &Path) -> bool {
     text.len() >= SHORTEST_PART && text.chars().all(|one| one.is_ascii_alphanumeric())
 }
 
-/// What stands in the ticket's place is shown only where it is no secret.
+/// Shows the last word, in the ticket's place, only if it cannot be a secret.
 fn no_ticket(last: &Path) -> UsageError {
     let shown = last.to_string_lossy();
     let ways =
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(chosen(&[file, file], Some("t"), None), Ok((2, Source::File("t".into()))));
         assert_eq!(chosen(&[file], Some("-"), None), Ok((1, Source::Input)));
         assert_eq!(chosen(&[file], None, Some(TICKET)), Ok((1, Source::Variable(TICKET.into()))));
-        // What is said on the command line goes before what lies in the environment.
+        // The command line takes precedence over the environment.
         assert_eq!(chosen(&[file, "-"], None, Some(TICKET)), Ok((1, Source::Input)));
         assert_eq!(chosen(&[file], Some("t"), Some(TICKET)), Ok((1, Source::File("t".into()))));
     }

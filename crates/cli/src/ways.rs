@@ -1,4 +1,4 @@
-//! What was tried to reach the peer, in words and for programs.
+//! The pairs of addresses tried to reach the peer, in words and for programs.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ pub(crate) struct Way {
     interface: String,
     local: String,
     remote: String,
-    /// What came of it.
+    /// Its outcome.
     result: String,
 }
 
@@ -85,7 +85,7 @@ mod tests {
         ];
         assert_eq!(in_vain(&all, &paths), expected);
         assert_eq!(in_vain(&all[2..], &paths), expected[..1], "nothing is told twice");
-        // What was tried in vain beside a path that works, at both ends of it, is not worth a word.
+        // A failed pair is not reported if its interface and its address each work in another pair.
         let both = [all[0].clone(), tried("wwan0", bridge, Outcome::Works), all[1].clone(), all[2].clone()];
         assert!(in_vain(&both, &paths).is_empty());
         assert_eq!(Way::all(&all)[3].result, "refused");

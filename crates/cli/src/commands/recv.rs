@@ -203,20 +203,20 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Who is connected, and what they have caused.
+/// The connections of a receiver, and the state that they share.
 struct Desk<'a> {
     args: &'a Args,
     listener: &'a Listener,
     receiver: Arc<Receiver>,
     view: View,
     attempts: AttemptReporter,
-    /// Who has not proved the secret yet, and may not disturb those who have.
+    /// Peers that have not proved the secret yet. They may not disturb those that have.
     arriving: JoinSet<(Connection, Result<Admitted, ReceiveError>)>,
     live: Vec<Connection>,
     tasks: JoinSet<Served>,
     notice_sender: mpsc::Sender<PathNotice>,
     notices: mpsc::Receiver<PathNotice>,
-    /// Whose transfer it is, and what its earlier connections carried.
+    /// The sender of the transfer, and what its earlier connections carried.
     history: Option<(SenderId, History)>,
     /// Until when a sender that may not know that all is in place is waited for.
     lingers_until: Option<Instant>,
@@ -230,7 +230,7 @@ struct Desk<'a> {
     lasting: Option<Lasting>,
 }
 
-/// What became of a connection, and whose it was.
+/// The outcome of a connection, with its sender.
 type Served = (Connection, SenderId, Result<Received, ReceiveError>);
 
 impl Desk<'_> {
@@ -322,9 +322,9 @@ impl Desk<'_> {
         });
     }
 
-    /// What the end of one connection means; true ends the command in success.
+    /// Handles the end of one connection; true ends the command in success.
     fn ended(&mut self, (connection, sender, result): Served) -> anyhow::Result<bool> {
-        // Whoever was served has been told how it ended.
+        // Each sender was told by now how its transfer ended.
         self.live.retain(|other| other.close_reason().is_none());
         match result {
             Ok(received) => {
@@ -420,7 +420,7 @@ impl Desk<'_> {
         }
         let mut is_complete = self.lingers_until.is_some();
         while let Some(ended) = self.tasks.join_next().await {
-            // What was complete is complete; its sender was told so before.
+            // A complete transfer counts: its sender was told before the interruption.
             if let Ok((connection, sender, Ok(received))) = ended {
                 is_complete = true;
                 if !received.is_repeat {

@@ -185,7 +185,7 @@ fn explained(error: SendError) -> anyhow::Error {
     }
 }
 
-/// Who looks on while the sender works.
+/// The observers of a transfer: output, trace and accounting.
 struct Watch {
     /// The connection that the transfer runs over now.
     connection: Connection,

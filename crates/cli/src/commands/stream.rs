@@ -55,7 +55,7 @@ enum End {
     Recv(RecvArgs),
 }
 
-/// Which packets leave twice.
+/// The packets that leave twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum CopiesArg {
     /// None

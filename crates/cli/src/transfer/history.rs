@@ -1,4 +1,4 @@
-//! What the paths of a transfer carried over all its connections.
+//! The totals of a transfer's paths over all its connections.
 
 use fairpath_core::Bitrate;
 use fairpath_quic::{PathReport, PathState};

@@ -1,4 +1,4 @@
-//! What both ends of a transfer show a person.
+//! The output that both ends of a transfer share.
 
 mod dry_run;
 mod history;

@@ -1,4 +1,4 @@
-//! What is offered, told to a person, who may be asked whether to take it.
+//! The words for an offer, and the question whether to take it.
 
 use std::io::IsTerminal as _;
 
@@ -21,7 +21,7 @@ pub(crate) fn contents(shown: impl IntoIterator<Item = (String, Option<ByteCount
     }
 }
 
-/// What was left out, where anything was.
+/// The hidden names that were not taken, if any.
 pub(crate) fn omissions(left_out: &LeftOut) -> Option<String> {
     let LeftOut { count, names } = left_out;
     let more = match count.saturating_sub(names.len() as u64) {

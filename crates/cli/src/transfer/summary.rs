@@ -1,4 +1,4 @@
-//! What a transfer did, for people and for programs.
+//! The summary of a transfer, for people and for programs.
 
 use std::time::Duration;
 
@@ -19,28 +19,28 @@ use crate::ways::{Way, in_vain};
 /// From this multiple of the busiest path's share on, the others were worth their while.
 const WORTH_IT: f64 = 1.05;
 
-/// What a transfer did.
+/// The summary of a transfer.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     role: Role,
     files: u64,
     bytes: u64,
-    /// What the receiver had before.
+    /// The bytes that the receiver had before.
     resumed_bytes: u64,
     seconds: f64,
     /// The mean rate of what was not there before.
     rate_bps: u64,
-    /// What was left out, and why.
+    /// The files left out, with the reasons.
     skipped: Vec<SkippedSummary>,
     /// How many connections took the place of one that was lost.
     reconnections: u32,
     paths: Vec<PathSummary>,
-    /// What happened to the paths, in plain words.
+    /// The changes of paths, in plain words.
     #[serde(serialize_with = "in_words")]
     notices: Vec<PathNotice>,
-    /// Which paths were taken to share a bottleneck.
+    /// The paths that were found to share a bottleneck.
     sharing: Sharing,
-    /// What was tried to reach the peer.
+    /// The pairs of addresses that were tried to reach the peer.
     tried: Vec<Way>,
     #[serde(skip)]
     in_vain: Vec<String>,
@@ -69,7 +69,7 @@ struct SkippedSummary {
     sentence: String,
 }
 
-/// What one interface pair carried.
+/// The totals of one pair of interface and address.
 #[derive(Debug, Serialize)]
 struct PathSummary {
     #[serde(skip)]
@@ -268,8 +268,8 @@ fn path_summaries(role: Role, paths: &[PathReport], elapsed: Duration, books: &B
     paths.iter().zip(PathReport::names(paths)).zip(facts).map(of_path).collect()
 }
 
-/// What each path carried, and whether it paid to have several, as far as that is known: paths that
-/// share a bottleneck share its rate, and carry no more together than one of them would alone.
+/// The share of each path, and whether it paid to have several, as far as that is known. Paths that
+/// share a bottleneck share its rate: together they carry no more than one of them alone.
 fn verdict(paths: &[PathSummary], sharing: &Sharing) -> String {
     let Some(busiest) = paths.iter().max_by(|a, b| a.facts.share.total_cmp(&b.facts.share)) else {
         return String::new();
@@ -279,7 +279,7 @@ fn verdict(paths: &[PathSummary], sharing: &Sharing) -> String {
     }
     let shares: Vec<_> = paths.iter().map(|path| format!("{} {:.0} %", path.name, path.facts.share * 100.0)).collect();
     let times = 1.0 / busiest.facts.share.max(f64::MIN_POSITIVE);
-    // What carried next to nothing decides nothing.
+    // A path with next to no data does not count.
     let used: Vec<&str> =
         paths.iter().filter(|path| path.facts.share >= WORTH_IT - 1.0).map(|path| &*path.name).collect();
     let worth = match sharing.together(&used) {

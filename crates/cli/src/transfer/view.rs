@@ -65,7 +65,7 @@ pub(crate) struct View {
     /// Whether the open paths have been named.
     is_introduced: bool,
     notices: Vec<PathNotice>,
-    /// What was last known of the bottlenecks.
+    /// The latest verdict on shared bottlenecks.
     sharing: Sharing,
 }
 

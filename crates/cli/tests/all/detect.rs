@@ -8,8 +8,8 @@ use std::process::Output;
 use crate::common::{Scratch, error_of, run, text};
 use serde_json::{Value, json};
 
-/// A minute of a queue of up to 60 ms that fills in 2 to 3 s and drains at once, again and again,
-/// over a round trip of `base_ms`; the periods are drawn by `seed`.
+/// A minute of round trips over a queue of up to 60 ms. It fills in 2 to 3 s and drains at once, again
+/// and again. `base_ms` is the round trip without it; `seed` draws the periods.
 fn trace(base_ms: f64, seed: u64) -> String {
     let mut table = "time_s,rtt_ms\n".to_owned();
     let (mut begin, mut period, mut state) = (0, 0, seed);

@@ -21,7 +21,7 @@ use plain::Plain;
 use programs::Program;
 use report::Row;
 
-/// What comes later than this is of no use.
+/// Later packets are of no use.
 const DEADLINE: Duration = Duration::from_millis(300);
 
 /// How long SRT waits for what it asks for again: two round trips of the slower link and a queue.
@@ -30,14 +30,14 @@ const SRT_LATENCY: Duration = Duration::from_millis(700);
 /// From when to when the first link is bad, in seconds of the picture.
 pub(crate) const BAD: (f64, f64) = (15.0, 25.0);
 
-/// What the encoder and the player speak.
+/// The protocol between the encoder and the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Speech {
     MpegTs,
     Srt,
 }
 
-/// What carries it.
+/// The carrier of that protocol's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carrier {
     /// Nothing between the programs and the links: each packet goes on all of them.
@@ -71,7 +71,7 @@ fn free_port() -> SocketAddr {
 }
 
 impl Run {
-    /// What the player has decoded is then in `got.nut`.
+    /// Runs it. The pictures that the player decodes are then in `got.nut`.
     fn carry(&self, directory: &Path) {
         let (encoder_port, player_port) = (free_port(), free_port());
         let player = self.player(player_port, directory);
@@ -141,7 +141,7 @@ impl Run {
             links.set_bad(self.links, is_bad);
         }
         encoder.end(Duration::from_secs(2 * SECONDS as u64));
-        // What is on its way or waits to be shown.
+        // Waits for packets in flight and pictures to be shown.
         std::thread::sleep(Duration::from_secs(3));
     }
 }

@@ -17,7 +17,7 @@ fn measure(state: &Path, seconds: &str, more: &[&str]) -> Output {
     fairpath(&[&args[..], more].concat()).env("XDG_STATE_HOME", state).output().unwrap()
 }
 
-/// What is told of the path from this address.
+/// The report on the path from this address.
 fn path(output: &Output, address: &str) -> Value {
     assert!(output.status.success(), "{output:?}");
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -34,8 +34,8 @@ fn a_cap_is_kept_and_told() {
     let output = measure(&scratch.0, "6", &[&VIA[..], &["--path", "127.0.2.1:cap=4Mbit/s"]].concat());
     let (free, capped) = (path(&output, "127.0.1.1"), path(&output, "127.0.2.1"));
     assert_eq!((&free["cap_bps"], &capped["cap_bps"]), (&Value::Null, &4_000_000.into()));
-    // Bursts of ten datagrams of 8,952 bytes, before the cap is known and after it, and what says that the path lives, which
-    // is not paced: 0.3 MB were seen, in a run of 3 MB.
+    // Some data exceeds the cap: bursts of ten datagrams of 8,952 bytes, before and after the cap is
+    // known, and keep-alives, which are not paced. 0.3 MB were seen, in a run of 3 MB.
     let rate = capped["rate_bps"].as_u64().unwrap();
     assert!((1..5_000_000).contains(&rate), "{capped}");
     assert!(free["rate_bps"].as_u64().unwrap() > 5_000_000, "{free}");

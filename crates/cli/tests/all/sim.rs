@@ -45,8 +45,9 @@ fn scenario(folder: &Path, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// The goodput of the flow over two paths over that of the single one, in the shared example, on average over
-/// uplinks of nine lengths: nothing in it is random, so a single run shows which flow meets the full queue.
+/// The ratio of the goodputs of the flow over two paths and the single one, in the shared example. It
+/// is averaged over nine delays of the uplink: nothing is random, so a single run only shows which flow
+/// meets the full queue.
 fn share(coupling: &str) -> f64 {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/shared_bottleneck.toml");
     let example = std::fs::read_to_string(file).unwrap();

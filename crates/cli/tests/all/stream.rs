@@ -42,7 +42,7 @@ impl Sending {
         Self(fairpath(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// What it has said when it has ended: exit code, standard output, standard error.
+    /// Waits for the end; returns the exit code, standard output and standard error.
     fn end(mut self) -> (Option<i32>, String, String) {
         let (mut output, mut errors) = (String::new(), String::new());
         self.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();

@@ -7,7 +7,7 @@ use crate::network::{End, Family, Link, Network, TWINS};
 use crate::transfer::{Scratch, Transfer};
 use crate::{assert_told_in_order, network, say};
 
-/// What a transfer over both links brings in ten seconds.
+/// The bytes that both links carry in ten seconds.
 const BYTES: u64 = 50_000_000;
 
 /// How long after the first link is back data may take to flow. The goal is two seconds; the rest is
@@ -42,7 +42,7 @@ impl Cut {
     }
 }
 
-/// What became of a transfer whose links were both down for a time.
+/// The result of a transfer whose links were both down for a time.
 struct Outcome {
     /// From the return of the first link until data flowed.
     flowed_after: Duration,
@@ -122,7 +122,7 @@ fn data_flows_soon_after_both_interfaces_were_switched_off_and_on() {
 }
 
 /// After three seconds nothing gets there over one link, and nothing back over another or the same one.
-/// What is left carries 20 Mbit/s.
+/// The remaining link carries 20 Mbit/s.
 fn assert_goes_on_without(there: &Link, back: &Link) {
     let Some((_place, network)) = network(Family::V4, TWINS) else { return };
     let scratch = Scratch::with_tree(BYTES);

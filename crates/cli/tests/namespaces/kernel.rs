@@ -27,7 +27,7 @@ use crate::network::{is_root, run};
 use crate::transfer::Process;
 use crate::{detection, place, say};
 
-/// Of each narrow link, in Mbit/s.
+/// The rate of each narrow link, in Mbit/s below.
 const RATE: &str = "20mbit";
 const MBPS: f64 = 20.0;
 /// Less than a batch of packets, as in `network`, and less than the shortest queue.
@@ -230,7 +230,7 @@ impl Drop for Tcp {
     }
 }
 
-/// Who comes to the rivals.
+/// The flow that joins the rivals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Who {
     /// `fairpath perf`, over these interfaces.
@@ -242,7 +242,7 @@ enum Who {
     Mptcp,
 }
 
-/// What somebody got beside rivals, in Mbit/s from [`FROM`] to [`UNTIL`], and what they got.
+/// The goodput of a flow beside rivals, and theirs, in Mbit/s from [`FROM`] to [`UNTIL`].
 #[derive(Clone, Copy, Debug)]
 struct Got {
     mbps: f64,
@@ -251,7 +251,7 @@ struct Got {
     found: Option<f64>,
 }
 
-/// Of a network with queues of so long, of whom a flow by `rival` is on each narrow link.
+/// Measures `who` in a network with queues of `queue_ms`, with a flow by `rival` on each narrow link.
 fn measured(who: Who, rival: &'static str, queue_ms: u64, is_shared: bool) -> Result<Got, String> {
     let crossing = Crossing::new(queue_ms, is_shared)?;
     let rivals: Vec<Tcp> = RIVALS[..if is_shared { 1 } else { 2 }]
@@ -289,8 +289,8 @@ fn measured(who: Who, rival: &'static str, queue_ms: u64, is_shared: bool) -> Re
     Ok(Got { mbps: arrived(&said), theirs, found: detection::first_found(&said) })
 }
 
-/// What arrived by the account of `fairpath perf`, in Mbit/s from [`FROM`] to [`UNTIL`]: whole datagrams, which are three
-/// hundredths more than the data in them.
+/// The goodput by the account of `fairpath perf`, in Mbit/s from [`FROM`] to [`UNTIL`]. It counts whole
+/// datagrams, which have three hundredths more bytes than their data.
 fn arrived(said: &Value) -> f64 {
     let (mut last, mut bits) = (0.0_f64, 0.0_f64);
     for interval in said["intervals"].as_array().expect("intervals") {

@@ -38,16 +38,16 @@ use transfer::{Scratch, Transfer};
 /// How long a link is cut.
 const OUTAGE: Duration = Duration::from_secs(4);
 
-/// What is on the wire of an Ethernet frame that carries 1,452 bytes of QUIC, the largest datagram
-/// that noq sends where the MTU is 1,500: `tbf` counts 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
+/// The size on the wire, as `tbf` counts it, of a frame with 1,452 bytes of QUIC: the largest datagram
+/// that noq sends at an MTU of 1,500. It adds 14 bytes of Ethernet, 20 of IPv4 and 8 of UDP.
 const FRAME: f64 = 14.0 + 20.0 + 8.0 + DATAGRAM;
 const DATAGRAM: f64 = 1452.0;
 
-/// What of it cannot be application data: the short header (flags 1, connection id 8, packet number
-/// 2 at least), the seal of the AEAD (16), and the header of one STREAM frame (type 1, stream id 1,
-/// offset 4). Packet numbers, ids and offsets may take more room, and acknowledgements, probes and
-/// the words of the transfer protocol take some too: nothing is allowed for these, so this share is
-/// what no transfer can pass, and the goals below are the stricter for it.
+/// The part of a datagram that cannot be application data. The short header takes flags (1), the
+/// connection id (8) and at least 2 for the packet number. The tag of the AEAD takes 16. The header of
+/// one STREAM frame takes the type (1), the stream id (1) and the offset (4). Numbers, ids and offsets
+/// may take more, and acknowledgements, probes and the transfer protocol take some too. None of this is
+/// allowed for: no transfer can exceed this share, and the goals below are the stricter for it.
 const QUIC: f64 = 1.0 + 8.0 + 2.0 + 16.0 + 1.0 + 1.0 + 4.0;
 
 #[test]
@@ -98,7 +98,7 @@ fn an_interface_of_the_receiver_that_goes_down_and_returns_is_used_again() {
     an_outage("interface down at the receiver", "", cut, mend);
 }
 
-/// What a radio link does: nothing tells but the silence.
+/// An outage as of a radio link: only silence tells of it.
 #[test]
 fn a_link_that_swallows_everything_while_it_seems_up_is_used_again() {
     let cut = |network: &Network| network.swallow(&FAST);

@@ -28,7 +28,7 @@ pub(crate) const TWINS: [Link; 2] =
 pub(crate) const NAMED: [Link; 2] =
     [Link { name: "eth0", subnet: 1, mbit: 20 }, Link { name: "wwan0", subnet: 2, mbit: 20 }];
 
-/// Which addresses the interfaces have.
+/// The family of the interfaces' addresses.
 #[derive(Clone, Copy)]
 pub(crate) enum Family {
     V4,
@@ -46,10 +46,10 @@ const ENDS: [End; 2] = [End::Sender, End::Receiver];
 /// The queue of a link is this long.
 const QUEUE: &str = "50ms";
 
-/// What `tbf` lets through at once. Less than a batch of packets that the sender hands over in one
-/// piece (GSO, up to 64 kB): `tbf` cuts such a batch up, and its packets wait and are lost one by one
-/// as on a real link. And enough for 13 ms at 20 Mbit/s: a timer of the kernel that fires late on a
-/// busy machine costs the link nothing.
+/// The burst size of `tbf`. It is less than a batch that the sender hands over in one piece (GSO, up to
+/// 64 kB). So `tbf` cuts the batch up, and its packets wait and are lost one by one as on a real link.
+/// It is enough for 13 ms at 20 Mbit/s: a kernel timer that fires late on a busy machine costs the link
+/// nothing.
 const BURST: &str = "32kb";
 
 /// Packets for the address of one interface do not come in at another: a kernel would take them, and a path over one link
@@ -58,7 +58,7 @@ pub(crate) const STRONG_HOST: [&str; 2] = ["net.ipv4.conf.all.arp_ignore=1", "ne
 
 /// The namespaces, until it is dropped. The links go with them.
 pub(crate) struct Network {
-    /// Of the sender and of the receiver.
+    /// The names of the sender's and the receiver's.
     names: [String; 2],
     /// How many of them exist.
     made: usize,
@@ -199,7 +199,7 @@ impl Network {
         self.attribute(link, end, "statistics/rx_bytes").parse().unwrap()
     }
 
-    /// What the kernel says of one end of the link.
+    /// The value of an attribute of the link's interface at one end.
     fn attribute(&self, link: &Link, end: End, attribute: &str) -> String {
         let file = format!("/sys/class/net/{}/{attribute}", link.name);
         run(&["ip", "netns", "exec", self.name(end), "cat", &file]).unwrap().trim().to_owned()
@@ -222,7 +222,7 @@ pub(crate) fn is_root() -> bool {
     ids.split_whitespace().nth(1) == Some("0")
 }
 
-/// What the command prints.
+/// Runs the command and returns its output.
 pub(crate) fn run(command: &[&str]) -> Result<String, String> {
     let output = Command::new(command[0]).args(&command[1..]).output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!("there is no `{}` here", command[0]),

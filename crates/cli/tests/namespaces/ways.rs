@@ -1,5 +1,4 @@
-//! Which addresses stand in tickets, and how the paths find those that work, between two network
-//! namespaces.
+//! The addresses in tickets, and the search for paths that work, between two network namespaces.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -58,7 +57,7 @@ fn client(network: &Network, ticket: &Ticket, options: &[&str]) -> Output {
     network.command(End::Sender, FAIRPATH).args(arguments).output().unwrap()
 }
 
-/// What it says for programs.
+/// Measures, and returns the result as JSON.
 fn measured(network: &Network, ticket: &Ticket) -> Value {
     let output = client(network, ticket, &["--json", "--seconds", "3"]);
     assert!(output.status.success(), "{output:?}");
@@ -77,7 +76,7 @@ fn carriers(result: &Value) -> Vec<String> {
     carriers
 }
 
-/// What is said of the tries to reach an address.
+/// The outcomes of the tries to reach an address.
 fn results(result: &Value, address: &str) -> Vec<String> {
     let tried = result["tried"].as_array().unwrap().iter();
     let there = tried.filter(|one| one["remote"].as_str().unwrap().starts_with(address));
@@ -95,7 +94,7 @@ fn add_anycast(network: &Network) {
     assert!(network.command(End::Sender, "sh").args(["-c", write]).status().unwrap().success());
 }
 
-/// What is said where nobody answers, or the system knows no way. Which of them it is, is a matter of time.
+/// The outcomes when nobody answers, or the system knows no route. Timing decides which it is.
 const NOBODY: [&str; 2] = ["no answer", "no route"];
 
 #[test]

@@ -1,6 +1,6 @@
-//! What the two ends of a measurement say to each other, in messages, once the client has shown the proof
-//! of the ticket's secret. The client says who sends (1 byte). The data are records. The client says stop
-//! (1 byte), and the server tells what it received (16 bytes).
+//! The protocol of a measurement, in messages, once the client has proved that it knows the ticket's
+//! secret. The client says who sends (1 byte). The data are records. The client says stop (1 byte), and
+//! the server tells how much it received and in what time (16 bytes).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use fairpath_transfer::{AuthenticationError, ProtocolError, Purpose, Refusal, Se
 
 const STOP: u8 = 0x53;
 
-/// Who sends.
+/// The end that sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// The client.
@@ -20,7 +20,7 @@ pub(super) enum Direction {
     Download,
 }
 
-/// What was received, and in what time.
+/// The bytes received, and the time they took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Total {
     pub(super) bytes: ByteCount,

@@ -1,4 +1,4 @@
-//! What a measurement shows while it runs and at its end.
+//! The output of a measurement while it runs and at its end.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct Report {
     last: (Duration, Vec<ByteCount>),
     intervals: Vec<Value>,
     notices: Vec<String>,
-    /// What was last known of the bottlenecks of what this end sends.
+    /// The latest verdict on shared bottlenecks of the data that this end sends.
     sharing: Sharing,
 }
 
@@ -38,7 +38,7 @@ impl Report {
         }
     }
 
-    /// What the path carried in the direction measured.
+    /// The bytes that the path carried in the direction measured.
     fn carried(&self, path: &PathReport) -> ByteCount {
         match self.direction {
             Direction::Upload => path.acked,

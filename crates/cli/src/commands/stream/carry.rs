@@ -86,19 +86,19 @@ pub(super) async fn carry(
     Ok(ended)
 }
 
-/// What comes at a port leaves over the connection. What is more than the paths take is counted there.
+/// Sends packets from a port over the connection.
 async fn take_in(connection: Connection, ports: Arc<[Port]>, at: usize) {
     let mut buffer = vec![0; PACKET_MAX + 1];
     let mut key_frames = KeyFrames::default();
     loop {
         let packet = ports[at].recv(&mut buffer).await;
         let is_key = key_frames.has_any(packet);
-        // What is not taken is counted as not sent in time.
+        // A packet that is refused is counted as not sent in time.
         let _ = connection.send_packet(FlowId(at as u8), packet, is_key);
     }
 }
 
-/// What comes over the connection leaves at its port, until the connection ends.
+/// Hands packets from the connection to their ports, until the connection ends.
 async fn hand_out(connection: Connection, ports: Arc<[Port]>) {
     while let Ok(Delivered { flow, packet }) = connection.recv_packet().await {
         if let Some(port) = ports.get(usize::from(flow.0)) {

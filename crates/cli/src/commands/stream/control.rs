@@ -21,7 +21,7 @@ const LISTENERS_MAX: usize = 16;
 /// No line that is read is longer, in bytes.
 const LINE_MAX: u64 = 1_000;
 
-/// What encoders are told, and what they ask for.
+/// The dialogue with encoders: they hear of budgets, and ask for deadlines.
 #[derive(Debug)]
 pub(super) struct Control {
     said: watch::Sender<String>,
@@ -52,7 +52,7 @@ impl Drop for Bound {
     }
 }
 
-/// What a program may ask for.
+/// A request of a program.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wish {
@@ -79,7 +79,7 @@ impl Control {
                     bail!("{shown} exists, and is no socket: give another --budget");
                 }
                 match Probe::connect(path) {
-                    // What a program left that was killed.
+                    // A socket left behind by a program that was killed.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                     Ok(_) => bail!("another program tells budgets on {shown}: give another --budget"),
                     Err(error) => bail!("cannot tell whether a program tells budgets on {shown}: {error}"),
@@ -142,7 +142,7 @@ async fn converse(stream: UnixStream, mut said: watch::Receiver<String>, ask: mp
         let mut lines = BufReader::new(read);
         let mut line = String::new();
         while (&mut lines).take(LINE_MAX).read_line(&mut line).await.is_ok_and(|length| length > 0) {
-            // What is no wish is left out: the deadline that holds is in every line that is told.
+            // A malformed line is ignored: every line to the program names the deadline in force.
             if let Ok(deadline) = wish(&line) {
                 let _ = ask.send(deadline).await;
             }

@@ -18,7 +18,7 @@ type Number = Gauge<f64, AtomicU64>;
 /// The names of labels and their values.
 type Labels = Vec<(&'static str, String)>;
 
-/// What is shown.
+/// The metrics that are exported.
 #[derive(Debug, Default)]
 struct Numbers {
     connected: Gauge,
@@ -43,7 +43,7 @@ struct Numbers {
 pub(super) struct Row<'a> {
     pub(super) name: &'a str,
     pub(super) status: &'a PathStatus,
-    /// What was sent in the last second.
+    /// The rate of the last second.
     pub(super) rate: Bitrate,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Row<'a> {
 pub(super) struct Metrics {
     numbers: Numbers,
     exporter: Exporter,
-    /// What was counted on this connection, by the labels.
+    /// The counters' states on this connection, by their labels.
     counted: BTreeMap<String, Growth>,
 }
 

@@ -86,7 +86,7 @@ impl Port {
     /// Leaves out what came while nobody could carry it: to a stream with a deadline it is late, and whoever is sent it
     /// shows pictures of the past. Who sent it is answered all the same.
     pub(super) fn forget_waiting(&self) {
-        // Of a packet that is longer than the buffer the rest is dropped.
+        // One byte is enough: the rest of a longer packet is dropped.
         let mut buffer = [0; 1];
         for _ in 0..WAITING_MAX {
             match self.socket.try_recv_from(&mut buffer) {
@@ -98,7 +98,7 @@ impl Port {
         }
     }
 
-    /// Who sends is answered.
+    /// Replies go to the last sender.
     fn remember(&self, from: SocketAddr) {
         if !self.is_fixed {
             *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(from);

@@ -1,6 +1,7 @@
-//! What the two ends of a stream say to each other, in messages, once the sender has shown the proof of the ticket's
-//! secret: the sender says how many flows there are (1 byte) and the deadline in ms (2 bytes, big-endian); the receiver
-//! says go (1 byte), or closes the connection with words. Later the sender says a new deadline (2 bytes).
+//! The protocol of a stream, in messages, once the sender has proved that it knows the ticket's secret.
+//! The sender tells the number of flows (1 byte) and the deadline in ms (2 bytes, big-endian). The
+//! receiver says go (1 byte), or closes the connection with a reason. Later the sender tells new
+//! deadlines (2 bytes).
 
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ pub(super) async fn answer(connection: &Connection, flows: usize) -> anyhow::Res
 
 /// Tells the receiver of a new deadline.
 pub(super) async fn tell(connection: &Connection, deadline: Duration) {
-    // Who is gone needs none.
+    // A peer that is gone needs no deadline.
     let _ = connection.send_message(millis(deadline).to_vec().into()).await;
 }
 

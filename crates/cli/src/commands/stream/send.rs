@@ -49,7 +49,7 @@ pub(super) async fn run(args: SendArgs) -> anyhow::Result<()> {
         let talk = Talk { args: &args, id, ports: &ports, interruption: &interruption };
         let lost = match talk.converse(&mut ticket, &mut view, &mut control, &mut books).await? {
             Turn::Over => return Ok(()),
-            // Who was never connected has not lost anything.
+            // A first connection that fails is an error at once: no stream was interrupted.
             Turn::Lost { why, has_begun: false } if lost_at.is_none() => return Err(why),
             Turn::Lost { why, has_begun } => {
                 if has_begun {
@@ -78,7 +78,7 @@ pub(super) fn check(flows: usize, option: &str) -> Result<(), UsageError> {
     }
 }
 
-/// What came of one connection.
+/// The outcome of one connection.
 enum Turn {
     Over,
     Lost { why: anyhow::Error, has_begun: bool },

@@ -1,4 +1,4 @@
-//! What is shown of a stream while it runs.
+//! The output of a stream while it runs.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub(super) struct View {
     quiet: bool,
     begun: Instant,
     last: Instant,
-    /// What had been sent on each path when the last line was shown.
+    /// The bytes sent on each path when the last line was shown.
     sent: Vec<(fairpath_quic::PathId, ByteCount)>,
     /// The last names of the paths, also of those that are closed.
     names: BTreeMap<fairpath_quic::PathId, String>,
@@ -154,7 +154,7 @@ impl View {
     }
 }
 
-/// What became of what an end received.
+/// The share in time of what an end received, and its counts.
 fn words(counts: &Counts) -> String {
     let Counts { recovered, late, lost, .. } = counts;
     let on_time = counts.on_time().map_or("nothing yet".to_owned(), |share| format!("{:.2} % in time", 100.0 * share));

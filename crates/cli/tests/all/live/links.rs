@@ -9,14 +9,14 @@ use fairpath_emu::{Emulator, Filter, LinkConfig, LinkId, LossConfig, QueueConfig
 /// A link: rate in Mbit/s and delay one way in ms.
 const LINKS: [(u64, u64); 2] = [(5, 20), (4, 35)];
 
-/// What is lost at random on both, in good times too. By its equation a TCP with round trips of 80 ms then has 4.3 Mbit/s
-/// on average [Pluntke2011 §3], and less for seconds at a time.
+/// The random loss of both links at all times. By its equation a TCP with round trips of 80 ms then has
+/// 4.3 Mbit/s on average [Pluntke2011 §3], and less for seconds at a time.
 const LOSS: f64 = 0.002;
 
 /// The longest that packets wait before a link: modems hold that much.
 const QUEUE: Duration = Duration::from_millis(250);
 
-/// What a bad link still carries, in parts of its rate, and the share of packets that it loses.
+/// A bad link's rate, as a divisor of the normal one, and its loss.
 const BAD: (u64, f64) = (10, 0.3);
 
 /// The links, with a relay for each: what is sent there comes out at the target.

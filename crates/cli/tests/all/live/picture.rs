@@ -13,13 +13,14 @@ pub(crate) const RATE: f64 = 25.0;
 /// How much of it is judged.
 pub(crate) const SECONDS: usize = 40;
 
-/// What follows and is not judged: a player that is told to end discards what it has not decoded.
+/// A tail that is not judged: a player that is told to end discards what it has not decoded.
 const TAIL: usize = 2;
 
-/// What it takes, in kbit/s; the rate is kept over a fifth of a second, and each second begins anew.
+/// Its bit rate, in kbit/s. The rate is kept over a fifth of a second, and each second begins with a
+/// key frame.
 pub(crate) const KBPS: usize = 2_500;
 
-/// What decoding and comparing may take on a machine that has much to do.
+/// The time limit of decoding and comparing, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The picture as it is sent.
@@ -42,7 +43,7 @@ pub(crate) fn make(directory: &Path) {
     Program::ffmpeg(&words, directory, "copy").end(PATIENCE);
 }
 
-/// What one picture is worth at the other end.
+/// The quality of one picture at the other end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shown {
     /// It is exactly what was sent.
@@ -66,7 +67,7 @@ pub(crate) fn judge(directory: &Path, got: &str) -> Vec<Shown> {
     let words = [&inputs[..], &["-map", "[x]"], &none, &["-map", "[y]"], &none].concat();
     Program::ffmpeg(&words, directory, "compare").end(PATIENCE);
     let (errors, ssim) = (column(directory, "psnr.log", "mse_avg:"), column(directory, "ssim.log", "All:"));
-    // What was sent before the first that came is compared with nothing.
+    // Pictures before the first that arrived are compared with nothing.
     let before = sent.len().saturating_sub(errors.len());
     let shown = |(number, (time, hash)): (usize, &(i64, String))| {
         let of = |column: &[f64]| number.checked_sub(before).and_then(|number| column.get(number)).copied();
@@ -77,7 +78,7 @@ pub(crate) fn judge(directory: &Path, got: &str) -> Vec<Shown> {
     sent.iter().enumerate().map(shown).take((SECONDS as f64 * RATE) as usize).collect()
 }
 
-/// Of each decoded picture its time in µs and its hash.
+/// The time in µs and the hash of each decoded picture.
 fn hashes(directory: &Path, file: &str) -> Vec<(i64, String)> {
     let words = ["-copyts", "-i", file, "-map", "0:v", "-fps_mode", "passthrough", "-enc_time_base", "1:1000000"];
     let words = [&words[..], &["-f", "framemd5", "hashes.txt"]].concat();

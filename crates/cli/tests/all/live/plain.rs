@@ -1,8 +1,8 @@
-//! What a stream is compared with: packets on one link or on all of them at once, without repair and without anything
-//! being sent again.
+//! The baseline of a stream: packets on one link or on all of them at once, without repair and
+//! retransmission.
 //!
-//! Each packet is numbered, and handed out once, with the gaps that it was sent with and by the same deadline as those of
-//! `fairpath stream`: what comes later is of no use to either.
+//! Each packet is numbered and handed out once, with the gaps at which it was sent. The deadline is
+//! that of `fairpath stream`: later packets are of no use to either.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};

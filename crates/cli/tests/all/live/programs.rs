@@ -32,7 +32,7 @@ impl Program {
         Self::start(command, directory, name)
     }
 
-    /// What it has printed so far.
+    /// The output so far.
     pub(crate) fn output(&self) -> String {
         fs::read_to_string(&self.printed).unwrap()
     }

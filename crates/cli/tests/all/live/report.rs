@@ -1,11 +1,11 @@
-//! What came of each run: a table, and a picture of it over time.
+//! The results of all runs: a table, and a picture over time.
 
 use plotters::prelude::*;
 
 use super::BAD;
 use super::picture::{EXACT_DB, RATE, SECONDS, Shown, psnr};
 
-/// What came of a run.
+/// The result of a run.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) shown: Vec<Shown>,
