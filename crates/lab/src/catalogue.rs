@@ -21,7 +21,7 @@ const PAPERS: &[(&str, &[Experiment], &str)] = &[
 pub struct NoSuchExperiment {
     /// The name.
     pub name: String,
-    /// What may have been meant.
+    /// The nearest known name, if any is near.
     pub nearest: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What an experiment is run with: its effort, its seeds, and who is told how far it is.
+//! The context of an experiment's runs: effort, seeds, and the observer of progress.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::cells::{Cells, Stopped};
 pub enum Effort {
     /// Some seconds, for tests: the same questions, shorter and with fewer seeds.
     Quick,
-    /// What the report shows.
+    /// The full form, as in the report.
     #[default]
     Full,
 }
@@ -35,7 +35,7 @@ impl Effort {
     }
 }
 
-/// Which seeds.
+/// The choice of seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Seeds {
     /// As many as the experiment thinks right.
@@ -62,7 +62,7 @@ const MORE_SEEDS_MAX: [(Effort, u32); 2] = [(Effort::Quick, 2), (Effort::Full, 4
 
 type Observer = Box<dyn Fn(Progress) + Send + Sync>;
 
-/// What an experiment is run with.
+/// The context in which an experiment runs.
 pub struct Context {
     effort: Effort,
     seeds: Seeds,
@@ -283,7 +283,7 @@ pub struct FailedRun {
     pub point: String,
     /// The seed.
     pub seed: u64,
-    /// What happened.
+    /// The error or panic.
     pub message: String,
 }
 

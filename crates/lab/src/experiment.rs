@@ -40,7 +40,7 @@ impl Experiment {
         self.name.split_once('/').map_or(self.name, |(paper, _)| paper)
     }
 
-    /// What the head of its file says.
+    /// The description in the head of its file.
     pub fn description(&self) -> Description {
         Description::read(self.source)
     }

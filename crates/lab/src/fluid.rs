@@ -1,4 +1,4 @@
-//! What a user gets on paths whose losses are given, in the fluid model.
+//! The rates of a user on paths with given losses, in the fluid model.
 
 use core::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn rates(rule: FluidRule, paths: &[(f64, Duration)]) -> Option<Vec<f6
     Some(settled.users[0].routes.iter().map(|route| route.rate.as_mbps_f64()).collect())
 }
 
-/// What one TCP gets on such a path.
+/// The rate of one TCP on such a path.
 pub(crate) fn tcp(path: (f64, Duration)) -> Option<f64> {
     rates(FluidRule::Reno, &[path])?.first().copied()
 }

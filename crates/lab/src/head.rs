@@ -1,11 +1,11 @@
-//! What the head of an experiment's file says, so that it is said once.
+//! The description in the head of an experiment's file, from which every other text is made.
 
 use serde::{Deserialize, Serialize};
 
 /// A value that an experiment uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameter {
-    /// Of what.
+    /// The name of the quantity.
     pub name: String,
     /// The value, with its unit.
     pub value: String,
@@ -13,18 +13,18 @@ pub struct Parameter {
     pub from: String,
 }
 
-/// What the head of an experiment's file says.
+/// The description in the head of an experiment's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
-    /// What it is.
+    /// Its title.
     pub title: String,
-    /// What the paper says comes out.
+    /// The claim of the paper.
     pub claim: String,
     /// The network as a drawing.
     pub topology: String,
     /// The values used.
     pub parameters: Vec<Parameter>,
-    /// What is done in another way than in the paper.
+    /// The differences from the paper's method.
     pub deviations: Vec<String>,
 }
 

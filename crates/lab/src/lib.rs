@@ -14,21 +14,24 @@
 //!
 //! # How to add an experiment
 //!
-//! 1. Add `src/papers/<key>/<name>.rs`. Its head is all that is ever said about it, and the list,
-//!    the report and the page are made from it: a title in the first paragraph, then `# Claim`
-//!    (one sentence), `# Topology` (a drawing in a `text` block), `# Parameters` (a table
-//!    `| parameter | value | from |`, where `from` is `paper`, or `assumed`, with words behind it
-//!    where needed), `# Deviations` (a list; `None.` where there are none).
+//! 1. Add `src/papers/<key>/<name>.rs`. The list, the report and the page are made from its head
+//!    alone. The head has a title in its first paragraph, and these sections:
+//!    - `# Claim`: one sentence;
+//!    - `# Topology`: a drawing in a `text` block;
+//!    - `# Parameters`: a table `| parameter | value | from |`, where `from` is `paper` or `assumed`,
+//!      with an explanation if needed;
+//!    - `# Deviations`: a list, or `None.`.
 //! 2. Write `pub(super) const EXPERIMENT: Experiment = Experiment::new("<key>/<name>",
 //!    include_str!("<name>.rs"), run);` and `fn run(context: &Context) -> Result<Report, Failure>`.
-//! 3. In `run`: build a [`Scenario`](fairpath_scenario::Scenario) with [`Net`]; choose lengths with
-//!    [`Context::pick`] and seeds with [`Context::seeds`]; run every point with every seed through
-//!    [`Context::sweep`], whose results are ordered like the points and then the seeds, and can be
-//!    written, since they may come from other machines; put an
-//!    [`Estimate`] of each quantity beside the paper's number in a [`Table`]; draw a [`Figure`]; end
-//!    with a [`Verdict`] for each claim, [`Verdict::ours`] where no paper makes it, and where it may
-//!    miss, say why with [`Verdict::because`]. What is compared are [`Estimate`]s ([`Table::estimate`]),
-//!    so that the verdict knows their intervals; a closed form is a number.
+//! 3. In `run`, build a [`Scenario`](fairpath_scenario::Scenario) with [`Net`]. Choose lengths with
+//!    [`Context::pick`] and seeds with [`Context::seeds`].
+//!    - Run every point with every seed through [`Context::sweep`]. Its results are ordered like the
+//!      points and then the seeds. They can be serialised, since they may come from other machines.
+//!    - Put an [`Estimate`] of each quantity beside the paper's number in a [`Table`], and draw a
+//!      [`Figure`].
+//!    - End with a [`Verdict`] for each claim, or [`Verdict::ours`] if no paper makes it. If it may
+//!      miss, give the reason with [`Verdict::because`]. Compare [`Estimate`]s ([`Table::estimate`]),
+//!      so that the verdict knows their intervals; a closed form is a number.
 //! 4. Name it in `src/papers/<key>/mod.rs` (`EXPERIMENTS`) and in `paper.toml` beside it: an `[[item]]`
 //!    for each table and figure of the paper, reproduced or not, an `[[own]]` for a question of
 //!    ours. A new paper also gets a line in `src/catalogue.rs`.

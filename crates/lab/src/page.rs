@@ -75,7 +75,7 @@ fn contents(body: &mut String, papers: &[(&str, Paper)], reports: &[StoredReport
     let _ = writeln!(body, "</ul>\n</nav>");
 }
 
-/// What of the paper is reproduced.
+/// The table of the paper's items and their states.
 fn coverage(body: &mut String, paper: &Paper, reports: &[StoredReport]) {
     if paper.items.is_empty() {
         return;

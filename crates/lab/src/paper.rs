@@ -1,8 +1,8 @@
-//! What of a paper is reproduced: its `paper.toml`.
+//! The coverage of a paper: its `paper.toml`.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a table or a figure.
+/// How far a table or a figure is reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -29,11 +29,11 @@ impl State {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
-    /// What the paper calls it: `Table I`.
+    /// Its name in the paper: `Table I`.
     pub item: String,
-    /// What it shows.
+    /// Its subject.
     pub what: String,
-    /// What became of it.
+    /// How far it is reproduced.
     pub state: State,
     /// The experiment that runs it again.
     pub experiment: Option<String>,
@@ -51,7 +51,7 @@ pub struct Own {
     pub what: String,
 }
 
-/// What of a paper is reproduced.
+/// The coverage of a paper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {

@@ -1,4 +1,4 @@
-//! What an experiment has found.
+//! The findings of an experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use crate::table::Table;
 use crate::verdict::Verdict;
 use fairpath_figure::Figure;
 
-/// What an experiment has found.
+/// The findings of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Numbers.
     pub tables: Vec<Table>,
     /// Pictures.
     pub figures: Vec<Figure>,
-    /// What became of the claims.
+    /// The verdicts on the claims.
     pub verdicts: Vec<Verdict>,
-    /// What else is to be said.
+    /// Further remarks.
     pub notes: Vec<String>,
     /// Recordings that were not beside this project, each with what is left out for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

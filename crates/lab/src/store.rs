@@ -74,7 +74,7 @@ impl Store {
     /// Where something could not be written.
     pub fn keep(&self, experiment: &Experiment, context: &Context, report: Report) -> Result<StoredReport, StoreError> {
         let folder = self.root.join(experiment.name());
-        // What an earlier form of the experiment left behind would be mistaken for this one's.
+        // Files of an earlier form of the experiment would be mistaken for this one's.
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(|source| StoreError::Write { path: folder.clone(), source })?;
         }

@@ -13,9 +13,9 @@ pub struct StoredReport {
     pub experiment: String,
     /// How much trouble was taken: `quick` or `full`.
     pub effort: String,
-    /// What the head of the experiment's file says.
+    /// The description in the head of the experiment's file.
     pub description: Description,
-    /// What it has found.
+    /// Its findings.
     pub report: Report,
     /// How it was made; unknown of reports that older versions have written.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use crate::Estimate;
 /// A quantity of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Its unit; empty for a ratio or a count.
     pub unit: String,
@@ -33,7 +33,7 @@ impl Source {
     /// All there are.
     pub const ALL: [Self; 5] = [Self::Draft, Self::Htsim, Self::Memory, Self::Model, Self::Mqvpn];
 
-    /// What its column is called.
+    /// The title of its column.
     pub fn name(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -48,13 +48,13 @@ impl Source {
 /// A quantity of one row: the paper's number, what theory says, and ours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What the paper prints, and nothing else.
+    /// The number printed in the paper, and nothing else.
     pub paper: Option<f64>,
-    /// What is known from elsewhere.
+    /// A number from another source.
     pub elsewhere: Option<(Source, f64)>,
-    /// What a closed form or a fixed point says.
+    /// The number from a closed form or a fixed point.
     pub theory: Option<f64>,
-    /// What came out here.
+    /// Our result.
     pub ours: Option<Estimate>,
 }
 
@@ -112,9 +112,9 @@ impl From<Cell> for fairpath_figure::Bar {
 pub struct Table {
     /// The name of its file.
     pub name: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// What the first columns, which say what a row is about, are called.
+    /// The titles of the first columns, which name the subject of a row.
     pub heads: Vec<String>,
     /// The quantities.
     pub columns: Vec<Column>,

@@ -43,7 +43,7 @@ pub(crate) enum CellPart {
 }
 
 impl CellPart {
-    /// What its column is called.
+    /// The title of its column.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Paper => "paper",
@@ -69,7 +69,7 @@ impl CellPart {
     }
 }
 
-/// Which of the numbers a column of a table has anywhere.
+/// The kinds of numbers that a column of a table has in any row.
 pub(crate) fn parts_of(table: &Table, column: usize) -> Vec<CellPart> {
     let elsewhere = Source::ALL.into_iter().map(CellPart::Elsewhere);
     let all = core::iter::once(CellPart::Paper).chain(elsewhere).chain([CellPart::Theory, CellPart::Ours]);
@@ -161,7 +161,7 @@ pub(crate) fn check(check: &Check) -> String {
     format!("{}: {relation}{standing}", check.what)
 }
 
-/// What is said before a claim that no paper makes.
+/// The words before a claim that no paper makes.
 pub(crate) fn claimant(verdict: &Verdict) -> &'static str {
     match verdict.claimant {
         Claimant::Paper => "",

@@ -64,7 +64,7 @@ pub enum Standing {
 /// One inequality.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// What is compared, with its unit.
+    /// The quantity, with its unit.
     pub what: String,
     /// The number; JSON has `null` for what is none.
     #[serde(deserialize_with = "number_or_nan")]
@@ -122,7 +122,7 @@ fn standing(value: f64, half_width: Option<f64>, must_be: Relation) -> Standing 
     }
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -150,7 +150,7 @@ impl Outcome {
         }
     }
 
-    /// Of these inequalities: what it is however those that are unclear turn out, or else undecided.
+    /// The outcome of these inequalities; undecided if unclear ones could change it.
     fn of(checks: &[Check]) -> Self {
         let any = |standing| checks.iter().any(|check| check.standing == standing);
         let (holding, failing) = (any(Standing::Within), any(Standing::Outside));
@@ -166,7 +166,7 @@ impl Outcome {
     }
 }
 
-/// Who makes a claim.
+/// The origin of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claimant {
@@ -181,13 +181,13 @@ pub enum Claimant {
 pub struct Verdict {
     /// A name, unique in the experiment.
     pub name: String,
-    /// Whose claim it is.
+    /// The origin of the claim.
     pub claimant: Claimant,
     /// The claim in words.
     pub claim: String,
     /// The claim in numbers.
     pub checks: Vec<Check>,
-    /// What became of it.
+    /// The outcome of the claim.
     pub outcome: Outcome,
     /// Why it does not hold, where it does not.
     pub reason: Option<String>,
@@ -415,7 +415,7 @@ mod tests {
             let of = |half| Verdict::new("x", "").at_most("a", of(mean, half), bound);
             if let Some(times) = of(half).seeds_needed() {
                 prop_assert!(times > 1.0, "{times}");
-                // Of 10 samples t is 2.262, of many 1.984.
+                // Student's t is 2.262 for 10 samples and 1.984 for many.
                 prop_assert_ne!(of(0.999 * half / times.sqrt() * 1.984 / 2.262).outcome, Outcome::Undecided);
             }
         }

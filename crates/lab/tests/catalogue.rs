@@ -1,4 +1,4 @@
-//! What every experiment must have, and what every paper must say.
+//! The requirements on every experiment and every paper.
 
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fairpath_lab::{Context, Effort, Experiment, Outcome, Report, Seeds, Store, select, significant};
 
-/// What becomes in its quick form, whatever the seeds, of some claims of each experiment.
+/// The outcomes of some claims of each experiment in its quick form, for any seeds.
 type Robust<'a> = &'a [(&'a str, &'a [(&'a str, Outcome)])];
 
 use Outcome::{Holds, Misses, Partly};

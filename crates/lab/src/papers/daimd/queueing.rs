@@ -45,7 +45,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("daimd/queueing", incl
 const TRAFFIC: [&str; 2] = ["idle", "beside Reno"];
 const PATHS: [&str; 2] = ["path A", "path B"];
 
-/// What is compared: DAIMD, the same with a lower threshold, and LIA.
+/// The flows compared: DAIMD, DAIMD with a lower threshold, and LIA.
 const FLOWS: [&str; 3] = ["DAIMD", "DAIMD, lower", "LIA"];
 
 fn run(context: &Context) -> Result<Report, Failure> {

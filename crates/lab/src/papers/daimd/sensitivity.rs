@@ -44,10 +44,10 @@ use crate::{Axis, Cell, Context, Estimate, Experiment, Failure, Figure, Report, 
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("daimd/sensitivity", include_str!("sensitivity.rs"), run);
 
-/// What came out with one choice of parameters.
+/// The results of one choice of parameters.
 struct Tried {
     engine: EngineConfig,
-    /// Of both paths of both idle settings, the least part of the wire that was used.
+    /// The least utilisation of any path in both idle settings.
     used: Cell,
     /// Packets lost on idle paths after slow start.
     lost: Cell,

@@ -62,13 +62,13 @@ impl Setting {
         self.paths[path].mbps as f64 * 1448.0 / 1500.0
     }
 
-    /// What one TCP connection gets of the best path beside another, in Mbit/s.
+    /// The rate of one TCP connection that shares the best path with another, in Mbit/s.
     pub(super) fn fair_share(&self) -> f64 {
         self.most(0).max(self.most(1)) / 2.0
     }
 }
 
-/// What is run on a setting.
+/// The flows and the conditions of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) setting: Setting,
@@ -162,7 +162,7 @@ impl Case {
     }
 }
 
-/// What was seen of a path of the multipath flow.
+/// The record of a path of the multipath flow.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PathSeen {
     /// The congestion window: seconds, packets.
@@ -174,7 +174,7 @@ pub(super) struct PathSeen {
     cuts_so_far: u64,
 }
 
-/// What was seen of a run.
+/// The record of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
@@ -184,7 +184,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What was counted on a path of the multipath flow since the warm-up.
+    /// The counters of a path of the multipath flow since the warm-up.
     pub(super) fn count(&self, path: usize) -> &PathCount {
         &self.outcome.flows[0].paths[path].count
     }
@@ -221,13 +221,12 @@ impl Seen {
         self.multipath(0) + self.multipath(1)
     }
 
-    /// What the Reno flow on a path got, in Mbit/s.
+    /// The goodput of the Reno flow on a path, in Mbit/s.
     pub(super) fn reno(&self, path: usize) -> f64 {
         self.outcome.flows[1 + path].goodput.as_mbps_f64()
     }
 
-    /// What the multipath flow got in parts of what Reno got, on the path where that is most, over
-    /// these runs.
+    /// The multipath flow's goodput over Reno's, on the path where that ratio is largest, over these runs.
     pub(super) fn part_of_reno(runs: &[Self]) -> Estimate {
         let part = |path| {
             let of = |rate: &dyn Fn(&Self) -> f64| Cell::of(runs.iter().map(rate)).estimate();

@@ -54,7 +54,7 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// What is printed for both paths together.
+    /// The sum of the rates printed for both paths.
     pub(super) fn total(&self, algorithm: &str) -> f64 {
         let [a, b] = if algorithm == "daimd" { self.daimd } else { self.lia };
         a + b

@@ -9,7 +9,7 @@ const SHOWN_SECONDS: f64 = 150.0;
 /// The names of the paths.
 pub(super) const PATHS: [&str; 2] = ["A", "B"];
 
-/// What the swings of a window are like.
+/// The swings of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Swings {
     /// How often it was made smaller.

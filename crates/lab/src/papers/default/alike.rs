@@ -42,7 +42,7 @@ use crate::{Cell, Context, Estimate, Experiment, Failure, Net, Report, Table, Ve
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("default/alike", include_str!("alike.rs"), run);
 
-/// What links there are.
+/// A pair of links.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Kind {
     name: &'static str,
@@ -134,7 +134,7 @@ impl Kind {
     }
 }
 
-/// What the engine says of such links, and the goodput in Mbit/s.
+/// The engine's verdicts on such links, and the goodput in Mbit/s.
 fn said(kind: &Kind, congestion: &str, seed: u64, lasts: Duration) -> Result<(Said, f64), SimError> {
     let mut said = Said::default();
     let outcome = fairpath_sim::run(&kind.scenario(congestion, seed, lasts), &mut said)?;

@@ -15,11 +15,12 @@ use crate::{Estimate, Net, bdp_packets, ms};
 const START_JITTER: Duration = Duration::from_secs(1);
 const LATE: Duration = Duration::from_secs(10);
 
-/// Each way to a bottleneck has the transmission of so many bytes of jitter: without it packets of one flow come in step
-/// with those that leave a full queue, and others' find it full [Floyd1992].
+/// The jitter before each bottleneck is the transmission time of this many bytes. Without it packets of
+/// one flow arrive in step with departures from a full queue, and those of others find it full
+/// [Floyd1992].
 const PACKET: u64 = 1_500;
 
-/// Who sends in our place, over all paths or one.
+/// The flow under test, over all paths or one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Contender {
     pub(super) title: &'static str,
@@ -34,7 +35,7 @@ const fn contender(title: &'static str, congestion: &'static str, is_rate_based:
     Contender { title, congestion, is_rate_based, couples }
 }
 
-/// What the controllers are compared with: a flow over one path.
+/// The references of the comparison: flows over one path.
 pub(super) const REFERENCES: [Contender; 2] =
     [contender("one CUBIC", "cubic", false, false), contender("one BBRv3", "bbr3", true, false)];
 
@@ -121,14 +122,15 @@ pub(super) struct Cell {
     pub(super) is_shared: bool,
     pub(super) paths: usize,
     pub(super) mbps: u64,
-    /// Of the first path, and what the last one's is times that; those between lie between.
+    /// The round-trip time of the first path. That of the last one is `rtt_last` times as long; those
+    /// between lie between.
     pub(super) rtt_ms: u64,
     pub(super) rtt_last: u64,
     pub(super) queue: Queue,
     /// Packets lost at random on each bottleneck.
     pub(super) loss: f64,
     pub(super) competitor: &'static str,
-    /// So many of them on each bottleneck.
+    /// How many of them each bottleneck has.
     pub(super) competitors: usize,
     /// Whether we come when the others are under way.
     pub(super) is_late: bool,
@@ -200,7 +202,7 @@ impl Cell {
         if self.is_late { LATE } else { Duration::ZERO }
     }
 
-    /// What comes of it, from one time to another, where a flow over these of the paths comes in our place.
+    /// Runs it with a flow over these paths in our place, and measures between the two times.
     pub(super) fn run(
         &self,
         engine: EngineConfig,
@@ -267,12 +269,12 @@ impl Cell {
         self.bulk(contender.engine(coupling), &all, seed, is_quick)
     }
 
-    /// What a contender gets over one of its paths in our place, or the sum over separate ones, each by itself.
+    /// A contender's result over one of its paths, or the sum over separate ones, each run by itself.
     pub(super) fn own_path(&self, contender: &Contender, seed: u64, is_quick: bool) -> Result<Got, SimError> {
         self.each_alone(contender.engine(Coupling::Never), seed, is_quick)
     }
 
-    /// What the reference gets: alone in our place on a shared bottleneck, and the sum over separate ones.
+    /// The reference's result: over a shared bottleneck that of one flow, over separate ones the sum.
     pub(super) fn reference(&self, reference: &Contender, seed: u64, is_quick: bool) -> Result<Got, SimError> {
         self.each_alone(reference.as_reference(), seed, is_quick)
     }
@@ -295,9 +297,10 @@ impl Cell {
     }
 }
 
-/// What runs give in parts of what those of a reference give: the ratio of their means. Runs with one seed have their network in
-/// common, and little of what they get: where a flow of CUBIC has half of its share with one seed and twice that with another,
-/// the mean of ratios is well above the ratio of means.
+/// The mean of runs over the mean of a reference's. The ratio of means is taken since runs with one
+/// seed share the network, and little of their rates. Suppose that a flow of CUBIC has half of its
+/// share with one seed and twice that with another. Then the mean of ratios is well above the ratio of
+/// means.
 pub(super) fn in_parts_of(ours: impl IntoIterator<Item = f64>, reference: impl IntoIterator<Item = f64>) -> Estimate {
     match (Estimate::of(ours), Estimate::of(reference)) {
         (Some(ours), Some(reference)) => ours / reference,
@@ -305,7 +308,7 @@ pub(super) fn in_parts_of(ours: impl IntoIterator<Item = f64>, reference: impl I
     }
 }
 
-/// What somebody gets.
+/// The result of a flow in a cell.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Got {
     /// In our place.
@@ -314,7 +317,7 @@ pub(super) struct Got {
     pub(super) theirs: f64,
     /// The mean wait at the first bottleneck.
     pub(super) wait_ms: f64,
-    /// Of references, the one that gets most.
+    /// The rate of the best single flow, where `mbps` sums several.
     pub(super) best: f64,
 }
 

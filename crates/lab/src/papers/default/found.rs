@@ -44,7 +44,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("default/found", inclu
 const QUEUES_MS: [u64; 8] = [12, 25, 50, 100, 200, 500, 1000, 2000];
 const NOBODY: &str = "nobody";
 const COMPETITORS: [&str; 4] = ["reno", "cubic", "bbr3", NOBODY];
-/// Whose finding is looked at: the standard coupling, the default, and one that goes by rates.
+/// The contenders under test: the standard coupling, the default, and a rate-based one.
 const WHO: [&str; 3] = ["LIA", "coupled CUBIC", "coupled BBRv3"];
 const RTT_MS: u64 = 40;
 /// Within the longer of the two a bottleneck is to be found.

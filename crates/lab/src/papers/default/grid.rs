@@ -69,19 +69,19 @@ fn cell(at: usize, rates: &[u64]) -> Cell {
     }
 }
 
-/// What a contender gets in a cell: beside the reference, the best single path, and its wait.
+/// A contender's results in a cell, relative to the reference.
 #[derive(Clone, Debug)]
 struct Compared {
     of_reference: Estimate,
     /// In parts of what one path of the judged one gets, or each of its paths by itself.
     of_own: Estimate,
     of_best: Estimate,
-    /// What the competitors get, in parts of what they get beside the reference.
+    /// The competitors' rate, over their rate beside the reference.
     left: Estimate,
     wait: Estimate,
 }
 
-/// What all get in a cell, one with each seed.
+/// The results of all runs in a cell, one with each seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Runs {
     /// By family; none where nothing is compared with it.
@@ -99,7 +99,7 @@ impl Runs {
         let over = |reference: &[Got], of: fn(&Got) -> f64, than: fn(&Got) -> f64| {
             in_parts_of(ours.iter().map(of), reference.iter().map(than))
         };
-        // Of a queue that is hardly there the ratio says nothing.
+        // One millisecond more keeps ratios of queues that are nearly empty meaningful.
         let wait = |got: &Got| got.wait_ms + 1.0;
         Compared {
             of_own: over(&self.own, |got| got.mbps, |own| own.mbps),
@@ -113,7 +113,7 @@ impl Runs {
 
 fn run(context: &Context) -> Result<Report, Failure> {
     let rates: &[u64] = context.pick(&[2, 10], &[2, 20, 100, 500]);
-    // What more seeds would be to others are more cells here.
+    // More seeds give more cells here.
     let places = context.seeds(context.pick(12, 48));
     let cells: Vec<Cell> = places.iter().map(|at| cell(*at as usize, rates)).collect();
     let (is_quick, times, judged_times) = context.pick((true, 1, 1), (false, 3, 12));
@@ -289,7 +289,7 @@ fn figure(cells: &[Cell], all: &[Vec<Compared>]) -> Figure {
     let panel = |is_shared: bool| {
         let series = |(contender, compared): (&Contender, &Vec<Compared>)| {
             let of = cells.iter().zip(compared).filter(|(cell, _)| cell.is_shared == is_shared);
-            // What takes ten times one flow's would hide all others.
+            // Contenders with ten times the rate of one flow would hide all others.
             let series = Series::new(
                 contender.title,
                 contender.congestion,

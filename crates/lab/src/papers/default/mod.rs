@@ -1,4 +1,4 @@
-//! What people get who choose nothing: how fair and how fast it is in networks as they are.
+//! The default configuration: how fair and how fast it is in networks as they are.
 
 mod ablation;
 mod alike;

@@ -1,4 +1,4 @@
-//! What the engine says of the two paths of a flow, over a run.
+//! The engine's verdicts on the two paths of a flow, over a run.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use fairpath_core::{PathId, Timestamp};
 use fairpath_sim::{FlowIndex, Recorder, View};
 use serde::{Deserialize, Serialize};
 
-/// What the engine says of both paths of the first flow.
+/// The engine's verdicts on both paths of the first flow.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Said {
     begun: Option<Timestamp>,

@@ -82,7 +82,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { tables, verdicts, ..Report::default() })
 }
 
-/// What these contenders get in parts of their references.
+/// The contenders' rates over those of their references.
 fn table(
     context: &Context,
     (name, title): (&str, &str),

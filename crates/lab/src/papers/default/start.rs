@@ -52,14 +52,14 @@ const SIZES_MB: [u64; 3] = [1, 5, 20];
 const FIRST: Duration = Duration::from_secs(10);
 /// Long enough for every transfer; one that is not through counts as this long.
 const LATEST: Duration = Duration::from_secs(60);
-/// What the judged times are compared with.
+/// The reference of the judged times.
 const UNCOUPLED: &str = "uncoupled CUBIC";
 
 fn cell(is_shared: bool, queue_ms: u64, is_late: bool) -> Cell {
     Cell { competitors: usize::from(is_shared), is_late, ..Cell::beside_cubic(is_shared, queue_ms) }
 }
 
-/// What the flow in our place delivers in its first seconds, in Mbit/s.
+/// The goodput of the flow in our place in its first seconds, in Mbit/s.
 fn first(cell: &Cell, engine: EngineConfig, over: &[usize], seed: u64) -> Result<f64, SimError> {
     let begin = cell.begin();
     let outcome = cell.run(engine, over, seed, (begin, begin + FIRST), Traffic::Bulk)?;
@@ -147,7 +147,7 @@ fn all() -> impl Iterator<Item = EngineConfig> {
     CONTENDERS.iter().map(|who| who.engine(Coupling::Auto)).chain(told)
 }
 
-/// What a prior would bring on a shared link, where it is right, and what it would cost on separate ones.
+/// The gain of a prior on a shared link, where it is right, and its cost on separate ones.
 fn prior_table(separate: &[Cell], times: &[Vec<Vec<Vec<f64>>>], shared: &[Cell], shares: &[Vec<Vec<f64>>]) -> Table {
     let columns: Vec<(&str, &str)> = [("found", "")].into_iter().chain(TOLD.map(|(title, _)| (title, ""))).collect();
     let title = "What a guess before anything is measured would bring: the first 10 s in parts of one flow's, and the time \

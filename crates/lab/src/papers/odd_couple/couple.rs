@@ -10,7 +10,7 @@ use fairpath_sim::SimError;
 
 use crate::{Net, ms};
 
-/// What one path carries of payload with 52 of 1,500 bytes for headers, in Mbit/s.
+/// The payload rate of one path with 52 of 1,500 bytes for headers, in Mbit/s.
 pub(super) const ONE_PATH: f64 = 30.0 * 1_448.0 / 1_500.0;
 
 /// The reason for each number that is less than the independent model's.
@@ -30,7 +30,7 @@ pub(super) struct Couple {
     pub(super) remedies: Remedies,
     /// Payload that the send buffer holds, in kB.
     pub(super) send_kb: u64,
-    /// What the receive window is at most, in kB; `None`: no bound.
+    /// The limit of the receive window, in kB; `None`: no bound.
     pub(super) receive_kb: Option<u64>,
     /// Round-trip times without queues, in ms; as many as there are paths.
     pub(super) base: &'static [u64],

@@ -42,7 +42,7 @@ const BDP: usize = 250;
 /// The queue in tenths of a BDP.
 const QUEUES: [usize; 4] = [5, 10, 30, 120];
 
-/// Who is beside the Reno flow, on a queue of so many tenths of a BDP.
+/// The rival of the Reno flow, and the queue in tenths of a BDP.
 #[derive(Clone, Copy, Debug)]
 struct Duel {
     rival: &'static str,
@@ -50,7 +50,7 @@ struct Duel {
 }
 
 impl Duel {
-    /// What the rival has, and what Reno has, in Mbit/s.
+    /// The rates of the rival and of Reno, in Mbit/s.
     fn run(&self, seed: u64) -> Result<[f64; 2], SimError> {
         let mut net = Net::new("one queue", seed, Duration::from_secs(20), Duration::from_secs(120));
         let queue = QueueConfig::packets(BDP * self.queue / 10);

@@ -54,14 +54,15 @@ const SCHEDULERS: [&str; 5] = ["min_rtt", "blest", "ecf", "stms", "arrival"];
 const STMS: usize = 3;
 const OURS: usize = SCHEDULERS.len() - 1;
 
-/// What is sent, in kB, and with how many seeds: what 95 of 100 transfers do not exceed is seen of hundreds, and what is
-/// short is soon sent. Of a hundred, where packets are lost, the best of four others seems better than it is.
+/// The sizes in kB, with the number of seeds. A 95th percentile takes hundreds of transfers, and short
+/// ones take little time. With only a hundred, and losses, the best of the four other schedulers seems
+/// better than it is.
 const SIZES: [(u64, u32); 3] = [(64, 400), (1_000, 400), (20_000, 20)];
 
 /// A transfer that takes longer is given up, and counts as so long.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What is the sum, and what is no slower: a packet more or less makes so much of a difference.
+/// The tolerances of the sum and of no slower: a packet more or less makes that much difference.
 const OF_THE_SUM: f64 = 0.95;
 const NO_SLOWER: f64 = 1.01;
 /// In so many of the cells.
@@ -109,7 +110,7 @@ impl Cell {
         [(rate, ms(BETTER.1)), (Bitrate::from_bps(rate.as_bps() / self.slower), ms(BETTER.1 * self.longer))]
     }
 
-    /// What both paths hold without queues.
+    /// The bytes that both paths hold without queues.
     fn holds(&self) -> ByteCount {
         self.paths().into_iter().map(|(rate, round_trip)| rate * round_trip).sum()
     }
@@ -167,7 +168,7 @@ impl Cell {
     }
 }
 
-/// What a cell has shown of each scheduler.
+/// The results of each scheduler in a cell.
 #[derive(Clone, Debug)]
 struct Seen {
     /// Goodput in parts of the sum of both paths, and of the better one.
@@ -254,7 +255,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { tables, verdicts, ..Report::default() })
 }
 
-/// What each scheduler has on all cells.
+/// The means of each scheduler over all cells.
 fn goals(cells: &[Cell], seen: &[Seen], sizes: &[u64]) -> Table {
     let kb = |size: &u64| format!("{size} kB");
     let names: Vec<String> = sizes.iter().map(kb).collect();

@@ -61,7 +61,7 @@ const FULL: [Point; 13] = [
     (SEND_KB, &[100, 100], 50),
 ];
 
-/// What the path with less carried is nothing below this: a packet that a probe timeout sends.
+/// A share below this counts as nothing: it is a packet that a probe timeout sends.
 const NOTHING: f64 = 0.001;
 
 fn run(context: &Context) -> Result<Report, Failure> {
@@ -172,7 +172,7 @@ fn condition_verdicts(couples: &[Couple], seen: &[Vec<Seen>]) -> Vec<Verdict> {
         let (what, share) = (named(couple).join(", "), of(seen, |seen| seen.share));
         let locked: Vec<f64> = seen.iter().filter(|seen| seen.share <= NOTHING).map(|seen| seen.stale_ms).collect();
         if let Some(stale) = Estimate::of(locked) {
-            // What is in flight on the busy path varies by a few packets.
+            // The data in flight on the busy path varies by a few packets.
             locks = locks.at_least(&format!("{what}: stale, in parts of S/C"), stale / couple.buffer_ms(), 0.98);
         }
         if couple.base[0] == couple.base[1] && couple.jitter_us > 0 {

@@ -166,7 +166,7 @@ impl Case {
     }
 }
 
-/// What a transfer came to.
+/// The result of a transfer.
 #[derive(Debug, Serialize, Deserialize)]
 struct Transfer {
     mbps: f64,
@@ -247,7 +247,7 @@ fn long(context: &Context, profiles: &[Profile]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// What of the sum of both links a long transfer has, without losses and with them.
+/// The goal of a long transfer, as a share of the sum of both links: without and with losses.
 const OF_THE_SUM: (f64, f64) = (0.90, 0.80);
 
 fn long_verdicts(profiles: &[Profile], long: &Table) -> Vec<Verdict> {
@@ -282,7 +282,7 @@ fn verdicts(profiles: &[Profile], ratios: &Table) -> Vec<Verdict> {
             no_slower.at_least(&format!("{}, in parts of the better link", profile.name), ratio.clone(), NO_SLOWER);
         gains.push((format!("{}, above mqvpn's best", profile.name), ratio - Estimate::from(profile.by_hand())));
     }
-    // So many pairs are better where those are that are better by most.
+    // That many pairs are better if the best that many are.
     gains.sort_by(|(_, one), (_, other)| other.mean.total_cmp(&one.mean));
     gains.truncate((gains.len() * BETTER.0).div_ceil(BETTER.1));
     let claim = "With `arrival` a bond gains more than mqvpn's does at its best in 14 of 16 pairs, these.";

@@ -50,8 +50,8 @@ const WINDOWS: [(u64, [f64; 2]); 7] = [
     (6_000, [56.0, 58.0]),
 ];
 
-/// What both paths carry of payload, in Mbit/s: 1,448 bytes of 1,500. A window with which they have 0.95 of it limits
-/// nothing.
+/// The payload rate of both paths, in Mbit/s: 1,448 of 1,500 bytes. A window that allows 0.95 of it is
+/// no limit.
 const BOTH_MBPS: f64 = 60.0 * 1_448.0 / 1_500.0;
 const UNLIMITED: f64 = 0.95;
 

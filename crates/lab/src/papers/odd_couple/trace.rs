@@ -1,4 +1,4 @@
-//! What the two paths of the couple did, moment by moment.
+//! The state of the two paths of the couple over time.
 
 use fairpath_core::Timestamp;
 use fairpath_scenario::Scenario;
@@ -23,7 +23,7 @@ pub(super) struct Moment {
     pub(super) in_flight: [f64; 2],
     /// The smoothed round-trip time, in ms.
     pub(super) smoothed: [f64; 2],
-    /// What has arrived since the beginning, in MB on the wire.
+    /// The data that has arrived since the beginning, in MB on the wire.
     pub(super) arrived: [f64; 2],
 }
 
@@ -68,7 +68,7 @@ impl Trace {
         &self.0[self.0.partition_point(|moment| moment.at < seconds)..]
     }
 
-    /// What of it is seen of the mechanism.
+    /// The measures of the mechanism in this trace.
     pub(super) fn seen(&self, couple: &Couple) -> Seen {
         let full = |moment: &&Moment| moment.in_flight.iter().sum::<f64>() >= 0.95 * couple.send_kb as f64;
         let at_first = self.0.iter().find(full).map_or([0.0, 1.0], |moment| moment.in_flight);
@@ -136,13 +136,13 @@ impl Trace {
 /// shorter run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
-    /// What the path with less had in flight, in parts of both, when the buffer was full for the first time.
+    /// The smaller share in flight of a path when the buffer was full for the first time.
     pub(super) ramped: f64,
     /// How often the paths took turns.
     pub(super) turns: f64,
-    /// What the path that carried less carried, in parts of both.
+    /// The share of the path that carried less.
     pub(super) share: f64,
-    /// What the other one carried, in Mbit/s of payload.
+    /// The payload rate of the other path, in Mbit/s.
     pub(super) busy_mbps: f64,
     /// The smoothed round-trip time that the path that carried less had at the end.
     pub(super) stale_ms: f64,

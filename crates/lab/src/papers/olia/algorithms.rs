@@ -12,7 +12,7 @@ pub(super) const PACKET: ByteCount = ByteCount::new(1500);
 /// An algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Algorithm {
-    /// What it is called.
+    /// Its name in tables.
     pub(super) title: &'static str,
     /// The key of its colour.
     pub(super) colour: &'static str,
@@ -27,7 +27,7 @@ pub(super) const LIA: Algorithm = Algorithm { title: "LIA", colour: "lia", engin
 pub(super) const OLIA: Algorithm = Algorithm { title: "OLIA", colour: "olia", engine: "olia", rule: FluidRule::Olia };
 pub(super) const BALIA: Algorithm =
     Algorithm { title: "BALIA", colour: "balia", engine: "balia", rule: FluidRule::Balia };
-/// What the slides call the optimal algorithm [KellyVoice2005], with TCP's constants.
+/// The optimal algorithm of the slides [KellyVoice2005], with TCP's constants.
 pub(super) const COUPLED: Algorithm =
     Algorithm { title: "fully coupled", colour: "coupled", engine: "coupled", rule: FluidRule::Coupled };
 /// The same with its own constants, which are those of Scalable TCP.

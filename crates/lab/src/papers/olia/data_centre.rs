@@ -11,7 +11,7 @@ use fairpath_scenario::{PathRoute, matrix};
 pub(super) const RATE: Bitrate = Bitrate::from_mbps(100);
 /// The delay of every link.
 const DELAY: Duration = Duration::from_micros(100);
-/// What waits before a link at most, in packets.
+/// The size of a link's queue, in packets.
 const QUEUE: usize = 100;
 
 /// A fat tree, and for each host another one that it sends to.
@@ -39,8 +39,8 @@ impl DataCentre {
         matrix::shuffled(self.receivers.len(), &mut self.streams.generator("matrix", "order"))
     }
 
-    /// So many different ways from a host to the one that it sends to, drawn as switches that
-    /// balance by a hash would; all, where there are not more.
+    /// Up to `count` different ways from a host to its receiver, drawn as by switches that balance by a
+    /// hash.
     pub(super) fn paths(&self, host: usize, count: u32) -> Vec<PathRoute> {
         let hosts = self.network.hosts();
         let (from, to) = (&hosts[host], &hosts[self.receivers[host]]);

@@ -72,8 +72,8 @@ struct Size {
     duration: Duration,
 }
 
-/// What is remembered of CoNEXT 2012: mean and standard deviation of the short flows' times in ms, and
-/// how much of the core is used.
+/// Numbers of CoNEXT 2012 from memory: mean and standard deviation of the short flows' times in ms, and
+/// the utilisation of the core.
 fn remembered(algorithm: Algorithm) -> Option<[f64; 3]> {
     match algorithm {
         TCP => Some([73.0, 57.0, 0.393]),
@@ -127,14 +127,14 @@ fn scenario(size: Size, (first_window, algorithm): Point, seed: u64) -> Scenario
     net.scenario
 }
 
-/// What was seen of a run.
+/// The record of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Seen {
     /// The times of the short flows, in ms, from the shortest.
     times: Vec<f64>,
     /// How much of the links to and from the core is used.
     core: f64,
-    /// What a long flow gets, in Mbit/s.
+    /// The goodput of a long flow, in Mbit/s.
     long: f64,
 }
 

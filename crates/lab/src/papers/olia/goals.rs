@@ -54,12 +54,12 @@ pub(super) struct Worst {
     pub(super) most_on_a_path: f64,
     /// The largest rate in all, over that of TCP on the best path.
     pub(super) most_total: f64,
-    /// What part of the traffic is on the path that loses twice as much, where round-trip times are equal.
+    /// The share of traffic on the path that loses twice as much, at equal round-trip times.
     pub(super) on_the_worse: f64,
 }
 
 impl Worst {
-    /// Of all paths above; nothing is a number where anything does not settle.
+    /// The worst over all paths above; every field is NaN if any case does not settle.
     pub(super) fn of(rule: FluidRule) -> Self {
         let none = Self { least_total: f64::INFINITY, most_on_a_path: 0.0, most_total: 0.0, on_the_worse: 0.0 };
         let pairs = LOSSES.iter().flat_map(|loss| RATIOS.map(|ratio| (*loss, ratio)));

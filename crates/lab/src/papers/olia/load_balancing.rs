@@ -12,7 +12,7 @@ pub(super) const ALGORITHMS: [Algorithm; 4] = [LIA, OLIA, BALIA, COUPLED];
 /// N1; N2 is 10.
 pub(super) const USERS: [u32; 2] = [10, 30];
 
-/// What was measured elsewhere.
+/// Published measurements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Published {
     pub(super) users: u32,
@@ -59,7 +59,7 @@ impl Study {
 }
 
 impl Runs {
-    /// What each user gets: the slides', the draft's, theory with equal round trips, and ours.
+    /// The rates of each user: the slides', the draft's, theory with equal round trips, and ours.
     pub(super) fn rates(&self) -> Table {
         let [multipath, single] = self.study.users;
         let columns = [(multipath, "Mbit/s"), ("of that on the shared path", "Mbit/s"), (single, "Mbit/s")];

@@ -225,7 +225,7 @@ fn verdicts(table: &Table, settings: &[&str]) -> Vec<Verdict> {
         let [responsive, gives_back, slow] = verdicts;
         verdicts = [
             responsive.at_most(&format!("time up, path 1 {name}, OLIA / LIA"), ratio(OLIA, LIA, "time up"), 1.5),
-            // Who has taken little has little to give back, and no time for it.
+            // The ratio is NaN if little was taken: there is nothing to give back, and no time for it.
             match ratio(OLIA, LIA, "time down") {
                 none if none.mean.is_nan() => gives_back,
                 ratio => gives_back.at_most(&format!("time down, path 1 {name}, OLIA / LIA"), ratio, 1.5),

@@ -64,7 +64,7 @@ const fn published(
     Published { users, algorithm, slides: Some(slides), draft, loss }
 }
 
-/// Of a user of type 2, by the slides, with probing.
+/// The slides' rate of a user of type 2, with probing.
 const PRINTED_OPTIMUM: [f64; 2] = [0.94, 0.8];
 
 fn run(context: &Context) -> Result<Report, Failure> {
@@ -80,7 +80,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { tables: vec![rates, optimum, conditions], figures, verdicts, notes, ..Report::default() })
 }
 
-/// What type 2 gets with an optimal algorithm that sends a packet per round trip on every path.
+/// The rate of type 2 under an optimal algorithm that sends a packet per round trip on every path.
 fn optimum() -> Table {
     let columns = [("type 2 without probing", "Mbit/s"), ("type 2 with probing", "Mbit/s")];
     let title = "The optimum; in theory with one packet of 1500 B per 150 ms on the second path";

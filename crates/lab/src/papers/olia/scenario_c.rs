@@ -58,7 +58,7 @@ const fn published(users: u32, algorithm: Algorithm, draft: [f64; 2]) -> Publish
     Published { users, algorithm, slides: None, draft, loss: [None; 2] }
 }
 
-/// Of a user with two paths and of one with one, by the draft, with probing.
+/// The draft's rates of a user with two paths and of one with one, with probing.
 const DRAFT_OPTIMUM: [[f64; 2]; 2] = [[1.04, 0.94], [1.04, 0.8]];
 
 fn run(context: &Context) -> Result<Report, Failure> {
@@ -74,7 +74,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { tables: vec![rates, optimum, conditions], figures, verdicts, notes, ..Report::default() })
 }
 
-/// What users get with an optimal algorithm that sends a packet per round trip on every path.
+/// Users' rates under an optimal algorithm that sends a packet per round trip on every path.
 fn optimum() -> Table {
     let columns = [
         ("single path without probing", "Mbit/s"),

@@ -108,7 +108,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { tables: vec![table], verdicts, ..Report::default() })
 }
 
-/// What the kernel's slow start changes.
+/// The effect of the kernel's slow start.
 fn kernel(table: &Table) -> Verdict {
     let ours = |variant: Variant| table.estimate(&[variant.0, OLIA.title], "A, type 2");
     Verdict::ours("the_kernel_takes_more", "With the kernel's slow start OLIA leaves users of type 2 less.")

@@ -54,7 +54,7 @@ const FULL: [Point; 9] =
     [(TCP, 1), (LIA, 2), (LIA, 4), (LIA, 8), (OLIA, 2), (OLIA, 4), (OLIA, 8), (UNCOUPLED, 8), (COUPLED, 8)];
 const QUICK: [Point; 3] = [(TCP, 1), (LIA, 4), (OLIA, 4)];
 
-/// What htsim gives: utilisation, the lowest flow, the tenth part of flows, and Jain's index.
+/// The results of htsim: utilisation, the lowest flow, the 10th percentile, and Jain's index.
 fn by_htsim(k: u32, point: Point) -> [Option<f64>; 4] {
     match (k, point) {
         (8, (TCP, 1)) => [0.47, 0.11, 0.18, 0.80].map(Some),
@@ -69,7 +69,7 @@ fn by_htsim(k: u32, point: Point) -> [Option<f64>; 4] {
     }
 }
 
-/// What each flow got, in parts of what a link carries, from the lowest.
+/// The goodput of each flow as a share of a link's capacity, in rising order.
 type Shares = Vec<f64>;
 
 fn run(context: &Context) -> Result<Report, Failure> {

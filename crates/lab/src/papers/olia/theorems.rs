@@ -49,8 +49,8 @@ const CAPACITIES: [u64; 3] = [500, 1000, 1500];
 /// The solver leaves an imbalance of this order, and a route that is given up a millionth of a packet.
 const EXACT: f64 = 1e-2;
 
-/// What users of type 1 get in parts of the server link, and those of type 2 of the access point, at the
-/// worst; nothing is a number where anything does not settle.
+/// The least rate of type 1 as a share of the server link, and of type 2 as a share of the access
+/// point. Both are NaN if any case does not settle.
 fn scenario_a(rule: FluidRule) -> [f64; 2] {
     let mut all = TYPE_1.iter().flat_map(|type_1| CAPACITIES.map(|capacity| (*type_1, capacity)));
     let worst = all.try_fold([f64::INFINITY; 2], |[one, two], (type_1, kbps)| {

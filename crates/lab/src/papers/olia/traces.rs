@@ -1,4 +1,4 @@
-//! What symmetric and asymmetric have in common: a user's windows, and how steady they are.
+//! Shared by symmetric and asymmetric: a user's windows, and how steady they are.
 
 use core::time::Duration;
 

@@ -26,17 +26,17 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// So many all the time.
+    /// The same number of flows all the time.
     pub(super) fn always(flows: u32) -> Self {
         Self { flows, start: Duration::ZERO, stop: None }
     }
 }
 
-/// What is run.
+/// The flows and the conditions of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) algorithm: Algorithm,
-    /// Of each bottleneck.
+    /// The capacity of each bottleneck.
     pub(super) capacity: Bitrate,
     /// On path 1 and on path 2.
     pub(super) others: [Vec<Others>; 2],
@@ -91,14 +91,14 @@ impl Recorder for Watch {
     }
 }
 
-/// What was seen of a run.
+/// The record of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
     begin: f64,
     /// The windows of both paths: seconds, packets.
     windows: Vec<(f64, [f64; 2])>,
-    /// What had arrived on both paths: seconds, bytes with headers.
+    /// The data that had arrived on both paths: seconds, bytes with headers.
     delivered: Vec<(f64, [f64; 2])>,
 }
 
@@ -108,7 +108,7 @@ impl Seen {
         self.windows.iter().map(|(at, windows)| (*at, windows[path])).collect()
     }
 
-    /// What arrived on a path from one second to another, headers included, in Mbit/s.
+    /// The rate of a path between two times in seconds, headers included, in Mbit/s.
     pub(super) fn rate_between(&self, path: usize, from: f64, to: f64) -> f64 {
         let until = |second: f64| {
             let seen = self.delivered.partition_point(|(at, _)| *at <= second);
@@ -128,7 +128,7 @@ impl Seen {
         if all == 0 { 0.0 } else { count as f64 / all as f64 }
     }
 
-    /// What the user got on a path, in Mbit/s.
+    /// The user's goodput on a path, in Mbit/s.
     pub(super) fn rate(&self, path: usize) -> f64 {
         self.outcome.flows[0].paths[path].goodput.as_mbps_f64()
     }

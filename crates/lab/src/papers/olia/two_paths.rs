@@ -42,7 +42,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("olia/two_paths", incl
     .left_to_full(&["coupled_in_packets", "olia_in_packets", "lia_is_in_between"]);
 
 const ALGORITHMS: [Algorithm; 6] = [UNCOUPLED, LIA, BALIA, OLIA, OLIA_WITHOUT_ALPHA, COUPLED];
-/// Of each kind.
+/// The number of users of each kind.
 const USERS: u32 = 5;
 /// For each user, in Mbit/s.
 const CAPACITY: u64 = 5;
@@ -80,7 +80,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { tables: vec![table], verdicts, ..Report::default() })
 }
 
-/// What the slide says of x1, x2, their sum, and y.
+/// The slide's numbers for x1, x2, their sum, and y.
 fn printed(algorithm: Algorithm) -> Option<[f64; 4]> {
     match algorithm {
         UNCOUPLED => Some([0.6, 0.4, 1.0, 0.6]),

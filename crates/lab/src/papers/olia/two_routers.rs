@@ -22,8 +22,8 @@ const BASE_RTT: Duration = Duration::from_millis(120);
 /// Flows start within this.
 const START_JITTER: Duration = Duration::from_secs(2);
 
-/// Which links the second path crosses. The first crosses router 1, the users with one path have
-/// router 2.
+/// The links of the second path. The first path crosses router 1, and users with one path cross router
+/// 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Scenario A: router 2, and then router 1 as well.
@@ -32,7 +32,7 @@ pub(super) enum Layout {
     Parallel,
 }
 
-/// What is run.
+/// The users and the conditions of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) layout: Layout,
@@ -40,12 +40,12 @@ pub(super) struct Case {
     pub(super) single_users: u32,
     /// For each user of router 1 and of router 2.
     pub(super) capacity: Bitrate,
-    /// Of the users with two paths; the others have Reno.
+    /// The algorithm of users with two paths; the others have Reno.
     pub(super) algorithm: Algorithm,
     /// The round-trip time while queues are empty: of the first path, of the second, and of the
     /// users with one.
     pub(super) base_rtt: [Duration; 3],
-    /// Of the congestion control of users with two paths, and of those with one.
+    /// The congestion-control parameters of users with two paths, and of those with one.
     pub(super) parameters: [Parameters; 2],
     pub(super) ack_every: u32,
     pub(super) queue: RedConfig,
@@ -131,7 +131,7 @@ impl Case {
     }
 }
 
-/// What a user gets, in Mbit/s, and the losses at the two routers.
+/// The rates of a user, in Mbit/s, and the losses at the two routers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rates {
     pub(super) paths: [f64; 2],
@@ -155,7 +155,7 @@ impl Rates {
     }
 }
 
-/// What was seen of a run.
+/// The record of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
@@ -166,17 +166,17 @@ impl Seen {
         self.outcome.class("multipath").map(move |flow| &flow.paths[path])
     }
 
-    /// What a user with two paths gets on one of them on average, in Mbit/s.
+    /// The mean rate of users with two paths on one of them, in Mbit/s.
     pub(super) fn path(&self, path: usize) -> f64 {
         mean(self.multipath_paths(path).map(|path| path.goodput.as_mbps_f64()))
     }
 
-    /// What a user with two paths gets on average, in Mbit/s.
+    /// The mean rate of users with two paths, in Mbit/s.
     pub(super) fn multipath(&self) -> f64 {
         self.outcome.mean_goodput("multipath").as_mbps_f64()
     }
 
-    /// What a user with one path gets on average, in Mbit/s.
+    /// The mean rate of users with one path, in Mbit/s.
     pub(super) fn single(&self) -> f64 {
         self.outcome.mean_goodput("single").as_mbps_f64()
     }

@@ -58,7 +58,7 @@ const OTHERS: f64 = 0.97;
 /// One-way delay of all but a hundredth, in ms, wherever a single path has that.
 const DELAY: f64 = 150.0;
 
-/// What a stream can have less than another because the two were not lost the same packets.
+/// The tolerance when two streams are compared, because they lost different packets.
 const NOISE: f64 = 0.005;
 
 const DEADLINES: [u64; 6] = [50, 100, 200, 300, 500, 1_000];
@@ -152,7 +152,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { tables: vec![on_time, delays], figures, verdicts, ..Report::default() })
 }
 
-/// What is late, over the deadline, for each of the spreads and losses.
+/// The share of late packets over the deadline, for each of the spreads and losses.
 fn figures(on_time: &Table, points: &[Point]) -> Vec<Figure> {
     let mut kinds: Vec<(u64, bool)> = points.iter().map(|point| (point.rtt, point.in_bursts)).collect();
     kinds.dedup();

@@ -129,7 +129,7 @@ fn concave() -> Vec<PacketRate> {
     fair_shares(&region, &[1.0; PATHS.len()])
 }
 
-/// What becomes of the gain with other bounds and other margins.
+/// The gain with other bounds and other margins.
 fn margins() -> Table {
     let mut table = Table::new(
         "margins",

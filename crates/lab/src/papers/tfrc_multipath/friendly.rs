@@ -57,7 +57,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// By how much the stream may be above: a TCP's own rate over a minute is known to about a tenth.
 const MARGIN: f64 = 1.10;
 
-/// What each path shares with others: the number of its link.
+/// How the paths share links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Links {
     Shared,
@@ -112,7 +112,7 @@ struct Case {
     duration: Duration,
 }
 
-/// What a run has shown.
+/// The record of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Seen {
     /// The stream's rate on each path, and that of a TCP on the same way, in Mbit/s.
@@ -123,7 +123,7 @@ struct Seen {
     on_time: f64,
 }
 
-/// What of each flow has arrived on each path, from window to window.
+/// The bytes of each flow that have arrived on each path, window by window.
 #[derive(Default)]
 struct Arrived(Vec<[[u64; PATHS]; 2]>);
 
@@ -221,7 +221,7 @@ fn set_name(set: usize) -> String {
     names.join(" + ")
 }
 
-/// What the stream takes on a set of paths, in parts of what a TCP does on the best of them [Pluntke2011 §2 eq. 1].
+/// The stream's rate on a set of paths over that of a TCP on the best of them [Pluntke2011 §2 eq. 1].
 fn taken(set: usize, stream: &[f64; PATHS], tcp: &[f64; PATHS]) -> f64 {
     let inside = || (0..PATHS).filter(|path| set >> path & 1 == 1);
     let most = inside().map(|path| tcp[path]).fold(0.0, f64::max);

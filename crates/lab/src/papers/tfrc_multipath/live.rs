@@ -29,7 +29,7 @@ pub(super) enum Policy {
 }
 
 impl Policy {
-    /// What a table calls it.
+    /// Its name in tables.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Best => "ours",
@@ -57,14 +57,14 @@ pub(super) struct Case {
     pub(super) duration: Duration,
 }
 
-/// What came of it.
+/// The result of a stream.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     /// The share of packets that were played in time.
     pub(super) on_time: f64,
-    /// What was played in time, in Mbit/s.
+    /// The goodput in time, in Mbit/s.
     pub(super) goodput: f64,
-    /// What the budget allowed, in Mbit/s.
+    /// The budget, in Mbit/s.
     pub(super) budget: f64,
     /// The share of packets that were no new data.
     pub(super) beside: f64,
@@ -90,7 +90,7 @@ impl Seen {
     }
 }
 
-/// What a stream is under a policy.
+/// The configuration of a stream under a policy.
 pub(super) fn live(policy: Policy, rate: Option<Bitrate>, deadline: Duration) -> Live {
     let copies = if policy == Policy::Redundant { Copies::All } else { Copies::None };
     let sharing = match policy {

@@ -47,7 +47,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("tfrc_multipath/modems
 
 const DEADLINE: Duration = Duration::from_millis(300);
 
-/// What a stream may lose by a weak modem.
+/// The least share of its goodput that a stream must keep beside a weak modem.
 const AT_MOST: f64 = 0.98;
 
 fn modem(mbps: u64, rtt: u64, loss: f64) -> [LinkConfig; 2] {

@@ -58,7 +58,7 @@ const MPTCP: [f64; 3] = [88.2, 88.2, 47.1];
 const GOODPUT: [f64; 2] = [133.0, 173.0];
 const REPAIR: [f64; 2] = [40.0, 22.0];
 
-/// What a beginning takes, in seconds.
+/// The start-up time of a phase, in seconds.
 const BEGINS: usize = 20;
 
 /// A point of the figure is the mean of so many seconds.
@@ -87,7 +87,7 @@ fn phase(seconds: &[Second]) -> [f64; 7] {
 /// The means of both phases, run by run.
 fn phases(run: &Run, seconds: &[Second]) -> [[f64; 7]; 2] {
     let switch = run.switch.as_secs() as usize;
-    // What is in the last blocks is not known yet.
+    // The outcome of the last blocks is not known yet.
     [phase(&seconds[BEGINS..switch]), phase(&seconds[switch + BEGINS..seconds.len() - 2])]
 }
 
@@ -168,7 +168,7 @@ fn figure(seconds: &[Second]) -> Figure {
         .lines("repair", x(), Axis::new("share of repair", "%"), vec![Series::new("repair", "daimd", repair)])
 }
 
-/// What becomes of it with other margins. This is a calibration, and no evidence.
+/// The results with other margins. This is a calibration, and no evidence.
 fn margins(context: &Context, figure_1: &Run) -> Result<Table, Failure> {
     let fitted = [(PROBING, MARGIN)];
     let others = [(0.02, MARGIN), (0.10, MARGIN), (0.15, MARGIN), (PROBING, 0.0), (PROBING, MARGIN / 2.0)];

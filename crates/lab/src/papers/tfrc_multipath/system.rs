@@ -49,7 +49,7 @@ pub(super) struct Run {
     pub(super) margin: f64,
 }
 
-/// What a second of it was like.
+/// The counts of one second.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Second {
     /// Packets that were sent on each path.
@@ -87,7 +87,7 @@ struct Path {
     losses: LossIntervals,
     delays: DelayWindow,
     rate: f64,
-    /// What it has not sent of what it may, in packets.
+    /// The packets that it may send and has not sent.
     credit: f64,
 }
 
@@ -176,7 +176,7 @@ impl System {
         true
     }
 
-    /// What came until now, and what blocks have become of it.
+    /// Takes in arrivals until now, and closes the blocks that have ended.
     fn hear(&mut self) {
         while let Some(delivery) = self.network.poll(self.now) {
             let Packet { path, at, block, is_data } = delivery.packet;
@@ -229,7 +229,7 @@ impl System {
     }
 }
 
-/// What a path is known to have lost when the stream begins: the share that it does lose.
+/// The loss history of a path when the stream begins: at the share that it does lose.
 fn known(loss: f64) -> LossIntervals {
     let mut losses = LossIntervals::new();
     let every = (1.0 / loss).round() as u64;

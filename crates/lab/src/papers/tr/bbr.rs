@@ -49,7 +49,7 @@ use crate::{Cell, Context, Estimate, Experiment, Failure, Net, Report, Table, Ve
 pub(super) const EXPERIMENT: Experiment =
     Experiment::new("tr/bbr", include_str!("bbr.rs"), run).left_to_full(&["coupled BBR", "TR works", "TR tells"]);
 
-/// What sessions follow, with the names that they are asked for by.
+/// The congestion control of the sessions: titles, and the names of the catalogue.
 const SESSIONS: [(&str, &str); 4] = [
     ("LIA", "lia"),
     ("coupled BBR", "coupled_bbr"),
@@ -66,9 +66,9 @@ const QUEUE_MS: u64 = 50;
 const FILE: ByteCount = ByteCount::new(20_000_000);
 /// When a file counts as through at the latest.
 const LATEST: Duration = Duration::from_secs(100);
-/// What is nearly nothing of a BBR flow's rate.
+/// A smaller share of a BBR flow's rate counts as starving.
 const STARVED: f64 = 0.1;
-/// Which of the [`LISTENERS`] is TR.
+/// The index of TR in [`LISTENERS`].
 const TR: usize = 0;
 
 /// A session beside two BBR flows.
@@ -112,7 +112,7 @@ impl Case {
         net
     }
 
-    /// What the session gets in parts of a BBR flow's rate, and how much longer its file takes.
+    /// The session's rate over a BBR flow's, and how much longer its file takes.
     fn run(&self, seed: u64, duration: Duration) -> Result<[f64; 2], SimError> {
         let net = self.net(seed, Duration::from_secs(10), duration, Traffic::Bulk);
         let outcome = fairpath_sim::run(&net.scenario, &mut ())?;

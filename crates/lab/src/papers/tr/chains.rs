@@ -17,7 +17,7 @@ const FLOWS: u32 = 30;
 const WATCHED: u32 = 5;
 /// The queue of the bottleneck, in time.
 const QUEUE_MS: u64 = 100;
-/// What is measured before is that of slow start.
+/// The time of slow start, which does not count.
 pub(super) const WARM_UP: Duration = Duration::from_secs(20);
 
 /// A row of the table: Mbit/s and one-way ms of L0, L1 and L2.
@@ -78,10 +78,10 @@ pub(super) struct Sample {
     pub(super) group_points: u32,
 }
 
-/// What was seen.
+/// The record of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Seen {
-    /// Of the first flow.
+    /// The samples of the first flow.
     pub(super) samples: Vec<Sample>,
     /// The longest build-up of each round: the flow, and what it is like.
     pub(super) build_ups: Vec<(u32, BuildUp)>,

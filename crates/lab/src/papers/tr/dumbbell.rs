@@ -189,7 +189,7 @@ pub(super) struct Listener {
     pub(super) make: fn() -> Box<dyn Detector>,
 }
 
-/// Who listens: the paper's two, SSC as its authors had it later, and ours.
+/// The detectors that listen: the paper's two, a later variant of SSC by its authors, and ours.
 pub(super) const LISTENERS: [Listener; 4] = [
     Listener {
         title: "TR",
@@ -212,7 +212,7 @@ pub(super) const LISTENERS: [Listener; 4] = [
 #[derive(Debug)]
 pub(super) struct Ears {
     pairs: Vec<Pair>,
-    /// Of each flow the pair, and which of the two it is.
+    /// The pair of each flow, and which of the two it is.
     members: Vec<Option<(usize, PathId)>>,
 }
 

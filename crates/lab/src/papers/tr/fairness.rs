@@ -1,5 +1,5 @@
-//! What Tables 3 and 4 have in common: Jain's index of a session and a TCP flow, and when the
-//! shared bottleneck was found.
+//! Shared by Tables 3 and 4: Jain's index of a session and a TCP flow, and when the shared bottleneck
+//! was found.
 
 use super::sessions::{ALONE, COUPLED, Case, OURS, SESSIONS, SSC, Seen, TR, TR_WITHOUT_HOLD, UNCOUPLED};
 use crate::{Axis, Cell, Context, Estimate, Failure, Figure, Series, Table, Verdict};

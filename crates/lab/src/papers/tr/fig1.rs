@@ -45,7 +45,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/fig1", include_str
 const SHARE: f64 = 1e6 / 8.0 / 1500.0;
 /// d in seconds.
 const BASE: f64 = 0.1 + 1.0 / SHARE;
-/// What begins before is still due to slow start, in seconds.
+/// The end of slow start, in seconds. Build-ups that begin before do not count.
 const SLOW_START: f64 = 20.0;
 /// The largest error of equation 13: the window is whole packets, of which there are about 50 where
 /// a build-up begins, and a sample is as old as itself.
@@ -89,9 +89,9 @@ impl Trace {
 #[derive(Clone, Copy, Debug)]
 struct Errors {
     seconds: f64,
-    /// Of equation 13 at its worst.
+    /// The largest relative error of equation 13.
     curve: f64,
-    /// Of equation 14 at the end.
+    /// The relative error of equation 14 at the end.
     tangent: f64,
 }
 

@@ -51,7 +51,7 @@ fn falls(samples: &[Sample], value: impl Fn(&Sample) -> f64) -> usize {
     samples.windows(2).filter(|pair| value(&pair[1]) < value(&pair[0])).count()
 }
 
-/// What of the samples the max filter keeps: those in groups of at least two.
+/// The samples that the max filter keeps: those in groups of at least two.
 fn kept(samples: &[Sample]) -> Vec<(f64, f64)> {
     let next = samples.iter().skip(1).map(|sample| sample.group_points).chain([0]);
     let in_group = samples.iter().zip(next).filter(|(sample, next)| sample.group_points >= 2 || *next == 2);

@@ -79,7 +79,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/grid", include_str
     "ahead of SSC",
 ]);
 
-/// What the engine of a session decides that is coupled as those over real networks are.
+/// The row of the engine, whose session is coupled as over real networks.
 const ENGINE: &str = "the engine";
 
 /// Our detector, and what it is to be ahead of: TR, and SSC.
@@ -87,7 +87,7 @@ const OURS: &str = "concordance";
 const TR: &str = "trendline";
 const SSC: &str = "ssc_rfc8382";
 
-/// What the tables show, and the unit.
+/// The columns of the tables, with their units.
 const COLUMNS: [(&str, &str); 9] = [
     ("found", ""),
     ("found pairs that share", ""),

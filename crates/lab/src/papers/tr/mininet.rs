@@ -21,7 +21,7 @@ pub(super) struct Topology1 {
     pub(super) name: &'static str,
     /// L0, L1, L2, L13, L7.
     pub(super) links: [Link; 5],
-    /// Which of them has a queue of `queue` packets; the others have ten times that.
+    /// The links that have a queue of `queue` packets; the others have ten times that.
     pub(super) narrow: &'static [&'static str],
     pub(super) queue: usize,
     /// Via n1 and via n2.
@@ -105,7 +105,7 @@ pub(super) const TABLE_3: [Topology1; 4] = [
     },
 ];
 
-/// What E2, E3 and E4 of Table 4 have in common but for L0 and L2.
+/// The links of E2, E3 and E4 of Table 4, which differ only in L0 and L2.
 const fn wide(l0_ms: u64, l2: Link) -> [Link; 10] {
     let (near, far) = ((500, 10), (500, 30));
     [(500, l0_ms), near, l2, near, near, (500, 20), near, near, far, near]

@@ -18,8 +18,8 @@ pub(super) fn delay_tangent(base: f64, share: f64, time: f64) -> f64 {
 
 // [TR2018 §4.1 eq. 15]
 //     n / (C d + Q) <= k <= n / (C d)
-/// The slope where the round-trip time is `delay`, in ms/s: d where the queue is empty, d + Q/C
-/// where it is full.
+/// The slope in ms/s at a round-trip time of `delay`. That is d if the queue is empty, d + Q/C if it is
+/// full.
 pub(super) fn slope_ms_per_s(delay: f64, share: f64) -> f64 {
     1e3 / (share * delay)
 }

@@ -25,11 +25,11 @@ const HOLD: Duration = Duration::from_secs(100);
 pub(super) struct Session {
     pub(super) title: &'static str,
     pub(super) colour: &'static str,
-    /// What couples it; `None`: nothing is detected.
+    /// The detector that couples it; `None`: nothing is detected.
     detector: Option<&'static str>,
     /// How long a yes holds; `None`: as long as the detector says.
     hold: Option<Duration>,
-    /// What holds without a detector.
+    /// The coupling without a detector.
     coupling: Coupling,
 }
 
@@ -53,7 +53,8 @@ pub(super) const SESSIONS: [Session; COUNT] = [
     Session::detecting("LIA-TR without hold", "wvegas", "trendline_srtt", Some(Duration::ZERO)),
 ];
 
-/// What the paths of a session follow while they are not coupled: which the paper used is not known.
+/// The congestion control of a session's paths while they are not coupled. The paper does not say which
+/// it used.
 pub(super) const ALONE: [(&str, Alone); 2] = [("Reno", Alone::Reno), ("CUBIC", Alone::Cubic)];
 
 impl Session {
@@ -104,7 +105,7 @@ pub(super) struct Case {
     pub(super) paths: [&'static [&'static str]; 2],
     /// The congestion control of the TCP flows.
     pub(super) tcp: &'static str,
-    /// What the paths of the sessions follow while they are not coupled.
+    /// The congestion control of the sessions' paths while they are not coupled.
     pub(super) alone: Alone,
     pub(super) duration: Duration,
 }
@@ -240,7 +241,7 @@ impl Recorder for Watch {
     }
 }
 
-/// What was seen of a run.
+/// The record of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
@@ -249,17 +250,17 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What a session got over both paths, in Mbit/s.
+    /// The goodput of a session over both paths, in Mbit/s.
     pub(super) fn rate(&self, session: usize) -> f64 {
         self.outcome.flows[session].goodput.as_mbps_f64()
     }
 
-    /// What a TCP flow over a session's path got on average, in Mbit/s.
+    /// The mean goodput of the TCP flows over a session's path, in Mbit/s.
     pub(super) fn tcp(&self, path: usize) -> f64 {
         self.outcome.mean_goodput(CLASSES[path]).as_mbps_f64()
     }
 
-    /// What a TCP flow from n0 got on average, in Mbit/s.
+    /// The mean goodput of the TCP flows from n0, in Mbit/s.
     pub(super) fn tcp_mean(&self) -> f64 {
         let flows = || CLASSES[..2].iter().flat_map(|class| self.outcome.class(class));
         flows().map(|flow| flow.goodput.as_mbps_f64()).sum::<f64>() / flows().count() as f64
@@ -272,12 +273,12 @@ impl Seen {
         jain_index([self.tcp_mean(), self.rate(session)])
     }
 
-    /// What a session got in parts of what a TCP flow got on average.
+    /// A session's goodput over the mean of the TCP flows.
     pub(super) fn ratio(&self, session: usize) -> f64 {
         self.rate(session) / self.tcp_mean()
     }
 
-    /// What a session got in parts of what a TCP flow got on the best path.
+    /// A session's goodput over that of a TCP flow on the best path.
     // [TR2018 §5.2 eq. 20]
     pub(super) fn gain(&self, session: usize) -> f64 {
         self.rate(session) / f64::max(self.tcp(0), self.tcp(1))
@@ -298,12 +299,12 @@ impl Seen {
         f64::from(self.watched.coupled[session]) / f64::from(self.watched.samples.max(1))
     }
 
-    /// What the trend line of LIA-TR logged.
+    /// The log of LIA-TR's trend line.
     pub(super) fn log(&self) -> &[Logged] {
         self.log_of(0)
     }
 
-    /// What a trend line that listened to LIA-TR logged.
+    /// The log of a trend line that listened to LIA-TR.
     pub(super) fn log_of(&self, listening: usize) -> &[Logged] {
         &self.watched.heard[listening].log
     }
@@ -313,12 +314,12 @@ impl Seen {
         f64::from(self.watched.heard[listening].together) / f64::from(self.watched.samples.max(1))
     }
 
-    /// What arrived of a TCP flow of a path over time, as in [`rates`](Self::rates).
+    /// The rate of the TCP flow on a path over time, as in [`rates`](Self::rates).
     pub(super) fn tcp_rates(&self, path: usize, every: usize) -> Vec<(f64, f64)> {
         self.rates(COUNT + path, every)
     }
 
-    /// What arrived of a session over time: seconds, Mbit/s, over `every` samples.
+    /// The rate of a session over time: seconds, Mbit/s, over `every` samples.
     pub(super) fn rates(&self, slot: usize, every: usize) -> Vec<(f64, f64)> {
         let samples: Vec<_> = self.watched.arrived.iter().step_by(every).collect();
         let rate = |pair: &[&(f64, [f64; COUNT + 2])]| {
@@ -334,7 +335,7 @@ pub(super) fn queues(narrow: usize) -> (usize, usize) {
     (narrow, 10 * narrow)
 }
 
-/// So many seconds.
+/// A duration of so many seconds.
 pub(super) fn seconds(seconds: u64) -> Duration {
     ms(1000 * seconds)
 }

@@ -37,7 +37,7 @@ use crate::{Axis, Cell, Context, Experiment, Failure, Figure, Report, Series, Ta
 
 pub(super) const EXPERIMENT: Experiment = Experiment::new("tr/table1", include_str!("table1.rs"), run);
 
-/// Which packets are acknowledged: each of so many.
+/// The packets that are acknowledged: one of this many.
 const ACKNOWLEDGED: [(&str, u32); 2] = [("every second", 2), ("every", 1)];
 /// The figure shows this much, in seconds.
 const SHOWN: f64 = 20.0;

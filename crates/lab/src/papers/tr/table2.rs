@@ -63,7 +63,7 @@ fn run(context: &Context) -> Result<Report, Failure> {
     Ok(Report { tables: vec![first, share], figures, verdicts, ..Report::default() })
 }
 
-/// What each listener said: by case, by listener and by seed, the mean over the pairs.
+/// The answers of the listeners: by case, by listener and by seed, each the mean over the pairs.
 struct Told {
     /// When the first yes came, in seconds.
     first: Vec<[Vec<f64>; LISTENERS.len()]>,

@@ -64,7 +64,7 @@ const PRINTED: [Printed; 5] = [
     ("E5", 0.8953, 0.9790),
 ];
 
-/// What is special about this topology.
+/// The reason for misses on this topology.
 // LIA and Reno, which grow by a packet per round trip, get little there, and path 1 has a further congested link, L11, which
 // the flows from n7 to n8 fill. A session that is CUBIC gets up to two of a TCP flow uncoupled and about half of one coupled,
 // so that its index says for how much of the time it was which.

@@ -98,7 +98,7 @@ const GAP: &str = "longest gap";
 const SLOPE: &str = "mean slope";
 const ERROR: &str = "mean error";
 
-/// What the log is like, over the seeds. A log that is empty has its first line at the end.
+/// Measures of the log, over the seeds. An empty log has its first line at the end.
 fn summary(runs: &[Seen], end: f64) -> Table {
     let columns = [(FIRST, "s"), (LINES_IN_100_S, ""), (GAP, "s"), (SLOPE, "ms/s"), (ERROR, "")];
     let mut table = Table::new("summary", "What the log is like", &["session"], &columns);

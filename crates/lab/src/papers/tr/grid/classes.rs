@@ -55,7 +55,7 @@ use crate::{Cell, Context, Experiment, Failure, Net, Report, Table, Verdict, eng
 
 pub(in super::super) const EXPERIMENT: Experiment = Experiment::new("tr/classes", include_str!("classes.rs"), run);
 
-/// What holds packets at a bottleneck.
+/// The kind of bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gate {
     Queue(Discipline),

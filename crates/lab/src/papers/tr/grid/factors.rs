@@ -1,8 +1,8 @@
-//! What a run of the grid is like: the factors, their levels, and how a run's number draws them.
+//! The factors of the grid's runs, their levels, and how a run's number draws them.
 
-/// Which half of the grid. What is tuned is tuned on one and reported on the other: every draw of a
-/// run, and the seed of its simulation, begins with the name of its half, so that no run of one half
-/// is a run of the other.
+/// A half of the grid. Detectors are tuned on one half and reported on the other. Every draw of a run,
+/// and the seed of its simulation, begins with the name of its half. So no run of one half is a run of
+/// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Half {
     /// The parameters of our detector were chosen on these runs.
@@ -73,7 +73,7 @@ const ALIKE: [(&str, bool); 2] = [("alike", true), ("unlike", false)];
 pub(super) const NAMES: [&str; 9] =
     ["paths", "queue", "cross traffic", "RTT ratio", "load", "routes", "unresponsive traffic", "jitter", "bottlenecks"];
 
-/// What a run is like.
+/// The factors of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Factors {
     pub(super) half: Half,

@@ -14,7 +14,7 @@ use crate::{Net, engine, ms};
 /// A link that is not the bottleneck.
 pub(super) const WIDE: Bitrate = Bitrate::from_mbps(1000);
 
-/// What a transfer of light load carries.
+/// The size of a transfer under light load.
 const SHORT: ByteCount = ByteCount::new(100_000);
 
 /// When the session begins: after the cross traffic.
@@ -125,7 +125,7 @@ impl Links {
         self.of.iter().filter(|number| **number == self.of[path]).count()
     }
 
-    /// What is a path's by right of the bottlenecks that it ever has, in bits per second.
+    /// The fair share of a path at its bottlenecks, in bits per second.
     fn part(&self, path: usize, factors: &Factors) -> f64 {
         let own = self.own[path].1.as_bps() as f64;
         let common = self.common[self.of[path]].1.as_bps() as f64 / self.members(path) as f64;
@@ -201,8 +201,8 @@ fn add_session(net: &mut Net, factors: &Factors, links: &Links, draw: &mut Draw)
     }
 }
 
-/// What else crosses the bottlenecks. Where several paths share one at any time, its flows are spread
-/// over the paths.
+/// Adds the cross traffic of the bottlenecks. If several paths share one at any time, its flows are
+/// spread over the paths.
 fn add_cross_traffic(net: &mut Net, factors: &Factors, links: &Links, draw: &mut Draw) {
     for path in 0..links.of.len() {
         let ever_shared = factors.layout.shared || factors.changes;

@@ -8,8 +8,8 @@ use super::network::{BEGIN, Case};
 use super::watch::pairs;
 use crate::{Cell, Estimate};
 
-/// What a detector made of a run. A run counts once, however many pairs it has: every pair of a run
-/// of six counts a sixth.
+/// The score of a detector in a run. A run counts once, however many pairs it has: each pair of a run
+/// with six counts a sixth.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Score {
     /// The part of the time in which pairs had the bottleneck in common, and of this the part in
@@ -28,12 +28,12 @@ pub(super) struct Score {
     /// had none.
     alarms: f64,
     hours_separate: f64,
-    /// Of each time a pair came to share a bottleneck: how long until it was together, if ever.
+    /// The time to detection, once for each time that a pair came to share a bottleneck; `None`: never.
     firsts: Vec<Option<f64>>,
 }
 
 impl Score {
-    /// Of what was said of the pairs of a run.
+    /// Scores the verdicts on the pairs of a run.
     pub(super) fn of(case: &Case, verdicts: &[Vec<(Duration, bool)>]) -> Self {
         let mut score = Self::default();
         let end = case.scenario.duration;
@@ -123,7 +123,7 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// What the tables show of so many runs, in the order of their columns.
+    /// The columns of the tables, in their order, for this many runs.
     pub(super) fn cells(self, runs: usize) -> [Cell; super::COLUMNS.len()] {
         let Self { recall, precision, shared, separate, right, alarms, first, never } = self;
         let runs = Cell::from(Estimate::from(runs as f64));

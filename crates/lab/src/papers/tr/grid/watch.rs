@@ -21,7 +21,7 @@ type Verdicts = Vec<(Duration, bool)>;
 pub(super) struct Entry {
     /// The detector's name.
     pub(super) name: &'static str,
-    /// What is set of it; empty: nothing. `no memory`: it decides without its earlier answers.
+    /// The changed parameter; empty: none. `no memory`: it decides without its earlier answers.
     pub(super) setting: String,
     make: Box<dyn Fn() -> Box<dyn Detector> + Sync>,
 }
@@ -81,7 +81,7 @@ fn without_memory() -> Vec<Entry> {
 /// The weight of a new sample in the smoothing of the trend line, which is lost with the paper's figure.
 pub(super) const ALPHAS: [f64; 6] = [0.05, 0.1, 0.15, 0.2, 0.3, 0.5];
 
-/// What an entry with such a weight is called.
+/// The name of the setting with this weight.
 pub(super) fn alpha_setting(alpha: f64) -> String {
     format!("alpha {alpha}")
 }
@@ -96,7 +96,7 @@ pub(super) fn alphas() -> Vec<Entry> {
     ALPHAS.map(entry).into()
 }
 
-/// What the curves of the figure are made of, each from left to right, and what else is tried.
+/// The points of the figure's curves, each from left to right, and some other settings.
 fn swept() -> Vec<Entry> {
     let mut entries = alphas();
     // RFC 8382 is not at hand; programs that name it have 0.1 and 0.05.
@@ -158,7 +158,7 @@ pub(super) fn run_live(case: &Case) -> Result<Vec<Verdicts>, SimError> {
     Ok(decided.verdicts)
 }
 
-/// What an engine has decided of each pair.
+/// The engine's verdicts on each pair.
 #[derive(Debug)]
 struct Decided {
     paths: usize,
