@@ -145,10 +145,10 @@ impl Facts {
         }
     }
 
-    /// Its round trip, and how much of it we cause.
+    /// Its round trip, and how much of it is spent in queues, whoever fills them.
     pub(crate) fn round_trip(&self) -> Option<String> {
         let (round_trip, queue) = (self.round_trip_ns? as f64 / 1e6, self.queueing_delay_ns? as f64 / 1e6);
-        Some(format!("round trip {round_trip:.1} ms, of which {queue:.1} ms in queues that we fill"))
+        Some(format!("round trip {round_trip:.1} ms, of which {queue:.1} ms in queues"))
     }
 
     /// Its cost, and the use of its quota.
