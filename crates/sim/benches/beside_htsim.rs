@@ -1,10 +1,11 @@
 //! How fast the simulator is beside htsim, on the same networks in the same minutes:
-//! `HTSIM_DUMBBELL=… cargo bench -p fairpath-sim --bench beside_htsim`; with a number after `--`, so many pairs of
-//! runs of each.
+//! `HTSIM_DUMBBELL=… cargo bench -p fairpath-sim --bench beside_htsim`. A number after `--` is the
+//! number of pairs of runs.
 //!
-//! `HTSIM_DUMBBELL` names a program over htsim that takes the numbers of such a network as options (`peer_options`)
-//! and prints how many packets its bottleneck passed on, `bn_pkts=…`. What is compared is processor time: the two take
-//! turns, so that both of a pair meet the same machine, and of the pairs' ratios the median counts.
+//! `HTSIM_DUMBBELL` names a program over htsim that takes the numbers of such a network as options
+//! (`peer_options`) and prints how many packets its bottleneck passed on, `bn_pkts=…`. The two are
+//! compared by processor time. They take turns, so that both of a pair meet the same machine, and
+//! the median of the pairs' ratios counts.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark runs another program")]
 
@@ -22,7 +23,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 /// Where the other program is.
 const PEER: &str = "HTSIM_DUMBBELL";
 
-/// So many pairs of runs.
+/// Pairs of runs, unless the command line says otherwise.
 const PAIRS: usize = 7;
 
 const DELAY: Duration = Duration::from_millis(20);

@@ -1,5 +1,5 @@
-//! How fast the simulator is: `cargo bench -p fairpath-sim`; with words after `--`, only the runs
-//! whose name contains one of them, and with a number, so many rounds of each.
+//! How fast the simulator is: `cargo bench -p fairpath-sim`. Words after `--` select the runs whose
+//! name contains one of them; a number is the number of rounds of each.
 //!
 //! The dumbbell and the fat tree are those on which other simulators were measured.
 
@@ -81,7 +81,8 @@ fn fat_tree(subflows: u32) -> Scenario {
     ScenarioFile::parse(&text, "fat tree").and_then(|file| file.expand(Some(1))).expect("a scenario")
 }
 
-/// What others need for a delivered packet, on a machine of the same kind: [htsim] and ns-3's own
+/// The cost of a delivered packet elsewhere, on a machine of the same kind and one thread.
+/// Measured on [htsim] and on ns-3's own optimised build.
 /// build with optimisation, both by one thread.
 const PEERS: &str =
     "for comparison, ns per packet: dumbbell htsim 222, ns-3 28,000; fat tree k = 8, 8 subflows htsim 6,000";
@@ -93,7 +94,7 @@ struct Measured {
     events: u64,
 }
 
-/// Runs a scenario once, on one core or over so many.
+/// Runs a scenario once, on one core or on `threads`.
 fn once(scenario: &Scenario, threads: Option<usize>) -> Measured {
     let fits = "a scenario that fits";
     let start;

@@ -25,8 +25,8 @@ use crate::send_stream::SendStream;
 use crate::timers::{Lazy, Timer, Timers};
 use live::Live;
 
-/// So many pieces of data that wait for one another take the room of one packet that is remembered: 8 bytes and 96.
-/// Over many paths most pieces wait, and would be counted for far more than they are.
+/// Pieces that wait for reassembly per packet in the memory limit: 8 bytes against 96.
+/// Over many paths most pieces wait, and counting each as a packet would overstate the memory.
 const PIECES_PER_PACKET: usize = 12;
 
 /// Where a connection's packets and timers go, and what counts them.
@@ -49,7 +49,7 @@ struct SendPath {
     marked: u32,
     /// When the newest episode of congestion began.
     episode_at: Option<Timestamp>,
-    /// What others have sent and this one has still to carry.
+    /// Data reinjected from other paths that this path has still to send.
     owed: VecDeque<Chunk>,
 }
 
@@ -57,7 +57,7 @@ struct SendPath {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) flow: u32,
-    /// Which of the connections of its flow it is.
+    /// Its number among the connections of its flow.
     pub(crate) number: u64,
     pub(crate) engine: Engine,
     pub(crate) stream: SendStream,
@@ -83,13 +83,13 @@ pub(crate) struct Connection {
     lost: Vec<Tracked<Chunk>>,
 }
 
-/// What names a connection.
+/// The identity of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
     pub(crate) flow: u32,
     pub(crate) slot: u32,
     pub(crate) generation: u32,
-    /// Which of the connections of its flow it is.
+    /// Its number among the connections of its flow.
     pub(crate) number: u64,
 }
 
@@ -145,7 +145,7 @@ impl Connection {
         }
     }
 
-    /// Which of the connections that had this slot it is.
+    /// Its number among the connections that had this slot.
     pub(crate) fn generation(&self) -> u32 {
         self.generation
     }
@@ -163,7 +163,7 @@ impl Connection {
         self.completed && self.stream.is_finished()
     }
 
-    /// A frame of so many bytes was taken.
+    /// Supplies a frame of this size.
     pub(crate) fn supply_frame(&mut self, bytes: u64, now: Timestamp) {
         let end = self.frames.back().map_or(self.receiver.delivered_bytes(), |(end, _)| *end) + bytes;
         self.frames.push_back((end, now));
@@ -179,7 +179,8 @@ impl Connection {
         }
         let before = *out.sent;
         let mut alone = self.engine.room_alone(now);
-        // A run that sends so much in one moment holds more than it may, and is ended when that is counted next.
+        // A run that sends this many packets at one instant is over its limit, and the next count
+        // ends it.
         while *out.sent - before <= PACKETS_MAX {
             if alone.is_some_and(|(_, room)| room == 0) {
                 break;
@@ -306,7 +307,7 @@ impl Connection {
         Some(packet.data)
     }
 
-    /// Which path but this one holds the oldest piece that has not arrived, and in which packet.
+    /// The other path that holds the oldest missing piece, and the packet that carries it.
     fn holder(&self, path: PathId, oldest: u64) -> Option<(PathId, Tracked<Chunk>)> {
         let others = self.paths.iter().enumerate().filter(|(index, _)| *index != path.get() as usize);
         let first = |(index, other): (usize, &SendPath)| {

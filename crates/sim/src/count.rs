@@ -1,11 +1,11 @@
-//! What is counted while a run goes on, and summed up at its end.
+//! The counters of a run, summed up at its end.
 
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, ByteCount};
 use fairpath_live::Counts;
 
-/// What one path of a flow has done.
+/// The counters of one path of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PathCount {
@@ -45,7 +45,7 @@ impl PathCount {
     }
 }
 
-/// What a live stream has done.
+/// The counters of a live stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LiveCount {
@@ -67,13 +67,13 @@ pub struct LiveCount {
     pub again: u64,
     /// Pieces that were never sent because no path took them in time, and packets for which there was no room.
     pub dropped: u64,
-    /// What the budget allowed an encoder to send.
+    /// Data that the budget allowed an encoder to send.
     pub allowed: ByteCount,
     /// Over how long.
     pub allowed_for: Duration,
     /// All steps of the budget, up and down, in bit/s.
     pub steps_bps: u64,
-    /// What the receiver counted.
+    /// The counters of the receiver.
     pub counts: Counts,
 }
 
@@ -102,13 +102,13 @@ impl LiveCount {
         (self.queued > 0).then(|| self.in_time as f64 / self.queued as f64)
     }
 
-    /// What the budget allowed an encoder to send, on average.
+    /// The mean budget of an encoder.
     pub fn budget(&self) -> Bitrate {
         self.allowed.per(self.allowed_for).unwrap_or(Bitrate::ZERO)
     }
 
-    /// By how much the budget goes up and down in a minute, in parts of its mean: an encoder that follows it changes its
-    /// picture so much.
+    /// The budget's movement up and down per minute, relative to its mean. An encoder that follows
+    /// the budget changes its picture as much.
     pub fn restlessness(&self) -> f64 {
         let whole = self.budget().as_bps() as f64 * self.allowed_for.as_secs_f64() / 60.0;
         if whole > 0.0 { self.steps_bps as f64 / whole } else { 0.0 }
@@ -134,7 +134,7 @@ fn counts_since(now: &Counts, earlier: &Counts) -> Counts {
     }
 }
 
-/// What a flow has done.
+/// The counters of a flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FlowCount {
     pub(crate) paths: Vec<PathCount>,
@@ -150,7 +150,7 @@ pub(crate) struct FlowCount {
     pub(crate) duplicates: u64,
     /// How long pieces waited at the receiver for what comes before them, all of them together.
     pub(crate) waited: Duration,
-    /// Of a live stream.
+    /// The counters of its live stream.
     pub(crate) live: LiveCount,
 }
 

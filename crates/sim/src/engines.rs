@@ -1,4 +1,4 @@
-//! What builds the engines of flows: the names in the scenario, or algorithms of one's own.
+//! Factories of the flows' engines: by the names in the scenario, or from algorithms of one's own.
 
 use core::fmt;
 use std::sync::Arc;

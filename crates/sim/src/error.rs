@@ -1,4 +1,4 @@
-//! What can be wrong with a scenario, and with the simulator.
+//! Errors: faults of a scenario, and violations of the simulator's invariants.
 
 use core::time::Duration;
 
@@ -38,7 +38,7 @@ pub enum SimError {
     /// A flow's path or a change names a link that the scenario does not have.
     #[error("{what} goes over link number {link}, and there are only {links} links")]
     UnknownLink {
-        /// What names it.
+        /// The flow or the change that names it.
         what: String,
         /// The link.
         link: u32,
@@ -74,7 +74,7 @@ pub enum SimError {
         rate: String,
         /// Its delay.
         delay: Duration,
-        /// What its queue has room for.
+        /// The capacity of its queue.
         queue: String,
     },
     /// More connections are open than fit the memory.

@@ -269,7 +269,7 @@ impl Hosts {
         let engine = self.engines.build(flow).expect("the name was looked up when the run was made ready");
         let paces = flow.transport.pacing.unwrap_or_else(|| flow.engine.is_rate_based());
         let engine = if paces { engine } else { engine.unpaced() };
-        // What is paced because it was asked for stands for a connection over a real network.
+        // Pacing that the scenario asks for models a host in real time, whose pacer allows bursts.
         let engine = if flow.transport.pacing == Some(true) { engine.with_bursts() } else { engine };
         let mut connection =
             Connection::new(name, engine, (flow.transport, flow.traffic, flow.remedies), &state.routes, now);

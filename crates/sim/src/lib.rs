@@ -60,7 +60,7 @@ use fairpath_scenario::Scenario;
 /// # Errors
 ///
 /// Where the scenario cannot be meant, or is more than can be run.
-// `dyn`, here and below: the simulator is compiled once, and not anew for everyone who watches it.
+// `dyn`, here and below: the simulator is compiled once, and not anew for each recorder.
 pub fn run(scenario: &Scenario, recorder: &mut dyn Recorder) -> Result<Outcome, SimError> {
     let mut simulation = Simulation::new(scenario)?;
     simulation.run(recorder)?;

@@ -50,7 +50,7 @@ impl Counted {
         self.work
     }
 
-    /// Whether it is time to count again: there have been so many events by now, and so much work in all.
+    /// Whether to count again. `events` and `work` are the totals so far.
     #[inline]
     pub(crate) fn is_due(&mut self, now: Timestamp, events: u64, work: u64, limits: &Limits) -> bool {
         if now != self.at {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::simulation::Simulation;
 
-    /// What ends a run of the scenario that may hold little.
+    /// Runs the scenario under small limits, and returns the error that ends it.
     fn end(scenario: &str) -> Result<(), SimError> {
         let scenario = ScenarioFile::parse(scenario, "test").unwrap().expand(None).unwrap();
         let mut simulation = Simulation::new(&scenario).unwrap();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn pieces_that_wait_for_one_another_count_for_what_they_take() {
-        // What the slow path carries comes a second later: meanwhile 8,000 pieces have come on the other.
+        // Data on the slow path arrives a second later. Meanwhile 8,000 pieces arrive on the other.
         let text = r#"
             duration = "5s"
             sample_every = "0s"

@@ -1,7 +1,7 @@
 //! A run at one moment: what its hosts have done and hold, and its links.
 //!
-//! Whoever looks at a run as a whole (recorders, limits, invariants, summaries) looks here, whether one core runs it
-//! or several.
+//! Recorders, limits, invariants and summaries read a run through this view. It is the same whether
+//! one core runs it or several.
 
 use fairpath_core::{ByteCount, Timestamp};
 use fairpath_engine::Engine;
@@ -23,7 +23,7 @@ pub(crate) struct Moment<'a> {
     pub(crate) hosts: Vec<&'a Hosts>,
     /// Whether connections come in the order of flows and not of slots, which depends on whose hosts stand together.
     pub(crate) by_flow: bool,
-    /// What the link of a number has done.
+    /// The counters of each link, by its number.
     pub(crate) stats: Box<dyn Fn(usize) -> LinkStats + 'a>,
 }
 
@@ -49,12 +49,12 @@ impl<'a> Moment<'a> {
         self.scenario.links.iter().enumerate().map(|(index, link)| (link, (self.stats)(index)))
     }
 
-    /// What all links have done.
+    /// The counters of all links.
     pub(crate) fn all_stats(&self) -> Vec<LinkStats> {
         (0..self.scenario.links.len()).map(&self.stats).collect()
     }
 
-    /// What has come out of the run since the end of the warm-up, when links had done `before`.
+    /// The outcome since the end of the warm-up, when the links' counters stood at `before`.
     pub(crate) fn outcome(&self, before: &[LinkStats]) -> Outcome {
         let begin = Timestamp::ZERO + self.scenario.warm_up;
         let flows = self.flows().map(|(flow, state)| (flow, (&state.before, &state.count)));

@@ -1,4 +1,4 @@
-//! What has come out of a run.
+//! The outcome of a run.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use fairpath_scenario::{Flow, ScenarioLink, Traffic};
 
 use crate::count::{FlowCount, LiveCount, PathCount};
 
-/// What a flow has done since the end of the warm-up.
+/// The outcome of a flow since the end of the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowOutcome {
@@ -16,9 +16,9 @@ pub struct FlowOutcome {
     pub name: String,
     /// The class it belongs to.
     pub class: String,
-    /// What was delivered in order, without headers.
+    /// Data delivered in order, without headers.
     pub delivered: ByteCount,
-    /// That over time.
+    /// The mean rate of `delivered`.
     pub goodput: Bitrate,
     /// Path by path.
     pub paths: Vec<PathOutcome>,
@@ -33,29 +33,29 @@ pub struct FlowOutcome {
     pub duplicates: u64,
     /// How long a piece waited at the receiver for what comes before it, on average.
     pub out_of_order: Duration,
-    /// What a live stream has done; `None` of other traffic.
+    /// The counters of a live stream; `None` for other traffic.
     pub live: Option<LiveCount>,
 }
 
-/// What a path of a flow has done since the end of the warm-up.
+/// The outcome of a path of a flow since the end of the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PathOutcome {
-    /// What was counted.
+    /// The counters of the path.
     pub count: PathCount,
     /// New data that arrived on this path, without headers, over time; of a live stream all that arrived.
     pub goodput: Bitrate,
 }
 
-/// What a link has done since the end of the warm-up.
+/// The outcome of a link since the end of the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkOutcome {
     /// Its name.
     pub name: String,
-    /// What it delivered, over time, with the copies that it made.
+    /// The mean rate of its deliveries, with the copies that it made.
     pub rate: Bitrate,
-    /// That in parts of its mean rate; `None` where it has no limit.
+    /// The delivery rate over the link's mean rate; `None` if it has no limit.
     pub utilisation: Option<f64>,
     /// Packets offered.
     pub offered: u64,
@@ -72,7 +72,7 @@ impl LinkOutcome {
     }
 }
 
-/// What has come out of a run since the end of the warm-up.
+/// The outcome of a run since the end of the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Outcome {
@@ -161,7 +161,7 @@ fn link_outcome(link: &ScenarioLink, before: &LinkStats, after: &LinkStats, meas
     }
 }
 
-/// What was waited in all, for each of so many.
+/// The total wait over the count; zero if nothing was counted.
 fn on_average(waited: Duration, count: u64) -> Duration {
     u32::try_from(count).ok().filter(|count| *count > 0).map_or(Duration::ZERO, |count| waited / count)
 }

@@ -1,21 +1,21 @@
-//! What crosses the network.
+//! Packets of the simulated network.
 
-/// So many packets a run may hold, on links or remembered at hosts, and so many may leave a connection in one
-/// moment: about a gigabyte.
+/// Limit on packets that a run may hold, on links or remembered at hosts: about a gigabyte. A
+/// connection may not send more at one instant either.
 pub(crate) const PACKETS_MAX: u64 = 1_000_000;
 
 /// A packet. It carries no bytes of data, only what is needed to account for them, and that in few
 /// bytes: thousands of them wait in the links of a large network, and caches are small.
 ///
-/// What it carries lies flat in words, not in an `enum`: that would be copied in odd pieces, from
-/// link to link, which the processor cannot forward from store to load. Its numbers of 64 bits lie in halves, so
-/// that it needs no padding: with what a link adds it is one cache line.
+/// Its body lies flat in words, not in an `enum`. Copies of an `enum` from link to link go in odd
+/// pieces, which the processor cannot forward from store to load. Numbers of 64 bits lie in halves,
+/// so that no padding is needed: together with a link's own fields a packet fills one cache line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// The slot of its connection.
     pub(crate) connection: u32,
-    /// Which of the connections that had this slot: what a finished one left in the network is
-    /// thrown away.
+    /// Its number among the connections that had this slot. Packets of a finished one are thrown
+    /// away.
     pub(crate) generation: u32,
     /// The path of the connection.
     pub(crate) path: u16,
@@ -68,7 +68,7 @@ impl Packet {
         self.flags & CORRUPTED != 0
     }
 
-    /// What it carries.
+    /// Its body.
     #[inline]
     pub(crate) fn body(&self) -> Body {
         let [small, other_small] = self.small;
@@ -114,7 +114,7 @@ impl fairpath_net::Packet for Packet {
     }
 }
 
-/// What a packet carries.
+/// The body of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// Data, to be acknowledged.
@@ -124,11 +124,11 @@ pub(crate) enum Body {
         /// The piece of data.
         chunk: Chunk,
     },
-    /// What has arrived.
+    /// An acknowledgement.
     Ack(AckFrame),
-    /// Data that nobody asks about.
+    /// Data that is neither acknowledged nor sent again.
     Datagram,
-    /// What the player of a live stream says: the number of the report.
+    /// A report of a live stream's player.
     Report {
         /// Its number.
         number: u64,
@@ -169,7 +169,7 @@ pub(crate) struct AckFrame {
     /// How long the largest one waited for this, in nanoseconds: four seconds at most, so that a
     /// packet stays small.
     pub(crate) delay_ns: u32,
-    /// Of the pieces of data this is the first that has not arrived.
+    /// The number of the first piece of data that has not arrived.
     pub(crate) expected: u64,
     /// How many packets of the path have come marked.
     pub(crate) marked: u32,

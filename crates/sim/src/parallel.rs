@@ -6,10 +6,10 @@
 //! parts run, side by side, then the links; after each half all parts wait for one another and hand over packets.
 //! Hence both ends of a connection may be one object here, too, and any flow and any link may be in any part.
 //!
-//! The result is the same, byte for byte, for any number of threads: a host sees what happens to it in the order of
-//! time, packets before timers, a link what comes to it by [`Moving::order`]. It is not the same as that of
-//! [`Simulation`](crate::Simulation), where packets that come to a link at one instant keep the order in which one
-//! core had moved them.
+//! The result is the same, byte for byte, for any number of threads. A host sees its events in the
+//! order of time, packets before timers; a link takes its packets by [`Moving::order`]. The result
+//! differs from that of [`Simulation`](crate::Simulation), where packets that reach a link at one
+//! instant keep the order in which one core had moved them.
 
 mod barrier;
 mod notes;
@@ -58,7 +58,7 @@ pub struct Parallel {
 }
 
 impl Parallel {
-    /// Makes everything ready for so many threads; none is more than there are flows.
+    /// Prepares a run on this many threads, but on no more than there are flows.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ impl Parallel {
         self.parts.iter().map(|part| part.hosts.events + part.hosts.sent).sum()
     }
 
-    /// What has come out of it since the end of the warm-up.
+    /// The outcome since the end of the warm-up.
     pub fn outcome(&self) -> Outcome {
         self.moment().outcome(&self.links_before)
     }

@@ -9,7 +9,7 @@ use crate::engines::Engines;
 use crate::error::SimError;
 use crate::packet::Packet;
 
-/// What a run begins with.
+/// The initial state of a run.
 pub(crate) struct Ready {
     pub(crate) scenario: Arc<Scenario>,
     pub(crate) network: Network<Packet>,

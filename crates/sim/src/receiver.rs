@@ -8,7 +8,7 @@ use fairpath_core::Timestamp;
 use crate::packet::{AckFrame, Chunk};
 use crate::timers::Lazy;
 
-/// What has arrived on one path.
+/// The arrivals on one path.
 #[derive(Clone, Debug, Default)]
 struct Arrivals {
     largest: Option<u64>,
@@ -21,7 +21,7 @@ struct Arrivals {
     marked: u32,
 }
 
-/// What to do about an acknowledgement.
+/// The decision about an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AckNow {
     /// Send it.

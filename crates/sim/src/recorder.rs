@@ -1,4 +1,4 @@
-//! Those who watch a run.
+//! Recorders: observers of a run.
 
 use core::time::Duration;
 
@@ -32,7 +32,7 @@ pub trait Recorder {
     fn on_lost(&mut self, _now: Timestamp, _flow: FlowIndex, _path: PathId) {}
     /// A transfer ended after this long.
     fn on_completion(&mut self, _now: Timestamp, _flow: FlowIndex, _took: Duration) {}
-    /// A packet of a live stream was played, so long after its application had it.
+    /// A packet of a live stream was played, this long after its application had it.
     fn on_played(&mut self, _now: Timestamp, _flow: FlowIndex, _took: Duration) {}
 }
 
@@ -75,7 +75,7 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
     }
 }
 
-/// What a run has to show.
+/// The view that a run offers to recorders.
 pub(crate) trait Shown {
     fn scenario(&self) -> &Scenario;
     /// The engine of every connection that is open, with its flow.
@@ -91,7 +91,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// What is run.
+    /// The scenario of the run.
     pub fn scenario(&self) -> &'a Scenario {
         self.run.scenario()
     }

@@ -8,7 +8,7 @@ use fairpath_engine::{LossBatch, LossDetector, Tracked, probe_timeout};
 
 use crate::packet::{AckFrame, Chunk};
 
-/// A probe timeout is doubled at most so often: 2^10 of 100 ms are 102 s.
+/// Limit on the doublings of a probe timeout: 2^10 of 100 ms are 102 s.
 const DOUBLINGS_MAX: u32 = 10;
 
 /// The packets of one path.
@@ -40,7 +40,7 @@ impl Recovery {
         self.packets.entries()
     }
 
-    /// What is on its way, oldest first.
+    /// Packets in flight, oldest first.
     pub(crate) fn outstanding(&self) -> impl Iterator<Item = &Tracked<Chunk>> {
         self.packets.outstanding()
     }
@@ -218,7 +218,7 @@ mod tests {
         let mut recovery = sent(8);
         assert_eq!(acked(&mut recovery, frame(5, 0b10_1111)), in_time(&[0, 2, 3, 4, 5]));
         assert!(acked(&mut recovery, frame(4, 0b1)).is_empty());
-        // What an old one alone says is not new a second time.
+        // Only a late acknowledgement named packet 1; a second mention is not new.
         assert_eq!(acked(&mut recovery, frame(1, 0b11)), in_time(&[1]));
         assert!(acked(&mut recovery, frame(5, 0b11_1111)).is_empty());
     }

@@ -26,7 +26,7 @@ pub(crate) struct AtWork {
 }
 
 impl AtWork {
-    /// Those of a connection with so many paths; none where all are off.
+    /// The remedies of a connection with this many paths; `None` if all are off.
     pub(crate) fn new(remedies: Remedies, paths: usize) -> Option<Box<Self>> {
         (remedies != Remedies::default()).then(|| {
             Box::new(Self {
@@ -125,7 +125,7 @@ mod tests {
             Self(engine, *AtWork::new(remedies, 2).expect("one is on"))
         }
 
-        /// A packet goes, and is acknowledged after so long.
+        /// Sends a packet, and acknowledges it after `rtt_ms`.
         fn round(&mut self, id: u32, number: u64, at: Timestamp, rtt_ms: u64) {
             self.0.on_sent(path(id), number, MTU, at);
             self.answer(id, number, at + Duration::from_millis(rtt_ms));
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(host.window(0), MTU * 5);
         assert!(!host.penalise(1, 0, ms(239)));
         assert_eq!(host.window(0), MTU * 5, "within 40 ms");
-        // Five datagrams, then two and a half: so few that what they hold is sent again.
+        // Five datagrams are halved to two and a half. A window that small has its data sent again.
         assert!(host.penalise(1, 0, ms(240)));
         // The slower path does not speak of the faster one.
         let fast = host.window(1);

@@ -1,4 +1,4 @@
-//! What a connection has to send: data cut into numbered pieces, and what must be sent again.
+//! The send stream of a connection: data cut into numbered pieces, and pieces to send again.
 
 use std::collections::VecDeque;
 
@@ -73,7 +73,7 @@ impl SendStream {
         self.supply = if endless { Supply::Endless } else { Supply::Bytes(0) };
     }
 
-    /// What was supplied is all.
+    /// Declares that no more data will be supplied.
     pub(crate) fn end(&mut self) {
         self.ends = true;
     }
@@ -119,8 +119,9 @@ impl SendStream {
         None
     }
 
-    /// The piece that is so much further on than the first that was never sent; it is this one until
-    /// [`SendStream::on_sent`]. What is passed over is next. `None` where there is nothing so far on, or no room for it.
+    /// The piece that lies `gap` beyond the first one never sent. The answer stays the same until
+    /// [`SendStream::on_sent`]. Pieces in between are passed over, and come next. `None` if the
+    /// data or the room does not reach that far.
     pub(crate) fn ahead(&mut self, gap: ByteCount) -> Option<Chunk> {
         let first = self.passed.front().map_or(self.next, |chunk| chunk.number);
         let wanted = first + gap / ByteCount::new(u64::from(self.payload.max(1)));
@@ -211,7 +212,7 @@ impl SendStream {
         }
     }
 
-    /// What a scheduler sees of the connection.
+    /// The view of the connection for a scheduler.
     pub(crate) fn view(&self) -> ConnectionView {
         let bytes = |pieces: u64| ByteCount::new(pieces.saturating_mul(self.payload.into()));
         let bound = |pieces: u64| (pieces < u64::MAX).then(|| bytes(pieces));
@@ -331,7 +332,7 @@ mod tests {
         let chunk = |number| Chunk { number, bytes: 1000, last: false };
         stream.on_ack(chunk(2));
         assert_eq!(take(&mut stream), None, "four may be there, from the first that is not acknowledged");
-        // What acknowledges the others on their own path is still on the way.
+        // The acknowledgements of the other pieces, on their own path, are still in flight.
         stream.on_receiver(3, u64::MAX);
         assert_eq!([0, 1, 2, 3].map(|number| stream.is_acked(number)), [true, true, true, false]);
         stream.send_again(chunk(1));

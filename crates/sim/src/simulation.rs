@@ -129,7 +129,7 @@ impl Simulation {
         self.now
     }
 
-    /// What is run.
+    /// The scenario of the run.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -139,7 +139,7 @@ impl Simulation {
         self.hosts.events
     }
 
-    /// What has come out of it since the end of the warm-up.
+    /// The outcome since the end of the warm-up.
     pub fn outcome(&self) -> Outcome {
         self.moment().outcome(&self.links_before)
     }

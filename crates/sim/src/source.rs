@@ -8,22 +8,22 @@ use fairpath_scenario::{Distribution, Traffic, Transport};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
 
-/// What an application does when its time comes.
+/// The act of an application when its time comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
     /// Has more than the network takes.
     Flood,
     /// Has no more for now; what was not sent is dropped.
     Pause,
-    /// Has so many bytes more.
+    /// Has this many bytes more.
     Supply(u64),
-    /// Has so many bytes, and they are all.
+    /// Has this many bytes, and no more after them.
     SupplyAll(u64),
-    /// Has a picture of so many bytes.
+    /// Has a picture of this many bytes.
     Frame(u64),
-    /// Begins a transfer of so many bytes on a connection of its own.
+    /// Begins a transfer of this many bytes on a connection of its own.
     Begin(u64),
-    /// Sends one packet that nobody asks about.
+    /// Sends one packet that is neither acknowledged nor sent again.
     Datagram,
     /// Has a packet with a deadline; its stream says when the next one comes.
     Live,
@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// What it does now, and when it does something again.
+    /// The act of this moment, and the time of the next one.
     pub(crate) fn act(&mut self, now: Timestamp) -> (Deed, Option<Timestamp>) {
         match self.traffic {
             Traffic::Bulk => (Deed::Flood, None),

@@ -1,4 +1,4 @@
-//! What the hosts want to be woken for.
+//! The timers of the hosts.
 //!
 //! A timer that is moved again and again, as each acknowledgement moves a retransmission timer, is
 //! not moved here: its owner keeps the true deadline and lets the old entry come up, see [`Lazy`].
@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use fairpath_core::Timestamp;
 
-/// Whose timer it is.
+/// The owner of a timer, and its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// The application of a flow has something to do.

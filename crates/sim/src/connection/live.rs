@@ -22,13 +22,13 @@ use crate::packet::{Body, Chunk, PACKETS_MAX, Packet};
 use crate::recorder::FlowIndex;
 use crate::timers::{Lazy, Timer};
 
-/// What is older is late by any deadline, and is not kept for its arrival.
+/// Older datagrams have missed any deadline, so they are not kept for their arrival.
 const KEPT_FOR: Duration = Duration::from_secs(2 * DEADLINE_MAX.as_secs());
 
 /// An encoder looks at its budget this often.
 const LOOKS_EVERY: Duration = Duration::from_millis(100);
 
-/// Between two looks at what is due some time passes.
+/// Least time between two checks of due work.
 const TICK: Duration = Duration::from_micros(1);
 
 /// Datagrams that may still arrive, by the numbers of their packets.
@@ -117,7 +117,7 @@ impl Live {
         self.sender.on_lost(path, number, now);
     }
 
-    /// What must hold at any time.
+    /// Checks the invariant: packets are played at most once, in order, and only if they were sent.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.in_order && self.played <= self.queued {
             return Ok(());
@@ -125,7 +125,8 @@ impl Live {
         Err(format!("of {} packets one was played out of order, twice, or though it was not sent", self.queued))
     }
 
-    /// The application has its next packet: its number and the time, and nothing else. When the one after it comes.
+    /// Queues the application's next packet, which holds only its number and the time.
+    /// Returns when the one after it is due.
     fn queue(&mut self, room: usize, count: &mut LiveCount, now: Timestamp) -> Timestamp {
         let rate = self.rate.unwrap_or(self.budget.0).as_bps() as f64;
         let bits = self.packet as f64 * 8.0;
@@ -141,7 +142,7 @@ impl Live {
         packet[8..16].copy_from_slice(&now.as_nanos().to_be_bytes());
         self.queued += 1;
         count.queued += 1;
-        // What is refused is counted by the sender, as all that it drops.
+        // The sender counts a refused packet itself, like all that it drops.
         let _ = self.sender.queue(FlowId(0), &packet, false, room, now);
         self.next_look(rate, now)
     }
@@ -308,7 +309,7 @@ impl Connection {
     }
 }
 
-/// A packet with so many bytes, of which no order is asked.
+/// A packet of this size. Datagrams have no order, so its number means nothing.
 fn chunk(bytes: usize) -> Chunk {
     Chunk { number: 0, bytes: bytes as u32, last: false }
 }

@@ -40,8 +40,9 @@ impl Connection {
         self.arm_probing(now, out.timers);
     }
 
-    /// `path` has room and nothing new may be sent. Where that is for a full receive window: penalises who holds the
-    /// oldest data, and sends that again on this path where it is much faster. Whether it did send.
+    /// Reacts if `path` has room but the receive window is full. It penalises the path that holds
+    /// the oldest data, and sends that data again on this path if this one is much faster. Returns
+    /// whether it sent.
     pub(super) fn send_again_after_penalty<N: Egress>(
         &mut self,
         path: PathId,

@@ -1,4 +1,4 @@
-//! What a part has to tell a recorder, until all parts meet.
+//! Events that a part keeps for the recorder, until all parts meet.
 
 use core::time::Duration;
 
@@ -15,7 +15,7 @@ enum Note {
     Played(Duration),
 }
 
-/// What happened to the flows of a part, in the order of time.
+/// Events of a part's flows, in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     wanted: bool,

@@ -21,7 +21,7 @@ pub(super) struct Partition {
     pub(super) hosts: Hosts,
     pub(super) links: fairpath_net::Partition<Packet>,
     pub(super) notes: Notes,
-    /// What arrives at its hosts in this window.
+    /// Arrivals at its hosts in this window.
     inbox: Vec<Moving<Packet>>,
     out: Outbox<Packet>,
 }
@@ -44,7 +44,8 @@ impl Reached {
     }
 }
 
-/// What a part says of itself before all go on. Each in a cache line of its own, since all read what one writes.
+/// The state that a part announces before all go on.
+/// Each has a cache line of its own, because all threads read what one writes.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Said {
@@ -85,7 +86,7 @@ impl Post {
     }
 }
 
-/// What the threads share while they run.
+/// The state that the threads share while they run.
 #[derive(Debug)]
 pub(super) struct Meeting {
     barrier: Barrier,
@@ -101,7 +102,8 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
-    /// For so many parts that run until the time `end` is over, or until there is enough work beyond `before`.
+    /// A meeting of this many parts. They run until `end` is over, or until their work exceeds
+    /// `before` by the limit between two counts.
     pub(super) fn new(parts: usize, lookahead: Duration, end: Timestamp, before: u64, limits: Limits) -> Self {
         Self {
             barrier: Barrier::new(parts),
@@ -211,7 +213,7 @@ impl Partition {
     fn run_hosts(&mut self, own: usize, end: Timestamp, meeting: &Meeting) -> bool {
         let Self { hosts, links, notes, inbox, out } = self;
         meeting.due.take(own, |moving| inbox.extend(links.take(moving)));
-        // What comes from one link stays in order.
+        // The sort is stable, so that packets of one link stay in order.
         inbox.sort_by_key(Moving::order);
         let mut arriving = inbox.drain(..).peekable();
         let (mut at, mut since) = (Timestamp::ZERO, hosts.events);

@@ -1,4 +1,4 @@
-//! Which part has which flows and links.
+//! The assignment of flows and links to parts.
 //!
 //! All parts should have as much to do, and few packets go from one to another. The result of a run does not depend
 //! on it.

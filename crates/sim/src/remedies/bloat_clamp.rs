@@ -12,10 +12,11 @@
 //! | CWND | `window` | bytes |
 //!
 //! # Deviations
-//! The source has it for each acknowledgement. A window that was cut shows in the round-trip times only a round trip
-//! later, and would be cut for each acknowledgement until then: here once in a smoothed round-trip time, and the
-//! slow-start threshold follows, or slow start would take the window back. What a rule remembers beside its window, as
-//! CUBIC its plateau, is not told.
+//! The source clamps at each acknowledgement. Here a window is clamped once in a smoothed
+//! round-trip time: a cut shows in the round-trip times only a round trip later, and each
+//! acknowledgement until then would cut again. The slow-start threshold follows, or slow start
+//! would take the window back. A rule is not told of the cut, so state beside its window stays as
+//! it is, such as the plateau of CUBIC.
 
 use fairpath_core::{ByteCount, PathId, PathMap, Rtt, Timestamp};
 

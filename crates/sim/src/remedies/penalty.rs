@@ -1,5 +1,5 @@
-//! Opportunistic retransmission and penalisation: where the receive window is full, who holds its oldest data sends
-//! less, and a much faster path sends that data again.
+//! Opportunistic retransmission and penalisation, for a receive window that is full. The path that
+//! holds the oldest data is slowed down, and a much faster path sends that data again.
 //!
 //! # Source
 //! [Raiciu2012]; as in Linux MPTCP 0.95 (`mptcp_sched.c`), by description. The receive buffer optimisation of
@@ -15,10 +15,12 @@ use core::time::Duration;
 
 use fairpath_core::{ByteCount, PathId, PathMap, Timestamp};
 
-/// A window up to so many datagrams holds little: what it holds is sent again (Linux MPTCP 0.95).
+/// Windows of at most this many datagrams hold little, so their data is sent again (Linux MPTCP
+/// 0.95).
 const SMALL_DATAGRAMS: u64 = 4;
 
-/// The holder of the oldest data must be so many times as slow for that data to be sent again (Linux MPTCP 0.95).
+/// Data is sent again if its holder's round trip is longer than this many of ours (Linux MPTCP
+/// 0.95).
 const MUCH_SLOWER: u32 = 4;
 
 /// The path that holds the oldest data.

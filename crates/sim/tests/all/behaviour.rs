@@ -1,4 +1,4 @@
-//! What hosts do, and what must hold whatever they do.
+//! Behaviour of hosts, and invariants that hold whatever they do.
 
 use core::time::Duration;
 
@@ -81,8 +81,8 @@ fn a_path_that_is_cut_stops_neither_the_data_nor_itself_for_good() {
     assert!(after > 18.0, "both are back: {after}");
 }
 
-/// How long packets wait for a link on average from `from` to `to`, where its rate is these, each for so long, again and
-/// again; its queue takes 3,000 packets.
+/// The mean wait of packets at a link, from `from` to `to`.
+/// The rate of the link cycles through these, `each` for this long; its queue holds 3,000 packets.
 fn mean_wait(congestion: &str, rates_kbps: &[u64], each: Duration, from: u64, to: u64) -> Duration {
     let mut net = Net::new(to, 1).warm_up(from);
     let path = net.path(30, ms(20), QueueConfig::packets(3_000));
@@ -137,9 +137,9 @@ fn frames_come_in_time_where_there_is_room_for_them() {
     assert!(delays.len().abs_diff(750) <= 2, "{}", delays.len());
     let mut delays = delays.clone();
     delays.sort();
-    // A frame of 24 kB takes 10 ms at 20 Mbit/s and 25 ms to get there. A key frame of 95 kB is four
-    // times what the windows are used to, and a window that is not used does not grow: four round
-    // trips of 50 ms and the queue it makes.
+    // A frame of 24 kB takes 10 ms at 20 Mbit/s, and 25 ms to get there. A key frame of 95 kB is
+    // four times the size to which the windows have grown, and a window that is not used does not
+    // grow. Hence it takes four round trips of 50 ms, and the queue it makes.
     assert!(delays[delays.len() / 2] < ms(45), "{:?}", delays[delays.len() / 2]);
     assert!(delays[delays.len() - 1] < ms(300), "{:?}", delays[delays.len() - 1]);
 }
@@ -197,7 +197,8 @@ fn a_small_receive_buffer_costs_less_with_reinjection() {
 
 #[test]
 fn what_is_about_to_arrive_is_not_sent_again() {
-    // The buffer is less than either queue: whoever has it all keeps new data off the other path, which has room.
+    // The buffer is less than either queue. A path that fills it keeps new data off the other path,
+    // which has room.
     let mut net = Net::new(60, 1).warm_up(20);
     let paths = [20, 20].map(|mbps| net.path(mbps, ms(15), QueueConfig::sojourn(ms(360))));
     let flow = net.flow("multipath", "cubic", &paths);

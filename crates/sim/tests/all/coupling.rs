@@ -117,11 +117,11 @@ impl Recorder for Right {
     }
 }
 
-/// Four paths over two bottlenecks of 20 Mbit/s, each with two flows of one path besides; `over` is the
-/// bottleneck of each path. The part of the time for which the partition is right, and what the
-/// flow takes of each bottleneck beside the mean of the others there. Without jitter the drops of a
-/// drop-tail queue would fall into step with some of the round-trip times, and a single flow may get
-/// five times another.
+/// Four paths over two bottlenecks of 20 Mbit/s, each shared with two single-path flows.
+/// `over` is the bottleneck of each path. The answer is the share of time for which the partition
+/// is right, and the flow's goodput on each bottleneck over the mean of the others there. Without
+/// jitter the drops of a drop-tail queue would fall into step with some of the round-trip times,
+/// and a single flow might get five times another.
 fn four_paths(over: [usize; 4]) -> (f64, [f64; 2]) {
     let mut net = Net::new(120, 1).warm_up(20);
     net.scenario.sample_every = ms(100);
@@ -204,9 +204,9 @@ fn an_application_that_pauses_does_not_make_two_links_one() {
     };
     for traffic in [paused(1_000, 300), paused(3_000, 200), paused(440, 60), media(38), media(30)] {
         let (separate, shared) = (coupled_for(traffic, false), coupled_for(traffic, true));
-        // Were all delays taken, two links would be one for 0.45 to 0.85 of the time with pauses, and for
-        // 0.68 with pictures of 38 Mbit/s; were only those left out that come when the path was not sent on
-        // for long, for 0.15 with pauses.
+        // If all delays were taken, two links would be coupled for 0.45 to 0.85 of the time with
+        // pauses, and for 0.68 with pictures of 38 Mbit/s. If only delays after a long silence of
+        // the path were left out, it would be 0.15 with pauses.
         assert!(separate < 0.02, "{traffic:?}: two links are one for {separate:.2} of the time");
         // Where there is a pause every half second, half of all evidence is left out.
         let found = if traffic == paused(440, 60) { 0.3 } else { 0.9 };
@@ -297,7 +297,7 @@ fn one_bottleneck_is_found_by_a_session_that_is_far_from_filling_it() {
     assert!(separate < 0.05, "two links are one for {separate:.2} of the time");
 }
 
-/// What sends at a rate, and hardly ever fills its window, is limited by the network all the same.
+/// A sender that is paced and hardly ever fills its window is limited by the network all the same.
 #[test]
 fn one_bottleneck_is_found_whatever_controls_the_congestion() {
     for congestion in ["lia", "wvegas", "daimd", "bbr3", "coupled_bbr", "coupled_bbr3"] {
@@ -311,7 +311,8 @@ fn one_bottleneck_is_found_whatever_controls_the_congestion() {
         let mut together = Together::default();
         run(&net.scenario, &mut together).unwrap();
         let part = f64::from(together.together) / f64::from(together.samples);
-        // What is left out after silences of both paths, half of the time at most, makes it some seconds later.
+        // Samples after silences of both paths are left out, at most half of them: this delays the
+        // verdict by seconds.
         assert!(part > 0.85, "{congestion}: one for {part:.2} of the time");
     }
 }
@@ -331,8 +332,8 @@ fn paths_that_are_coupled_as_one_bbr3_flow_take_what_one_takes() {
     }
 }
 
-/// Links like those of the demo, whose queues come round several times from one dip to the next: in two thirds and in
-/// a quarter of such runs they were taken for one where what a dip shows counted as much as all else.
+/// Links like those of the demo, whose queues oscillate several times between two dips. Two thirds
+/// and a quarter of such runs coupled them, when the evidence of a dip counted as much as all else.
 #[test]
 fn two_links_alike_are_not_one_for_as_long_as_they_are_in_step() {
     for (queue_ms, congestion) in [(12, "lia"), (20, "coupled_cubic")] {

@@ -1,4 +1,4 @@
-//! What DAIMD is on hosts that acknowledge as real ones do.
+//! DAIMD on hosts that delay their acknowledgements, as real ones do.
 
 use fairpath_core::Timestamp;
 use fairpath_net::QueueConfig;

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use crate::grid::*;
 
-/// What of the better path alone a bond has at least. What is lost between is what was on its way on the slower path
-/// at the end, and what finding out costs.
+/// The least share of the better path's goodput that a bond must reach. The rest is data in flight
+/// on the slower path at the end, and the cost of finding out.
 const NO_SLOWER: f64 = 0.97;
 
 /// The cells that are slower than they may be, in words.

@@ -267,8 +267,8 @@ fn a_queue_that_is_nearly_as_long_as_the_deadline_ends_no_stream() {
     }
 }
 
-/// What streams take on three ways in parts of what a TCP has on the best, over some seeds. Two TCP flows take each
-/// way, of which the n-th crosses the link of this number.
+/// The rate of a stream over three paths, relative to one TCP on the best of them, for some seeds.
+/// Two TCP flows share each path; `links` gives the bottleneck of each path.
 fn taken_beside_tcp(links: [usize; 3]) -> Vec<f64> {
     let taken = |seed| {
         let mut net = Net::new(80, seed).warm_up(20);
@@ -297,8 +297,8 @@ fn taken_beside_tcp(links: [usize; 3]) -> Vec<f64> {
     (1..=4).map(taken).collect()
 }
 
-/// Its paths are never full, and what it sends on each goes to and fro with its rates: the detector has to hear its delays
-/// all the same.
+/// The stream never fills its paths, and its rate on each varies with its budget. The detector has
+/// to use its delays all the same.
 #[test]
 fn a_stream_whose_paths_share_a_link_with_tcp_takes_no_more_than_one_tcp() {
     let taken = taken_beside_tcp([0, 0, 0]);

@@ -1,5 +1,5 @@
-//! Losses by the queue: links that lose packets at random are filled, and whoever shares a link is yielded to as CUBIC
-//! yields, whatever its queue.
+//! Losses by the queue: links that lose packets at random are filled, and competitors keep what
+//! CUBIC would leave them, whatever the queue of the link.
 
 use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{EngineConfig, Losses};
@@ -14,7 +14,8 @@ use crate::common::{Net, ms};
 
 const MBPS: u64 = 20;
 
-/// The goodput in Mbit/s of a CUBIC that takes losses so, and of the mean of so many others beside it.
+/// The goodput in Mbit/s of a CUBIC with this reaction to losses, and the mean of the others beside
+/// it.
 fn got(losses: Losses, link: &LinkConfig, others: &[&str], seed: u64) -> [f64; 2] {
     let mut net = Net::new(60, seed).warm_up(10);
     let there = net.link(link.clone());
@@ -37,7 +38,7 @@ fn link(queue: impl Into<QueueConfig>) -> LinkConfig {
     LinkConfig::new(Bitrate::from_mbps(MBPS)).delay(ms(20)).queue(queue.into())
 }
 
-/// Packets take so much more or less, and overtake each other, as with netem and over radio links.
+/// A normal jitter under which packets overtake each other, as with netem and over radio links.
 fn jitter(scale_ms: u64) -> Jitter {
     Jitter::new(JitterDistribution::Normal, ms(scale_ms)).overtaking()
 }
@@ -64,7 +65,7 @@ fn random_losses_leave_most_of_a_link_whose_delays_vary_by_more_than_a_queue() {
     }
 }
 
-/// What a competitor keeps beside us, in parts of what it keeps beside CUBIC, the mean of seeds.
+/// The goodput of competitors beside us, relative to beside CUBIC, over some seeds.
 fn left(link: &LinkConfig, others: &[&str]) -> f64 {
     let seeds: Vec<u64> = (1..=4).collect();
     let kept = |losses| seeds.par_iter().map(|seed| got(losses, link, others, *seed)[1]).sum::<f64>();

@@ -1,5 +1,6 @@
-//! Applications that fill queues by themselves and let them fall, on two links that nobody else shares: what both links
-//! then show at once is what the application does, and no bottleneck in common.
+//! Applications that fill queues by themselves and let them drain, on two links without other
+//! traffic. Whatever both links show at once then is the work of the application, and no shared
+//! bottleneck.
 
 use core::time::Duration;
 
@@ -48,10 +49,10 @@ impl Draw {
     }
 }
 
-/// What applications do, and how many of them are tried.
+/// The kinds of applications, and the number of seeds for each.
 const KINDS: [(&str, u64); 3] = [("a constant rate", 20), ("a rate with pauses", 20), ("live pictures", 40)];
 
-/// What an application of this kind sends whose mean rate is `rate`.
+/// The traffic of an application of this kind, with a mean rate of `rate`.
 fn application(kind: usize, rate: f64, draw: &mut Draw) -> Traffic {
     let rate = Bitrate::from_bps(rate as u64);
     match kind {
@@ -78,8 +79,8 @@ fn link(net: &mut Net, draw: &mut Draw) -> (PathRoute, f64) {
     (PathRoute { forward: vec![there], backward: vec![back] }, rate)
 }
 
-/// For which part of 90 s two links, alike or not, are one to an application of this kind, which sends 0.5 to 1.1 of
-/// what both carry; in some runs transfers of others cross each of them.
+/// The share of 90 s for which two separate links, alike or not, are coupled. The application sends
+/// at 0.5 to 1.1 of their common rate. In some runs others' transfers cross each link.
 fn together(kind: usize, seed: u64) -> f64 {
     let mut draw = Draw::new(seed);
     let mut net = Net::new(90, seed);

@@ -26,7 +26,7 @@ fn mbps(outcome: &Outcome) -> f64 {
     outcome.flows[0].goodput.as_mbps_f64()
 }
 
-/// What the path that carried less has carried, in parts of all.
+/// The share of the path that carried less.
 fn smaller_share(outcome: &Outcome) -> f64 {
     let carried = [0, 1].map(|path| outcome.flows[0].paths[path].goodput.as_mbps_f64());
     carried[0].min(carried[1]) / (carried[0] + carried[1])
@@ -63,7 +63,7 @@ fn a_full_receive_window_is_shared_where_its_holder_is_penalised() {
     assert!(smaller_share(&with) > smaller_share(&without) + 0.1);
 }
 
-/// A transfer over paths of so many Mbit/s and so many ms one way.
+/// A transfer over paths of these rates, in Mbit/s, and one-way delays, in ms.
 fn transfer(paths: &[(u64, u64)], remedies: Remedies, buffer: u64, seed: u64) -> Scenario {
     let mut net = Net::new(120, seed);
     let routes: Vec<_> =

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 use crate::common::{Net, ms};
 
-/// A transfer of `size` over paths of so many Mbit/s and so many ms one way, with queues of 30 ms.
+/// A transfer of `size` over paths of these rates (Mbit/s) and one-way delays (ms), with queues of
+/// 30 ms.
 fn transfer(scheduler: &str, size: u64, paths: &[(u64, u64)], receive_buffer: Option<u64>, seed: u64) -> Outcome {
     let mut net = Net::new(60, seed);
     let routes: Vec<_> =
@@ -29,8 +30,8 @@ fn seconds(outcome: &Outcome) -> Option<f64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whoever has data and a path sends: no scheduler takes more than a few times as long as the sum of the paths
-    /// would, or the slowest of them alone.
+    /// No scheduler leaves a usable path idle for long: a transfer takes at most a few times as
+    /// long as the sum of the paths would, or the slowest of them alone.
     #[test]
     fn every_scheduler_completes_a_transfer(
         paths in proptest::collection::vec((1u64..50, 1u64..200), 1..4),
@@ -53,7 +54,7 @@ proptest! {
     }
 }
 
-/// What is left at the end goes on the slow path only where it arrives earlier so [ECF §3].
+/// The tail goes on the slow path only where it arrives earlier that way [ECF §3].
 #[test]
 fn a_tail_is_complete_earlier_where_the_scheduler_waits_for_the_fast_path() {
     let took = |scheduler: &str| {
@@ -66,7 +67,8 @@ fn a_tail_is_complete_earlier_where_the_scheduler_waits_for_the_fast_path() {
     assert!(ecf < 0.8 * min_rtt, "{ecf:.3} and {min_rtt:.3} s");
 }
 
-/// A receiver with little room is filled by what waits for the slow path, and the fast one stands still [BLEST §II].
+/// Data in flight on the slow path fills a small receive window, and blocks the fast path [BLEST
+/// §II].
 #[test]
 fn a_small_receive_buffer_is_used_better_where_the_scheduler_foresees_that_it_blocks() {
     let took = |scheduler: &str| {
@@ -106,7 +108,7 @@ fn weights_divide_what_an_application_sends() {
     );
 }
 
-/// A path carries its quota and no more, whoever schedules, and the other one all the rest.
+/// A path carries its quota and no more, and the other one all the rest, with any scheduler.
 #[test]
 fn a_path_whose_quota_is_used_up_carries_nothing_more() {
     let (quota, size) = (ByteCount::new(2_000_000), ByteCount::new(20_000_000));
@@ -127,7 +129,7 @@ fn a_path_whose_quota_is_used_up_carries_nothing_more() {
     }
 }
 
-/// What the slow path holds at the end is sent by the fast one, too.
+/// At the end the fast path reinjects data that is in flight on the slow one.
 #[test]
 fn a_tail_is_complete_earlier_where_it_is_sent_again_on_the_fast_path() {
     let took = |reinjection: bool| {
@@ -182,7 +184,7 @@ fn data_arrives_in_order_where_the_slow_path_carries_what_is_further_on() {
         stms < 0.5 * min_rtt && rate > 0.95 * other,
         "{stms:.1} and {min_rtt:.1} ms, {rate:.1} and {other:.1} Mbit/s"
     );
-    // What both paths hold without queues is 350 kB.
+    // The bandwidth-delay products of both paths sum up to 350 kB.
     let ((_, stms), (_, min_rtt)) = (ran("stms", Some(300_000)), ran("min_rtt", Some(300_000)));
     assert!(stms > 1.05 * min_rtt, "{stms:.1} and {min_rtt:.1} Mbit/s");
 }

@@ -16,9 +16,10 @@ fn reordering_costs_little_however_late_packets_are() {
         let (clean, _) = eight_megabytes(congestion, paths, Impairments::default());
         for by in [2, 10, 30, 60] {
             let (took, _) = eight_megabytes(congestion, paths, reordering(0.05, ms(by)));
-            // The first packets that are overtaken cost a reduction each until the window is as wide as they are
-            // late, which is a few round trips of the twenty that the transfer takes; what is really lost is
-            // found as much later. With three packets as the only measure it is 24 times as long.
+            // Each of the first overtaken packets costs a reduction, until the reordering window is
+            // as wide as they are late. This lasts a few of the transfer's twenty round trips, and
+            // real losses are found as much later. With a threshold of three packets alone it takes
+            // 24 times as long.
             assert!(took < clean * 3 / 2, "{congestion}, {paths} paths, {by} ms: {took:?} and not {clean:?}");
         }
     }
@@ -68,7 +69,7 @@ fn a_filter_drops_until_it_is_taken_away() {
         (scenario.warm_up, scenario.duration) = (Duration::from_secs(from), Duration::from_secs(to));
         checked(&scenario)
     };
-    // What was before the entrance at 2 s is through within the 50 ms of the queue and the delay.
+    // Packets before the filter at 2 s are through within the 50 ms of the queue and the delay.
     let dropped_all = part(2, 3);
     assert!(dropped_all.links[0].dropped > 0 && dropped_all.flows[0].delivered < ByteCount::from_kilobytes(100));
     // A timeout that has doubled may last until after the end of the filters.

@@ -35,7 +35,7 @@ pub(crate) fn recorded(operator: usize, direction: &str) -> Option<MahimahiTrace
     Some(MahimahiTrace::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
 }
 
-/// Who sends: the congestion control, or `auto` for our default, the scheduler and the remedies.
+/// The sender: the congestion control (`auto` for our default), the scheduler and the remedies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender(pub(crate) &'static str, pub(crate) &'static str, pub(crate) Remedies);
 
@@ -50,14 +50,14 @@ impl Recorder for RoundTrips {
 }
 
 impl RoundTrips {
-    /// What 95 of 100 do not exceed.
+    /// The 95th percentile.
     pub(crate) fn slowest(&mut self) -> f64 {
         self.0.sort_by(f64::total_cmp);
         self.0[self.0.len() * 95 / 100]
     }
 }
 
-/// The goodput in Mbit/s, and the round trip that 95 of 100 do not exceed, in ms.
+/// The goodput in Mbit/s, and the 95th percentile of the round-trip times in ms.
 pub(crate) fn drive(traces: &[MahimahiTrace], Sender(congestion, scheduler, remedies): Sender) -> (f64, f64) {
     let mut net = Net::new(DURATION, 1);
     net.scenario.sample_every = ms(0);
